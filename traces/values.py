@@ -1,0 +1,334 @@
+"""Arguments and results as JSON plus raw bytes, and back.
+
+`pack` turns any tree of tensors and ATen scalars into a `Packed`: a JSON tree in which every tensor is a reference to
+a *group*, and one span of raw bytes per group. Tensors that share a storage share a group, so aliasing, strides,
+overlaps and offsets survive a round trip. `unpack` builds the tree again in fresh memory of the same alignment.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import torch
+
+from traces.errors import TraceError
+
+Json: TypeAlias = Any  # what `json.loads` returns
+Bytes: TypeAlias = bytes | bytearray | memoryview
+
+ALIGNMENT = 128  # bytes; Triton specialises on 16, vector loads and tensor-core descriptors want up to 128
+GUARD = 256  # poisoned bytes before and behind every rebuilt group
+POISON = 0xFF  # NaN in every float format, -1 in every integer
+MAX_UNKNOWN_BYTES = 1 << 34  # an uninitialised group carries no bytes, so only this bounds what a trace can claim
+
+_ENUMS: dict[str, tuple[type, dict[str, Any]]] = {
+    tag: (kind, {str(v).removeprefix("torch."): v for v in vars(torch).values() if isinstance(v, kind)})
+    for tag, kind in {"dtype": torch.dtype, "layout": torch.layout, "memory_format": torch.memory_format}.items()
+}
+_DTYPES = _ENUMS["dtype"][1]
+
+
+@dataclass(frozen=True)
+class Group:
+    """One span of a storage that the tensors of one call share.
+
+    nbytes: length of the span in bytes. align: address of its first byte modulo 128. known: False where the contents
+    are not recorded (an uninitialised or write-only destination).
+    """
+
+    nbytes: int
+    align: int
+    device: str
+    known: bool = True
+
+
+@dataclass(frozen=True)
+class TensorRef:
+    """A strided window onto a group. offset is in bytes from the group's first byte; shape and stride in elements."""
+
+    group: int
+    offset: int
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    dtype: str
+    requires_grad: bool = False
+    conj: bool = False
+    neg: bool = False
+
+
+@dataclass
+class Packed:
+    """A tree of values without its bytes (`tree`, `tensors`, `groups`) and the bytes (`data`, one entry a group)."""
+
+    tree: Json
+    tensors: list[TensorRef] = field(default_factory=list)
+    groups: list[Group] = field(default_factory=list)
+    data: list[Bytes | None] = field(default_factory=list)
+
+    def header(self) -> Json:
+        """Everything but the bytes, as JSON."""
+        return {
+            "tree": self.tree,
+            "tensors": [_trim(vars(t), _TENSOR_DEFAULTS) for t in self.tensors],
+            "groups": [_trim(vars(g), _GROUP_DEFAULTS) for g in self.groups],
+        }
+
+    @classmethod
+    def from_header(cls, header: Json, data: list[Bytes | None], where: str) -> Packed:
+        """Read `header` back; raises TraceError naming `where` if it is not what `header()` wrote."""
+        try:
+            tensors = [
+                TensorRef(**{**t, "shape": tuple(t["shape"]), "stride": tuple(t["stride"])}) for t in header["tensors"]
+            ]
+            groups = [Group(**g) for g in header["groups"]]
+            packed = cls(header["tree"], tensors, groups, data)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise TraceError(f"{where}: not a packed call ({error!r})") from error
+        packed.validate(where)
+        return packed
+
+    def validate(self, where: str) -> None:
+        """Check every size and offset against the bytes that are really there, before anything is allocated."""
+        if len(self.data) != len(self.groups):
+            raise TraceError(f"{where}: {len(self.groups)} groups but {len(self.data)} byte spans")
+        for i, (group, data) in enumerate(zip(self.groups, self.data, strict=True)):
+            _check_group(group, data, f"{where}: groups[{i}]")
+        for i, ref in enumerate(self.tensors):
+            _check_ref(ref, self.groups, f"{where}: tensors[{i}]")
+
+
+_TENSOR_DEFAULTS = {"requires_grad": False, "conj": False, "neg": False}
+_GROUP_DEFAULTS = {"known": True}
+
+
+def _trim(fields: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
+    return {k: v for k, v in fields.items() if k not in defaults or v != defaults[k]}
+
+
+def _is_size(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 62
+
+
+def _check_group(group: Group, data: Bytes | None, where: str) -> None:
+    if not _is_size(group.nbytes) or not _is_size(group.align) or group.align >= ALIGNMENT:
+        raise TraceError(f"{where}: nbytes {group.nbytes!r}, align {group.align!r} out of range")
+    if group.known != (data is not None):
+        raise TraceError(f"{where}: known is {group.known!r}, bytes present is {data is not None}")
+    if data is None and group.nbytes > MAX_UNKNOWN_BYTES:
+        raise TraceError(f"{where}: nbytes {group.nbytes} without contents is over the limit of {MAX_UNKNOWN_BYTES}")
+    if data is not None and len(data) != group.nbytes:
+        raise TraceError(f"{where}: nbytes says {group.nbytes}, the stored span has {len(data)}")
+
+
+def _check_ref(ref: TensorRef, groups: list[Group], where: str) -> None:
+    if not isinstance(ref.group, int) or not 0 <= ref.group < len(groups):
+        raise TraceError(f"{where}: group {ref.group!r} does not exist")
+    if ref.dtype not in _DTYPES:
+        raise TraceError(f"{where}: unknown dtype {ref.dtype!r}")
+    if len(ref.shape) != len(ref.stride) or not all(map(_is_size, (*ref.shape, *ref.stride, ref.offset))):
+        raise TraceError(f"{where}: shape {ref.shape}, stride {ref.stride}, offset {ref.offset!r} are not sizes")
+    itemsize = _DTYPES[ref.dtype].itemsize
+    if ref.offset % itemsize or groups[ref.group].align % itemsize:
+        raise TraceError(f"{where}: offset {ref.offset} is not aligned to {ref.dtype}")
+    end = ref.offset + span_elements(ref.shape, ref.stride) * itemsize
+    if end > groups[ref.group].nbytes:
+        raise TraceError(f"{where}: reaches byte {end} of a span of {groups[ref.group].nbytes}")
+
+
+def span_elements(shape: tuple[int, ...], stride: tuple[int, ...]) -> int:
+    """Elements from the first to the last that a strided tensor touches; 0 for an empty one."""
+    if 0 in shape:
+        return 0
+    return 1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True))
+
+
+def unsupported_reason(t: torch.Tensor) -> str | None:
+    """Why the bytes of `t` cannot be recorded, or None. Must be asked before any data is touched."""
+    if t.is_sparse:
+        return None
+    checks = {
+        "quantised": t.is_quantized,
+        "nested": t.is_nested,
+        "mkldnn": t.is_mkldnn,
+        "meta": t.device.type == "meta",
+        str(t.layout).removeprefix("torch."): t.layout is not torch.strided,
+        "zero tensor": t.is_floating_point() and torch._C._functorch.is_functorch_wrapped_tensor(t),
+    }
+    for reason, applies in checks.items():
+        if applies:
+            return reason
+    if t.numel() and t.data_ptr() == 0:
+        return "no memory behind it"
+    end = (t.storage_offset() + span_elements(tuple(t.shape), t.stride())) * t.element_size()
+    return "storage was resized away" if end > t.untyped_storage().nbytes() else None
+
+
+class _Packer:
+    def __init__(self) -> None:
+        self.live: list[torch.Tensor] = []
+        self.unknown: set[int] = set()  # storages whose contents are not to be recorded
+        self.known: set[int] = set()
+
+    def encode(self, value: Any, contents: bool) -> Json:  # noqa: PLR0911 - one return per kind of value
+        if value is None or isinstance(value, bool | int | str):
+            return value
+        if isinstance(value, torch.Tensor):
+            return self._tensor(value, contents)
+        if isinstance(value, float):
+            return {"float": value.hex()}
+        if isinstance(value, complex):
+            return {"complex": [value.real.hex(), value.imag.hex()]}
+        if isinstance(value, list):
+            return [self.encode(v, contents) for v in value]
+        if isinstance(value, tuple):
+            return {"tuple": [self.encode(v, contents) for v in value]}
+        if isinstance(value, torch.device):
+            return {"device": str(value)}
+        for tag, (kind, _) in _ENUMS.items():
+            if isinstance(value, kind):
+                return {tag: str(value).removeprefix("torch.")}
+        return {"unsupported": type(value).__name__}
+
+    def _tensor(self, t: torch.Tensor, contents: bool) -> Json:
+        reason = unsupported_reason(t)
+        if reason is not None:
+            return {"unsupported": f"{reason} tensor"}
+        if t.is_sparse:
+            parts = {"indices": t._indices(), "values": t._values()}
+            encoded = {k: self.encode(v, contents) for k, v in parts.items()}
+            return {"sparse_coo": {**encoded, "size": list(t.shape), "coalesced": t.is_coalesced()}}
+        (self.known if contents else self.unknown).add(t.untyped_storage()._cdata)
+        self.live.append(t)
+        return {"tensor": len(self.live) - 1}
+
+    def finish(self, tree: Json) -> Packed:
+        packed = Packed(tree)
+        index: dict[int, int] = {}
+        spans: list[list[int]] = []  # [lo, hi) in bytes of each storage
+        for t in self.live:
+            lo = int(t.storage_offset()) * t.element_size()
+            hi = lo + span_elements(tuple(t.shape), t.stride()) * t.element_size()
+            g = index.setdefault(t.untyped_storage()._cdata, len(index))
+            if g == len(spans):
+                spans.append([lo, hi])
+            spans[g] = [min(spans[g][0], lo), max(spans[g][1], hi)]
+        first = {index[t.untyped_storage()._cdata]: t for t in reversed(self.live)}
+        for key, g in index.items():
+            lo, hi = spans[g]
+            known = key in self.known
+            storage = first[g].untyped_storage()
+            align = (storage.data_ptr() + lo) % ALIGNMENT if storage.nbytes() else 0
+            packed.groups.append(Group(hi - lo, align, str(first[g].device), known))
+            packed.data.append(_span(first[g], lo, hi) if known else None)
+        for t in self.live:
+            g = index[t.untyped_storage()._cdata]
+            packed.tensors.append(
+                TensorRef(
+                    group=g,
+                    offset=int(t.storage_offset()) * t.element_size() - spans[g][0],
+                    shape=tuple(t.shape),
+                    stride=tuple(t.stride()),
+                    dtype=str(t.dtype).removeprefix("torch."),
+                    requires_grad=t.requires_grad,
+                    conj=t.is_conj(),
+                    neg=t.is_neg(),
+                )
+            )
+        return packed
+
+
+def _span(t: torch.Tensor, lo: int, hi: int) -> memoryview:
+    raw = torch.empty(0, dtype=torch.uint8, device=t.device)
+    raw.set_(t.untyped_storage(), lo, (hi - lo,), (1,))
+    return raw.cpu().numpy().data
+
+
+def pack(arguments: dict[str, Any], write_only: frozenset[str] = frozenset()) -> Packed:
+    """Encode a mapping of names to values.
+
+    The bytes in `.data` are views of live memory where the tensors are on the CPU: copy or hash them before the
+    tensors change. Tensors under a name in `write_only` keep their metadata; their contents are not read, unless
+    another argument shares their storage.
+    """
+    packer = _Packer()
+    return packer.finish({name: packer.encode(value, name not in write_only) for name, value in arguments.items()})
+
+
+def unpack(packed: Packed, where: str = "call") -> dict[str, Any]:
+    """Build the arguments anew in fresh memory: same aliasing, strides and alignment; unknown contents are poisoned.
+
+    Tensors never require grad. Raises TraceError where the tree holds something that cannot be built.
+    """
+    packed.validate(where)
+    buffers = [_rebuild_group(g, d) for g, d in zip(packed.groups, packed.data, strict=True)]
+    tensors = [_rebuild_tensor(ref, *buffers[ref.group]) for ref in packed.tensors]
+    decode = _decoder(tensors, where)
+    return {name: decode(value) for name, value in packed.tree.items()}
+
+
+def _rebuild_group(group: Group, data: Bytes | None) -> tuple[torch.Tensor, int]:
+    """A poisoned buffer with the group's bytes in its middle, and the position of the first of them."""
+    buffer = torch.full((group.nbytes + 2 * GUARD + ALIGNMENT,), POISON, dtype=torch.uint8)
+    start = GUARD + (group.align - buffer.data_ptr() - GUARD) % ALIGNMENT
+    if data is not None and group.nbytes:
+        buffer.numpy().data[start : start + group.nbytes] = data
+    return buffer, start
+
+
+def _rebuild_tensor(ref: TensorRef, buffer: torch.Tensor, start: int) -> torch.Tensor:
+    dtype = _DTYPES[ref.dtype]
+    t = torch.empty(0, dtype=dtype)
+    t.set_(buffer.untyped_storage(), (start + ref.offset) // dtype.itemsize, ref.shape, ref.stride)
+    t = torch.conj(t) if ref.conj else t
+    return torch._neg_view(t) if ref.neg else t
+
+
+def _decoder(tensors: list[torch.Tensor], where: str) -> Callable[[Json], Any]:
+    def tensor(index: Json) -> torch.Tensor:
+        if not isinstance(index, int) or not 0 <= index < len(tensors):
+            raise TraceError(f"{where}: tensor {index!r} does not exist")
+        return tensors[index]
+
+    def sparse(parts: Json) -> torch.Tensor:
+        built = torch.sparse_coo_tensor(
+            decode(parts["indices"]), decode(parts["values"]), parts["size"], check_invariants=True
+        )
+        return built._coalesced_(bool(parts["coalesced"]))
+
+    def tagged(value: dict[str, Json]) -> Any:
+        tag, content = next(iter(value.items()))
+        if tag in _ENUMS:
+            return _ENUMS[tag][1][content]
+        kinds: dict[str, Callable[[Json], Any]] = {
+            "tensor": tensor,
+            "float": float.fromhex,
+            "complex": lambda parts: complex(*map(float.fromhex, parts)),
+            "tuple": lambda items: tuple(map(decode, items)),
+            "device": torch.device,
+            "sparse_coo": sparse,
+        }
+        if tag not in kinds:
+            raise TraceError(f"{where}: cannot rebuild {tag} value {str(content)[:80]!r}")
+        return kinds[tag](content)
+
+    def decode(value: Json) -> Any:
+        if value is None or isinstance(value, bool | int | str):
+            return value
+        if isinstance(value, list):
+            return [decode(v) for v in value]
+        if not isinstance(value, dict) or len(value) != 1:
+            raise TraceError(f"{where}: not an encoded value: {str(value)[:80]!r}")
+        try:
+            return tagged(value)
+        except (ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
+            raise TraceError(f"{where}: bad value {str(value)[:80]!r} ({error})") from error
+
+    return decode
+
+
+def numel(ref: TensorRef) -> int:
+    """Elements of the tensor behind `ref`."""
+    return math.prod(ref.shape)
