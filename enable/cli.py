@@ -1,0 +1,87 @@
+"""The program: collects the commands and turns every way to end into one line and an exit status.
+
+0 done; 1 done, and the answer is no (something is not covered, not bit-exact, not refined); 2 the user's mistake, told
+in one line; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import enable.commands
+from enable.options import WORKSPACE
+from traces import UserError
+
+# typer carries its own copy of click in some releases and depends on click in others; this is its ClickException.
+_ClickException: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+
+app = typer.Typer(
+    name="enable",
+    help="Bring a PyTorch model up on a new accelerator: capture its operators, match kernels, refine what fails.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog='In bash and zsh `enable` is a builtin: run `enablekit`, or type once: eval "$(enablekit shell)"',
+)
+
+
+@app.callback()
+def _global(
+    context: typer.Context,
+    workspace: Annotated[
+        Path, typer.Option(envvar="ENABLE_WORKSPACE", help="Where traces, verdicts, dialogs and kernels are kept.")
+    ] = WORKSPACE,
+) -> None:
+    context.obj = workspace
+
+
+for _module in sorted(m.name for m in pkgutil.iter_modules(enable.commands.__path__)):
+    _command = importlib.import_module(f"enable.commands.{_module}")
+    if hasattr(_command, "app"):
+        app.add_typer(_command.app, name=_module)
+    else:
+        app.command(name=_module)(_command.command)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the program on `arguments` (default: the process's own) and exit."""
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: list[str]) -> int:
+    """The exit status of the program on `arguments`."""
+    try:
+        status = app(arguments, prog_name="enable", standalone_mode=False)
+    except UserError as error:
+        return _fail(str(error))
+    except _ClickException as error:
+        return _fail(_usage(error, arguments))
+    except (KeyboardInterrupt, typer.Abort):
+        _say("interrupted; the same command goes on where this one stopped")
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 1
+    return status if isinstance(status, int) else 0
+
+
+def _usage(error: Exception, arguments: list[str]) -> str:
+    commands = [a for a in arguments[:1] if not a.startswith("-")]
+    message = " ".join(error.format_message().split())  # type: ignore[attr-defined]
+    return f"{message.rstrip('.')}; see: {' '.join(['enable', *commands, '--help'])}"
+
+
+def _fail(message: str) -> int:
+    _say(" ".join(message.split("\n")))
+    return 2
+
+
+def _say(message: str) -> None:
+    sys.stderr.write(f"enable: {message}\n")

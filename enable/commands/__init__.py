@@ -1,0 +1,1 @@
+"""One file a command: `command`, or `app` for a group of commands; found by location."""

@@ -1,0 +1,27 @@
+"""`enable coverage`."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from enable.options import PLATFORM, AsJson, Library, Platform
+
+
+def command(
+    context: typer.Context,
+    model: Annotated[str, typer.Argument(help="Name of a captured model, or the path of a trace.")],
+    as_json: AsJson = False,
+    platform: Platform = PLATFORM,
+    library: Library = None,
+) -> None:
+    """Match a model's overloads to kernels, replay its recorded calls on them, and print what is covered."""
+    from enable.session import Session
+    from enable.tables import coverage_tables
+    from enable.workspace import Workspace
+
+    with Session(Workspace(context.obj), library, platform) as session:
+        found = session.coverage(model)
+    typer.echo(json.dumps(found.as_json()) if as_json else coverage_tables(found))

@@ -1,0 +1,36 @@
+"""`enable shell`."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+import typer
+
+_FUNCTION = """\
+enable() {{
+  case "${{1-}}" in
+    {commands}) {program} "$@" ;;
+    *) builtin enable "$@" ;;
+  esac
+}}"""
+
+
+def command(context: typer.Context) -> None:
+    """Print a shell function for bash and zsh: eval "$(enablekit shell)".
+
+    `enable` is a builtin of both shells and hides the program. The function passes the program's own commands to the
+    program and everything else to the builtin.
+    """
+    assert context.parent is not None
+    commands = sorted(context.parent.command.commands)  # type: ignore[attr-defined]
+    typer.echo(_FUNCTION.format(commands="|".join(commands), program=_program()))
+
+
+def _program() -> str:
+    """How this very program was started, so that the function works whatever the search path is later."""
+    started = Path(sys.argv[0])
+    if started.name in ("enable", "enablekit"):
+        return shlex.quote(str(started.absolute()))
+    return f"{shlex.quote(sys.executable)} -m enable"

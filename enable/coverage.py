@@ -1,0 +1,163 @@
+"""Match a trace's overloads to kernels, replay its calls, and say what is covered."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from generate.library import Library, Match
+from traces.store import Trace
+from verify.cases import Case, cases_of
+from verify.judge import Job, Judge
+from verify.outcome import Outcome, Verdict
+
+_NO_KERNEL_NEEDED = {
+    "view": "metadata only; the platform provides it",
+    "memory": "allocation or transfer; the platform provides it",
+    "random": "random; judged by distribution, not by replay",
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One overload of a trace. calls: how often it was called; cases: stored calls that were replayed.
+
+    outcome: PASS if every case passed, else the outcome of the first case that did not; None where no kernel is needed.
+    """
+
+    overload: str
+    kind: str
+    calls: int
+    signatures: int
+    cases: int
+    kernel: str | None
+    outcome: Outcome | None
+    detail: str
+    refined: bool = False
+
+    @property
+    def covered(self) -> bool:
+        return self.outcome is Outcome.PASS
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """The coverage of one trace; `as_json` is what `enable coverage --json` prints."""
+
+    model: str
+    trace: str
+    platform: str
+    rows: tuple[Row, ...]
+    opinfo: frozenset[str]
+
+    @property
+    def compute(self) -> list[Row]:
+        return [r for r in self.rows if r.kind == "compute"]
+
+    def failing(self) -> list[Row]:
+        """Compute overloads that are not covered."""
+        return [r for r in self.compute if not r.covered]
+
+    def as_json(self) -> dict[str, Any]:
+        covered = [r for r in self.compute if r.covered]
+        matched = [r for r in self.compute if r.overload in self.opinfo]
+        passed = [r for r in matched if r.covered]
+        calls, covered_calls = (sum(r.calls for r in rows) for rows in (self.compute, covered))
+        rows = [{k: v for k, v in asdict(row).items() if k != "refined"} for row in self.rows]
+        return {
+            "model": self.model,
+            "trace": self.trace,
+            "platform": self.platform,
+            "overloads": {
+                "compute": len(self.compute),
+                "covered": len(covered),
+                "percent": _percent(len(self.compute), len(covered)),
+            },
+            "calls": {"total": calls, "covered": covered_calls, "percent": _percent(calls, covered_calls)},
+            "opinfo_subset": {
+                "matched": len(matched),
+                "passed_out_of_the_box": sum(not r.refined for r in passed),
+                "passed_after_refinement": len(passed),
+            },
+            "rows": rows,
+        }
+
+
+def _percent(total: int, covered: int) -> float:
+    return round(100 * covered / total, 1) if total else 100.0
+
+
+def cases_by_overload(trace: Trace) -> dict[str, list[Case]]:
+    """The replayable calls of a trace: those of compute overloads."""
+    cases: dict[str, list[Case]] = defaultdict(list)
+    for record in trace.calls():
+        if record.kind == "compute":
+            cases[record.overload].append(cases_of(trace, record))
+    return cases
+
+
+def measure(
+    model: str,
+    trace: Trace,
+    library: Library,
+    judge: Judge,
+    progress: Callable[[int], Callable[[Job, Verdict], None]],
+    opinfo: frozenset[str],
+) -> Coverage:
+    """Judge every case of every compute overload that has a kernel. Verdicts already known are not run again.
+
+    progress: given the number of cases, returns what to call as each verdict arrives. opinfo: overloads that OpInfo
+    tests. Raises TraceError on a damaged trace.
+    """
+    cases = cases_by_overload(trace)
+    matches = {overload: library.match(overload) for overload in cases}
+    jobs = [Job(m.plan, m.kernel, tuple(cases[o]), m.copy) for o, m in matches.items() if m is not None]
+    verdicts = judge.judge(jobs, progress(sum(len(j.cases) for j in jobs)))
+    by_overload: dict[str, list[Verdict]] = {
+        o: [verdicts[o, c.id] for c in cases[o]] for o, m in matches.items() if m is not None
+    }
+    rows = [_row(*key, trace, matches.get(key[0]), by_overload.get(key[0], [])) for key in _overloads(trace)]
+    return Coverage(model, str(trace.path), judge.platform.name, tuple(rows), opinfo)
+
+
+def _overloads(trace: Trace) -> list[tuple[str, str]]:
+    """(overload, kind) of a trace, compute first, the most called first."""
+    calls: dict[tuple[str, str], int] = defaultdict(int)
+    for signature in trace.signatures.values():
+        calls[signature.overload, signature.kind] += signature.calls
+    kinds = ["compute", "random", "memory", "view"]
+    return sorted(calls, key=lambda k: (kinds.index(k[1]), -calls[k], k[0]))
+
+
+def _row(overload: str, kind: str, trace: Trace, match: Match | None, verdicts: list[Verdict]) -> Row:
+    signatures = [s for s in trace.signatures.values() if (s.overload, s.kind) == (overload, kind)]
+    calls = sum(s.calls for s in signatures)
+    if kind != "compute":
+        return Row(overload, kind, calls, len(signatures), 0, None, None, _NO_KERNEL_NEEDED[kind])
+    if match is None:
+        detail = f"no kernel; write one: enable refine --op {overload}"
+        return Row(overload, kind, calls, len(signatures), 0, None, Outcome.SKIPPED, detail)
+    outcome, detail = _summary(verdicts)
+    if not match.plan.direct:
+        detail = "; ".join(filter(None, [f"derived from {match.plan.base}", detail]))
+    path = shown_path(match.kernel.path)
+    return Row(overload, kind, calls, len(signatures), len(verdicts), path, outcome, detail, match.refined)
+
+
+def _summary(verdicts: list[Verdict]) -> tuple[Outcome, str]:
+    """PASS only if there are cases and all pass."""
+    if not verdicts:
+        return Outcome.SKIPPED, "no stored call to replay"
+    failed = [v for v in verdicts if v.outcome is not Outcome.PASS]
+    if not failed:
+        return Outcome.PASS, ""
+    return failed[0].outcome, f"{len(failed)} of {len(verdicts)} cases: {failed[0].detail}"
+
+
+def shown_path(path: Path) -> str:
+    """A kernel file as tables show it: packaged files from `generate/` on, others as they are."""
+    package = Path(__file__).parents[1]
+    return str(path.relative_to(package)) if path.is_relative_to(package / "generate") else str(path)

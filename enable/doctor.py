@@ -1,0 +1,88 @@
+"""What this machine has: each check tries the thing itself."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from traces import UserError
+
+
+@dataclass(frozen=True)
+class Check:
+    """One finding. ok False means that a command of the toolkit cannot work here."""
+
+    name: str
+    ok: bool
+    detail: str
+
+
+def examine(workspace: Path) -> list[Check]:
+    """Run every check; none raises."""
+    checks: dict[str, Callable[[], str]] = {
+        "python": lambda: f"{sys.version.split()[0]}, {os.cpu_count()} cores",
+        "torch": _torch,
+        "triton": _triton,
+        "platforms": _platforms,
+        "sim": _children,
+        "library": _library,
+        "workspace": lambda: _workspace(workspace),
+        "llm": _llm,
+    }
+    return [_run(name, check) for name, check in checks.items()]
+
+
+def _run(name: str, check: Callable[[], str]) -> Check:
+    try:
+        return Check(name, True, check())
+    except Exception as error:  # noqa: BLE001 - one item of a batch: the error is this check's finding
+        return Check(name, False, f"{type(error).__name__}: {error}".split("\n")[0])
+
+
+def _torch() -> str:
+    import torch
+
+    cuda = f"{torch.cuda.device_count()} CUDA devices" if torch.cuda.is_available() else "no CUDA device"
+    return f"{torch.__version__}, {cuda}"
+
+
+def _triton() -> str:
+    return importlib.metadata.version("triton")
+
+
+def _platforms() -> str:
+    from verify import platforms
+
+    return ", ".join(f"{name} ({platforms.load(name).description})" for name in platforms.names())
+
+
+def _children() -> str:
+    """Judge one kernel of the library on one small case: a child starts, compiles for the target and executes."""
+    from verify.smoke import smoke
+
+    return smoke()
+
+
+def _library() -> str:
+    from generate.library import KERNELS, Library
+
+    kernels = list(Library(KERNELS))
+    return f"{len(kernels)} kernel files, {sum(len(k.overloads) for k in kernels)} overloads before derivation"
+
+
+def _workspace(path: Path) -> str:
+    nearest = next(p for p in (path.absolute(), *path.absolute().parents) if p.exists())
+    if not nearest.is_dir():
+        raise UserError(f"{nearest} is not a directory; name another workspace with --workspace DIR")
+    with tempfile.TemporaryFile(dir=nearest):
+        return f"{path} (writable)"
+
+
+def _llm() -> str:
+    key = "OPENAI_API_KEY is set" if os.environ.get("OPENAI_API_KEY") else "no OPENAI_API_KEY (needed for --llm openai)"
+    return f"{key}; replay and manual need none"

@@ -1,0 +1,68 @@
+"""What coverage and refinement share: a workspace's library, judge and verdicts on one platform."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from enable.coverage import Coverage, measure
+from enable.progress import bar
+from enable.workspace import Workspace
+from generate.library import Library
+from verify import platforms
+from verify.judge import Job, Judge
+from verify.opinfo import tested_overloads
+from verify.outcome import Verdict
+
+
+class Session:
+    """A context manager around one judge. base: the base library, None for the packaged one."""
+
+    def __init__(self, workspace: Workspace, base: Path | None, platform: str) -> None:
+        """Raises UserError for an unknown platform or a broken library."""
+        self.workspace = workspace
+        self.platform = platforms.load(platform)
+        self._base = base
+        self.library = workspace.library(base)
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        store = self.workspace.verdicts()
+        self._stack.callback(store.close)
+        self.judge = self._stack.enter_context(Judge(self.platform, store))
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self._stack.close()
+
+    def reload_library(self) -> Library:
+        """Read the library again, after a kernel was accepted."""
+        self.library = self.workspace.library(self._base)
+        return self.library
+
+    def coverage(self, name: str) -> Coverage:
+        """The coverage of the trace `name`. Raises UserError if there is no such trace or it is damaged."""
+        trace = self.workspace.open_trace(name)
+        model = trace.path.name.removesuffix(".trace")
+        opinfo = tested_overloads(self.workspace.cache)
+        return measure(model, trace, self.library, self.judge, verdict_bar(f"coverage {model}"), opinfo)
+
+
+def verdict_bar(what: str) -> Callable[[int], Callable[[Job, Verdict], None]]:
+    """A progress bar over verdicts, for `measure`."""
+
+    def start(total: int) -> Callable[[Job, Verdict], None]:
+        progress = bar(total, what)
+
+        def advance(job: Job, verdict: Verdict) -> None:
+            progress.set_postfix_str(job.plan.overload, refresh=False)
+            progress.update()
+            if progress.n >= total:
+                progress.close()
+
+        return advance
+
+    return start

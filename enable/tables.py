@@ -1,0 +1,155 @@
+"""What commands print: plain tables and the summaries behind them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+if TYPE_CHECKING:
+    from enable.coverage import Coverage
+    from traces import Report, Trace
+
+_WIDTH = 96  # characters of the last, free-text column's line are cut beyond this
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """Rows as aligned text: numbers to the right, text to the left."""
+    frame = pd.DataFrame(rows)
+    numeric = {c for c in frame.columns if pd.api.types.is_numeric_dtype(frame[c])}
+    cells = {c: [c, *(_cell(v) for v in frame[c])] for c in frame.columns}
+    widths = {c: max(map(len, column)) for c, column in cells.items()}
+    lines = [
+        "  ".join(cells[c][i].rjust(widths[c]) if c in numeric else cells[c][i].ljust(widths[c]) for c in frame.columns)
+        for i in range(len(frame) + 1)
+    ]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _cell(value: Any) -> str:
+    text = "" if value is None or value != value else str(value)
+    return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 1]}…"
+
+
+def size(nbytes: float) -> str:
+    """Bytes in the unit that gives one to four digits before the point."""
+    for unit in ("B", "KiB", "MiB"):
+        if nbytes < 1024:
+            return f"{nbytes:.0f} {unit}" if unit == "B" else f"{nbytes:.1f} {unit}"
+        nbytes /= 1024
+    return f"{nbytes:.1f} GiB"
+
+
+def coverage_tables(coverage: Coverage) -> str:
+    """The table by overload and the summary below it."""
+    rows = [
+        {
+            "overload": r.overload,
+            "kind": r.kind,
+            "calls": r.calls,
+            "cases": r.cases,
+            "outcome": r.outcome or "-",
+            "kernel": (r.kernel or "-") + (" (refined)" if r.refined else ""),
+            "detail": r.detail,
+        }
+        for r in coverage.rows
+    ]
+    found = coverage.as_json()
+    overloads, calls, subset = found["overloads"], found["calls"], found["opinfo_subset"]
+    lines = [
+        table(rows),
+        "",
+        f"{coverage.model} on {coverage.platform}",
+        f"  overloads covered  {overloads['covered']} of {overloads['compute']} that need a kernel"
+        f" ({overloads['percent']} %)",
+        f"  calls covered      {calls['covered']} of {calls['total']} calls of these ({calls['percent']} %)",
+        f"  OpInfo also tests  {subset['matched']}: {subset['passed_out_of_the_box']} passed out of the box,"
+        f" {subset['passed_after_refinement']} after refinement",
+    ]
+    failing = coverage.failing()
+    if failing:
+        lines.append(f"  next               enable refine {coverage.model} --only-failing")
+    return "\n".join(lines)
+
+
+def trace_summary(trace: Trace) -> dict[str, Any]:
+    """What `enable trace show --json` prints."""
+    stored: Counter[str] = Counter()
+    for record in trace.calls():
+        stored[record.overload] += record.nbytes
+    rows: dict[str, dict[str, Any]] = {}
+    phases: dict[str, Counter[str]] = {}
+    for s in trace.signatures.values():
+        row = rows.setdefault(
+            s.overload,
+            {"overload": s.overload, "kind": s.kind, "calls": 0, "signatures": 0, "stored": 0, "phases": Counter()},
+        )
+        row["calls"] += s.calls
+        row["signatures"] += 1
+        row["stored"] += len(s.samples)
+        row["phases"].update(s.phases)
+        for phase, calls in s.phases.items():
+            phases.setdefault(phase, Counter()).update({"calls": calls, "signatures": 1})
+    for row in rows.values():
+        row["bytes"] = stored[row["overload"]]
+        row["phases"] = dict(row["phases"])
+    disk = sum(p.stat().st_size for p in trace.path.iterdir())
+    return {
+        "trace": str(trace.path),
+        "overloads": len(rows),
+        "calls": sum(r["calls"] for r in rows.values()),
+        "signatures": len(trace.signatures),
+        "bytes": disk,
+        "phases": {phase: dict(counts) for phase, counts in phases.items()},
+        "rows": sorted(rows.values(), key=lambda r: (-r["calls"], r["overload"])),
+    }
+
+
+def trace_tables(summary: dict[str, Any]) -> str:
+    """Overloads, then phases, then totals."""
+    order = list(summary["phases"])
+    rows = [
+        {
+            "overload": r["overload"],
+            "kind": r["kind"],
+            "signatures": r["signatures"],
+            "stored": r["stored"],
+            "input bytes": size(r["bytes"]),
+            "calls": r["calls"],
+            **{phase: r["phases"].get(phase, 0) for phase in order},
+        }
+        for r in summary["rows"]
+    ]
+    phases = [{"phase": p, **counts} for p, counts in summary["phases"].items()]
+    total = (
+        f"{summary['overloads']} overloads, {summary['calls']} calls, {summary['signatures']} signatures,"
+        f" {size(summary['bytes'])} on disk in {summary['trace']}"
+    )
+    return "\n\n".join([table(rows), table(phases), total])
+
+
+def verify_summary(model: str, trace: Trace, report: Report) -> dict[str, Any]:
+    """What `enable trace verify --json` prints."""
+    return {
+        "model": model,
+        "trace": str(trace.path),
+        "exact": report.exact,
+        "metadata": report.metadata,
+        "not_comparable": dict(report.not_comparable),
+        "mismatches": [vars(m) for m in report.mismatches],
+        "passed": report.passed,
+    }
+
+
+def verify_tables(summary: dict[str, Any]) -> str:
+    """Counts, and each call that differs."""
+    lines = [
+        f"{summary['exact']} stored calls bit-exact, {summary['metadata']} views and allocations with equal metadata",
+        *(f"{count} not comparable: {reason}" for reason, count in summary["not_comparable"].items()),
+    ]
+    if summary["mismatches"]:
+        lines += [f"{len(summary['mismatches'])} DIFFER:", table(summary["mismatches"])]
+    else:
+        lines.append("every comparable call is bit-exact")
+    return "\n".join(lines)

@@ -1,0 +1,76 @@
+"""The workspace: `.enable/` with traces/, kernels/, dialogs/, cache/ and verdicts.sqlite."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from traces import UserError
+
+if TYPE_CHECKING:
+    from generate.library import Library
+    from traces.store import Trace
+    from verify.verdicts import VerdictStore
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """Paths of one workspace; nothing is created before something is written."""
+
+    root: Path
+
+    @property
+    def traces(self) -> Path:
+        return self.root / "traces"
+
+    @property
+    def kernels(self) -> Path:
+        """Kernels that refinement accepted; they go before those of the base library."""
+        return self.root / "kernels"
+
+    @property
+    def dialogs(self) -> Path:
+        return self.root / "dialogs"
+
+    @property
+    def cache(self) -> Path:
+        return self.root / "cache"
+
+    def trace_path(self, name: str) -> Path:
+        """Where the trace of model `name` is kept."""
+        return self.traces / f"{name}.trace"
+
+    def trace_names(self) -> list[str]:
+        return sorted(p.name.removesuffix(".trace") for p in self.traces.glob("*.trace"))
+
+    def open_trace(self, name: str) -> Trace:
+        """The trace `name`, which may also be the path of a trace directory. Raises UserError if there is none."""
+        from traces.store import Trace
+
+        candidates = (self.trace_path(name), Path(name))
+        for path in candidates:
+            if path.is_dir() and (path == candidates[0] or path.name.endswith(".trace")):
+                return Trace.open(path)
+        known = self.trace_names()
+        have = f"traces here: {', '.join(known)}" if known else f"{self.traces} holds none yet"
+        raise UserError(f"no trace {name!r} ({have}); record one: enable capture {_capturable(name)}")
+
+    def library(self, base: Path | None) -> Library:
+        """The kernel library: accepted kernels over `base`, by default the packaged kernels."""
+        from generate.library import KERNELS, Library
+
+        return Library(self.kernels, base or KERNELS)
+
+    def verdicts(self) -> VerdictStore:
+        from verify.verdicts import VerdictStore
+
+        return VerdictStore(self.root / "verdicts.sqlite")
+
+
+def _capturable(name: str) -> str:
+    """`name` if it is a model of the zoo, else the first model there is."""
+    from capture.targets import model_names
+
+    models = model_names()
+    return name if name in models else models[0]

@@ -1,0 +1,157 @@
+"""Cases: recorded calls made ready to replay against a kernel."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from blake3 import blake3
+
+from traces.overloads import bind, call, resolve
+from traces.store import CallRecord, Trace
+from traces.values import Bytes, Group, Packed, TensorRef, numel, pack, unpack
+
+
+@dataclass(frozen=True)
+class Case:
+    """id: blake3 of overload, arguments and their bytes, so equal calls of two traces are one case.
+
+    load: the arguments, read and verified anew at each call.
+    """
+
+    id: str
+    overload: str
+    signature: str
+    load: Callable[[], Packed]
+
+
+def cases_of(trace: Trace, record: CallRecord) -> Case:
+    """The case of one stored call."""
+    content = json.dumps([record.overload, record.header], sort_keys=True)
+    return Case(
+        blake3(content.encode()).hexdigest()[:32], record.overload, record.signature, lambda: trace.packed(record)
+    )
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What the operator answers: `native` as ATen answers in the case's own dtypes, `values` in float64 where it can.
+
+    Both hold every argument after the call by its name and the result under "return"; their trees are alike.
+    """
+
+    before: Packed
+    native: Packed
+    values: Packed
+
+
+def reference(case: Case) -> Expected:
+    """Run the operator twice on the CPU, each time on its own copy of the bytes.
+
+    Raises TraceError on a damaged trace.
+    """
+    before = case.load()
+    native = _run(case.overload, before)
+    widened = widen(before)
+    try:
+        values = _run(case.overload, widened) if widened is not None else native
+    except (RuntimeError, NotImplementedError, TypeError):
+        values = native  # the operator has no float64 implementation, or demands the case's own dtypes
+    if values.tree["return"] != native.tree["return"]:
+        values = native
+    return Expected(before, native, values)
+
+
+def _run(overload: str, packed: Packed) -> Packed:
+    arguments = unpack(packed)
+    with torch.no_grad():
+        result = call(resolve(overload), bind(resolve(overload), (), arguments))
+    after = pack({**arguments, "return": result})
+    after.data = [None if d is None else bytes(d) for d in after.data]
+    return after
+
+
+def widen(packed: Packed) -> Packed | None:
+    """The same call in float64: every group of one floating dtype is converted as a whole, so aliasing stays.
+
+    None if there is nothing to convert, or a group is shared by tensors of different dtypes.
+    """
+    dtypes: list[set[str]] = [set() for _ in packed.groups]
+    for ref in packed.tensors:
+        dtypes[ref.group].add(ref.dtype)
+    if any(len(d) > 1 for d in dtypes):
+        return None
+    factors = [8 // _floating_size(next(iter(d))) if d and _floating_size(next(iter(d))) else 1 for d in dtypes]
+    if all(f == 1 for f in factors):
+        return None
+    data = [_widen_span(d, next(iter(kinds), ""), f) for d, kinds, f in zip(packed.data, dtypes, factors, strict=True)]
+    groups = [
+        g if f == 1 else Group(g.nbytes * f, 0, g.device, g.known) for g, f in zip(packed.groups, factors, strict=True)
+    ]
+    tensors = [r if factors[r.group] == 1 else _widen_ref(r, factors[r.group]) for r in packed.tensors]
+    return Packed(_widen_tree(packed.tree), tensors, groups, data)
+
+
+def _floating_size(dtype: str) -> int:
+    """Bytes of an element of a floating dtype narrower than float64, else 0."""
+    found = getattr(torch, dtype)
+    return found.itemsize if found.is_floating_point and found.itemsize < 8 else 0
+
+
+def _widen_span(data: Bytes | None, dtype: str, factor: int) -> Bytes | None:
+    if data is None or factor == 1 or not len(data):
+        return data
+    narrow = torch.frombuffer(bytearray(data), dtype=getattr(torch, dtype))
+    return narrow.double().numpy().tobytes()
+
+
+def _widen_ref(ref: TensorRef, factor: int) -> TensorRef:
+    return TensorRef(
+        ref.group, ref.offset * factor, ref.shape, ref.stride, "float64", ref.requires_grad, ref.conj, ref.neg
+    )
+
+
+def _widen_tree(tree: Any) -> Any:
+    if isinstance(tree, list):
+        return [_widen_tree(v) for v in tree]
+    if isinstance(tree, dict):
+        if tree.keys() == {"dtype"} and _floating_size(tree["dtype"]):
+            return {"dtype": "float64"}
+        return {k: _widen_tree(v) for k, v in tree.items()}
+    return tree
+
+
+def tensor_names(tree: dict[str, Any]) -> list[str]:
+    """A readable name of each tensor of a packed tree, in their order: `self`, `tensors[2]`, `return[0]`."""
+    names: list[str] = []
+
+    def walk(value: Any, path: str) -> None:
+        if isinstance(value, list):
+            for i, item in enumerate(value):
+                walk(item, f"{path}[{i}]")
+        elif isinstance(value, dict):
+            for key, item in value.items():
+                if key == "tensor":
+                    names.append(path)
+                else:
+                    walk(item, path if key in ("tuple", "sparse_coo") else f"{path}.{key}")
+
+    for name, value in tree.items():
+        walk(value, name)
+    return names
+
+
+def contents(packed: Packed, index: int) -> torch.Tensor:
+    """Tensor `index` of a packed call, by value: contiguous, in its own dtype."""
+    ref = packed.tensors[index]
+    data = packed.data[ref.group]
+    dtype = getattr(torch, ref.dtype)
+    if data is None or not numel(ref):
+        return torch.empty(ref.shape, dtype=dtype)
+    flat = torch.frombuffer(bytearray(data)[ref.offset :], dtype=torch.uint8)
+    flat = flat[: flat.numel() // dtype.itemsize * dtype.itemsize].view(dtype)
+    dense = flat.as_strided(ref.shape, ref.stride).clone(memory_format=torch.contiguous_format)
+    return dense.conj().resolve_conj() if ref.conj else dense

@@ -1,0 +1,232 @@
+"""What runs in a child: load a kernel file, rebuild a case's arguments, run the wrapper, send raw bytes back.
+
+Two modes. `execute` runs launches in Triton's interpreter. `compile` compiles each launch for the platform's targets
+and does not run it, so what it returns is what the wrapper would return if its kernels did nothing. The child holds no
+reference, no tolerance and no verdict.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import resource
+import socket
+import sys
+import tempfile
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType, TracebackType
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from traces.overloads import kind, name_of
+from traces.values import pack, unpack
+from verify import wire
+from verify.derive import Plan, call
+
+COMPILE, EXECUTE = "compile", "execute"
+MAX_LOG = 20_000  # characters of compiler output or traceback that are sent back
+
+
+class CompileFailed(Exception):
+    """Triton refused a launch; the message is the compiler's log."""
+
+
+class Guard(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch does not annotate it
+    """Notes every ATen call that is neither the platform's allocation nor a view, while no launch runs."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.muted = False
+        self.launches = 0
+        self.operators: list[str] = []
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if not self.muted:
+            name = name_of(func)
+            if kind(name, {}) not in ("view", "memory"):
+                self.operators.append(name)
+        return func(*args, **(kwargs or {}))
+
+    @contextmanager
+    def launch(self) -> Iterator[None]:
+        """While a launch runs the interpreter moves tensors about; those calls are not the wrapper's."""
+        self.launches += 1
+        self.muted = True
+        try:
+            yield
+        finally:
+            self.muted = False
+
+
+_guard = Guard()
+
+
+def prepare(mode: str) -> None:
+    """Import and patch what every job needs, once, before the first fork."""
+    torch.set_num_threads(1)
+    # torch.empty is filled with NaN (or the largest integer), so that a result never written is never right by luck.
+    torch.use_deterministic_algorithms(True)
+    torch.utils.deterministic.fill_uninitialized_memory = True  # type: ignore[attr-defined]
+    if mode == EXECUTE:
+        _patch_interpreter()
+
+
+def _patch_interpreter() -> None:
+    from triton.runtime.interpreter import GridExecutor
+
+    original = GridExecutor.__call__
+
+    def launch(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with _guard.launch():
+            return original(self, *args, **kwargs)
+
+    GridExecutor.__call__ = launch
+
+
+class _CompileOnlyDriver:
+    """The little of a Triton driver that choosing a target and specialising arguments asks for."""
+
+    def __init__(self, target: dict[str, Any]) -> None:
+        from triton.backends.compiler import GPUTarget
+
+        self._target = GPUTarget(target["backend"], target["arch"], target["warp_size"])
+
+    def get_current_target(self) -> Any:
+        return self._target
+
+    def get_current_device(self) -> int:
+        return 0
+
+    def get_current_stream(self, device: int) -> int:
+        return 0
+
+    def get_active_torch_device(self) -> torch.device:
+        return torch.device("cpu")
+
+
+def _patch_compiler(targets: list[dict[str, Any]]) -> None:
+    from triton.runtime import driver
+    from triton.runtime.jit import JITFunction
+
+    original = JITFunction.run
+
+    def launch(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+        with _guard.launch():
+            for target in targets:
+                driver.set_active(_CompileOnlyDriver(target))
+                self.device_caches.pop(0, None) if len(targets) > 1 else None
+                try:
+                    compiled = original(self, *args, grid=grid, warmup=True, **kwargs)
+                except Exception as error:  # noqa: BLE001 - whatever the compiler raises is its log
+                    raise CompileFailed(f"{type(error).__name__}: {error}") from error
+                _check_shared_memory(self.__name__, compiled, target)
+
+    JITFunction.run = launch
+
+
+def _check_shared_memory(kernel: str, compiled: Any, target: dict[str, Any]) -> None:
+    needed = compiled.metadata.shared
+    if needed > target["shared_bytes"]:
+        limit = f"{target['backend']}:{target['arch']} has {target['shared_bytes']}"
+        raise CompileFailed(f"{kernel} needs {needed} bytes of shared memory; {limit}")
+
+
+def serve(mode: str, sock: socket.socket) -> None:
+    """Answer one job's frames until the parent closes the socket."""
+    job, _ = wire.receive(sock)
+    resource.setrlimit(resource.RLIMIT_AS, (job["memory_bytes"],) * 2)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if mode == COMPILE:
+        _patch_compiler(job["targets"])
+    with tempfile.TemporaryDirectory() as directory, _stderr_to_file(Path(directory)) as log:
+        job["directory"] = directory
+        loaded: dict[str, Any] | None = None
+        while True:
+            try:
+                header, buffers = wire.receive(sock)
+            except wire.WireError:
+                return
+            try:
+                loaded = loaded or _load(job)
+                reply, packed = _run(header, buffers, job, loaded)
+            except Exception as error:  # noqa: BLE001 - one case: the candidate's error is the case's outcome
+                wire.send(sock, _failure(error, directory, log))
+                continue
+            wire.send_packed(sock, reply, packed)
+
+
+def _load(job: dict[str, Any]) -> dict[str, Any]:
+    """The wrappers of the job's kernel files by role (`kernel`, `copy`)."""
+    wrappers: dict[str, Any] = {"copy": None}
+    for role, source in job["sources"].items():
+        path = Path(job["directory"]) / f"{role}.py"
+        path.write_text(source, encoding="utf-8")
+        spec = importlib.util.spec_from_file_location(role, path)
+        assert spec is not None and spec.loader is not None
+        module: ModuleType = importlib.util.module_from_spec(spec)
+        sys.modules[role] = module  # Triton looks a kernel's module up by name
+        spec.loader.exec_module(module)
+        wrappers[role] = module.wrapper
+    return wrappers
+
+
+def _run(header: dict[str, Any], buffers: list[Any], job: dict[str, Any], wrappers: dict[str, Any]) -> tuple[Any, Any]:
+    arguments = unpack(wire.packed_of(header, buffers, "case"))
+    _guard.operators, _guard.launches = [], 0
+    with _guard, torch.no_grad():
+        result = call(Plan(**job["plan"]), arguments, wrappers["kernel"], job["takes_out"], wrappers["copy"])
+    reply = {"status": "ok", "operators": _guard.operators[:20], "launches": _guard.launches}
+    return reply, pack({**arguments, "return": result})
+
+
+def _failure(error: BaseException, directory: str, log: Path) -> dict[str, Any]:
+    compiler = next((e for e in _chain(error) if isinstance(e, CompileFailed)), None)
+    if compiler is not None:
+        status, text = "compile_error", f"{compiler}\n{log.read_text(errors='replace')}"
+    else:
+        status, text = "runtime_error", _describe(error, directory)
+    return {
+        "status": status,
+        "text": text.replace(directory, ".")[-MAX_LOG:].strip(),
+        "operators": _guard.operators[:20],
+    }
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _describe(error: BaseException, directory: str) -> str:
+    """The innermost error, its cause chain flattened, and the lines of the kernel file that led to it."""
+    innermost = list(_chain(error))[-1]
+    lines = _frames(error.__traceback__, directory) + _frames(innermost.__traceback__, directory)
+    shown = list(dict.fromkeys(lines))
+    return "\n".join([f"{type(innermost).__name__}: {innermost}", *shown])
+
+
+def _frames(tb: TracebackType | None, directory: str) -> list[str]:
+    frames = [f for f in traceback.extract_tb(tb) if f.filename.startswith(directory)]
+    return [f"  line {f.lineno}, in {f.name}: {(f.line or '').strip()}" for f in frames]
+
+
+@contextmanager
+def _stderr_to_file(directory: Path) -> Iterator[Path]:
+    """MLIR and ptxas write their diagnostics to file descriptor 2."""
+    path = directory / "stderr.txt"
+    saved = os.dup(2)
+    with path.open("wb") as file:
+        os.dup2(file.fileno(), 2)
+    try:
+        yield path
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)

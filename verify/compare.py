@@ -1,0 +1,151 @@
+"""Compare what a child returned with what the operator answers: structure first, then values.
+
+Everything is decided from metadata and raw bytes that the parent decodes itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from traces.values import Packed, TensorRef, numel
+from verify.accuracy import accuracy_report
+from verify.cases import Expected, contents, tensor_names
+from verify.tolerance import tolerance
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """What is wrong: one line for a table, and the evidence as text for a prompt."""
+
+    detail: str
+    report: str
+
+
+def compare(overload: str, expected: Expected, got: Packed) -> Mismatch | None:
+    """None if `got` (arguments after the call, and "return") is what `expected` says; else the first mismatch."""
+    problem = _structure(expected.native, got)
+    if problem is not None:
+        return Mismatch(problem, problem)
+    names = tensor_names(expected.native.tree)
+    written = _written(expected)
+    for i, name in enumerate(names):
+        if i not in written:
+            if not _same_bytes(expected.before, got, i):
+                text = f"argument {name} was changed; this overload must leave it alone"
+                return Mismatch(text, text)
+            continue
+        mismatch = _values(overload, name, (expected.native, expected.values, got), i)
+        if mismatch is not None:
+            return mismatch
+    return None
+
+
+def _structure(native: Packed, got: Packed) -> str | None:
+    """Containers, then per tensor dtype, shape, strides, then which tensors share memory."""
+    if got.tree.keys() != native.tree.keys():
+        return "the child returned other arguments than it was given"
+    if got.tree["return"] != native.tree["return"] or len(got.tensors) != len(native.tensors):
+        return f"returned {_outline(got.tree['return'])}, expected {_outline(native.tree['return'])}"
+    for name, want, have in zip(tensor_names(native.tree), native.tensors, got.tensors, strict=True):
+        for what in ("dtype", "shape", "conj", "neg"):
+            if getattr(want, what) != getattr(have, what):
+                return f"{name}: {what} is {getattr(have, what)}, expected {getattr(want, what)}"
+        if _significant_strides(want) != _significant_strides(have):
+            return f"{name}: stride is {have.stride}, expected {want.stride} (shape {want.shape})"
+    return _aliasing(native, got)
+
+
+def _outline(value: object) -> str:
+    """The shape of a result: `tensor`, `(tensor, None)`."""
+    if isinstance(value, dict):
+        tag, content = next(iter(value.items()))
+        return f"({', '.join(map(_outline, content))})" if tag == "tuple" else str(tag)
+    if isinstance(value, list):
+        return f"[{', '.join(map(_outline, value))}]"
+    return str(value)
+
+
+def _significant_strides(ref: TensorRef) -> list[int]:
+    return [] if 0 in ref.shape else [s for n, s in zip(ref.shape, ref.stride, strict=True) if n > 1]
+
+
+def _aliasing(native: Packed, got: Packed) -> str | None:
+    """The partition of the non-empty tensors into storages must be the operator's own."""
+    names = tensor_names(native.tree)
+    filled = [i for i, ref in enumerate(native.tensors) if numel(ref)]
+    for a, i in enumerate(filled):
+        for j in filled[a + 1 :]:
+            want = native.tensors[i].group == native.tensors[j].group
+            have = got.tensors[i].group == got.tensors[j].group
+            if want != have:
+                verb = "must share" if want else "must not share"
+                return f"{names[j]} {verb} memory with {names[i]}"
+            if want and _distance(native, i, j) != _distance(got, i, j):
+                return f"{names[j]} is another part of the memory it shares with {names[i]}"
+    return None
+
+
+def _distance(packed: Packed, i: int, j: int) -> int:
+    return packed.tensors[j].offset - packed.tensors[i].offset
+
+
+def _written(expected: Expected) -> set[int]:
+    """Tensors whose values the operator decides: results, and arguments whose bytes it changed or may change."""
+    native, before = expected.native, expected.before
+    changed = {g for g in range(len(before.groups)) if before.data[g] is None or before.data[g] != native.data[g]}
+    fresh = range(len(before.tensors), len(native.tensors))
+    return {i for i, ref in enumerate(native.tensors) if i in fresh or ref.group in changed}
+
+
+def _same_bytes(before: Packed, got: Packed, index: int) -> bool:
+    """Whether the whole group of an untouched tensor still has the bytes that it was given."""
+    want, have = before.tensors[index], got.tensors[index]
+    if not numel(want):
+        return True
+    return bytes(before.data[want.group] or b"") == bytes(got.data[have.group] or b"")
+
+
+def _values(overload: str, name: str, packed: tuple[Packed, Packed, Packed], index: int) -> Mismatch | None:
+    native, reference, got = (contents(p, index) for p in packed)
+    expected = reference.to(torch.promote_types(native.dtype, reference.dtype))
+    if not native.is_floating_point() and not native.is_complex():
+        wrong = got != native
+        expected = native
+    else:
+        wrong = _outside(overload, native.dtype, got, expected)
+    if not wrong.any():
+        return None
+    return Mismatch(
+        *accuracy_report(name, got, expected.to(torch.float64) if expected.is_floating_point() else expected, wrong)
+    )
+
+
+def _outside(overload: str, dtype: torch.dtype, got: torch.Tensor, expected: torch.Tensor) -> torch.Tensor:
+    """True where `got` is outside the tolerance, or NaN, or an infinity of another sign than expected."""
+    limits = tolerance(overload, dtype)
+    want = expected.to(torch.float64)
+    have = got.to(torch.float64)
+    finite = want.isfinite() & have.isfinite()
+    # float64 may stay finite where the case's own dtype overflows.
+    overflow = have.isinf() & (want.abs() >= torch.finfo(dtype).max) & (have.sign() == want.sign())
+    magnitude = want[want.isfinite()].abs().max() if want.isfinite().any() else torch.zeros((), dtype=torch.float64)
+    close = finite & ((have - want).abs() <= limits.scale * magnitude + limits.rtol * want.abs())
+    return ~(close | (have == want) | (have.isnan() & want.isnan()) | overflow)
+
+
+def right_without_kernels(overload: str, expected: Expected, ghost: Packed) -> bool:
+    """Whether a run whose kernels did nothing still gives every fresh result: no kernel computed it."""
+    fresh = [i for i in range(len(expected.before.tensors), len(expected.native.tensors))]
+    owned = [i for i in fresh if expected.native.tensors[i].group >= len(expected.before.groups)]
+    telling = [i for i in owned if numel(expected.native.tensors[i]) and not _all_nan(expected.native, i)]
+    if not telling or _structure(expected.native, ghost) is not None:
+        return False
+    packed = (expected.native, expected.values, ghost)
+    return all(_values(overload, "", packed, i) is None for i in telling)
+
+
+def _all_nan(packed: Packed, index: int) -> bool:
+    values = contents(packed, index)
+    return bool(values.is_floating_point() and values.isnan().all())

@@ -1,0 +1,158 @@
+"""How one functional kernel serves the in-place, `out=` and `_foreach_` overloads of its operator.
+
+This is the only place that knows. A `Plan` says which overload's kernel is used and how; `call` runs it:
+
+- foreach: the kernel once per element of the tensor lists (ATen, native/ForeachOpsKernels.cpp, slow path);
+- in place: the kernel with `out=self` where its wrapper takes a destination, else the kernel and then the library's
+  `aten::copy_` kernel;
+- `out=`: the kernel, then `aten::copy_` into the destination, resized by the platform if its shape differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from traces.overloads import bind, name_of, resolve, written
+
+COPY = "aten::copy_"
+_FOREACH = "_foreach_"
+_FOREACH_BASE = {"norm": "linalg_vector_norm"}  # the operators whose foreach form has another name
+Wrapper = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """base: the overload whose kernel runs. foreach: once per element. written: the argument that takes the result."""
+
+    overload: str
+    base: str
+    foreach: bool = False
+    written: str | None = None
+
+    @property
+    def direct(self) -> bool:
+        return self.overload == self.base
+
+
+def plans(overload: str) -> list[Plan]:
+    """Every way to serve `overload`, best first: its own kernel, then the functional overloads it derives from."""
+    direct = [Plan(overload, overload)]
+    schema = resolve(overload)._schema
+    name = schema.name.removeprefix("aten::")
+    targets = [a.name for a in schema.arguments if a.name in written(resolve(overload))]
+    foreach = name.startswith(_FOREACH)
+    if not foreach and not targets:
+        return direct
+    if len(targets) > 1:
+        return direct
+    stem = name.removeprefix(_FOREACH).removesuffix("_") if targets != ["out"] else name.removeprefix(_FOREACH)
+    packet = _FOREACH_BASE.get(stem, stem) if foreach else stem
+    bases = [b for b in _functional_overloads(packet) if _elements_fit(schema, b)]
+    bases.sort(key=lambda b: (b._overloadname != schema.overload_name, b._overloadname != "default"))
+    target = targets[0] if targets else None
+    return direct + [Plan(overload, name_of(b), foreach, target) for b in bases]
+
+
+def functional_base(overload: str) -> str:
+    """The overload to write a kernel for so that `overload` is served: its functional form, or itself."""
+    found = plans(overload)
+    same_kind = [p.base for p in found[1:]]
+    return same_kind[0] if same_kind else overload
+
+
+def _functional_overloads(packet: str) -> list[torch._ops.OpOverload]:
+    if not packet or not hasattr(torch.ops.aten, packet):
+        return []
+    ops = getattr(torch.ops.aten, packet)
+    overloads = [getattr(ops, name) for name in ops.overloads()]
+    return [o for o in overloads if not written(o)]
+
+
+def _element_type(type_text: str, foreach: bool) -> str:
+    return {"List[Tensor]": "Tensor", "List[number]": "number"}.get(type_text, type_text) if foreach else type_text
+
+
+def _places(given: list[Any], base: torch._ops.OpOverload) -> list[int]:
+    """For each argument in `given` its position among the arguments of `base`: by name, else by order."""
+    names = [a.name for a in base._schema.arguments]
+    return [names.index(a.name) if a.name in names else i for i, a in enumerate(given)]
+
+
+def _elements_fit(schema: Any, base: torch._ops.OpOverload) -> bool:
+    """Whether each argument of `schema` (of one element, for foreach) has its place among the arguments of `base`."""
+    foreach = schema.name.removeprefix("aten::").startswith(_FOREACH)
+    given = [a for a in schema.arguments if a.name != "out"]
+    arguments = base._schema.arguments
+    places = _places(given, base)
+    if any(p >= len(arguments) for p in places) or len(set(places)) < len(places):
+        return False
+    # A Python number is welcome in a Tensor place: ATen wraps it the same way.
+    types = [(_element_type(str(a.type), foreach), str(arguments[p].type)) for a, p in zip(given, places, strict=True)]
+    fits = all(g == p or (g == "number" and p in ("Tensor", "Optional[number]")) for g, p in types)
+    return fits and all(a.has_default_value() for i, a in enumerate(arguments) if i not in places)
+
+
+def call(plan: Plan, given: Mapping[str, Any], wrapper: Wrapper, takes_out: bool, copy: Wrapper | None) -> Any:
+    """Run `plan` with `wrapper`, the base's wrapper, on the arguments `given` (by schema name of `plan.overload`).
+
+    copy: wrapper of the library's `aten::copy_`, or None if there is none; needed only where `takes_out` is False.
+    Returns what the schema of `plan.overload` returns. Raises LookupError where a copy kernel is needed and absent.
+    """
+    arguments = bind(resolve(plan.overload), (), given)
+    if plan.direct:
+        return _invoke(plan.base, wrapper, arguments)
+    out = arguments.pop("out") if plan.written == "out" else None
+    elements = _split(arguments) if plan.foreach else [arguments]
+    outs = out if plan.foreach and out is not None else [out] * len(elements)
+    run = _Element(plan, wrapper, takes_out, copy)
+    results = [run(element, o) for element, o in zip(elements, outs, strict=True)]
+    if not plan.foreach:
+        return results[0]
+    return None if plan.written else results
+
+
+def _split(arguments: dict[str, Any]) -> list[dict[str, Any]]:
+    """The arguments of each element: every list is taken apart, everything else is shared."""
+    length = len(next(v for v in arguments.values() if isinstance(v, list | tuple)))
+    return [{k: v[i] if isinstance(v, list | tuple) else v for k, v in arguments.items()} for i in range(length)]
+
+
+@dataclass(frozen=True)
+class _Element:
+    plan: Plan
+    wrapper: Wrapper
+    takes_out: bool
+    copy: Wrapper | None
+
+    def __call__(self, arguments: dict[str, Any], out: torch.Tensor | None) -> Any:
+        given = [a for a in resolve(self.plan.overload)._schema.arguments if a.name != "out"]
+        base = resolve(self.plan.base)
+        names = [base._schema.arguments[p].name for p in _places(given, base)]
+        values = bind(base, (), dict(zip(names, arguments.values(), strict=True)))
+        if self.plan.written is None:
+            return _invoke(self.plan.base, self.wrapper, values)
+        destination = next(iter(arguments.values())) if out is None else out
+        if self.takes_out and out is None:
+            _invoke(self.plan.base, self.wrapper, values, out=destination)
+        else:
+            self._copy(destination, _invoke(self.plan.base, self.wrapper, values))
+        return destination
+
+    def _copy(self, destination: torch.Tensor, result: torch.Tensor) -> None:
+        if self.copy is None:
+            raise LookupError(f"{self.plan.overload} derives from {self.plan.base} and {COPY}, which has no kernel")
+        if destination.shape != result.shape:
+            destination.resize_(result.shape)
+        self.copy(destination, result, False)
+
+
+def _invoke(overload: str, wrapper: Wrapper, values: Mapping[str, Any], **extra: Any) -> Any:
+    """Call the wrapper with every argument of `overload`, positional or by name as its schema has it."""
+    schema = resolve(overload)._schema
+    positional = [values[a.name] for a in schema.arguments if not a.kwarg_only]
+    keywords = {a.name: values[a.name] for a in schema.arguments if a.kwarg_only}
+    return wrapper(*positional, **keywords, **extra)

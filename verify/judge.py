@@ -1,0 +1,271 @@
+"""Judge kernels: compile and run every case in children, compare here, keep the verdicts."""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from types import TracebackType
+from typing import Any, Self
+
+from traces import TraceError
+from traces.values import Packed
+from verify import wire
+from verify.accuracy import summary
+from verify.cases import Case, Expected, contents, reference, tensor_names
+from verify.compare import compare, right_without_kernels
+from verify.derive import Plan
+from verify.kernel_file import KernelFile
+from verify.outcome import Outcome, Verdict
+from verify.platforms import Platform
+from verify.sandbox import Child, ChildDied, Zygote
+from verify.verdicts import VerdictStore
+
+COMPILE, EXECUTE = "compile", "execute"
+MAX_DEATHS = 2  # crashes and timeouts of one job after which its other cases are skipped
+
+
+@dataclass(frozen=True)
+class Job:
+    """Cases of one overload for one kernel. copy: the library's `aten::copy_`, where the plan may need it."""
+
+    plan: Plan
+    kernel: KernelFile
+    cases: tuple[Case, ...]
+    copy: KernelFile | None = None
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        return (self.kernel.sha256, *((self.copy.sha256,) if self.copy else ()))
+
+
+class Judge:
+    """A context manager that holds the children. `workers` jobs are judged at once (default: the cores, at most 8)."""
+
+    def __init__(self, platform: Platform, store: VerdictStore, workers: int | None = None) -> None:
+        self.platform = platform
+        self._store = store
+        self._workers = workers or min(8, os.cpu_count() or 1)
+        self._idle: queue.SimpleQueue[dict[str, Zygote]] = queue.SimpleQueue()
+        self._started: list[Zygote] = []
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End every child."""
+        with self._lock:
+            for zygote in self._started:
+                zygote.close()
+
+    def judge(
+        self, jobs: Iterable[Job], on_verdict: Callable[[Job, Verdict], None] = lambda job, verdict: None
+    ) -> dict[tuple[str, str], Verdict]:
+        """Verdicts by (overload, case id). `on_verdict` is called as each arrives, from the worker's thread."""
+        verdicts: dict[tuple[str, str], Verdict] = {}
+
+        def run(job: Job) -> None:
+            for verdict in self._judge_job(job):
+                verdicts[job.plan.overload, verdict.case] = verdict
+                on_verdict(job, verdict)
+
+        with ThreadPoolExecutor(self._workers) as pool:
+            running = [pool.submit(run, job) for job in jobs]
+            try:
+                for future in running:
+                    future.result()
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                self.close()  # so that no worker goes on waiting for its child
+                raise
+        return verdicts
+
+    def _judge_job(self, job: Job) -> Iterable[Verdict]:
+        fresh: list[Case] = []
+        for case in job.cases:
+            known = self._store.get(self._identity(job, case))
+            if known is None:
+                fresh.append(case)
+            else:
+                yield known
+        if not fresh:
+            return
+        zygotes = self._borrow()
+        try:
+            with _Run(job, self.platform, zygotes) as run:
+                for case in fresh:
+                    started = time.monotonic()
+                    verdict = run.judge(case)
+                    if verdict.outcome is not Outcome.SKIPPED:
+                        self._store.put(self._identity(job, case), verdict, time.monotonic() - started)
+                    yield verdict
+        finally:
+            self._idle.put(zygotes)
+
+    def _identity(self, job: Job, case: Case) -> tuple[str, ...]:
+        return VerdictStore.identity(job.kernels, job.plan.overload, case.id, self.platform)
+
+    def _borrow(self) -> dict[str, Zygote]:
+        try:
+            return self._idle.get_nowait()
+        except queue.Empty:
+            zygotes = {}
+            for mode in (COMPILE, EXECUTE):
+                zygotes[mode] = Zygote(mode)
+                with self._lock:
+                    self._started.append(zygotes[mode])
+            return zygotes
+
+
+class _Run:
+    """The two children of one job, started when first needed and again after one has died."""
+
+    def __init__(self, job: Job, platform: Platform, zygotes: dict[str, Zygote]) -> None:
+        self._job = job
+        self._platform = platform
+        self._zygotes = zygotes
+        self._children: dict[str, tuple[Child, ExitStack]] = {}
+        self._deaths = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        for _, stack in self._children.values():
+            stack.close()
+
+    def judge(self, case: Case) -> Verdict:
+        """One case: reference, compile, execute, compare. Raises TraceError on a damaged trace."""
+        if self._deaths >= MAX_DEATHS:
+            return Verdict(case.id, Outcome.SKIPPED, f"not run: {self._deaths} earlier cases crashed or hung")
+        expected = reference(case)
+        unlisted = _unlisted_dtypes(self._job.kernel, expected.before)
+        if unlisted:
+            return Verdict(case.id, Outcome.SKIPPED, f"the kernel's DTYPES do not list {', '.join(unlisted)}")
+        verdict = self._stage(COMPILE, case, expected) or self._stage(EXECUTE, case, expected)
+        return verdict or Verdict(case.id, Outcome.PASS)
+
+    def _stage(self, mode: str, case: Case, expected: Expected) -> Verdict | None:
+        """None where this stage has nothing against the kernel."""
+        seconds = self._platform.compile_seconds if mode == COMPILE else self._platform.execute_seconds
+        try:
+            header, buffers = self._child(mode).ask(expected.before, seconds)
+        except ChildDied as death:
+            self._drop(mode)
+            self._deaths += 1
+            outcome = Outcome.TIMEOUT if death.timeout else Outcome.CRASH
+            return self._verdict(case, outcome, f"{mode}: {death.how}", "", expected)
+        problem = self._problem(mode, header)
+        if problem is not None:
+            outcome, detail, report = problem
+            return self._verdict(case, outcome, detail, report, expected)
+        if header.get("status") != "ok":
+            return None  # the wrapper could not go on without its kernels' results: no evidence against it
+        try:
+            got = wire.packed_of(header, buffers, "answer")
+            if mode == COMPILE:
+                return self._ghost(case, expected, got)
+            mismatch = compare(self._job.plan.overload, expected, got)
+        except (TraceError, KeyError, TypeError) as error:
+            return self._verdict(case, Outcome.WRONG, f"the answer is malformed: {error}", "", expected)
+        if mismatch is None:
+            return None
+        return self._verdict(case, Outcome.WRONG, mismatch.detail, mismatch.report, expected)
+
+    def _problem(self, mode: str, header: dict[str, Any]) -> tuple[Outcome, str, str] | None:
+        text = str(header.get("text", ""))
+        if header.get("operators"):
+            called = ", ".join(dict.fromkeys(map(str, header["operators"])))
+            detail = f"the wrapper called {called}; only allocation and views are allowed"
+            return Outcome.CHEAT, detail, detail
+        if header.get("status") == "compile_error":
+            return Outcome.COMPILE_ERROR, _headline(text), text
+        if header.get("status") != "ok" and mode == EXECUTE:
+            return Outcome.RUNTIME_ERROR, text.split("\n")[0], text
+        return None
+
+    def _ghost(self, case: Case, expected: Expected, got: Packed) -> Verdict | None:
+        if not right_without_kernels(self._job.plan.overload, expected, got):
+            return None
+        detail = "the result is right although no kernel ran: it was computed elsewhere"
+        return self._verdict(case, Outcome.CHEAT, detail, detail, expected)
+
+    def _verdict(self, case: Case, outcome: Outcome, detail: str, report: str, expected: Expected) -> Verdict:
+        text = f"{report or detail}\n\n{inputs_report(expected.before)}"
+        return Verdict(case.id, outcome, detail[:300], text)
+
+    def _child(self, mode: str) -> Child:
+        if mode not in self._children:
+            stack = ExitStack()
+            child = stack.enter_context(self._zygotes[mode].fork(self._header()))
+            self._children[mode] = (child, stack)
+        return self._children[mode][0]
+
+    def _drop(self, mode: str) -> None:
+        _, stack = self._children.pop(mode)
+        stack.close()
+
+    def _header(self) -> dict[str, Any]:
+        sources = {"kernel": self._job.kernel.source}
+        if self._job.copy is not None:
+            sources["copy"] = self._job.copy.source
+        return {
+            "plan": asdict(self._job.plan),
+            "sources": sources,
+            "takes_out": self._job.kernel.takes_out,
+            "targets": [asdict(t) for t in self._platform.targets],
+            "memory_bytes": self._platform.memory_bytes,
+        }
+
+
+def _headline(log: str) -> str:
+    """A compiler's log in a line: Triton puts the place first, the source in between and the message last."""
+    lines = [line.strip() for line in log.split("\n") if line.strip()]
+    return " ".join(dict.fromkeys((lines[0], lines[-1])))
+
+
+def _unlisted_dtypes(kernel: KernelFile, packed: Packed) -> list[str]:
+    """Floating dtypes of the case that the kernel does not claim to serve."""
+    floating = {ref.dtype for ref in packed.tensors if "float" in ref.dtype}
+    return sorted(floating - set(kernel.dtypes))
+
+
+def inputs_report(packed: Packed) -> str:
+    """The arguments of a case: scalars as they are, tensors summarised."""
+    summaries = {
+        name: f"{summary(contents(packed, i))} stride {list(packed.tensors[i].stride)}"
+        for i, name in enumerate(tensor_names(packed.tree))
+    }
+    lines = ["arguments of this case:"]
+    for name, value in packed.tree.items():
+        if not _holds_tensor(value):
+            lines.append(f"  {name} = {_scalar(value)}")
+    lines += [f"  {name}: {text}" for name, text in summaries.items()]
+    return "\n".join(lines)
+
+
+def _holds_tensor(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(k in ("tensor", "sparse_coo") or _holds_tensor(v) for k, v in value.items())
+    return isinstance(value, list) and any(map(_holds_tensor, value))
+
+
+def _scalar(value: Any) -> str:
+    """A JSON-encoded scalar as Python would write it."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_scalar, value))}]"
+    if isinstance(value, dict):
+        tag, content = next(iter(value.items()))
+        if tag == "float":
+            return repr(float.fromhex(content))
+        return f"torch.{content}" if tag in ("dtype", "layout", "memory_format") else str(content)
+    return repr(value)

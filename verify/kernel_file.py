@@ -1,0 +1,79 @@
+"""The contract of a kernel file, read without executing it.
+
+A kernel file is one Python file: a docstring that begins with the schema, `OVERLOADS` and `DTYPES` as literal tuples,
+`@triton.jit` kernels and one `wrapper`. Everything here comes from its syntax tree, so a file that would misbehave
+when imported can still be matched, hashed and shown.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from traces import UserError
+
+
+class KernelFileError(UserError):
+    """A kernel file that does not parse or does not follow the contract."""
+
+
+@dataclass(frozen=True)
+class KernelFile:
+    """One parsed kernel file. `takes_out`: its wrapper can write to a destination of the caller's."""
+
+    path: Path
+    source: str
+    sha256: str
+    overloads: tuple[str, ...]
+    dtypes: tuple[str, ...]
+    takes_out: bool
+
+    @classmethod
+    def read(cls, path: Path) -> KernelFile:
+        """Raises KernelFileError if the file cannot be read or parsed."""
+        try:
+            source = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise KernelFileError(f"{path}: cannot read this kernel file ({error})") from error
+        return cls.parse(source, path)
+
+    @classmethod
+    def parse(cls, source: str, path: Path) -> KernelFile:
+        """`path` only names the file in messages. Raises KernelFileError."""
+        try:
+            tree = ast.parse(source)
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            line = getattr(error, "lineno", None) or "?"
+            raise KernelFileError(
+                f"{path}: line {line}: not valid Python ({getattr(error, 'msg', error)}); mend or remove the file"
+            ) from error
+        return cls(
+            path=path,
+            source=source,
+            sha256=hashlib.sha256(source.encode()).hexdigest(),
+            overloads=_literal_tuple(tree, "OVERLOADS", path),
+            dtypes=_literal_tuple(tree, "DTYPES", path),
+            takes_out="out" in _wrapper_parameters(tree, path),
+        )
+
+
+def _literal_tuple(tree: ast.Module, name: str, path: Path) -> tuple[str, ...]:
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and [getattr(t, "id", None) for t in node.targets] == [name]:
+            try:
+                value = ast.literal_eval(node.value)
+            except ValueError:
+                value = None
+            if isinstance(value, tuple) and value and all(isinstance(v, str) for v in value):
+                return value
+            break
+    raise KernelFileError(f'{path}: {name} must be a literal tuple of strings such as {name} = ("...",)')
+
+
+def _wrapper_parameters(tree: ast.Module, path: Path) -> set[str]:
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name == "wrapper":
+            return {a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
+    raise KernelFileError(f"{path}: no function named wrapper at module level")

@@ -1,0 +1,161 @@
+"""The parent's side of a child: start it, put cases to it under a deadline, kill its session, tell how it died."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from traces.values import Packed
+from verify import wire
+
+START_SECONDS = 120.0  # torch and triton import in 2.5 s; a busy machine may take long
+
+
+class ChildDied(Exception):
+    """The child ended before it answered. `timeout`: it was killed at the deadline; else `how` says what ended it."""
+
+    def __init__(self, how: str, timeout: bool = False) -> None:
+        super().__init__(how)
+        self.how = how
+        self.timeout = timeout
+
+
+class Zygote:
+    """A pre-imported process of one mode (`child.COMPILE` or `child.EXECUTE`), restarted if it is lost."""
+
+    def __init__(self, mode: str) -> None:
+        self.mode = mode
+        self._home = tempfile.TemporaryDirectory(prefix="enable-")
+        self._start()
+
+    def _start(self) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "verify.zygote", self.mode, str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd=self._home.name,
+                env=self._environment(),
+            )
+        self._control = ours
+        try:
+            wire.receive(ours, time.monotonic() + START_SECONDS)
+        except wire.WireError as error:
+            self.close()
+            raise RuntimeError(f"the {self.mode} process did not start: {error}") from error
+
+    def _environment(self) -> dict[str, str]:
+        """Nothing of the user's environment but the search path: no keys, no proxies."""
+        return {
+            "PATH": os.environ.get("PATH", os.defpath),
+            "PYTHONPATH": str(Path(__file__).parents[1]),
+            "HOME": self._home.name,
+            "TMPDIR": self._home.name,
+            "TRITON_CACHE_DIR": str(Path(self._home.name) / "triton"),
+            "TRITON_INTERPRET": "1" if self.mode == "execute" else "0",
+            "TRITON_DEFAULT_FP_FUSION": "1",
+            "OMP_NUM_THREADS": "1",
+        }
+
+    def fork(self, job: dict[str, Any]) -> Child:
+        """A fresh child that has been sent `job`."""
+        try:
+            return self._fork(job)
+        except (wire.WireError, OSError):
+            self._process.kill()  # lost, by a signal or for want of memory: one new start
+            self._process.wait()
+            self._start()
+            return self._fork(job)
+
+    def _fork(self, job: dict[str, Any]) -> Child:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            socket.send_fds(self._control, [b"j"], [theirs.fileno()])
+        pid = wire.receive(self._control, time.monotonic() + START_SECONDS)[0]["pid"]
+        wire.send(ours, job)
+        return Child(self, pid, ours)
+
+    def wait(self) -> int:
+        """The wait status of the last child."""
+        status: int = wire.receive(self._control, time.monotonic() + START_SECONDS)[0]["status"]
+        return status
+
+    def close(self) -> None:
+        """End the process and everything it started."""
+        self._control.close()
+        self._process.kill()
+        self._process.wait()
+        self._home.cleanup()
+
+
+class Child:
+    """One forked child. A context manager: on leaving it, the child's session is dead."""
+
+    def __init__(self, zygote: Zygote, pid: int, sock: socket.socket) -> None:
+        self._zygote = zygote
+        self._pid = pid
+        self._sock = sock
+
+    def ask(self, packed: Packed, seconds: float) -> tuple[dict[str, Any], list[Any]]:
+        """Put one case to the child. Raises ChildDied; after that the child is of no more use."""
+        deadline = time.monotonic() + seconds
+        self._sock.settimeout(seconds)
+        try:
+            wire.send_packed(self._sock, {}, packed)
+            return wire.receive(self._sock, deadline)
+        except wire.WireError as error:
+            if error.timeout:
+                raise ChildDied(f"no answer within {seconds:g} s", timeout=True) from error
+            raise ChildDied(self._how_it_died()) from error
+
+    def _how_it_died(self) -> str:
+        status = self._end()
+        if os.WIFSIGNALED(status):
+            return f"killed by {signal.Signals(os.WTERMSIG(status)).name}"
+        return f"exited with status {os.waitstatus_to_exitcode(status)} before it answered"
+
+    def _end(self) -> int:
+        self._sock.close()
+        status = None
+        if self._pid:
+            deadline = time.monotonic() + 1.0
+            self._zygote._control.settimeout(None)
+            while status is None:
+                try:
+                    status = wire.receive(self._zygote._control, deadline)[0]["status"]
+                except wire.WireError as error:
+                    if not error.timeout:
+                        raise
+                    _kill_session(self._pid)
+                    deadline = time.monotonic() + START_SECONDS
+            self._pid = 0
+        return status or 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        pid = self._pid
+        self._sock.close()
+        if pid:
+            _kill_session(pid)
+            self._end()
+
+
+def _kill_session(pid: int) -> None:
+    for kill in (os.killpg, os.kill):
+        try:
+            kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue

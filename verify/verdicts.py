@@ -1,0 +1,90 @@
+"""Verdicts, kept: keyed by what was judged and what judged it, so that nothing is run twice."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import threading
+import time
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+from traces import UserError
+from verify.outcome import Outcome, Verdict
+from verify.platforms import Platform
+
+_SCHEMA_VERSION = 1
+_TABLE = """
+CREATE TABLE IF NOT EXISTS verdicts (
+    key TEXT PRIMARY KEY,       -- sha256 over the columns up to `judge`
+    kernel TEXT NOT NULL,       -- sha256 of each kernel file that took part
+    overload TEXT NOT NULL,
+    case_id TEXT NOT NULL,
+    platform TEXT NOT NULL,     -- name and sha256 of its profile
+    judge TEXT NOT NULL,        -- versions of torch and triton, sha256 of the judge's own sources
+    outcome TEXT NOT NULL,
+    detail TEXT NOT NULL,
+    report TEXT NOT NULL,
+    seconds REAL NOT NULL,
+    created REAL NOT NULL
+)
+"""
+
+
+@cache
+def judge_version() -> str:
+    """Names what judges: a verdict of another torch, triton or judge is not this one's."""
+    package = Path(__file__).parent
+    sources = sorted((*package.glob("*.py"), *(package.parent / "traces").glob("*.py")))
+    digest = hashlib.sha256(b"".join(p.read_bytes() for p in sources)).hexdigest()[:16]
+    return f"torch {version('torch')}, triton {version('triton')}, judge {digest}"
+
+
+class VerdictStore:
+    """SQLite in WAL mode; safe for the threads of one process and for several processes."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises UserError if the file is no verdict store, or a newer one."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._lock = threading.Lock()
+        try:
+            self._db = sqlite3.connect(path, check_same_thread=False, timeout=60)
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=FULL")
+            found = self._db.execute("PRAGMA user_version").fetchone()[0]
+            if found not in (0, _SCHEMA_VERSION):
+                raise UserError(
+                    f"{path}: verdicts of format {found}, this toolkit reads {_SCHEMA_VERSION}; remove the file"
+                )
+            self._db.execute(_TABLE)
+            self._db.execute(f"PRAGMA user_version={_SCHEMA_VERSION}")
+            self._db.commit()
+        except sqlite3.DatabaseError as error:
+            raise UserError(
+                f"{path}: not a verdict store ({error}); remove the file, its verdicts will be judged anew"
+            ) from error
+
+    @staticmethod
+    def identity(kernels: tuple[str, ...], overload: str, case: str, platform: Platform) -> tuple[str, ...]:
+        """The columns that a verdict is keyed by. kernels: sha256 of every kernel file that takes part."""
+        return ("+".join(kernels), overload, case, f"{platform.name} {platform.sha256}", judge_version())
+
+    def get(self, identity: tuple[str, ...]) -> Verdict | None:
+        with self._lock:
+            row = self._db.execute(
+                "SELECT case_id, outcome, detail, report FROM verdicts WHERE key = ?", (_key(identity),)
+            ).fetchone()
+        return Verdict(row[0], Outcome(row[1]), row[2], row[3]) if row else None
+
+    def put(self, identity: tuple[str, ...], verdict: Verdict, seconds: float) -> None:
+        values = (_key(identity), *identity, str(verdict.outcome), verdict.detail, verdict.report, seconds, time.time())
+        with self._lock, self._db:
+            self._db.execute(f"INSERT OR REPLACE INTO verdicts VALUES ({','.join('?' * len(values))})", values)
+
+    def close(self) -> None:
+        self._db.close()
+
+
+def _key(identity: tuple[str, ...]) -> str:
+    return hashlib.sha256("\0".join(identity).encode()).hexdigest()

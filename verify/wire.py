@@ -1,0 +1,85 @@
+"""Frames between the judge and its children: a JSON header and raw buffers over a socket. Nothing is ever unpickled."""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+import time
+from typing import Any
+
+from traces.values import Bytes, Packed
+
+_LENGTH = struct.Struct("<I")
+MAX_HEADER = 64 << 20  # bytes of JSON
+MAX_BUFFERS = 8 << 30  # bytes of all buffers of one frame
+
+
+class WireError(Exception):
+    """The peer closed, stalled past the deadline (`timeout`), or sent what is no frame."""
+
+    def __init__(self, message: str, timeout: bool = False) -> None:
+        super().__init__(message)
+        self.timeout = timeout
+
+
+def send(sock: socket.socket, header: dict[str, Any], buffers: list[Bytes] | None = None) -> None:
+    """Send one frame. Raises WireError if the peer is gone."""
+    buffers = buffers or []
+    text = json.dumps({**header, "buffers": [len(b) for b in buffers]}).encode()
+    try:
+        sock.sendall(_LENGTH.pack(len(text)) + text)
+        for buffer in buffers:
+            sock.sendall(buffer)
+    except OSError as error:
+        raise WireError(f"peer is gone: {error}", timeout=isinstance(error, TimeoutError)) from error
+
+
+def receive(sock: socket.socket, deadline: float | None = None) -> tuple[dict[str, Any], list[Bytes]]:
+    """Receive one frame before `deadline` (time.monotonic()); sizes are checked before anything is allocated."""
+    (length,) = _LENGTH.unpack(_exactly(sock, _LENGTH.size, deadline))
+    if length > MAX_HEADER:
+        raise WireError(f"frame header of {length} bytes")
+    try:
+        header = json.loads(bytes(_exactly(sock, length, deadline)))
+        sizes = header.pop("buffers")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise WireError(f"not a frame: {error}") from error
+    if not isinstance(sizes, list) or not all(isinstance(n, int) and n >= 0 for n in sizes) or sum(sizes) > MAX_BUFFERS:
+        raise WireError("frame with impossible buffer sizes")
+    return header, [_exactly(sock, n, deadline) for n in sizes]
+
+
+def _exactly(sock: socket.socket, size: int, deadline: float | None) -> bytearray:
+    data = bytearray(size)
+    view = memoryview(data)
+    while view:
+        if deadline is not None:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise WireError("deadline passed", timeout=True)
+            sock.settimeout(left)
+        try:
+            count = sock.recv_into(view)
+        except TimeoutError as error:
+            raise WireError("deadline passed", timeout=True) from error
+        except OSError as error:
+            raise WireError(f"peer is gone: {error}") from error
+        if not count:
+            raise WireError("peer closed the connection")
+        view = view[count:]
+    return data
+
+
+def send_packed(sock: socket.socket, header: dict[str, Any], packed: Packed) -> None:
+    """Send a frame whose buffers are the known groups of `packed`."""
+    send(sock, {**header, "packed": packed.header()}, [d for d in packed.data if d is not None])
+
+
+def packed_of(header: dict[str, Any], buffers: list[Bytes], where: str) -> Packed:
+    """The Packed of a frame that `send_packed` sent. Raises TraceError if it does not hold together."""
+    content = header.get("packed")
+    spans = iter(buffers)
+    groups = content.get("groups", []) if isinstance(content, dict) else []
+    data = [next(spans, None) if isinstance(g, dict) and g.get("known", True) else None for g in groups]
+    return Packed.from_header(content, data, where)
