@@ -26,6 +26,7 @@ app = typer.Typer(
     help="Bring a PyTorch model up on a new accelerator: capture its operators, match kernels, refine what fails.",
     no_args_is_help=True,
     rich_markup_mode=None,
+    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog='In bash and zsh `enable` is a builtin: run `enablekit`, or type once: eval "$(enablekit shell)"',

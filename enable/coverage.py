@@ -142,7 +142,7 @@ def _row(overload: str, kind: str, trace: Trace, match: Match | None, verdicts: 
         return Row(overload, kind, calls, len(signatures), 0, None, Outcome.SKIPPED, detail)
     outcome, detail = _summary(verdicts)
     if not match.plan.direct:
-        detail = "; ".join(filter(None, [f"derived from {match.plan.base}", detail]))
+        detail = "; ".join(filter(None, [f"from {match.plan.base}", detail]))
     path = shown_path(match.kernel.path)
     return Row(overload, kind, calls, len(signatures), len(verdicts), path, outcome, detail, match.refined)
 

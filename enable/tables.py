@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 if TYPE_CHECKING:
-    from enable.coverage import Coverage
+    from capture.session import Summary
+    from enable.coverage import Coverage, Row
     from traces import Report, Trace
 
 _WIDTH = 96  # characters of the last, free-text column's line are cut beyond this
@@ -42,25 +43,27 @@ def size(nbytes: float) -> str:
 
 
 def coverage_tables(coverage: Coverage) -> str:
-    """The table by overload and the summary below it."""
+    """The table of what needs a kernel, and the summary below it."""
     rows = [
         {
             "overload": r.overload,
-            "kind": r.kind,
             "calls": r.calls,
             "cases": r.cases,
             "outcome": r.outcome or "-",
-            "kernel": (r.kernel or "-") + (" (refined)" if r.refined else ""),
+            "kernel": _kernel(r),
             "detail": r.detail,
         }
         for r in coverage.rows
+        if r.kind in ("compute", "random")
     ]
+    platform = [r for r in coverage.rows if r.kind in ("view", "memory")]
     found = coverage.as_json()
     overloads, calls, subset = found["overloads"], found["calls"], found["opinfo_subset"]
     lines = [
         table(rows),
         "",
         f"{coverage.model} on {coverage.platform}",
+        f"  the platform's     {len(platform)} overloads, {sum(r.calls for r in platform)} calls: views, memory, transfer",
         f"  overloads covered  {overloads['covered']} of {overloads['compute']} that need a kernel"
         f" ({overloads['percent']} %)",
         f"  calls covered      {calls['covered']} of {calls['total']} calls of these ({calls['percent']} %)",
@@ -71,6 +74,41 @@ def coverage_tables(coverage: Coverage) -> str:
     if failing:
         lines.append(f"  next               enable refine {coverage.model} --only-failing")
     return "\n".join(lines)
+
+
+def capture_summary(model: str, found: Summary) -> dict[str, Any]:
+    """What `enable capture --json` prints."""
+    return {
+        "model": model,
+        "trace": str(found.path),
+        "calls": found.calls,
+        "stored": found.stored,
+        "overloads": found.overloads,
+        "signatures": found.signatures,
+        "bytes": found.nbytes,
+        "seconds": round(found.seconds, 3),
+        "losses": found.losses,
+        "errors": found.errors,
+    }
+
+
+def capture_lines(found: dict[str, Any]) -> str:
+    """What was recorded, where it lies, and what to type next."""
+    losses = ", ".join(f"{loss:.4f}" for loss in found["losses"])
+    return "\n".join(
+        [
+            f"{found['model']}: {found['calls']} calls of {found['overloads']} overloads,"
+            f" {found['signatures']} signatures",
+            f"  stored  {found['stored']} calls, {size(found['bytes'])} in {found['trace']}",
+            f"  loss    {losses}",
+            f"  next    enable coverage {found['model']}",
+        ]
+    )
+
+
+def _kernel(row: Row) -> str:
+    path = (row.kernel or "-").removeprefix("generate/kernels/")
+    return f"{path} (refined)" if row.refined else path
 
 
 def trace_summary(trace: Trace) -> dict[str, Any]:

@@ -70,7 +70,7 @@ class Workspace:
 
 def _capturable(name: str) -> str:
     """`name` if it is a model of the zoo, else the first model there is."""
-    from capture.targets import model_names
+    from capture.targets import describe_models
 
-    models = model_names()
+    models = list(describe_models())
     return name if name in models else models[0]

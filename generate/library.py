@@ -64,7 +64,7 @@ class Library:
 
 def kernel_files(directory: Path) -> Sequence[Path]:
     """The kernel files of one layer: `<group>/<name>.py`."""
-    return sorted(p for p in directory.glob("*/*.py") if not p.name.startswith("_"))
+    return sorted(directory.glob("*/*.py"))
 
 
 def _claims(directory: Path) -> dict[str, KernelFile]:

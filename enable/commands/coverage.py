@@ -17,7 +17,11 @@ def command(
     platform: Platform = PLATFORM,
     library: Library = None,
 ) -> None:
-    """Match a model's overloads to kernels, replay its recorded calls on them, and print what is covered."""
+    """Replay a trace on the kernels and print what is covered.
+
+    Each recorded overload is matched to a kernel of the library; its recorded calls are compiled and run there and
+    compared with ATen. Verdicts are kept: what was judged before is not run again.
+    """
     from enable.session import Session
     from enable.tables import coverage_tables
     from enable.workspace import Workspace

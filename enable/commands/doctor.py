@@ -10,7 +10,7 @@ from enable.options import AsJson
 
 
 def command(context: typer.Context, as_json: AsJson = False) -> None:
-    """Check what this machine has and what the toolkit can do on it."""
+    """Check that this machine has what the toolkit needs."""
     from enable.doctor import examine
 
     checks = examine(context.obj)

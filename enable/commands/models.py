@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import typer
 
@@ -10,14 +11,17 @@ from enable.options import AsJson
 
 
 def command(as_json: AsJson = False) -> None:
-    """List the models that can be captured by name, with their settings."""
-    from capture.targets import describe_models
+    """List the models that can be captured, with their settings."""
+    from capture.targets import default_settings, describe_models
 
-    models = describe_models()
+    models: list[dict[str, Any]] = [
+        {"name": name, "description": description, "settings": default_settings(name)}
+        for name, description in describe_models().items()
+    ]
     if as_json:
         typer.echo(json.dumps({"models": models}))
         return
     for model in models:
         typer.echo(f"{model['name']}: {model['description']}")
-        typer.echo(f"    optimizers  {', '.join(model['optimizers'])}")
-        typer.echo(f"    --set       {' '.join(f'{k}={v}' for k, v in model['settings'].items())}")
+        for setting, value in model["settings"].items():
+            typer.echo(f"    --set {setting}={value}")

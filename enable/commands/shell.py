@@ -18,7 +18,9 @@ enable() {{
 
 
 def command(context: typer.Context) -> None:
-    """Print a shell function for bash and zsh: eval "$(enablekit shell)".
+    """Print the shell function to eval in bash and zsh.
+
+    Type once, or put into ~/.bashrc or ~/.zshrc: eval "$(enablekit shell)"
 
     `enable` is a builtin of both shells and hides the program. The function passes the program's own commands to the
     program and everything else to the builtin.

@@ -16,7 +16,7 @@ Model = Annotated[str, typer.Argument(help="Name of a captured model, or the pat
 
 @app.command()
 def show(context: typer.Context, model: Model, as_json: AsJson = False) -> None:
-    """Print a trace's overloads, calls, signatures and bytes, by phase."""
+    """Print overloads, calls, signatures and bytes, by phase."""
     from enable.tables import trace_summary, trace_tables
     from enable.workspace import Workspace
 
@@ -26,7 +26,9 @@ def show(context: typer.Context, model: Model, as_json: AsJson = False) -> None:
 
 @app.command()
 def verify(context: typer.Context, model: Model, as_json: AsJson = False) -> None:
-    """Replay every stored call on CPU ATen and compare with the recorded output hashes.
+    """Replay every stored call on ATen; its hashes must come out.
+
+    Each stored call is run on the CPU and its results are compared bit by bit with those that were recorded.
 
     Exit status 1 if any comparable call differs.
     """

@@ -1,0 +1,30 @@
+# make demo: a fresh machine to a refined kernel.  make test: what CI runs.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test docs lint clean
+
+demo: $(VENV)/installed
+	BIN=$(BIN) bash demo/run.sh
+
+test: $(VENV)/installed lint
+	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+lint: $(VENV)/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+docs: $(VENV)/installed
+	$(BIN)/python -m enable.reference > docs/cli.md
+
+# torch comes first and alone: with it in place nothing else asks for another build of it.
+$(VENV)/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --constraint constraints.txt torch
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) .demo .enable build dist *.egg-info

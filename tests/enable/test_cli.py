@@ -1,0 +1,172 @@
+"""The program as a user types it."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from enable.reference import reference
+
+ROOT = Path(__file__).parents[2]
+
+
+def enable(*arguments, cwd, **environment):
+    """Run the program by path in `cwd`; returns the finished process."""
+    program = Path(sys.executable).parent / "enable"
+    env = {**os.environ, **environment}
+    return subprocess.run([program, *arguments], cwd=cwd, capture_output=True, text=True, timeout=240, env=env)
+
+
+@pytest.fixture(scope="module")
+def captured(tmp_path_factory):
+    """A directory with a workspace that holds a small nanoGPT trace."""
+    directory = tmp_path_factory.mktemp("captured")
+    result = enable("capture", "nanogpt", *SMALL, "--optimizer", "adamw-fused", cwd=directory)
+    assert result.returncode == 0, result.stderr
+    return directory
+
+
+SMALL = ["--batch", "2", "--set", "n_layer=1", "--set", "n_embd=32", "--set", "n_head=2", "--set", "block_size=16"]
+
+
+def assert_user_error(result, *words):
+    """Exit status 2, one line on stderr that holds the words, nothing on stdout."""
+    assert result.returncode == 2, result.stderr
+    assert result.stdout == ""
+    assert result.stderr.startswith("enable: ") and result.stderr.count("\n") == 1, result.stderr
+    for word in words:
+        assert word in result.stderr
+
+
+def test_reference_page_is_what_help_prints():
+    page = ROOT / "docs" / "cli.md"
+    assert page.read_text() == reference(), "the help texts changed: make docs"
+
+
+def test_coverage_json(captured):
+    result = enable("coverage", "nanogpt", "--json", cwd=captured)
+    assert result.returncode == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert found["overloads"]["percent"] == 100
+    assert found["calls"]["covered"] == found["calls"]["total"] > 0
+    subset = found["opinfo_subset"]
+    assert 0 < subset["passed_out_of_the_box"] == subset["passed_after_refinement"] == subset["matched"]
+    rows = {row["overload"]: row for row in found["rows"]}
+    assert set(rows["aten::mm"]) == {"overload", "kind", "calls", "signatures", "cases", "kernel", "outcome", "detail"}
+    assert rows["aten::mm"]["kernel"] == "generate/kernels/matmul/mm.py"
+    assert rows["aten::view"]["outcome"] is None and rows["aten::view"]["kind"] == "view"
+
+
+def test_second_coverage_judges_nothing(captured):
+    enable("coverage", "nanogpt", cwd=captured)
+    store = captured / ".enable" / "verdicts.sqlite"
+    rows = "import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute('SELECT max(created) FROM verdicts').fetchone())"
+    newest = lambda: subprocess.check_output([sys.executable, "-c", rows, store])  # noqa: E731
+    before = newest()
+    assert enable("coverage", "nanogpt", cwd=captured).returncode == 0
+    assert newest() == before
+
+
+def test_a_missing_kernel_is_not_covered(captured, tmp_path):
+    library = tmp_path / "library"
+    shutil.copytree(ROOT / "generate" / "kernels", library)
+    (library / "pointwise" / "gelu.py").unlink()
+    result = enable("coverage", "nanogpt", "--json", "--library", library, cwd=captured)
+    row = next(r for r in json.loads(result.stdout)["rows"] if r["overload"] == "aten::gelu")
+    assert (row["kernel"], row["outcome"]) == (None, "SKIPPED")
+    assert "enable refine --op aten::gelu" in row["detail"]
+
+
+def test_trace_show_and_verify(captured):
+    shown = json.loads(enable("trace", "show", "nanogpt", "--json", cwd=captured).stdout)
+    assert list(shown["phases"]) == ["forward", "loss", "backward", "clip", "optimizer"]
+    assert sum(p["calls"] for p in shown["phases"].values()) == shown["calls"]
+    verified = enable("trace", "verify", "nanogpt", cwd=captured)
+    assert verified.returncode == 0 and "every comparable call is bit-exact" in verified.stdout
+    assert "aten::_fused_adamw_" in enable("trace", "show", "nanogpt", cwd=captured).stdout
+
+
+def test_a_damaged_trace_fails_verification_in_one_line(captured, tmp_path):
+    shutil.copytree(captured / ".enable", tmp_path / ".enable")
+    (shard,) = (tmp_path / ".enable" / "traces" / "nanogpt.trace").glob("blobs-*")
+    data = bytearray(shard.read_bytes())
+    data[-100] ^= 1
+    shard.write_bytes(data)
+    assert_user_error(enable("trace", "verify", "nanogpt", cwd=tmp_path), "blobs-00000.safetensors")
+
+
+BAD = {
+    "unknown model": (["capture", "nanogtp"], ["nanogtp", "nanogpt", "dlrm", "enable models"]),
+    "unknown setting": (["capture", "nanogpt", "--set", "layers=4"], ["layers", "n_layer"]),
+    "setting without value": (["capture", "nanogpt", "--set", "n_layer"], ["n_layer", "NAME=VALUE"]),
+    "setting of another type": (["capture", "nanogpt", "--set", "n_layer=x"], ["n_layer", "x"]),
+    "unknown optimizer": (["capture", "nanogpt", "--optimizer", "adam"], ["adam", "adamw-fused", "sgd"]),
+    "unknown device": (["capture", "nanogpt", "--device", "tpu9"], ["tpu9", "cpu"]),
+    "no steps": (["capture", "nanogpt", "--steps", "0"], ["0"]),
+    "no trace": (["coverage", "dlrm"], ["dlrm", "enable capture dlrm"]),
+    "no trace to show": (["trace", "show", "resnet"], ["resnet", "enable capture"]),
+    "no trace to refine": (["refine", "dlrm", "--only-failing"], ["dlrm", "enable capture dlrm"]),
+    "no such library": (["coverage", "nanogpt", "--library", "nowhere"], ["nowhere", "--library"]),
+    "unknown platform": (["coverage", "nanogpt", "--platform", "tpu"], ["tpu", "sim"]),
+    "unknown option": (["coverage", "--verbose"], ["--verbose", "enable coverage --help"]),
+    "unknown command": (["cover"], ["cover", "--help"]),
+    "nothing to refine named": (["refine", "nanogpt"], ["--only-failing", "--op"]),
+    "unknown provider": (["refine", "nanogpt", "--only-failing", "--llm", "gpt"], ["gpt", "openai", "replay", "manual"]),
+    "unknown operator": (["refine", "nanogpt", "--op", "aten::nope"], ["aten::nope"]),
+    "operator not called": (["refine", "nanogpt", "--op", "aten::conv2d"], ["aten::conv2d"]),
+}
+
+
+@pytest.mark.parametrize("arguments, words", BAD.values(), ids=BAD.keys())
+def test_bad_input(captured, arguments, words):
+    before = sorted(captured.rglob("*"))
+    assert_user_error(enable(*arguments, cwd=captured), *words)
+    left = [p for p in sorted(captured.rglob("*")) if p not in before and "cache" not in p.parts]
+    assert not [p for p in left if "verdicts" not in p.name]
+
+
+def test_existing_trace_is_kept_without_force(captured):
+    manifest = captured / ".enable" / "traces" / "nanogpt.trace" / "manifest.json"
+    before = manifest.read_bytes()
+    assert_user_error(enable("capture", "nanogpt", cwd=captured), "exists", "--force", "--out")
+    assert manifest.read_bytes() == before
+
+
+def test_newer_trace_format_is_refused_by_name(captured, tmp_path):
+    shutil.copytree(captured / ".enable", tmp_path / ".enable")
+    manifest = tmp_path / ".enable" / "traces" / "nanogpt.trace" / "manifest.json"
+    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "format": 99}))
+    assert_user_error(enable("coverage", "nanogpt", cwd=tmp_path), "99", "upgrade")
+
+
+def test_a_kernel_file_that_does_not_parse(captured, tmp_path):
+    library = tmp_path / "library"
+    shutil.copytree(ROOT / "generate" / "kernels", library)
+    (library / "pointwise" / "gelu.py").write_text("def wrapper(:\n")
+    assert_user_error(enable("coverage", "nanogpt", "--library", library, cwd=captured), "gelu.py", "line 1")
+
+
+def test_a_file_that_is_no_verdict_store(captured, tmp_path):
+    shutil.copytree(captured / ".enable" / "traces", tmp_path / ".enable" / "traces")
+    (tmp_path / ".enable" / "verdicts.sqlite").write_text("not a database, but long enough to be looked at\n" * 40)
+    assert_user_error(enable("coverage", "nanogpt", cwd=tmp_path), "verdicts.sqlite", "remove")
+
+
+def test_python_dash_m_works_beside_other_packages_of_the_same_names(tmp_path):
+    for package in ("models", "verify", "capture"):
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").write_text("raise ImportError('the wrong package')\n")
+    command = [sys.executable, "-m", "enable", "models", "--json"]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert [m["name"] for m in json.loads(result.stdout)["models"]] == ["dlrm", "nanogpt"], result.stderr
+
+
+def test_doctor(tmp_path):
+    result = enable("doctor", "--json", cwd=tmp_path)
+    found = json.loads(result.stdout)
+    assert result.returncode == 0 and found["ok"], found
+    assert "compiled, executed and compared" in next(c for c in found["checks"] if c["name"] == "sim")["detail"]
