@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from enable.coverage import Coverage, Row
     from traces import Report, Trace
 
+PHASES = ("forward", "loss", "backward", "clip", "optimizer")
 _WIDTH = 96  # characters of the last, free-text column's line are cut beyond this
 
 
@@ -57,13 +58,14 @@ def coverage_tables(coverage: Coverage) -> str:
         if r.kind in ("compute", "random")
     ]
     platform = [r for r in coverage.rows if r.kind in ("view", "memory")]
+    moved = sum(r.calls for r in platform)
     found = coverage.as_json()
     overloads, calls, subset = found["overloads"], found["calls"], found["opinfo_subset"]
     lines = [
         table(rows),
         "",
         f"{coverage.model} on {coverage.platform}",
-        f"  the platform's     {len(platform)} overloads, {sum(r.calls for r in platform)} calls: views, memory, transfer",
+        f"  the platform's     {len(platform)} overloads, {moved} calls: views, memory, transfer",
         f"  overloads covered  {overloads['covered']} of {overloads['compute']} that need a kernel"
         f" ({overloads['percent']} %)",
         f"  calls covered      {calls['covered']} of {calls['total']} calls of these ({calls['percent']} %)",
@@ -111,6 +113,19 @@ def _kernel(row: Row) -> str:
     return f"{path} (refined)" if row.refined else path
 
 
+def refinement_lines(found: list[dict[str, Any]]) -> str:
+    """How each operator ended, and where the accepted kernels lie."""
+    if not found:
+        return "nothing to refine: every recorded overload that needs a kernel is covered"
+    columns = {"overload": "overload", "exit": "exit", "dialogs": "dialogs", "calls": "LLM calls", "kernel": "kernel"}
+    lines = [table([{shown: row[key] for key, shown in columns.items()} for row in found])]
+    for row in found:
+        if row["exit"] != "PASSED":
+            lines.append(f"{row['overload']}: {row['detail']}")
+    passed = sum(row["exit"] == "PASSED" for row in found)
+    return "\n".join([*lines, f"{passed} of {len(found)} operators passed"])
+
+
 def trace_summary(trace: Trace) -> dict[str, Any]:
     """What `enable trace show --json` prints."""
     stored: Counter[str] = Counter()
@@ -132,6 +147,7 @@ def trace_summary(trace: Trace) -> dict[str, Any]:
     for row in rows.values():
         row["bytes"] = stored[row["overload"]]
         row["phases"] = dict(row["phases"])
+    order = [*(p for p in PHASES if p in phases), *(p for p in phases if p not in PHASES)]
     disk = sum(p.stat().st_size for p in trace.path.iterdir())
     return {
         "trace": str(trace.path),
@@ -139,7 +155,7 @@ def trace_summary(trace: Trace) -> dict[str, Any]:
         "calls": sum(r["calls"] for r in rows.values()),
         "signatures": len(trace.signatures),
         "bytes": disk,
-        "phases": {phase: dict(counts) for phase, counts in phases.items()},
+        "phases": {phase: dict(phases[phase]) for phase in order},
         "rows": sorted(rows.values(), key=lambda r: (-r["calls"], r["overload"])),
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +44,12 @@ class Library:
         """Each kernel file that serves at least one overload, once."""
         return iter({kernel.path: kernel for kernel, _ in self._kernels.values()}.values())
 
+    def with_candidate(self, kernel: KernelFile) -> Library:
+        """The same library with `kernel` before all layers."""
+        library = copy.copy(self)
+        library._kernels = {**self._kernels, **dict.fromkeys(kernel.overloads, (kernel, True))}
+        return library
+
     def kernel(self, overload: str) -> KernelFile | None:
         """The file that lists `overload` itself, not by derivation."""
         found = self._kernels.get(overload)
@@ -50,15 +57,15 @@ class Library:
 
     def match(self, overload: str) -> Match | None:
         """The best way this library has to serve `overload`, or None."""
-        copy = self.kernel(COPY)
+        copier = self.kernel(COPY)
         for plan in plans(overload):
             found = self._kernels.get(plan.base)
             if found is None:
                 continue
             kernel, refined = found
             needs_copy = plan.written is not None and (plan.written == "out" or not kernel.takes_out)
-            if not needs_copy or copy is not None:
-                return Match(plan, kernel, copy if needs_copy else None, refined)
+            if not needs_copy or copier is not None:
+                return Match(plan, kernel, copier if needs_copy else None, refined)
         return None
 
 

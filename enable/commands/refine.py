@@ -1,0 +1,57 @@
+"""`enable refine`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated
+
+import typer
+
+from enable.options import PLATFORM, AsJson, Library, Platform
+from generate.machine import Limits
+
+LIMITS = Limits()
+
+
+def command(  # noqa: PLR0913 - one parameter an option
+    context: typer.Context,
+    model: Annotated[
+        str | None, typer.Argument(help="A captured model; every trace of the workspace if not given.")
+    ] = None,
+    only_failing: Annotated[bool, typer.Option("--only-failing", help="Refine what coverage finds failing.")] = False,
+    op: Annotated[str | None, typer.Option(metavar="NAME", help="Refine this overload, e.g. aten::gelu.")] = None,
+    llm: Annotated[str, typer.Option(help="Provider: replay, openai or manual.")] = "replay",
+    llm_model: Annotated[str | None, typer.Option("--model", help="Model of the provider.")] = None,
+    base_url: Annotated[
+        str | None, typer.Option(envvar="OPENAI_BASE_URL", help="Endpoint of the openai provider.")
+    ] = None,
+    dialogs: Annotated[int, typer.Option(min=1, help="Dialogs for an operator.")] = LIMITS.dialogs,
+    calls: Annotated[int, typer.Option(min=1, help="LLM calls in a dialog.")] = LIMITS.calls,
+    temperature: Annotated[float, typer.Option(min=0.0, help="Of the model.")] = LIMITS.temperature,
+    restart: Annotated[bool, typer.Option("--restart", help="Begin anew instead of going on with a run.")] = False,
+    platform: Platform = PLATFORM,
+    library: Library = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let a language model write or mend what fails.
+
+    Each operator goes through LLM -> lint -> compile -> test -> feedback -> LLM until every recorded case passes. An
+    accepted kernel goes to kernels/ of the workspace. Exit status 1 if an operator did not pass.
+    """
+    from enable.campaign import Choice, refine
+    from enable.tables import refinement_lines
+    from enable.workspace import Workspace
+    from generate.llm import Options
+
+    if not only_failing and op is None:
+        raise typer.BadParameter("say what to refine: --only-failing, or --op NAME")
+    limits = Limits(dialogs=dialogs, calls=calls, temperature=temperature)
+    choice = Choice(model, op, only_failing, llm, Options(llm_model, base_url), limits, restart)
+    found = refine(Workspace(context.obj), library, platform, choice)
+    typer.echo(json.dumps({"operators": found}) if as_json else refinement_lines(found))
+    causes = [r["detail"] for r in found if r["exit"] == "ABORTED"]
+    if causes:
+        sys.stderr.write(f"enable: {' '.join(causes[0].split())}\n")
+        raise typer.Exit(2)
+    raise typer.Exit(0 if all(r["exit"] in ("PASSED", "WAITING") for r in found) else 1)
