@@ -40,10 +40,10 @@ def refine(workspace: Workspace, base: Path | None, platform: str, choice: Choic
     names = [choice.model] if choice.model else workspace.trace_names()
     if not names:
         raise UserError(f"{workspace.traces} holds no trace yet; record one: enable capture nanogpt")
-    provider = load_provider(choice.llm, choice.options)
     with Session(workspace, base, platform) as session:
         refinement = Refinement(session, names)
         operators = [refinement.operator(choice.op)] if choice.op else []
+        provider = load_provider(choice.llm, choice.options)
         if choice.only_failing:
             failing = refinement.failing(names)
             operators = [o for o in failing if not choice.op or o in operators]

@@ -63,6 +63,9 @@ def run(arguments: list[str]) -> int:
     except UserError as error:
         return _fail(str(error))
     except _ClickException as error:
+        if type(error).__name__ == "NoArgsIsHelpError":
+            typer.echo(error.format_message())  # type: ignore[attr-defined]
+            return 0
         return _fail(_usage(error, arguments))
     except (KeyboardInterrupt, typer.Abort):
         _say("interrupted; the same command goes on where this one stopped")

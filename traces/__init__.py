@@ -1,5 +1,30 @@
-"""Vocabulary and store of recorded operator calls."""
+"""Vocabulary and store of recorded operator calls. Importing this package imports neither torch nor NumPy."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from traces.errors import TraceError, UserError
 
-__all__ = ["TraceError", "UserError"]
+if TYPE_CHECKING:
+    from traces.replay import Report, verify
+    from traces.store import CallRecord, Signature, Trace
+    from traces.writer import TraceWriter
+
+__all__ = ["CallRecord", "Report", "Signature", "Trace", "TraceError", "TraceWriter", "UserError", "verify"]
+
+_HOMES = {
+    "CallRecord": "traces.store",
+    "Signature": "traces.store",
+    "Trace": "traces.store",
+    "TraceWriter": "traces.writer",
+    "Report": "traces.replay",
+    "verify": "traces.replay",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'traces' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

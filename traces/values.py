@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+import numpy as np
 import torch
 
 from traces.errors import TraceError
@@ -22,7 +23,7 @@ Bytes: TypeAlias = bytes | bytearray | memoryview
 ALIGNMENT = 128  # bytes; Triton specialises on 16, vector loads and tensor-core descriptors want up to 128
 GUARD = 256  # poisoned bytes before and behind every rebuilt group
 POISON = 0xFF  # NaN in every float format, -1 in every integer
-MAX_UNKNOWN_BYTES = 1 << 34  # an uninitialised group carries no bytes, so only this bounds what a trace can claim
+MAX_UNKNOWN_BYTES = 1 << 32  # an uninitialised group carries no bytes, so only this bounds what a trace can claim
 
 _ENUMS: dict[str, tuple[type, dict[str, Any]]] = {
     tag: (kind, {str(v).removeprefix("torch."): v for v in vars(torch).values() if isinstance(v, kind)})
@@ -92,10 +93,17 @@ class Packed:
 
     def validate(self, where: str) -> None:
         """Check every size and offset against the bytes that are really there, before anything is allocated."""
+        if not isinstance(self.tree, dict):
+            raise TraceError(f"{where}: tree is {type(self.tree).__name__}, expected an object")
         if len(self.data) != len(self.groups):
             raise TraceError(f"{where}: {len(self.groups)} groups but {len(self.data)} byte spans")
         for i, (group, data) in enumerate(zip(self.groups, self.data, strict=True)):
             _check_group(group, data, f"{where}: groups[{i}]")
+        unknown = sum(g.nbytes for g in self.groups if not g.known)
+        if unknown > MAX_UNKNOWN_BYTES:
+            raise TraceError(
+                f"{where}: groups claim {unknown} bytes without contents, the limit is {MAX_UNKNOWN_BYTES}"
+            )
         for i, ref in enumerate(self.tensors):
             _check_ref(ref, self.groups, f"{where}: tensors[{i}]")
 
@@ -117,8 +125,6 @@ def _check_group(group: Group, data: Bytes | None, where: str) -> None:
         raise TraceError(f"{where}: nbytes {group.nbytes!r}, align {group.align!r} out of range")
     if group.known != (data is not None):
         raise TraceError(f"{where}: known is {group.known!r}, bytes present is {data is not None}")
-    if data is None and group.nbytes > MAX_UNKNOWN_BYTES:
-        raise TraceError(f"{where}: nbytes {group.nbytes} without contents is over the limit of {MAX_UNKNOWN_BYTES}")
     if data is not None and len(data) != group.nbytes:
         raise TraceError(f"{where}: nbytes says {group.nbytes}, the stored span has {len(data)}")
 
@@ -126,9 +132,10 @@ def _check_group(group: Group, data: Bytes | None, where: str) -> None:
 def _check_ref(ref: TensorRef, groups: list[Group], where: str) -> None:
     if not isinstance(ref.group, int) or not 0 <= ref.group < len(groups):
         raise TraceError(f"{where}: group {ref.group!r} does not exist")
-    if ref.dtype not in _DTYPES:
+    if not isinstance(ref.dtype, str) or ref.dtype not in _DTYPES:
         raise TraceError(f"{where}: unknown dtype {ref.dtype!r}")
-    if len(ref.shape) != len(ref.stride) or not all(map(_is_size, (*ref.shape, *ref.stride, ref.offset))):
+    sizes = (*ref.shape, *ref.stride, ref.offset, math.prod(n if _is_size(n) else 0 for n in ref.shape))
+    if len(ref.shape) != len(ref.stride) or not all(map(_is_size, sizes)):
         raise TraceError(f"{where}: shape {ref.shape}, stride {ref.stride}, offset {ref.offset!r} are not sizes")
     itemsize = _DTYPES[ref.dtype].itemsize
     if ref.offset % itemsize or groups[ref.group].align % itemsize:
@@ -155,7 +162,8 @@ def unsupported_reason(t: torch.Tensor) -> str | None:
         "mkldnn": t.is_mkldnn,
         "meta": t.device.type == "meta",
         str(t.layout).removeprefix("torch."): t.layout is not torch.strided,
-        "zero tensor": t.is_floating_point() and torch._C._functorch.is_functorch_wrapped_tensor(t),
+        "zero tensor": t._is_zerotensor(),
+        "functorch": torch._C._functorch.is_functorch_wrapped_tensor(t),
     }
     for reason, applies in checks.items():
         if applies:
@@ -240,10 +248,28 @@ class _Packer:
         return packed
 
 
+class _HostSpan:
+    """Bytes of a storage in host memory, for NumPy to view; keeps the storage alive.
+
+    `Tensor.numpy()` would serve too, but it makes the storage unfit for a later `resize_` in the user's program.
+    """
+
+    def __init__(self, storage: torch.UntypedStorage, lo: int, nbytes: int) -> None:
+        self.storage = storage
+        self.__array_interface__ = {
+            "data": (storage.data_ptr() + lo, True),
+            "shape": (nbytes,),
+            "typestr": "|u1",
+            "version": 3,
+        }
+
+
 def _span(t: torch.Tensor, lo: int, hi: int) -> memoryview:
-    raw = torch.empty(0, dtype=torch.uint8, device=t.device)
-    raw.set_(t.untyped_storage(), lo, (hi - lo,), (1,))
-    return raw.cpu().numpy().data
+    storage = t.untyped_storage()
+    if t.device.type == "cpu" and hi > lo:
+        return np.asarray(_HostSpan(storage, lo, hi - lo)).data
+    raw = torch.empty(0, dtype=torch.uint8, device=t.device).set_(storage, lo, (hi - lo,), (1,))
+    return np.asarray(raw.cpu()).data if hi > lo else memoryview(b"")
 
 
 def pack(arguments: dict[str, Any], write_only: frozenset[str] = frozenset()) -> Packed:
@@ -266,7 +292,10 @@ def unpack(packed: Packed, where: str = "call") -> dict[str, Any]:
     buffers = [_rebuild_group(g, d) for g, d in zip(packed.groups, packed.data, strict=True)]
     tensors = [_rebuild_tensor(ref, *buffers[ref.group]) for ref in packed.tensors]
     decode = _decoder(tensors, where)
-    return {name: decode(value) for name, value in packed.tree.items()}
+    try:
+        return {name: decode(value) for name, value in packed.tree.items()}
+    except RecursionError as error:
+        raise TraceError(f"{where}: tree is nested too deeply") from error
 
 
 def _rebuild_group(group: Group, data: Bytes | None) -> tuple[torch.Tensor, int]:
@@ -323,6 +352,8 @@ def _decoder(tensors: list[torch.Tensor], where: str) -> Callable[[Json], Any]:
             raise TraceError(f"{where}: not an encoded value: {str(value)[:80]!r}")
         try:
             return tagged(value)
+        except RecursionError:
+            raise
         except (ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
             raise TraceError(f"{where}: bad value {str(value)[:80]!r} ({error})") from error
 

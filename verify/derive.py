@@ -51,10 +51,11 @@ def plans(overload: str) -> list[Plan]:
         return direct
     stem = name.removeprefix(_FOREACH).removesuffix("_") if targets != ["out"] else name.removeprefix(_FOREACH)
     packet = _FOREACH_BASE.get(stem, stem) if foreach else stem
-    bases = [b for b in _functional_overloads(packet) if _elements_fit(schema, b)]
-    bases.sort(key=lambda b: (b._overloadname != schema.overload_name, b._overloadname != "default"))
+    distances = {b: _distance(schema, b) for b in _functional_overloads(packet)}
+    fitting = [b for b, distance in distances.items() if distance is not None]
+    fitting.sort(key=lambda b: (distances[b], b._overloadname != schema.overload_name, b._overloadname != "default"))
     target = targets[0] if targets else None
-    return direct + [Plan(overload, name_of(b), foreach, target) for b in bases]
+    return direct + [Plan(overload, name_of(b), foreach, target) for b in fitting]
 
 
 def functional_base(overload: str) -> str:
@@ -82,18 +83,23 @@ def _places(given: list[Any], base: torch._ops.OpOverload) -> list[int]:
     return [names.index(a.name) if a.name in names else i for i, a in enumerate(given)]
 
 
-def _elements_fit(schema: Any, base: torch._ops.OpOverload) -> bool:
-    """Whether each argument of `schema` (of one element, for foreach) has its place among the arguments of `base`."""
+def _distance(schema: Any, base: torch._ops.OpOverload) -> int | None:
+    """How many Python numbers of `schema` would land in Tensor places of `base`; None where an argument has no place.
+
+    Of a foreach overload one element is looked at. A number in a Tensor place is legal: ATen wraps it the same way.
+    """
     foreach = schema.name.removeprefix("aten::").startswith(_FOREACH)
     given = [a for a in schema.arguments if a.name != "out"]
     arguments = base._schema.arguments
     places = _places(given, base)
     if any(p >= len(arguments) for p in places) or len(set(places)) < len(places):
-        return False
-    # A Python number is welcome in a Tensor place: ATen wraps it the same way.
+        return None
+    if not all(a.has_default_value() for i, a in enumerate(arguments) if i not in places):
+        return None
     types = [(_element_type(str(a.type), foreach), str(arguments[p].type)) for a, p in zip(given, places, strict=True)]
+    wrapped = sum(g == "number" and p == "Tensor" for g, p in types)
     fits = all(g == p or (g == "number" and p in ("Tensor", "Optional[number]")) for g, p in types)
-    return fits and all(a.has_default_value() for i, a in enumerate(arguments) if i not in places)
+    return wrapped if fits else None
 
 
 def call(plan: Plan, given: Mapping[str, Any], wrapper: Wrapper, takes_out: bool, copy: Wrapper | None) -> Any:

@@ -1,8 +1,10 @@
 """The program as a user types it."""
 
+import contextlib
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -64,8 +66,11 @@ def test_coverage_json(captured):
 def test_second_coverage_judges_nothing(captured):
     enable("coverage", "nanogpt", cwd=captured)
     store = captured / ".enable" / "verdicts.sqlite"
-    rows = "import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute('SELECT max(created) FROM verdicts').fetchone())"
-    newest = lambda: subprocess.check_output([sys.executable, "-c", rows, store])  # noqa: E731
+
+    def newest():
+        with contextlib.closing(sqlite3.connect(store)) as database:
+            return database.execute("SELECT max(created), count(*) FROM verdicts").fetchone()
+
     before = newest()
     assert enable("coverage", "nanogpt", cwd=captured).returncode == 0
     assert newest() == before
@@ -115,7 +120,10 @@ BAD = {
     "unknown option": (["coverage", "--verbose"], ["--verbose", "enable coverage --help"]),
     "unknown command": (["cover"], ["cover", "--help"]),
     "nothing to refine named": (["refine", "nanogpt"], ["--only-failing", "--op"]),
-    "unknown provider": (["refine", "nanogpt", "--only-failing", "--llm", "gpt"], ["gpt", "openai", "replay", "manual"]),
+    "unknown provider": (
+        ["refine", "nanogpt", "--only-failing", "--llm", "gpt"],
+        ["gpt", "openai", "replay", "manual"],
+    ),
     "unknown operator": (["refine", "nanogpt", "--op", "aten::nope"], ["aten::nope"]),
     "operator not called": (["refine", "nanogpt", "--op", "aten::conv2d"], ["aten::conv2d"]),
 }

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 PROGRAM = Path(sys.executable).parent / "enablekit"
-SHELLS = [pytest.param(s, marks=pytest.mark.skipif(not shutil.which(s), reason=f"no {s} here")) for s in ("bash", "zsh")]
+SHELLS = [
+    pytest.param(s, marks=pytest.mark.skipif(not shutil.which(s), reason=f"no {s} here")) for s in ("bash", "zsh")
+]
 
 
 def run(shell, script, **environment):

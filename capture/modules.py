@@ -1,0 +1,85 @@
+"""Which module an operator call belongs to, in forward and in backward."""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_right
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import nn
+from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+
+MAX_TRANSITIONS = 1 << 16  # changes of module that are remembered for backward
+
+
+class ModuleTracker:
+    """Follows the calls of modules by global forward hooks.
+
+    Names are relative to `model`; modules outside it are named after the class of the outermost one. In backward, an
+    autograd node's sequence number tells when in forward it was made, and so in which module.
+    """
+
+    def __init__(self, model: nn.Module | None) -> None:
+        self._names: WeakKeyDictionary[nn.Module, str] = WeakKeyDictionary()
+        if model is not None:
+            self._names.update({module: name for name, module in model.named_modules()})
+        self._stacks: dict[int, list[str]] = {}  # of module names, by thread
+        self._home = threading.get_ident()  # sequence numbers count per thread; those of this one are kept
+        self._numbers: list[int] = []  # at these autograd sequence numbers ...
+        self._current: list[str] = []  # ... these modules became current
+        self._hooks: list[Any] = []
+
+    def start(self) -> None:
+        """Install the hooks."""
+        self._hooks = [
+            register_module_forward_pre_hook(self._enter),
+            register_module_forward_hook(self._leave, always_call=True),
+        ]
+
+    def stop(self) -> None:
+        """Remove the hooks."""
+        for hook in self._hooks:
+            hook.remove()
+        self._hooks = []
+
+    def current(self) -> str:
+        """Name of the module that the call being dispatched belongs to; empty outside all modules."""
+        stack = self._stacks.get(threading.get_ident())
+        if stack:  # in backward too: checkpointing runs modules again
+            return stack[-1]
+        node = torch._C._current_autograd_node()
+        return "" if node is None else self._made_in(node._sequence_nr())
+
+    def _made_in(self, number: int) -> str:
+        if not self._numbers or number > torch.iinfo(torch.int64).max:  # AccumulateGrad has the number 2**64 - 1
+            return ""
+        position = bisect_right(self._numbers, number) - 1
+        return self._current[position] if position >= 0 else ""
+
+    def _enter(self, module: nn.Module, args: Any) -> None:
+        stack = self._stacks.setdefault(threading.get_ident(), [])
+        if module not in self._names:
+            self._name(module, stack[-1] if stack else "")
+        stack.append(self._names[module])
+        self._note(stack)
+
+    def _leave(self, module: nn.Module, args: Any, result: Any) -> None:
+        stack = self._stacks.get(threading.get_ident())
+        if stack:
+            stack.pop()
+            self._note(stack)
+
+    def _name(self, module: nn.Module, parent: str) -> None:
+        root = ".".join(filter(None, (parent, type(module).__name__)))
+        for name, child in module.named_modules(prefix=root):
+            self._names.setdefault(child, name)
+
+    def _note(self, stack: list[str]) -> None:
+        if threading.get_ident() != self._home:
+            return
+        self._numbers.append(torch._C._autograd._get_sequence_nr())
+        self._current.append(stack[-1] if stack else "")
+        if len(self._numbers) > MAX_TRANSITIONS:
+            del self._numbers[: MAX_TRANSITIONS // 2], self._current[: MAX_TRANSITIONS // 2]

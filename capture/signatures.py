@@ -1,0 +1,123 @@
+"""What makes calls alike: overload, shapes, strides, dtypes, devices and non-tensor arguments.
+
+`token` is the fast form, a hashable key made for every call; `describe` is the readable form, made once a signature.
+Both keep integers, booleans, strings and dtypes exact and put floats into a few buckets, since learning-rate schedules
+and bias corrections change them at every step.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any
+
+import torch
+
+
+def token(value: Any) -> Hashable:
+    """A key that is equal for alike argument values, and for no others."""
+    make = _TOKENS.get(type(value))
+    if make is not None:
+        return make(value)
+    if isinstance(value, torch.Tensor):
+        return _tensor(value)
+    return value if isinstance(value, _EXACT) else type(value).__name__
+
+
+def call_token(op: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], mutates: bool) -> tuple[Hashable, ...]:
+    """The key of a call. mutates: whether the operator writes to an argument, so that aliasing matters."""
+    values = [token(a) for a in args]
+    named = tuple((name, token(a)) for name, a in kwargs.items()) if kwargs else ()
+    return (op, *values, named, _same_as_first(args)) if mutates else (op, *values, named)
+
+
+def _same_as_first(args: tuple[Any, ...]) -> tuple[int, ...]:
+    """Positions of the arguments that are the very object that the first one is, as in `x.add_(x)`."""
+    return tuple([i for i, a in enumerate(args) if i and a is args[0] and a is not None])
+
+
+def _tensor(t: torch.Tensor) -> Hashable:
+    try:
+        return (t.shape, t.stride(), t.dtype, t.device)
+    except RuntimeError:  # sparse, nested and mkldnn tensors have no strides
+        return (_shape(t), t.layout, t.dtype, t.device, t.is_sparse and t.is_coalesced())
+
+
+def _shape(t: torch.Tensor) -> tuple[int, ...] | None:
+    return None if t.is_nested else tuple(t.shape)
+
+
+def _sequence(values: list[Any] | tuple[Any, ...]) -> Hashable:
+    return tuple([token(v) for v in values])
+
+
+def _float(value: float) -> tuple[str, str]:
+    return "float", bucket(value)
+
+
+def bucket(value: float) -> str:
+    """0, 1, negative, positive, or not finite."""
+    if value in (0.0, 1.0):
+        return str(int(value))
+    if not math.isfinite(value):
+        return "nan" if math.isnan(value) else "inf"
+    return "negative" if value < 0 else "positive"
+
+
+def _itself(value: Hashable) -> Hashable:
+    return value
+
+
+_EXACT = (torch.dtype, torch.device, torch.layout, torch.memory_format)
+_TOKENS: dict[type, Callable[[Any], Hashable]] = {
+    torch.Tensor: _tensor,
+    torch.nn.Parameter: _tensor,
+    list: _sequence,
+    tuple: _sequence,
+    float: _float,
+    bool: lambda value: ("bool", value),  # True == 1, but they promote differently
+    int: _itself,
+    str: _itself,
+    type(None): _itself,
+}
+
+
+def describe(arguments: Mapping[str, Any]) -> str:
+    """The arguments as text: `(self=float32[768, 128], mat2=float32[128, 384]:(1, 128))`."""
+    first = next(iter(arguments.values()), None)
+    parts = []
+    for i, (name, value) in enumerate(arguments.items()):
+        same = i > 0 and value is first and isinstance(value, torch.Tensor)
+        parts.append(f"{name}={_text(value)}{' is ' + next(iter(arguments)) if same else ''}")
+    return f"({', '.join(parts)})"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, torch.Tensor):
+        return _tensor_text(value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_text, value))}]"
+    if isinstance(value, float):
+        return f"<{bucket(value)}>"
+    if value is None or isinstance(value, bool | int | str):
+        return repr(value)
+    return str(value) if isinstance(value, _EXACT) else f"<{type(value).__name__}>"
+
+
+def _tensor_text(t: torch.Tensor) -> str:
+    dtype = str(t.dtype).removeprefix("torch.")
+    device = "" if t.device.type == "cpu" else f"@{t.device}"
+    if t.layout is not torch.strided or t.is_nested or t.is_mkldnn:
+        layout = "nested" if t.is_nested else str(t.layout).removeprefix("torch.")
+        coalesced = ", coalesced" if t.is_sparse and t.is_coalesced() else ""
+        return f"{dtype}{list(_shape(t) or ())}<{layout}{coalesced}>{device}"
+    strides = "" if t.stride() == _row_major(t.shape) else f":{t.stride()}"
+    return f"{dtype}{list(t.shape)}{strides}{device}"
+
+
+def _row_major(shape: torch.Size) -> tuple[int, ...]:
+    strides, step = [], 1
+    for n in reversed(shape):
+        strides.append(step)
+        step *= max(n, 1)
+    return tuple(reversed(strides))

@@ -1,0 +1,194 @@
+"""Drives the state machine of one operator: asks the model, lints, tests, gives feedback, until an exit."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Protocol
+
+from generate import prompts
+from generate.journal import Journal, open_run
+from generate.llm import Answer, ContextOverflow, Message, Provider, ProviderError, Request, Waiting
+from generate.machine import FINAL, Event, Kind, Limits, Stage, State, Switches, step
+from generate.task import Task
+from verify.lint import lint_answer, load_profile, render
+from verify.lint import take_source as source_of
+from verify.outcome import Outcome, Verdict
+
+SUMMARY_INPUT = 60_000  # characters of a report that the summarising model sees
+
+OnEvent = Callable[[State, Event], None]
+
+
+class Tester(Protocol):
+    """Judges the source of a kernel file on every case of the operator."""
+
+    def __call__(self, source: str, /) -> Sequence[Verdict]: ...
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a run ended. source: the latest kernel, the accepted one if `passed`. waiting: the run has stopped until
+    somebody answers, and goes on with the same command."""
+
+    overload: str
+    stage: Stage
+    source: str | None
+    dialogs: int
+    llm_calls: int
+    tokens: int
+    cause: str = ""
+    waiting: Waiting | None = None
+
+    @property
+    def passed(self) -> bool:
+        return self.stage is Stage.PASSED
+
+    @property
+    def message(self) -> str:
+        """One line for the user."""
+        calls = f"{self.llm_calls} LLM calls, {self.dialogs} dialogs"
+        return f"{self.overload}: {self.stage} after {calls}" + (f": {self.cause}" if self.cause else "")
+
+
+def open_journal(
+    dialogs: Path, task: Task, limits: Limits | None = None, switches: Switches | None = None, restart: bool = False
+) -> Journal:
+    """The journal under the workspace's `dialogs/` that a run of this very task goes on with, or a new one."""
+    header = {
+        "overload": task.overload,
+        "task": task.digest(),
+        "limits": asdict(limits or Limits()),
+        "switches": asdict(switches or Switches()),
+    }
+    return open_run(dialogs, header, restart)
+
+
+def refine_operator(
+    task: Task, model: Provider, tester: Tester, journal: Journal, on_event: OnEvent | None = None
+) -> Result:
+    """Run or resume the dialogs of one operator; limits and switches are those the journal was opened with.
+
+    A model that cannot answer ends in ABORTED with the cause; the same call later goes on from there. What the tester
+    raises passes through, as does KeyboardInterrupt; the journal stays resumable.
+    """
+    run = _Run(task, model, tester, journal, on_event or (lambda state, event: None))
+    waiting = None
+    try:
+        run.to_exit()
+    except Waiting as stop:
+        waiting = stop
+    s = run.state
+    cause = f"{waiting}, then run: {task.command}" if waiting else s.cause
+    dialogs = min(s.dialog, s.limits.dialogs)
+    return Result(task.overload, s.stage, s.source, dialogs, s.llm_calls, s.tokens, cause, waiting)
+
+
+class _Run:
+    def __init__(self, task: Task, model: Provider, tester: Tester, journal: Journal, on_event: OnEvent) -> None:
+        self.task, self.model, self.tester, self.journal, self.on_event = task, model, tester, journal, on_event
+        self.switches = Switches(**journal.header["switches"])
+        self.profile = load_profile(task.profile)
+        self.state = journal.fold(State(Limits(**journal.header["limits"])))
+        if self.state.stage is Stage.ABORTED:
+            journal.append({"resumed": self.state.cause})
+            self.state = journal.fold(State(self.state.limits))
+
+    def to_exit(self) -> None:
+        while self.state.stage not in FINAL:
+            event = self._work()
+            self.journal.append_event(event)
+            self.state = step(self.state, event)
+            self.on_event(self.state, event)
+
+    def _work(self) -> Event:
+        match self.state.stage:
+            case Stage.PROMPT:
+                return Event(Kind.PROMPTED, messages=prompts.opening(self.task, self.state))
+            case Stage.GENERATE:
+                return self._generate()
+            case Stage.LINT:
+                return self._lint()
+            case Stage.TEST:
+                return self._test()
+            case Stage.FEEDBACK:
+                return self._feedback()
+            case Stage.SUMMARIZE:
+                return self._summarize()
+            case Stage.DEBUG:
+                return Event(Kind.DEBUGGED, text=prompts.feedback(self.state, self.state.report))
+            case _:
+                return Event(Kind.DIALOG_ENDED)
+
+    def _ask(self, messages: tuple[Message, ...], purpose: str) -> Answer:
+        request = Request(
+            messages=messages,
+            temperature=self.state.limits.temperature,
+            purpose=purpose,
+            number=self.state.llm_calls + 1,
+            directory=self.journal.directory,
+        )
+        self.journal.append_request(request)
+        return self.model.complete(request)
+
+    def _generate(self) -> Event:
+        try:
+            answer = self._ask(self.state.messages, "generate")
+        except ContextOverflow:
+            return Event(Kind.CONTEXT_FULL)
+        except ProviderError as error:
+            return Event(Kind.FAILED, text=str(error))
+        return Event(
+            Kind.ANSWERED,
+            text=answer.text,
+            prompt_tokens=answer.prompt_tokens,
+            completion_tokens=answer.completion_tokens,
+        )
+
+    def _lint(self) -> Event:
+        answer = self.state.messages[-1].content
+        if self.switches.lint:
+            source, found = lint_answer(answer, self.profile, self.task.overload)
+        else:
+            source, violation = source_of(answer, self.profile)
+            found = [violation] if violation else []
+        if found:
+            return Event(Kind.LINT_REFUSED, source=source, report=render(found))
+        return Event(Kind.LINT_CLEAN, source=source)
+
+    def _test(self) -> Event:
+        verdicts = self.tester(self.state.source or "")
+        counts = {str(outcome): n for outcome, n in sorted(Counter(v.outcome for v in verdicts).items())}
+        failing = [v for v in verdicts if v.outcome not in (Outcome.PASS, Outcome.SKIPPED)]
+        if failing:
+            first = failing[0]
+            report = first.report or first.detail
+            return Event(Kind.TEST_FAILED, outcome=str(first.outcome), report=report, counts=counts)
+        if not counts.get(Outcome.PASS):
+            return Event(Kind.FAILED, text="no case of this operator could be tested", counts=counts)
+        return Event(Kind.TEST_PASSED, counts=counts)
+
+    def _feedback(self) -> Event:
+        state = self.state
+        if self.switches.debug and state.outcome in (Outcome.CRASH, Outcome.TIMEOUT):
+            return Event(Kind.REPORT_CRASH)
+        if self.switches.summarize and state.outcome != "LINT" and len(state.report) > state.limits.report:
+            return Event(Kind.REPORT_LONG)
+        return Event(Kind.ADVISED, text=prompts.feedback(state, state.report))
+
+    def _summarize(self) -> Event:
+        try:
+            answer = self._ask(prompts.summary_request(self.state.report, SUMMARY_INPUT), "summarize")
+        except ContextOverflow:
+            return Event(Kind.FAILED, text="the report is longer than the summarising model takes")
+        except ProviderError as error:
+            return Event(Kind.FAILED, text=str(error))
+        return Event(
+            Kind.SUMMARIZED,
+            text=prompts.feedback(self.state, answer.text),
+            report=answer.text,
+            prompt_tokens=answer.prompt_tokens,
+            completion_tokens=answer.completion_tokens,
+        )

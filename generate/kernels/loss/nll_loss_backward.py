@@ -1,0 +1,64 @@
+"""aten::nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, SymInt
+    ignore_index, Tensor total_weight) -> Tensor
+
+One flat grid over the [row, class] gradient: -weight[target] * grad at the target's class, divided by total_weight for
+the mean (1), and 0 everywhere else and in ignored rows.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+OVERLOADS = ("aten::nll_loss_backward",)
+DTYPES = ("bfloat16", "float16", "float32")
+
+
+@triton.jit
+def kernel_nll_loss_backward(
+    grad_ptr,
+    target_ptr,
+    weight_ptr,
+    total_ptr,
+    out_ptr,
+    n,
+    classes,
+    ignore_index,
+    grad_stride,
+    target_stride,
+    weight_stride,
+    MEAN: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    row = i // classes
+    target = tl.load(target_ptr + row * target_stride, mask=i < n, other=0).to(tl.int64)
+    hit = (i < n) & (target != ignore_index) & (target == i % classes)
+    grad = -tl.load(grad_ptr + row * grad_stride, mask=hit, other=0).to(tl.float32)
+    if weight_ptr is not None:
+        grad *= tl.load(weight_ptr + target * weight_stride, mask=hit, other=0).to(tl.float32)
+    if MEAN:
+        grad /= tl.load(total_ptr).to(tl.float32)
+    out = tl.where(hit, grad, 0)
+    tl.store(out_ptr + i, out.to(out_ptr.dtype.element_ty), mask=i < n)
+
+
+def wrapper(grad_output, self, target, weight, reduction, ignore_index, total_weight):
+    out = torch.empty(self.shape, dtype=self.dtype, device=self.device)
+    n = out.numel()
+    kernel_nll_loss_backward[(triton.cdiv(n, 4096),)](
+        grad_output,
+        target,
+        weight,
+        total_weight,
+        out,
+        n,
+        self.shape[-1],
+        ignore_index,
+        grad_output.stride(0) if grad_output.dim() else 0,
+        target.stride(0) if target.dim() else 0,
+        0 if weight is None else weight.stride(0),
+        MEAN=reduction == 1,
+        BLOCK=4096,
+        num_warps=8,
+    )
+    return out

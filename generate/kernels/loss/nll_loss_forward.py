@@ -1,0 +1,94 @@
+"""aten::nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor
+    output, Tensor total_weight)
+
+-weight[target] * self[row, target] in fp32. Without reduction one flat grid writes a loss a row; mean (1) and sum (2)
+are one program that loops over the rows, so the sum is deterministic. The mean over ignored rows only is NaN.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+OVERLOADS = ("aten::nll_loss_forward",)
+DTYPES = ("bfloat16", "float16", "float32")
+
+
+@triton.jit
+def row_loss(x_ptr, target_ptr, weight_ptr, rows, n, ignore_index, x_stride, target_stride, weight_stride):
+    """(loss, weight) of each row; both 0 where the target is ignored or the row lies outside."""
+    target = tl.load(target_ptr + rows * target_stride, mask=rows < n, other=0).to(tl.int64)
+    valid = (rows < n) & (target != ignore_index)
+    x = tl.load(x_ptr + rows * x_stride[0] + target * x_stride[1], mask=valid, other=0).to(tl.float32)
+    weight = tl.where(valid, 1.0, 0.0)
+    if weight_ptr is not None:
+        weight = tl.load(weight_ptr + target * weight_stride, mask=valid, other=0).to(tl.float32)
+    return tl.where(valid, -x * weight, 0), weight
+
+
+@triton.jit
+def kernel_rows(
+    x_ptr,
+    target_ptr,
+    weight_ptr,
+    out_ptr,
+    total_ptr,
+    n,
+    ignore_index,
+    x_stride,
+    target_stride,
+    weight_stride,
+    BLOCK: tl.constexpr,
+):
+    rows = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    loss, _ = row_loss(x_ptr, target_ptr, weight_ptr, rows, n, ignore_index, x_stride, target_stride, weight_stride)
+    tl.store(out_ptr + rows, loss.to(out_ptr.dtype.element_ty), mask=rows < n)
+    if tl.program_id(0) == 0:
+        tl.store(total_ptr, tl.full([], 0, total_ptr.dtype.element_ty))
+
+
+@triton.jit
+def kernel_reduced(
+    x_ptr,
+    target_ptr,
+    weight_ptr,
+    out_ptr,
+    total_ptr,
+    n,
+    ignore_index,
+    x_stride,
+    target_stride,
+    weight_stride,
+    MEAN: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    losses = tl.zeros([BLOCK], tl.float32)
+    weights = tl.zeros([BLOCK], tl.float32)
+    for start in range(0, n, BLOCK):
+        rows = start + tl.arange(0, BLOCK).to(tl.int64)
+        loss, weight = row_loss(
+            x_ptr, target_ptr, weight_ptr, rows, n, ignore_index, x_stride, target_stride, weight_stride
+        )
+        losses += loss
+        weights += weight
+    out, total = tl.sum(losses, 0), tl.sum(weights, 0)
+    if MEAN:
+        out = out / total
+    tl.store(out_ptr, out.to(out_ptr.dtype.element_ty))
+    tl.store(total_ptr, total.to(total_ptr.dtype.element_ty))
+
+
+def wrapper(self, target, weight, reduction, ignore_index):
+    x, rows = (self, target) if self.dim() == 2 else (self.unsqueeze(0), target.view(1))
+    n = x.shape[0]
+    total_weight = torch.empty((), dtype=self.dtype, device=self.device)
+    strides = x.stride(), rows.stride(0), 0 if weight is None else weight.stride(0)
+    if reduction == 0 and self.dim() == 2:
+        out = torch.empty(n, dtype=self.dtype, device=self.device)
+        grid = (max(triton.cdiv(n, 1024), 1),)
+        kernel_rows[grid](x, rows, weight, out, total_weight, n, ignore_index, *strides, BLOCK=1024)
+    else:
+        out = torch.empty((), dtype=self.dtype, device=self.device)
+        kernel_reduced[(1,)](
+            x, rows, weight, out, total_weight, n, ignore_index, *strides, MEAN=reduction == 1, BLOCK=1024
+        )
+    return out, total_weight

@@ -1,0 +1,48 @@
+"""A person, or another program, as the model: the prompt is left in a file and the answer is taken from a file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from generate.llm import Answer, Options, ProviderError, Request, Waiting
+
+
+class ManualProvider:
+    """Writes NNN-prompt.md into the run's directory; takes NNN-answer.md once it is there and not empty."""
+
+    name = "manual"
+
+    def complete(self, request: Request) -> Answer:
+        """Raises Waiting until the answer exists, ProviderError if it was written for another prompt."""
+        prompt = request.directory / f"{request.number:03d}-prompt.md"
+        answer = request.directory / f"{request.number:03d}-answer.md"
+        text = conversation(request)
+        written = answer.is_file() and answer.read_text(encoding="utf-8").strip() != ""
+        if written and prompt.is_file() and prompt.read_text(encoding="utf-8") != text:
+            raise ProviderError(
+                f"{answer} answers another prompt than {prompt.name} now holds; remove it and run again"
+            )
+        if not prompt.is_file() or prompt.read_text(encoding="utf-8") != text:
+            _write(prompt, text)
+        if not written:
+            raise Waiting(prompt, answer)
+        return Answer(answer.read_text(encoding="utf-8"))
+
+
+def conversation(request: Request) -> str:
+    """All messages so far, each under a heading with its role."""
+    return "\n\n".join(f"<!-- {m.role} -->\n\n{m.content.rstrip()}" for m in request.messages) + "\n"
+
+
+def _write(path: Path, text: str) -> None:
+    partial = path.with_suffix(".tmp")
+    with partial.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
+
+
+def provider(options: Options) -> ManualProvider:
+    return ManualProvider()

@@ -1,0 +1,142 @@
+"""The texts that a model is given. The words are in templates/; here is what fills them.
+
+A prompt depends on the task alone: no path, time, address or version of the machine is in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from generate.llm import Message
+from generate.machine import State
+from generate.task import Task
+from verify.lint import Profile, load_profile
+from verify.outcome import Outcome
+
+HERE = Path(__file__).parent
+EXAMPLES = ("exp", "argmax", "diag")
+
+# outcome -> (what happened, what to do)
+_OUTCOMES: dict[str, tuple[str, str]] = {
+    "LINT": (
+        "The file breaks rules of the dialect. Each line names the rule, the place and what to write instead:",
+        "Mend all of them.",
+    ),
+    Outcome.WRONG: (
+        "The kernel runs, but its result is wrong.",
+        "Find the cause before you change anything: look at where and how the values differ.",
+    ),
+    Outcome.COMPILE_ERROR: ("The kernel does not compile.", "Mend what the compiler names."),
+    Outcome.RUNTIME_ERROR: ("The call ended with a Python error.", "Mend what raised it."),
+    Outcome.CRASH: (
+        "The kernel crashed the process.",
+        "Check every pointer, offset and mask: an access outside a tensor is the usual cause.",
+    ),
+    Outcome.TIMEOUT: (
+        "The kernel did not end in time.",
+        "Look for a loop that never ends, or for a grid with far too many programs.",
+    ),
+    Outcome.CHEAT: (
+        "The file does its work by means that are not allowed.",
+        "Compute the result in @triton.jit kernels; the wrapper only allocates, makes views and launches.",
+    ),
+}
+
+
+def opening(task: Task, state: State) -> tuple[Message, ...]:
+    """The first messages of a dialog: the rules, then the operator with the latest kernel and why it fails."""
+    started = state.source is not None
+    source = state.source if started else task.source
+    outcome, report = "", ""
+    if started:
+        outcome, report = state.outcome, state.report
+    elif task.failing is not None and task.failing.outcome in _OUTCOMES:
+        outcome, report = str(task.failing.outcome), task.failing.report or task.failing.detail
+    fields = {
+        "task": task,
+        "source": source,
+        "counts": count_text(state.counts),
+        "outcome_text": _OUTCOMES[outcome][0] if outcome else "",
+        "report": cut_middle(report, state.limits.report),
+    }
+    return Message("system", system(task.profile)), Message("user", _render("operator.md.j2", **fields))
+
+
+@cache
+def system(profile: str) -> str:
+    """The rules of the task, the same for every operator of a dialect."""
+    return _render("system.md.j2", examples=_examples(), **_dialect(load_profile(profile)))
+
+
+def feedback(state: State, report: str) -> str:
+    """The next user message: what is wrong with the latest answer. `report` is cut to the limit."""
+    what, advice = _OUTCOMES[state.outcome]
+    shown = cut_middle(report, state.limits.report)
+    return _render("feedback.md.j2", outcome_text=what, counts=count_text(state.counts), report=shown, advice=advice)
+
+
+def summary_request(report: str, limit: int) -> tuple[Message, ...]:
+    """What the summarising model is asked; of a report over `limit` characters it sees head and tail."""
+    return (Message("user", _render("summarize.md.j2", report=cut_middle(report, limit))),)
+
+
+def cut_middle(text: str, limit: int) -> str:
+    """At most about `limit` characters: the head and the tail, with a line that says what is left out."""
+    text = text.strip()
+    if len(text) <= limit:
+        return text
+    head, tail = text[: limit // 2], text[-(limit // 2) :]
+    return f"{head}\n[... {len(text) - len(head) - len(tail)} characters left out ...]\n{tail}"
+
+
+def count_text(counts: dict[str, int]) -> str:
+    """'12 PASS, 3 WRONG'."""
+    return ", ".join(f"{n} {outcome}" for outcome, n in sorted(counts.items()))
+
+
+def _examples() -> list[str]:
+    return [(HERE / "examples" / f"{name}.py").read_text(encoding="utf-8") for name in EXAMPLES]
+
+
+def _dialect(profile: Profile) -> dict[str, Any]:
+    host, kernel = profile.host, profile.kernel
+    tensor = {n for n, kinds in host.attributes.items() if kinds & {"tensor", "tensors", "value"}}
+    return {
+        "imports": [
+            f"import {module}" if alias == module else f"import {module} as {alias}"
+            for alias, module in profile.imports.items()
+        ],
+        "host_functions": host.functions,
+        "host_values": host.values,
+        "tensor_attributes": tensor,
+        "host_builtins": host.builtins,
+        "kernel_names": kernel.names,
+        "kernel_attributes": kernel.attributes,
+        "kernel_builtins": kernel.builtins,
+    }
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(  # noqa: S701 - the texts are Markdown for a model, not HTML
+        loader=FileSystemLoader(HERE / "templates"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.globals["names"] = _names
+    return environment
+
+
+def _render(template: str, **fields: Any) -> str:
+    return _environment().get_template(template).render(**fields)

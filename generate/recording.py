@@ -1,0 +1,145 @@
+"""Recorded dialogs: their file format, how a conversation finds its answer again, and how a journal becomes one.
+
+A recording is JSON lines: a header with format and version, then one line a message, in order, with the number of its
+conversation. An assistant's message answers all messages of its conversation before it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from generate.journal import Record, event_of, read_journal
+from generate.llm import Message
+from generate.machine import Kind, Limits, State, step
+from traces import UserError
+
+FORMAT = "enable-recording"
+VERSION = 1
+
+_NUMBER = re.compile(r"(?<![A-Za-z_0-9.])[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+_SHOWN = 12  # lines of a difference
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One recorded answer. where: file and position, for messages."""
+
+    messages: tuple[Message, ...]
+    answer: str
+    where: str
+
+
+def masked(text: str) -> str:
+    """The text with every number as `#` and every run of blanks as one: numerics differ between CPUs."""
+    return re.sub(r"[ \t]+", " ", _NUMBER.sub("#", text))
+
+
+def key(messages: Sequence[Message]) -> str:
+    """sha256 of roles and masked contents."""
+    return hashlib.sha256(json.dumps([[m.role, masked(m.content)] for m in messages]).encode()).hexdigest()
+
+
+def load_recordings(directory: Path) -> list[Exchange]:
+    """Every exchange of every *.jsonl in `directory`, in order of names. Raises UserError."""
+    return [exchange for path in sorted(directory.glob("*.jsonl")) for exchange in _exchanges(path)]
+
+
+def _exchanges(path: Path) -> Iterator[Exchange]:
+    conversations: dict[int, list[Message]] = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        record = _parsed(line, path, number)
+        if number == 1:
+            _check_header(record, path)
+            continue
+        try:
+            message = Message(record["role"], record["content"])
+            conversation = conversations.setdefault(record["conversation"], [])
+        except KeyError as error:
+            raise UserError(f"{path}: line {number}: a message without {error}") from error
+        if message.role == "assistant":
+            yield Exchange(tuple(conversation), message.content, f"{path.name} line {number}")
+        conversation.append(message)
+
+
+def _parsed(line: str, path: Path, number: int) -> dict[str, Any]:
+    try:
+        record = json.loads(line)
+    except ValueError as error:
+        raise UserError(f"{path}: line {number}: not JSON ({error})") from error
+    if not isinstance(record, dict):
+        raise UserError(f"{path}: line {number}: not a record")
+    return record
+
+
+def _check_header(record: dict[str, Any], path: Path) -> None:
+    found = record.get("format"), record.get("version")
+    if found != (FORMAT, VERSION):
+        raise UserError(
+            f"{path}: format {found[0]!r} version {found[1]!r} is unknown; this program reads {FORMAT} {VERSION}"
+        )
+
+
+def nearest_difference(messages: Sequence[Message], exchanges: Sequence[Exchange]) -> str:
+    """Which recorded conversation is nearest, and the first lines in which this one differs from it."""
+    if not exchanges:
+        return "There are no recordings."
+    wanted = _lines(messages)
+
+    def similarity(exchange: Exchange) -> float:
+        matcher = difflib.SequenceMatcher(None, wanted, _lines(exchange.messages), autojunk=False)
+        return matcher.quick_ratio()
+
+    nearest = max(exchanges, key=similarity)
+    changes = difflib.unified_diff(_lines(nearest.messages), wanted, "recorded", "now", n=0, lineterm="")
+    lines = [line for line in changes if not line.startswith(("---", "+++", "@@"))]
+    more = f"\n  ... {len(lines) - _SHOWN} more lines" if len(lines) > _SHOWN else ""
+    shown = "\n".join(f"  {line[:160]}" for line in lines[:_SHOWN])
+    return f"Nearest: {nearest.where}; - recorded, + now:\n{shown}{more}"
+
+
+def _lines(messages: Sequence[Message]) -> list[str]:
+    return [line for m in messages for line in [f"<{m.role}>", *masked(m.content).splitlines()]]
+
+
+def to_recording(journal: Path, target: Path) -> Path:
+    """Write the dialogs of a journal (whatever provider answered them) as a recording. Raises UserError."""
+    records = read_journal(journal)
+    header = {"format": FORMAT, "version": VERSION, "overload": records[0].get("overload", "")}
+    lines = [header]
+    for number, messages in enumerate(_conversations(records), 1):
+        lines += [{"conversation": number, **asdict(m)} for m in messages]
+    partial = target.with_suffix(".tmp")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    partial.replace(target)
+    return target
+
+
+def _conversations(records: Sequence[Record]) -> list[tuple[Message, ...]]:
+    """Every dialog up to its last answer, and every summary with its request."""
+    dialogs: list[tuple[Message, ...]] = []
+    summaries: list[tuple[Message, ...]] = []
+    asked: tuple[Message, ...] = ()
+    state = before = State(Limits(**records[0]["limits"]))
+    for record in records:
+        if "request" in record:
+            asked = tuple(Message(**m) for m in record.get("messages", ()))
+        elif "resumed" in record:
+            state = before
+        elif "event" in record:
+            event = event_of(record)
+            before, state = state, step(state, event)
+            if event.kind is Kind.PROMPTED:
+                dialogs.append(())
+            elif event.kind is Kind.ANSWERED:
+                dialogs[-1] = state.messages
+            elif event.kind is Kind.SUMMARIZED:
+                summaries.append((*asked, Message("assistant", event.report)))
+    return [d for d in dialogs if d] + summaries

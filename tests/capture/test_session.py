@@ -1,0 +1,145 @@
+import pytest
+import torch
+
+from capture.session import capture_model
+from capture.targets import default_settings, describe_models, load_target
+from traces import Trace, UserError, verify
+
+SMALL = {"n_layer": "1", "n_head": "2", "n_embd": "16", "block_size": "8"}
+
+
+@pytest.fixture
+def target():
+    return load_target("nanogpt", SMALL, batch=2)
+
+
+def test_a_step_of_a_model(target, tmp_path):
+    path = tmp_path / "new" / "nanogpt.trace"
+    summary = capture_model(target, path, steps=2, progress=False)
+    trace = Trace.open(path)
+    assert (summary.path, summary.calls, summary.signatures) == (path, trace.manifest["calls"], len(trace.signatures))
+    assert summary.stored == len(list(trace.calls()))
+    assert summary.overloads == len({s.overload for s in trace.signatures.values()})
+    assert summary.nbytes <= sum(p.stat().st_size for p in path.iterdir())
+    assert summary.errors == {}
+    assert {phase for s in trace.signatures.values() for phase in s.phases} == {
+        "forward", "loss", "backward", "clip", "optimizer",
+    }  # fmt: skip
+    assert trace.manifest["steps"] == 2
+    assert trace.manifest["info"]["settings"]["n_embd"] == 16
+    assert verify(trace).passed
+    training = load_target("nanogpt", SMALL, batch=2).training
+    assert summary.losses == [training.step(next(training.batches)).item() for _ in range(2)]
+
+
+def test_the_first_step_is_recorded(target, tmp_path):
+    """A new device must also run what creates the optimizer's state."""
+    capture_model(target, tmp_path / "a.trace", progress=False)
+    created = [s for s in Trace.open(tmp_path / "a.trace").signatures.values() if s.overload == "aten::zeros_like"]
+    assert sum(s.phases.get("optimizer", 0) for s in created) > 0
+
+
+def test_an_existing_path_is_refused_before_anything_runs(target, tmp_path):
+    capture_model(target, tmp_path / "a.trace", progress=False)
+    before = [p.stat().st_mtime_ns for p in sorted((tmp_path / "a.trace").iterdir())]
+    with pytest.raises(UserError, match=r"exists; pass --force to replace it or --out DIR"):
+        capture_model(target, tmp_path / "a.trace", progress=False)
+    assert [p.stat().st_mtime_ns for p in sorted((tmp_path / "a.trace").iterdir())] == before
+    capture_model(target, tmp_path / "a.trace", force=True, progress=False)
+    assert [p.name for p in tmp_path.iterdir()] == ["a.trace"]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError, MemoryError])
+def test_a_failure_leaves_nothing_and_keeps_what_was_there(target, tmp_path, error):
+    capture_model(target, tmp_path / "a.trace", progress=False)
+
+    def fail(*args):
+        raise error
+
+    target.training.loss = fail
+    for name, force in (("a.trace", True), ("b.trace", False)):
+        with pytest.raises(error):
+            capture_model(target, tmp_path / name, force=force, progress=False)
+    assert [p.name for p in tmp_path.iterdir()] == ["a.trace"]
+    assert Trace.open(tmp_path / "a.trace").complete
+
+
+def test_force_does_not_replace_what_is_not_a_trace(target, tmp_path):
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "a.tex").write_text("years")
+    with pytest.raises(UserError, match="not a trace"):
+        capture_model(target, tmp_path / "thesis", force=True, progress=False)
+    assert (tmp_path / "thesis" / "a.tex").read_text() == "years"
+
+
+def test_a_path_that_cannot_be_written(target, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="cannot write here"):
+        capture_model(target, tmp_path / "file" / "a.trace", progress=False)
+
+
+def test_recording_that_stopped_is_an_error(target, tmp_path, monkeypatch):
+    monkeypatch.setattr("capture.recorder.call_token", lambda *args: 1 / 0)
+    with pytest.raises(UserError, match="recording stopped after errors"):
+        capture_model(target, tmp_path / "a.trace", progress=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_steps(target, tmp_path):
+    with pytest.raises(UserError, match="--steps 0"):
+        capture_model(target, tmp_path / "a.trace", steps=0)
+
+
+BAD = {
+    "unknown model": (lambda: load_target("gpt5"), r"no model 'gpt5'; choose from dlrm, nanogpt \(enable models"),
+    "a module that is no model": (lambda: load_target("training"), "no model 'training'"),
+    "a path": (lambda: load_target("../evil"), r"no model '../evil'"),
+    "unknown setting": (
+        lambda: load_target("nanogpt", {"n_layers": "2"}),
+        "no setting 'n_layers'; choose from n_layer",
+    ),
+    "not a number": (lambda: load_target("nanogpt", {"n_layer": "two"}), "n_layer=two is not a whole number"),
+    "not a truth value": (lambda: load_target("nanogpt", {"bias": "maybe"}), "bias=maybe is not true or false"),
+    "unknown optimizer": (lambda: load_target("nanogpt", optimizer="lion"), "optimizer 'lion' is not one of: adamw"),
+    "optimizer of another model": (lambda: load_target("dlrm", optimizer="adamw"), "is not one of: sgd, adagrad"),
+    "batch of nothing": (lambda: load_target("nanogpt", batch=0), "batch 0 is not above 0"),
+    "heads that do not divide": (lambda: load_target("nanogpt", {"n_head": "3"}), "n_embd 128 is not a multiple of"),
+    "unknown device": (lambda: load_target("nanogpt", SMALL, device="toaster"), "toaster"),
+}
+
+
+@pytest.mark.parametrize(("load", "message"), BAD.values(), ids=BAD.keys())
+def test_a_bad_target_is_one_line(load, message):
+    with pytest.raises(UserError, match=message) as error:
+        load()
+    assert "\n" not in str(error.value)
+
+
+def test_settings_are_read_as_their_types():
+    settings = load_target("nanogpt", {**SMALL, "bias": "true", "lr": "3e-4"}, batch=2, optimizer="sgd").settings
+    assert (settings["bias"], settings["lr"], settings["n_layer"]) == (True, 3e-4, 1)
+    assert (settings["batch"], settings["optimizer"]) == (2, "sgd")
+
+
+def test_the_zoo_describes_itself():
+    models = describe_models()
+    assert set(models) == {"dlrm", "nanogpt"}
+    assert all(text.endswith(".") for text in models.values())
+    assert default_settings("nanogpt")["n_layer"] == 4
+
+
+def test_bad_data_is_one_line(tmp_path):
+    (tmp_path / "day.tsv").write_text("1\t2\n")
+    target = load_target("dlrm", {"data": str(tmp_path / "day.tsv"), "lookups": "1"}, batch=1)
+    with pytest.raises(UserError, match=r"dlrm: .*day.tsv: line 1: has 2 columns"):
+        capture_model(target, tmp_path / "a.trace", progress=False)
+    assert not (tmp_path / "a.trace").exists()
+
+
+def test_the_seed_decides_everything():
+    losses = []
+    for _ in range(2):
+        torch.manual_seed(99)
+        training = load_target("nanogpt", SMALL, batch=2).training
+        losses.append(training.step(next(training.batches)))
+    assert losses[0] == losses[1]

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from generate.llm import Message
+from generate.machine import FINAL, TABLE, Event, IllegalTransition, Kind, Limits, Stage, State, step
+
+PAIRS = [(stage, kind) for stage in Stage for kind in Kind]
+
+
+@pytest.mark.parametrize(("stage", "kind"), PAIRS, ids=lambda v: str(v))
+def test_every_pair_is_in_the_table_or_refused(stage, kind):
+    state = State(stage=stage)
+    if (stage, kind) in TABLE:
+        assert step(state, Event(kind)).stage is TABLE[stage, kind]
+    else:
+        with pytest.raises(IllegalTransition, match=f"{kind} in state {stage}"):
+            step(state, Event(kind))
+
+
+def test_final_states_have_no_way_out_and_all_others_do():
+    assert {stage for stage, _ in TABLE} == set(Stage) - FINAL
+
+
+def test_every_state_can_be_reached():
+    reached = {Stage.PROMPT, Stage.OUT_OF_CALLS, Stage.OUT_OF_DIALOGS}  # the last two by limits, tested below
+    assert reached | set(TABLE.values()) == set(Stage)
+
+
+def test_step_is_pure():
+    state = State()
+    step(state, Event(Kind.PROMPTED, messages=(Message("user", "x"),)))
+    assert state == State()
+
+
+def run(state, *events):
+    for event in events:
+        state = step(state, event)
+    return state
+
+
+PROMPTED = Event(Kind.PROMPTED, messages=(Message("system", "rules"), Message("user", "operator")))
+ANSWERED = Event(Kind.ANSWERED, text="answer", prompt_tokens=100, completion_tokens=20)
+REFUSED = Event(Kind.LINT_REFUSED, report="[name] x", source="bad")
+ADVISED = Event(Kind.ADVISED, text="mend it")
+
+
+def test_a_conversation_grows_and_is_counted():
+    state = run(State(), PROMPTED, ANSWERED, REFUSED, ADVISED, ANSWERED)
+    assert [m.role for m in state.messages] == ["system", "user", "assistant", "user", "assistant"]
+    assert (state.calls, state.llm_calls, state.tokens, state.context) == (2, 2, 240, 120)
+    assert (state.source, state.outcome, state.report) == ("bad", "LINT", "[name] x")
+
+
+def test_the_last_call_of_a_dialog_gets_no_feedback():
+    limits = Limits(calls=2, dialogs=2)
+    state = run(State(limits), PROMPTED, ANSWERED, REFUSED, ADVISED, ANSWERED, REFUSED)
+    assert state.stage is Stage.OUT_OF_CALLS
+    state = step(state, Event(Kind.DIALOG_ENDED))
+    assert (state.stage, state.dialog, state.calls, state.messages) == (Stage.PROMPT, 2, 0, ())
+    assert (state.source, state.report) == ("bad", "[name] x"), "the new dialog starts from the latest kernel"
+    state = run(state, PROMPTED, ANSWERED, REFUSED, ADVISED, ANSWERED, REFUSED, Event(Kind.DIALOG_ENDED))
+    assert state.stage is Stage.OUT_OF_DIALOGS
+
+
+def test_the_last_call_may_still_pass():
+    state = run(State(Limits(calls=1)), PROMPTED, ANSWERED, Event(Kind.LINT_CLEAN, source="s"))
+    assert step(state, Event(Kind.TEST_PASSED)).stage is Stage.PASSED
+
+
+@pytest.mark.parametrize("text", ["x" * 3000, ""])
+def test_a_full_context_ends_the_dialog(text):
+    used = 900 if text else 1000
+    answered = replace(ANSWERED, prompt_tokens=used, completion_tokens=0)
+    state = run(State(Limits(context=1000)), PROMPTED, answered, REFUSED, Event(Kind.ADVISED, text=text))
+    assert state.stage is Stage.OUT_OF_CONTEXT
+    assert step(state, Event(Kind.DIALOG_ENDED)).stage is Stage.PROMPT
+
+
+def test_tokens_are_estimated_where_the_provider_counts_none():
+    state = run(State(), PROMPTED, Event(Kind.ANSWERED, text="x" * 300))
+    assert 100 < state.context < 200
+
+
+def test_an_answer_without_a_file_keeps_the_latest_kernel():
+    state = run(State(source="old"), PROMPTED, ANSWERED, Event(Kind.LINT_REFUSED, report="[answer-format] none"))
+    assert state.source == "old"
+
+
+def test_a_summary_counts_as_llm_call_but_not_against_the_dialog():
+    failed = Event(Kind.TEST_FAILED, outcome="COMPILE_ERROR", report="long", counts={"COMPILE_ERROR": 1})
+    summarized = Event(Kind.SUMMARIZED, text="short", report="summary", prompt_tokens=50, completion_tokens=5)
+    state = run(
+        State(), PROMPTED, ANSWERED, Event(Kind.LINT_CLEAN, source="s"), failed, Event(Kind.REPORT_LONG), summarized
+    )
+    assert (state.stage, state.calls, state.llm_calls, state.tokens) == (Stage.GENERATE, 1, 2, 175)
+    assert (state.report, state.messages[-1]) == ("summary", Message("user", "short"))

@@ -1,0 +1,141 @@
+"""What the comparison must notice, one mutation of a right answer at a time."""
+
+import pytest
+import torch
+
+from traces.values import pack
+from verify.accuracy import accuracy_report
+from verify.cases import Case, contents, reference, widen
+from verify.compare import compare
+from verify.tolerance import group, tolerance
+
+
+def frozen(**values):
+    packed = pack(values)
+    packed.data = [None if d is None else bytes(d) for d in packed.data]
+    return packed
+
+
+def judged(overload, arguments, answer):
+    """The detail of the mismatch of `answer(**fresh arguments)`; None if there is none."""
+    build = lambda: {k: v.clone() if isinstance(v, torch.Tensor) else v for k, v in arguments.items()}  # noqa: E731
+    expected = reference(Case("case", overload, "", lambda: frozen(**build())))
+    fresh = build()
+    mismatch = compare(overload, expected, frozen(**fresh, **{"return": answer(**fresh)}))
+    return mismatch.detail if mismatch else None
+
+
+X, Y = torch.randn(4, 6), torch.randn(4, 6)
+
+
+def mul(self, other):
+    return self * other
+
+
+def scribble(self, other):
+    result = self * other
+    other[0, 0] = 7
+    return result
+
+
+def off(index, by):
+    def answer(self, other):
+        result = self * other
+        result[index] += by
+        return result
+
+    return answer
+
+
+ANSWERS = {
+    "right": (mul, None),
+    "float64": (lambda self, other: (self * other).double(), "return: dtype is float64, expected float32"),
+    "lost dimension": (lambda self, other: (self * other)[None], "return: shape is (1, 4, 6), expected (4, 6)"),
+    "transposed memory": (lambda self, other: (self * other).t().contiguous().t(), "return: stride is (1, 4)"),
+    "tuple": (lambda self, other: (self * other,), "returned (tensor), expected tensor"),
+    "none": (lambda self, other: None, "returned None, expected tensor"),
+    "input changed": (scribble, "argument other was changed"),
+    "input returned": (lambda self, other: self.mul_(other), "return must not share memory with self"),
+    "one element": (off((2, 3), 1e-3), "1 of 24 elements wrong"),
+    "NaN": (off((2, 3), float("nan")), "NaN where a number is expected"),
+    "infinity": (off((2, 3), float("inf")), "1 of 24 elements wrong"),
+    "zeros": (lambda self, other: torch.zeros(4, 6), "24 of 24 elements wrong, 0 where"),
+    "lazy negation": (lambda self, other: torch._neg_view(-(self * other)), "neg is True"),
+}
+
+
+@pytest.mark.parametrize("answer, detail", ANSWERS.values(), ids=ANSWERS.keys())
+def test_functional(answer, detail):
+    found = judged("aten::mul.Tensor", {"self": X, "other": Y}, answer)
+    assert found is None if detail is None else detail in found
+
+
+IN_PLACE = {
+    "right": (lambda self, other: self.mul_(other), None),
+    "nothing done": (lambda self, other: self, "self: 24 of 24 elements wrong"),
+    "zeroed": (lambda self, other: self.zero_(), "24 of 24"),
+    "result elsewhere": (lambda self, other: (self.mul_(other), self.clone())[1], "must share memory"),
+}
+
+
+@pytest.mark.parametrize("answer, detail", IN_PLACE.values(), ids=IN_PLACE.keys())
+def test_in_place(answer, detail):
+    found = judged("aten::mul_.Tensor", {"self": X, "other": Y}, answer)
+    assert found is None if detail is None else detail in found
+
+
+def test_infinite_and_nan_results_are_right_where_expected():
+    x = torch.tensor([0.0, -1.0, float("inf"), float("nan")])
+    assert judged("aten::sqrt", {"self": x}, lambda self: self.sqrt()) is None
+    assert judged("aten::sqrt", {"self": x}, lambda self: self.abs().sqrt()) is not None
+
+
+def test_integers_are_exact():
+    x = torch.arange(2**24, 2**24 + 5)
+    assert judged("aten::add.Tensor", {"self": x, "other": x}, lambda self, other: self + other) is None
+    wrong = judged(
+        "aten::add.Tensor", {"self": x, "other": x}, lambda self, other: (self.float() + other.float()).long()
+    )
+    assert "elements wrong" in wrong
+
+
+def test_reference_is_float64_and_keeps_aliasing():
+    base = torch.randn(8, dtype=torch.float32)
+    packed = frozen(self=base[:4], other=base[4:], again=base[:4], index=torch.arange(3))
+    wide = widen(packed)
+    assert [t.dtype for t in wide.tensors] == ["float64"] * 3 + ["int64"]
+    assert len(wide.groups) == 2 and wide.tensors[1].offset == 32
+    assert torch.equal(contents(wide, 1), base[4:].double())
+
+
+def test_a_right_kernel_in_half_precision_passes_and_a_sloppy_one_does_not():
+    x = torch.randn(64, 64, dtype=torch.float16)
+    assert judged("aten::mm", {"self": x, "mat2": x}, lambda self, mat2: (self.float() @ mat2.float()).half()) is None
+    sloppy = lambda self, mat2: ((self.float() @ mat2.float()) * 1.06).half()  # noqa: E731
+    assert judged("aten::mm", {"self": x, "mat2": x}, sloppy) is not None
+
+
+def test_every_tolerance_has_a_reason_and_integers_none():
+    assert group("aten::_foreach_copy_") == group("aten::zeros_like") == "exact"
+    assert group("aten::gelu_backward") == group("aten::add_.Tensor") == "pointwise"
+    assert group("aten::native_layer_norm_backward") == group("aten::_never_heard_of") == "accumulate"
+    for overload in ("aten::cat", "aten::add.Tensor", "aten::mm"):
+        assert tolerance(overload, torch.float32).reason
+        assert tolerance(overload, torch.int64).rtol == 0
+
+
+PATTERNS = {
+    "from flat index 5 on": lambda w: w.view(-1)[5:].fill_(True),
+    "up to flat index 3": lambda w: w.view(-1)[:4].fill_(True),
+    "only at index 3 of dimension 0": lambda w: w[3, 1:5].fill_(True),
+    "only at index 2 of dimension 1": lambda w: w[::2, 2].fill_(True),
+}
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_patterns(pattern):
+    wrong = torch.zeros(4, 6, dtype=torch.bool)
+    PATTERNS[pattern](wrong)
+    line, report = accuracy_report("return", X + wrong, X.double(), wrong)
+    assert pattern in line and pattern in report
+    assert report.count(": ") < 20

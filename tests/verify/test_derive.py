@@ -1,0 +1,83 @@
+"""One functional kernel serves the in-place, out= and foreach overloads."""
+
+import pytest
+import torch
+
+from verify.derive import Plan, call, functional_base, plans
+
+DERIVED = {
+    "aten::add_.Tensor": "aten::add.Tensor",
+    "aten::lerp_.Scalar": "aten::lerp.Scalar",
+    "aten::zero_": "aten::zero",
+    "aten::fill_.Scalar": "aten::fill.Scalar",
+    "aten::add.out": "aten::add.Tensor",
+    "aten::mm.out": "aten::mm",
+    "aten::_foreach_sqrt": "aten::sqrt",
+    "aten::_foreach_sqrt_": "aten::sqrt",
+    "aten::_foreach_norm.Scalar": "aten::linalg_vector_norm",
+    "aten::_foreach_addcdiv_.ScalarList": "aten::addcdiv",
+    "aten::_foreach_addcmul_.Scalar": "aten::addcmul",
+    "aten::_foreach_lerp_.Scalar": "aten::lerp.Scalar",
+    "aten::_foreach_mul_.Tensor": "aten::mul.Tensor",
+    "aten::_foreach_add_.List": "aten::add.Tensor",
+    "aten::_foreach_add_.Scalar": "aten::add.Scalar",
+    "aten::_foreach_div_.ScalarList": "aten::div.Scalar",
+}
+
+
+@pytest.mark.parametrize("overload, base", DERIVED.items(), ids=DERIVED.keys())
+def test_base(overload, base):
+    assert functional_base(overload) == base
+
+
+@pytest.mark.parametrize("overload", ["aten::mm", "aten::native_layer_norm", "aten::_fused_adamw_"])
+def test_no_derivation(overload):
+    assert plans(overload) == [Plan(overload, overload)] and functional_base(overload) == overload
+
+
+def best(overload):
+    return next(p for p in plans(overload) if not p.direct)
+
+
+def copy_kernel(self, src, non_blocking):
+    return self.copy_(src)
+
+
+def add(self, other, *, alpha, out=None):
+    return torch.add(self, other, alpha=alpha, out=out)
+
+
+def add_without_out(self, other, *, alpha):
+    return torch.add(self, other, alpha=alpha)
+
+
+@pytest.mark.parametrize("wrapper, takes_out", [(add, True), (add_without_out, False)])
+def test_in_place(wrapper, takes_out):
+    x, y = torch.ones(3), torch.arange(3.0)
+    result = call(best("aten::add_.Tensor"), {"self": x, "other": y, "alpha": 2}, wrapper, takes_out, copy_kernel)
+    assert result is x and x.tolist() == [1, 3, 5]
+
+
+def test_out_is_resized_and_returned():
+    x, out = torch.ones(3), torch.empty(0)
+    result = call(best("aten::add.out"), {"self": x, "other": x, "out": out}, add_without_out, False, copy_kernel)
+    assert result is out and out.tolist() == [2, 2, 2]
+
+
+def test_foreach_in_place_returns_nothing():
+    xs = [torch.ones(2), torch.ones(3)]
+    given = {"self": xs, "tensor1": xs, "tensor2": [x * 2 for x in xs], "scalars": [2.0, 4.0]}
+    addcdiv = lambda self, a, b, *, value: torch.addcdiv(self, a, b, value=value)  # noqa: E731
+    assert call(best("aten::_foreach_addcdiv_.ScalarList"), given, addcdiv, False, copy_kernel) is None
+    assert [x.tolist() for x in xs] == [[2, 2], [3, 3, 3]]
+
+
+def test_foreach_returns_a_list():
+    norm = lambda self, order, dim, keepdim, *, dtype: torch.linalg.vector_norm(self, order, dim, keepdim)  # noqa: E731
+    given = {"self": [torch.ones(4), torch.zeros(2)], "ord": 2}
+    assert [float(r) for r in call(best("aten::_foreach_norm.Scalar"), given, norm, False, None)] == [2, 0]
+
+
+def test_without_a_copy_kernel_it_says_so():
+    with pytest.raises(LookupError, match="aten::copy_"):
+        call(best("aten::add_.Tensor"), {"self": torch.ones(1), "other": 1}, add_without_out, False, None)

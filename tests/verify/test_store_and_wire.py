@@ -1,0 +1,111 @@
+"""Verdicts on disk, frames on the wire, platforms, kernel files."""
+
+import socket
+import sqlite3
+import time
+from pathlib import Path
+
+import pytest
+
+from traces import TraceError, UserError
+from traces.values import pack
+from verify import platforms, wire
+from verify.kernel_file import KernelFile, KernelFileError
+from verify.outcome import Outcome, Verdict
+from verify.verdicts import VerdictStore
+
+SIM = platforms.load("sim")
+
+
+def identity(kernel="a" * 64, case="c"):
+    return VerdictStore.identity((kernel,), "aten::mm", case, SIM)
+
+
+def test_verdicts_outlive_the_process_and_are_keyed_by_everything(tmp_path):
+    store = VerdictStore(tmp_path / "v.sqlite")
+    store.put(identity(), Verdict("c", Outcome.WRONG, "detail", "report"), 0.5)
+    store.close()
+    store = VerdictStore(tmp_path / "v.sqlite")
+    assert store.get(identity()) == Verdict("c", Outcome.WRONG, "detail", "report")
+    assert store.get(identity(kernel="b" * 64)) is None
+    assert store.get(identity(case="d")) is None
+    store.close()
+
+
+def test_a_newer_store_is_refused(tmp_path):
+    sqlite3.connect(tmp_path / "v.sqlite").execute("PRAGMA user_version=9").connection.close()
+    with pytest.raises(UserError, match="format 9"):
+        VerdictStore(tmp_path / "v.sqlite")
+
+
+def pair():
+    ours, theirs = socket.socketpair()
+    return ours, theirs
+
+
+def test_frames_round_trip():
+    ours, theirs = pair()
+    with ours, theirs:
+        import torch
+
+        packed = pack({"x": torch.arange(3), "y": 2.5})
+        wire.send_packed(ours, {"status": "ok"}, packed)
+        header, buffers = wire.receive(theirs, time.monotonic() + 5)
+        again = wire.packed_of(header, buffers, "frame")
+        assert again.header() == packed.header() and bytes(again.data[0]) == bytes(packed.data[0])
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"\xff\xff\xff\xff",
+        b"\x05\x00\x00\x00hello",
+        b"\x02\x00\x00\x00[]",
+        b"\x02\x00\x00\x00{}",
+        b'\x0f\x00\x00\x00{"buffers":[-1]}'[:4] + b'{"buffers":[-1]',
+        b'\x1e\x00\x00\x00{"buffers":[99999999999999999]}'[:34],
+    ],
+)
+def test_frames_that_are_none_are_refused(raw):
+    ours, theirs = pair()
+    with ours, theirs:
+        ours.sendall(raw)
+        ours.shutdown(socket.SHUT_WR)
+        with pytest.raises(wire.WireError):
+            wire.receive(theirs, time.monotonic() + 2)
+
+
+def test_a_silent_peer_runs_into_the_deadline():
+    ours, theirs = pair()
+    with ours, theirs, pytest.raises(wire.WireError) as caught:
+        wire.receive(theirs, time.monotonic() + 0.05)
+    assert caught.value.timeout
+
+
+@pytest.mark.parametrize("content", [None, 3, [], {"groups": 5}, {"tree": {}, "tensors": [{}], "groups": []}])
+def test_answers_that_hold_no_call_are_refused(content):
+    with pytest.raises((TraceError, TypeError)):
+        wire.packed_of({"packed": content}, [], "answer")
+
+
+def test_unknown_platform_lists_the_choices():
+    with pytest.raises(UserError, match="sim"):
+        platforms.load("triton")
+    assert SIM.targets[0].arch == 90
+
+
+BROKEN = {
+    "syntax": ("def wrapper(:", "line 1"),
+    "no wrapper": ('OVERLOADS = ("aten::mm",)\nDTYPES = ("float32",)\n', "no function named wrapper"),
+    "computed overloads": ("OVERLOADS = tuple(x for x in y)\n", "OVERLOADS must be a literal tuple"),
+    "a string": ('OVERLOADS = "aten::mm"\n', "OVERLOADS must be a literal tuple"),
+    "null byte": ("x = 1\0", "not valid Python"),
+    "nesting": ("x = " + "(" * 5000, "not valid Python"),
+}
+
+
+@pytest.mark.parametrize("source, message", BROKEN.values(), ids=BROKEN.keys())
+def test_broken_kernel_files(source, message):
+    with pytest.raises(KernelFileError, match=message) as caught:
+        KernelFile.parse(source, Path("generate/kernels/x/y.py"))
+    assert "\n" not in str(caught.value) and "x/y.py" in str(caught.value)

@@ -1,0 +1,250 @@
+"""ATen overloads by their full names: `aten::add.Tensor`, and `aten::mm` for the overload that PyTorch calls default.
+
+Which arguments an overload writes or never reads, what kind of work it is, and how to call it by argument name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Literal, TypeAlias
+
+import torch
+from torch._ops import OpOverload, OpOverloadPacket, _OpNamespace
+
+from traces.errors import UserError
+
+Kind: TypeAlias = Literal["compute", "view", "memory", "random"]
+
+_NAME = re.compile(r"([A-Za-z_]\w*)::([A-Za-z_]\w*)(?:\.(\w+))?")
+
+# Base names of what every platform provides itself; no kernel computes anything here.
+_ALLOCATION = frozenset(
+    {
+        "empty",
+        "empty_like",
+        "empty_strided",
+        "empty_permuted",
+        "empty_quantized",
+        "new_empty",
+        "new_empty_strided",
+        "_empty_affine_quantized",
+        "_empty_per_channel_affine_quantized",
+        "resize_",
+        "resize_as_",
+        "_resize_output",
+        "_resize_output_",
+    }
+)
+_TRANSFER = frozenset(
+    {
+        "item",  # one element to the host
+        "_local_scalar_dense",
+        "_pin_memory",
+        "pin_memory",
+        "_copy_from",  # between host and device, on out-of-tree backends
+        "_copy_from_and_resize",
+    }
+)
+_MEMORY = (
+    _ALLOCATION
+    | _TRANSFER
+    | {
+        "set_",  # points a tensor at another storage
+        "set_data",
+        "record_stream",  # a note for the caching allocator
+    }
+)
+# Return no tensor, yet read contents, so they are not questions about metadata.
+_READ_CONTENTS = frozenset(
+    {
+        "equal",
+        "allclose",
+        "is_nonzero",
+        "_assert_async",
+        "_linalg_check_errors",
+        "_choose_qparams_per_tensor",
+        "_nested_tensor_from_mask_left_aligned",
+        "_validate_compressed_sparse_indices",
+        "_validate_sparse_coo_tensor_args",
+        "_validate_sparse_compressed_tensor_args",
+        "_validate_sparse_csr_tensor_args",
+        "_validate_sparse_csc_tensor_args",
+        "_validate_sparse_bsr_tensor_args",
+        "_validate_sparse_bsc_tensor_args",
+    }
+)
+# The schema says that the result may alias the input; when it does not, they copy.
+_MAY_COPY = frozenset(
+    {
+        "reshape",
+        "reshape_as",
+        "flatten",
+        "ravel",
+        "contiguous",
+        "to",
+        "coalesce",
+        "resolve_conj",
+        "resolve_neg",
+        "positive",
+        "_autocast_to_full_precision",
+        "_autocast_to_reduced_precision",
+        "_sparse_broadcast_to",
+    }
+)
+# Written in full before anything is read, so what was in `self` does not matter.
+_OVERWRITE_SELF = frozenset(
+    {
+        "copy_",
+        "fill_",
+        "zero_",
+        "bernoulli_",
+        "normal_",
+        "uniform_",
+        "random_",
+        "cauchy_",
+        "exponential_",
+        "geometric_",
+        "log_normal_",
+        "set_",
+        "_foreach_copy_",
+        "_foreach_zero_",
+    }
+)
+# The schema gives these defaults as the numbers of C++ enumerators.
+_ENUM_DEFAULTS: dict[str, dict[int, Any]] = {
+    "ScalarType": {4: torch.int64},
+    "MemoryFormat": {0: torch.contiguous_format},
+}
+
+
+def name_of(op: OpOverload) -> str:
+    """`aten::add.Tensor`; the default overload has no suffix."""
+    name: str = op._schema.name
+    return name if op._overloadname == "default" else f"{name}.{op._overloadname}"
+
+
+@cache
+def resolve(name: str) -> OpOverload:
+    """The overload of this full name. Raises UserError if PyTorch has none; nothing is evaluated or loaded."""
+    match = _NAME.fullmatch(name)
+    if match is None:
+        raise UserError(f"{name[:80]!r} is not an overload name; write it like aten::add.Tensor or aten::mm")
+    namespace, base, overload = match.groups()
+    space = getattr(torch.ops, namespace, None)
+    packet = getattr(space, base, None) if isinstance(space, _OpNamespace) else None
+    if not isinstance(packet, OpOverloadPacket):
+        raise UserError(f"{name}: torch {torch.__version__} has no such operator")
+    op = getattr(packet, overload or "default", None)
+    if not isinstance(op, OpOverload):
+        raise UserError(f"{name}: no such overload; {namespace}::{base} has {', '.join(packet.overloads())}")  # type: ignore[no-untyped-call]
+    return op
+
+
+def base_name(op: OpOverload) -> str:
+    """The operator's name without namespace and overload: `add` of `aten::add.Tensor`."""
+    return str(op._schema.name).partition("::")[2]
+
+
+@cache
+def written(op: OpOverload) -> frozenset[str]:
+    """Names of the arguments that the overload writes to, `out` included."""
+    return frozenset(a.name for a in op._schema.arguments if a.alias_info is not None and a.alias_info.is_write)
+
+
+@cache
+def write_only(op: OpOverload) -> frozenset[str]:
+    """Names of the written arguments whose previous contents are never read."""
+    outs = frozenset(a.name for a in op._schema.arguments if a.is_out)
+    overwritten = {"self"} if base_name(op) in _OVERWRITE_SELF else set()
+    return outs | (overwritten & written(op))
+
+
+@cache
+def unread(op: OpOverload) -> frozenset[str]:
+    """Names of the arguments of which only metadata matters: all of a view's, and every write-only destination."""
+    return write_only(op) if moves_data(op) else frozenset(a.name for a in op._schema.arguments)
+
+
+@cache
+def moves_data(op: OpOverload) -> bool:
+    """False where a call reads and writes metadata only: views, allocations, questions about metadata."""
+    return _static_kind(op) not in ("view", "memory") or base_name(op) in _TRANSFER
+
+
+def uninitialised(op: OpOverload) -> bool:
+    """True where the contents of the result are whatever was in memory."""
+    return base_name(op) in _ALLOCATION
+
+
+def kind(op: OpOverload | str, arguments: Mapping[str, Any] | None = None) -> Kind:
+    """What kind of work a call of this overload, or of the overload of this name, is.
+
+    view: the result aliases an input, or only metadata changes. memory: allocation, transfer of one element, questions
+    about metadata: what the platform provides. random: draws from a generator; overloads with a `dropout_p` do so only
+    where that is positive. compute: all else, the work of a kernel.
+    """
+    op = resolve(op) if isinstance(op, str) else op
+    static = _static_kind(op)
+    if static == "random" and _dropout_p(op) is not None:
+        p = (arguments or {}).get("dropout_p", _dropout_p(op))
+        return "random" if p > 0 else "compute"
+    return static
+
+
+@cache
+def _dropout_p(op: OpOverload) -> float | None:
+    """The default of the overload's `dropout_p`, 0 where it has none; None if there is no such argument."""
+    found = [a for a in op._schema.arguments if a.name == "dropout_p"]
+    return (found[0].default_value or 0.0) if found else None
+
+
+@cache
+def _static_kind(op: OpOverload) -> Kind:
+    schema, base = op._schema, base_name(op)
+    if base in _MEMORY:
+        return "memory"
+    if torch.Tag.inplace_view in op.tags or name_of(op) == "aten::_unsafe_view" or _aliases_input(op):
+        return "view"
+    if torch.Tag.nondeterministic_seeded in op.tags:
+        return "random"
+    returns_tensor = any("Tensor" in str(r.type) for r in schema.returns)
+    if not returns_tensor and not written(op) and base not in _READ_CONTENTS:
+        return "memory"
+    return "compute"
+
+
+def _aliases_input(op: OpOverload) -> bool:
+    def read_alias(values: list[Any]) -> bool:
+        return any(v.alias_info is not None and not v.alias_info.is_write for v in values)
+
+    may_copy = base_name(op) in _MAY_COPY
+    return not may_copy and read_alias(op._schema.returns) and read_alias(op._schema.arguments)
+
+
+@cache
+def _parameters(op: OpOverload) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """Argument names in schema order, and the defaults of those that have one."""
+    defaults = {a.name: _default(a) for a in op._schema.arguments if a.has_default_value()}
+    return tuple(a.name for a in op._schema.arguments), defaults
+
+
+def _default(argument: Any) -> Any:
+    for enum, values in _ENUM_DEFAULTS.items():
+        if enum in str(argument.real_type) and isinstance(argument.default_value, int):
+            return values[argument.default_value]
+    return argument.default_value
+
+
+def bind(op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Every argument of the schema by name, in schema order, defaults filled in."""
+    names, defaults = _parameters(op)
+    given = {**dict(zip(names, args, strict=False)), **kwargs}
+    return {name: given[name] if name in given else defaults[name] for name in names}
+
+
+def call(op: OpOverload, arguments: Mapping[str, Any]) -> Any:
+    """Call the overload with arguments by schema name."""
+    positional = [arguments[a.name] for a in op._schema.arguments if not a.kwarg_only]
+    return op(*positional, **{a.name: arguments[a.name] for a in op._schema.arguments if a.kwarg_only})

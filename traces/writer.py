@@ -1,0 +1,233 @@
+"""Writing a trace. One writer a directory; what is on disk is readable at every moment and complete only at the end."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from blake3 import blake3
+
+from traces import format as fmt
+from traces.errors import UserError
+
+if TYPE_CHECKING:
+    from traces.values import Bytes, Packed
+
+SHARD_BYTES = 64 << 20  # blobs held in memory before they are written as one shard
+
+
+@dataclass
+class SignatureCount:
+    """How often calls of one signature occurred, and which of them are stored.
+
+    arguments: shapes, strides, dtypes and scalars as text. phases: calls by phase. steps: runs of consecutive steps
+    with the same number of calls, as [first step, last step, calls in each]. samples: ids of the stored calls.
+    """
+
+    overload: str
+    kind: str
+    arguments: str
+    calls: int = 0
+    phases: Counter[str] = field(default_factory=Counter)
+    steps: list[list[int]] = field(default_factory=list)
+    samples: list[int] = field(default_factory=list)
+    _step: int = -1
+    _calls_in_step: int = 0
+
+    @property
+    def key(self) -> str:
+        """Identity across traces: 16 hexadecimal digits of the blake3 of overload and arguments."""
+        return blake3(f"{self.overload}{self.arguments}".encode()).hexdigest()[:16]
+
+    def count(self, phase: str, step: int) -> None:
+        """One more call."""
+        self.calls += 1
+        self.phases[phase] += 1
+        if step != self._step:
+            self._end_step()
+            self._step = step
+        self._calls_in_step += 1
+
+    def _end_step(self) -> None:
+        if not self._calls_in_step:
+            return
+        last = self.steps[-1] if self.steps else [0, -1, 0]
+        if last[1] == self._step - 1 and last[2] == self._calls_in_step:
+            last[1] = self._step
+        else:
+            self.steps.append([self._step, self._step, self._calls_in_step])
+        self._calls_in_step = 0
+
+    def as_json(self) -> dict[str, Any]:
+        """What signatures.json holds under this signature's key."""
+        self._end_step()
+        return {k: v for k, v in vars(self).items() if not k.startswith("_")}
+
+
+@dataclass(frozen=True)
+class CallSite:
+    """Where in the recording a call happened. seq: its number among all calls, stored or not. module: dotted name."""
+
+    seq: int
+    step: int
+    phase: str
+    module: str
+    thread: int = 0
+
+
+class TraceWriter:
+    """Writes one trace into a directory that it creates, with mode 0700.
+
+    path: must not exist yet, unless `force`, and then only a trace is replaced. info: what to put into the manifest,
+    such as the model and its settings. Raises UserError if the directory cannot be had.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], info: dict[str, Any] | None = None, force: bool = False) -> None:
+        self.path = Path(path)
+        make_directory(self.path, force)
+        self._signatures: dict[str, SignatureCount] = {}
+        self._known: set[str] = set()  # keys of the blobs in all shards and in `_blobs`
+        self._blobs: dict[str, bytes] = {}
+        self._buffered = 0  # bytes in `_blobs`
+        self._lines: list[bytes] = []  # of calls whose blobs are not on disk yet
+        self._files: dict[str, int] = {}
+        self._shards = 0
+        self._stored = 0
+        self._manifest = {"format": fmt.FORMAT, "state": "open", **environment(), "info": info or {}}
+        self._write_json(fmt.MANIFEST, self._manifest)
+        self._calls: BinaryIO = open(self.path / fmt.CALLS, "ab")  # noqa: SIM115 - open as long as the writer
+
+    def signature(self, overload: str, kind: str, arguments: str) -> SignatureCount:
+        """The counter of this signature, the same object each time."""
+        new = SignatureCount(overload, kind, arguments)
+        return self._signatures.setdefault(new.key, new)
+
+    def add_blob(self, data: Bytes) -> str:
+        """Keep a copy of some bytes, once; returns their key."""
+        key = blake3(data).hexdigest()
+        if key not in self._known:
+            self._known.add(key)
+            self._blobs[key] = bytes(data)
+            self._buffered += len(data)
+            if self._buffered >= SHARD_BYTES:
+                self.flush()
+        return key
+
+    def store(self, packed: Packed) -> dict[str, Any]:
+        """Keep the bytes of a packed call; returns the header to pass to `add_call`."""
+        blobs = [None if data is None else self.add_blob(data) if len(data) else "" for data in packed.data]
+        return {**packed.header(), "blobs": blobs}
+
+    def add_call(
+        self,
+        signature: SignatureCount,
+        site: CallSite,
+        header: dict[str, Any],
+        results: Any,
+        rng: dict[str, Any] | None = None,
+    ) -> int:
+        """Store one call; returns its id. results: fingerprints of what it returned and mutated."""
+        call = self._stored
+        line = {
+            "id": call,
+            **asdict(site),
+            "overload": signature.overload,
+            "signature": signature.key,
+            "kind": signature.kind,
+            "header": header,
+            "results": results,
+            "rng": rng,
+        }
+        self._lines.append(fmt.encode_line(line))
+        self._stored += 1
+        signature.samples.append(call)
+        return call
+
+    def flush(self) -> None:
+        """Make everything added so far durable: first the bytes, then the calls that refer to them."""
+        if self._blobs:
+            name = fmt.shard_name(self._shards)
+            self._files[name] = fmt.write_durably(self.path / name, fmt.shard_chunks(self._blobs))
+            self._shards += 1
+            self._blobs, self._buffered = {}, 0
+        self._calls.writelines(self._lines)
+        self._lines.clear()
+        self._calls.flush()
+        os.fsync(self._calls.fileno())
+
+    def close(self, complete: bool = True, **totals: Any) -> None:
+        """Write counts and manifest. complete: False leaves a trace that readers take for an unfinished one.
+
+        totals: more entries for the manifest.
+        """
+        try:
+            self.flush()
+            self._files[fmt.CALLS] = self._calls.tell()
+        finally:
+            self._calls.close()
+        signatures = {key: s.as_json() for key, s in self._signatures.items()}
+        self._files[fmt.SIGNATURES] = self._write_json(fmt.SIGNATURES, signatures)
+        counts = {
+            "calls": sum(s.calls for s in self._signatures.values()),
+            "stored": self._stored,
+            "steps": 1 + max((last for s in self._signatures.values() for _, last, _ in s.steps), default=-1),
+        }
+        state = "complete" if complete else "open"
+        self._manifest.update(state=state, **counts, **totals, files=self._files)
+        self._write_json(fmt.MANIFEST, self._manifest)
+
+    def abandon(self) -> None:
+        """Delete the directory."""
+        self._calls.close()
+        shutil.rmtree(self.path)
+
+    def _write_json(self, name: str, value: Any) -> int:
+        return fmt.write_durably(self.path / name, [fmt.to_json(value).encode(), b"\n"])
+
+
+def make_directory(path: Path, force: bool) -> None:
+    """Create the directory of a new trace. Raises UserError if it exists, or cannot be created or replaced."""
+    if path.exists() or path.is_symlink():
+        if not force:
+            raise UserError(f"{path} exists; pass --force to replace it or --out DIR to write elsewhere")
+        remove_trace(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode=0o700)
+    except OSError as error:
+        raise UserError(f"{path}: cannot create this directory ({error.strerror})") from error
+
+
+def remove_trace(path: Path) -> None:
+    """Delete a trace or an empty directory. Raises UserError on anything else, so that no user's file is lost."""
+    is_trace = path.is_dir() and not path.is_symlink() and (not any(path.iterdir()) or (path / fmt.MANIFEST).is_file())
+    if not is_trace:
+        raise UserError(f"{path} exists and is not a trace, so it is not replaced; pass --out DIR to write elsewhere")
+    shutil.rmtree(path)
+
+
+def environment() -> dict[str, Any]:
+    """Versions and switches that decide which operators run and what bits they give."""
+    import torch
+
+    return {
+        "versions": {name: _version(name) for name in ("enablekit", "torch", "triton")},
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "threads": torch.get_num_threads(),
+        "matmul_precision": torch.get_float32_matmul_precision(),
+        "deterministic": torch.are_deterministic_algorithms_enabled(),
+    }
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,1 @@
+"""Judging kernels: the kernel-file contract, platforms, lint, children, comparison, verdicts."""

@@ -1,0 +1,173 @@
+"""Static lint of one kernel file: what the dialect allows, and what to write instead of all else.
+
+Lint teaches; it does not protect. It reads a syntax tree against allow-lists of full dotted names and reports every
+violation at once, each with what to write instead. The dispatch guard and the sandbox enforce.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+
+from verify.lint_host import HostRules
+from verify.lint_kernel import KernelRules, check_kernel_annotation
+from verify.lint_kinds import OF_PARAMETER, Kind, join
+from verify.lint_module import check_module, module_docstring
+from verify.lint_names import Findings, Names, Violation, collect_names, parameters
+from verify.lint_profile import Profile, load_profile
+from verify.lint_schema import Schema, bind, stated_schemas
+
+__all__ = ["Profile", "Violation", "lint", "lint_answer", "load_profile", "render"]
+
+_COOKIE = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+_FENCE = re.compile(r"^(`{3,})[ \t]*([\w+-]*)[ \t]*$")
+_ONE_BLOCK = "answer with exactly one block that begins with ```python and ends with ```, holding the whole file"
+
+
+def lint(source: str, profile: Profile, overload: str | None = None) -> list[Violation]:
+    """Every violation in the source of a kernel file, in order of lines; none if it is clean.
+
+    overload: the operator asked for, such as `aten::gelu`, which the file has to name; None to leave that open.
+    """
+    findings = Findings()
+    tree = _parse(source, profile, findings)
+    if tree is not None:
+        names = collect_names(tree, profile)
+        check_module(tree, names, profile, findings, overload)
+        _check_kernels(names, profile, findings)
+        _check_host(tree, names, profile, findings)
+    return findings.sorted()
+
+
+def lint_answer(answer: str, profile: Profile, overload: str | None = None) -> tuple[str | None, list[Violation]]:
+    """The kernel file in an LLM's answer, and what is wrong with the answer or the file. None: there is no file."""
+    source, violation = take_source(answer, profile)
+    if violation is not None or source is None:
+        return source, [violation] if violation else []
+    return source, lint(source, profile, overload)
+
+
+def take_source(answer: str, profile: Profile) -> tuple[str | None, Violation | None]:
+    """The one fenced python block of an answer, or the violation of the format that keeps it from being taken."""
+    if len(answer) > 4 * profile.limits["bytes"]:
+        what = f"an answer of {len(answer)} characters"
+        return None, Violation(0, "answer-format", what, "answer with one kernel file and at most a few sentences")
+    blocks, unclosed = _blocks(answer)
+    python = [text for language, text in blocks if language in ("python", "py")]
+    if len(python) == 1 and not unclosed:
+        return python[0], None
+    if unclosed:
+        what = "the last ``` block is not closed (the answer was cut off, or the closing fence is missing)"
+    elif python:
+        what = f"{len(python)} python blocks"
+    else:
+        what = "no ```python block" if answer.strip() else "the answer is empty"
+    return None, Violation(0, "answer-format", what, _ONE_BLOCK)
+
+
+def render(violations: list[Violation]) -> str:
+    """One line each."""
+    return "\n".join(map(str, violations))
+
+
+def _blocks(answer: str) -> tuple[list[tuple[str, str]], bool]:
+    blocks: list[tuple[str, str]] = []
+    opened: tuple[str, str, list[str]] | None = None  # fence, language, lines
+    for line in answer.replace("\r\n", "\n").split("\n"):
+        fence = _FENCE.match(line)
+        if opened is None and fence:
+            opened = fence[1], fence[2].lower(), []
+        elif opened is not None and fence and fence[1] == opened[0] and not fence[2]:
+            blocks.append((opened[1], "\n".join(opened[2]) + "\n"))
+            opened = None
+        elif opened is not None:
+            opened[2].append(line)
+    return blocks, opened is not None
+
+
+def _parse(source: str, profile: Profile, findings: Findings) -> ast.Module | None:
+    """The syntax tree, unless the text is too big, not plain UTF-8, not Python, or nested too deeply to be read."""
+    if len(source.encode("utf-8", "surrogatepass")) > profile.limits["bytes"]:
+        findings.add(
+            "size", 0, f"over {profile.limits['bytes']} bytes", "write one operator's kernels and nothing else"
+        )
+        return None
+    for number, line in enumerate(source.split("\n")[:2], 1):
+        cookie = _COOKIE.match(line)
+        if cookie and cookie[1].lower().replace("_", "-") not in ("utf-8", "utf8"):
+            findings.add("encoding", number, f"source encoding {cookie[1]}", "write plain UTF-8 without a coding line")
+            return None
+    bad = re.search("[\0\ufeff\f\ud800-\udfff]", source)
+    if bad:
+        number = source.count("\n", 0, bad.start()) + 1
+        findings.add("encoding", number, f"character {bad[0]!r} in the source", "write plain text")
+        return None
+    try:
+        with warnings.catch_warnings(action="ignore"):  # such as of `1if x else y`
+            tree = ast.parse(source)
+    except SyntaxError as error:
+        findings.add(
+            "syntax", error.lineno or 0, f"not valid Python: {error.msg}", "mend this line; answer with the whole file"
+        )
+        return None
+    except (ValueError, RecursionError, MemoryError):
+        findings.add("depth", 0, "nested too deeply to be parsed", "break the expression into several lines")
+        return None
+    deep = _deepest_over(tree, profile.limits["depth"])
+    if deep:
+        findings.add("depth", deep, "nested too deeply", "break the expression into several lines")
+        return None
+    return tree
+
+
+def _deepest_over(tree: ast.AST, limit: int) -> int:
+    """The line of some node deeper than `limit`; 0 if there is none. Not recursive."""
+    level: list[tuple[ast.AST, int]] = [(tree, 0)]
+    for _ in range(limit + 1):
+        below = [(c, getattr(c, "lineno", line)) for node, line in level for c in ast.iter_child_nodes(node)]
+        if not below:
+            return 0
+        level = below
+    return max(1, level[0][1])
+
+
+def _check_kernels(names: Names, profile: Profile, findings: Findings) -> None:
+    for kernel in names.kernels.values():
+        for p in parameters(kernel):
+            if p.annotation is not None:
+                check_kernel_annotation(p.annotation, names, profile, findings)
+        KernelRules(kernel, names, profile, findings).check()
+
+
+def _check_host(tree: ast.Module, names: Names, profile: Profile, findings: Findings) -> None:
+    host = HostRules(names, profile, findings)
+    for helper in names.helpers.values():
+        for p in parameters(helper):
+            if p.annotation is not None:
+                host.annotation(p.annotation)
+        if helper.returns is not None:
+            host.annotation(helper.returns)
+    wrapper = names.helpers.get("wrapper")
+    if wrapper is not None:
+        kinds = _wrapper_kinds(wrapper, stated_schemas(module_docstring(tree)), findings)
+        host.function("wrapper", kinds)
+    reached = {name for name, _ in host.analysed}
+    for name, helper in names.helpers.items():
+        if name not in reached:
+            host.function(name, [Kind.VALUE] * len(parameters(helper)))
+
+
+def _wrapper_kinds(wrapper: ast.FunctionDef, schemas: dict[str, Schema], findings: Findings) -> list[Kind]:
+    """What the schemas tell of each parameter: a tensor only where every schema passes one."""
+    known: dict[str, Kind] = {}
+    for schema in schemas.values():
+        bound = bind(schema, wrapper)
+        if isinstance(bound, str):
+            hint = "take every argument of the schema under its own name, with the schema's default"
+            findings.add("wrapper-signature", wrapper, f"wrapper {bound}", hint)
+            continue
+        for name, kind in bound.items():
+            known[name] = join(known.get(name, OF_PARAMETER[kind]), OF_PARAMETER[kind])
+    out = {"out": Kind.TENSOR} if "out" not in known else {}
+    return [(known | out).get(p.arg, Kind.VALUE) for p in parameters(wrapper)]

@@ -1,0 +1,186 @@
+"""Lint of calls in host code: functions, methods, builtins, launches, lambdas."""
+
+from __future__ import annotations
+
+import ast
+from abc import abstractmethod
+from collections.abc import Sequence
+
+from verify.lint_expr import ExpressionRules
+from verify.lint_kinds import HOLDS_TENSORS, MUTABLE, OF_RESULT, Kind, of_display
+from verify.lint_names import parameters
+
+_SORTS = frozenset({"sorted", "min", "max"})
+
+
+class CallRules(ExpressionRules):
+    """Adds calls to the expressions."""
+
+    lambda_depth = 0
+
+    @abstractmethod
+    def function(self, name: str, kinds: Sequence[Kind]) -> Kind:
+        """Check helper `name` for arguments of these kinds; return the kind of its result."""
+
+    def visit_Call(self, node: ast.Call) -> Kind:
+        func = node.func
+        dotted = self.names.dotted(func)
+        if dotted is not None:
+            return self._function_call(node, dotted)
+        if isinstance(func, ast.Name):
+            return self._name_call(node, func.id)
+        if isinstance(func, ast.Subscript):
+            return self._launch(node, func)
+        if isinstance(func, ast.Attribute):
+            return self._method_call(node, func)
+        self.visit(func)
+        return self._odd_call(node)
+
+    def arguments(self, node: ast.Call) -> list[Kind]:
+        """Visit every argument; a lambda may only be the key of sorted, min or max."""
+        kinds = [self.visit(a) for a in node.args]
+        for keyword in node.keywords:
+            is_key = keyword.arg == "key" and isinstance(node.func, ast.Name) and node.func.id in _SORTS
+            if is_key and isinstance(keyword.value, ast.Lambda):
+                self.plain_lambda(keyword.value)
+                kinds.append(Kind.VALUE)
+            else:
+                kinds.append(self.visit(keyword.value))
+        return kinds
+
+    def _function_call(self, node: ast.Call, dotted: str) -> Kind:
+        self.arguments(node)
+        kind = self.profile.host.functions.get(dotted)
+        if kind is None:
+            self.visit(node.func) if isinstance(node.func, ast.Attribute) else self.refuse(node, dotted)
+            return Kind.TENSOR if dotted.startswith("torch.") else Kind.VALUE
+        if self.lambda_depth and kind in ("tensor", "tensors"):
+            self.findings.add("lambda", node, f"{dotted} in a lambda", "allocate in the wrapper's body")
+        return OF_RESULT[kind]
+
+    def _name_call(self, node: ast.Call, name: str) -> Kind:
+        if name in self.env:
+            self.arguments(node)
+            return self._odd_call(node)
+        if name == "isinstance" and len(node.args) == 2:
+            self.visit(node.args[0])
+            self._types(node.args[1])
+            return Kind.VALUE
+        kinds = self.arguments(node)
+        if name in self.names.kernels:
+            what = f"kernel {name} called without a grid"
+            self.findings.add("launch", node, what, f"launch it: {name}[(triton.cdiv(n, BLOCK),)](...)")
+            return Kind.VALUE
+        if name in self.names.helpers:
+            return self._helper_call(node, name, kinds)
+        self.visit(node.func)  # reports a name that is not allowed
+        return self._builtin_call(node, name, kinds)
+
+    def _helper_call(self, node: ast.Call, name: str, kinds: list[Kind]) -> Kind:
+        if self.lambda_depth:
+            self.findings.add("lambda", node, f"{name} called in a lambda", "compute it before, in the wrapper's body")
+        head = self.names.helpers[name].args
+        positional = [p.arg for p in (*head.posonlyargs, *head.args)]
+        bound = {p.arg: Kind.VALUE for p in parameters(self.names.helpers[name])}
+        if not any(isinstance(a, ast.Starred) for a in node.args):
+            given = kinds[: len(node.args)]
+            bound.update(zip(positional, given, strict=False))
+            keywords = zip(node.keywords, kinds[len(node.args) :], strict=True)
+            bound.update({k.arg: kind for k, kind in keywords if k.arg in bound and k.arg is not None})
+            if head.vararg is not None:
+                bound[head.vararg.arg] = of_display(given[len(positional) :], mutable=False)
+        return self.function(name, list(bound.values()))
+
+    def _builtin_call(self, node: ast.Call, name: str, kinds: list[Kind]) -> Kind:
+        host = self.profile.host
+        if name in host.builtins and name not in host.builtins_on_tensors and HOLDS_TENSORS & set(kinds):
+            what = f"builtin {name} on a tensor in host code"
+            self.findings.add("tensor-builtin", node, what, "compute it in a @triton.jit kernel")
+        holds = any(k in HOLDS_TENSORS for k in kinds)
+        if name in ("list", "sorted", "dict", "set"):
+            return Kind.TENSOR_LIST if holds else Kind.LIST
+        return Kind.TENSORS if holds and name in ("tuple", "reversed") else Kind.VALUE
+
+    def _method_call(self, node: ast.Call, func: ast.Attribute) -> Kind:
+        if self.profile.host.attributes.get(func.attr) == frozenset({"field"}):
+            hint = self.profile.instead(func.attr)
+            self.findings.add("attribute", node, f".{func.attr}(...) is not allowed in host code", hint)
+        kind = self.attribute(func)
+        kinds = self.arguments(node)
+        if func.attr in ("append", "insert", "extend") and isinstance(func.value, ast.Name):
+            holder = func.value.id
+            if self.env.get(holder) is Kind.LIST and kinds and kinds[-1] in HOLDS_TENSORS:
+                self.env[holder] = Kind.TENSOR_LIST
+        return kind
+
+    def _odd_call(self, node: ast.Call) -> Kind:
+        what = f"call of {ast.unparse(node.func)[:60]}, which is no named function"
+        self.findings.add(
+            "call", node, what, "call functions by their own names; launch kernels with kernel[grid](...)"
+        )
+        return Kind.VALUE
+
+    def _types(self, node: ast.expr) -> None:
+        for part in node.elts if isinstance(node, ast.Tuple) else [node]:
+            if self.names.dotted(part) not in self.profile.host.types:
+                self.visit(part)
+
+    # -- launches ---------------------------------------------------------------------------------------------------
+
+    def _launch(self, node: ast.Call, func: ast.Subscript) -> Kind:
+        base = func.value
+        named = isinstance(base, ast.Name) and (base.id in self.env or base.id in self.names.kernels)
+        if self.visit(base) in HOLDS_TENSORS or not (named or isinstance(base, ast.Subscript)):
+            self.arguments(node)
+            return self._odd_call(node)
+        if self.lambda_depth:
+            self.findings.add("lambda", node, "a launch in a lambda", "launch in the wrapper's body")
+        if isinstance(func.slice, ast.Lambda):
+            self.plain_lambda(func.slice)
+        else:
+            self.visit(func.slice)
+        for argument, kind in zip([*node.args, *node.keywords], self.arguments(node), strict=True):
+            if kind in MUTABLE and not isinstance(argument, ast.Starred):
+                what = f"a list or dict as a kernel argument: {ast.unparse(argument)[:60]}"
+                self.findings.add("launch-argument", node, what, "pass tensors, numbers or a tuple of them")
+        return Kind.VALUE
+
+    # -- lambdas ----------------------------------------------------------------------------------------------------
+
+    def visit_Lambda(self, node: ast.Lambda) -> Kind:
+        what = "lambda outside a grid or a sort key"
+        self.findings.add("lambda", node, what, "write a function at module level, or the expression itself")
+        return Kind.VALUE
+
+    def plain_lambda(self, node: ast.Lambda) -> None:
+        """A grid or sort key: arithmetic on numbers, names and metadata."""
+        outer = dict(self.env)
+        for arg in parameters(node):
+            self.bind_name(arg.arg, Kind.VALUE, arg)
+        for default in (*node.args.defaults, *node.args.kw_defaults):
+            if default is not None:
+                self.visit_Lambda(node)
+        self.lambda_depth += 1
+        self.visit(node.body)
+        self.lambda_depth -= 1
+        self.env = outer
+
+    # -- annotations ------------------------------------------------------------------------------------------------
+
+    def annotation(self, node: ast.expr) -> None:
+        """Annotations are code: only the plain names of types."""
+        if not self._plain_type(node):
+            what = f"annotation {ast.unparse(node)[:60]}"
+            self.findings.add("annotation", node, what, "leave it out, or write torch.Tensor, int, float, bool or str")
+
+    def _plain_type(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+            return self._plain_type(node.left) and self._plain_type(node.right)
+        if isinstance(node, ast.Subscript):
+            parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+            return all(map(self._plain_type, [node.value, *parts]))
+        if isinstance(node, ast.Constant):
+            return node.value is None or node.value is ...
+        if isinstance(node, ast.Name) and node.id in ("int", "float", "bool", "str", "list", "tuple"):
+            return True
+        return self.names.dotted(node) in self.profile.host.types

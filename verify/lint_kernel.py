@@ -1,0 +1,137 @@
+"""Lint of `@triton.jit` functions."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+
+from verify.lint_names import Findings, Names, parameters, refused_name, similar
+from verify.lint_profile import Profile
+
+
+class KernelRules:
+    """Checks one kernel: its constructs, names, attributes and calls."""
+
+    def __init__(self, node: ast.FunctionDef, names: Names, profile: Profile, findings: Findings) -> None:
+        self.node, self.names, self.profile, self.findings = node, names, profile, findings
+        self.parameters = {p.arg for p in parameters(node)}
+        stored = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        self.locals = self.parameters | stored
+
+    def check(self) -> None:
+        for p in parameters(self.node):
+            self._bound(p.arg, p)
+        for statement in self.node.body:
+            self._walk(statement)
+
+    def _walk(self, node: ast.AST) -> None:
+        name = type(node).__name__
+        if isinstance(node, ast.stmt | ast.expr) and (name not in self.profile.kernel.constructs or _nested(node)):
+            default = "use assignments, if, for, while, calls and return, as Triton compiles them"
+            hint = self.profile.constructs.get(name, default)
+            self.findings.add("construct", node, f"{name} in a @triton.jit function", hint)
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+                return
+        dotted = self.names.dotted(node)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            self._bound(node.id, node)
+        elif dotted is not None:
+            self._dotted(node, dotted)
+            return
+        elif isinstance(node, ast.Name):
+            self._name(node)
+        elif isinstance(node, ast.Attribute):
+            self._attribute(node)
+        elif isinstance(node, ast.Call):
+            self._call(node)
+        elif isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.For):
+            self._targets(node)
+        for child in ast.iter_child_nodes(node):
+            self._walk(child)
+
+    def _dotted(self, node: ast.AST, dotted: str) -> None:
+        if dotted in self.profile.kernel.names or _root(node) in self.names.foreign:
+            return
+        if dotted in self.names.modules.values() and isinstance(node, ast.Name):
+            what = f"module {dotted} used as a value"
+            self.findings.add("module-value", node, what, "write the full name where it is used, such as tl.exp(x)")
+            return
+        base, _, attribute = dotted.rpartition(".")
+        if base in self.profile.kernel.names and attribute in self.profile.kernel.attributes:
+            return  # tl.float32.primitive_bitwidth
+        rule, what, instead = refused_name(dotted, True, self.profile)
+        self.findings.add(rule, node, what, instead)
+
+    def _name(self, node: ast.Name) -> None:
+        name = node.id
+        if name in self.locals or name in self.names.kernels or name in self.profile.kernel.builtins:
+            return
+        if self.names.constants.get(name):
+            return
+        if name in self.names.constants:
+            hint = f"define it as {name} = tl.constexpr(...), or pass it as a tl.constexpr argument"
+            self.findings.add("kernel-global", node, f"a kernel cannot read the global {name}", hint)
+        elif name in self.names.helpers:
+            hint = "decorate it with @triton.jit if it computes on tl values, or pass its result as an argument"
+            self.findings.add("scope", node, f"host function {name} inside a @triton.jit function", hint)
+        elif hasattr(builtins, name) or name.startswith("__"):
+            hint = self.profile.hints.get(name) or "use tl functions; a kernel's body is compiled, not run by Python"
+            self.findings.add("builtin", node, f"builtin {name} inside a @triton.jit function", hint)
+        else:
+            known = self.locals | self.names.kernels.keys() | {k for k, made in self.names.constants.items() if made}
+            hint = similar(name, known) or "define it in the kernel, or pass it as an argument"
+            self.findings.add("unknown-name", node, f"{name} is not defined", hint)
+
+    def _bound(self, name: str, at: ast.AST) -> None:
+        if self.names.is_module_level(name) or name.startswith("__"):
+            self.findings.add("shadowing", at, f"{name!r} is bound again", "choose another name for the local value")
+
+    def _attribute(self, node: ast.Attribute) -> None:
+        if node.attr not in self.profile.kernel.attributes:
+            hint = self.profile.hints.get(node.attr) or "use tl functions on the value"
+            self.findings.add("attribute", node, f".{node.attr} is not allowed inside a @triton.jit function", hint)
+
+    def _call(self, node: ast.Call) -> None:
+        func = node.func
+        if isinstance(func, ast.Attribute):
+            return
+        if isinstance(func, ast.Name):
+            callable_name = func.id in self._callables() or func.id not in self.locals
+            if callable_name:
+                return
+        what = f"call of {ast.unparse(func)[:60]} inside a @triton.jit function"
+        self.findings.add("call", node, what, "call tl functions and other @triton.jit functions by name")
+
+    def _callables(self) -> set[str]:
+        """Parameters that may be functions: those annotated tl.constexpr."""
+        given = parameters(self.node)
+        return {p.arg for p in given if p.annotation and self.names.dotted(p.annotation) == "tl.constexpr"}
+
+    def _targets(self, node: ast.Assign | ast.AugAssign | ast.AnnAssign | ast.For) -> None:
+        if isinstance(node, ast.AnnAssign):
+            check_kernel_annotation(node.annotation, self.names, self.profile, self.findings)
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+            for part in ast.walk(target):
+                if isinstance(part, ast.Attribute | ast.Subscript):
+                    what = f"assignment to {ast.unparse(part)[:60]} inside a @triton.jit function"
+                    self.findings.add("assignment", part, what, "assign to plain names; write memory with tl.store")
+
+
+def check_kernel_annotation(node: ast.expr, names: Names, profile: Profile, findings: Findings) -> None:
+    """Only tl.constexpr and the types of scalars mean something to the compiler."""
+    written = node.value if isinstance(node, ast.Constant) else names.dotted(node)
+    if written not in profile.kernel.annotations:
+        what = f"annotation {ast.unparse(node)[:60]} in a @triton.jit function"
+        hint = "annotate with tl.constexpr, or a scalar with its type, such as tl.float64"
+        findings.add("annotation", node, what, hint)
+
+
+def _nested(node: ast.AST) -> bool:
+    """Functions are kernels only at module level; inside one they are a nested definition."""
+    return isinstance(node, ast.FunctionDef)
+
+
+def _root(node: ast.AST) -> str:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""

@@ -1,0 +1,81 @@
+"""What is known, without running it, of a value in host code."""
+
+from __future__ import annotations
+
+import ast
+from enum import Enum
+from typing import TypeAlias
+
+from verify.lint_names import Names
+from verify.lint_profile import Profile
+
+
+class Kind(Enum):
+    """VALUE: nothing known, or neither of the others. LISTs are mutable, so a kernel may not be given one."""
+
+    VALUE = "value"
+    TENSOR = "tensor"
+    TENSORS = "tensors"
+    TENSOR_LIST = "list of tensors"
+    LIST = "list"
+    LIMITS = "limits"
+    KERNEL = "kernel"
+
+
+Env: TypeAlias = dict[str, Kind]
+HOLDS_TENSORS = frozenset({Kind.TENSOR, Kind.TENSORS, Kind.TENSOR_LIST})
+MUTABLE = frozenset({Kind.LIST, Kind.TENSOR_LIST})
+OF_PARAMETER = {"tensor": Kind.TENSOR, "tensors": Kind.TENSOR_LIST, "value": Kind.VALUE}
+OF_RESULT = {"tensor": Kind.TENSOR, "tensors": Kind.TENSORS, "limits": Kind.LIMITS, "value": Kind.VALUE}
+
+
+def join(a: Kind, b: Kind) -> Kind:
+    """What is known of a value that is one or the other."""
+    return a if a == b else Kind.VALUE
+
+
+def merge(a: Env, b: Env) -> Env:
+    """What is known after either of two branches."""
+    return {name: join(a.get(name, b.get(name, Kind.VALUE)), b.get(name, a.get(name, Kind.VALUE))) for name in a | b}
+
+
+def element(kind: Kind) -> Kind:
+    """The kind of an element of a value of this kind."""
+    return Kind.TENSOR if kind in HOLDS_TENSORS else Kind.VALUE
+
+
+def of_display(elements: list[Kind], mutable: bool) -> Kind:
+    """The kind of a tuple or list of these elements; tensors only if all of them are."""
+    tensors = bool(elements) and all(k is Kind.TENSOR for k in elements)
+    if mutable:
+        return Kind.TENSOR_LIST if tensors else Kind.LIST
+    return Kind.TENSORS if tensors else Kind.VALUE
+
+
+def of_attribute(name: str, base: Kind, profile: Profile) -> Kind:
+    """The kind of `base.name` or of what it returns."""
+    if base is Kind.LIMITS:
+        return Kind.VALUE
+    results = profile.host.attributes.get(name, frozenset())
+    if base is Kind.TENSOR and not results:
+        return Kind.TENSOR
+    if "tensor" in results:
+        return Kind.TENSOR
+    return Kind.TENSORS if "tensors" in results else Kind.VALUE
+
+
+def leaves(body: list[ast.stmt]) -> bool:
+    """Whether a block never runs to its end."""
+    return bool(body) and isinstance(body[-1], ast.Return | ast.Raise | ast.Continue | ast.Break)
+
+
+def narrowed(test: ast.expr, names: Names) -> tuple[Env, Env]:
+    """What `isinstance(x, torch.Tensor)` (or its negation) tells about x where the test holds, and where not."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        holds, fails = narrowed(test.operand, names)
+        return fails, holds
+    if isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "isinstance":
+        subject, kind = (*test.args, None, None)[:2]
+        if isinstance(subject, ast.Name) and kind is not None and names.dotted(kind) == "torch.Tensor":
+            return {subject.id: Kind.TENSOR}, {subject.id: Kind.VALUE}
+    return {}, {}

@@ -1,0 +1,197 @@
+"""Lint of a kernel file's module level: docstring, imports, declarations, constants and function heads."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+
+from verify.lint_names import Findings, Function, Names, is_kernel
+from verify.lint_profile import Profile
+from verify.lint_schema import stated_schemas
+
+_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv)
+_DECLARED = ("OVERLOADS", "DTYPES")
+
+
+def module_docstring(tree: ast.Module) -> str:
+    """'' if there is none."""
+    return ast.get_docstring(tree) or ""
+
+
+def check_module(tree: ast.Module, names: Names, profile: Profile, findings: Findings, overload: str | None) -> None:
+    """Report all that is wrong outside function bodies, and imports wherever they are."""
+    rules = _ModuleRules(names, profile, findings)
+    for position, statement in enumerate(tree.body):
+        rules.statement(statement, position)
+    rules.imports(tree)
+    rules.redefinitions(tree)
+    overloads = rules.declared(tree, "OVERLOADS", "overloads")
+    rules.overloads(overloads, overload)
+    rules.dtypes(rules.declared(tree, "DTYPES", "dtypes"))
+    rules.docstring(module_docstring(tree), overloads)
+    rules.functions()
+
+
+class _ModuleRules:
+    def __init__(self, names: Names, profile: Profile, findings: Findings) -> None:
+        self.names, self.profile, self.findings = names, profile, findings
+
+    def statement(self, node: ast.stmt, position: int) -> None:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            return
+        if isinstance(node, ast.FunctionDef):
+            self._head(node)
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and position == 0:
+            return  # the docstring
+        elif not (isinstance(node, ast.Assign) and self._constant(node)):
+            what = f"module-level code: {ast.unparse(node).splitlines()[0][:60]}"
+            hint = "keep to imports, OVERLOADS, DTYPES, functions and constants (X = 1.5, X = tl.constexpr(1.5))"
+            self.findings.add("module-state", node, what, hint)
+
+    def _constant(self, node: ast.Assign) -> bool:
+        if not all(isinstance(t, ast.Name) for t in node.targets):
+            return False
+        value = node.value
+        if isinstance(value, ast.Call) and self.names.dotted(value.func) == "tl.constexpr" and len(value.args) == 1:
+            return not value.keywords and self._literal(value.args[0])
+        return self._literal(value)
+
+    def _literal(self, node: ast.expr) -> bool:
+        """Numbers, strings and tuples of them, plain arithmetic on them, other constants and `math`."""
+        if isinstance(node, ast.Constant):
+            return True
+        if isinstance(node, ast.Tuple):
+            return all(map(self._literal, node.elts))
+        if isinstance(node, ast.UnaryOp):
+            return isinstance(node.op, ast.USub | ast.UAdd) and self._literal(node.operand)
+        if isinstance(node, ast.BinOp):
+            return isinstance(node.op, _ARITHMETIC) and self._literal(node.left) and self._literal(node.right)
+        if isinstance(node, ast.Call):
+            return self._is_math(node.func) and not node.keywords and all(map(self._literal, node.args))
+        return (isinstance(node, ast.Name) and node.id in self.names.constants) or self._is_math(node)
+
+    def _is_math(self, node: ast.expr) -> bool:
+        dotted = self.names.dotted(node) or ""
+        host = self.profile.host
+        return dotted.startswith("math.") and (dotted in host.values or dotted in host.functions)
+
+    # -- functions --------------------------------------------------------------------------------------------------
+
+    def _head(self, node: Function) -> None:
+        plain = [self.names.dotted(d) for d in node.decorator_list]
+        for decorator, dotted in zip(node.decorator_list, plain, strict=True):
+            if dotted != "triton.jit":
+                what = f"decorator @{ast.unparse(decorator)[:60]}"
+                hint = self.profile.instead(dotted or "") or "decorate kernels with plain @triton.jit, nothing else"
+                if isinstance(decorator, ast.Call):
+                    called = self.names.dotted(decorator.func) or ""
+                    hint = self.profile.instead(called) or "write plain @triton.jit, without arguments"
+                self.findings.add("decorator", decorator, what, hint)
+        if plain.count("triton.jit") > 1:
+            self.findings.add("decorator", node, "@triton.jit twice", "write it once")
+        if node.name in self.names.modules or node.name.startswith("__"):
+            self.findings.add("shadowing", node, f"function named {node.name!r}", "choose another name")
+        for default in (*node.args.defaults, *node.args.kw_defaults):
+            if default is not None and not self._default(default):
+                what = f"default argument {ast.unparse(default)[:60]}"
+                hint = "use a literal number, string, bool, None or tuple; defaults run at import and are kept"
+                self.findings.add("default-argument", default, what, hint)
+        if is_kernel(node, self.names.modules) and node.returns is not None:
+            self.findings.add("annotation", node, "return annotation on a kernel", "leave it out")
+
+    def _default(self, node: ast.expr) -> bool:
+        return self._literal(node) or self.names.dotted(node) in self.profile.host.values
+
+    def functions(self) -> None:
+        if "wrapper" in self.names.kernels:
+            what = "wrapper is decorated with @triton.jit"
+            self.findings.add(
+                "wrapper", self.names.kernels["wrapper"], what, "make wrapper a plain function that launches"
+            )
+        elif "wrapper" not in self.names.helpers:
+            what = "no function named wrapper at module level"
+            self.findings.add(
+                "wrapper", 0, what, "define wrapper(<the schema's arguments>), which allocates and launches"
+            )
+        else:
+            self._variadic(self.names.helpers["wrapper"])
+        if not self.names.kernels:
+            self.findings.add(
+                "no-kernel", 0, "no @triton.jit function", "write the computation as a @triton.jit kernel"
+            )
+
+    def _variadic(self, wrapper: ast.FunctionDef) -> None:
+        if wrapper.args.vararg or wrapper.args.kwarg:
+            what = "wrapper takes *args or **kwargs"
+            self.findings.add("wrapper-signature", wrapper, what, "name every argument of the schema")
+
+    # -- declarations -----------------------------------------------------------------------------------------------
+
+    def declared(self, tree: ast.Module, name: str, rule: str) -> tuple[str, ...]:
+        example = '("aten::exp",)' if name == "OVERLOADS" else '("bfloat16", "float16", "float32")'
+        hint = f"write {name} = {example} at module level"
+        for node in tree.body:
+            if not (isinstance(node, ast.Assign) and [getattr(t, "id", None) for t in node.targets] == [name]):
+                continue
+            try:
+                value = ast.literal_eval(node.value)
+            except ValueError:
+                value = None
+            if isinstance(value, tuple) and value and all(isinstance(v, str) for v in value):
+                return value
+            self.findings.add(rule, node, f"{name} is not a literal tuple of strings", hint)
+            return ()
+        self.findings.add(rule, 0, f"{name} is missing", hint)
+        return ()
+
+    def overloads(self, declared: tuple[str, ...], wanted: str | None) -> None:
+        if wanted is not None and declared and wanted not in declared:
+            what = f"OVERLOADS does not name {wanted}"
+            self.findings.add("overloads", 0, what, f'write OVERLOADS = ("{wanted}",)')
+
+    def dtypes(self, declared: tuple[str, ...]) -> None:
+        for name in declared:
+            if name not in self.profile.dtypes:
+                what = f"DTYPES names {name!r}"
+                self.findings.add("dtypes", 0, what, f"choose from {', '.join(self.profile.dtypes)}")
+
+    def docstring(self, text: str, overloads: tuple[str, ...]) -> None:
+        stated = stated_schemas(text)
+        for overload in overloads:
+            if overload not in stated:
+                what = f"the module docstring does not begin with the schema of {overload}"
+                hint = "begin the file with a docstring: the schema lines as given, an empty line, a sentence on how"
+                self.findings.add("docstring", 0, what, hint)
+
+    # -- imports and names ------------------------------------------------------------------------------------------
+
+    def imports(self, tree: ast.Module) -> None:
+        top = {id(n) for n in tree.body}
+        allowed = "; ".join(_import(alias, module) for alias, module in self.profile.imports.items())
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Import | ast.ImportFrom):
+                continue
+            fine = isinstance(node, ast.Import) and all(self._known_import(a) for a in node.names)
+            if not fine or id(node) not in top:
+                self.findings.add("import", node, ast.unparse(node)[:80], f"at the top of the file, only: {allowed}")
+
+    def _known_import(self, alias: ast.alias) -> bool:
+        module = self.profile.imports.get(alias.asname or alias.name)
+        return module == alias.name
+
+    def redefinitions(self, tree: ast.Module) -> None:
+        bound: Counter[str] = Counter()
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                bound[node.name] += 1
+            elif isinstance(node, ast.Import):
+                bound.update({a.asname or a.name for a in node.names})
+            elif isinstance(node, ast.Assign):
+                bound.update({t.id for t in node.targets if isinstance(t, ast.Name)})
+            for name in [n for n, count in bound.items() if count > 1]:
+                self.findings.add("redefinition", node, f"{name} is defined twice", "define every name once")
+                bound[name] = 1
+
+
+def _import(alias: str, module: str) -> str:
+    return f"import {module}" if alias == module else f"import {module} as {alias}"
