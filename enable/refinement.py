@@ -75,8 +75,8 @@ class Refinement:
         """What the state machine is given: schemas, documentation, cases, the current kernel and its first failure."""
         failing = None
         if operator.replaces is not None:
-            verdicts = self.judge(operator, operator.replaces)
-            failing = next((v for v in verdicts if v.outcome is not Outcome.PASS), None)
+            failed = [v for v in self.judge(operator, operator.replaces) if v.outcome is not Outcome.PASS]
+            failing = min(failed, key=lambda v: v.outcome is Outcome.SKIPPED, default=None)
         overloads = list(dict.fromkeys((operator.overload, *operator.serves)))
         cases = [c for o in self._concerned(operator) for c in self.cases[o]]
         shown = list(dict.fromkeys(f"{c.overload}: {describe(c.load())}" for c in cases))[:SHOWN_CASES]

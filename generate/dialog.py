@@ -161,12 +161,12 @@ class _Run:
     def _test(self) -> Event:
         verdicts = self.tester(self.state.source or "")
         counts = {str(outcome): n for outcome, n in sorted(Counter(v.outcome for v in verdicts).items())}
-        failing = [v for v in verdicts if v.outcome not in (Outcome.PASS, Outcome.SKIPPED)]
+        failing = [v for v in verdicts if v.outcome is not Outcome.PASS]
         if failing:
-            first = failing[0]
+            first = min(failing, key=lambda v: v.outcome is Outcome.SKIPPED)
             report = first.report or first.detail
             return Event(Kind.TEST_FAILED, outcome=str(first.outcome), report=report, counts=counts)
-        if not counts.get(Outcome.PASS):
+        if not verdicts:
             return Event(Kind.FAILED, text="no case of this operator could be tested", counts=counts)
         return Event(Kind.TEST_PASSED, counts=counts)
 

@@ -41,6 +41,7 @@ _OUTCOMES: dict[str, tuple[str, str]] = {
         "The kernel did not end in time.",
         "Look for a loop that never ends, or for a grid with far too many programs.",
     ),
+    Outcome.SKIPPED: ("A case was not run.", "Serve what the reason names."),
     Outcome.CHEAT: (
         "The file does its work by means that are not allowed.",
         "Compute the result in @triton.jit kernels; the wrapper only allocates, makes views and launches.",

@@ -10,7 +10,7 @@ import torch
 
 from verify.kernel_file import KernelFile
 from verify.lint import lint, load_profile, render
-from verify.lint_schema import parse_schema
+from verify.lint.schema import parse_schema
 
 LIBRARY = Path(__file__).parents[2] / "generate" / "kernels"
 FILES = sorted(LIBRARY.glob("*/*.py"))

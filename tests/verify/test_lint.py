@@ -15,7 +15,7 @@ import triton.language as tl
 
 from traces import UserError
 from verify.lint import lint, lint_answer, load_profile, render
-from verify.lint_names import RULES
+from verify.lint.names import RULES
 
 ROOT = Path(__file__).parents[2]
 PROFILE = load_profile()

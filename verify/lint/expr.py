@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import builtins
 
-from verify.lint_kinds import HOLDS_TENSORS, Env, Kind, element, join, narrowed, of_attribute, of_display
-from verify.lint_names import Findings, Names, refused_name, similar
-from verify.lint_profile import Profile
+from verify.lint.kinds import HOLDS_TENSORS, Env, Kind, element, join, narrowed, of_attribute, of_display
+from verify.lint.names import Findings, Names, refused_name, similar
+from verify.lint.profile import Profile
 
 _OPERATOR = "compute it in a @triton.jit kernel: pass the tensor, tl.load its elements, tl.store the result"
 _TRUTH = "test `is not None` for an optional tensor; decide by shape or dtype, or inside the kernel"

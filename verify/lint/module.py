@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections import Counter
 
-from verify.lint_names import Findings, Function, Names, is_kernel
-from verify.lint_profile import Profile
-from verify.lint_schema import stated_schemas
+from verify.lint.names import Findings, Function, Names, is_kernel
+from verify.lint.profile import Profile
+from verify.lint.schema import stated_schemas
 
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv)
 _DECLARED = ("OVERLOADS", "DTYPES")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TypeAlias
 
-from verify.lint_profile import Profile
+from verify.lint.profile import Profile
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from verify.lint_calls import CallRules
-from verify.lint_kinds import Env, Kind, join, leaves, merge, narrowed
-from verify.lint_names import Findings, Names, parameters
-from verify.lint_profile import Profile
+from verify.lint.calls import CallRules
+from verify.lint.kinds import Env, Kind, join, leaves, merge, narrowed
+from verify.lint.names import Findings, Names, parameters
+from verify.lint.profile import Profile
 
 
 class HostRules(CallRules):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import builtins
 
-from verify.lint_names import Findings, Names, parameters, refused_name, similar
-from verify.lint_profile import Profile
+from verify.lint.names import Findings, Names, parameters, refused_name, similar
+from verify.lint.profile import Profile
 
 
 class KernelRules:

@@ -10,13 +10,13 @@ import ast
 import re
 import warnings
 
-from verify.lint_host import HostRules
-from verify.lint_kernel import KernelRules, check_kernel_annotation
-from verify.lint_kinds import OF_PARAMETER, Kind, join
-from verify.lint_module import check_module, module_docstring
-from verify.lint_names import Findings, Names, Violation, collect_names, parameters
-from verify.lint_profile import Profile, load_profile
-from verify.lint_schema import Schema, bind, stated_schemas
+from verify.lint.host import HostRules
+from verify.lint.kernel import KernelRules, check_kernel_annotation
+from verify.lint.kinds import OF_PARAMETER, Kind, join
+from verify.lint.module import check_module, module_docstring
+from verify.lint.names import Findings, Names, Violation, collect_names, parameters
+from verify.lint.profile import Profile, load_profile
+from verify.lint.schema import Schema, bind, stated_schemas
 
 __all__ = ["Profile", "Violation", "lint", "lint_answer", "load_profile", "render"]
 

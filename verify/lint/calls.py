@@ -6,9 +6,9 @@ import ast
 from abc import abstractmethod
 from collections.abc import Sequence
 
-from verify.lint_expr import ExpressionRules
-from verify.lint_kinds import HOLDS_TENSORS, MUTABLE, OF_RESULT, Kind, of_display
-from verify.lint_names import parameters
+from verify.lint.expr import ExpressionRules
+from verify.lint.kinds import HOLDS_TENSORS, MUTABLE, OF_RESULT, Kind, of_display
+from verify.lint.names import parameters
 
 _SORTS = frozenset({"sorted", "min", "max"})
 

@@ -6,8 +6,8 @@ import ast
 from enum import Enum
 from typing import TypeAlias
 
-from verify.lint_names import Names
-from verify.lint_profile import Profile
+from verify.lint.names import Names
+from verify.lint.profile import Profile
 
 
 class Kind(Enum):

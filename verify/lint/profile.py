@@ -13,7 +13,7 @@ from traces import UserError
 
 VERSION = 1
 DEFAULT = "triton"
-DIRECTORY = Path(__file__).parent / "profiles"
+DIRECTORY = Path(__file__).parents[1] / "profiles"
 
 
 @dataclass(frozen=True)
