@@ -79,6 +79,7 @@ def load_target(
 
 
 def _check_device(device: str) -> None:
+    """Raise UserError unless memory can be allocated there."""
     import torch
 
     try:
@@ -101,11 +102,7 @@ def parse_setting(model: str, config: type, key: str, text: str) -> Any:
     try:
         return _BOOLS[text.lower()] if kind is bool else kind(text)
     except (KeyError, ValueError) as error:
-        expected = "true or false" if kind is bool else {"int": "a whole number", "float": "a number"}[kind.__name__]
+        default = default_settings(model)[key]
         raise UserError(
-            f"{model}: {key}={text} is not {expected}; write --set {key}={_default(config, key)}"
+            f"{model}: {key}={text} is not {_EXPECTED[kind]}; write it like --set {key}={default}"
         ) from error
-
-
-def _default(config: type, key: str) -> Any:
-    return next(f.default for f in dataclasses.fields(config) if f.name == key)

@@ -17,7 +17,7 @@ def accuracy_report(name: str, got: torch.Tensor, expected: torch.Tensor, wrong:
     lines = [
         f"{line}{f' ({pattern})' if pattern else ''}",
         f"  got      {summary(got)}",
-        f"  expected {summary(expected)}",
+        f"  expected {summary(expected)} (the reference)",
         "  worst elements (index: got, expected):",
         *(f"    {index}: {_number(g)}, {_number(e)}" for index, g, e in _worst(got, expected, wrong)),
     ]
@@ -30,6 +30,8 @@ def summary(t: torch.Tensor) -> str:
     if not t.numel():
         return f"{head}, empty"
     wide = t.to(torch.float64) if not t.is_complex() else t.abs().to(torch.float64)
+    if not t.is_floating_point() and not t.is_complex():
+        head += f", {len(t.unique(sorted=True))} distinct values"
     finite = wide[wide.isfinite()]
     odd = {"NaN": int(wide.isnan().sum()), "inf": int(wide.isinf().sum()), "zero": int((wide == 0).sum())}
     counts = "".join(f", {n} {what}" for what, n in odd.items() if n)
@@ -66,9 +68,23 @@ def _pattern(got: torch.Tensor, expected: torch.Tensor, wrong: torch.Tensor) -> 
         (first > 0 and bool(flat[first:].all()), f"from flat index {first} on"),
         (last < flat.numel() - 1 and bool(flat[: last + 1].all()), f"up to flat index {last}"),
         *((_confined(wrong, d), f"only at index {_place(wrong, d)} of dimension {d}") for d in range(wrong.dim())),
+        *_whole_slices(wrong),
     ]
     found = [next((text for applies, text in kind if applies), "") for kind in (values, places)]
     return ", ".join(filter(None, found))
+
+
+def _whole_slices(wrong: torch.Tensor) -> list[tuple[bool, str]]:
+    """Where the wrong elements fill whole slices of a dimension, which of its indices are wrong."""
+    found = []
+    for dim in range(wrong.dim() if wrong.dim() > 1 else 0):
+        rows = wrong.movedim(dim, 0).flatten(1)
+        touched = rows.any(1)
+        which = [int(i) for i in touched.nonzero()[:, 0]]
+        listed = ", ".join(map(str, which[:8])) + (", ..." if len(which) > 8 else "")
+        whole = bool((rows.all(1) == touched).all()) and len(which) < len(touched)
+        found.append((whole, f"all of indices {listed} of dimension {dim}"))
+    return found
 
 
 def _place(wrong: torch.Tensor, dim: int) -> int:

@@ -1,6 +1,7 @@
 """Whatever the program does and whatever goes wrong in the recorder, the program goes on as without it."""
 
 import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -187,7 +188,8 @@ def test_a_project_with_packages_of_the_same_names_as_ours(tmp_path):
         path = project / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
         [sys.executable, "train.py"], cwd=project, env=environment, capture_output=True, text=True, timeout=120
     )

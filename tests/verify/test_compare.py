@@ -129,6 +129,8 @@ PATTERNS = {
     "up to flat index 3": lambda w: w.view(-1)[:4].fill_(True),
     "only at index 3 of dimension 0": lambda w: w[3, 1:5].fill_(True),
     "only at index 2 of dimension 1": lambda w: w[::2, 2].fill_(True),
+    "all of indices 0, 2 of dimension 0": lambda w: w[::2].fill_(True),
+    "all of indices 1, 3 of dimension 1": lambda w: w[:, 1:4:2].fill_(True),
 }
 
 

@@ -14,8 +14,8 @@ import pytest
 class ChatServer(ThreadingHTTPServer):
     """Answers the requests with `replies`, in order.
 
-    A str is a completion, a dict changes fields of a completion, an int is an HTTP status, a tuple a status with an
-    error object, bytes are a raw body.
+    A str is a completion, a function is called for one, a dict changes fields of a completion, an int is an HTTP
+    status, a tuple a status with an error object, bytes are a raw body.
     """
 
     daemon_threads = True
@@ -39,6 +39,7 @@ class _Handler(BaseHTTPRequestHandler):
         with self.server.lock:
             self.server.requests.append({"path": self.path, "authorization": self.headers["authorization"], **body})
             reply = self.server.replies.pop(0)
+        reply = reply() if callable(reply) else reply
         if isinstance(reply, int):
             self._send(reply, json.dumps({"error": {"message": f"status {reply} on purpose"}}).encode())
         elif isinstance(reply, tuple):

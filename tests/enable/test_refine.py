@@ -1,0 +1,115 @@
+"""`enable refine` as a user types it, against a real HTTP endpoint in this process."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = Path(sys.executable).parent / "enable"
+GELU = (ROOT / "generate/kernels/pointwise/gelu.py").read_text()
+RIGHT = f"Here it is.\n\n```python\n{GELU}```\n"
+WRONG = RIGHT.replace("0.5 * x * (1 + tl.erf", "0.6 * x * (1 + tl.erf")
+CHEAT = RIGHT.replace("    return out\n```", "    return torch.nn.functional.gelu(self)\n```")
+SMALL = ["--batch", "2", "--set", "n_layer=1", "--set", "n_embd=32", "--set", "n_head=2", "--set", "block_size=16"]
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    """A workspace with a small nanoGPT trace, and a library without gelu."""
+    home = tmp_path_factory.mktemp("refine")
+    shutil.copytree(ROOT / "generate" / "kernels", home / "library")
+    (home / "library" / "pointwise" / "gelu.py").unlink()
+    command = [PROGRAM, "capture", "nanogpt", *SMALL, "--optimizer", "adamw-fused"]
+    subprocess.run(command, cwd=home, check=True, capture_output=True)
+    return home
+
+
+@pytest.fixture
+def home(prepared, tmp_path):
+    shutil.copytree(prepared, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+def environment(url=None, key="sk-test"):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("OPENAI_")}
+    env["ENABLE_LIBRARY"] = "library"
+    return env | ({"OPENAI_BASE_URL": url} if url else {}) | ({"OPENAI_API_KEY": key} if key else {})
+
+
+def refine(home, *arguments, **env):
+    command = [PROGRAM, "refine", "nanogpt", "--op", "aten::gelu", "--llm", "openai", "--model", "test", *arguments]
+    return subprocess.run(command, cwd=home, capture_output=True, text=True, timeout=240, env=environment(**env))
+
+
+def test_from_missing_to_covered(home, server):
+    server.replies = ["I would rather not.", CHEAT, WRONG, RIGHT]
+    result = refine(home, "--json", url=server.url)
+    assert result.returncode == 0, result.stderr
+    (found,) = json.loads(result.stdout)["operators"]
+    assert (found["overload"], found["exit"], found["dialogs"], found["calls"]) == ("aten::gelu", "PASSED", 1, 4)
+    assert (home / found["kernel"]).read_text() == GELU
+    told = [request["messages"][-1]["content"] for request in server.requests]
+    assert "Write the kernel file for `aten::gelu`" in told[0]
+    assert "```python" in told[1] and "torch.nn.functional.gelu" in told[2] and "elements wrong" in told[3]
+    coverage = subprocess.run(
+        [PROGRAM, "coverage", "nanogpt", "--json"], cwd=home, capture_output=True, text=True, env=environment()
+    )
+    subset = json.loads(coverage.stdout)["opinfo_subset"]
+    assert subset["matched"] == subset["passed_after_refinement"] == subset["passed_out_of_the_box"] + 1
+    assert "sk-test" not in "".join(p.read_text() for p in (home / ".enable" / "dialogs").rglob("*") if p.is_file())
+
+
+def test_nothing_to_refine(home):
+    shutil.copy(ROOT / "generate/kernels/pointwise/gelu.py", home / "library" / "pointwise")
+    command = [PROGRAM, "refine", "--only-failing", "--llm", "manual"]
+    result = subprocess.run(command, cwd=home, capture_output=True, text=True, env=environment())
+    assert result.returncode == 0 and "nothing to refine" in result.stdout
+
+
+def test_out_of_dialogs_is_exit_1_and_no_kernel(home, server):
+    server.replies = [WRONG, WRONG, WRONG]
+    result = refine(home, "--dialogs", "1", "--calls", "3", url=server.url)
+    assert result.returncode == 1 and "OUT_OF_DIALOGS" in result.stdout
+    assert len(server.requests) == 3 and not (home / ".enable" / "kernels").exists()
+
+
+@pytest.mark.parametrize(
+    "env, words",
+    [({"url": "http://127.0.0.1:9/v1"}, ["127.0.0.1:9"]), ({"key": None}, ["OPENAI_API_KEY"])],
+    ids=["endpoint down", "no key"],
+)
+def test_no_model_is_one_line_and_exit_2(home, env, words):
+    result = refine(home, "--json", **env)
+    assert result.returncode == 2 and not (home / ".enable" / "kernels").exists()
+    lines = [line for line in result.stderr.splitlines() if line.startswith("enable: ")]
+    assert len(lines) == 1 and all(word in lines[0] for word in words), result.stderr
+
+
+def test_interrupted_and_resumed_without_asking_again(home, server):
+    blocked = threading.Event()
+
+    def slow():
+        blocked.set()
+        time.sleep(5)
+        return RIGHT
+
+    server.replies = [WRONG, slow, RIGHT]
+    command = [PROGRAM, "refine", "nanogpt", "--op", "aten::gelu", "--llm", "openai", "--model", "test"]
+    running = subprocess.Popen(
+        command, cwd=home, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(server.url)
+    )
+    assert blocked.wait(120)
+    running.send_signal(signal.SIGINT)
+    _, stderr = running.communicate(timeout=60)
+    assert running.returncode == 130 and "Traceback" not in stderr
+    assert refine(home, url=server.url).returncode == 0
+    first = [request["messages"] for request in server.requests]
+    assert len(first) == 3 and first[1] == first[2], "only the call that was cut off is made again"
