@@ -46,7 +46,9 @@ class Session:
     def coverage(self, name: str) -> Coverage:
         """The coverage of the trace `name`. Raises UserError if there is no such trace or it is damaged."""
         trace = self.workspace.open_trace(name)
-        model = trace.path.name.removesuffix(".trace")
+        recorded = trace.manifest.get("info")  # of a user's own recording, whatever they passed
+        model = recorded.get("model") if isinstance(recorded, dict) else None
+        model = model if isinstance(model, str) else trace.path.name.removesuffix(".trace")
         opinfo = tested_overloads(self.workspace.cache)
         return measure(model, trace, self.library, self.judge, verdict_bar(f"coverage {model}"), opinfo)
 

@@ -43,8 +43,8 @@ def size(nbytes: float) -> str:
     return f"{nbytes:.1f} GiB"
 
 
-def coverage_tables(coverage: Coverage) -> str:
-    """The table of what needs a kernel, and the summary below it."""
+def coverage_tables(coverage: Coverage, name: str) -> str:
+    """The table of what needs a kernel, and the summary below it. name: what the user calls the trace."""
     rows = [
         {
             "overload": r.overload,
@@ -74,7 +74,7 @@ def coverage_tables(coverage: Coverage) -> str:
     ]
     failing = coverage.failing()
     if failing:
-        lines.append(f"  next               enable refine {coverage.model} --only-failing")
+        lines.append(f"  next               enable refine {name} --only-failing")
     return "\n".join(lines)
 
 
@@ -94,8 +94,8 @@ def capture_summary(model: str, found: Summary) -> dict[str, Any]:
     }
 
 
-def capture_lines(found: dict[str, Any]) -> str:
-    """What was recorded, where it lies, and what to type next."""
+def capture_lines(found: dict[str, Any], name: str) -> str:
+    """What was recorded, where it lies, and what to type next. name: by which the trace can be asked for."""
     losses = ", ".join(f"{loss:.4f}" for loss in found["losses"])
     return "\n".join(
         [
@@ -103,7 +103,7 @@ def capture_lines(found: dict[str, Any]) -> str:
             f" {found['signatures']} signatures",
             f"  stored  {found['stored']} calls, {size(found['bytes'])} in {found['trace']}",
             f"  loss    {losses}",
-            f"  next    enable coverage {found['model']}",
+            f"  next    enable coverage {name}",
         ]
     )
 

@@ -46,12 +46,14 @@ class Workspace:
 
     def open_trace(self, name: str) -> Trace:
         """The trace `name`, which may also be the path of a trace directory. Raises UserError if there is none."""
+        from traces.format import MANIFEST
         from traces.store import Trace
 
-        candidates = (self.trace_path(name), Path(name))
-        for path in candidates:
-            if path.is_dir() and (path == candidates[0] or path.name.endswith(".trace")):
-                return Trace.open(path)
+        stored, given = self.trace_path(name), Path(name)
+        if stored.is_dir():
+            return Trace.open(stored)
+        if (given / MANIFEST).is_file():
+            return Trace.open(given)
         known = self.trace_names()
         have = f"traces here: {', '.join(known)}" if known else f"{self.traces} holds none yet"
         raise UserError(f"no trace {name!r} ({have}); record one: enable capture {_capturable(name)}")

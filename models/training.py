@@ -43,7 +43,7 @@ class Training:
         with phase("optimizer"):
             self.optimizer.step()
             self.optimizer.zero_grad(set_to_none=True)
-        return loss.detach()
+        return loss.data  # unlike detach(), not an operator that a recording would contain
 
 
 def choose(value: str, choices: tuple[str, ...], name: str) -> None:

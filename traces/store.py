@@ -164,9 +164,9 @@ class Trace:
 
     def _shard_of(self, key: str, where: str) -> tuple[str, Any]:
         if not self._home:
-            for name in sorted(self._shard_names()):
-                self._shards[name] = _open_shard(self.path / name)
-                self._home.update(dict.fromkeys(self._shards[name].keys(), name))
+            shards = {name: _open_shard(self.path / name) for name in sorted(self._shard_names())}
+            self._shards = shards  # before _home: other threads read a blob as soon as they see its home
+            self._home = {key: name for name, shard in shards.items() for key in shard.keys()}  # noqa: SIM118
         if key not in self._home:
             raise TraceError(f"{where}: blob {key} is in none of the {len(self._shards)} shards of {self.path}")
         return self._home[key], self._shards[self._home[key]]

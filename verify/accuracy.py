@@ -31,7 +31,7 @@ def summary(t: torch.Tensor) -> str:
         return f"{head}, empty"
     wide = t.to(torch.float64) if not t.is_complex() else t.abs().to(torch.float64)
     if not t.is_floating_point() and not t.is_complex():
-        head += f", {len(t.unique(sorted=True))} distinct values"
+        head += f", {torch.unique(t).numel()} distinct values"
     finite = wide[wide.isfinite()]
     odd = {"NaN": int(wide.isnan().sum()), "inf": int(wide.isinf().sum()), "zero": int((wide == 0).sum())}
     counts = "".join(f", {n} {what}" for what, n in odd.items() if n)

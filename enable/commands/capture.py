@@ -45,7 +45,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     target = load_target(model, given, batch=batch, optimizer=optimizer, device=device)
     path = out or Workspace(context.obj).trace_path(model)
     found = capture_summary(target.name, capture_model(target, path, steps=steps, force=force))
-    typer.echo(json.dumps(found) if as_json else capture_lines(found))
+    typer.echo(json.dumps(found) if as_json else capture_lines(found, str(out or target.name)))
     if found["errors"]:
         sys.stderr.write(f"enable: the recorder failed on {len(found['errors'])} operators, see errors in {path}\n")
         raise typer.Exit(1)

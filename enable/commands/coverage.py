@@ -28,4 +28,4 @@ def command(
 
     with Session(Workspace(context.obj), library, platform) as session:
         found = session.coverage(model)
-    typer.echo(json.dumps(found.as_json()) if as_json else coverage_tables(found))
+    typer.echo(json.dumps(found.as_json()) if as_json else coverage_tables(found, model))

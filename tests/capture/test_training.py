@@ -91,6 +91,30 @@ def test_operators_of_nanogpt_are_those_that_pytorch_issues(tmp_path):
     assert Trace.open(tmp_path / "a.trace").manifest["calls"] == len(issued)
 
 
+FORWARD = {
+    "view": 35, "t": 17, "mm": 17, "_unsafe_view": 17, "transpose.int": 16, "add.Tensor": 9, "native_layer_norm": 9,
+    "detach": 5, "split.Tensor": 4, "_scaled_dot_product_flash_attention_for_cpu": 4, "gelu": 4, "embedding": 2,
+    "arange.start": 1, "_log_softmax": 1, "nll_loss_forward": 1,
+}  # fmt: skip
+
+
+@pytest.mark.skipif(not torch.__version__.startswith("2.13."), reason="decompositions change between versions")
+def test_operators_of_the_published_model(tmp_path):
+    """Counted by hand on the published nanoGPT, 4 layers, one step after the first."""
+    training = load_target("nanogpt", batch=1).training
+    training.step(next(training.batches))
+    batch = next(training.batches)
+    with Recorder(tmp_path / "a.trace", model=training.model) as recorder:
+        training.step(batch, recorder.phase)
+    trace = Trace.open(tmp_path / "a.trace")
+    forward = {}
+    for s in trace.signatures.values():
+        calls = s.phases.get("forward", 0) + s.phases.get("loss", 0)
+        forward[s.overload] = forward.get(s.overload, 0) + calls
+    assert {name: n for name, n in forward.items() if n} == {f"aten::{name}": n for name, n in FORWARD.items()}
+    assert (counted(trace)["backward"], counted(trace)["clip"]) == (238, 8)
+
+
 def test_pausing(tmp_path):
     layer = nn.Linear(2, 2)
     with Recorder(tmp_path / "a.trace", model=layer) as recorder:

@@ -144,6 +144,13 @@ def test_existing_trace_is_kept_without_force(captured):
     assert manifest.read_bytes() == before
 
 
+def test_a_trace_elsewhere_is_named_by_its_path(tmp_path):
+    shown = enable("capture", "nanogpt", *SMALL, "--out", "steps/mine", cwd=tmp_path)
+    assert "enable coverage steps/mine" in shown.stdout
+    assert "every comparable call is bit-exact" in enable("trace", "verify", "steps/mine", cwd=tmp_path).stdout
+    assert not (tmp_path / ".enable").exists()
+
+
 def test_newer_trace_format_is_refused_by_name(captured, tmp_path):
     shutil.copytree(captured / ".enable", tmp_path / ".enable")
     manifest = tmp_path / ".enable" / "traces" / "nanogpt.trace" / "manifest.json"
