@@ -64,7 +64,11 @@ class _Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What is known of an operator before its first call. skipped: why its calls are not recorded, "" if unsaid."""
+    """What is known of an operator before its first call.
+
+    skipped: why its calls are not recorded, empty for markers, None for what is recorded. mutates: writes an argument.
+    composite: decomposes into other operators when it arrives whole.
+    """
 
     op: Any
     name: str
@@ -330,12 +334,9 @@ def _tensors(arguments: dict[str, Any]) -> Iterator[torch.Tensor]:
 
 def _device(arguments: dict[str, Any]) -> torch.device:
     """Where a call runs: as its `device` argument says, or its first tensor."""
-    device = arguments.get("device")
-    return (
-        torch.device(device)
-        if device is not None
-        else next((t.device for t in _tensors(arguments)), torch.device("cpu"))
-    )
+    if arguments.get("device") is not None:
+        return torch.device(arguments["device"])
+    return next((t.device for t in _tensors(arguments)), torch.device("cpu"))
 
 
 def _touches_meta(arguments: dict[str, Any]) -> bool:

@@ -77,9 +77,11 @@ def _record(target: Target, path: Path, steps: int, per_signature: int, progress
     losses = []
     with recorder:
         for batch in tqdm(batches, desc=f"capture {target.name}", unit="step", delay=1, disable=not progress):
-            losses.append(training.step(batch, recorder.phase))
+            loss = training.step(batch, recorder.phase)
             recorder.step()
-    return [float(loss) for loss in losses]
+            with recorder.pause():
+                losses.append(loss.item())
+    return losses
 
 
 def _draw(target: Target, steps: int) -> list[Any]:

@@ -7,12 +7,14 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 BIN=${BIN:-.venv/bin}
 
-export ENABLE_WORKSPACE=.demo/workspace ENABLE_LIBRARY=.demo/library
-rm -rf .demo
-mkdir -p .demo
-cp -r generate/kernels .demo/library
-rm .demo/library/pointwise/gelu_backward.py
-cp demo/embedding_dense_backward.py .demo/library/indexing/
+DEMO=${DEMO:-.demo}
+
+export ENABLE_WORKSPACE=$DEMO/workspace ENABLE_LIBRARY=$DEMO/library
+rm -rf "$DEMO"
+mkdir -p "$DEMO"
+cp -r generate/kernels "$DEMO/library"
+rm "$DEMO/library/pointwise/gelu_backward.py"
+cp demo/embedding_dense_backward.py "$DEMO/library/indexing/"
 
 run() {
   printf '\n$ enable %s\n' "$*"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -109,7 +110,7 @@ def capture_lines(found: dict[str, Any], name: str) -> str:
 
 
 def _kernel(row: Row) -> str:
-    path = (row.kernel or "-").removeprefix("generate/kernels/")
+    path = "/".join(Path(row.kernel).parts[-2:]) if row.kernel else "-"  # group and file, whichever the layer
     return f"{path} (refined)" if row.refined else path
 
 

@@ -30,7 +30,7 @@ class Training:
     grad_clip: float = 0.0
 
     def step(self, batch: Batch, phase: Phase = lambda name: nullcontext()) -> Tensor:
-        """One training step; returns the loss, detached. phase: entered around each phase, by its name."""
+        """One training step; returns the loss, its graph used up. phase: entered around each phase, by its name."""
         with phase("forward"):
             output = self.forward(batch)
         with phase("loss"):
@@ -43,7 +43,7 @@ class Training:
         with phase("optimizer"):
             self.optimizer.step()
             self.optimizer.zero_grad(set_to_none=True)
-        return loss.data  # unlike detach(), not an operator that a recording would contain
+        return loss
 
 
 def choose(value: str, choices: tuple[str, ...], name: str) -> None:

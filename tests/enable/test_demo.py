@@ -1,0 +1,18 @@
+"""The demo, as `make demo` runs it: its recordings must answer the prompts of today."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_demo(tmp_path):
+    env = os.environ | {"BIN": str(Path(sys.executable).parent), "DEMO": str(tmp_path / "demo")}
+    result = subprocess.run(["bash", ROOT / "demo" / "run.sh"], env=env, capture_output=True, text=True, timeout=280)
+    assert result.returncode == 0, result.stderr
+    before, after = result.stdout.split("$ enable refine")
+    assert "31 of 33 that need a kernel" in before
+    assert "2 of 2 operators passed" in after and "33 of 33 that need a kernel (100.0 %)" in after
+    assert "24 passed out of the box, 26 after refinement" in after
