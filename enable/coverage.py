@@ -10,7 +10,7 @@ from typing import Any
 
 from generate.library import Library, Match
 from traces.store import Trace
-from verify.cases import Case, cases_of
+from verify.cases import Case, case_of
 from verify.judge import Job, Judge
 from verify.outcome import Outcome, Verdict
 
@@ -95,7 +95,7 @@ def cases_by_overload(trace: Trace) -> dict[str, list[Case]]:
     cases: dict[str, list[Case]] = defaultdict(list)
     for record in trace.calls():
         if record.kind == "compute":
-            cases[record.overload].append(cases_of(trace, record))
+            cases[record.overload].append(case_of(trace, record))
     return cases
 
 

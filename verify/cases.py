@@ -28,12 +28,29 @@ class Case:
     load: Callable[[], Packed]
 
 
-def cases_of(trace: Trace, record: CallRecord) -> Case:
+def case_of(trace: Trace, record: CallRecord) -> Case:
     """The case of one stored call."""
     content = json.dumps([record.overload, record.header], sort_keys=True)
     return Case(
-        blake3(content.encode()).hexdigest()[:32], record.overload, record.signature, lambda: trace.packed(record)
+        blake3(content.encode()).hexdigest()[:32],
+        record.overload,
+        record.signature,
+        lambda: _on_host(trace.packed(record)),
     )
+
+
+def _on_host(packed: Packed) -> Packed:
+    """The same call with every device argument naming host memory, wherever it was recorded."""
+
+    def moved(value: Any) -> Any:
+        if isinstance(value, list):
+            return [moved(v) for v in value]
+        if isinstance(value, dict):
+            return {k: "cpu" if k == "device" else moved(v) for k, v in value.items()}
+        return value
+
+    packed.tree = {name: moved(value) for name, value in packed.tree.items()}
+    return packed
 
 
 @dataclass(frozen=True)

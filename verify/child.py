@@ -79,15 +79,22 @@ def prepare(mode: str) -> None:
 
 
 def _patch_interpreter() -> None:
+    from triton.runtime import interpreter
     from triton.runtime.interpreter import GridExecutor
 
-    original = GridExecutor.__call__
+    original, patch_tensor = GridExecutor.__call__, interpreter._patch_lang_tensor
+
+    def patch(tensor: Any, *rest: Any) -> None:
+        """Triton 3.6 takes `int()` of an array of one element for a loop's bound; NumPy 2.5 refuses that."""
+        patch_tensor(tensor, *rest)
+        tensor.__index__ = lambda self: int(self.handle.data.item())
 
     def launch(self: Any, *args: Any, **kwargs: Any) -> Any:
         with _guard.launch():
             return original(self, *args, **kwargs)
 
     GridExecutor.__call__ = launch
+    interpreter._patch_lang_tensor = patch
 
 
 class _CompileOnlyDriver:
@@ -141,7 +148,7 @@ def _check_shared_memory(kernel: str, compiled: Any, target: dict[str, Any]) -> 
 def serve(mode: str, sock: socket.socket) -> None:
     """Answer one job's frames until the parent closes the socket."""
     job, _ = wire.receive(sock)
-    resource.setrlimit(resource.RLIMIT_AS, (job["memory_bytes"],) * 2)
+    resource.setrlimit(resource.RLIMIT_AS, (_address_space() + job["memory_bytes"],) * 2)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if mode == COMPILE:
         _patch_compiler(job["targets"])
@@ -160,6 +167,12 @@ def serve(mode: str, sock: socket.socket) -> None:
                 wire.send(sock, _failure(error, directory, log))
                 continue
             wire.send_packed(sock, reply, packed)
+
+
+def _address_space() -> int:
+    """Bytes of address space that this process has mapped: 1 GiB with torch for the CPU, many with one for CUDA."""
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    return pages * resource.getpagesize()
 
 
 def _load(job: dict[str, Any]) -> dict[str, Any]:

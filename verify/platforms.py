@@ -26,7 +26,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Platform:
-    """A profile as its YAML file states it; sha256 is that of the file."""
+    """A profile as its YAML file states it; sha256 is that of the file. memory_bytes: a child's own, beyond torch's."""
 
     name: str
     description: str

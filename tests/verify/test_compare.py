@@ -5,7 +5,7 @@ import torch
 
 from traces.values import pack
 from verify.accuracy import accuracy_report
-from verify.cases import Case, contents, reference, widen
+from verify.cases import Case, case_of, contents, reference, widen
 from verify.compare import compare
 from verify.tolerance import group, tolerance
 
@@ -141,3 +141,15 @@ def test_patterns(pattern):
     line, report = accuracy_report("return", X + wrong, X.double(), wrong)
     assert pattern in line and pattern in report
     assert report.count(": ") < 20
+
+
+def test_a_call_recorded_on_another_device_is_replayed_on_the_host(tmp_path):
+    class Stored:
+        overload, signature, header = "aten::arange", "", {}
+
+    class Recorded:
+        def packed(self, record):
+            return frozen(end=3, dtype=None, layout=None, device=torch.device("cuda:0"), pin_memory=None)
+
+    expected = reference(case_of(Recorded(), Stored()))
+    assert contents(expected.native, 0).tolist() == [0, 1, 2]
