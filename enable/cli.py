@@ -1,6 +1,6 @@
 """The program: collects the commands and turns every way to end into one line and an exit status.
 
-0 done; 1 done, and the answer is no (something is not covered, not bit-exact, not refined); 2 the user's mistake, told
+0 done; 1 done, and the answer is no (not bit-exact, not refined, not fit to work); 2 the user's mistake, told
 in one line; 130 interrupted.
 """
 

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import torch
 
-from traces.values import Packed, pack
 from verify import platforms
-from verify.cases import Case
+from verify.cases import case_of_values
 from verify.derive import Plan
 from verify.judge import Job, Judge
 from verify.kernel_file import KernelFile
@@ -44,16 +43,10 @@ def wrapper(self):
 '''
 
 
-def _load() -> Packed:
-    packed = pack({"self": torch.arange(100.0)})
-    packed.data = [bytes(d) for d in packed.data if d is not None]
-    return packed
-
-
 def smoke(platform: str = "sim") -> str:
     """What was seen, in a line. Raises RuntimeError if the kernel is not judged PASS."""
     started = time.monotonic()
-    case = Case("smoke", "aten::neg", "", _load)
+    case = case_of_values("aten::neg", self=torch.arange(100.0))
     kernel = KernelFile.parse(KERNEL, Path("neg.py"))
     with (
         tempfile.TemporaryDirectory() as directory,

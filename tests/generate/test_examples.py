@@ -1,67 +1,55 @@
-"""The three kernel files that every prompt shows are right: values, dtypes, shapes and strides as ATen gives them."""
+"""The three kernel files that every prompt shows: judged like any kernel, on shapes, strides and special values."""
 
-from __future__ import annotations
-
-import os
-import subprocess
-import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
+import torch
+
+from verify import platforms
+from verify.cases import case_of_values
+from verify.derive import Plan
+from verify.judge import Job, Judge
+from verify.kernel_file import KernelFile
+from verify.outcome import Outcome
+from verify.verdicts import VerdictStore
 
 EXAMPLES = Path(__file__).parents[2] / "generate" / "examples"
-PRELUDE = """
-import runpy, sys, torch
-from itertools import product
-
-wrapper = runpy.run_path(sys.argv[1])["wrapper"]
-DTYPES = (torch.float32, torch.float16, torch.bfloat16, torch.int32, torch.int64)
-t = torch.randn(3, 5, 2, generator=torch.Generator().manual_seed(0)) * 3
-SHAPES = (t, t.permute(2, 0, 1), t[:, ::2], t[0, 0, 0], t[:0], t[0, :, :1].expand(5, 4), t.repeat(36, 1, 1).flatten())
-
-def check(got, want, what):
-    form = [(x.shape, x.dtype, x.stride()) for x in (got, want)]
-    assert form[0] == form[1], (what, form)
-    bound = 2e-2 if want.dtype in (torch.float16, torch.bfloat16) else 1e-5
-    torch.testing.assert_close(got, want, equal_nan=True, rtol=bound, atol=bound, msg=lambda m: f"{what}: {m}")
-"""
-BODIES = {
-    "exp": """
-for dtype, x in product(DTYPES, SHAPES):
-    x = x.to(dtype)
-    check(wrapper(x), torch.exp(x), (dtype, x.shape))
-out = torch.empty(2, 5, 3).permute(2, 1, 0)
-assert wrapper(t, out=out) is out
-torch.testing.assert_close(out, torch.exp(t))
-""",
-    "argmax": """
-for dtype, x in product(DTYPES[::2], SHAPES):
-    x = x.to(dtype)
-    if dtype is torch.bfloat16 and x.dim() > 1:
-        continue
-    for dim, keep in product((None, *range(-1, x.dim())), (False, True)):
-        if x.numel() == 0 and (dim is None or x.size(dim) == 0):
-            continue
-        check(wrapper(x, dim, keep), torch.argmax(x, dim, keep), (dtype, x.shape, dim, keep))
-nan, inf = float("nan"), float("inf")
-x = torch.tensor([[1, nan, 3, nan], [5.0, 5, 2, 5], [-inf, -inf, -inf, -inf]])
-check(wrapper(x, 1), torch.argmax(x, 1), "special values")
-check(wrapper(x), torch.argmax(x), "special values")
-""",
-    "diag": """
-matrices = (t[0], t[0].t(), t[0, :, 0], t[0, :, 0][::2], t[0, :0, 0], t[0, :1], t.repeat(2, 1, 1).flatten()[:40])
-for dtype, x, diagonal in product(DTYPES[::2], matrices, (-9, -1, 0, 2)):
-    x = x.to(dtype)
-    if x.dim() == 2 and not -x.size(0) <= diagonal <= x.size(1):
-        continue
-    check(wrapper(x, diagonal), torch.diag(x, diagonal), (dtype, x.shape, diagonal))
-""",
-}
+DTYPES = (torch.float32, torch.bfloat16, torch.int64)
+T = torch.randn(3, 5, 2, generator=torch.Generator().manual_seed(0)) * 3
+STRIDED = (T, T.permute(2, 0, 1), T[:, ::2], T[0, 0, 0], T[:0], T[0, :, :1].expand(5, 4), T.repeat(36, 1, 1).flatten())
+MATRICES = (T[0], T[0].t(), T[0, :, 0], T[0, :, 0][::2], T[0, :0, 0], T[0, :1], T.repeat(2, 1, 1).flatten()[:40])
+NAN, INF = float("nan"), float("inf")
+SPECIAL = torch.tensor([[1, NAN, 3, NAN], [5.0, 5, 2, 5], [-INF, -INF, -INF, -INF]])
 
 
-@pytest.mark.parametrize("name", BODIES)
-def test_example_is_right(name):
-    program = [sys.executable, "-c", PRELUDE + BODIES[name], str(EXAMPLES / f"{name}.py")]
-    environment = {**os.environ, "TRITON_INTERPRET": "1"}
-    result = subprocess.run(program, capture_output=True, text=True, check=False, env=environment)
-    assert result.returncode == 0, result.stderr
+def exp_cases():
+    return [case_of_values("aten::exp", self=x.to(d)) for d, x in product(DTYPES, (*STRIDED, SPECIAL))]
+
+
+def argmax_cases():
+    for x in (*STRIDED, STRIDED[0].long(), SPECIAL):
+        for dim, keepdim in product((None, *range(-1, x.dim())), (False, True)):
+            if x.numel() and (dim is None or not x.dim() or x.size(dim)):
+                yield case_of_values("aten::argmax", self=x, dim=dim, keepdim=keepdim)
+
+
+def diag_cases():
+    for dtype, x, diagonal in product(DTYPES, MATRICES, (-9, -1, 0, 2)):
+        if x.dim() == 1 or -x.size(0) <= diagonal <= x.size(1):
+            yield case_of_values("aten::diag", self=x.to(dtype), diagonal=diagonal)
+
+
+CASES = {"exp": exp_cases, "argmax": argmax_cases, "diag": diag_cases}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_example_is_right(name, tmp_path):
+    kernel = KernelFile.read(EXAMPLES / f"{name}.py")
+    job = Job(Plan(f"aten::{name}", f"aten::{name}"), kernel, tuple(CASES[name]()))
+    store = VerdictStore(tmp_path / "verdicts.sqlite")
+    with Judge(platforms.load("sim"), store, workers=1) as judge:
+        verdicts = judge.judge([job])
+    store.close()
+    assert len(verdicts) > 20
+    assert not [v for v in verdicts.values() if v.outcome is not Outcome.PASS]

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from traces.values import Packed, pack
 from verify import platforms
-from verify.cases import Case
+from verify.cases import Case, case_of_values
 from verify.derive import Plan
 from verify.judge import Job, Judge
 from verify.kernel_file import KernelFile
@@ -17,15 +16,7 @@ from verify.verdicts import VerdictStore
 KERNELS = sorted((Path(__file__).parent / "kernels").glob("*.py"))
 
 
-def case_of(overload, **arguments):
-    """A case of values; its bytes are copied now."""
-    packed = pack(arguments)
-    packed.data = [None if d is None else bytes(d) for d in packed.data]
-    copy = lambda: Packed(packed.tree, packed.tensors, packed.groups, list(packed.data))  # noqa: E731
-    return Case(f"{overload}-{len(packed.data)}-{hash(packed.data[0]) & 0xFFFFFF:x}", overload, "", copy)
-
-
-EXP = case_of("aten::exp", self=torch.linspace(-4, 4, 300).view(20, 15))
+EXP = case_of_values("aten::exp", self=torch.linspace(-4, 4, 300).view(20, 15))
 
 
 @pytest.fixture(scope="module")
@@ -59,12 +50,12 @@ def kernel(name):
 
 def test_a_crash_does_not_touch_the_next_kernel(judge):
     assert verdict_on(judge, kernel("crash_segfault"))[0].outcome is Outcome.CRASH
-    other = case_of("aten::exp", self=torch.randn(7))
+    other = case_of_values("aten::exp", self=torch.randn(7))
     assert verdict_on(judge, kernel("pass_plain"), [other])[0].outcome is Outcome.PASS
 
 
 def test_after_two_deaths_the_rest_is_skipped_and_not_remembered(judge):
-    cases = [case_of("aten::exp", self=torch.randn(n)) for n in (1, 2, 3)]
+    cases = [case_of_values("aten::exp", self=torch.randn(n)) for n in (1, 2, 3)]
     outcomes = [v.outcome for v in verdict_on(judge, kernel("crash_os_exit"), cases)]
     assert outcomes == [Outcome.CRASH, Outcome.CRASH, Outcome.SKIPPED]
     assert verdict_on(judge, kernel("crash_os_exit"), cases[2:])[0].outcome is Outcome.CRASH
@@ -91,7 +82,7 @@ def test_reports_hold_nothing_of_this_machine(judge):
 
 
 def test_kept_verdicts_are_not_judged_again(judge):
-    case = case_of("aten::exp", self=torch.randn(11))
+    case = case_of_values("aten::exp", self=torch.randn(11))
     first = verdict_on(judge, kernel("pass_plain"), [case])
     broken = Case(case.id, case.overload, "", lambda: pytest.fail("the case was loaded again"))
     assert verdict_on(judge, kernel("pass_plain"), [broken]) == first
