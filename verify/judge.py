@@ -30,6 +30,10 @@ COMPILE, EXECUTE = "compile", "execute"
 MAX_DEATHS = 2  # crashes and timeouts of one job after which its other cases are skipped
 
 
+class JudgeClosed(Exception):
+    """The judge was closed, by Ctrl-C for one, while a job was still at work."""
+
+
 @dataclass(frozen=True)
 class Job:
     """Cases of one overload for one kernel. copy: the library's `aten::copy_`, where the plan may need it."""
@@ -54,6 +58,7 @@ class Judge:
         self._idle: queue.SimpleQueue[dict[str, Zygote]] = queue.SimpleQueue()
         self._started: list[Zygote] = []
         self._lock = threading.Lock()
+        self._closed = False
 
     def __enter__(self) -> Self:
         return self
@@ -62,8 +67,9 @@ class Judge:
         self.close()
 
     def close(self) -> None:
-        """End every child."""
+        """End every child; a worker that is waiting for one gives up."""
         with self._lock:
+            self._closed = True
             for zygote in self._started:
                 zygote.close()
 
@@ -118,12 +124,16 @@ class Judge:
         try:
             return self._idle.get_nowait()
         except queue.Empty:
-            zygotes = {}
-            for mode in (COMPILE, EXECUTE):
-                zygotes[mode] = Zygote(mode)
-                with self._lock:
-                    self._started.append(zygotes[mode])
-            return zygotes
+            return {mode: self._start(mode) for mode in (COMPILE, EXECUTE)}
+
+    def _start(self, mode: str) -> Zygote:
+        zygote = Zygote(mode)
+        with self._lock:
+            if not self._closed:
+                self._started.append(zygote)
+                return zygote
+        zygote.close()
+        raise JudgeClosed("the judge was closed while a child started")
 
 
 class _Run:
