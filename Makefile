@@ -1,4 +1,4 @@
-# make demo: a fresh machine to a refined kernel.  make test: what CI runs.
+# make demo: a fresh machine to a refined kernel.  make test: lint, types, tests.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin

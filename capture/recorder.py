@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import warnings
+import weakref
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
@@ -26,7 +27,7 @@ from capture.signatures import call_token, describe
 from traces.errors import UserError
 from traces.fingerprint import results
 from traces.overloads import bind, kind, name_of, unread, written
-from traces.values import pack
+from traces.values import Packed, pack
 from traces.writer import CallSite, SignatureCount, TraceWriter
 
 MAX_ERRORS = 20  # errors of the recorder after which it stops recording
@@ -87,14 +88,17 @@ class _Entry:
 
 @dataclass(frozen=True, slots=True)
 class _Sample:
-    """A call that is being stored; lives no longer than the call itself."""
+    """A call that is stored if it returns; lives no longer than the call itself.
+
+    arguments: as they were before the call. mutated: those that it writes. rng: device and state of its generator.
+    """
 
     plan: _Plan
     entry: _Entry
     site: CallSite
-    header: dict[str, Any]
+    arguments: Packed
     mutated: dict[str, Any]
-    rng: dict[str, Any] | None
+    rng: tuple[str, bytes] | None
 
 
 class Recorder:
@@ -109,7 +113,7 @@ class Recorder:
     path: the directory, which must not exist unless `force` (and then must be a trace). per_signature: how many calls
     of each signature to store with their bytes; all are counted. model: module names are relative to it. info: what to
     put into the manifest. Further threads may enter the same recorder. Raises UserError if the directory cannot be had.
-    If the block raises, the trace stays marked as unfinished.
+    If the block raises, the trace stays marked as unfinished. In a process forked inside the block recording stops.
 
     errors: of the recorder itself, by operator: how many, and the first. skipped: calls not recorded, by reason.
     """
@@ -142,6 +146,7 @@ class Recorder:
         self._step = 0
         self._seq = 0
         self._recording = True
+        _recorders.add(self)
 
     def __enter__(self) -> Recorder:
         thread = threading.get_ident()
@@ -166,6 +171,8 @@ class Recorder:
                 self._finish()
 
     def _start(self) -> None:
+        if self._writer is not None:
+            raise UserError(f"{self.path}: a recorder records once; make another Recorder with a path of its own")
         self._writer = TraceWriter(self.path, {**(self._info or {}), "per_signature": self._per_signature}, self._force)
         self._modules.start()
 
@@ -176,6 +183,12 @@ class Recorder:
             self._writer.close(complete=self._recording, skipped=dict(self.skipped), errors=self.errors)
         except OSError as error:
             warnings.warn(f"{self.path} is incomplete: {error}", RuntimeWarning, stacklevel=3)
+
+    def _after_fork(self) -> None:
+        """In a forked process: leave the trace alone, and replace the lock, which a thread of the parent may hold."""
+        self._lock = threading.Lock()
+        if self._writer is not None:
+            self._recording = False
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -269,10 +282,7 @@ class Recorder:
         phase = self._current_phase()
         entry.signature.count(phase, self._step)
         self._seq += 1
-        if not entry.wanted:
-            return None
-        entry.wanted -= 1
-        return self._sample(plan, entry, phase, bind(plan.op, args, kwargs))
+        return self._sample(plan, entry, phase, bind(plan.op, args, kwargs)) if entry.wanted else None
 
     def _new_entry(self, key: Hashable, plan: _Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Entry | None:
         assert self._writer is not None
@@ -285,35 +295,43 @@ class Recorder:
         return entry
 
     def _sample(self, plan: _Plan, entry: _Entry, phase: str, arguments: dict[str, Any]) -> _Sample:
-        assert self._writer is not None
-        rng = self._rng(arguments) if entry.signature.kind == "random" else None
+        entry.wanted -= 1  # stays so if packing fails, which would fail at the next call too
+        rng = _rng(arguments) if entry.signature.kind == "random" else None
         mutated = {name: arguments[name] for name in written(plan.op)}
         # A sparse tensor cannot be rebuilt around unknown indices.
         skip = frozenset(n for n in unread(plan.op) if not _is_sparse(arguments[n]))
-        header = self._writer.store(pack(_without_generator(arguments), skip))
+        packed = pack(_without_generator(arguments), skip)
+        packed.data = [None if data is None else bytes(data) for data in packed.data]  # the call may overwrite them
         site = CallSite(self._seq - 1, self._step, phase, self._modules.current(), self._thread())
-        return _Sample(plan, entry, site, header, mutated, rng)
+        entry.wanted += 1  # only a call that returns uses up a sample
+        return _Sample(plan, entry, site, packed, mutated, rng)
 
     def _store(self, sample: _Sample, result: Any) -> None:
         assert self._writer is not None
+        if not sample.entry.wanted:  # a call inside this one, or in another thread, was stored meanwhile
+            return
+        sample.entry.wanted -= 1
         found = results(sample.plan.op, sample.mutated, result)
-        self._writer.add_call(sample.entry.signature, sample.site, sample.header, found, sample.rng)
-
-    def _rng(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The state of the generator that the call is about to draw from. Reading it does not advance it."""
-        assert self._writer is not None
-        generator = arguments.get("generator")
-        if generator is not None:
-            device, state = generator.device, generator.get_state()
-        else:
-            device = _device(arguments)
-            state = torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
-        data = bytes(state.numpy().data)
-        return {"device": str(device), "blob": self._writer.add_blob(data), "nbytes": len(data)}
+        rng = None
+        if sample.rng is not None:
+            device, state = sample.rng
+            rng = {"device": device, "blob": self._writer.add_blob(state), "nbytes": len(state)}
+        self._writer.add_call(sample.entry.signature, sample.site, self._writer.store(sample.arguments), found, rng)
 
     def _thread(self) -> int:
         """0 for the thread that entered first, 1 for all others, such as autograd's."""
         return 0 if threading.get_ident() == next(iter(self._modes)) else 1
+
+
+_recorders: weakref.WeakSet[Recorder] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for recorder in _recorders:
+        recorder._after_fork()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def _make_plan(func: Any) -> _Plan:
@@ -337,6 +355,17 @@ def _device(arguments: dict[str, Any]) -> torch.device:
     if arguments.get("device") is not None:
         return torch.device(arguments["device"])
     return next((t.device for t in _tensors(arguments)), torch.device("cpu"))
+
+
+def _rng(arguments: dict[str, Any]) -> tuple[str, bytes]:
+    """Device and state of the generator that the call is about to draw from. Reading it does not advance it."""
+    generator = arguments.get("generator")
+    if generator is not None:
+        device, state = generator.device, generator.get_state()
+    else:
+        device = _device(arguments)
+        state = torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
+    return str(device), bytes(state.numpy().data)
 
 
 def _touches_meta(arguments: dict[str, Any]) -> bool:

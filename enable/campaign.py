@@ -15,11 +15,15 @@ from generate.dialog import Result, open_journal, refine_operator
 from generate.llm import Options, Provider, load_provider
 from generate.machine import Event, Kind, Limits, State
 from traces import UserError
+from verify.outcome import Outcome
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What the user asked for. model None: every trace. op None: all that coverage finds failing."""
+    """What the user asked for. model None: every trace. op None: all that coverage finds failing.
+
+    again: the words after `enable` that ask for the same with other operators, without --restart.
+    """
 
     model: str | None
     op: str | None
@@ -27,12 +31,12 @@ class Choice:
     llm: str
     options: Options
     limits: Limits
+    again: tuple[str, ...]
     restart: bool = False
 
     def command(self, operator: str) -> str:
         """What to type to go on with one operator."""
-        words = ["enable", "refine", *([self.model] if self.model else []), "--op", operator, "--llm", self.llm]
-        return shlex.join([*words, *(["--model", self.options.model] if self.options.model else [])])
+        return shlex.join(["enable", *self.again, "--op", operator])
 
 
 def refine(workspace: Workspace, base: Path | None, platform: str, choice: Choice) -> list[dict[str, Any]]:
@@ -51,16 +55,10 @@ def refine(workspace: Workspace, base: Path | None, platform: str, choice: Choic
 
 
 def _refine_one(refinement: Refinement, operator: Operator, provider: Provider, choice: Choice) -> dict[str, Any]:
-    task = refinement.task(operator, choice.command(operator.overload))
-    journal = open_journal(refinement.session.workspace.dialogs, task, choice.limits, restart=choice.restart)
-    try:
-        if journal.dropped:
-            _say(journal.dropped)
-        result = refine_operator(
-            task, provider, lambda source: refinement.test(operator, source), journal, _report(task.overload)
-        )
-    finally:
-        journal.close()
+    result, directory = _hold(refinement, operator, provider, choice, choice.restart)
+    if result.passed and not _passes(refinement, operator, result):
+        _say(f"{operator.overload}  the kernel of an earlier run does not pass today; beginning anew")
+        result, directory = _hold(refinement, operator, provider, choice, restart=True)
     accepted = refinement.accept(operator, result.source) if result.passed and result.source else None
     return {
         "overload": result.overload,
@@ -69,12 +67,33 @@ def _refine_one(refinement: Refinement, operator: Operator, provider: Provider, 
         "calls": result.llm_calls,
         "tokens": result.tokens,
         "kernel": str(accepted) if accepted else None,
-        "detail": _detail(result, journal.directory),
+        "detail": _detail(result, directory),
     }
 
 
+def _hold(
+    refinement: Refinement, operator: Operator, provider: Provider, choice: Choice, restart: bool
+) -> tuple[Result, Path]:
+    """Hold or resume an operator's dialogs; the result, and where they are kept."""
+    task = refinement.task(operator, choice.command(operator.overload))
+    journal = open_journal(refinement.session.workspace.dialogs, task, choice.limits, restart=restart)
+    try:
+        if journal.dropped:
+            _say(journal.dropped)
+        tester = lambda source: refinement.test(operator, source)  # noqa: E731
+        return refine_operator(task, provider, tester, journal, _report(task.overload)), journal.directory
+    finally:
+        journal.close()
+
+
+def _passes(refinement: Refinement, operator: Operator, result: Result) -> bool:
+    """Whether the accepted kernel passes now: a journal may be older than the trace or the judge. Verdicts are kept."""
+    verdicts = refinement.test(operator, result.source or "")
+    return bool(verdicts) and all(v.outcome is Outcome.PASS for v in verdicts)
+
+
 def _detail(result: Result, directory: Path) -> str:
-    return result.cause if result.cause else f"dialog kept in {directory}"
+    return result.cause if result.cause else f"dialogs kept in {directory}; --restart begins anew"
 
 
 def _report(overload: str) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -20,6 +21,7 @@ from traces import UserError
 
 # typer carries its own copy of click in some releases and depends on click in others; this is its ClickException.
 _ClickException: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+_INTERRUPTED = 130
 
 app = typer.Typer(
     name="enable",
@@ -68,11 +70,13 @@ def run(arguments: list[str]) -> int:
             return 0
         return _fail(_usage(error, arguments))
     except (KeyboardInterrupt, typer.Abort):
-        _say("interrupted; the same command goes on where this one stopped")
-        return 130
+        status = _INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()
         return 1
+    if status == _INTERRUPTED:  # also what typer makes of Ctrl-C, in silence
+        again = [a for a in arguments if a != "--restart"]
+        _say(f"interrupted; to go on, run: {shlex.join(['enable', *again])}")
     return status if isinstance(status, int) else 0
 
 

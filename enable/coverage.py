@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from generate.library import Library, Match
+from traces import UserError
+from traces.overloads import resolve
 from traces.store import Trace
 from verify.cases import Case, case_of
 from verify.judge import Job, Judge
@@ -113,7 +115,7 @@ def measure(
     tests. Raises TraceError on a damaged trace.
     """
     cases = cases_by_overload(trace)
-    matches = {overload: library.match(overload) for overload in cases}
+    matches = {overload: library.match(overload) for overload in cases if is_known(overload)}
     jobs = [Job(m.plan, m.kernel, tuple(cases[o]), m.copy) for o, m in matches.items() if m is not None]
     verdicts = judge.judge(jobs, progress(sum(len(j.cases) for j in jobs)))
     by_overload: dict[str, list[Verdict]] = {
@@ -121,6 +123,15 @@ def measure(
     }
     rows = [_row(*key, trace, matches.get(key[0]), by_overload.get(key[0], [])) for key in _overloads(trace)]
     return Coverage(model, str(trace.path), judge.platform.name, tuple(rows), opinfo)
+
+
+def is_known(overload: str) -> bool:
+    """Whether this torch has the overload, as its own: a user's custom operators have no reference here."""
+    try:
+        resolve(overload)
+    except UserError:
+        return False
+    return overload.startswith("aten::")
 
 
 def _overloads(trace: Trace) -> list[tuple[str, str]]:
@@ -137,6 +148,9 @@ def _row(overload: str, kind: str, trace: Trace, match: Match | None, verdicts: 
     calls = sum(s.calls for s in signatures)
     if kind != "compute":
         return Row(overload, kind, calls, len(signatures), 0, None, None, _NO_KERNEL_NEEDED[kind])
+    if not is_known(overload):
+        detail = "not an ATen operator of this torch: there is no reference to judge a kernel by"
+        return Row(overload, kind, calls, len(signatures), 0, None, Outcome.SKIPPED, detail)
     if match is None:
         detail = f"no kernel; write one: enable refine --op {overload}"
         return Row(overload, kind, calls, len(signatures), 0, None, Outcome.SKIPPED, detail)

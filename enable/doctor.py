@@ -62,7 +62,7 @@ def _platforms() -> str:
 
 
 def _children() -> str:
-    """Judge one kernel of the library on one small case: a child starts, compiles for the target and executes."""
+    """Have the judge's own smoke kernel judged: a child starts, compiles for the target and executes."""
     from verify.smoke import smoke
 
     return smoke()

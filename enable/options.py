@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,3 +17,18 @@ Library = Annotated[
     typer.Option("--library", envvar="ENABLE_LIBRARY", help="Base kernel library instead of the packaged one."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
+
+
+def typed(context: Any, without: Collection[str] = ()) -> Iterator[str]:
+    """The words that give a command its single-valued arguments and options, where they differ from the defaults.
+
+    context: typer's, or its parent, which is of a click that differs by release. without: parameters to leave out.
+    """
+    for parameter in context.command.params:
+        value = context.params.get(parameter.name or "")
+        if parameter.name in without or value in (None, parameter.get_default(context)):
+            continue
+        if parameter.param_type_name == "option":
+            yield parameter.opts[0]
+        if value is not True:
+            yield str(value)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from enable.coverage import cases_by_overload
+from enable.coverage import cases_by_overload, is_known
 from enable.session import Session
 from generate.docs import documentation
 from generate.library import Match
@@ -54,7 +54,8 @@ class Refinement:
 
     def failing(self, names: Sequence[str]) -> list[Operator]:
         """The operators behind every overload that coverage finds failing, each once."""
-        overloads = [row.overload for name in names for row in self.session.coverage(name).failing()]
+        rows = [row for name in names for row in self.session.coverage(name).failing()]
+        overloads = [row.overload for row in rows if is_known(row.overload)]
         return list(dict.fromkeys(self.operator(o) for o in overloads))
 
     def operator(self, overload: str) -> Operator:
@@ -127,9 +128,8 @@ class Refinement:
             kernel = KernelFile.parse(source, self.path(operator))
         except KernelFileError as error:
             return [Verdict("file", Outcome.RUNTIME_ERROR, str(error), str(error))]
-        missing = [o for o in operator.serves if o not in kernel.overloads]
-        if missing:
-            detail = f"OVERLOADS does not list {', '.join(missing)}"
+        if set(kernel.overloads) != set(operator.serves):  # more would go into the library untested
+            detail = f"OVERLOADS must list exactly {', '.join(operator.serves)}; it lists {', '.join(kernel.overloads)}"
             return [Verdict("file", Outcome.RUNTIME_ERROR, detail, detail)]
         return self.judge(operator, kernel)
 

@@ -117,7 +117,7 @@ def _kernel(row: Row) -> str:
 def refinement_lines(found: list[dict[str, Any]]) -> str:
     """How each operator ended, and where the accepted kernels lie."""
     if not found:
-        return "nothing to refine: every recorded overload that needs a kernel is covered"
+        return "nothing to refine: every recorded ATen overload that needs a kernel is covered"
     columns = {"overload": "overload", "exit": "exit", "dialogs": "dialogs", "calls": "LLM calls", "kernel": "kernel"}
     lines = [table([{shown: row[key] for key, shown in columns.items()} for row in found])]
     for row in found:

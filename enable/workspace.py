@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,16 @@ class Workspace:
     """Paths of one workspace; nothing is created before something is written."""
 
     root: Path
+
+    def create(self) -> None:
+        """Make the directory where there is none. Raises UserError if nothing can be written there."""
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=self.root).close()
+        except OSError as error:
+            raise UserError(
+                f"cannot write to the workspace {self.root} ({error.strerror}); name another with --workspace DIR"
+            ) from error
 
     @property
     def traces(self) -> Path:
@@ -65,8 +76,10 @@ class Workspace:
         return Library(self.kernels, base or KERNELS)
 
     def verdicts(self) -> VerdictStore:
+        """Opened, or created with the workspace. Raises UserError if that cannot be."""
         from verify.verdicts import VerdictStore
 
+        self.create()
         return VerdictStore(self.root / "verdicts.sqlite")
 
 

@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 from generate.llm import Message, Request
 from generate.machine import Event, Kind, State, step
 from traces import UserError
+from traces.format import sync_directory
 
 FORMAT = "enable-dialog"
 VERSION = 1
@@ -58,7 +59,7 @@ class Journal:
             raise
         if not self.records:
             self.append(header)
-            _sync_directory(path.parent)
+            sync_directory(path.parent)
 
     @property
     def directory(self) -> Path:
@@ -189,9 +190,3 @@ def _check_version(header: Record, path: Path) -> None:
         raise UserError(
             f"{path}: format {found[0]!r} version {found[1]!r} is unknown; this program reads {FORMAT} {VERSION}"
         )
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    os.fsync(descriptor)
-    os.close(descriptor)

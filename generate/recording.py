@@ -19,6 +19,7 @@ from generate.journal import Record, event_of, read_journal
 from generate.llm import Message
 from generate.machine import Kind, Limits, State, step
 from traces import UserError
+from traces.format import write_durably
 
 FORMAT = "enable-recording"
 VERSION = 1
@@ -115,10 +116,8 @@ def to_recording(journal: Path, target: Path) -> Path:
     lines = [header]
     for number, messages in enumerate(_conversations(records), 1):
         lines += [{"conversation": number, **asdict(m)} for m in messages]
-    partial = target.with_suffix(".tmp")
     target.parent.mkdir(parents=True, exist_ok=True)
-    partial.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    partial.replace(target)
+    write_durably(target, (f"{json.dumps(line)}\n".encode() for line in lines))
     return target
 
 

@@ -283,14 +283,17 @@ def pack(arguments: dict[str, Any], write_only: frozenset[str] = frozenset()) ->
     return packer.finish({name: packer.encode(value, name not in write_only) for name, value in arguments.items()})
 
 
-def unpack(packed: Packed, where: str = "call") -> dict[str, Any]:
+def unpack(packed: Packed, where: str = "call", memory: list[Rebuilt] | None = None) -> dict[str, Any]:
     """Build the arguments anew in fresh memory: same aliasing, strides and alignment; unknown contents are poisoned.
 
-    Tensors never require grad. Raises TraceError where the tree holds something that cannot be built.
+    Tensors never require grad. `memory` is given each group's memory, to look at its guards later. Raises TraceError
+    where the tree holds something that cannot be built.
     """
     packed.validate(where)
-    buffers = [_rebuild_group(g, d) for g, d in zip(packed.groups, packed.data, strict=True)]
-    tensors = [_rebuild_tensor(ref, *buffers[ref.group]) for ref in packed.tensors]
+    groups = [_rebuild_group(g, d) for g, d in zip(packed.groups, packed.data, strict=True)]
+    tensors = [_rebuild_tensor(ref, groups[ref.group]) for ref in packed.tensors]
+    if memory is not None:
+        memory += groups
     decode = _decoder(tensors, where)
     try:
         return {name: decode(value) for name, value in packed.tree.items()}
@@ -298,19 +301,33 @@ def unpack(packed: Packed, where: str = "call") -> dict[str, Any]:
         raise TraceError(f"{where}: tree is nested too deeply") from error
 
 
-def _rebuild_group(group: Group, data: Bytes | None) -> tuple[torch.Tensor, int]:
-    """A poisoned buffer with the group's bytes in its middle, and the position of the first of them."""
+@dataclass(frozen=True)
+class Rebuilt:
+    """A group in memory: its `nbytes` bytes lie at `start` of a buffer, poisoned bytes before and behind them."""
+
+    buffer: torch.Tensor
+    start: int
+    nbytes: int
+
+    def guards_intact(self) -> bool:
+        """False once something was written just before or behind the group."""
+        bytes_ = self.buffer.numpy()
+        guards = (bytes_[: self.start], bytes_[self.start + self.nbytes :])
+        return all(bool((guard == POISON).all()) for guard in guards)
+
+
+def _rebuild_group(group: Group, data: Bytes | None) -> Rebuilt:
     buffer = torch.full((group.nbytes + 2 * GUARD + ALIGNMENT,), POISON, dtype=torch.uint8)
     start = GUARD + (group.align - buffer.data_ptr() - GUARD) % ALIGNMENT
     if data is not None and group.nbytes:
         buffer.numpy().data[start : start + group.nbytes] = data
-    return buffer, start
+    return Rebuilt(buffer, start, group.nbytes)
 
 
-def _rebuild_tensor(ref: TensorRef, buffer: torch.Tensor, start: int) -> torch.Tensor:
+def _rebuild_tensor(ref: TensorRef, group: Rebuilt) -> torch.Tensor:
     dtype = _DTYPES[ref.dtype]
     t = torch.empty(0, dtype=dtype)
-    t.set_(buffer.untyped_storage(), (start + ref.offset) // dtype.itemsize, ref.shape, ref.stride)
+    t.set_(group.buffer.untyped_storage(), (group.start + ref.offset) // dtype.itemsize, ref.shape, ref.stride)
     t = torch.conj(t) if ref.conj else t
     return torch._neg_view(t) if ref.neg else t
 

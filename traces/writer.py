@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from blake3 import blake3
 
@@ -85,11 +85,13 @@ class TraceWriter:
     """Writes one trace into a directory that it creates, with mode 0700.
 
     path: must not exist yet, unless `force`, and then only a trace is replaced. info: what to put into the manifest,
-    such as the model and its settings. Raises UserError if the directory cannot be had.
+    such as the model and its settings. Raises UserError if the directory cannot be had. A forked process inherits the
+    writer but not the directory: there `flush`, `close` and `abandon` do nothing.
     """
 
     def __init__(self, path: str | os.PathLike[str], info: dict[str, Any] | None = None, force: bool = False) -> None:
         self.path = Path(path)
+        self._process = os.getpid()
         make_directory(self.path, force)
         self._signatures: dict[str, SignatureCount] = {}
         self._known: set[str] = set()  # keys of the blobs in all shards and in `_blobs`
@@ -101,7 +103,8 @@ class TraceWriter:
         self._stored = 0
         self._manifest = {"format": fmt.FORMAT, "state": "open", **environment(), "info": info or {}}
         self._write_json(fmt.MANIFEST, self._manifest)
-        self._calls: BinaryIO = open(self.path / fmt.CALLS, "ab")  # noqa: SIM115 - open as long as the writer
+        # Unbuffered: a forked process would write what is left in its copy of a buffer when it ends.
+        self._calls = open(self.path / fmt.CALLS, "ab", buffering=0)  # noqa: SIM115 - open as long as the writer
 
     def signature(self, overload: str, kind: str, arguments: str) -> SignatureCount:
         """The counter of this signature, the same object each time."""
@@ -151,14 +154,17 @@ class TraceWriter:
 
     def flush(self) -> None:
         """Make everything added so far durable: first the bytes, then the calls that refer to them."""
+        if self._is_inherited():
+            return
         if self._blobs:
             name = fmt.shard_name(self._shards)
             self._files[name] = fmt.write_durably(self.path / name, fmt.shard_chunks(self._blobs))
             self._shards += 1
             self._blobs, self._buffered = {}, 0
-        self._calls.writelines(self._lines)
+        rest = memoryview(b"".join(self._lines))
+        while rest:
+            rest = rest[self._calls.write(rest) :]
         self._lines.clear()
-        self._calls.flush()
         os.fsync(self._calls.fileno())
 
     def close(self, complete: bool = True, **totals: Any) -> None:
@@ -166,6 +172,8 @@ class TraceWriter:
 
         totals: more entries for the manifest.
         """
+        if self._is_inherited():
+            return
         try:
             self.flush()
             self._files[fmt.CALLS] = self._calls.tell()
@@ -184,8 +192,13 @@ class TraceWriter:
 
     def abandon(self) -> None:
         """Delete the directory."""
+        if self._is_inherited():
+            return
         self._calls.close()
         shutil.rmtree(self.path)
+
+    def _is_inherited(self) -> bool:
+        return os.getpid() != self._process
 
     def _write_json(self, name: str, value: Any) -> int:
         return fmt.write_durably(self.path / name, [fmt.to_json(value).encode(), b"\n"])

@@ -76,13 +76,23 @@ class Expected:
     values: Packed
 
 
+class NoReference(Exception):
+    """The operator's own answer to a case cannot be had on this machine; the message says why, in a line."""
+
+
 def reference(case: Case) -> Expected:
     """Run the operator twice on the CPU, each time on its own copy of the bytes.
 
-    Raises TraceError on a damaged trace.
+    Raises TraceError on a damaged trace, NoReference where ATen has no answer on the CPU.
     """
     before = case.load()
-    native = _run(case.overload, before)
+    unrecorded = _unsupported(before.tree)
+    if unrecorded:
+        raise NoReference(f"an argument could not be recorded: {unrecorded}")
+    try:
+        native = _run(case.overload, before)
+    except (RuntimeError, NotImplementedError, TypeError, ValueError, IndexError) as error:
+        raise NoReference(f"ATen on the CPU does not answer: {' '.join(str(error).split())[:200]}") from error
     widened = widen(before)
     try:
         values = _run(case.overload, widened) if widened is not None else native
@@ -91,6 +101,15 @@ def reference(case: Case) -> Expected:
     if values.tree["return"] != native.tree["return"]:
         values = native
     return Expected(before, native, values)
+
+
+def _unsupported(tree: Any) -> str:
+    """What the first value is that the recorder could not store, or nothing."""
+    if isinstance(tree, dict):
+        if "unsupported" in tree:
+            return str(tree["unsupported"])[:80]
+        tree = list(tree.values())
+    return next(filter(None, map(_unsupported, tree)), "") if isinstance(tree, list) else ""
 
 
 def _run(overload: str, packed: Packed) -> Packed:

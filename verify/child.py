@@ -24,16 +24,16 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from traces.overloads import kind, name_of
-from traces.values import pack, unpack
+from traces.values import Rebuilt, pack, unpack
 from verify import wire
 from verify.derive import Plan, call
+from verify.sandbox import COMPILE, EXECUTE
 
-COMPILE, EXECUTE = "compile", "execute"
 MAX_LOG = 20_000  # characters of compiler output or traceback that are sent back
 
 
-class CompileFailed(Exception):
-    """Triton refused a launch; the message is the compiler's log."""
+class OutOfSharedMemory(Exception):
+    """A kernel compiles, but no program instance of it fits on the target."""
 
 
 class Guard(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch does not annotate it
@@ -42,8 +42,17 @@ class Guard(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch does n
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.muted = False
-        self.launches = 0
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget what was noted, before the next case."""
         self.operators: list[str] = []
+        self.kernels: list[str] = []  # names, one a launch
+        self.refused = ""  # the compiler's log of the first launch that it refused, whatever the wrapper made of that
+
+    def notes(self) -> dict[str, Any]:
+        """What every reply carries."""
+        return {"operators": self.operators[:20], "kernels": sorted(set(self.kernels)), "refused": self.refused}
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -55,9 +64,9 @@ class Guard(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch does n
         return func(*args, **(kwargs or {}))
 
     @contextmanager
-    def launch(self) -> Iterator[None]:
+    def launch(self, kernel: str) -> Iterator[None]:
         """While a launch runs the interpreter moves tensors about; those calls are not the wrapper's."""
-        self.launches += 1
+        self.kernels.append(kernel)
         self.muted = True
         try:
             yield
@@ -90,7 +99,7 @@ def _patch_interpreter() -> None:
         tensor.__index__ = lambda self: int(self.handle.data.item())
 
     def launch(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with _guard.launch():
+        with _guard.launch(self.fn.__name__):
             return original(self, *args, **kwargs)
 
     GridExecutor.__call__ = launch
@@ -125,15 +134,16 @@ def _patch_compiler(targets: list[dict[str, Any]]) -> None:
     original = JITFunction.run
 
     def launch(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
-        with _guard.launch():
+        with _guard.launch(self.__name__):
             for target in targets:
                 driver.set_active(_CompileOnlyDriver(target))
                 self.device_caches.pop(0, None) if len(targets) > 1 else None
                 try:
                     compiled = original(self, *args, grid=grid, warmup=True, **kwargs)
+                    _check_shared_memory(self.__name__, compiled, target)
                 except Exception as error:  # noqa: BLE001 - whatever the compiler raises is its log
-                    raise CompileFailed(f"{type(error).__name__}: {error}") from error
-                _check_shared_memory(self.__name__, compiled, target)
+                    _guard.refused = _guard.refused or f"{type(error).__name__}: {error}"
+                    raise
 
     JITFunction.run = launch
 
@@ -142,7 +152,7 @@ def _check_shared_memory(kernel: str, compiled: Any, target: dict[str, Any]) -> 
     needed = compiled.metadata.shared
     if needed > target["shared_bytes"]:
         limit = f"{target['backend']}:{target['arch']} has {target['shared_bytes']}"
-        raise CompileFailed(f"{kernel} needs {needed} bytes of shared memory; {limit}")
+        raise OutOfSharedMemory(f"{kernel} needs {needed} bytes of shared memory; {limit}")
 
 
 def serve(mode: str, sock: socket.socket) -> None:
@@ -181,35 +191,35 @@ def _load(job: dict[str, Any]) -> dict[str, Any]:
     for role, source in job["sources"].items():
         path = Path(job["directory"]) / f"{role}.py"
         path.write_text(source, encoding="utf-8")
-        spec = importlib.util.spec_from_file_location(role, path)
+        name = f"enable_kernel_{role}"
+        spec = importlib.util.spec_from_file_location(name, path)
         assert spec is not None and spec.loader is not None
         module: ModuleType = importlib.util.module_from_spec(spec)
-        sys.modules[role] = module  # Triton looks a kernel's module up by name
+        sys.modules[name] = module  # Triton looks a kernel's module up by name
         spec.loader.exec_module(module)
         wrappers[role] = module.wrapper
     return wrappers
 
 
 def _run(header: dict[str, Any], buffers: list[Any], job: dict[str, Any], wrappers: dict[str, Any]) -> tuple[Any, Any]:
-    arguments = unpack(wire.packed_of(header, buffers, "case"))
-    _guard.operators, _guard.launches = [], 0
+    memory: list[Rebuilt] = []
+    arguments = unpack(wire.packed_of(header, buffers, "case"), memory=memory)
+    _guard.clear()
     with _guard, torch.no_grad():
         result = call(Plan(**job["plan"]), arguments, wrappers["kernel"], job["takes_out"], wrappers["copy"])
-    reply = {"status": "ok", "operators": _guard.operators[:20], "launches": _guard.launches}
+    reply = {"status": "ok", "outside": not all(m.guards_intact() for m in memory), **_guard.notes()}
     return reply, pack({**arguments, "return": result})
 
 
 def _failure(error: BaseException, directory: str, log: Path) -> dict[str, Any]:
-    compiler = next((e for e in _chain(error) if isinstance(e, CompileFailed)), None)
-    if compiler is not None:
-        status, text = "compile_error", f"{compiler}\n{log.read_text(errors='replace')}"
-    else:
-        status, text = "runtime_error", _describe(error, directory)
-    return {
-        "status": status,
-        "text": text.replace(directory, ".")[-MAX_LOG:].strip(),
-        "operators": _guard.operators[:20],
-    }
+    notes = _guard.notes()
+    if notes["refused"]:
+        notes["refused"] = _clean(f"{notes['refused']}\n{log.read_text(errors='replace')}", directory)
+    return {"status": "error", "text": _clean(_describe(error, directory), directory), **notes}
+
+
+def _clean(text: str, directory: str) -> str:
+    return text.replace(directory, ".")[-MAX_LOG:].strip()
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

@@ -7,27 +7,61 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 from traces import TraceError
 from traces.values import Packed
 from verify import wire
 from verify.accuracy import summary
-from verify.cases import Case, Expected, contents, reference, tensor_names
-from verify.compare import compare, right_without_kernels
+from verify.cases import Case, Expected, NoReference, contents, reference, tensor_names
+from verify.compare import compare, right_without_kernels, telling
 from verify.derive import Plan
 from verify.kernel_file import KernelFile
 from verify.outcome import Outcome, Verdict
 from verify.platforms import Platform
-from verify.sandbox import Child, ChildDied, Zygote
+from verify.sandbox import COMPILE, EXECUTE, Child, ChildDied, Zygote
 from verify.verdicts import VerdictStore
 
-COMPILE, EXECUTE = "compile", "execute"
 MAX_DEATHS = 2  # crashes and timeouts of one job after which its other cases are skipped
+
+
+Problem: TypeAlias = tuple[Outcome, str, str]  # outcome, one line, report
+
+
+class MalformedReply(Exception):
+    """A child sent what no child of ours sends."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A child's word on one case: never proof, but enough against a kernel.
+
+    status: ok or error, with the error's text. operators: what the wrapper called that it must not. kernels: what was
+    launched. refused: the compiler's log. outside: whether memory just outside an argument was written.
+    """
+
+    status: str
+    text: str = ""
+    operators: tuple[str, ...] = ()
+    kernels: tuple[str, ...] = ()
+    refused: str = ""
+    outside: bool = False
+
+    @classmethod
+    def read(cls, header: dict[str, Any]) -> Reply:
+        """Raises MalformedReply unless every field is of its kind."""
+        operators, kernels = header.get("operators", []), header.get("kernels", [])
+        lists = isinstance(operators, list) and isinstance(kernels, list)
+        if not lists or not all(isinstance(name, str) for name in (*operators, *kernels)):
+            raise MalformedReply("operators and kernels are not lists of names")
+        status, text, refused = (header.get(k, "") for k in ("status", "text", "refused"))
+        if status not in ("ok", "error") or not isinstance(text, str) or not isinstance(refused, str):
+            raise MalformedReply(f"status is {str(status)[:80]!r}")
+        return cls(status, text, tuple(operators), tuple(kernels), refused, header.get("outside") is not False)
 
 
 class JudgeClosed(Exception):
@@ -45,7 +79,8 @@ class Job:
 
     @property
     def kernels(self) -> tuple[str, ...]:
-        return (self.kernel.sha256, *((self.copy.sha256,) if self.copy else ()))
+        """What takes part: the base overload, and the sha256 of each kernel file."""
+        return (self.plan.base, self.kernel.sha256, *((self.copy.sha256,) if self.copy else ()))
 
 
 class Judge:
@@ -87,7 +122,7 @@ class Judge:
         with ThreadPoolExecutor(self._workers) as pool:
             running = [pool.submit(run, job) for job in jobs]
             try:
-                for future in running:
+                for future in as_completed(running):
                     future.result()
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
@@ -111,7 +146,7 @@ class Judge:
                 for case in fresh:
                     started = time.monotonic()
                     verdict = run.judge(case)
-                    if verdict.outcome is not Outcome.SKIPPED:
+                    if run.lasting(verdict):
                         self._store.put(self._identity(job, case), verdict, time.monotonic() - started)
                     yield verdict
         finally:
@@ -145,6 +180,11 @@ class _Run:
         self._zygotes = zygotes
         self._children: dict[str, tuple[Child, ExitStack]] = {}
         self._deaths = 0
+        self._chance = False
+
+    def lasting(self, verdict: Verdict) -> bool:
+        """Whether the verdict says something of the kernel for good: not of a busy machine, or of what was not run."""
+        return verdict.outcome is not Outcome.SKIPPED and not self._chance
 
     def __enter__(self) -> Self:
         return self
@@ -155,59 +195,62 @@ class _Run:
 
     def judge(self, case: Case) -> Verdict:
         """One case: reference, compile, execute, compare. Raises TraceError on a damaged trace."""
+        self._chance = False
         if self._deaths >= MAX_DEATHS:
             return Verdict(case.id, Outcome.SKIPPED, f"not run: {self._deaths} earlier cases crashed or hung")
-        expected = reference(case)
+        try:
+            expected = reference(case)
+        except NoReference as error:
+            return Verdict(case.id, Outcome.SKIPPED, str(error))
         unlisted = _unlisted_dtypes(self._job.kernel, expected.before)
         if unlisted:
             return Verdict(case.id, Outcome.SKIPPED, f"the kernel's DTYPES do not list {', '.join(unlisted)}")
-        verdict = self._stage(COMPILE, case, expected) or self._stage(EXECUTE, case, expected)
-        return verdict or Verdict(case.id, Outcome.PASS)
-
-    def _stage(self, mode: str, case: Case, expected: Expected) -> Verdict | None:
-        """None where this stage has nothing against the kernel."""
-        seconds = self._platform.compile_seconds if mode == COMPILE else self._platform.execute_seconds
         try:
-            header, buffers = self._child(mode).ask(expected.before, seconds)
+            problem = self._problem(expected)
+        except ChildDied as death:
+            self._deaths += 1
+            self._chance = not death.keep
+            problem = Outcome.TIMEOUT if death.timeout else Outcome.CRASH, death.how, ""
+        except (TraceError, MalformedReply) as error:
+            problem = Outcome.WRONG, f"the answer is malformed: {error}", ""
+        return self._verdict(case, *problem, expected) if problem else Verdict(case.id, Outcome.PASS)
+
+    def _problem(self, expected: Expected) -> Problem | None:
+        """What is wrong with the kernel on this case, or None. Raises ChildDied, MalformedReply, TraceError."""
+        overload = self._job.plan.overload
+        compiled, ghost = self._ask(COMPILE, expected.before, self._platform.compile_seconds)
+        if compiled.refused:
+            return Outcome.COMPILE_ERROR, _headline(compiled.refused), compiled.refused
+        if compiled.operators:
+            return _called(compiled)
+        if ghost is not None and right_without_kernels(overload, expected, ghost):
+            return Outcome.CHEAT, "the result is right although no kernel ran: it was computed elsewhere", ""
+        executed, got = self._ask(EXECUTE, expected.before, self._platform.execute_seconds)
+        if executed.operators:
+            return _called(executed)
+        if got is None:
+            return Outcome.RUNTIME_ERROR, executed.text.split("\n")[0], executed.text
+        uncompiled = sorted(set(executed.kernels) - set(compiled.kernels))
+        if uncompiled:
+            names = ", ".join(uncompiled)
+            why = f" ({compiled.text.splitlines()[0]})" if compiled.text else ""
+            return Outcome.COMPILE_ERROR, f"{names} was not reached when kernels only compile{why}", ""
+        if not executed.kernels and telling(overload, expected):
+            return Outcome.CHEAT, "no kernel was launched", ""
+        if executed.outside:
+            return Outcome.WRONG, "memory just outside an argument was written", ""
+        mismatch = compare(overload, expected, got)
+        return (Outcome.WRONG, mismatch.detail, mismatch.report) if mismatch else None
+
+    def _ask(self, mode: str, packed: Packed, seconds: float) -> tuple[Reply, Packed | None]:
+        """A child's reply, and what the wrapper returned; None if it raised."""
+        try:
+            header, buffers = self._child(mode).ask(packed, seconds)
         except ChildDied as death:
             self._drop(mode)
-            self._deaths += 1
-            outcome = Outcome.TIMEOUT if death.timeout else Outcome.CRASH
-            return self._verdict(case, outcome, f"{mode}: {death.how}", "", expected)
-        problem = self._problem(mode, header)
-        if problem is not None:
-            outcome, detail, report = problem
-            return self._verdict(case, outcome, detail, report, expected)
-        if header.get("status") != "ok":
-            return None  # the wrapper could not go on without its kernels' results: no evidence against it
-        try:
-            got = wire.packed_of(header, buffers, "answer")
-            if mode == COMPILE:
-                return self._ghost(case, expected, got)
-            mismatch = compare(self._job.plan.overload, expected, got)
-        except (TraceError, KeyError, TypeError) as error:
-            return self._verdict(case, Outcome.WRONG, f"the answer is malformed: {error}", "", expected)
-        if mismatch is None:
-            return None
-        return self._verdict(case, Outcome.WRONG, mismatch.detail, mismatch.report, expected)
-
-    def _problem(self, mode: str, header: dict[str, Any]) -> tuple[Outcome, str, str] | None:
-        text = str(header.get("text", ""))
-        if header.get("operators"):
-            called = ", ".join(dict.fromkeys(map(str, header["operators"])))
-            detail = f"the wrapper called {called}; only allocation and views are allowed"
-            return Outcome.CHEAT, detail, detail
-        if header.get("status") == "compile_error":
-            return Outcome.COMPILE_ERROR, _headline(text), text
-        if header.get("status") != "ok" and mode == EXECUTE:
-            return Outcome.RUNTIME_ERROR, text.split("\n")[0], text
-        return None
-
-    def _ghost(self, case: Case, expected: Expected, got: Packed) -> Verdict | None:
-        if not right_without_kernels(self._job.plan.overload, expected, got):
-            return None
-        detail = "the result is right although no kernel ran: it was computed elsewhere"
-        return self._verdict(case, Outcome.CHEAT, detail, detail, expected)
+            raise ChildDied(f"{mode}: {death.how}", death.timeout, death.keep) from death
+        reply = Reply.read(header)
+        return reply, wire.packed_of(header, buffers, "answer") if reply.status == "ok" else None
 
     def _verdict(self, case: Case, outcome: Outcome, detail: str, report: str, expected: Expected) -> Verdict:
         text = f"{report or detail}\n\n{inputs_report(expected.before)}"
@@ -237,9 +280,14 @@ class _Run:
         }
 
 
+def _called(reply: Reply) -> Problem:
+    called = ", ".join(dict.fromkeys(reply.operators))
+    return Outcome.CHEAT, f"the wrapper called {called}; only allocation and views are allowed", ""
+
+
 def _headline(log: str) -> str:
     """A compiler's log in a line: Triton puts the place first, the source in between and the message last."""
-    lines = [line.strip() for line in log.split("\n") if line.strip()]
+    lines = [line.strip() for line in log.split("\n") if line.strip()] or ["no log"]
     return " ".join(dict.fromkeys((lines[0], lines[-1])))
 
 

@@ -16,20 +16,25 @@ from typing import Any, Self
 from traces.values import Packed
 from verify import wire
 
+COMPILE, EXECUTE = "compile", "execute"  # the two modes of a child
 START_SECONDS = 120.0  # torch and triton import in 2.5 s; a busy machine may take long
 
 
 class ChildDied(Exception):
-    """The child ended before it answered. `timeout`: it was killed at the deadline; else `how` says what ended it."""
+    """The child ended before it answered. `timeout`: it was killed at the deadline; else `how` says what ended it.
 
-    def __init__(self, how: str, timeout: bool = False) -> None:
+    keep: whether the kernel is to blame for good; a deadline, a SIGKILL or a lost zygote may be the machine's doing.
+    """
+
+    def __init__(self, how: str, timeout: bool = False, keep: bool = False) -> None:
         super().__init__(how)
         self.how = how
         self.timeout = timeout
+        self.keep = keep
 
 
 class Zygote:
-    """A pre-imported process of one mode (`child.COMPILE` or `child.EXECUTE`), restarted if it is lost."""
+    """A pre-imported process of one mode, COMPILE or EXECUTE; started again if it is lost."""
 
     def __init__(self, mode: str) -> None:
         self.mode = mode
@@ -48,7 +53,7 @@ class Zygote:
                 cwd=self._home.name,
                 env=self._environment(),
             )
-        self._control = ours
+        self.control = ours
         try:
             wire.receive(ours, time.monotonic() + START_SECONDS)
         except wire.WireError as error:
@@ -63,7 +68,7 @@ class Zygote:
             "HOME": self._home.name,
             "TMPDIR": self._home.name,
             "TRITON_CACHE_DIR": str(Path(self._home.name) / "triton"),
-            "TRITON_INTERPRET": "1" if self.mode == "execute" else "0",
+            "TRITON_INTERPRET": "1" if self.mode == EXECUTE else "0",
             "TRITON_DEFAULT_FP_FUSION": "1",
             "OMP_NUM_THREADS": "1",
         }
@@ -73,34 +78,34 @@ class Zygote:
         try:
             return self._fork(job)
         except (wire.WireError, OSError):
-            self._process.kill()  # lost, by a signal or for want of memory: one new start
+            self.control.close()  # lost, by a signal or for want of memory: one new start
+            self._process.kill()
             self._process.wait()
             self._start()
             return self._fork(job)
 
     def _fork(self, job: dict[str, Any]) -> Child:
         ours, theirs = socket.socketpair()
-        with theirs:
-            socket.send_fds(self._control, [b"j"], [theirs.fileno()])
-        pid = wire.receive(self._control, time.monotonic() + START_SECONDS)[0]["pid"]
-        wire.send(ours, job)
+        try:
+            with theirs:
+                socket.send_fds(self.control, [b"j"], [theirs.fileno()])
+            pid = wire.receive(self.control, time.monotonic() + START_SECONDS)[0]["pid"]
+            wire.send(ours, job)
+        except (wire.WireError, OSError):
+            ours.close()
+            raise
         return Child(self, pid, ours)
-
-    def wait(self) -> int:
-        """The wait status of the last child."""
-        status: int = wire.receive(self._control, time.monotonic() + START_SECONDS)[0]["status"]
-        return status
 
     def close(self) -> None:
         """End the process and everything it started."""
-        self._control.close()
+        self.control.close()
         self._process.kill()
         self._process.wait()
         self._home.cleanup()
 
 
 class Child:
-    """One forked child. A context manager: on leaving it, the child's session is dead."""
+    """One forked child. A context manager: on leaving it, the child and whatever it started are dead."""
 
     def __init__(self, zygote: Zygote, pid: int, sock: socket.socket) -> None:
         self._zygote = zygote
@@ -117,39 +122,39 @@ class Child:
         except wire.WireError as error:
             if error.timeout:
                 raise ChildDied(f"no answer within {seconds:g} s", timeout=True) from error
-            raise ChildDied(self._how_it_died()) from error
+            raise self._death() from error
 
-    def _how_it_died(self) -> str:
+    def _death(self) -> ChildDied:
         status = self._end()
+        if status is None:
+            return ChildDied("lost together with the process that forked it")
         if os.WIFSIGNALED(status):
-            return f"killed by {signal.Signals(os.WTERMSIG(status)).name}"
-        return f"exited with status {os.waitstatus_to_exitcode(status)} before it answered"
+            ended_by = signal.Signals(os.WTERMSIG(status))
+            return ChildDied(f"killed by {ended_by.name}", keep=ended_by is not signal.SIGKILL)
+        code = os.waitstatus_to_exitcode(status)
+        return ChildDied(f"exited with status {code} before it answered", keep=True)
 
-    def _end(self) -> int:
+    def _end(self, grace: float = 1.0) -> int | None:
+        """The child's wait status; killed if it has not ended within `grace` seconds. None: its zygote is gone."""
         self._sock.close()
-        status = None
-        if self._pid:
-            deadline = time.monotonic() + 1.0
-            self._zygote._control.settimeout(None)
-            while status is None:
-                try:
-                    status = wire.receive(self._zygote._control, deadline)[0]["status"]
-                except wire.WireError as error:
-                    if not error.timeout:
-                        raise
-                    _kill_session(self._pid)
-                    deadline = time.monotonic() + START_SECONDS
-            self._pid = 0
-        return status or 0
+        pid, self._pid = self._pid, 0
+        deadline = time.monotonic() + grace
+        while True:
+            try:
+                status: int = wire.receive(self._zygote.control, deadline)[0]["status"]
+                return status
+            except wire.WireError as error:
+                if not error.timeout:
+                    return None
+                _kill_session(pid)
+                deadline = time.monotonic() + START_SECONDS
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        pid = self._pid
-        self._sock.close()
-        if pid:
-            _kill_session(pid)
+        if self._pid:
+            _kill_session(self._pid)
             self._end()
 
 

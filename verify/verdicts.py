@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import platform as machine
 import sqlite3
 import threading
 import time
@@ -38,7 +39,8 @@ def judge_version() -> str:
     package = Path(__file__).parent
     sources = sorted((*package.glob("*.py"), *(package.parent / "traces").glob("*.py")))
     digest = hashlib.sha256(b"".join(p.read_bytes() for p in sources)).hexdigest()[:16]
-    return f"torch {version('torch')}, triton {version('triton')}, judge {digest}"
+    versions = ", ".join(f"{name} {version(name)}" for name in ("torch", "triton", "numpy"))
+    return f"{versions}, python {machine.python_version()}, judge {digest}"
 
 
 class VerdictStore:

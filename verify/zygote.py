@@ -12,10 +12,11 @@ import select
 import signal
 import socket
 import sys
+from pathlib import Path
 
 from verify import wire
 
-_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
 
 
 def die_with_parent() -> None:
@@ -30,7 +31,22 @@ def await_end(pid: int, control: socket.socket) -> int:
     os.close(pidfd)
     if control.fileno() in ready:
         os.kill(pid, signal.SIGKILL)
-    return os.waitpid(pid, 0)[1]
+    status = os.waitpid(pid, 0)[1]
+    end_descendants()
+    return status
+
+
+def end_descendants() -> None:
+    """Kill what a child left behind, daemons included: as their subreaper this process inherits them."""
+    while pids := _children():
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+
+
+def _children() -> list[int]:
+    tasks = Path("/proc/self/task").iterdir()
+    return [int(pid) for task in tasks for pid in (task / "children").read_text().split()]
 
 
 def serve(mode: str, control: socket.socket) -> None:
@@ -38,6 +54,7 @@ def serve(mode: str, control: socket.socket) -> None:
     from verify import child
 
     child.prepare(mode)
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1)
     wire.send(control, {"ready": mode})
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, 1, 1)

@@ -43,7 +43,10 @@ def command(  # noqa: PLR0913 - one parameter an option
     if data is not None:
         given["data"] = str(data)
     target = load_target(model, given, batch=batch, optimizer=optimizer, device=device)
-    path = out or Workspace(context.obj).trace_path(model)
+    workspace = Workspace(context.obj)
+    if out is None:
+        workspace.create()
+    path = out or workspace.trace_path(model)
     found = capture_summary(target.name, capture_model(target, path, steps=steps, force=force))
     typer.echo(json.dumps(found) if as_json else capture_lines(found, str(out or target.name)))
     if found["errors"]:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from enable.options import PLATFORM, AsJson, Library, Platform
+from enable.options import PLATFORM, AsJson, Library, Platform, typed
 from generate.machine import Limits
 
 LIMITS = Limits()
@@ -37,7 +37,8 @@ def command(  # noqa: PLR0913 - one parameter an option
     """Let a language model write or mend what fails.
 
     Each operator goes through LLM -> lint -> compile -> test -> feedback -> LLM until every recorded case passes. An
-    accepted kernel goes to kernels/ of the workspace. Exit status 1 if an operator did not pass.
+    accepted kernel goes to kernels/ of the workspace. Exit status 1 if an operator did not pass; 0
+    also where a manual answer is awaited.
     """
     from enable.campaign import Choice, refine
     from enable.tables import refinement_lines
@@ -47,7 +48,9 @@ def command(  # noqa: PLR0913 - one parameter an option
     if not only_failing and op is None:
         raise typer.BadParameter("say what to refine: --only-failing, or --op NAME")
     limits = Limits(dialogs=dialogs, calls=calls, temperature=temperature)
-    choice = Choice(model, op, only_failing, llm, Options(llm_model, base_url), limits, restart)
+    assert context.parent is not None
+    again = (*typed(context.parent), "refine", *typed(context, without=("op", "only_failing", "restart")))
+    choice = Choice(model, op, only_failing, llm, Options(llm_model, base_url), limits, again, restart)
     found = refine(Workspace(context.obj), library, platform, choice)
     typer.echo(json.dumps({"operators": found}) if as_json else refinement_lines(found))
     causes = [r["detail"] for r in found if r["exit"] == "ABORTED"]

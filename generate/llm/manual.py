@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 from generate.llm import Answer, Options, ProviderError, Request, Waiting
+from traces.format import write_durably
 
 
 class ManualProvider:
@@ -24,7 +22,7 @@ class ManualProvider:
                 f"{answer} answers another prompt than {prompt.name} now holds; remove it and run again"
             )
         if not prompt.is_file() or prompt.read_text(encoding="utf-8") != text:
-            _write(prompt, text)
+            write_durably(prompt, [text.encode()])
         if not written:
             raise Waiting(prompt, answer)
         return Answer(answer.read_text(encoding="utf-8"))
@@ -33,15 +31,6 @@ class ManualProvider:
 def conversation(request: Request) -> str:
     """All messages so far, each under a heading with its role."""
     return "\n\n".join(f"<!-- {m.role} -->\n\n{m.content.rstrip()}" for m in request.messages) + "\n"
-
-
-def _write(path: Path, text: str) -> None:
-    partial = path.with_suffix(".tmp")
-    with partial.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
 
 
 def provider(options: Options) -> ManualProvider:

@@ -4,6 +4,7 @@ import errno
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from torch.utils.checkpoint import checkpoint
 import capture.recorder
 from capture import Recorder
 from traces import Trace, TraceError, verify
+from traces.values import unpack
 
 ROOT = Path(__file__).parents[2]
 
@@ -197,3 +199,77 @@ def test_a_project_with_packages_of_the_same_names_as_ours(tmp_path):
     trace = Trace.open(project / "step.trace")
     assert trace.manifest["steps"] == 2
     assert verify(trace).passed
+
+
+def test_a_call_that_raises_does_not_use_up_the_sample(tmp_path):
+    table = torch.rand(4, 3)
+    with Recorder(tmp_path / "a.trace") as recorder:
+        with pytest.raises(IndexError):
+            F.embedding(torch.tensor([9]), table)
+        F.embedding(torch.tensor([1]), table)
+        F.embedding(torch.tensor([2]), table)
+    trace = Trace.open(tmp_path / "a.trace")
+    (found,) = [s for s in trace.signatures.values() if s.overload == "aten::embedding"]
+    (call,) = [r for r in trace.calls() if r.overload == "aten::embedding"]
+    assert (found.calls, len(found.samples)) == (3, 1)
+    assert unpack(trace.packed(call))["indices"].tolist() == [1]
+    assert not recorder.errors
+
+
+def test_calls_that_raise_leave_no_bytes(tmp_path):
+    with Recorder(tmp_path / "a.trace"):
+        for i in range(3):
+            with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+                torch.mm(torch.full((2, 3), i), torch.full((2, 3), i))
+    assert not list((tmp_path / "a.trace").glob("blobs-*"))
+
+
+def test_a_signature_that_cannot_be_stored_fails_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(capture.recorder, "pack", lambda *args: 1 / 0)
+    with Recorder(tmp_path / "a.trace") as recorder:
+        for _ in range(2 * capture.recorder.MAX_ERRORS):
+            torch.ones(2)
+    assert recorder.errors["aten::ones"]["count"] == 1
+    assert Trace.open(tmp_path / "a.trace").manifest["calls"] == 2 * capture.recorder.MAX_ERRORS
+
+
+@pytest.mark.parametrize("per_signature", [1, 3])
+def test_threads_store_no_more_than_wanted(tmp_path, per_signature):
+    inside = threading.Barrier(4)
+
+    @torch.library.custom_op(f"enablekit_tests::meet{per_signature}", mutates_args=())
+    def meet(x: torch.Tensor) -> torch.Tensor:
+        inside.wait(timeout=30)  # all four calls have begun, none has returned
+        return x.clone()
+
+    def work(recorder):
+        with recorder:
+            meet(torch.ones(2))
+
+    with Recorder(tmp_path / "a.trace", per_signature=per_signature) as recorder:
+        threads = [threading.Thread(target=work, args=(recorder,)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert not recorder.errors
+    signatures = Trace.open(tmp_path / "a.trace").signatures.values()
+    (found,) = [s for s in signatures if s.overload.startswith("enablekit_tests::meet")]
+    assert (found.calls, len(found.samples)) == (4, per_signature)
+
+
+def test_a_call_inside_a_call_of_the_same_signature(tmp_path):
+    with Recorder(tmp_path / "a.trace") as recorder:
+
+        @torch.library.custom_op("enablekit_tests::countdown", mutates_args=())
+        def countdown(x: torch.Tensor) -> torch.Tensor:
+            if x.item() == 0:
+                return x.clone()
+            with recorder._modes[threading.get_ident()]:
+                return countdown(x - 1)
+
+        countdown(torch.tensor(2.0))
+    assert not recorder.errors
+    signatures = Trace.open(tmp_path / "a.trace").signatures.values()
+    (found,) = [s for s in signatures if s.overload == "enablekit_tests::countdown"]
+    assert (found.calls, len(found.samples)) == (3, 1)

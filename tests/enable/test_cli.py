@@ -137,6 +137,15 @@ def test_bad_input(captured, arguments, words):
     assert not [p for p in left if "verdicts" not in p.name]
 
 
+@pytest.mark.parametrize("command", ["coverage", "capture"])
+@pytest.mark.parametrize("workspace", ["/proc/nope", "a-file", "a-file/below"])
+def test_a_workspace_that_cannot_be_made(tmp_path, workspace, command):
+    (tmp_path / "a-file").write_text("kept")
+    result = enable("--workspace", workspace, command, "nanogpt", cwd=tmp_path)
+    assert_user_error(result, f"workspace {workspace} ", "--workspace DIR")
+    assert (tmp_path / "a-file").read_text() == "kept"
+
+
 def test_existing_trace_is_kept_without_force(captured):
     manifest = captured / ".enable" / "traces" / "nanogpt.trace" / "manifest.json"
     before = manifest.read_bytes()

@@ -2,12 +2,14 @@
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
+import zlib
 from pathlib import Path
 
 import pytest
@@ -104,12 +106,89 @@ def test_interrupted_and_resumed_without_asking_again(home, server):
     server.replies = [WRONG, slow, RIGHT]
     command = [PROGRAM, "refine", "nanogpt", "--op", "aten::gelu", "--llm", "openai", "--model", "test"]
     running = subprocess.Popen(
-        command, cwd=home, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(server.url)
+        [*command, "--restart"],
+        cwd=home,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(server.url),
     )
     assert blocked.wait(120)
     running.send_signal(signal.SIGINT)
     _, stderr = running.communicate(timeout=60)
     assert running.returncode == 130 and "Traceback" not in stderr
+    typed = stderr.splitlines()[-1].partition("run: ")[2]
+    assert typed == shlex.join(["enable", *command[1:]]), stderr
     assert refine(home, url=server.url).returncode == 0
     first = [request["messages"] for request in server.requests]
     assert len(first) == 3 and first[1] == first[2], "only the call that was cut off is made again"
+
+
+GIVEN = {
+    "--llm": "manual",
+    "--base-url": "http://127.0.0.1:9/v1",
+    "--dialogs": "2",
+    "--calls": "4",
+    "--temperature": "0.5",
+    "--library": "my library",
+}
+
+
+def test_the_command_of_a_waiting_run_goes_on_with_that_run(home):
+    """Limits are in the journal's header, so that a command without them would begin another run."""
+    (home / ".enable").rename(home / "space")
+    (home / "library").rename(home / "my library")
+    env = {k: v for k, v in environment().items() if k != "ENABLE_LIBRARY"}
+    given = [word for option in GIVEN.items() for word in option]
+    command = [PROGRAM, "--workspace", "space", "refine", "--only-failing", "--restart", *given, "--json"]
+
+    def run(command):
+        result = subprocess.run(command, cwd=home, capture_output=True, text=True, timeout=240, env=env)
+        assert result.returncode == 0, result.stderr
+        (found,) = json.loads(result.stdout)["operators"]
+        return found
+
+    waiting = run(command)
+    typed = shlex.split(waiting["detail"].partition("then run: ")[2])
+    assert waiting["exit"] == "WAITING"
+    assert typed == ["enable", "--workspace", "space", "refine", *given, "--json", "--op", "aten::gelu"]
+    (run_directory,) = (home / "space" / "dialogs" / "aten.gelu").iterdir()
+    (run_directory / "001-answer.md").write_text(RIGHT)
+    passed = run([PROGRAM, *typed[1:]])
+    assert (passed["exit"], passed["calls"]) == ("PASSED", 1)
+    assert list(run_directory.parent.iterdir()) == [run_directory]
+
+
+def test_defaults_are_not_retyped(home):
+    result = refine(home, "--llm", "manual", "--calls", "15", "--temperature", "1", "--platform", "sim", "--json")
+    (found,) = json.loads(result.stdout)["operators"]
+    expected = "enable refine nanogpt --llm manual --model test --library library --json --op aten::gelu"
+    assert found["detail"].partition("then run: ")[2] == expected
+
+
+def test_a_kernel_of_an_earlier_run_is_judged_again_before_it_is_accepted(home, server):
+    server.replies = [RIGHT]
+    assert refine(home, url=server.url).returncode == 0
+    (journal,) = (home / ".enable" / "dialogs").rglob("journal.jsonl")
+    (kernel,) = (home / ".enable" / "kernels").rglob("*.py")
+    kernel.unlink()
+    records = [json.loads(line) for line in journal.read_text().splitlines()]
+    lines = []
+    for record in records:  # as if an older judge had let a wrong kernel pass
+        del record["crc"]
+        body = json.dumps(record, ensure_ascii=True, sort_keys=True)
+        body = body.replace("0.5 * x * (1 + tl.erf", "0.6 * x * (1 + tl.erf")
+        lines.append(f'{body[:-1]}, "crc": "{zlib.crc32(body.encode()):08x}"}}')
+    journal.write_text("\n".join(lines) + "\n")
+    server.replies = [RIGHT]
+    result = refine(home, url=server.url)
+    assert result.returncode == 0 and "does not pass today" in result.stderr
+    assert kernel.read_text() == GELU and len(server.requests) == 2
+
+
+def test_a_file_that_claims_more_than_was_asked_is_refused(home, server):
+    greedy = RIGHT.replace('OVERLOADS = ("aten::gelu",)', 'OVERLOADS = ("aten::gelu", "aten::neg")')
+    greedy = greedy.replace('"""aten::gelu(', '"""aten::neg(Tensor self) -> Tensor\naten::gelu(')
+    server.replies = [greedy, RIGHT]
+    assert refine(home, url=server.url).returncode == 0
+    assert "must list exactly aten::gelu" in server.requests[1]["messages"][-1]["content"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,21 @@ def test_manual_says_what_to_write_and_what_to_type(tmp_path):
     assert "<!-- user -->\n\nWrite the kernel file for `aten::exp`." in text
     answer.write_text("  \n")
     assert refine(load_provider("manual"), tmp_path, judge_of("1"))[0].waiting is not None, "an empty file waits"
+
+
+def test_prompts_and_recordings_are_on_the_disk_when_written(tmp_path, monkeypatch):
+    """Each file, and the directory that names it, is synchronised; nothing temporary stays."""
+    synced, fsync = set(), os.fsync
+
+    def noting(descriptor):
+        synced.add(os.fstat(descriptor).st_ino)
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noting)
+    recording = record(tmp_path)
+    prompt = next(tmp_path.rglob("001-prompt.md"))
+    assert {p.stat().st_ino for p in (recording, recording.parent, prompt, prompt.parent)} <= synced
+    assert not list(tmp_path.rglob("*.tmp"))
 
 
 def test_manual_refuses_an_answer_to_another_prompt(tmp_path):

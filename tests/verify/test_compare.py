@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from traces.overloads import bind, call, resolve
 from traces.values import pack
 from verify.accuracy import accuracy_report
 from verify.cases import Case, case_of, contents, reference, widen
@@ -153,3 +154,61 @@ def test_a_call_recorded_on_another_device_is_replayed_on_the_host(tmp_path):
 
     expected = reference(case_of(Recorded(), Stored()))
     assert contents(expected.native, 0).tolist() == [0, 1, 2]
+
+
+ATEN = {
+    "aten::exp": lambda x: {"self": x},
+    "aten::sqrt": lambda x: {"self": x},
+    "aten::gelu": lambda x: {"self": x},
+    "aten::mul.Tensor": lambda x: {"self": x, "other": x.flip(0)},
+    "aten::mm": lambda x: {"self": x, "mat2": x.t()},
+    "aten::sum.dim_IntList": lambda x: {"self": x, "dim": [0]},
+    "aten::mean": lambda x: {"self": x},
+    "aten::_softmax": lambda x: {"self": x, "dim": 1, "half_to_float": False},
+    "aten::linalg_vector_norm": lambda x: {"self": x * 1e19},
+    "aten::full_like": lambda x: {"self": x, "fill_value": 0.1},
+    "aten::_to_copy": lambda x: {"self": x, "dtype": torch.bfloat16},
+    "aten::copy_": lambda x: {"self": torch.zeros(8, 8, dtype=torch.bfloat16), "src": x},
+    "aten::fill_.Scalar": lambda x: {"self": x, "value": 0.1},
+    "aten::isnan": lambda x: {"self": x},
+    "aten::angle": lambda x: {"self": torch.complex(x.float(), x.float())},
+    "aten::cumsum": lambda x: {"self": x, "dim": 0},
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("overload", ATEN)
+def test_atens_own_answer_is_right(overload, dtype):
+    x = torch.randn(8, 8, generator=torch.Generator().manual_seed(1)).abs().to(dtype)
+    aten = lambda **given: call(resolve(overload), bind(resolve(overload), (), given))  # noqa: E731
+    assert judged(overload, ATEN[overload](x), aten) is None
+
+
+@pytest.mark.parametrize("overload", ["aten::mean", "aten::sum.dim_IntList", "aten::mm", "aten::_softmax"])
+def test_five_percent_off_is_wrong_in_every_dtype(overload):
+    for dtype in (torch.float32, torch.float16, torch.bfloat16):
+        x = torch.randn(8, 8, generator=torch.Generator().manual_seed(1)).abs().to(dtype)
+        aten = lambda **given: call(resolve(overload), bind(resolve(overload), (), given)) * 1.05  # noqa: E731
+        assert "elements wrong" in judged(overload, ATEN[overload](x), aten)
+
+
+def test_imaginary_parts_are_compared():
+    z = torch.complex(torch.ones(2), torch.ones(2))
+    assert judged("aten::neg", {"self": z}, lambda self: -self) is None
+    assert "wrong" in judged("aten::neg", {"self": z}, lambda self: torch.complex(-self.real, self.imag))
+
+
+def test_memory_between_the_elements_of_a_written_argument():
+    base = torch.zeros(4, 6)
+
+    def case():
+        memory = base.clone()
+        return {"self": memory[:, ::2]}
+
+    expected = reference(Case("case", "aten::exp_", "", lambda: frozen(**case())))
+    for spill, wrong in ((False, False), (True, True)):
+        given = case()
+        result = given["self"].exp_()
+        if spill:
+            given["self"].as_strided((1,), (1,), 1).fill_(9)
+        assert (compare("aten::exp_", expected, frozen(**given, **{"return": result})) is not None) == wrong

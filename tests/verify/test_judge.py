@@ -1,5 +1,6 @@
 """The judge on committed kernels: the first word of a file's name is the outcome that it must get."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import torch
 from verify import platforms
 from verify.cases import Case, case_of_values
 from verify.derive import Plan
-from verify.judge import Job, Judge
+from verify.judge import Job, Judge, MalformedReply, Reply
 from verify.kernel_file import KernelFile
 from verify.outcome import Outcome
 from verify.verdicts import VerdictStore
@@ -22,7 +23,7 @@ EXP = case_of_values("aten::exp", self=torch.linspace(-4, 4, 300).view(20, 15))
 @pytest.fixture(scope="module")
 def judge(tmp_path_factory):
     platform = platforms.load("sim")
-    quick = platforms.Platform(**{**vars(platform), "compile_seconds": 8.0, "execute_seconds": 3.0})
+    quick = platforms.Platform(**{**vars(platform), "compile_seconds": 20.0, "execute_seconds": 3.0})
     store = VerdictStore(tmp_path_factory.mktemp("judge") / "verdicts.sqlite")
     with Judge(quick, store, workers=1) as judge:
         yield judge
@@ -61,6 +62,66 @@ def test_after_two_deaths_the_rest_is_skipped_and_not_remembered(judge):
     assert verdict_on(judge, kernel("crash_os_exit"), cases[2:])[0].outcome is Outcome.CRASH
 
 
+def test_no_process_outlives_its_case(judge):
+    def sleepers():
+        out = subprocess.run(["ps", "-eo", "ppid,pid,args"], capture_output=True, text=True).stdout
+        return [line for line in out.splitlines() if "verify.zygote" in line and line.split()[0] == "1"]
+
+    case = case_of_values("aten::exp", self=torch.randn(13))
+    before = sleepers()
+    assert verdict_on(judge, kernel("pass_leaves_a_daemon"), [case])[0].outcome is Outcome.PASS
+    verdict_on(judge, kernel("pass_plain"), [case])  # the zygote forks again only once it has cleaned up
+    assert sleepers() == before
+
+
+def test_a_timeout_is_no_verdict_for_good(judge):
+    case = case_of_values("aten::exp", self=torch.randn(17))
+    assert verdict_on(judge, kernel("timeout_kernel"), [case])[0].outcome is Outcome.TIMEOUT
+    loaded = []
+    again = Case(case.id, case.overload, "", lambda: loaded.append(case) or case.load())
+    assert verdict_on(judge, kernel("timeout_kernel"), [again])[0].outcome is Outcome.TIMEOUT
+    assert loaded
+
+
+def test_an_in_place_result_from_the_host_is_a_cheat(judge, tmp_path):
+    source = (
+        kernel("pass_plain").read_text().replace("aten::exp(Tensor self)", "aten::copy_(Tensor(a!) self, Tensor src)")
+    )
+    source = source.replace('("aten::exp",)', '("aten::copy_",)')
+    source = source[: source.index("def wrapper")]
+    source += "def wrapper(self, src, non_blocking=False):\n    self.numpy()[...] = src.numpy()\n    return self\n"
+    path = tmp_path / "copy_.py"
+    path.write_text(source)
+    case = case_of_values("aten::copy_", self=torch.zeros(5), src=torch.randn(5))
+    assert verdict_on(judge, path, [case])[0].outcome is Outcome.CHEAT
+
+
+@pytest.mark.filterwarnings("ignore:.*quantized tensor creation:UserWarning")
+def test_what_aten_cannot_answer_is_skipped_with_the_reason(judge):
+    quantised = torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.quint8)
+    impossible = case_of_values("aten::exp", self=quantised)
+    refused = case_of_values("aten::mm", self=torch.ones(2, 3), mat2=torch.ones(2, 3))
+    (verdict,) = verdict_on(judge, kernel("pass_plain"), [impossible])
+    assert verdict.outcome is Outcome.SKIPPED and "quantised" in verdict.detail
+    (verdict,) = verdict_on(judge, kernel("pass_plain"), [refused])
+    assert verdict.outcome is Outcome.SKIPPED and "does not answer" in verdict.detail
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        {},
+        {"status": 1},
+        {"status": "ok", "operators": 7},
+        {"status": "ok", "kernels": [1]},
+        {"status": "error", "text": 3},
+    ],
+)
+def test_replies_that_no_child_of_ours_sends(header):
+    with pytest.raises(MalformedReply):
+        Reply.read(header)
+
+
 def test_reports_say_where_and_what(judge):
     (verdict,) = verdict_on(judge, kernel("wrong_first_block"))
     assert "236 of 300 elements wrong" in verdict.detail
@@ -97,3 +158,16 @@ def test_children_see_no_secret(judge, tmp_path, monkeypatch):
     (verdict,) = verdict_on(judge, path)
     assert verdict.outcome is Outcome.RUNTIME_ERROR
     assert "PATH" in verdict.detail and "OPENAI" not in verdict.report
+
+
+def test_an_in_place_kernel_that_hardly_changes_anything_is_no_cheat(judge, tmp_path):
+    source = kernel("pass_plain").read_text().replace("aten::exp(Tensor self)", "aten::exp_(Tensor(a!) self)")
+    source = source.replace('("aten::exp",)', '("aten::exp_",)').replace(
+        "tl.exp(tl.load(x_ptr + i, mask=i < n))", "1.0"
+    )
+    source = source[: source.index("    out = torch.empty_like(self)")]
+    source += "    kernel_exp[(triton.cdiv(self.numel(), 64),)](self, self, self.numel(), BLOCK=64)\n    return self\n"
+    path = tmp_path / "exp_.py"
+    path.write_text(source.replace("aten::exp_", "aten::sqrt_"))
+    case = case_of_values("aten::sqrt_", self=torch.tensor([1 + 2.0**-23, 1.0]))
+    assert verdict_on(judge, path, [case])[0].outcome is Outcome.PASS
