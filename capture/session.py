@@ -77,7 +77,11 @@ def _record(target: Target, path: Path, steps: int, per_signature: int, progress
     losses = []
     with recorder:
         for batch in tqdm(batches, desc=f"capture {target.name}", unit="step", delay=1, disable=not progress):
-            loss = training.step(batch, recorder.phase)
+            try:
+                loss = training.step(batch, recorder.phase)
+            except (RuntimeError, MemoryError, OverflowError) as error:
+                reason = str(error).partition("\n")[0][:200]
+                raise UserError(f"{target.name}: a training step failed ({reason}); see: enable models") from error
             recorder.step()
             with recorder.pause():
                 losses.append(loss.item())
@@ -87,8 +91,9 @@ def _record(target: Target, path: Path, steps: int, per_signature: int, progress
 def _draw(target: Target, steps: int) -> list[Any]:
     try:
         return list(islice(target.training.batches, steps))
-    except ValueError as error:
-        raise UserError(f"{target.name}: {error}") from error
+    except (ValueError, RuntimeError, MemoryError) as error:
+        reason = str(error).partition("\n")[0][:200]
+        raise UserError(f"{target.name}: no batch can be had ({reason}); see: enable models") from error
 
 
 @contextmanager

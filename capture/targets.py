@@ -73,8 +73,9 @@ def load_target(
         config = module.Config(**values)
         _check_device(device)
         training = module.build(config, device=device)
-    except ValueError as error:
-        raise UserError(f"{name}: {error}") from error
+    except (ValueError, RuntimeError, OverflowError, MemoryError) as error:
+        reason = str(error).partition("\n")[0][:200]
+        raise UserError(f"{name}: cannot be built with these settings ({reason}); see: enable models") from error
     return Target(name, dataclasses.asdict(config), device, training)
 
 
@@ -83,9 +84,11 @@ def _check_device(device: str) -> None:
     import torch
 
     try:
+        if torch.device(device).type not in ("cpu", "cuda"):
+            raise RuntimeError("no model can be recorded there")
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
-        reason = str(error).partition("\n")[0].rstrip(".")
+        reason = str(error).partition("\n")[0].rstrip(".")[:120]
         raise UserError(f"device {device!r} cannot be used here ({reason}); use --device cpu or cuda") from error
 
 
@@ -100,7 +103,10 @@ def parse_setting(model: str, config: type, key: str, text: str) -> Any:
         raise UserError(f"{model} has no setting {key!r}; choose from {', '.join(kinds)}")
     kind = kinds[key]
     try:
-        return _BOOLS[text.lower()] if kind is bool else kind(text)
+        value = _BOOLS[text.lower()] if kind is bool else kind(text)
+        if kind in (int, float) and not -(2**63) <= value < 2**63:  # NaN and infinities too
+            raise ValueError(text)
+        return value
     except (KeyError, ValueError) as error:
         default = default_settings(model)[key]
         raise UserError(

@@ -47,6 +47,9 @@ def refine(workspace: Workspace, base: Path | None, platform: str, choice: Choic
     with Session(workspace, base, platform) as session:
         refinement = Refinement(session, names)
         operators = [refinement.operator(choice.op)] if choice.op else []
+        if choice.op and not choice.restart and refinement.is_covered(operators[0]):
+            _say(f"{operators[0].overload}  passes every recorded case already; --restart holds a dialog all the same")
+            return []
         provider = load_provider(choice.llm, choice.options)
         if choice.only_failing:
             failing = refinement.failing(names)

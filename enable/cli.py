@@ -45,7 +45,8 @@ def _global(
     context.obj = workspace
 
 
-for _module in sorted(m.name for m in pkgutil.iter_modules(enable.commands.__path__)):
+_NAMES = sorted(m.name for m in pkgutil.iter_modules(enable.commands.__path__))
+for _module in _NAMES:
     _command = importlib.import_module(f"enable.commands.{_module}")
     if hasattr(_command, "app"):
         app.add_typer(_command.app, name=_module)
@@ -74,6 +75,8 @@ def run(arguments: list[str]) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return 1
+    except OSError as error:
+        return _fail(f"{error.filename or 'the output'}: {error.strerror}; free space or choose another place")
     if status == _INTERRUPTED:  # also what typer makes of Ctrl-C, in silence
         again = [a for a in arguments if a != "--restart"]
         _say(f"interrupted; to go on, run: {shlex.join(['enable', *again])}")
@@ -81,9 +84,10 @@ def run(arguments: list[str]) -> int:
 
 
 def _usage(error: Exception, arguments: list[str]) -> str:
-    commands = [a for a in arguments[:1] if not a.startswith("-")]
+    words = [a for a in arguments if a in _NAMES][:1]
     message = " ".join(error.format_message().split())  # type: ignore[attr-defined]
-    return f"{message.rstrip('.')}; see: {' '.join(['enable', *commands, '--help'])}"
+    choices = "" if words else f" (commands: {', '.join(_NAMES)})"
+    return f"{message.rstrip('.')}{choices}; see: {' '.join(['enable', *words, '--help'])}"
 
 
 def _fail(message: str) -> int:

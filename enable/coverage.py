@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from verify.cases import Case, case_of
 from verify.judge import Job, Judge
 from verify.outcome import Outcome, Verdict
 
+_NO_KERNEL = "no kernel"
 _NO_KERNEL_NEEDED = {
     "view": "metadata only; the platform provides it",
     "memory": "allocation or transfer; the platform provides it",
@@ -58,6 +60,15 @@ class Coverage:
     @property
     def compute(self) -> list[Row]:
         return [r for r in self.rows if r.kind == "compute"]
+
+    def with_hints(self, name: str) -> Coverage:
+        """The same, with the command for each missing kernel. name: what the user calls the trace."""
+
+        def hinted(row: Row) -> Row:
+            command = shlex.join(["enable", "refine", name, "--op", row.overload])
+            return replace(row, detail=f"{_NO_KERNEL}; write one: {command}") if row.detail == _NO_KERNEL else row
+
+        return replace(self, rows=tuple(map(hinted, self.rows)))
 
     def failing(self) -> list[Row]:
         """Compute overloads that are not covered."""
@@ -152,7 +163,7 @@ def _row(overload: str, kind: str, trace: Trace, match: Match | None, verdicts: 
         detail = "not an ATen operator of this torch: there is no reference to judge a kernel by"
         return Row(overload, kind, calls, len(signatures), 0, None, Outcome.SKIPPED, detail)
     if match is None:
-        detail = f"no kernel; write one: enable refine --op {overload}"
+        detail = _NO_KERNEL
         return Row(overload, kind, calls, len(signatures), 0, None, Outcome.SKIPPED, detail)
     outcome, detail = _summary(verdicts)
     if not match.plan.direct:

@@ -62,8 +62,9 @@ class Refinement:
         """The kernel file that serves `overload`, or would. Raises UserError if no trace here calls it."""
         resolve(overload)
         if overload not in self.cases and not self._served_by(overload):
-            called = ", ".join(sorted(self.cases)) or "none"
-            raise UserError(f"no recorded call of {overload}; recorded: {called}")
+            called = sorted(self.cases)
+            listed = ", ".join(called[:8]) + (f" and {len(called) - 8} more" if len(called) > 8 else "")
+            raise UserError(f"no recorded call of {overload} that needs a kernel; recorded: {listed or 'none'}")
         match = self.session.library.match(overload)
         if match is None:
             return Operator(functional_base(overload), None)
@@ -71,6 +72,11 @@ class Refinement:
 
     def _served_by(self, overload: str) -> list[str]:
         return [o for o in self.cases if functional_base(o) == overload]
+
+    def is_covered(self, operator: Operator) -> bool:
+        """Whether the operator has a kernel that passes every recorded case."""
+        verdicts = self.judge(operator, operator.replaces) if operator.replaces is not None else []
+        return bool(verdicts) and all(v.outcome is Outcome.PASS for v in verdicts)
 
     def task(self, operator: Operator, command: str) -> Task:
         """What the state machine is given: schemas, documentation, cases, the current kernel and its first failure."""

@@ -50,7 +50,8 @@ class Session:
         model = recorded.get("model") if isinstance(recorded, dict) else None
         model = model if isinstance(model, str) else trace.path.name.removesuffix(".trace")
         opinfo = tested_overloads(self.workspace.cache)
-        return measure(model, trace, self.library, self.judge, verdict_bar(f"coverage {model}"), opinfo)
+        coverage = measure(model, trace, self.library, self.judge, verdict_bar(f"coverage {model}"), opinfo)
+        return coverage.with_hints(name)
 
 
 def verdict_bar(what: str) -> Callable[[int], Callable[[Job, Verdict], None]]:

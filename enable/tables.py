@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,7 +76,7 @@ def coverage_tables(coverage: Coverage, name: str) -> str:
     ]
     failing = coverage.failing()
     if failing:
-        lines.append(f"  next               enable refine {name} --only-failing")
+        lines.append(f"  next               enable refine {shlex.quote(name)} --only-failing")
     return "\n".join(lines)
 
 
@@ -104,7 +105,7 @@ def capture_lines(found: dict[str, Any], name: str) -> str:
             f" {found['signatures']} signatures",
             f"  stored  {found['stored']} calls, {size(found['bytes'])} in {found['trace']}",
             f"  loss    {losses}",
-            f"  next    enable coverage {name}",
+            f"  next    enable coverage {shlex.quote(name)}",
         ]
     )
 
@@ -121,7 +122,7 @@ def refinement_lines(found: list[dict[str, Any]]) -> str:
     columns = {"overload": "overload", "exit": "exit", "dialogs": "dialogs", "calls": "LLM calls", "kernel": "kernel"}
     lines = [table([{shown: row[key] for key, shown in columns.items()} for row in found])]
     for row in found:
-        if row["exit"] != "PASSED":
+        if row["exit"] not in ("PASSED", "ABORTED"):  # the cause of an abort is an error, on stderr
             lines.append(f"{row['overload']}: {row['detail']}")
     passed = sum(row["exit"] == "PASSED" for row in found)
     return "\n".join([*lines, f"{passed} of {len(found)} operators passed"])

@@ -46,8 +46,11 @@ class Journal:
     def __init__(self, path: Path, header: Record) -> None:
         """Open or create the journal at `path`. Raises UserError if it is damaged, foreign or in use."""
         self.path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = open(path, "a+b")  # noqa: SIM115 - held open, and locked, until close()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = open(path, "a+b")  # noqa: SIM115 - held open, and locked, until close()
+        except OSError as error:
+            raise UserError(f"{path}: cannot keep a journal here ({error.strerror}); move it away") from error
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self.records, self.dropped = self._recover()

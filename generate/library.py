@@ -34,6 +34,8 @@ class Library:
         """Raises KernelFileError on a file that breaks the contract, UserError on a missing base or a double claim."""
         if not layers[-1].is_dir():
             raise UserError(f"no kernel library at {layers[-1]}; name another with --library DIR")
+        if not kernel_files(layers[-1]):
+            raise UserError(f"no kernel files (GROUP/NAME.py) in {layers[-1]}; name another library with --library DIR")
         self.layers = layers
         self._kernels: dict[str, tuple[KernelFile, bool]] = {}
         for layer in layers:

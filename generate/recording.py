@@ -109,6 +109,11 @@ def _lines(messages: Sequence[Message]) -> list[str]:
     return [line for m in messages for line in [f"<{m.role}>", *masked(m.content).splitlines()]]
 
 
+def has_answers(journal: Path) -> bool:
+    """Whether a model answered anything in this run. Raises UserError if the journal is damaged."""
+    return bool(_conversations(read_journal(journal)))
+
+
 def to_recording(journal: Path, target: Path) -> Path:
     """Write the dialogs of a journal (whatever provider answered them) as a recording. Raises UserError."""
     records = read_journal(journal)

@@ -49,6 +49,7 @@ class VerdictStore:
     def __init__(self, path: Path) -> None:
         """Raises UserError if the file is no verdict store, or a newer one."""
         path.parent.mkdir(parents=True, exist_ok=True)
+        self._path = path
         self._lock = threading.Lock()
         try:
             self._db = sqlite3.connect(path, check_same_thread=False, timeout=60)
@@ -63,9 +64,12 @@ class VerdictStore:
             self._db.execute(f"PRAGMA user_version={_SCHEMA_VERSION}")
             self._db.commit()
         except sqlite3.DatabaseError as error:
-            raise UserError(
-                f"{path}: not a verdict store ({error}); remove the file, its verdicts will be judged anew"
-            ) from error
+            raise self._damaged(error) from error
+
+    def _damaged(self, error: Exception) -> UserError:
+        if "locked" in str(error):
+            return UserError(f"{self._path}: in use by another process; wait for it or stop it")
+        return UserError(f"{self._path}: not a sound verdict store ({error}); remove it, all will be judged anew")
 
     @staticmethod
     def identity(kernels: tuple[str, ...], overload: str, case: str, platform: Platform) -> tuple[str, ...]:
@@ -73,16 +77,24 @@ class VerdictStore:
         return ("+".join(kernels), overload, case, f"{platform.name} {platform.sha256}", judge_version())
 
     def get(self, identity: tuple[str, ...]) -> Verdict | None:
-        with self._lock:
-            row = self._db.execute(
-                "SELECT case_id, outcome, detail, report FROM verdicts WHERE key = ?", (_key(identity),)
-            ).fetchone()
-        return Verdict(row[0], Outcome(row[1]), row[2], row[3]) if row else None
+        """The verdict kept under `identity`, or None. Raises UserError if the store is damaged."""
+        try:
+            with self._lock:
+                row = self._db.execute(
+                    "SELECT case_id, outcome, detail, report FROM verdicts WHERE key = ?", (_key(identity),)
+                ).fetchone()
+            return Verdict(row[0], Outcome(row[1]), row[2], row[3]) if row else None
+        except (sqlite3.DatabaseError, ValueError) as error:
+            raise self._damaged(error) from error
 
     def put(self, identity: tuple[str, ...], verdict: Verdict, seconds: float) -> None:
+        """Keep a verdict; it is on the disk when this returns. Raises UserError if the store is damaged or in use."""
         values = (_key(identity), *identity, str(verdict.outcome), verdict.detail, verdict.report, seconds, time.time())
-        with self._lock, self._db:
-            self._db.execute(f"INSERT OR REPLACE INTO verdicts VALUES ({','.join('?' * len(values))})", values)
+        try:
+            with self._lock, self._db:
+                self._db.execute(f"INSERT OR REPLACE INTO verdicts VALUES ({','.join('?' * len(values))})", values)
+        except sqlite3.DatabaseError as error:
+            raise self._damaged(error) from error
 
     def close(self) -> None:
         self._db.close()

@@ -18,17 +18,20 @@ def _group() -> None:
 @app.command()
 def record(
     context: typer.Context,
-    overload: Annotated[str, typer.Argument(help="Whose newest run, e.g. aten::gelu.")],
+    overload: Annotated[str, typer.Argument(help="Whose newest answered run, e.g. aten::gelu.")],
     out: Annotated[Path, typer.Option(help="File to write, e.g. gelu.jsonl.")],
 ) -> None:
     """Save a run's dialogs as a recording for the replay provider."""
     from enable.workspace import Workspace
     from generate.journal import NAME, slug
-    from generate.recording import to_recording
+    from generate.recording import has_answers, to_recording
     from traces import UserError
 
+    if out.exists() or not out.parent.is_dir():
+        problem = "exists" if out.exists() else f"cannot be written: {out.parent} is no directory"
+        raise UserError(f"{out} {problem}; name another file with --out FILE")
     home = Workspace(context.obj).dialogs / slug(overload)
-    runs = sorted(home.glob(f"run-*/{NAME}"))
-    if not runs:
-        raise UserError(f"no dialog about {overload} in {home}; hold one: enable refine --op {overload} --llm openai")
-    typer.echo(f"{to_recording(runs[-1], out)} recorded from {runs[-1].parent}")
+    answered = [path for path in sorted(home.glob(f"run-*/{NAME}")) if has_answers(path)]
+    if not answered:
+        raise UserError(f"no answer about {overload} in {home}; hold a dialog: enable refine --op {overload}")
+    typer.echo(f"{to_recording(answered[-1], out)} recorded from {answered[-1].parent}")

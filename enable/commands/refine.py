@@ -45,7 +45,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     from enable.workspace import Workspace
     from generate.llm import Options
 
-    if not only_failing and op is None:
+    if not only_failing and not op:
         raise typer.BadParameter("say what to refine: --only-failing, or --op NAME")
     limits = Limits(dialogs=dialogs, calls=calls, temperature=temperature)
     assert context.parent is not None

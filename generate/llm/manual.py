@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from generate.llm import Answer, Options, ProviderError, Request, Waiting
 from traces.format import write_durably
 
@@ -16,7 +18,7 @@ class ManualProvider:
         prompt = request.directory / f"{request.number:03d}-prompt.md"
         answer = request.directory / f"{request.number:03d}-answer.md"
         text = conversation(request)
-        written = answer.is_file() and answer.read_text(encoding="utf-8").strip() != ""
+        written = answer.is_file() and _text(answer).strip() != ""
         if written and prompt.is_file() and prompt.read_text(encoding="utf-8") != text:
             raise ProviderError(
                 f"{answer} answers another prompt than {prompt.name} now holds; remove it and run again"
@@ -25,7 +27,14 @@ class ManualProvider:
             write_durably(prompt, [text.encode()])
         if not written:
             raise Waiting(prompt, answer)
-        return Answer(answer.read_text(encoding="utf-8"))
+        return Answer(_text(answer))
+
+
+def _text(answer: Path) -> str:
+    try:
+        return answer.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ProviderError(f"{answer}: not a text in UTF-8 ({error}); write it anew") from error
 
 
 def conversation(request: Request) -> str:

@@ -83,7 +83,7 @@ def test_a_missing_kernel_is_not_covered(captured, tmp_path):
     result = enable("coverage", "nanogpt", "--json", "--library", library, cwd=captured)
     row = next(r for r in json.loads(result.stdout)["rows"] if r["overload"] == "aten::gelu")
     assert (row["kernel"], row["outcome"]) == (None, "SKIPPED")
-    assert "enable refine --op aten::gelu" in row["detail"]
+    assert "enable refine nanogpt --op aten::gelu" in row["detail"]
 
 
 def test_trace_show_and_verify(captured):
@@ -111,6 +111,15 @@ BAD = {
     "setting of another type": (["capture", "nanogpt", "--set", "n_layer=x"], ["n_layer", "x"]),
     "unknown optimizer": (["capture", "nanogpt", "--optimizer", "adam"], ["adam", "adamw-fused", "sgd"]),
     "unknown device": (["capture", "nanogpt", "--device", "tpu9"], ["tpu9", "cpu"]),
+    "no memory for it": (["capture", "nanogpt", "--batch", "9999999999999", "--out", "huge"], ["nanogpt", "memory"]),
+    "no finite number": (["capture", "nanogpt", "--set", "lr=inf"], ["lr", "inf"]),
+    "a number beyond 64 bits": (["capture", "nanogpt", "--batch", "9" * 30], ["batch"]),
+    "a device of no memory": (["capture", "nanogpt", "--device", "meta"], ["meta", "cpu"]),
+    "an empty library": (["coverage", "nanogpt", "--library", "."], ["no kernel files", "--library"]),
+    "a view": (["refine", "nanogpt", "--op", "aten::view"], ["aten::view", "needs a kernel"]),
+    "an empty operator": (["refine", "nanogpt", "--op", ""], ["--op"]),
+    "nothing to record": (["dialog", "record", "aten::mm", "--out", "mm.jsonl"], ["aten::mm", "enable refine"]),
+    "record over a file": (["dialog", "record", "aten::mm", "--out", ".enable"], [".enable", "exists"]),
     "no steps": (["capture", "nanogpt", "--steps", "0"], ["0"]),
     "no trace": (["coverage", "dlrm"], ["dlrm", "enable capture dlrm"]),
     "no trace to show": (["trace", "show", "resnet"], ["resnet", "enable capture"]),
@@ -118,7 +127,7 @@ BAD = {
     "no such library": (["coverage", "nanogpt", "--library", "nowhere"], ["nowhere", "--library"]),
     "unknown platform": (["coverage", "nanogpt", "--platform", "tpu"], ["tpu", "sim"]),
     "unknown option": (["coverage", "--verbose"], ["--verbose", "enable coverage --help"]),
-    "unknown command": (["cover"], ["cover", "--help"]),
+    "unknown command": (["cover"], ["cover", "coverage", "enable --help"]),
     "nothing to refine named": (["refine", "nanogpt"], ["--only-failing", "--op"]),
     "unknown provider": (
         ["refine", "nanogpt", "--only-failing", "--llm", "gpt"],
