@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +14,7 @@ from generate.library import Match
 from generate.signatures import describe
 from generate.task import Task
 from traces import UserError
+from traces.format import write_durably
 from traces.overloads import resolve
 from verify.cases import Case
 from verify.derive import functional_base
@@ -143,10 +142,6 @@ class Refinement:
         """Write an accepted kernel where coverage finds it."""
         path = self.path(operator)
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8", suffix=".tmp") as file:
-            file.write(source)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(file.name, path)
+        write_durably(path, [source.encode()])
         self.session.reload_library()
         return path
