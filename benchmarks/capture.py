@@ -1,8 +1,10 @@
-"""What recording costs: a training step of nanoGPT alone, under an empty dispatch mode, and under the recorder.
+"""What recording costs: a training step alone, under an empty dispatch mode, under the recorder, and under others.
 
-    python benchmarks/capture.py [--batch 64] [--steps 20]
+    python benchmarks/capture.py [--model nanogpt] [--batch 64] [--steps 10] [--device cpu] [--set bf16=true]
 
-The three are interleaved, so that a busy machine slows all of them alike. Times are medians in milliseconds a step.
+The kinds are interleaved, so that a busy machine slows all of them alike. Times are medians in milliseconds a step, of
+the steady state: the first step, in which the samples are stored, is reported apart. On CUDA the rate of a capture of
+all contents is printed beside that of a bare copy into pinned memory.
 """
 
 from __future__ import annotations
@@ -12,17 +14,22 @@ import statistics
 import sys
 import tempfile
 import time
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402 - needs the path above
+import torch  # noqa: E402 - needs the path above
+from torch.profiler import ExecutionTraceObserver  # noqa: E402
+from torch.utils._debug_mode import DebugMode  # noqa: E402
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 from capture import Recorder  # noqa: E402
 from capture.targets import load_target  # noqa: E402
 from models.training import Training  # noqa: E402
+from traces import Trace  # noqa: E402
 
 
 class NoOpMode(TorchDispatchMode):
@@ -32,53 +39,113 @@ class NoOpMode(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
+@contextmanager
+def execution_trace(directory: Path) -> Iterator[None]:
+    """PyTorch's own recorder of operators, without values."""
+    observer = ExecutionTraceObserver()
+    observer.register_callback(str(directory / "execution.json"))
+    observer.start()
+    try:
+        yield
+    finally:
+        observer.stop()
+        observer.unregister_callback()
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--steps", type=int, default=20, help="timed steps of each kind")
+    parser.add_argument("--model", default="nanogpt")
+    parser.add_argument("--batch", type=int)
+    parser.add_argument("--steps", type=int, default=10, help="timed steps of each kind")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     options = parser.parse_args()
+    settings = dict(text.split("=", 1) for text in options.set)
+    training = load_target(options.model, settings, batch=options.batch, device=options.device).training
     with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory) / "step.trace"
-        times, first = measure(path, options.batch, options.steps)
-        nbytes = sum(file.stat().st_size for file in path.iterdir())
-    report(times, first, nbytes, options)
+        steady_state(training, Path(directory), options)
+        if options.device.startswith("cuda"):
+            full_capture(training, Path(directory))
 
 
-def measure(path: Path, batch: int, steps: int) -> tuple[dict[str, list[float]], float]:
-    """Milliseconds of every timed step by kind, and of the first recorded step, which stores the samples."""
-    training = load_target("nanogpt", batch=batch).training
-    timed_step(training)  # creates the optimizer's state and warms the allocator
-    times: dict[str, list[float]] = {"eager": [], "no-op mode": [], "recorder": []}
-    with Recorder(path, model=training.model) as recorder:
-        first = timed_step(training)
-        timed_step(training)
-        for _ in range(steps):
-            recorder.step()
-            with recorder.pause():
-                times["eager"].append(timed_step(training))
-                times["no-op mode"].append(timed_step(training, NoOpMode()))
-            times["recorder"].append(timed_step(training))
-    return times, first
-
-
-def timed_step(training: Training, context: AbstractContextManager[Any] | None = None) -> float:
+def timed_step(training: Training, context: Any = None) -> float:
     """Milliseconds of one training step inside `context`."""
     batch = next(training.batches)
     with context or nullcontext():
+        wait()
         start = time.perf_counter()
         training.step(batch)
+        wait()
         return 1000 * (time.perf_counter() - start)
 
 
-def report(times: dict[str, list[float]], first: float, nbytes: int, options: argparse.Namespace) -> None:
-    """Print the table."""
+def wait() -> None:
+    """For the device to finish."""
+    if torch.cuda.is_initialized():
+        torch.cuda.synchronize()
+
+
+def steady_state(training: Training, directory: Path, options: argparse.Namespace) -> None:
+    """Print milliseconds a step by kind."""
+    timed_step(training)  # creates the optimizer's state and warms the allocator
+    kinds = {
+        "eager": nullcontext,
+        "no-op mode": NoOpMode,
+        "ExecutionTraceObserver": lambda: execution_trace(directory),
+        "DebugMode": DebugMode,
+    }
+    times: dict[str, list[float]] = {kind: [] for kind in [*kinds, "recorder"]}
+    path = directory / "step.trace"
+    with Recorder(path, model=training.model) as recorder:
+        first = timed_step(training)
+        timed_step(training)
+        for _ in range(options.steps):
+            recorder.step()
+            with recorder.pause():
+                for kind, context in kinds.items():
+                    times[kind].append(timed_step(training, context()))
+            times["recorder"].append(timed_step(training))
     medians = {kind: statistics.median(values) for kind, values in times.items()}
-    print(f"nanogpt, batch {options.batch}, median of {options.steps} steps each, interleaved")
+    print(f"{options.model}, batch {options.batch or 'default'}, {options.device}, torch {torch.__version__},")
+    print(f"median of {options.steps} steps each, interleaved")
     for kind, median in medians.items():
-        print(f"  {kind:12} {median:8.1f} ms/step   {median / medians['eager']:.2f}x eager")
+        print(f"  {kind:24} {median:8.1f} ms/step   {median / medians['eager']:.2f}x eager")
     print(f"  recorder / no-op mode: {medians['recorder'] / medians['no-op mode']:.3f}")
-    print(f"  first recorded step: {first:.0f} ms   on disk: {nbytes / 1e6:.1f} MB")
+    size = sum(file.stat().st_size for file in path.iterdir())
+    print(f"  first recorded step: {first:.0f} ms   on disk: {size / 1e6:.1f} MB")
+
+
+def full_capture(training: Training, directory: Path) -> None:
+    """Print how fast the contents of every call of a step reach the host, the memory for them being there already."""
+    path, limit = directory / "full.trace", 16 << 30
+    with Recorder(path, per_signature=1 << 30, max_bytes=limit, max_blob=limit, queue_bytes=limit) as recorder:
+        timed_step(training)  # allocates the pinned memory
+        recorder.step()
+        with recorder.pause():
+            time.sleep(1.0)
+            eager = timed_step(training)
+        before = recorder.contents_bytes
+        recorded = timed_step(training)
+        copied = recorder.contents_bytes - before
+        start = time.perf_counter()
+    durable = time.perf_counter() - start
+    levels = Trace.open(path).manifest["levels"]
+    pinned = torch.empty(1 << 30, dtype=torch.uint8, pin_memory=True)
+    source = torch.empty(1 << 30, dtype=torch.uint8, device="cuda")
+    rates = []
+    for _ in range(5):
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        pinned.copy_(source, non_blocking=True)
+        torch.cuda.synchronize()
+        rates.append(1e-9 * pinned.numel() / (time.perf_counter() - begin))
+    bare, rate = statistics.median(rates), 1e-6 * copied / (recorded - eager)
+    print(
+        f"full capture of one step: {copied / 1e9:.2f} GB, eager {eager:.1f} ms, recorded {recorded:.1f} ms, {levels}"
+    )
+    print(f"  {rate:.1f} GB/s to the host, {100 * rate / bare:.0f} % of a bare pinned copy's {bare:.1f} GB/s")
+    print(f"  durable {durable:.1f} s later")
 
 
 if __name__ == "__main__":

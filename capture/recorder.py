@@ -12,8 +12,9 @@ import warnings
 import weakref
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from fnmatch import fnmatchcase
 from types import TracebackType
 from typing import Any
 
@@ -22,15 +23,17 @@ from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from capture.limits import Limits
 from capture.modules import ModuleTracker
 from capture.signatures import call_token, describe
+from capture.steps import StepCount
+from capture.tape import Entry, Sample, Tape, device_of, is_capturing_graph, is_producer, of_this_rank, tensors
 from traces.errors import UserError
-from traces.fingerprint import results
-from traces.overloads import bind, kind, name_of, unread, written
-from traces.values import Packed, pack
-from traces.writer import CallSite, SignatureCount, TraceWriter
+from traces.overloads import bind, kind, name_of, written
+from traces.writer import CallSite
 
 MAX_ERRORS = 20  # errors of the recorder after which it stops recording
+_PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
 _FAKE = torch._C._TorchDispatchModeKey.FAKE
 _MARKERS = frozenset({"profiler", "prim"})  # namespaces of calls that compute nothing
 _COLLECTIVES = frozenset({"c10d", "_c10d_functional", "_c10d_functional_autograd"})
@@ -38,6 +41,11 @@ _COLLECTIVES = frozenset({"c10d", "_c10d_functional", "_c10d_functional_autograd
 
 class _Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
     supports_higher_order_operators = True  # the default makes torch.cond and flex_attention raise in the user's model
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Not by wrapping every call, which takes a fifth of its time: while recording nothing is compiled at all."""
+        return False
 
     def __init__(self, recorder: Recorder) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -48,7 +56,7 @@ class _Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if torch._C._get_dispatch_mode(_FAKE) is not None or FakeTensor in types:
             return func(*args, **kwargs)  # shapes without data
         for tensor_type in types:  # subclasses with a dispatch of their own desugar; what they call comes back here
-            if tensor_type.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
+            if tensor_type not in _PLAIN and tensor_type.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
                 return NotImplemented
         plan = self._recorder._plan(func)
         if plan.composite:  # under inference_mode composite operators arrive whole
@@ -57,10 +65,25 @@ class _Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
             if result is not NotImplemented:
                 return result
         sample = self._recorder._before(plan, args, kwargs)
-        result = func(*args, **kwargs)
+        try:
+            result = func(*args, **kwargs)
+        except BaseException:
+            if sample is not None:
+                self._recorder._discard(sample)
+            raise
         if sample is not None:
             self._recorder._after(sample, result)
         return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A call that is looked at again when it has returned. inputs: of a producer that is not sampled."""
+
+    plan: _Plan
+    entry: Entry
+    sample: Sample | None
+    inputs: dict[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +91,7 @@ class _Plan:
     """What is known of an operator before its first call.
 
     skipped: why its calls are not recorded, empty for markers, None for what is recorded. mutates: writes an argument.
-    composite: decomposes into other operators when it arrives whole.
+    composite: decomposes into other operators when it arrives whole. produces: a backward operator takes its results.
     """
 
     op: Any
@@ -76,29 +99,7 @@ class _Plan:
     skipped: str | None
     mutates: bool = False
     composite: bool = False
-
-
-@dataclass(slots=True)
-class _Entry:
-    """One signature in the recorder. wanted: how many more of its calls to store."""
-
-    signature: SignatureCount
-    wanted: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Sample:
-    """A call that is stored if it returns; lives no longer than the call itself.
-
-    arguments: as they were before the call. mutated: those that it writes. rng: device and state of its generator.
-    """
-
-    plan: _Plan
-    entry: _Entry
-    site: CallSite
-    arguments: Packed
-    mutated: dict[str, Any]
-    rng: tuple[str, bytes] | None
+    produces: bool = False
 
 
 class Recorder:
@@ -110,42 +111,46 @@ class Recorder:
             optimizer.step()
             recorder.step()
 
-    path: the directory, which must not exist unless `force` (and then must be a trace). per_signature: how many calls
-    of each signature to store with their bytes; all are counted. model: module names are relative to it. info: what to
-    put into the manifest. Further threads may enter the same recorder. Raises UserError if the directory cannot be had.
-    If the block raises, the trace stays marked as unfinished. In a process forked inside the block recording stops.
+    path: the directory, which must not exist unless `force` (and then must be a trace); in a job of several ranks each
+    writes a trace of its own, `step-rank3.trace`. model: module names are relative to it. info: what to put into the
+    manifest. limits: fields of capture.limits.Limits, such as steps, max_bytes or values. Further threads may enter the
+    same recorder. Raises UserError if the directory cannot be had or a limit makes no sense. If the block raises, the
+    trace stays marked as unfinished. In a process forked inside the block recording stops.
 
-    errors: of the recorder itself, by operator: how many, and the first. skipped: calls not recorded, by reason.
+    Without calls of `step`, a training step ends with a step of an optimizer. errors: of the recorder itself, by
+    operator: how many, and the first. skipped: calls not recorded, by reason.
     """
 
     def __init__(
         self,
         path: str | os.PathLike[str],
         *,
-        per_signature: int = 1,
-        force: bool = False,
         model: torch.nn.Module | None = None,
+        force: bool = False,
         info: dict[str, Any] | None = None,
+        **limits: Any,
     ) -> None:
-        if per_signature < 1:
-            raise UserError(f"per_signature {per_signature} is not a number of calls; use 1 or more")
         self.path = os.fspath(path)
+        self.limits = Limits(**limits)
         self.errors: dict[str, dict[str, Any]] = {}
         self.skipped: Counter[str] = Counter()
-        self._per_signature = per_signature
         self._force = force
         self._info = info
         self._modules = ModuleTracker(model)
-        self._writer: TraceWriter | None = None
+        self._tape: Tape | None = None
         self._lock = threading.Lock()
         self._modes: dict[int, _Mode] = {}  # by thread
-        self._plans: dict[Any, _Plan] = {}
-        self._entries: dict[Hashable, _Entry | None] = {}  # None: signatures that are not recorded
+        self._plans: dict[int, _Plan] = {}  # by id of the operator
+        self._entries: dict[Hashable, Entry | None] = {}  # None: signatures that are not recorded
+        self._stored: Counter[str] = Counter()  # calls by overload
         self._phases: list[str] = []  # explicit ones, innermost last; fields, since backward runs in other threads
-        self._markers: list[bool] = []  # open blocks of the profiler: whether each is an optimizer's step
-        self._step = 0
+        self._markers: list[str] = []  # open blocks of the profiler
+        self._optimizing = False  # one of them is an optimizer's
+        self._settled = 0  # a step from which on no new signature is expected
+        self._steps = StepCount(self.limits)
         self._seq = 0
         self._recording = True
+        self._stack = ExitStack()
         _recorders.add(self)
 
     def __enter__(self) -> Recorder:
@@ -171,24 +176,33 @@ class Recorder:
                 self._finish()
 
     def _start(self) -> None:
-        if self._writer is not None:
+        if self._tape is not None:
             raise UserError(f"{self.path}: a recorder records once; make another Recorder with a path of its own")
-        self._writer = TraceWriter(self.path, {**(self._info or {}), "per_signature": self._per_signature}, self._force)
+        self.path = of_this_rank(self.path)
+        info = {**(self._info or {}), "limits": asdict(self.limits)}
+        self._tape = Tape(self.path, self.limits, info, self._force)
         self._modules.start()
+        # Compiled code would hide its operators, and flex_attention would raise.
+        self._stack.enter_context(torch.compiler.set_stance("force_eager"))
 
     def _finish(self) -> None:
+        self._stack.close()
         self._modules.stop()
-        assert self._writer is not None
-        try:
-            self._writer.close(complete=self._recording, skipped=dict(self.skipped), errors=self.errors)
-        except OSError as error:
+        assert self._tape is not None
+        error = self._tape.close(self._recording, skipped=dict(self.skipped), errors=self.errors)
+        if error is not None:
             warnings.warn(f"{self.path} is incomplete: {error}", RuntimeWarning, stacklevel=3)
 
     def _after_fork(self) -> None:
         """In a forked process: leave the trace alone, and replace the lock, which a thread of the parent may hold."""
         self._lock = threading.Lock()
-        if self._writer is not None:
+        if self._tape is not None:
             self._recording = False
+
+    @property
+    def contents_bytes(self) -> int:
+        """Bytes of tensor contents that were taken so far and are not given up."""
+        return 0 if self._tape is None else self._tape.contents_bytes
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -205,7 +219,7 @@ class Recorder:
 
     def step(self) -> None:
         """End a training step; the calls that follow belong to the next one."""
-        self._step += 1
+        self._steps.end()
 
     @contextmanager
     def pause(self) -> Iterator[None]:
@@ -222,35 +236,47 @@ class Recorder:
     def _follow_marker(self, plan: _Plan, args: tuple[Any, ...]) -> None:
         """Optimizers mark their step for the profiler, and end the mark even if the step raises."""
         if plan.name.startswith("profiler::_record_function_enter"):
-            self._markers.append(str(args[0]).startswith("Optimizer.step#"))
+            self._markers.append(str(args[0]))
         elif plan.name.startswith("profiler::_record_function_exit") and self._markers:
-            self._markers.pop()
+            self._steps.optimized |= self._markers.pop().startswith("Optimizer.step#")
+        self._optimizing = any(marker.startswith("Optimizer.") for marker in self._markers)
 
     def _current_phase(self) -> str:
         if self._phases:
             return self._phases[-1]
         if torch._C._current_graph_task_id() != -1:
             return "backward"
-        return "optimizer" if any(self._markers) else "forward"
+        return "optimizer" if self._optimizing else "forward"
 
     def _plan(self, func: Any) -> _Plan:
-        plan = self._plans.get(func)
+        plan = self._plans.get(id(func))  # operators live on in their plans; their own hash is slow
         if plan is None:
             plan = _Plan(func, str(func), "")
-            plan = self._plans[func] = self._guarded(plan, lambda: _make_plan(func)) or plan
+            plan = self._guarded(plan, lambda: _make_plan(func, self.limits.ops)) or plan
+            self._plans[id(func)] = plan
         return plan
 
-    def _before(self, plan: _Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Sample | None:
-        """Count a call that is about to happen; a sample if it is to be stored."""
-        if not self._recording:
+    def _before(self, plan: _Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Seen | None:
+        """Count a call that is about to happen; what has to be done after it, if anything."""
+        if not self._recording or self._steps.over:
             return None
-        sample: _Sample | None = self._guarded(plan, lambda: self._observe(plan, args, kwargs))
-        return sample
+        with self._lock:  # not by `_guarded`, since every call comes here
+            try:
+                return self._observe(plan, args, kwargs)
+            except Exception as error:  # noqa: BLE001 - as there
+                self._failed(plan, error)
+                return None
 
-    def _after(self, sample: _Sample, result: Any) -> None:
+    def _after(self, seen: _Seen, result: Any) -> None:
         """Store a call that has happened."""
         if self._recording:
-            self._guarded(sample.plan, lambda: self._store(sample, result))
+            self._guarded(seen.plan, lambda: self._store(seen, result))
+
+    def _discard(self, seen: _Seen) -> None:
+        """Forget a call that has raised."""
+        tape, sample = self._tape, seen.sample
+        if self._recording and tape is not None and sample is not None:
+            self._guarded(seen.plan, lambda: tape.discard(sample))
 
     def _guarded(self, plan: _Plan, work: Callable[[], Any]) -> Any:
         with self._lock:
@@ -267,56 +293,68 @@ class Recorder:
         if too_many or isinstance(error, OSError):  # a full disk does not mend itself
             self._recording = False
 
-    def _observe(self, plan: _Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Sample | None:
+    def _observe(self, plan: _Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Seen | None:
         if plan.skipped is not None:
             if plan.skipped:
                 self.skipped[plan.skipped] += 1
             else:
                 self._follow_marker(plan, args)
             return None
-        key = call_token(plan.op, args, kwargs, plan.mutates)
-        entry = self._entries[key] if key in self._entries else self._new_entry(key, plan, args, kwargs)
+        phase = self._current_phase()
+        if self._steps.optimized and phase == "forward":
+            self._steps.end_by_itself()
+        if not self._steps.wanted or (self.limits.phases and phase not in self.limits.phases):
+            self.skipped["in other steps or phases"] += 1
+            return None
+        key = call_token(id(plan.op), args, kwargs, plan.mutates)
+        entry = self._entries.get(key)
+        if entry is None and key not in self._entries:
+            entry = self._new_entry(key, plan, args, kwargs)
         if entry is None:
             self.skipped["meta tensors"] += 1
             return None
-        phase = self._current_phase()
-        entry.signature.count(phase, self._step)
+        entry.signature.count(phase, self._steps.number)
         self._seq += 1
-        return self._sample(plan, entry, phase, bind(plan.op, args, kwargs)) if entry.wanted else None
+        if entry.wanted or ((plan.produces or plan.mutates) and self._steps.number < self._settled):
+            return self._look_closer(plan, entry, phase, bind(plan.op, args, kwargs))
+        return None
 
-    def _new_entry(self, key: Hashable, plan: _Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Entry | None:
-        assert self._writer is not None
+    def _look_closer(self, plan: _Plan, entry: Entry, phase: str, arguments: dict[str, Any]) -> _Seen | None:
+        assert self._tape is not None
+        if entry.wanted and self.limits.per_op_max and self._stored[plan.name] >= self.limits.per_op_max:
+            entry.wanted = 0
+        sample = None
+        if entry.wanted and not is_capturing_graph():
+            entry.wanted -= 1  # stays so if this fails, which it would at the next call too
+            site = CallSite(self._seq - 1, self._steps.number, phase, self._modules.current(), self._thread())
+            sample = self._tape.take(plan.op, entry, site, arguments)
+            entry.wanted += 1  # only a call that returns uses up a sample
+        if plan.mutates:
+            self._tape.forget(tensors({name: arguments[name] for name in written(plan.op)}))
+        inputs = arguments if plan.produces and sample is None else None
+        return _Seen(plan, entry, sample, inputs) if sample is not None or plan.produces else None
+
+    def _new_entry(self, key: Hashable, plan: _Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Entry | None:
+        assert self._tape is not None
         arguments = bind(plan.op, args, kwargs)
         entry = None
         if not _touches_meta(arguments):
-            signature = self._writer.signature(plan.name, kind(plan.op, arguments), describe(arguments))
-            entry = _Entry(signature, self._per_signature)
+            signature = self._tape.signature(plan.name, kind(plan.op, arguments), describe(arguments))
+            entry = Entry(signature, self.limits.per_signature, [])
+            self._settled = self._steps.number + 2
         self._entries[key] = entry
         return entry
 
-    def _sample(self, plan: _Plan, entry: _Entry, phase: str, arguments: dict[str, Any]) -> _Sample:
-        entry.wanted -= 1  # stays so if packing fails, which would fail at the next call too
-        rng = _rng(arguments) if entry.signature.kind == "random" else None
-        mutated = {name: arguments[name] for name in written(plan.op)}
-        # A sparse tensor cannot be rebuilt around unknown indices.
-        skip = frozenset(n for n in unread(plan.op) if not _is_sparse(arguments[n]))
-        packed = pack(_without_generator(arguments), skip)
-        packed.data = [None if data is None else bytes(data) for data in packed.data]  # the call may overwrite them
-        site = CallSite(self._seq - 1, self._step, phase, self._modules.current(), self._thread())
-        entry.wanted += 1  # only a call that returns uses up a sample
-        return _Sample(plan, entry, site, packed, mutated, rng)
-
-    def _store(self, sample: _Sample, result: Any) -> None:
-        assert self._writer is not None
-        if not sample.entry.wanted:  # a call inside this one, or in another thread, was stored meanwhile
-            return
-        sample.entry.wanted -= 1
-        found = results(sample.plan.op, sample.mutated, result)
-        rng = None
-        if sample.rng is not None:
-            device, state = sample.rng
-            rng = {"device": device, "blob": self._writer.add_blob(state), "nbytes": len(state)}
-        self._writer.add_call(sample.entry.signature, sample.site, self._writer.store(sample.arguments), found, rng)
+    def _store(self, seen: _Seen, result: Any) -> None:
+        assert self._tape is not None
+        if seen.sample is not None and not seen.entry.wanted:  # a call inside this one was stored, or another thread's
+            self._tape.discard(seen.sample)
+        elif seen.sample is not None:
+            seen.entry.wanted -= 1
+            self._stored[seen.plan.name] += 1
+            self._tape.commit(seen.sample, result)
+        if seen.plan.produces:
+            self._tape.follow(seen.plan.op, seen.inputs, result, seen.entry, seen.sample)
 
     def _thread(self) -> int:
         """0 for the thread that entered first, 1 for all others, such as autograd's."""
@@ -334,7 +372,7 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
-def _make_plan(func: Any) -> _Plan:
+def _make_plan(func: Any, ops: tuple[str, ...]) -> _Plan:
     if not isinstance(func, OpOverload):
         return _Plan(func, str(func), "higher-order operators")
     if func.namespace in _MARKERS:
@@ -342,40 +380,9 @@ def _make_plan(func: Any) -> _Plan:
     if func.namespace in _COLLECTIVES:
         return _Plan(func, name_of(func), "collectives")
     composite = func.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd)
-    return _Plan(func, name_of(func), None, bool(written(func)), composite)
-
-
-def _tensors(arguments: dict[str, Any]) -> Iterator[torch.Tensor]:
-    for value in arguments.values():
-        yield from (v for v in (value if isinstance(value, list | tuple) else (value,)) if isinstance(v, torch.Tensor))
-
-
-def _device(arguments: dict[str, Any]) -> torch.device:
-    """Where a call runs: as its `device` argument says, or its first tensor."""
-    if arguments.get("device") is not None:
-        return torch.device(arguments["device"])
-    return next((t.device for t in _tensors(arguments)), torch.device("cpu"))
-
-
-def _rng(arguments: dict[str, Any]) -> tuple[str, bytes]:
-    """Device and state of the generator that the call is about to draw from. Reading it does not advance it."""
-    generator = arguments.get("generator")
-    if generator is not None:
-        device, state = generator.device, generator.get_state()
-    else:
-        device = _device(arguments)
-        state = torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
-    return str(device), bytes(state.numpy().data)
+    skipped = "not among --ops" if ops and not any(fnmatchcase(name_of(func), p) for p in ops) else None
+    return _Plan(func, name_of(func), skipped, bool(written(func)), composite, is_producer(func))
 
 
 def _touches_meta(arguments: dict[str, Any]) -> bool:
-    return _device(arguments).type == "meta" or any(t.device.type == "meta" for t in _tensors(arguments))
-
-
-def _is_sparse(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) and value.is_sparse
-
-
-def _without_generator(arguments: dict[str, Any]) -> dict[str, Any]:
-    """A generator is stored by its state; a replay puts that state into the default one."""
-    return {name: None if isinstance(value, torch.Generator) else value for name, value in arguments.items()}
+    return device_of(arguments).type == "meta" or any(t.device.type == "meta" for t in tensors(arguments))

@@ -1,32 +1,41 @@
-"""Recording training steps of a model of the zoo."""
+"""Recording training steps of a target."""
 
 from __future__ import annotations
 
 import os
+import re
+import resource
 import shutil
+import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import islice
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from tqdm import tqdm
 
+from capture.limits import Limits
 from capture.recorder import Recorder
 from capture.targets import Target
 from traces.errors import UserError
 from traces.store import Trace
 from traces.writer import remove_trace
 
+_RSS_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes in getrusage's unit of ru_maxrss
+
 
 @dataclass(frozen=True)
 class Summary:
     """What was recorded.
 
-    nbytes: size of the trace on disk. seconds: for all of it. losses: one a step. errors: of the recorder, by operator.
+    levels: stored calls by how much of their values is kept. nbytes: size of the trace on disk. seconds: for all of it.
+    peak: bytes of memory this process had at most. device_peak: the same of the GPU's, None if none was used. losses:
+    one a step, where steps give one. errors: of the recorder, by operator.
     """
 
     path: Path
@@ -34,76 +43,122 @@ class Summary:
     stored: int
     overloads: int
     signatures: int
+    levels: dict[str, int]
     nbytes: int
     seconds: float
+    peak: int
+    device_peak: int | None
     losses: list[float]
     errors: dict[str, Any]
 
 
-def capture_model(
-    target: Target,
-    path: str | os.PathLike[str],
-    *,
-    steps: int = 1,
-    per_signature: int = 1,
-    force: bool = False,
-    progress: bool = True,
-) -> Summary:
-    """Train for some steps from the start, recording all of them; the trace appears at `path` when it is complete.
-
-    The first step counts: it also runs what creates the optimizer's state. steps: how many. per_signature: how many
-    calls of each signature are stored. force: replace an existing trace. progress: a bar on stderr after a second.
-    Raises UserError if the path is taken, if the data cannot be read, or if recording had to stop.
-    """
-    if steps < 1:
-        raise UserError(f"--steps {steps} is not a number of steps; use 1 or more")
+def check_path(path: str | os.PathLike[str], force: bool = False) -> None:
+    """Raise UserError if a trace cannot go there because something else lies there."""
     path = Path(path)
-    if not force and (path.exists() or path.is_symlink()):
+    taken = path.is_symlink() or (path.exists() and not (path.is_dir() and not any(path.iterdir())))
+    if taken and not force:
         raise UserError(f"{path} exists; pass --force to replace it or --out DIR to write elsewhere")
+
+
+def capture_model(
+    target: Target, path: str | os.PathLike[str], *, force: bool = False, progress: bool = True, **limits: Any
+) -> Summary:
+    """Run training steps from the start and record them; the trace appears at `path` when it is complete.
+
+    The first step counts: it also runs what creates the optimizer's state. limits: fields of Limits; `steps` is 1 if
+    not given, and the first `skip_steps` run unrecorded. force: replace an existing trace. progress: a bar on stderr
+    after a second. Raises UserError if the path is taken, if a step or the data fails, or if recording had to stop;
+    what was recorded until then stays at `path`, marked as unfinished, unless something lay there.
+    """
+    bounds = Limits(**{"steps": 1, **limits})
+    path = Path(path)
+    check_path(path, force)
     start = time.perf_counter()
     with _fresh_directory(path) as temporary:
-        losses = _record(target, temporary, steps, per_signature, progress)
+        losses = _record(target, temporary, bounds, progress)
         manifest = Trace.open(temporary, partial=True).manifest
         if manifest["state"] != "complete":
-            raise UserError(f"{path}: recording stopped after errors: {manifest.get('errors')}")
+            raise UserError(_stopped(path, temporary, manifest))
+        if not manifest["calls"]:
+            raise UserError(f"{target.name}: nothing was recorded; look at --phase, --ops, and what the step runs")
     return _summarise(path, losses, time.perf_counter() - start)
 
 
-def _record(target: Target, path: Path, steps: int, per_signature: int, progress: bool) -> list[float]:
-    training = target.training
-    batches = _draw(target, steps)  # before recording, which would see the loading of data too
-    info = {"model": target.name, "settings": target.settings, "device": target.device, "steps": steps}
-    recorder = Recorder(path, per_signature=per_signature, model=training.model, info=info)
-    losses = []
-    with recorder:
-        for batch in tqdm(batches, desc=f"capture {target.name}", unit="step", delay=1, disable=not progress):
-            try:
-                loss = training.step(batch, recorder.phase)
-            except (RuntimeError, MemoryError, OverflowError) as error:
-                reason = str(error).partition("\n")[0][:200]
-                raise UserError(f"{target.name}: a training step failed ({reason}); see: enable models") from error
+def _record(target: Target, path: Path, bounds: Limits, progress: bool) -> list[float]:
+    info = {"model": target.name, "settings": target.settings, "device": target.device, "steps": bounds.steps}
+    assert bounds.steps is not None
+    for _ in range(bounds.skip_steps):
+        _step(target, _next_batch(target), lambda name: nullcontext())
+    # Steps are counted here, so that skipped ones cost no recording.
+    limits = {k: v for k, v in asdict(bounds).items() if k not in ("steps", "skip_steps")}
+    recorder = Recorder(path, model=target.training.model, info=info, **limits)
+    losses: list[float] = []
+    steps = tqdm(range(bounds.steps), desc=f"capture {target.name}", unit="step", delay=1, disable=not progress)
+    with _no_warning_of(path), recorder:
+        for _ in steps:
+            with recorder.pause():  # the loading of data is no part of the step
+                batch = _next_batch(target)
+            loss = _step(target, batch, recorder.phase)
             recorder.step()
             with recorder.pause():
-                losses.append(loss.item())
+                losses += _number(loss)
     return losses
 
 
-def _draw(target: Target, steps: int) -> list[Any]:
+def _step(target: Target, batch: Any, phase: Any) -> Any:
     try:
-        return list(islice(target.training.batches, steps))
+        return target.training.step(batch, phase)
+    except (RuntimeError, MemoryError, OverflowError) as error:
+        reason = str(error).partition("\n")[0][:200]
+        raise UserError(f"{target.name}: a training step failed ({reason}); see: enable models") from error
+
+
+def _next_batch(target: Target) -> Any:
+    try:
+        return next(target.training.batches)
+    except StopIteration as error:
+        raise UserError(f"{target.name}: its data end before the last step; ask for fewer with --steps") from error
     except (ValueError, RuntimeError, MemoryError) as error:
         reason = str(error).partition("\n")[0][:200]
         raise UserError(f"{target.name}: no batch can be had ({reason}); see: enable models") from error
 
 
+def _number(loss: Any) -> list[float]:
+    """The loss of a step, if that is what the step returned."""
+    if isinstance(loss, torch.Tensor):
+        return [float(loss.item())] if loss.numel() == 1 and not loss.is_complex() else []
+    return [float(loss)] if isinstance(loss, int | float) else []
+
+
+@contextmanager
+def _no_warning_of(path: Path) -> Iterator[None]:
+    """Silence what the recorder warns of an incomplete trace, which is told as an error here."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", rf"{re.escape(str(path))} is incomplete", RuntimeWarning)
+        yield
+
+
+def _stopped(path: Path, temporary: Path, manifest: dict[str, Any]) -> str:
+    """Keep an unfinished trace where nothing is in its way; returns what to tell the user."""
+    where = "nothing was replaced"
+    if not path.exists():
+        os.rename(temporary, path)
+        where = "what was recorded until then is there, marked as unfinished"
+    # A manifest without errors is the one of the start: the last could not be written either.
+    errors = manifest.get("errors") or {"the trace": {"first": "it cannot be written; is the disk full?"}}
+    reasons = "; ".join(f"{name}: {found['first']}" for name, found in errors.items())
+    return f"{path}: recording stopped after errors ({reasons[:300]}); {where}"
+
+
 @contextmanager
 def _fresh_directory(path: Path) -> Iterator[Path]:
-    """A name beside `path` to write to; moved to `path` at the end, or deleted if the block raises."""
+    """A name beside `path` to write to, moved to `path` at the end; if the block raises, nothing is left of it."""
+    created = [p for p in path.parents if not p.exists()]  # innermost first
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         parent = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
     except OSError as error:
-        raise UserError(f"{path}: cannot write here ({error.strerror})") from error
+        raise UserError(f"{path}: cannot write here ({error.strerror}); choose another place with --out DIR") from error
     try:
         yield parent / path.name
         if path.exists():
@@ -111,6 +166,9 @@ def _fresh_directory(path: Path) -> Iterator[Path]:
         os.rename(parent / path.name, path)
     finally:
         shutil.rmtree(parent)
+        with suppress(OSError):  # the first that holds something
+            for directory in created:
+                directory.rmdir()
 
 
 def _summarise(path: Path, losses: list[float], seconds: float) -> Summary:
@@ -121,8 +179,16 @@ def _summarise(path: Path, losses: list[float], seconds: float) -> Summary:
         stored=trace.manifest["stored"],
         overloads=len({s.overload for s in trace.signatures.values()}),
         signatures=len(trace.signatures),
+        levels=trace.manifest.get("levels", {}),
         nbytes=sum(trace.manifest["files"].values()),
         seconds=seconds,
+        peak=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RSS_UNIT,
+        device_peak=_device_peak(),
         losses=losses,
         errors=trace.manifest["errors"],
     )
+
+
+def _device_peak() -> int | None:
+    used = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    return torch.cuda.max_memory_allocated() if used else None

@@ -24,10 +24,10 @@ def token(value: Any) -> Hashable:
     return value if isinstance(value, _EXACT) else type(value).__name__
 
 
-def call_token(op: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], mutates: bool) -> tuple[Hashable, ...]:
+def call_token(op: Hashable, args: tuple[Any, ...], kwargs: Mapping[str, Any], mutates: bool) -> tuple[Hashable, ...]:
     """The key of a call. mutates: whether the operator writes to an argument, so that aliasing matters."""
-    values = [token(a) for a in args]
-    named = tuple((name, token(a)) for name, a in kwargs.items()) if kwargs else ()
+    values = [make(a) if (make := _TOKENS.get(type(a))) is not None else token(a) for a in args]
+    named = tuple([(name, token(a)) for name, a in kwargs.items()]) if kwargs else ()
     return (op, *values, named, _same_as_first(args)) if mutates else (op, *values, named)
 
 
@@ -37,10 +37,12 @@ def _same_as_first(args: tuple[Any, ...]) -> tuple[int, ...]:
 
 
 def _tensor(t: torch.Tensor) -> Hashable:
-    try:
-        return (t.shape, t.stride(), t.dtype, t.device)
-    except RuntimeError:  # sparse, nested and mkldnn tensors have no strides
-        return (_shape(t), t.layout, t.dtype, t.device, t.is_sparse and t.is_coalesced())
+    if t.layout is torch.strided:
+        try:
+            return (t.shape, t.stride(), t.dtype, t.device)
+        except RuntimeError:  # nested tensors call themselves strided and have no strides
+            pass
+    return (_shape(t), t.layout, t.dtype, t.device, t.is_sparse and t.is_coalesced())
 
 
 def _shape(t: torch.Tensor) -> tuple[int, ...] | None:

@@ -1,34 +1,41 @@
-"""The zoo's models by name, with settings given as text."""
+"""What `enable capture` can record, by name: the zoo's models, those of other libraries, and a user's own factory."""
 
 from __future__ import annotations
 
 import ast
 import dataclasses
 import importlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
+from capture.settings import Setting, parse
 from traces.errors import UserError
 
 if TYPE_CHECKING:
-    from models.training import Training
+    from capture.factories import Program
+
+LIBRARIES = ("transformers", "timm")
 
 _ZOO = Path(__file__).parent.parent / "models"
 _NOT_MODELS = frozenset({"__init__", "training"})
-_EXPECTED = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
-_BOOLS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+_HINT = "or name transformers:CLASS, timm:MODEL or your own MODULE:FACTORY"
 
 
 @dataclass
 class Target:
-    """A model ready to be trained. settings: every setting with its value. device: where it was built."""
+    """A program ready to be recorded.
+
+    settings: those that decide what is built, with their values. device: where it was built; empty where only the
+    user's own code knows. training: of a model of the zoo, a models.training.Training.
+    """
 
     name: str
     settings: dict[str, Any]
     device: str
-    training: Training
+    training: Program
 
 
 def describe_models() -> dict[str, str]:
@@ -38,21 +45,14 @@ def describe_models() -> dict[str, str]:
 
 
 def default_settings(name: str) -> dict[str, Any]:
-    """Every setting of a model with its default. Raises UserError on an unknown model."""
-    config = _module(name).Config
-    return {field.name: field.default for field in dataclasses.fields(config)}
+    """Every setting of a model of the zoo with its default. Raises UserError on an unknown model."""
+    return {key: setting.default for key, setting in _settings(_module(name).Config).items()}
 
 
-def _module(name: str) -> Any:
-    choices = describe_models()
-    if name not in choices:
-        raise UserError(f"no model {name!r}; choose from {', '.join(choices)} (enable models describes them)")
-    return importlib.import_module(f"models.{name}")
-
-
-def _first_line(path: Path) -> str:
-    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-    return docstring.partition("\n")[0]
+def trace_name(name: str) -> str:
+    """What the trace of a target is called where the user does not say: safe as a file name."""
+    library, _, model = name.partition(":")
+    return re.sub(r"[^\w.+-]+", "-", model if library in LIBRARIES else name).strip(".-")
 
 
 def load_target(
@@ -60,15 +60,44 @@ def load_target(
     settings: Mapping[str, str] | None = None,
     batch: int | None = None,
     optimizer: str | None = None,
-    device: str = "cpu",
+    device: str | None = None,
 ) -> Target:
-    """Build a model of the zoo. settings, batch, optimizer: what differs from the model's defaults.
+    """Build what `name` says. settings, batch, optimizer, device: what differs from the defaults.
 
-    Raises UserError on an unknown model or setting, and on values that do not fit.
+    MODULE:FACTORY imports the user's code, with the working directory first on the path, and passes batch, optimizer
+    and device as settings of these names. Raises UserError on an unknown target or setting, on values that do not fit,
+    and on whatever the user's code raises.
     """
-    module = _module(name)
     given = {**(settings or {}), **_texts(batch=batch, optimizer=optimizer)}
-    values = {key: parse_setting(name, module.Config, key, text) for key, text in given.items()}
+    if ":" in name and name.partition(":")[0] not in LIBRARIES:
+        return _of_factory(name, {**given, **_texts(device=device)})
+    if ":" in name:
+        return _of_library(name, given, device or "cpu")
+    return _of_zoo(name, given, device or "cpu")
+
+
+def _of_factory(name: str, given: Mapping[str, str]) -> Target:
+    from capture.factories import load_factory
+
+    settings, program = load_factory(name, given)
+    parameter = next(program.model.parameters(), None) if program.model is not None else None
+    return Target(name, settings, "" if parameter is None else str(parameter.device), program)
+
+
+def _of_library(name: str, given: Mapping[str, str], device: str) -> Target:
+    library, _, model = name.partition(":")
+    _check_device(device)
+    if library == "timm":
+        from capture.timm_target import load_timm as load
+    else:
+        from capture.transformers_target import load_transformers as load
+    settings, program = load(name, model, given, device)
+    return Target(name, settings, device, program)
+
+
+def _of_zoo(name: str, given: Mapping[str, str], device: str) -> Target:
+    module = _module(name)
+    values = parse(name, _settings(module.Config), given)
     try:
         config = module.Config(**values)
         _check_device(device)
@@ -77,6 +106,23 @@ def load_target(
         reason = str(error).partition("\n")[0][:200]
         raise UserError(f"{name}: cannot be built with these settings ({reason}); see: enable models") from error
     return Target(name, dataclasses.asdict(config), device, training)
+
+
+def _module(name: str) -> Any:
+    choices = describe_models()
+    if name not in choices:
+        raise UserError(f"no model {name!r}; choose from {', '.join(choices)} (enable models describes them), {_HINT}")
+    return importlib.import_module(f"models.{name}")
+
+
+def _first_line(path: Path) -> str:
+    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return docstring.partition("\n")[0]
+
+
+def _settings(config: type) -> dict[str, Setting]:
+    kinds = get_type_hints(config)
+    return {field.name: Setting(kinds[field.name], field.default) for field in dataclasses.fields(config)}
 
 
 def _check_device(device: str) -> None:
@@ -94,21 +140,3 @@ def _check_device(device: str) -> None:
 
 def _texts(**values: object) -> dict[str, str]:
     return {key: str(value) for key, value in values.items() if value is not None}
-
-
-def parse_setting(model: str, config: type, key: str, text: str) -> Any:
-    """The value of one setting, of the type that the model's Config gives it. Raises UserError."""
-    kinds = get_type_hints(config)
-    if key not in kinds:
-        raise UserError(f"{model} has no setting {key!r}; choose from {', '.join(kinds)}")
-    kind = kinds[key]
-    try:
-        value = _BOOLS[text.lower()] if kind is bool else kind(text)
-        if kind in (int, float) and not -(2**63) <= value < 2**63:  # NaN and infinities too
-            raise ValueError(text)
-        return value
-    except (KeyError, ValueError) as error:
-        default = default_settings(model)[key]
-        raise UserError(
-            f"{model}: {key}={text} is not {_EXPECTED[kind]}; write it like --set {key}={default}"
-        ) from error

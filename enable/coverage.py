@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 
 from generate.library import Library, Match
 from traces import UserError
+from traces.contents import REPLAYABLE
 from traces.overloads import resolve
 from traces.store import Trace
 from verify.cases import Case, case_of
@@ -104,12 +105,21 @@ def _percent(total: int, covered: int) -> float:
 
 
 def cases_by_overload(trace: Trace) -> dict[str, list[Case]]:
-    """The replayable calls of a trace: those of compute overloads."""
+    """The replayable calls of a trace: those of compute overloads whose contents it holds or can synthesise."""
     cases: dict[str, list[Case]] = defaultdict(list)
     for record in trace.calls():
-        if record.kind == "compute":
+        if record.kind == "compute" and record.level in REPLAYABLE:
             cases[record.overload].append(case_of(trace, record))
     return cases
+
+
+def _not_replayable(trace: Trace) -> dict[str, Counter[str]]:
+    """How many stored calls of each compute overload were stored without values, by level."""
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    for record in trace.calls():
+        if record.kind == "compute" and record.level not in REPLAYABLE:
+            found[record.overload][record.level] += 1
+    return found
 
 
 def measure(
@@ -126,13 +136,17 @@ def measure(
     tests. Raises TraceError on a damaged trace.
     """
     cases = cases_by_overload(trace)
-    matches = {overload: library.match(overload) for overload in cases if is_known(overload)}
-    jobs = [Job(m.plan, m.kernel, tuple(cases[o]), m.copy) for o, m in matches.items() if m is not None]
+    lacking = _not_replayable(trace)
+    overloads = _overloads(trace)
+    matches = {o: library.match(o) for o, kind in overloads if kind == "compute" and is_known(o)}
+    jobs = [Job(m.plan, m.kernel, tuple(cases[o]), m.copy) for o, m in matches.items() if m is not None and o in cases]
     verdicts = judge.judge(jobs, progress(sum(len(j.cases) for j in jobs)))
     by_overload: dict[str, list[Verdict]] = {
-        o: [verdicts[o, c.id] for c in cases[o]] for o, m in matches.items() if m is not None
+        o: [verdicts[o, c.id] for c in cases.get(o, [])] for o, m in matches.items() if m is not None
     }
-    rows = [_row(*key, trace, matches.get(key[0]), by_overload.get(key[0], [])) for key in _overloads(trace)]
+    rows = [
+        _row(o, kind, trace, matches.get(o), by_overload.get(o, []), lacking.get(o, Counter())) for o, kind in overloads
+    ]
     return Coverage(model, str(trace.path), judge.platform.name, tuple(rows), opinfo)
 
 
@@ -154,7 +168,9 @@ def _overloads(trace: Trace) -> list[tuple[str, str]]:
     return sorted(calls, key=lambda k: (kinds.index(k[1]), -calls[k], k[0]))
 
 
-def _row(overload: str, kind: str, trace: Trace, match: Match | None, verdicts: list[Verdict]) -> Row:
+def _row(
+    overload: str, kind: str, trace: Trace, match: Match | None, verdicts: list[Verdict], lacking: Counter[str]
+) -> Row:
     signatures = [s for s in trace.signatures.values() if (s.overload, s.kind) == (overload, kind)]
     calls = sum(s.calls for s in signatures)
     if kind != "compute":
@@ -165,21 +181,23 @@ def _row(overload: str, kind: str, trace: Trace, match: Match | None, verdicts: 
     if match is None:
         detail = _NO_KERNEL
         return Row(overload, kind, calls, len(signatures), 0, None, Outcome.SKIPPED, detail)
-    outcome, detail = _summary(verdicts)
+    outcome, detail = _summary(verdicts, lacking)
     if not match.plan.direct:
         detail = "; ".join(filter(None, [f"from {match.plan.base}", detail]))
     path = shown_path(match.kernel.path)
     return Row(overload, kind, calls, len(signatures), len(verdicts), path, outcome, detail, match.refined)
 
 
-def _summary(verdicts: list[Verdict]) -> tuple[Outcome, str]:
-    """PASS only if there are cases and all pass."""
+def _summary(verdicts: list[Verdict], lacking: Counter[str]) -> tuple[Outcome, str]:
+    """PASS only if there are cases and all pass. lacking: stored calls that cannot be replayed, by level."""
+    levels = ", ".join(sorted(lacking))
     if not verdicts:
-        return Outcome.SKIPPED, "no stored call to replay"
+        return Outcome.SKIPPED, f"values not recorded ({levels})" if lacking else "no stored call to replay"
     failed = [v for v in verdicts if v.outcome is not Outcome.PASS]
-    if not failed:
-        return Outcome.PASS, ""
-    return failed[0].outcome, f"{len(failed)} of {len(verdicts)} cases: {failed[0].detail}"
+    if failed:
+        return failed[0].outcome, f"{len(failed)} of {len(verdicts)} cases: {failed[0].detail}"
+    missing = lacking.total()
+    return Outcome.PASS, f"values of {missing} more stored calls not recorded ({levels})" if missing else ""
 
 
 def shown_path(path: Path) -> str:

@@ -31,7 +31,7 @@ def commands() -> list[tuple[str, ...]]:
 
 
 def _members(group: typer.Typer) -> list[str]:
-    return [c.callback.__name__ for c in group.registered_commands if c.callback is not None]
+    return [c.name or c.callback.__name__ for c in group.registered_commands if c.callback is not None]
 
 
 def reference() -> str:

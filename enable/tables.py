@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ if TYPE_CHECKING:
     from capture.session import Summary
     from enable.coverage import Coverage, Row
     from traces import Report, Trace
+    from traces.audit import Audit
 
 PHASES = ("forward", "loss", "backward", "clip", "optimizer")
 _WIDTH = 96  # characters of the last, free-text column's line are cut beyond this
@@ -89,8 +89,11 @@ def capture_summary(model: str, found: Summary) -> dict[str, Any]:
         "stored": found.stored,
         "overloads": found.overloads,
         "signatures": found.signatures,
+        "levels": found.levels,
         "bytes": found.nbytes,
         "seconds": round(found.seconds, 3),
+        "peak_bytes": found.peak,
+        "device_peak_bytes": found.device_peak,
         "losses": found.losses,
         "errors": found.errors,
     }
@@ -98,16 +101,16 @@ def capture_summary(model: str, found: Summary) -> dict[str, Any]:
 
 def capture_lines(found: dict[str, Any], name: str) -> str:
     """What was recorded, where it lies, and what to type next. name: by which the trace can be asked for."""
-    losses = ", ".join(f"{loss:.4f}" for loss in found["losses"])
-    return "\n".join(
-        [
-            f"{found['model']}: {found['calls']} calls of {found['overloads']} overloads,"
-            f" {found['signatures']} signatures",
-            f"  stored  {found['stored']} calls, {size(found['bytes'])} in {found['trace']}",
-            f"  loss    {losses}",
-            f"  next    enable coverage {shlex.quote(name)}",
-        ]
-    )
+    levels = ", ".join(f"{count} {level}" for level, count in found["levels"].items() if count)
+    device = f", {size(found['device_peak_bytes'])} on the GPU" if found["device_peak_bytes"] is not None else ""
+    lines = [
+        f"{found['model']}: {found['calls']} calls of {found['overloads']} overloads, {found['signatures']} signatures",
+        f"  stored  {found['stored']} calls{levels and f' ({levels})'}, {size(found['bytes'])} in {found['trace']}",
+        f"  memory  {size(found['peak_bytes'])} at most{device}",
+    ]
+    if found["losses"]:
+        lines.append(f"  loss    {', '.join(f'{loss:.4f}' for loss in found['losses'])}")
+    return "\n".join([*lines, f"  next    enable coverage {shlex.quote(name)}"])
 
 
 def _kernel(row: Row) -> str:
@@ -128,63 +131,6 @@ def refinement_lines(found: list[dict[str, Any]]) -> str:
     return "\n".join([*lines, f"{passed} of {len(found)} operators passed"])
 
 
-def trace_summary(trace: Trace) -> dict[str, Any]:
-    """What `enable trace show --json` prints."""
-    stored: Counter[str] = Counter()
-    for record in trace.calls():
-        stored[record.overload] += record.nbytes
-    rows: dict[str, dict[str, Any]] = {}
-    phases: dict[str, Counter[str]] = {}
-    for s in trace.signatures.values():
-        row = rows.setdefault(
-            s.overload,
-            {"overload": s.overload, "kind": s.kind, "calls": 0, "signatures": 0, "stored": 0, "phases": Counter()},
-        )
-        row["calls"] += s.calls
-        row["signatures"] += 1
-        row["stored"] += len(s.samples)
-        row["phases"].update(s.phases)
-        for phase, calls in s.phases.items():
-            phases.setdefault(phase, Counter()).update({"calls": calls, "signatures": 1})
-    for row in rows.values():
-        row["bytes"] = stored[row["overload"]]
-        row["phases"] = dict(row["phases"])
-    order = [*(p for p in PHASES if p in phases), *(p for p in phases if p not in PHASES)]
-    disk = sum(p.stat().st_size for p in trace.path.iterdir())
-    return {
-        "trace": str(trace.path),
-        "overloads": len(rows),
-        "calls": sum(r["calls"] for r in rows.values()),
-        "signatures": len(trace.signatures),
-        "bytes": disk,
-        "phases": {phase: dict(phases[phase]) for phase in order},
-        "rows": sorted(rows.values(), key=lambda r: (-r["calls"], r["overload"])),
-    }
-
-
-def trace_tables(summary: dict[str, Any]) -> str:
-    """Overloads, then phases, then totals."""
-    order = list(summary["phases"])
-    rows = [
-        {
-            "overload": r["overload"],
-            "kind": r["kind"],
-            "signatures": r["signatures"],
-            "stored": r["stored"],
-            "input bytes": size(r["bytes"]),
-            "calls": r["calls"],
-            **{phase: r["phases"].get(phase, 0) for phase in order},
-        }
-        for r in summary["rows"]
-    ]
-    phases = [{"phase": p, **counts} for p, counts in summary["phases"].items()]
-    total = (
-        f"{summary['overloads']} overloads, {summary['calls']} calls, {summary['signatures']} signatures,"
-        f" {size(summary['bytes'])} on disk in {summary['trace']}"
-    )
-    return "\n\n".join([table(rows), table(phases), total])
-
-
 def verify_summary(model: str, trace: Trace, report: Report) -> dict[str, Any]:
     """What `enable trace verify --json` prints."""
     return {
@@ -192,6 +138,11 @@ def verify_summary(model: str, trace: Trace, report: Report) -> dict[str, Any]:
         "trace": str(trace.path),
         "exact": report.exact,
         "metadata": report.metadata,
+        "close": report.close,
+        "synthesised": report.synthesised,
+        "not_recorded": report.not_recorded,
+        "blobs": report.blobs,
+        "damage": trace.damage,
         "not_comparable": dict(report.not_comparable),
         "mismatches": [vars(m) for m in report.mismatches],
         "passed": report.passed,
@@ -200,12 +151,31 @@ def verify_summary(model: str, trace: Trace, report: Report) -> dict[str, Any]:
 
 def verify_tables(summary: dict[str, Any]) -> str:
     """Counts, and each call that differs."""
+    counts = {
+        "close": "recorded on another device, like it within tolerance",
+        "synthesised": "with synthesised contents, equal in shapes, strides and dtypes",
+        "not_recorded": "without recorded values, not replayed",
+    }
     lines = [
+        f"{summary['blobs']} spans of bytes match their hashes",
         f"{summary['exact']} stored calls bit-exact, {summary['metadata']} views and allocations with equal metadata",
+        *(f"{summary[name]} {text}" for name, text in counts.items() if summary[name]),
         *(f"{count} not comparable: {reason}" for reason, count in summary["not_comparable"].items()),
+        *(f"damaged: {line}" for line in summary["damage"]),
     ]
     if summary["mismatches"]:
         lines += [f"{len(summary['mismatches'])} DIFFER:", table(summary["mismatches"])]
+    elif summary["close"] or summary["synthesised"]:
+        lines.append("no comparable call differs")
     else:
         lines.append("every comparable call is bit-exact")
     return "\n".join(lines)
+
+
+def audit_lines(found: Audit) -> str:
+    """The texts to look through, then the violations."""
+    lines = [f"{where}: {text}" for where, texts in found.texts.items() for text in texts]
+    if found.windows is not None:
+        lines.append(f"{found.windows} windows of 8 bytes of the other trace's contents were looked for")
+    lines += [f"VIOLATION {line}" for line in found.violations]
+    return "\n".join(lines if found.violations else [*lines, "no user bytes found; the text above is all that remains"])

@@ -55,16 +55,19 @@ class Workspace:
     def trace_names(self) -> list[str]:
         return sorted(p.name.removesuffix(".trace") for p in self.traces.glob("*.trace"))
 
-    def open_trace(self, name: str) -> Trace:
-        """The trace `name`, which may also be the path of a trace directory. Raises UserError if there is none."""
+    def open_trace(self, name: str, partial: bool = False) -> Trace:
+        """The trace `name`, which may also be the path of a trace directory. Raises UserError if there is none.
+
+        partial: also one whose recording did not finish.
+        """
         from traces.format import MANIFEST
         from traces.store import Trace
 
         stored, given = self.trace_path(name), Path(name)
         if stored.is_dir():
-            return Trace.open(stored)
+            return Trace.open(stored, partial)
         if (given / MANIFEST).is_file():
-            return Trace.open(given)
+            return Trace.open(given, partial)
         known = self.trace_names()
         have = f"traces here: {', '.join(known)}" if known else f"{self.traces} holds none yet"
         raise UserError(f"no trace {name!r} ({have}); record one: enable capture {_capturable(name)}")

@@ -1,7 +1,8 @@
-"""What a call returned and mutated, in few bytes: scalars by value, tensors by the hash of their elements."""
+"""What a call returned and mutated, in few bytes: scalars by value, tensors by a hash or by moments."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,18 +13,26 @@ from torch._ops import OpOverload
 from traces.overloads import moves_data, written
 from traces.values import Json, pack, unsupported_reason
 
+CHUNK = 1 << 22  # elements whose moments are computed at once, in float64
+# How far moments of one result may lie apart on two devices, as a fraction of mean |x|; of integers and float64 the
+# sums alone differ, by their order.
+TOLERANCES = {"float32": 1e-3, "complex64": 1e-3, "float16": 4e-3, "bfloat16": 2e-2}
+SMALLEST = 1e-9  # what sums that cancel may leave
+_ELSEWISE = {"float8": 0.15, "": 1e-6}  # by the beginning of the dtype's name
 
-def fingerprint(values: Mapping[str, Any], contents: bool = True) -> dict[str, Json]:
-    """Fingerprints of some named values. contents: False leaves out the hashes, as for views and uninitialised memory.
 
-    A tensor becomes {"shape", "stride", "dtype", "hash"}; the hash is the blake3 of its elements in row-major order.
+def fingerprint(values: Mapping[str, Any], contents: bool = True, portable: bool = False) -> dict[str, Json]:
+    """Fingerprints of some named values. contents: False leaves out what tells of elements, as for views.
+
+    A tensor becomes {"shape", "stride", "dtype"} with "hash", the blake3 of its elements in row-major order, or, where
+    it is not in host memory, with "moments": mean, mean |x| and max |x|. portable: tensors in host memory get both.
     """
     seen: dict[int, Json] = {}
 
     def walk(value: Any) -> Json:
         if isinstance(value, torch.Tensor):
             if id(value) not in seen:
-                seen[id(value)] = _tensor(value, contents)
+                seen[id(value)] = _tensor(value, contents, portable)
             return seen[id(value)]
         if isinstance(value, list | tuple):
             return [walk(v) for v in value]
@@ -33,27 +42,75 @@ def fingerprint(values: Mapping[str, Any], contents: bool = True) -> dict[str, J
         return {name: walk(value) for name, value in values.items()}
 
 
-def results(op: OpOverload, arguments: Mapping[str, Any], result: Any) -> dict[str, Json]:
-    """Fingerprints of what a call returned ("return") and of each argument that it mutated."""
-    mutated = {name: arguments[name] for name in sorted(written(op)) if arguments.get(name) is not None}
-    return fingerprint({"return": result, **mutated}, contents=moves_data(op))
+def results(
+    op: OpOverload,
+    arguments: Mapping[str, Any],
+    result: Any,
+    skip: frozenset[str] = frozenset(),
+    portable: bool = False,
+) -> dict[str, Json]:
+    """Fingerprints of what a call returned ("return") and of each argument that it mutated.
+
+    skip: names of those of which only the structure is kept. portable: as for `fingerprint`.
+    """
+    values = {"return": result, **{n: arguments[n] for n in sorted(written(op)) if arguments.get(n) is not None}}
+    described = fingerprint({n: v for n, v in values.items() if n in skip}, contents=False)
+    whole = fingerprint({n: v for n, v in values.items() if n not in skip}, moves_data(op), portable)
+    return {n: structure(described[n]) if n in skip else whole[n] for n in values}
 
 
-def _tensor(t: torch.Tensor, contents: bool) -> Json:
+def structure(found: Json) -> Json:
+    """The fingerprint of one value without anything that tells of values: of a scalar, only its type."""
+    if isinstance(found, list):
+        return [structure(f) for f in found]
+    if found is None or (isinstance(found, dict) and found.keys() & {"unsupported", "scalar"}):
+        return found
+    if isinstance(found, dict) and "shape" in found:
+        parts = {k: structure(v) if k in ("indices", "values") else v for k, v in found.items()}
+        return {k: v for k, v in parts.items() if k not in ("hash", "moments")}
+    return {"scalar": next(iter(found)) if isinstance(found, dict) else type(found).__name__}
+
+
+def _tensor(t: torch.Tensor, contents: bool, portable: bool) -> Json:
     reason = unsupported_reason(t)
     if reason is not None:
         return {"unsupported": reason}
     if t.is_sparse:
-        parts = {"indices": _tensor(t._indices(), contents), "values": _tensor(t._values(), contents)}
+        parts = {
+            name: _tensor(p, contents, portable) for name, p in (("indices", t._indices()), ("values", t._values()))
+        }
         return {"shape": list(t.shape), "coalesced": t.is_coalesced(), **parts}
     found = {"shape": list(t.shape), "stride": list(t.stride()), "dtype": str(t.dtype).removeprefix("torch.")}
-    return {**found, "hash": _hash(t)} if contents else found
+    if contents and t.device.type == "cpu":
+        found["hash"] = _hash(t)
+    if contents and (portable or t.device.type != "cpu"):
+        found["moments"] = [m.hex() for m in moments(t)]
+    return found
 
 
 def _hash(t: torch.Tensor) -> str:
     dense = t.detach().resolve_conj().resolve_neg().contiguous()
     data = pack({"t": dense}).data
     return str(blake3(data[0] if data and data[0] is not None else b"").hexdigest())
+
+
+def moments(t: torch.Tensor) -> list[float]:
+    """Mean, mean |x| and max |x| of the elements, or of the parts of complex ones, in float64; zeros if there are none.
+
+    Takes 32 MiB of the tensor's device whatever its size, and synchronises with it once.
+    """
+    flat = t.detach().resolve_conj().resolve_neg()
+    flat = (torch.view_as_real(flat) if flat.is_complex() else flat).reshape(-1)
+    if not flat.numel():
+        return [0.0, 0.0, 0.0]
+    found = []
+    for chunk in torch.split(flat, CHUNK):
+        wide = chunk.to(torch.float64)
+        found.append(torch.stack([wide.sum(), wide.abs_().sum(), wide.max()]))
+        del wide
+    table = torch.stack(found)
+    total, absolute, greatest = torch.cat([table[:, :2].sum(0), table[:, 2].max().view(1)]).tolist()
+    return [total / flat.numel(), absolute / flat.numel(), greatest]
 
 
 def difference(recorded: Json, found: Json, path: str = "") -> str | None:
@@ -66,3 +123,54 @@ def difference(recorded: Json, found: Json, path: str = "") -> str | None:
         same = type(recorded) is type(found) and recorded == found
         return None if same else f"{path}: {str(recorded)[:60]} is now {str(found)[:60]}"
     return next((text for where, a, b in pairs if (text := difference(a, b, where)) is not None), None)
+
+
+def unlike(recorded: Json, found: Json, path: str = "return") -> str | None:
+    """Where a fingerprint from another device differs beyond TOLERANCES from a portable one; None if it does not.
+
+    Strides are free; a hash, of what the other device left in host memory, must be met.
+    """
+    if isinstance(recorded, list) and isinstance(found, list) and len(recorded) == len(found):
+        pairs = enumerate(zip(recorded, found, strict=True))
+        return next((text for i, (a, b) in pairs if (text := unlike(a, b, f"{path}[{i}]")) is not None), None)
+    if not (isinstance(recorded, dict) and isinstance(found, dict) and "shape" in recorded and "shape" in found):
+        return _unlike_scalar(recorded, found, path)
+    if "indices" in recorded and "indices" in found:
+        parts = [unlike(recorded[k], found[k], f"{path}.{k}") for k in ("indices", "values")]
+        return next((text for text in parts if text is not None), None)
+    for name in ("shape", "dtype", *(("hash",) if "hash" in recorded else ())):
+        if recorded.get(name) != found.get(name):
+            return f"{path}.{name}: {str(recorded.get(name))[:60]} is {str(found.get(name))[:60]} on the CPU"
+    if "hash" in recorded:
+        return None
+    if "moments" in found and not recorded.keys() & {"hash", "moments"}:
+        return f"{path}: neither hash nor moments were recorded"
+    return (
+        _far_apart(recorded["moments"], found["moments"], str(recorded["dtype"]), path) if "moments" in found else None
+    )
+
+
+def _unlike_scalar(recorded: Json, found: Json, path: str) -> str | None:
+    if isinstance(recorded, dict) and isinstance(found, dict) and recorded.keys() == found.keys() == {"float"}:
+        return _far_apart([recorded["float"]] * 3, [found["float"]] * 3, "float32", path)
+    return difference(recorded, found, path)
+
+
+def _far_apart(recorded: Json, found: Json, dtype: str, path: str) -> str | None:
+    try:
+        (mean, absolute, greatest), (mean_2, absolute_2, greatest_2) = (
+            map(float.fromhex, m) for m in (recorded, found)
+        )
+    except (TypeError, ValueError):
+        return f"{path}: {str(recorded)[:60]} are no moments"
+    rtol = TOLERANCES.get(dtype) or next(r for start, r in _ELSEWISE.items() if dtype.startswith(start))
+    pairs = {
+        "mean": (mean, mean_2, absolute),
+        "mean |x|": (absolute, absolute_2, absolute),
+        "max |x|": (greatest, greatest_2, greatest),
+    }
+    for name, (a, b, unit) in pairs.items():
+        near = math.isfinite(unit) and abs(a - b) <= rtol * abs(unit) + SMALLEST
+        if not (near or a == b or (math.isnan(a) and math.isnan(b))):
+            return f"{path}: {name} is {a:.6g} where it was recorded, {b:.6g} on the CPU ({dtype}, tolerance {rtol:g})"
+    return None

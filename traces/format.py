@@ -19,13 +19,14 @@ from typing import Any
 
 from traces.errors import TraceError
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST = "manifest.json"
 SIGNATURES = "signatures.json"
 CALLS = "calls-00000.jsonl"
 SHARD = re.compile(r"blobs-\d{5}\.safetensors")
 BLOB_KEY = re.compile(r"[0-9a-f]{64}")
 PADDING = 64  # bytes; every blob starts and ends on such a boundary of its file
+LEVELS = ("full", "rows", "seeded", "stats", "meta")  # of a call's contents, from everything to nothing
 MAX_LINE = 1 << 24  # bytes of one stored call without its tensors
 MAX_JSON = 1 << 28  # bytes of manifest.json or signatures.json
 
@@ -48,9 +49,17 @@ def to_json(value: Any) -> str:
 def parse_json(text: bytes, where: str) -> Any:
     """JSON, or a TraceError that names `where`."""
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_without_repeats)
     except (ValueError, RecursionError) as error:
         raise TraceError(f"{where}: not JSON ({str(error)[:120]})") from error
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"key {next(k for k in keys if keys.count(k) > 1)[:80]!r} occurs twice")
+    return found
 
 
 def encode_line(value: Any) -> bytes:
@@ -92,14 +101,24 @@ def sync_directory(path: Path) -> None:
 
 def shard_chunks(blobs: dict[str, bytes]) -> Iterable[bytes]:
     """A safetensors file of 1-D U8 tensors: header length, header padded with spaces, the data."""
+    yield from shard_header({key: len(data) for key, data in blobs.items()})
+    for data in blobs.values():
+        yield data
+        yield bytes(padded(len(data)) - len(data))
+
+
+def shard_header(sizes: dict[str, int]) -> Iterable[bytes]:
+    """What comes before the data of a shard. sizes: lengths of its blobs in bytes, in the order of the data."""
     header, offset = {}, 0
-    for key, data in blobs.items():
-        end = offset + padded(len(data))
+    for key, nbytes in sizes.items():
+        end = offset + padded(nbytes)
         header[key] = {"dtype": "U8", "shape": [end - offset], "data_offsets": [offset, end]}
         offset = end
     text = to_json(header).encode()
     text += b" " * (-(8 + len(text)) % PADDING)
     yield struct.pack("<Q", len(text)) + text
-    for data in blobs.values():
-        yield data
-        yield bytes(padded(len(data)) - len(data))
+
+
+def level(spec: Any) -> str:
+    """How much of a group's contents a content spec keeps: one of LEVELS."""
+    return str(spec["level"]) if isinstance(spec, dict) else "full"

@@ -1,4 +1,4 @@
-"""Replaying a trace on CPU ATen: the recorded bits must come out again."""
+"""Replaying a trace on CPU ATen: the recorded bits must come out again; from other devices, values like them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from typing import Any
 
 import torch
 
-from traces.errors import TraceError, UserError
-from traces.fingerprint import difference, results
-from traces.overloads import call, moves_data, resolve, uninitialised
+from traces import contents as spans
+from traces import format as fmt
+from traces.contents import NotRecorded
+from traces.errors import TraceError
+from traces.fingerprint import difference, results, structure, unlike
+from traces.materialise import REFUSED, arguments_on_cpu, operator, run
+from traces.overloads import moves_data, uninitialised, written
 from traces.store import CallRecord, Trace
-from traces.values import Json, unpack
-
-# Operators that act outside the process; a trace from elsewhere must not reach them.
-_REFUSED = frozenset({"aten::from_file", "aten::from_file.out"})
+from traces.values import Json
 
 
 @dataclass(frozen=True)
@@ -34,13 +35,20 @@ class Report:
     """What replaying a trace found, in calls.
 
     exact: results and mutated arguments are bit-exact. metadata: shapes, strides and dtypes are equal, for calls that
-    move no data. not_comparable: calls by the reason why they cannot be compared.
+    move no data, and shapes and dtypes for random ones of another device. close: recorded on another device, with
+    moments within tolerance. synthesised: run with synthesised contents, and equal in shapes, strides and dtypes.
+    not_recorded: stored without contents to run them with. not_comparable: calls by the reason why they cannot be
+    compared. blobs: whose hashes were checked.
     """
 
     exact: int = 0
     metadata: int = 0
+    close: int = 0
+    synthesised: int = 0
+    not_recorded: int = 0
     not_comparable: Counter[str] = field(default_factory=Counter)
     mismatches: list[Mismatch] = field(default_factory=list)
+    blobs: int = 0
 
     @property
     def passed(self) -> bool:
@@ -49,11 +57,12 @@ class Report:
 
 
 def verify(trace: Trace, progress: Callable[[Iterator[CallRecord]], Iterator[CallRecord]] = iter) -> Report:
-    """Replay every stored call and compare with what was recorded. progress: wraps the iteration over the calls.
+    """Check every blob, replay every stored call and compare with what was recorded.
 
-    Runs with the recorded number of threads. Raises TraceError where the trace itself is damaged.
+    progress: wraps the iteration over the calls. Runs with the recorded number of threads. Raises TraceError where the
+    trace itself is damaged.
     """
-    report = Report()
+    report = Report(blobs=trace.shards.check())
     with _threads(trace.manifest.get("threads")):
         for record in progress(trace.calls()):
             _judge(trace, record, report)
@@ -65,48 +74,123 @@ def _judge(trace: Trace, record: CallRecord, report: Report) -> None:
     if reason is not None:
         report.not_comparable[reason] += 1
         return
+    if record.level not in spans.REPLAYABLE:
+        report.not_recorded += 1
+        return
+    foreign = bool(_devices(record))
     try:
         found = replay(trace, record)
+    except NotRecorded:
+        report.not_comparable["what its arguments come from cannot be run again"] += 1
+        return
     except TraceError:
         raise
     except Exception as error:  # noqa: BLE001 - one item of a batch: ATen may raise anything on recorded arguments
-        report.mismatches.append(Mismatch(record.id, record.overload, f"{type(error).__name__}: {error}"[:200]))
+        if foreign and isinstance(error, NotImplementedError):
+            report.not_comparable["no CPU kernel"] += 1
+        else:
+            text = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+            report.mismatches.append(Mismatch(record.id, record.overload, text))
         return
-    detail = difference(record.results, found)
-    if detail is not None:
-        report.mismatches.append(Mismatch(record.id, record.overload, detail))
-    elif moves_data(resolve(record.overload)):
-        report.exact += 1
+    counted, detail = _compare(trace, record, found, foreign)
+    if detail is None:
+        setattr(report, counted, getattr(report, counted) + 1)
+    elif counted == "not_comparable":
+        report.not_comparable[detail] += 1
     else:
-        report.metadata += 1
+        report.mismatches.append(Mismatch(record.id, record.overload, detail))
+
+
+def _compare(trace: Trace, record: CallRecord, found: dict[str, Json], foreign: bool) -> tuple[str, str | None]:
+    """The field of the report that the call counts for, and what differs or why it cannot be compared, if anything."""
+    op = operator(record)
+    drawn = record.kind == "random" and (foreign or record.rng is None)
+    if record.level == "seeded" or drawn or not record.results or spans.values(trace.manifest) != "full":
+        counted = "metadata" if not moves_data(op) or (drawn and foreign) else "synthesised"
+        dynamic = torch.Tag.dynamic_output_shape in op.tags
+        dropped = {"stride"} if foreign else {"shape", "stride", "coalesced"} if dynamic else set()
+        pairs = [
+            _without(structure(values.get(n)), dropped) for n in record.results for values in (record.results, found)
+        ]
+        return counted, difference(pairs[::2], pairs[1::2], "results")
+    skipped = _degraded(record)
+    recorded: dict[str, Json] = {n: structure(r) if n in skipped else r for n, r in record.results.items()}
+    counted = "metadata" if not moves_data(op) else "synthesised" if "return" in skipped else "exact"
+    if not foreign:
+        return counted, difference(recorded, found)
+    if recorded.keys() != found.keys():
+        return "close", f"results of {sorted(recorded)} are now of {sorted(found)}"
+    details = [text for n in recorded if (text := unlike(recorded[n], found[n], n)) is not None]
+    detail = details[0] if details else None
+    if detail is not None and _floats_differ(recorded, found):
+        return "not_comparable", "answers in another floating dtype on the CPU"
+    return "close" if counted == "exact" else counted, detail
+
+
+def _without(found: Json, names: set[str]) -> Json:
+    if isinstance(found, list):
+        return [_without(f, names) for f in found]
+    return {k: _without(v, names) for k, v in found.items() if k not in names} if isinstance(found, dict) else found
+
+
+def _floats_differ(recorded: Json, found: Json) -> bool:
+    if isinstance(recorded, dict) and isinstance(found, dict):
+        dtypes = recorded.get("dtype"), found.get("dtype")
+        if all(isinstance(d, str) and "float" in d for d in dtypes) and dtypes[0] != dtypes[1]:
+            return True
+        return any(_floats_differ(recorded[k], found.get(k)) for k in recorded)
+    pairs = zip(recorded, found, strict=False) if isinstance(recorded, list) and isinstance(found, list) else ()
+    return any(_floats_differ(a, b) for a, b in pairs)
 
 
 def replay(trace: Trace, record: CallRecord) -> dict[str, Json]:
     """Run one stored call on the CPU, in fresh memory; returns the fingerprints of its results."""
-    op = resolve(record.overload)
-    arguments = _on_cpu(unpack(trace.packed(record), f"{record.where}: header"))
-    if arguments.keys() != {a.name for a in op._schema.arguments}:
-        raise TraceError(f"{record.where}: header.tree names {sorted(arguments)}, the schema is {op._schema}")
-    with torch.no_grad(), _generator_state(trace, record):
-        result = call(op, arguments)
-    return results(op, arguments, result)
+    arguments = arguments_on_cpu(record, trace.packed(record))
+    result = run(trace, record, arguments)
+    return results(operator(record), arguments, result, _degraded(record), portable=bool(_devices(record)))
+
+
+def _degraded(record: CallRecord) -> frozenset[str]:
+    """Names of results whose contents cannot be known: mutated arguments that were not recorded in full.
+
+    The returned value may be one of them.
+    """
+    groups = {i for i, spec in enumerate(record.contents) if fmt.level(spec) != "full"}
+    if not groups:
+        return frozenset()
+    refs, tree = record.header["tensors"], record.header["tree"]
+    partial = {n for n, value in tree.items() if any(refs[t]["group"] in groups for t in _tensors(value))}
+    mutated = partial & written(operator(record))
+    return frozenset((*mutated, "return")) if mutated else frozenset()
+
+
+def _tensors(value: Json) -> Iterator[int]:
+    """Numbers of the tensors in a packed tree."""
+    if isinstance(value, dict):
+        if "tensor" in value:
+            yield value["tensor"]
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            yield from _tensors(item)
+
+
+def _devices(record: CallRecord) -> set[str]:
+    """Where the call ran, besides the CPU."""
+    found = {str(g.get("device")) for g in record.header["groups"]}
+    found |= {str(v["device"]) for v in record.header["tree"].values() if isinstance(v, dict) and "device" in v}
+    return found - {"cpu"}
 
 
 def _not_comparable(record: CallRecord) -> str | None:
     if not record.overload.startswith("aten::"):
         return "not an ATen operator"
-    if record.overload in _REFUSED:
+    if record.overload in REFUSED:
         return "acts outside the process"
-    try:
-        op = resolve(record.overload)
-    except UserError as error:
-        raise TraceError(f"{record.where}: overload: {error}") from error
+    op = operator(record)
     unsupported = _unsupported(record.header.get("tree"))
     if unsupported is not None:
         return f"{unsupported} cannot be recorded"
-    devices = {str(g.get("device")) for g in record.header["groups"]} - {"cpu"}
-    if devices:
-        return f"recorded on {', '.join(sorted(devices))}"
     return "uninitialised result" if uninitialised(op) else None
 
 
@@ -119,24 +203,6 @@ def _unsupported(tree: Json) -> str | None:
             return str(value["unsupported"])[:80]
         pending += value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return None
-
-
-def _on_cpu(value: Any) -> Any:
-    if isinstance(value, torch.device):
-        return torch.device("cpu")
-    if isinstance(value, dict):
-        return {k: _on_cpu(v) for k, v in value.items()}
-    return value
-
-
-@contextmanager
-def _generator_state(trace: Trace, record: CallRecord) -> Iterator[None]:
-    """The default CPU generator in the recorded state; afterwards as it was."""
-    with torch.random.fork_rng(devices=[]):
-        if record.rng is not None:
-            state = trace.blob(record.rng["blob"], record.rng["nbytes"], f"{record.where}: rng")
-            torch.set_rng_state(torch.frombuffer(bytearray(state), dtype=torch.uint8))
-        yield
 
 
 @contextmanager

@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from blake3 import blake3
-from safetensors import SafetensorError, safe_open
-
+from traces import contents as spans
 from traces import format as fmt
 from traces.errors import TraceError
+from traces.shards import Shards
 
 if TYPE_CHECKING:
+    from traces.materialise import Materialiser
     from traces.values import Packed
 
 
@@ -42,7 +43,7 @@ class CallRecord:
     """One stored call, without its bytes.
 
     id: its number among the stored calls. seq: its number among all calls of the recording. module: dotted name of the
-    innermost module, relative to the recorded model. header: the packed arguments with the keys of their bytes.
+    innermost module, relative to the recorded model. header: the packed arguments, with what gives their bytes.
     results: fingerprints of the result ("return") and of each mutated argument. rng: state of the generator before the
     call, where the call is random. where: file and line, for messages.
     """
@@ -60,6 +61,17 @@ class CallRecord:
     results: dict[str, Any]
     rng: dict[str, Any] | None
     where: str
+
+    @property
+    def contents(self) -> list[Any]:
+        """What is known of the bytes of each group: see `traces.contents`."""
+        specs: list[Any] = self.header["contents"]
+        return specs
+
+    @property
+    def level(self) -> str:
+        """Of its worst group: full, rows, seeded, stats or meta."""
+        return spans.level(self.contents)
 
     @property
     def nbytes(self) -> int:
@@ -80,6 +92,12 @@ _SIGNATURE_TYPES = {
 }
 
 
+_MANIFEST_TYPES = {
+    **dict.fromkeys(("calls", "stored", "steps", "threads"), int),
+    **dict.fromkeys(("info", "versions", "errors", "skipped", "levels"), dict),
+}
+
+
 class Trace:
     """A trace on disk. Open one with `Trace.open`.
 
@@ -90,10 +108,8 @@ class Trace:
         self.path = path
         self.manifest = manifest
         self.complete: bool = manifest["state"] == "complete"
-        self.torn = False  # the last line of an incomplete trace was cut off
         self._signatures: dict[str, Signature] | None = None
-        self._shards: dict[str, Any] = {}  # open shards by file name
-        self._home: dict[str, str] = {}  # shard of each blob
+        self._lost: list[str] = []
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], partial: bool = False) -> Trace:
@@ -119,61 +135,102 @@ class Trace:
             self._signatures = _read_signatures(path) if self.complete or path.is_file() else self._from_calls()
         return self._signatures
 
+    @property
+    def torn(self) -> bool:
+        """Whether the end of an unfinished trace's calls was cut off."""
+        return self._index.torn
+
+    @property
+    def damage(self) -> list[str]:
+        """What an unfinished trace lost, a line each: torn calls, shards, calls whose bytes are gone."""
+        return [] if self.complete else [*self._index.damage, *self._lost]
+
     def calls(self) -> Iterator[CallRecord]:
-        """The stored calls in the order of recording."""
+        """The stored calls in the order of recording; of an unfinished trace, those whose bytes are there."""
+        if self.complete:
+            yield from (_record(line, where) for line, where, _ in self._lines())
+            return
+        for call in self._index.offsets:
+            yield self.record(call, str(self.path))
+
+    def record(self, call: int, where: str) -> CallRecord:
+        """The stored call of this id. `where` is named if there is none."""
+        return self._read(self._index, call, where)
+
+    def _read(self, index: _Index, call: int, where: str) -> CallRecord:
+        if call not in index.offsets:
+            raise TraceError(f"{where}: call {call} is not stored here")
+        line, name, _ = next(self._lines(*index.offsets[call]))
+        return _record(_amended(line, index.amendments.get(call, {}), name), name)
+
+    def _lines(self, position: int = 0, number: int = 1) -> Iterator[tuple[Any, str, tuple[int, int]]]:
+        """The values of the lines from a position on, each with its name, and its position and number."""
         path = self.path / fmt.CALLS
         try:
             with open(path, "rb") as file:
-                for number, line in enumerate(iter(lambda: file.readline(fmt.MAX_LINE), b""), start=1):
+                file.seek(position)
+                while line := file.readline(fmt.MAX_LINE):
                     where = f"{path}:{number}"
-                    if not self.complete and not line.endswith(b"\n") and not file.read(1):
-                        self.torn = True
-                        return
-                    yield _record(fmt.decode_line(line, where), where)
+                    yield self._decoded(line, where), where, (position, number)
+                    position, number = position + len(line), number + 1
         except OSError as error:
             raise TraceError(f"{path}: cannot be read ({error.strerror})") from error
 
-    def packed(self, record: CallRecord) -> Packed:
-        """The arguments of a stored call with their bytes, each checked against its hash."""
-        from traces.values import Packed
+    def _decoded(self, line: bytes, where: str) -> Any:
+        try:
+            return fmt.decode_line(line, where)
+        except TraceError as error:
+            raise error if self.complete else _Torn(f"{error}; nothing is read from there on") from error
 
-        header, where = record.header, record.where
-        groups, blobs = header.get("groups"), header.get("blobs")
-        if not isinstance(groups, list) or not isinstance(blobs, list) or len(groups) != len(blobs):
-            raise TraceError(f"{where}: header.groups and header.blobs do not match")
-        data = [
-            None if key is None else self.blob(key, _nbytes(group, f"{where}: header.groups[{i}]"), where)
-            for i, (group, key) in enumerate(zip(groups, blobs, strict=True))
-        ]
-        return Packed.from_header(header, list(data), f"{where}: header")
+    @cached_property
+    def _index(self) -> _Index:
+        index = _Index()
+        try:
+            for line, where, offset in self._lines():
+                if not self.complete and isinstance(line, dict) and "amend" in line:
+                    index.amend(line, where)
+                else:
+                    index.add(_record(line, where).id, offset, where)
+        except _Torn as error:
+            index.torn = True
+            index.damage.append(str(error))
+        if not self.complete:
+            self._leave_out_what_is_lost(index)
+        return index
+
+    def _leave_out_what_is_lost(self, index: _Index) -> None:
+        found = self.shards.keys()
+        for call in sorted(index.offsets):  # what a call is produced from comes before it
+            record = self._read(index, call, str(self.path))
+            keys = [*spans.blobs(record.contents), *([record.rng["blob"]] if record.rng else [])]
+            lost = [f"blob {key}" for key in keys if key not in found]
+            lost += [f"call {s['call']}" for s in spans.sources(record.contents) if s["call"] not in index.offsets]
+            if lost:
+                del index.offsets[call]
+                index.damage.append(f"{record.where}: call {call} is left out: {lost[0]} is lost")
+
+    def packed(self, record: CallRecord) -> Packed:
+        """The arguments of a stored call with their bytes: read and checked against their hashes, drawn or produced.
+
+        Raises TraceError where they are damaged, NotRecorded where the trace does not hold what gives them.
+        """
+        return self._materialiser.packed(record)
+
+    @cached_property
+    def _materialiser(self) -> Materialiser:
+        from traces.materialise import Materialiser
+
+        return Materialiser(self)
 
     def blob(self, key: Any, nbytes: int, where: str) -> bytes:
         """The bytes under a key, checked against it. `where` is named if they are missing or altered."""
-        if key == "" and nbytes == 0:
-            return b""
-        if not isinstance(key, str) or not fmt.BLOB_KEY.fullmatch(key):
-            raise TraceError(f"{where}: {str(key)[:80]!r} is not the key of a blob")
-        name, shard = self._shard_of(key, where)
-        piece = shard.get_slice(key)
-        if piece.get_dtype() != "U8" or piece.get_shape() != [fmt.padded(nbytes)]:
-            raise TraceError(f"{self.path / name}: blob {key} is {piece.get_shape()}, {where} says {nbytes} bytes")
-        data: bytes = shard.get_tensor(key).data[:nbytes].tobytes()
-        if blake3(data).hexdigest() != key:
-            raise TraceError(f"{self.path / name}: blob {key} was altered; its hash does not match")
-        return data
+        return self.shards.blob(key, nbytes, where)
 
-    def _shard_of(self, key: str, where: str) -> tuple[str, Any]:
-        if not self._home:
-            shards = {name: _open_shard(self.path / name) for name in sorted(self._shard_names())}
-            self._shards = shards  # before _home: other threads read a blob as soon as they see its home
-            self._home = {key: name for name, shard in shards.items() for key in shard.keys()}  # noqa: SIM118
-        if key not in self._home:
-            raise TraceError(f"{where}: blob {key} is in none of the {len(self._shards)} shards of {self.path}")
-        return self._home[key], self._shards[self._home[key]]
-
-    def _shard_names(self) -> list[str]:
+    @cached_property
+    def shards(self) -> Shards:
+        """The blobs. Shards of an unfinished trace that cannot be read are noted as damage."""
         names = self.manifest["files"] if self.complete else [p.name for p in self.path.iterdir()]
-        return [name for name in names if fmt.SHARD.fullmatch(name)]
+        return Shards(self.path, [n for n in names if fmt.SHARD.fullmatch(n)], None if self.complete else self._lost)
 
     def _check_files(self) -> None:
         for name, size in self.manifest["files"].items():
@@ -201,6 +258,42 @@ class Trace:
         }
 
 
+@dataclass
+class _Index:
+    """Where each stored call lies, as (position, number) of its line, and what an unfinished trace amended and lost."""
+
+    offsets: dict[int, tuple[int, int]] = field(default_factory=dict)
+    amendments: dict[int, dict[str, Any]] = field(default_factory=dict)  # specs by group
+    torn: bool = False
+    damage: list[str] = field(default_factory=list)
+
+    def add(self, call: int, offset: tuple[int, int], where: str) -> None:
+        if call in self.offsets:
+            raise TraceError(f"{where}: id {call} occurs twice")
+        self.offsets[call] = offset
+
+    def amend(self, line: dict[str, Any], where: str) -> None:
+        _check_types(line, {"amend": int, "contents": dict}, where)
+        if line["amend"] not in self.offsets:
+            raise TraceError(f"{where}: amend: there is no call {line['amend']} before")
+        for group, spec in line["contents"].items():
+            spans.check_span(spec, line["amend"], f"{where}: contents.{group[:20]}")
+        self.amendments.setdefault(line["amend"], {}).update(line["contents"])
+
+
+class _Torn(TraceError):
+    """A line of an unfinished trace that was not written in full."""
+
+
+def _amended(line: Any, amendment: dict[str, Any], where: str) -> Any:
+    contents = line["header"]["contents"]
+    for group, spec in amendment.items():
+        if not group.isdecimal() or int(group) >= len(contents):
+            raise TraceError(f"{where}: an amendment names group {group[:20]!r}, there are {len(contents)}")
+        contents[int(group)] = spec
+    return line
+
+
 def _read_json(path: Path) -> dict[str, Any]:
     try:
         with open(path, "rb") as file:
@@ -223,6 +316,9 @@ def _manifest(root: Path) -> dict[str, Any]:
         raise TraceError(f"{root} is format {str(found)[:20]}, this toolkit reads {fmt.FORMAT}; upgrade enablekit")
     if manifest.get("state") not in ("open", "complete"):
         raise TraceError(f"{path}: state is {str(manifest.get('state'))[:80]!r}, expected 'open' or 'complete'")
+    for name, kind in _MANIFEST_TYPES.items():
+        if name in manifest:
+            _check_types(manifest, {name: kind}, str(path))
     if manifest["state"] == "complete":
         _check_listing(manifest.get("files"), path)
     return manifest
@@ -235,7 +331,7 @@ def _check_listing(files: Any, path: Path) -> None:
     for name, size in files.items():
         if name not in needed and not fmt.SHARD.fullmatch(name):
             raise TraceError(f"{path}: files lists {name[:80]!r}, which is not the name of a trace's file")
-        if not isinstance(size, int):
+        if not isinstance(size, int) or isinstance(size, bool):
             raise TraceError(f"{path}: files.{name} is {str(size)[:80]!r}, expected a number of bytes")
 
 
@@ -276,20 +372,17 @@ def _record(value: Any, where: str) -> CallRecord:
     found = _check_types(value, _RECORD_TYPES, where)
     if found.get("rng") is not None:
         _check_types(found["rng"], {"device": str, "blob": str, "nbytes": int}, f"{where}: rng")
-    groups = found["header"].get("groups")
+    header = _check_types(found["header"], {"tree": dict, "tensors": list}, f"{where}: header")
+    groups = header.get("groups")
     for i, group in enumerate(groups if isinstance(groups, list) else [None]):
         _nbytes(group, f"{where}: header.groups[{i}]")
+    spans.check(header.get("contents"), groups or [], found["id"], f"{where}: header")
     known: dict[str, Any] = {f.name: found.get(f.name) for f in fields(CallRecord)}
     return CallRecord(**{**known, "where": where})
 
 
 def _nbytes(group: Any, where: str) -> int:
     size: int = _check_types(group, {"nbytes": int}, where)["nbytes"]
+    if size < 0:
+        raise TraceError(f"{where}: nbytes is {size}, expected a number of bytes")
     return size
-
-
-def _open_shard(path: Path) -> Any:
-    try:
-        return safe_open(path, framework="numpy")
-    except (SafetensorError, OSError) as error:
-        raise TraceError(f"{path}: not a readable safetensors file ({str(error)[:120]})") from error

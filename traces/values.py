@@ -101,9 +101,7 @@ class Packed:
             _check_group(group, data, f"{where}: groups[{i}]")
         unknown = sum(g.nbytes for g in self.groups if not g.known)
         if unknown > MAX_UNKNOWN_BYTES:
-            raise TraceError(
-                f"{where}: groups claim {unknown} bytes without contents, the limit is {MAX_UNKNOWN_BYTES}"
-            )
+            raise TraceError(f"{where}: groups claim {unknown} unknown bytes, the limit is {MAX_UNKNOWN_BYTES}")
         for i, ref in enumerate(self.tensors):
             _check_ref(ref, self.groups, f"{where}: tensors[{i}]")
 
@@ -195,10 +193,8 @@ class _Packer:
             return {"tuple": [self.encode(v, contents) for v in value]}
         if isinstance(value, torch.device):
             return {"device": str(value)}
-        for tag, (kind, _) in _ENUMS.items():
-            if isinstance(value, kind):
-                return {tag: str(value).removeprefix("torch.")}
-        return {"unsupported": type(value).__name__}
+        tag = next((tag for tag, (kind, _) in _ENUMS.items() if isinstance(value, kind)), None)
+        return {tag: str(value).removeprefix("torch.")} if tag else {"unsupported": type(value).__name__}
 
     def _tensor(self, t: torch.Tensor, contents: bool) -> Json:
         reason = unsupported_reason(t)
@@ -212,16 +208,15 @@ class _Packer:
         self.live.append(t)
         return {"tensor": len(self.live) - 1}
 
-    def finish(self, tree: Json) -> Packed:
-        packed = Packed(tree)
+    def finish(self, tree: Json) -> tuple[Packed, list[Span | None]]:
+        packed, found = Packed(tree), list[Span | None]()
         index: dict[int, int] = {}
         spans: list[list[int]] = []  # [lo, hi) in bytes of each storage
         for t in self.live:
             lo = int(t.storage_offset()) * t.element_size()
             hi = lo + span_elements(tuple(t.shape), t.stride()) * t.element_size()
             g = index.setdefault(t.untyped_storage()._cdata, len(index))
-            if g == len(spans):
-                spans.append([lo, hi])
+            spans += [[lo, hi]] if g == len(spans) else []
             spans[g] = [min(spans[g][0], lo), max(spans[g][1], hi)]
         first = {index[t.untyped_storage()._cdata]: t for t in reversed(self.live)}
         for key, g in index.items():
@@ -230,7 +225,7 @@ class _Packer:
             storage = first[g].untyped_storage()
             align = (storage.data_ptr() + lo) % ALIGNMENT if storage.nbytes() else 0
             packed.groups.append(Group(hi - lo, align, str(first[g].device), known))
-            packed.data.append(_span(first[g], lo, hi) if known else None)
+            found.append(Span(storage, lo, hi - lo, first[g].device) if known else None)
         for t in self.live:
             g = index[t.untyped_storage()._cdata]
             packed.tensors.append(
@@ -245,7 +240,30 @@ class _Packer:
                     neg=t.is_neg(),
                 )
             )
-        return packed
+        return packed, found
+
+
+@dataclass(frozen=True)
+class Span:
+    """Bytes [lo, lo + nbytes) of a live storage."""
+
+    storage: torch.UntypedStorage
+    lo: int
+    nbytes: int
+    device: torch.device
+
+    def raw(self) -> torch.Tensor:
+        """The bytes as a uint8 tensor [nbytes] that shares the storage."""
+        empty = torch.empty(0, dtype=torch.uint8, device=self.device)
+        return empty.set_(self.storage, self.lo, (self.nbytes,), (1,))
+
+    def host(self) -> memoryview:
+        """The bytes in host memory: a view where the storage lies there, else a copy."""
+        if not self.nbytes:
+            return memoryview(b"")
+        if self.device.type == "cpu":
+            return np.asarray(_HostSpan(self.storage, self.lo, self.nbytes)).data
+        return np.asarray(self.raw().cpu()).data
 
 
 class _HostSpan:
@@ -264,14 +282,6 @@ class _HostSpan:
         }
 
 
-def _span(t: torch.Tensor, lo: int, hi: int) -> memoryview:
-    storage = t.untyped_storage()
-    if t.device.type == "cpu" and hi > lo:
-        return np.asarray(_HostSpan(storage, lo, hi - lo)).data
-    raw = torch.empty(0, dtype=torch.uint8, device=t.device).set_(storage, lo, (hi - lo,), (1,))
-    return np.asarray(raw.cpu()).data if hi > lo else memoryview(b"")
-
-
 def pack(arguments: dict[str, Any], write_only: frozenset[str] = frozenset()) -> Packed:
     """Encode a mapping of names to values.
 
@@ -279,6 +289,13 @@ def pack(arguments: dict[str, Any], write_only: frozenset[str] = frozenset()) ->
     tensors change. Tensors under a name in `write_only` keep their metadata; their contents are not read, unless
     another argument shares their storage.
     """
+    packed, found = lay_out(arguments, write_only)
+    packed.data = [None if span is None else span.host() for span in found]
+    return packed
+
+
+def lay_out(arguments: dict[str, Any], write_only: frozenset[str] = frozenset()) -> tuple[Packed, list[Span | None]]:
+    """Like `pack`, without touching any bytes: `.data` is empty, and the spans to be read are returned beside it."""
     packer = _Packer()
     return packer.finish({name: packer.encode(value, name not in write_only) for name, value in arguments.items()})
 

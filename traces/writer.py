@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import shutil
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from blake3 import blake3
 
 from traces import format as fmt
@@ -97,6 +100,9 @@ class TraceWriter:
         self._known: set[str] = set()  # keys of the blobs in all shards and in `_blobs`
         self._blobs: dict[str, bytes] = {}
         self._buffered = 0  # bytes in `_blobs`
+        self._own: dict[str, tuple[str, int]] = {}  # shard and length of each blob that has a shard to itself
+        self._amended: dict[int, dict[str, Any]] = {}  # content specs by call and group that replace those written
+        self._levels: dict[int, str] = {}
         self._lines: list[bytes] = []  # of calls whose blobs are not on disk yet
         self._files: dict[str, int] = {}
         self._shards = 0
@@ -111,9 +117,9 @@ class TraceWriter:
         new = SignatureCount(overload, kind, arguments)
         return self._signatures.setdefault(new.key, new)
 
-    def add_blob(self, data: Bytes) -> str:
-        """Keep a copy of some bytes, once; returns their key."""
-        key = blake3(data).hexdigest()
+    def add_blob(self, data: Bytes, key: str | None = None) -> str:
+        """Keep a copy of some bytes, once; returns their key. key: their blake3 if it is known."""
+        key = key or blake3(data).hexdigest()
         if key not in self._known:
             self._known.add(key)
             self._blobs[key] = bytes(data)
@@ -122,10 +128,69 @@ class TraceWriter:
                 self.flush()
         return key
 
+    def stream_blob(self, nbytes: int, chunks: Iterable[Bytes]) -> str:
+        """Write a large blob, once, to a shard of its own, which `drop_blob` can delete; returns its key.
+
+        chunks: its bytes, consumed also where they cannot be written. Raises OSError.
+        """
+        digest = blake3(max_threads=blake3.AUTO)
+        name = fmt.shard_name(self._shards)
+        header = len(b"".join(fmt.shard_header({"0" * 64: nbytes})))
+        with open(self.path / f"{name}.tmp", "wb") as file:
+            file.seek(header)
+            for chunk in chunks:
+                digest.update(chunk)
+                file.write(chunk)
+            file.write(bytes(fmt.padded(nbytes) - nbytes))
+            key = digest.hexdigest()
+            if key not in self._known:
+                file.seek(0)
+                file.writelines(fmt.shard_header({key: nbytes}))
+                file.flush()
+                os.fsync(file.fileno())
+        if key in self._known:
+            os.unlink(self.path / f"{name}.tmp")
+        else:
+            os.replace(self.path / f"{name}.tmp", self.path / name)
+            fmt.sync_directory(self.path)
+            self._shards += 1
+            self._known.add(key)
+            self._files[name] = header + fmt.padded(nbytes)
+            self._own[key] = (name, nbytes)
+        return key
+
+    def has_own_shard(self, key: str) -> bool:
+        """Whether the blob was streamed, so that it can be dropped after it was written."""
+        return key in self._own
+
+    def read_blob(self, key: str) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        """The bytes of a blob with a shard of its own, mapped from disk; writing to them changes no file."""
+        name, nbytes = self._own[key]
+        header = self._files[name] - fmt.padded(nbytes)
+        return np.memmap(self.path / name, np.uint8, "c", header, (nbytes,))
+
+    def drop_blob(self, key: str) -> None:
+        """Forget a blob to which no call refers (any more), if it has a shard of its own or is not written yet."""
+        if key in self._own:
+            name, _ = self._own.pop(key)
+            os.unlink(self.path / name)
+            del self._files[name]
+        elif key in self._blobs:
+            self._buffered -= len(self._blobs.pop(key))
+        else:
+            return
+        self._known.discard(key)
+
+    def amend(self, call: int, contents: dict[str, Any]) -> None:
+        """Replace content specs of a call that is written already, by number of the group."""
+        self._lines.append(fmt.encode_line({"amend": call, "contents": contents}))
+        self._amended.setdefault(call, {}).update(contents)
+        self._levels[call] = max([self._levels[call], *map(fmt.level, contents.values())], key=fmt.LEVELS.index)
+
     def store(self, packed: Packed) -> dict[str, Any]:
         """Keep the bytes of a packed call; returns the header to pass to `add_call`."""
         blobs = [None if data is None else self.add_blob(data) if len(data) else "" for data in packed.data]
-        return {**packed.header(), "blobs": blobs}
+        return {**packed.header(), "contents": blobs}
 
     def add_call(
         self,
@@ -137,6 +202,7 @@ class TraceWriter:
     ) -> int:
         """Store one call; returns its id. results: fingerprints of what it returned and mutated."""
         call = self._stored
+        self._levels[call] = max(map(fmt.level, header["contents"]), key=fmt.LEVELS.index, default="full")
         line = {
             "id": call,
             **asdict(site),
@@ -176,7 +242,9 @@ class TraceWriter:
             return
         try:
             self.flush()
-            self._files[fmt.CALLS] = self._calls.tell()
+            if self._amended and complete:
+                self._fold_amendments()
+            self._files[fmt.CALLS] = os.stat(self.path / fmt.CALLS).st_size
         finally:
             self._calls.close()
         signatures = {key: s.as_json() for key, s in self._signatures.items()}
@@ -184,11 +252,25 @@ class TraceWriter:
         counts = {
             "calls": sum(s.calls for s in self._signatures.values()),
             "stored": self._stored,
+            "levels": dict(Counter(self._levels.values())),
             "steps": 1 + max((last for s in self._signatures.values() for _, last, _ in s.steps), default=-1),
         }
         state = "complete" if complete else "open"
         self._manifest.update(state=state, **counts, **totals, files=self._files)
         self._write_json(fmt.MANIFEST, self._manifest)
+
+    def _fold_amendments(self) -> None:
+        def lines() -> Iterable[bytes]:
+            with open(self.path / fmt.CALLS, "rb") as file:
+                for line in file:
+                    value = json.loads(line.rpartition(b" ")[0])
+                    if "amend" in value:
+                        continue
+                    for group, spec in self._amended.get(value["id"], {}).items():
+                        value["header"]["contents"][int(group)] = spec
+                    yield fmt.encode_line(value)
+
+        fmt.write_durably(self.path / fmt.CALLS, lines())
 
     def abandon(self) -> None:
         """Delete the directory."""

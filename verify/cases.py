@@ -10,6 +10,8 @@ from typing import Any
 import torch
 from blake3 import blake3
 
+from traces.contents import NotRecorded
+from traces.materialise import identity
 from traces.overloads import bind, call, resolve
 from traces.store import CallRecord, Trace
 from traces.values import Bytes, Group, Packed, TensorRef, numel, pack, unpack
@@ -17,7 +19,7 @@ from traces.values import Bytes, Group, Packed, TensorRef, numel, pack, unpack
 
 @dataclass(frozen=True)
 class Case:
-    """id: blake3 of overload, arguments and their bytes, so equal calls of two traces are one case.
+    """id: blake3 of overload, arguments and what gives their bytes, so equal calls of two traces are one case.
 
     load: the arguments, read and verified anew at each call.
     """
@@ -29,10 +31,9 @@ class Case:
 
 
 def case_of(trace: Trace, record: CallRecord) -> Case:
-    """The case of one stored call."""
-    content = json.dumps([record.overload, record.header], sort_keys=True)
+    """The case of one stored call whose level is replayable."""
     return Case(
-        blake3(content.encode()).hexdigest()[:32],
+        identity(trace, record),
         record.overload,
         record.signature,
         lambda: _on_host(trace.packed(record)),
@@ -83,9 +84,12 @@ class NoReference(Exception):
 def reference(case: Case) -> Expected:
     """Run the operator twice on the CPU, each time on its own copy of the bytes.
 
-    Raises TraceError on a damaged trace, NoReference where ATen has no answer on the CPU.
+    Raises TraceError on a damaged trace, NoReference where there are no arguments or no answer of ATen.
     """
-    before = case.load()
+    try:
+        before = case.load()
+    except NotRecorded as error:
+        raise NoReference(f"its arguments cannot be had: {error}") from error
     unrecorded = _unsupported(before.tree)
     if unrecorded:
         raise NoReference(f"an argument could not be recorded: {unrecorded}")

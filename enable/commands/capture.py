@@ -3,28 +3,57 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from capture.limits import VALUES, Limits, parse_size
 from enable.options import AsJson
+
+_MAX_BYTES, _MAX_BLOB = f"{Limits.max_bytes >> 30}GiB", f"{Limits.max_blob >> 20}MiB"
 
 
 def command(  # noqa: PLR0913 - one parameter an option
     context: typer.Context,
-    model: Annotated[str, typer.Argument(help="Name of a model; see: enable models.")],
-    batch: Annotated[int | None, typer.Option(help="Batch size; the model's own default if not given.")] = None,
-    steps: Annotated[int, typer.Option(help="Training steps to record, from the first on.")] = 1,
+    target: Annotated[
+        str,
+        typer.Argument(
+            help="A model (see: enable models), transformers:CLASS, timm:MODEL, or your own MODULE:FACTORY."
+        ),
+    ],
+    batch: Annotated[int | None, typer.Option(help="Batch size; the target's own default if not given.")] = None,
+    steps: Annotated[int, typer.Option(help="Training steps to record.")] = 1,
+    skip_steps: Annotated[int, typer.Option(help="Training steps to run first, unrecorded.")] = Limits.skip_steps,
     optimizer: Annotated[str | None, typer.Option(help="Optimizer, e.g. adamw, adamw-fused, sgd.")] = None,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the model; may be repeated.")
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the target; may be repeated.")
     ] = None,
-    device: Annotated[str, typer.Option(help="Where the model runs while it is recorded.")] = "cpu",
+    device: Annotated[str | None, typer.Option(help="Where the model runs while it is recorded: cpu or cuda.")] = None,
     data: Annotated[Path | None, typer.Option(help="Data file of the model, e.g. Criteo Kaggle TSV for dlrm.")] = None,
+    max_bytes: Annotated[str, typer.Option(metavar="SIZE", help="Of all tensor contents together.")] = _MAX_BYTES,
+    max_blob: Annotated[str, typer.Option(metavar="SIZE", help="Of one tensor's contents.")] = _MAX_BLOB,
+    per_signature: Annotated[
+        int, typer.Option(metavar="N", help="Calls of each signature to store.")
+    ] = Limits.per_signature,
+    per_op_max: Annotated[
+        int | None, typer.Option(metavar="N", help="Calls of each operator to store at most.")
+    ] = Limits.per_op_max,
+    phases: Annotated[
+        list[str] | None,
+        typer.Option("--phase", metavar="NAME", help="Record only this phase, e.g. backward; may be repeated."),
+    ] = None,
+    ops: Annotated[
+        list[str] | None,
+        typer.Option("--ops", metavar="PATTERN", help="Record only these, e.g. 'aten::*backward*'; may be repeated."),
+    ] = None,
+    values: Annotated[str, typer.Option(help=f"What to keep of tensor contents: {', '.join(VALUES)}.")] = Limits.values,
+    name: Annotated[str | None, typer.Option(help="Name of the trace; made from the target if not given.")] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Directory of the trace; traces/MODEL.trace of the workspace if not given.")
+        Path | None, typer.Option(help="Directory of the trace; traces/NAME.trace of the workspace if not given.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing trace.")] = False,
     as_json: AsJson = False,
@@ -32,23 +61,45 @@ def command(  # noqa: PLR0913 - one parameter an option
     """Record a model's training steps as a trace.
 
     Every ATen call of forward, loss, backward, clip and optimizer is counted; the first of each signature is stored
-    with the bytes of its inputs.
-    """
-    from capture.session import capture_model
-    from capture.targets import load_target
-    from enable.tables import capture_lines, capture_summary
-    from enable.workspace import Workspace
+    with the bytes of its inputs, as far as the limits allow.
 
+    MODULE:FACTORY imports MODULE, which runs its code, with the working directory first on Python's path. FACTORY
+    takes the settings as keywords and returns a callable step(), or (model, batch, loss, optimizer), where
+    loss(model, batch) is a scalar. transformers: and timm: build a model with random weights and download nothing.
+    """
+    limits: dict[str, Any] = {
+        "steps": steps,
+        "skip_steps": skip_steps,
+        "max_bytes": parse_size(max_bytes),
+        "max_blob": parse_size(max_blob),
+        "per_signature": per_signature,
+        "per_op_max": per_op_max,
+        "phases": tuple(phases or ()),
+        "ops": tuple(ops or ()),
+        "values": values,
+    }
+    Limits(**limits)  # what makes no sense is refused before the user's code is imported
     given = dict(_setting(text) for text in settings or [])
     if data is not None:
         given["data"] = str(data)
-    target = load_target(model, given, batch=batch, optimizer=optimizer, device=device)
+
+    from capture.session import capture_model, check_path
+    from capture.targets import load_target, trace_name
+    from enable.tables import capture_lines, capture_summary
+    from enable.workspace import Workspace
+
+    name = trace_name(target) if name is None else _file_name(name)
     workspace = Workspace(context.obj)
-    if out is None:
-        workspace.create()
-    path = out or workspace.trace_path(model)
-    found = capture_summary(target.name, capture_model(target, path, steps=steps, force=force))
-    typer.echo(json.dumps(found) if as_json else capture_lines(found, str(out or target.name)))
+    path = out or workspace.trace_path(name)
+    if ":" in target:  # the target is code that takes its time, and may do anything
+        check_path(path, force)
+    with redirect_stdout(sys.stderr):  # what that code prints is no result
+        loaded = load_target(target, given, batch=batch, optimizer=optimizer, device=device)
+        if out is None:
+            workspace.create()
+        summary = capture_model(loaded, path, force=force, **limits)
+    found = capture_summary(target, summary)
+    typer.echo(json.dumps(found) if as_json else capture_lines(found, str(out or name)))
     if found["errors"]:
         sys.stderr.write(f"enable: the recorder failed on {len(found['errors'])} operators, see errors in {path}\n")
         raise typer.Exit(1)
@@ -59,3 +110,9 @@ def _setting(text: str) -> tuple[str, str]:
     if not equals or not name:
         raise typer.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--set")
     return name, value
+
+
+def _file_name(name: str) -> str:
+    if not re.fullmatch(r"\w[\w.+-]*", name):
+        raise typer.BadParameter(f"{name!r} is not letters, digits and . _ + -", param_hint="--name")
+    return name

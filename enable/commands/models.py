@@ -9,6 +9,10 @@ import typer
 
 from enable.options import AsJson
 
+_OTHERS = """transformers:CLASS: from that library, built with random weights, e.g. transformers:GPT2LMHeadModel.
+timm:MODEL: likewise, e.g. timm:vit_tiny_patch16_224.
+MODULE:FACTORY: your own training step; see: enable capture --help."""
+
 
 def command(as_json: AsJson = False) -> None:
     """List the models that can be captured, with their settings."""
@@ -25,3 +29,4 @@ def command(as_json: AsJson = False) -> None:
         typer.echo(f"{model['name']}: {model['description']}")
         for setting, value in model["settings"].items():
             typer.echo(f"    --set {setting}={value}")
+    typer.echo(_OTHERS)

@@ -9,9 +9,6 @@ from typing import Annotated
 import typer
 
 from enable.options import PLATFORM, AsJson, Library, Platform, typed
-from generate.machine import Limits
-
-LIMITS = Limits()
 
 
 def command(  # noqa: PLR0913 - one parameter an option
@@ -26,9 +23,11 @@ def command(  # noqa: PLR0913 - one parameter an option
     base_url: Annotated[
         str | None, typer.Option(envvar="OPENAI_BASE_URL", help="Endpoint of the openai provider.")
     ] = None,
-    dialogs: Annotated[int, typer.Option(min=1, help="Dialogs for an operator.")] = LIMITS.dialogs,
-    calls: Annotated[int, typer.Option(min=1, help="LLM calls in a dialog.")] = LIMITS.calls,
-    temperature: Annotated[float, typer.Option(min=0.0, help="Of the model.")] = LIMITS.temperature,
+    # Defaults are those of generate.machine.Limits, which is not imported here: every command imports this module, and
+    # `enable capture` shares its process with a user's program, which may have a module `generate` of its own.
+    dialogs: Annotated[int | None, typer.Option(min=1, show_default="3", help="Dialogs for an operator.")] = None,
+    calls: Annotated[int | None, typer.Option(min=1, show_default="15", help="LLM calls in a dialog.")] = None,
+    temperature: Annotated[float | None, typer.Option(min=0.0, show_default="1.0", help="Of the model.")] = None,
     restart: Annotated[bool, typer.Option("--restart", help="Begin anew instead of going on with a run.")] = False,
     platform: Platform = PLATFORM,
     library: Library = None,
@@ -44,10 +43,12 @@ def command(  # noqa: PLR0913 - one parameter an option
     from enable.tables import refinement_lines
     from enable.workspace import Workspace
     from generate.llm import Options
+    from generate.machine import Limits
 
     if not only_failing and not op:
         raise typer.BadParameter("say what to refine: --only-failing, or --op NAME")
-    limits = Limits(dialogs=dialogs, calls=calls, temperature=temperature)
+    given = {"dialogs": dialogs, "calls": calls, "temperature": temperature}
+    limits = Limits(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
     assert context.parent is not None
     again = (*typed(context.parent), "refine", *typed(context, without=("op", "only_failing", "restart")))
     choice = Choice(model, op, only_failing, llm, Options(llm_model, base_url), limits, again, restart)

@@ -7,21 +7,37 @@ from typing import Annotated
 
 import typer
 
+from enable import exchange
 from enable.options import AsJson
+from traces import UserError
 
 app = typer.Typer(help="Look into recorded traces.", no_args_is_help=True, rich_markup_mode=None)
+app.command()(exchange.export)
+app.command(name="import")(exchange.import_)
+app.command()(exchange.diff)
 
 Model = Annotated[str, typer.Argument(help="Name of a captured model, or the path of a trace.")]
 
 
 @app.command()
-def show(context: typer.Context, model: Model, as_json: AsJson = False) -> None:
-    """Print overloads, calls, signatures and bytes, by phase."""
-    from enable.tables import trace_summary, trace_tables
+def show(
+    context: typer.Context,
+    model: Model,
+    by: Annotated[str | None, typer.Option("--by", help="One table only: op, phase, module or bytes.")] = None,
+    histogram: Annotated[bool, typer.Option("--histogram", help="Add the sizes of each operator's inputs.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Print overloads, phases, bytes, how values are kept, and what could not be recorded.
+
+    An unfinished recording is shown as far as it got.
+    """
+    from enable.trace_tables import VIEWS, trace_summary, trace_tables
     from enable.workspace import Workspace
 
-    summary = trace_summary(Workspace(context.obj).open_trace(model))
-    typer.echo(json.dumps(summary) if as_json else trace_tables(summary))
+    if by is not None and by not in VIEWS:
+        raise UserError(f"--by {by!r} is not one of {', '.join(VIEWS)}")
+    summary = trace_summary(Workspace(context.obj).open_trace(model, partial=True))
+    typer.echo(json.dumps(summary) if as_json else trace_tables(summary, by, histogram))
 
 
 @app.command()
@@ -37,9 +53,34 @@ def verify(context: typer.Context, model: Model, as_json: AsJson = False) -> Non
     from enable.workspace import Workspace
     from traces import verify
 
-    trace = Workspace(context.obj).open_trace(model)
+    trace = Workspace(context.obj).open_trace(model, partial=True)
     stored = sum(len(s.samples) for s in trace.signatures.values())
     report = verify(trace, lambda calls: over(calls, stored, "replaying calls"))
     summary = verify_summary(model, trace, report)
-    typer.echo(json.dumps(summary) if as_json else verify_tables(summary))
+    if not trace.complete and not as_json:
+        typer.echo(f"UNFINISHED: the recording did not end; {sum(1 for _ in trace.calls())} stored calls survived")
+    typer.echo(json.dumps({**summary, "complete": trace.complete}) if as_json else verify_tables(summary))
     raise typer.Exit(0 if report.passed else 1)
+
+
+@app.command()
+def audit(
+    context: typer.Context,
+    model: Model,
+    against: Annotated[
+        str | None, typer.Option(help="A trace with all contents of the same program, to look for their bytes.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Look for user bytes in a trace recorded with --values seeded or stats; list the text that it holds.
+
+    Exit status 1 if there are any.
+    """
+    from enable.tables import audit_lines
+    from enable.workspace import Workspace
+    from traces.audit import audit
+
+    workspace = Workspace(context.obj)
+    found = audit(workspace.open_trace(model), workspace.open_trace(against) if against else None)
+    typer.echo(json.dumps({**vars(found), "passed": found.passed}) if as_json else audit_lines(found))
+    raise typer.Exit(0 if found.passed else 1)

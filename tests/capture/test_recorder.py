@@ -113,7 +113,7 @@ def test_what_lay_in_a_destination_is_not_in_the_trace(record):
     assert b"".join(p.read_bytes() for p in sorted(second.path.glob("blobs-*"))).count(needle) == 0
     for a, b in zip(first.calls(), second.calls(), strict=True):
         if a.overload != "aten::full":
-            assert (a.header["blobs"], a.results, a.rng) == (b.header["blobs"], b.results, b.rng)
+            assert (a.header["contents"], a.results, a.rng) == (b.header["contents"], b.results, b.rng)
     assert verify(second).passed
 
 

@@ -14,6 +14,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils.checkpoint import checkpoint
 
 import capture.recorder
+import capture.tape
 from capture import Recorder
 from traces import Trace, TraceError, verify
 from traces.values import unpack
@@ -26,14 +27,14 @@ def overloads(path):
 
 
 def test_an_error_of_the_recorder_is_counted_and_not_raised(tmp_path, monkeypatch):
-    honest = capture.recorder.results
+    honest = capture.tape.results
 
-    def broken(op, arguments, result):
+    def broken(op, arguments, result, skip):
         if op is torch.ops.aten.mm.default:
             raise KeyError("no such dtype")
-        return honest(op, arguments, result)
+        return honest(op, arguments, result, skip)
 
-    monkeypatch.setattr(capture.recorder, "results", broken)
+    monkeypatch.setattr(capture.tape, "results", broken)
     with Recorder(tmp_path / "a.trace") as recorder:
         y = torch.mm(torch.eye(2), torch.ones(2, 2)).exp()
     assert y.shape == (2, 2)
@@ -225,7 +226,7 @@ def test_calls_that_raise_leave_no_bytes(tmp_path):
 
 
 def test_a_signature_that_cannot_be_stored_fails_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(capture.recorder, "pack", lambda *args: 1 / 0)
+    monkeypatch.setattr(capture.tape, "lay_out", lambda *args: 1 / 0)
     with Recorder(tmp_path / "a.trace") as recorder:
         for _ in range(2 * capture.recorder.MAX_ERRORS):
             torch.ones(2)

@@ -60,6 +60,8 @@ def test_a_failure_leaves_nothing_and_keeps_what_was_there(target, tmp_path, err
     for name, force in (("a.trace", True), ("b.trace", False)):
         with pytest.raises(KeyboardInterrupt if error is KeyboardInterrupt else UserError):
             capture_model(target, tmp_path / name, force=force, progress=False)
+    with pytest.raises(KeyboardInterrupt if error is KeyboardInterrupt else UserError):
+        capture_model(target, tmp_path / "new" / "directories" / "b.trace", progress=False)
     assert [p.name for p in tmp_path.iterdir()] == ["a.trace"]
     assert Trace.open(tmp_path / "a.trace").complete
 
@@ -80,13 +82,56 @@ def test_a_path_that_cannot_be_written(target, tmp_path):
 
 def test_recording_that_stopped_is_an_error(target, tmp_path, monkeypatch):
     monkeypatch.setattr("capture.recorder.call_token", lambda *args: 1 / 0)
-    with pytest.raises(UserError, match="recording stopped after errors"):
+    with pytest.raises(UserError, match=r"recording stopped after errors \(.*ZeroDivisionError.*marked as unfinished"):
         capture_model(target, tmp_path / "a.trace", progress=False)
+    assert [p.name for p in tmp_path.iterdir()] == ["a.trace"]
+    assert not Trace.open(tmp_path / "a.trace", partial=True).complete
+
+
+def test_recording_that_stopped_replaces_nothing(target, tmp_path, monkeypatch):
+    capture_model(target, tmp_path / "a.trace", progress=False)
+    monkeypatch.setattr("capture.recorder.call_token", lambda *args: 1 / 0)
+    with pytest.raises(UserError, match="nothing was replaced"):
+        capture_model(target, tmp_path / "a.trace", force=True, progress=False)
+    assert Trace.open(tmp_path / "a.trace").complete
+    assert [p.name for p in tmp_path.iterdir()] == ["a.trace"]
+
+
+def test_skipped_steps_run_unrecorded(target, tmp_path):
+    summary = capture_model(target, tmp_path / "a.trace", skip_steps=1, steps=2, progress=False)
+    training = load_target("nanogpt", SMALL, batch=2).training
+    losses = [training.step(next(training.batches)).item() for _ in range(3)]
+    assert summary.losses == losses[1:]
+    trace = Trace.open(tmp_path / "a.trace")
+    assert trace.manifest["steps"] == 2
+    created = [s for s in trace.signatures.values() if s.overload == "aten::zeros_like"]
+    assert sum(s.phases.get("optimizer", 0) for s in created) == 0
+
+
+def test_limits_reach_the_recorder(target, tmp_path):
+    summary = capture_model(
+        target, tmp_path / "a.trace", ops=("aten::mm", "aten::addmm"), phases=("forward",), progress=False
+    )
+    trace = Trace.open(tmp_path / "a.trace")
+    assert {r.overload for r in trace.calls()} <= {"aten::mm", "aten::addmm"}
+    assert {r.phase for r in trace.calls()} == {"forward"}
+    assert summary.peak > 50 << 20 and sum(summary.levels.values()) == summary.stored
+
+
+def test_nothing_recorded_is_an_error(target, tmp_path):
+    with pytest.raises(UserError, match="nothing was recorded; look at --phase, --ops"):
+        capture_model(target, tmp_path / "a.trace", phases=("lunch",), progress=False)
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_empty_directory_is_no_obstacle(target, tmp_path):
+    (tmp_path / "a.trace").mkdir()
+    capture_model(target, tmp_path / "a.trace", progress=False)
+    assert Trace.open(tmp_path / "a.trace").complete
+
+
 def test_no_steps(target, tmp_path):
-    with pytest.raises(UserError, match="--steps 0"):
+    with pytest.raises(UserError, match="steps 0 is too small"):
         capture_model(target, tmp_path / "a.trace", steps=0)
 
 

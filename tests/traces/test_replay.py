@@ -3,8 +3,8 @@ import json
 import pytest
 import torch
 
-from traces import Trace, TraceWriter, verify
-from traces.fingerprint import difference, fingerprint, results
+from traces import Trace, TraceError, TraceWriter, verify
+from traces.fingerprint import difference, fingerprint, moments, results, structure
 from traces.format import encode_line
 from traces.overloads import bind, resolve
 from traces.values import pack
@@ -75,7 +75,7 @@ def test_errors_of_aten_are_mismatches(tmp_path):
 
 def test_operators_that_act_outside_the_process_are_not_run(tmp_path):
     target = tmp_path / "victim"
-    header = {"tree": {"filename": str(target), "shared": True, "size": 4}, "tensors": [], "groups": [], "blobs": []}
+    header = {"tree": {"filename": str(target), "shared": True, "size": 4}, "tensors": [], "groups": [], "contents": []}
     trace = store(tmp_path / "t", "aten::mm", torch.rand(2, 2), torch.rand(2, 2))
     line = json.loads((trace.path / "calls-00000.jsonl").read_bytes().rpartition(b" ")[0])
     data = encode_line({**line, "overload": "aten::from_file", "header": header})
@@ -85,12 +85,61 @@ def test_operators_that_act_outside_the_process_are_not_run(tmp_path):
     assert not target.exists()
 
 
-def test_a_trace_of_another_device_is_not_comparable(tmp_path):
+def test_a_hash_of_what_another_device_left_on_the_host_decides(tmp_path):
     trace = store(tmp_path / "t", "aten::mm", torch.rand(2, 2), torch.rand(2, 2))
     line = json.loads((trace.path / "calls-00000.jsonl").read_bytes().rpartition(b" ")[0])
     line["header"]["groups"][0]["device"] = "cuda:0"
     (trace.path / "calls-00000.jsonl").write_bytes(encode_line(line))
-    assert verify(trace).not_comparable == {"recorded on cuda:0": 1}
+    assert verify(trace).close == 1
+    line["results"]["return"]["hash"] = "0" * 64
+    (trace.path / "calls-00000.jsonl").write_bytes(encode_line(line))
+    assert verify(trace).mismatches[0].detail.startswith("return.hash: ")
+
+
+def test_every_blob_is_checked_though_no_call_refers_to_it(tmp_path):
+    writer = TraceWriter(tmp_path / "t")
+    for length in (1, 63, 64, 65, 1000):
+        writer.add_blob(bytes(length))
+        writer.add_blob(b"x" * length)
+    writer.close()
+    shard = tmp_path / "t" / "blobs-00000.safetensors"
+    assert verify(Trace.open(tmp_path / "t")).blobs == 10
+    whole = shard.read_bytes()
+    header = int.from_bytes(whole[:8], "little") + 8
+    for position in range(header, len(whole), 61):
+        shard.write_bytes(whole[:position] + bytes([whole[position] ^ 1]) + whole[position + 1 :])
+        with pytest.raises(TraceError, match=r"blobs-00000.safetensors: blob .* was altered"):
+            verify(Trace.open(tmp_path / "t"))
+
+
+def test_full_records_need_their_hashes(tmp_path):
+    trace = store(tmp_path / "t", "aten::mul.Tensor", torch.rand(4), torch.rand(4))
+    line = json.loads((trace.path / "calls-00000.jsonl").read_bytes().rpartition(b" ")[0])
+    del line["results"]["return"]["hash"]
+    (trace.path / "calls-00000.jsonl").write_bytes(encode_line(line))
+    assert not verify(trace).passed
+
+
+def test_what_is_skipped_keeps_its_structure_alone():
+    op = resolve("aten::add_.Tensor")
+    x = torch.ones(3)
+    found = results(op, {"self": x, "other": x, "alpha": 1}, [x, 2.5, True, None], skip=frozenset(("self", "return")))
+    described = {"shape": [3], "stride": [1], "dtype": "float32"}
+    assert found["self"] == described
+    assert found["return"] == [described, {"scalar": "float"}, {"scalar": "bool"}, None]
+    assert structure(found["return"]) == found["return"]
+
+
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.bfloat16, torch.int64, torch.bool, torch.complex64, torch.uint8]
+)
+def test_moments(dtype, monkeypatch):
+    monkeypatch.setattr("traces.fingerprint.CHUNK", 7)
+    x = (torch.randn(5, 11) * 10).to(dtype).t()
+    parts = torch.view_as_real(x) if dtype.is_complex else x
+    expected = [parts.double().mean(), parts.double().abs().mean(), parts.double().abs().max()]
+    assert moments(x) == pytest.approx([e.item() for e in expected])
+    assert moments(x[:0]) == [0.0, 0.0, 0.0]
 
 
 def test_the_generator_and_the_threads_are_left_as_they_were(tmp_path):

@@ -3,6 +3,7 @@ import os
 import shutil
 import stat
 import struct
+import zlib
 
 import pytest
 import torch
@@ -237,7 +238,18 @@ DAMAGE = {
     "shard of another dtype": (with_header(lambda h: [v.update(dtype="I8") for v in h.values()]), SHARD),
     "shard header of 2**62 bytes": (shard(lambda d: struct.pack("<Q", 1 << 62) + d[8:]), SHARD),
     "shard claims 2**62 elements": (with_header(lambda h: next(iter(h.values())).update(shape=[1 << 62])), SHARD),
-    "newer format": (manifest(lambda m: m.update(format=7)), "is format 7, this toolkit reads 1; upgrade enablekit"),
+    "threads of text": (manifest(lambda m: m.update(threads="all")), f"{MANIFEST}: threads"),
+    "info is a list": (manifest(lambda m: m.update(info=[])), f"{MANIFEST}: info"),
+    "stored is a truth value": (manifest(lambda m: m.update(stored=True)), f"{MANIFEST}: stored"),
+    "manifest names a key twice": (
+        lambda r: replace(r / MANIFEST, b'"format":2', b'"format":2,"format":2'),
+        f"{MANIFEST}: not JSON (key 'format' occurs twice)",
+    ),
+    "call names a key twice": (
+        lambda r: replace_calls(r, with_line_key_twice((r / CALLS).read_bytes())),
+        f"{CALLS}:1: not JSON (key 'id' occurs twice)",
+    ),
+    "newer format": (manifest(lambda m: m.update(format=7)), "is format 7, this toolkit reads 2; upgrade enablekit"),
     "no format": (manifest(lambda m: m.pop("format")), "format"),
     "unknown state": (manifest(lambda m: m.update(state="fine")), "state"),
     "manifest is a list": (lambda r: (r / MANIFEST).write_text("[]"), MANIFEST),
@@ -256,12 +268,12 @@ DAMAGE = {
     "call id is a truth value": (calls(lambda c: c.update(id=True)), f"{CALLS}:1: id"),
     "call without header": (calls(lambda c: c.pop("header")), f"{CALLS}:1: header"),
     "header without groups": (calls(lambda c: c["header"].pop("groups")), f"{CALLS}:1"),
-    "header without blobs": (calls(lambda c: c["header"].pop("blobs")), f"{CALLS}:1"),
-    "blob that is in no shard": (calls(lambda c: c["header"].update(blobs=["0" * 64] * 2)), f"{CALLS}:1"),
-    "blob key is a path": (calls(lambda c: c["header"].update(blobs=["../../etc/passwd"] * 2)), f"{CALLS}:1"),
-    "blob key is a number": (calls(lambda c: c["header"].update(blobs=[5, 5])), f"{CALLS}:1"),
+    "header without blobs": (calls(lambda c: c["header"].pop("contents")), f"{CALLS}:1"),
+    "blob that is in no shard": (calls(lambda c: c["header"].update(contents=["0" * 64] * 2)), f"{CALLS}:1"),
+    "blob key is a path": (calls(lambda c: c["header"].update(contents=["../../etc/passwd"] * 2)), f"{CALLS}:1"),
+    "blob key is a number": (calls(lambda c: c["header"].update(contents=[5, 5])), f"{CALLS}:1"),
     "span longer than its blob": (calls(lambda c: c["header"]["groups"][0].update(nbytes=1 << 40)), SHARD),
-    "span shorter than its blob": (calls(lambda c: c["header"]["groups"][0].update(nbytes=20)), SHARD),
+    "span shorter than its blob": (calls(lambda c: c["header"]["groups"][0].update(nbytes=20)), f"{CALLS}:1"),
     "negative span": (calls(lambda c: c["header"]["groups"][0].update(nbytes=-4)), f"{CALLS}:1"),
     "tensor outside its span": (calls(lambda c: c["header"]["tensors"][0].update(shape=[9, 9])), f"{CALLS}:1"),
     "rng without blob": (calls(lambda c: c.update(rng={"device": "cpu"})), f"{CALLS}:1: rng: blob"),
@@ -270,6 +282,11 @@ DAMAGE = {
     "steps of a signature": (signatures(lambda s: s.update(steps=[[1]])), SIGNATURES),
     "samples of a signature": (signatures(lambda s: s.update(samples=["a"])), SIGNATURES),
 }
+
+
+def with_line_key_twice(data):
+    text = data.splitlines()[0].rpartition(b" ")[0].replace(b'"id":0', b'"id":0,"id":0')
+    return text + f" {zlib.crc32(text):08x}\n".encode()
 
 
 def flip(path, position):

@@ -146,7 +146,7 @@ def test_patterns(pattern):
 
 def test_a_call_recorded_on_another_device_is_replayed_on_the_host(tmp_path):
     class Stored:
-        overload, signature, header = "aten::arange", "", {}
+        overload, signature, header, contents = "aten::arange", "", {}, []
 
     class Recorded:
         def packed(self, record):

@@ -1,0 +1,60 @@
+"""Sharing out the bytes of a trace among operators, so that none of them starves."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable
+
+
+class Budget:
+    """At most `limit` bytes, shared max-min fairly: a newcomer takes from whoever would still have more than it gets.
+
+    Blobs of `large` bytes or more can be taken back; smaller ones stay.
+    """
+
+    def __init__(self, limit: int, large: int) -> None:
+        self.used = 0
+        self._limit = limit
+        self._large = large
+        self._sizes: dict[Hashable, tuple[str, int]] = {}  # owner and length of each blob
+        self._usage: Counter[str] = Counter()
+        self._large_blobs: dict[str, list[Hashable]] = defaultdict(list)  # by owner, latest last
+
+    def __contains__(self, token: Hashable) -> bool:
+        return token in self._sizes
+
+    def admit(self, owner: str, wanted: dict[Hashable, int], keep: bool = False) -> list[Hashable] | None:
+        """Make room for blobs of these sizes, all or none: the blobs to give up, or None if `owner` gets no more.
+
+        keep: they cannot be taken back.
+        """
+        need = sum(wanted.values())
+        freed: list[Hashable] = []
+        spared = Counter(self._usage)
+        stacks = {name: list(tokens) for name, tokens in self._large_blobs.items() if tokens}
+        while self.used + need - sum(self._sizes[t][1] for t in freed) > self._limit:
+            rich = max(stacks, key=lambda name: spared[name], default=None)
+            if rich is None or rich == owner or spared[rich] <= spared[owner] + need:
+                return None
+            token = stacks[rich].pop()
+            spared[rich] -= self._sizes[token][1]
+            freed.append(token)
+            if not stacks[rich]:
+                del stacks[rich]
+        for token in freed:
+            self.release(token)
+        for token, nbytes in wanted.items():
+            self._sizes[token] = (owner, nbytes)
+            self._usage[owner] += nbytes
+            self.used += nbytes
+            if nbytes >= self._large and not keep:
+                self._large_blobs[owner].append(token)
+        return freed
+
+    def release(self, token: Hashable) -> None:
+        """A blob is gone."""
+        owner, nbytes = self._sizes.pop(token)
+        self._usage[owner] -= nbytes
+        self.used -= nbytes
+        if token in self._large_blobs[owner]:
+            self._large_blobs[owner].remove(token)

@@ -1,0 +1,200 @@
+"""From the recorder to the disk: a queue of bounded size and the thread that writes what comes out of it.
+
+Only bytes wait in the queue, never tensors. When it is full the program waits. When writing fails, what still comes is
+thrown away, and the program goes on.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import torch
+
+from capture.staging import SLOT, Chunk, Slots
+from traces.synthesis import summarise
+from traces.values import Span
+from traces.writer import CallSite, SignatureCount, TraceWriter
+
+MAX_MESSAGES = 1024
+IDLE = 0.5  # seconds without work after which what there is is made durable
+SAMPLE = 1 << 20  # elements from which statistics are computed
+
+Token: TypeAlias = Any  # hashable; stands for a blob until its key is known
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A content spec whose blobs are still named by tokens. fallback: the spec if the first of them is given up."""
+
+    spec: Any
+    tokens: dict[str, Token] = field(default_factory=dict)  # "" for a spec that is nothing but a key
+    dtype: torch.dtype | None = None
+    fallback: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Blob:
+    token: Token
+    nbytes: int
+    large: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Drop:
+    token: Token
+    given_up: bool  # calls may refer to it
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCall:
+    signature: SignatureCount
+    site: CallSite
+    header: dict[str, Any]
+    contents: list[Pending]
+    results: Any
+    rng: dict[str, Any] | None
+
+
+class Pipeline:
+    """Feeds a TraceWriter from a thread of its own. error: what went wrong there, after which nothing is written."""
+
+    def __init__(self, writer: TraceWriter, queue_bytes: int, large: int) -> None:
+        """large: bytes from which a blob can be given up again."""
+        self.error: Exception | None = None
+        self._writer = writer
+        self._large = large
+        self._slots = Slots(queue_bytes)
+        self._queue: queue.Queue[Any] = queue.Queue(MAX_MESSAGES)
+        self._keys: dict[Token, str] = {}
+        self._users: dict[str, list[tuple[int, list[Pending]]]] = defaultdict(list)  # calls by large blob
+        self._thread = threading.Thread(target=self._work, name="trace writer", daemon=True)
+        self._thread.start()
+
+    def put_span(self, token: Token, span: Span) -> None:
+        """Copy a span as it is now. Waits while the queue is full."""
+        self._queue.put(_Blob(token, span.nbytes, span.nbytes >= self._large))
+        for chunk in self._slots.chunks(span):
+            self._queue.put(chunk)
+
+    def put_bytes(self, token: Token, data: bytes) -> None:
+        """Take over some bytes."""
+        self._queue.put(_Blob(token, len(data), len(data) >= self._large))
+        for start in range(0, len(data), SLOT):
+            self._queue.put(Chunk(memoryview(data)[start : start + SLOT]))
+
+    def drop(self, token: Token, given_up: bool) -> None:
+        """Delete a blob. given_up: amend the calls that refer to it; else there are none."""
+        self._queue.put(_Drop(token, given_up))
+
+    def put_call(self, call: StoredCall) -> None:
+        """Store a call whose blobs were put before."""
+        self._queue.put(call)
+
+    def close(self) -> None:
+        """Wait until everything is written or thrown away."""
+        self._queue.put(None)
+        self._thread.join()
+
+    def _work(self) -> None:
+        dirty = False
+        while True:
+            try:
+                message = self._queue.get(timeout=IDLE if dirty else None)
+            except queue.Empty:
+                self._guarded(self._writer.flush)
+                dirty = False
+                continue
+            if message is None:
+                return
+            dirty = True
+            self._guarded(lambda message=message: self._handle(message))
+
+    def _guarded(self, work: Any) -> None:
+        try:
+            work()
+        except Exception as error:  # noqa: BLE001 - the edge of a thread; the recorder looks at `error`
+            self.error = self.error or error
+
+    def _handle(self, message: Any) -> None:
+        if isinstance(message, _Blob):
+            chunks = self._chunks(message.nbytes)
+            try:
+                if self.error is None:
+                    self._keys[message.token] = self._store(message, chunks)
+            finally:
+                for _ in chunks:  # slots are given back whatever happened
+                    pass
+        elif isinstance(message, Chunk):  # of a blob that failed
+            if message.slot is not None:
+                self._slots.give(message.slot)
+        elif self.error is not None:
+            return
+        elif isinstance(message, _Drop):
+            self._drop(message)
+        else:
+            self._add(message)
+
+    def _chunks(self, nbytes: int) -> Iterator[memoryview]:
+        while nbytes:
+            chunk = self._queue.get()
+            try:
+                if chunk.ready is not None:
+                    chunk.ready.synchronize()
+                yield chunk.data
+            finally:
+                nbytes -= len(chunk.data)
+                if chunk.slot is not None:
+                    self._slots.give(chunk.slot)
+
+    def _store(self, blob: _Blob, chunks: Iterator[memoryview]) -> str:
+        if blob.large:
+            return self._writer.stream_blob(blob.nbytes, chunks)
+        return self._writer.add_blob(b"".join([bytes(c) for c in chunks]))  # a slot is reused after its turn
+
+    def _add(self, call: StoredCall) -> None:
+        header = {**call.header, "contents": [self._resolved(p) for p in call.contents]}
+        rng = call.rng and {**call.rng, "blob": self._keys[call.rng["blob"]]}
+        number = self._writer.add_call(call.signature, call.site, header, call.results, rng)
+        for key in {self._keys[token] for pending in call.contents for token in pending.tokens.values()}:
+            if self._writer.has_own_shard(key):
+                self._users[key].append((number, call.contents))
+
+    def _resolved(self, pending: Pending) -> Any:
+        keys = {name: self._keys[token] for name, token in pending.tokens.items()}
+        return keys.get("") or ({**pending.spec, **keys} if keys else pending.spec)
+
+    def _drop(self, message: _Drop) -> None:
+        key = self._keys.pop(message.token, None)
+        if key is None or key in self._keys.values():  # another token has the same bytes
+            return
+        if message.given_up:
+            for number, contents in self._users.pop(key, []):
+                specs = self._instead(message.token, key, contents)
+                self._writer.amend(number, {i: {**spec, "why": "over --max-bytes"} for i, spec in specs.items()})
+            self._writer.flush()
+        self._writer.drop_blob(key)
+
+    def _instead(self, token: Token, key: str, contents: list[Pending]) -> dict[str, dict[str, Any]]:
+        """Specs by group for a call that loses a blob; what comes from a producer comes from it as a whole."""
+        lost = {i: p for i, p in enumerate(contents) if token in p.tokens.values()}
+        if any(p.fallback and "from" in p.fallback for p in lost.values()):
+            lost |= {i: p for i, p in enumerate(contents) if p.fallback and "from" in p.fallback}
+        return {str(i): p.fallback or self._drawn(key, p) for i, p in lost.items()}
+
+    def _drawn(self, key: str, pending: Pending) -> dict[str, Any]:
+        data = self._writer.read_blob(key)
+        if pending.dtype is None:
+            return {"level": "meta"}
+        return seeded(torch.from_numpy(data).view(pending.dtype), key)
+
+
+def seeded(elements: torch.Tensor, seed: str) -> dict[str, Any]:
+    """The spec from which contents like these elements can be drawn. seed: text in hexadecimal."""
+    count = elements.numel()
+    sample = elements[:: max(1, -(-count // SAMPLE))].to("cpu", copy=True)
+    return {"level": "seeded", "stats": summarise(sample, count), "seed": int(seed[:8], 16)}

@@ -1,0 +1,296 @@
+"""How much of a call's contents is stored: everything, the touched rows, statistics to draw from, or less.
+
+Integers and booleans stay full: they are indices, offsets and masks, and their values are what the call means. A table
+keeps the rows that are looked up. Over budget, other contents are drawn anew from their statistics when they are
+replayed, and what a backward operator takes from its forward operator comes from running that again.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from blake3 import blake3
+
+from capture.budget import Budget
+from capture.limits import Limits
+from capture.pipeline import Pending, Pipeline, Token, seeded
+from capture.producers import DERIVED
+from capture.staging import SMALL
+from traces.synthesis import pseudonyms, summarise
+from traces.values import Group, Packed, Span, TensorRef
+
+TINY = 4096  # bytes up to which contents are stored whatever the budget says of larger ones
+TABLE = 16 << 20  # bytes from which a table is stored by its touched rows
+SPARSE = 4  # a span that is so many times larger than its tensor is stored without the gaps
+MAX_DRAWN = 1 << 32  # bytes that a reader draws for one call
+LARGE = (4 << 10, 4 << 20)  # least and most bytes from which a blob can be given up again
+
+# The argument that is a table, and the one that says which of its rows are touched, by base name.
+_TABLES = {
+    "embedding": ("weight", "indices"),
+    "_embedding_bag": ("weight", "indices"),
+    "_embedding_bag_forward_only": ("weight", "indices"),
+    "index_select": ("self", "index"),
+    "index": ("self", "indices"),
+    "add_": ("self", "other"),  # of a sparse gradient
+    "sparse_mask": ("self", "mask"),
+}
+
+
+@dataclass
+class Taken:
+    """What is stored of one call. fresh: blobs that it brought. partial: names of arguments that are not full."""
+
+    contents: list[Pending] = field(default_factory=list)
+    fresh: list[Token] = field(default_factory=list)
+    partial: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One group of a call. name: the argument it belongs to. dtype: of its tensors, None if they differ."""
+
+    index: int
+    name: str
+    group: Group
+    span: Span
+    tensors: list[TensorRef]
+    dtype: torch.dtype | None
+    source: dict[str, Any] | None
+
+    @property
+    def discrete(self) -> bool:
+        return self.dtype is not None and not (self.dtype.is_floating_point or self.dtype.is_complex)
+
+    def elements(self) -> torch.Tensor:
+        assert self.dtype is not None
+        return self.span.raw().view(self.dtype)
+
+    def only_tensor(self) -> torch.Tensor | None:
+        """The live tensor, if it is the group's only one."""
+        if len(set(self.tensors)) != 1 or self.dtype is None:
+            return None
+        ref = self.tensors[0]
+        empty = torch.empty(0, dtype=self.dtype, device=self.span.device)
+        return empty.set_(self.span.storage, (self.span.lo + ref.offset) // self.dtype.itemsize, ref.shape, ref.stride)
+
+
+class Policy:
+    """Decides, and hands what is to be stored to the pipeline."""
+
+    def __init__(self, limits: Limits, pipeline: Pipeline, budget: Budget) -> None:
+        self._limits = limits
+        self._pipeline = pipeline
+        self._budget = budget
+        self._key = secrets.token_bytes(32)  # of the pseudonyms; never stored
+
+    def take(
+        self,
+        overload: str,
+        arguments: dict[str, Any],
+        packed: Packed,
+        spans: list[Span | None],
+        sources: dict[int, dict[str, Any]],
+    ) -> Taken:
+        """Store the contents of a call, as they are now. sources: specs by storage of what other calls produce."""
+        taken = Taken([Pending(None if span is None else "") for span in spans])
+        parts = _parts(packed, spans, sources)
+        if self._limits.values != "full":
+            for part in parts:
+                self._put(taken, part, self._private(part, taken, overload))
+            return taken
+        tables = _touched_rows(overload, arguments)
+        whole: list[tuple[_Part, Token]] = []
+        for part in parts:
+            if part.name in tables and part.span.nbytes >= min(TABLE, self._limits.max_blob):
+                self._put(taken, part, self._rows(part, tables[part.name], overload, taken))
+            elif part.span.nbytes > self._limits.max_blob and not part.discrete:
+                self._put(taken, part, self._reduced(part, overload, "over --max-blob"))
+            elif not self._compact(part, overload, taken):
+                whole.append((part, content_token(part.span)))
+        self._whole(whole, overload, tables, taken)
+        self._agree(parts, overload, taken)
+        return taken
+
+    def _agree(self, parts: list[_Part], owner: str, taken: Taken) -> None:
+        """What one run of a producer gives belongs together: all of it is stored, or all of it is produced again."""
+        produced = [part for part in parts if part.source is not None]
+        if any(part.name in taken.partial for part in produced):
+            for part in produced:
+                self._put(taken, part, self._reduced(part, owner, "over --max-bytes"))
+
+    def _put(self, taken: Taken, part: _Part, pending: Pending) -> None:
+        taken.contents[part.index] = pending
+        if isinstance(pending.spec, dict) and pending.spec["level"] != "full":
+            taken.partial.add(part.name)
+
+    def _whole(
+        self, parts: list[tuple[_Part, Token]], owner: str, tables: dict[str, torch.Tensor], taken: Taken
+    ) -> None:
+        for keep in (True, False):
+            chosen = [p for p in parts if (p[0].discrete or p[0].span.nbytes <= TINY) is keep]
+            if self._admit(owner, {token: part.span.nbytes for part, token in chosen}, taken, keep):
+                for part, token in chosen:
+                    if token in taken.fresh:
+                        self._pipeline.put_span(token, part.span)
+                    fallback = part.source or ({"level": "meta"} if part.name in DERIVED else None)
+                    self._put(taken, part, Pending("", {"": token}, part.dtype, fallback))
+                continue
+            for part, _ in chosen:
+                rows = tables.get(part.name)
+                spec = self._reduced(part, owner, "over --max-bytes")
+                self._put(taken, part, spec if rows is None else self._rows(part, rows, owner, taken))
+
+    def _admit(self, owner: str, wanted: dict[Token, int], taken: Taken, keep: bool) -> bool:
+        new = {token: nbytes for token, nbytes in wanted.items() if token not in self._budget}
+        given_up = self._budget.admit(owner, new, keep)
+        if given_up is None:
+            return False
+        for token in given_up:
+            self._pipeline.drop(token, given_up=True)
+        taken.fresh += new
+        return True
+
+    def _bytes(self, owner: str, data: dict[str, bytes], taken: Taken, spec: dict[str, Any]) -> Pending | None:
+        """A spec with some blobs made for it; None over budget."""
+        tokens = {name: ("bytes", blake3(d).digest()) for name, d in data.items()}
+        if not self._admit(owner, {tokens[n]: len(d) for n, d in data.items()}, taken, keep=True):
+            return None
+        for name, d in data.items():
+            if tokens[name] in taken.fresh:
+                self._pipeline.put_bytes(tokens[name], d)
+        return Pending(spec, tokens)
+
+    def _compact(self, part: _Part, owner: str, taken: Taken) -> bool:
+        """Store a tensor without the gaps of its span, if these are most of it."""
+        tensor = part.only_tensor() if part.span.nbytes > SMALL else None
+        if tensor is None or tensor.numel() * tensor.element_size() * SPARSE > part.span.nbytes:
+            return False
+        spec = {"level": "full", "compact": True}
+        pending = self._bytes(owner, {"blob": _to_bytes(tensor)}, taken, spec)
+        self._put(taken, part, pending or self._reduced(part, owner, "over --max-bytes"))
+        return True
+
+    def _rows(self, part: _Part, index: torch.Tensor, owner: str, taken: Taken) -> Pending:
+        table = part.only_tensor()
+        over = "over --max-bytes"
+        if table is None or not table.is_contiguous() or table.dim() < 2:
+            return self._reduced(part, owner, over)
+        rows = torch.unique(index.reshape(-1).to(torch.int64) % table.shape[0])  # negative ones count from the end
+        drawn = self._drawn(part, owner)
+        if drawn.spec["level"] != "seeded":
+            return drawn
+        spec = {**drawn.spec, "level": "rows", "count": rows.numel(), "why": "touched rows of a table"}
+        data = {"rows": _to_bytes(rows), "blob": _to_bytes(table[rows])}
+        return self._bytes(owner, data, taken, spec) or self._reduced(part, owner, over)
+
+    def _reduced(self, part: _Part, owner: str, why: str) -> Pending:
+        """Without contents: from the call that produces them, drawn, or not at all."""
+        if part.source is not None:
+            return Pending({**part.source, "why": why})
+        if part.name in DERIVED or part.discrete:
+            return Pending({"level": "stats", "stats": self._statistics(part), "why": why})
+        pending = self._drawn(part, owner)
+        return Pending({**pending.spec, "why": why})
+
+    def _drawn(self, part: _Part, owner: str) -> Pending:
+        if part.dtype is None or part.dtype.is_complex or part.span.nbytes > MAX_DRAWN:
+            return Pending({"level": "meta"})
+        seed = blake3(f"{owner} {part.name} {part.index}".encode()).hexdigest()
+        return Pending(seeded(part.elements(), seed))
+
+    def _statistics(self, part: _Part, private: bool = False) -> dict[str, Any]:
+        elements = part.elements().cpu()
+        return summarise(elements, elements.numel(), private=private)
+
+    def _private(self, part: _Part, taken: Taken, owner: str) -> Pending:
+        why = f"--values {self._limits.values}"
+        if part.dtype is None or part.dtype.is_complex:
+            return Pending({"level": "meta", "why": why})
+        statistics = self._statistics(part, private=True)
+        if self._limits.values == "stats" or (part.source is None and part.name in DERIVED):
+            return Pending({"level": "stats", "stats": statistics, "why": why})
+        if part.source is not None:
+            return Pending({**part.source, "why": why})
+        ids = part.dtype.itemsize > 1 and part.discrete and not statistics.get("sorted")
+        if ids:
+            return self._pseudonymised(part, owner, taken, why)
+        seed = int(blake3(f"{owner} {part.name} {part.index}".encode()).hexdigest()[:8], 16)
+        return Pending({"level": "seeded", "stats": statistics, "seed": seed, "why": why})
+
+    def _pseudonymised(self, part: _Part, owner: str, taken: Taken, why: str) -> Pending:
+        values = pseudonyms(part.elements().to("cpu", torch.int64).numpy(), self._key)
+        low = int(values.min())
+        width = next(w for w in (1, 2, 4, 8) if int(values.max()) - low < 1 << 8 * w)
+        data = (values - low).astype(np.dtype(f"<u{width}")).tobytes()
+        spec = {"level": "seeded", "width": width, "low": low, "count": len(values), "why": why}
+        pending = self._bytes(owner, {"ids": data}, taken, spec)
+        return pending or Pending({"level": "stats", "stats": self._statistics(part, private=True), "why": why})
+
+
+def content_token(span: Span) -> Token:
+    """Equal for equal contents."""
+    if span.device.type == "cpu":
+        return blake3(span.host(), max_threads=blake3.AUTO).digest()
+    from capture.device_hash import device_hash
+
+    return device_hash(span.raw())
+
+
+def _parts(packed: Packed, spans: list[Span | None], sources: dict[int, dict[str, Any]]) -> list[_Part]:
+    names = _names(packed)
+    parts = []
+    for i, (group, span) in enumerate(zip(packed.groups, spans, strict=True)):
+        if span is None or not span.nbytes:
+            continue
+        tensors = [t for t in packed.tensors if t.group == i]
+        dtypes = {t.dtype for t in tensors}
+        dtype = getattr(torch, dtypes.pop()) if len(dtypes) == 1 else None
+        if dtype is not None and (span.nbytes % dtype.itemsize or span.lo % dtype.itemsize):
+            dtype = None
+        source = sources.get(span.storage._cdata) if len(set(tensors)) == 1 else None
+        parts.append(_Part(i, names[i], group, span, tensors, dtype, source))
+    return parts
+
+
+def _names(packed: Packed) -> dict[int, str]:
+    """The first argument that uses each group."""
+    found: dict[int, str] = {}
+
+    def walk(value: Any, name: str) -> None:
+        if isinstance(value, dict):
+            if isinstance(value.get("tensor"), int):
+                found.setdefault(packed.tensors[value["tensor"]].group, name)
+            for item in value.values():
+                walk(item, name)
+        elif isinstance(value, list):
+            for item in value:
+                walk(item, name)
+
+    for name, value in packed.tree.items():
+        walk(value, name)
+    return found
+
+
+def _touched_rows(overload: str, arguments: dict[str, Any]) -> dict[str, torch.Tensor]:
+    """The index tensor of each table among the arguments, by the table's name."""
+    table, index = _TABLES.get(overload.partition("::")[2].partition(".")[0], ("", ""))
+    found = arguments.get(index)
+    if table not in arguments or (overload.startswith("aten::index_select") and arguments.get("dim") != 0):
+        return {}
+    if isinstance(found, list | tuple):
+        found = found[0] if len(found) == 1 else None
+    if isinstance(found, torch.Tensor) and found.is_sparse and found.sparse_dim() == 1:
+        found = found._indices()
+    if not isinstance(found, torch.Tensor) or found.dtype not in (torch.int64, torch.int32):
+        return {}
+    return {table: found}
+
+
+def _to_bytes(t: torch.Tensor) -> bytes:
+    flat = t.detach().contiguous().reshape(-1).view(torch.uint8).cpu()
+    return flat.numpy().tobytes()

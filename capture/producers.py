@@ -1,0 +1,166 @@
+"""Which call produced what a backward operator consumes.
+
+A backward operator takes results of its forward operator: the softmax, the reciprocal standard deviation, the offsets
+of a pooling. Drawn independently they would be invalid, so where their contents are not stored the trace says which
+stored call gives them again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+
+# Forward operators whose results their backward operators take, by base name.
+PRODUCERS = frozenset(
+    {
+        "native_layer_norm",
+        "native_group_norm",
+        "native_batch_norm",
+        "_native_batch_norm_legit",
+        "_batch_norm_with_update",
+        "cudnn_batch_norm",
+        "_fused_rms_norm",
+        "native_dropout",
+        "_softmax",
+        "_log_softmax",
+        "_safe_softmax",
+        "nll_loss_forward",
+        "nll_loss2d_forward",
+        "_embedding_bag",
+        "max_pool2d_with_indices",
+        "max_pool3d_with_indices",
+        "adaptive_max_pool2d",
+        "adaptive_max_pool3d",
+        "fractional_max_pool2d",
+        "fractional_max_pool3d",
+        "_scaled_dot_product_flash_attention",
+        "_scaled_dot_product_flash_attention_for_cpu",
+        "_scaled_dot_product_efficient_attention",
+        "_scaled_dot_product_cudnn_attention",
+        "sigmoid",
+        "sigmoid_",
+        "tanh",
+        "tanh_",
+        "relu",
+        "relu_",
+        "log_sigmoid_forward",
+        "rrelu_with_noise",
+        "multilabel_margin_loss_forward",
+        "grid_sampler_2d",
+    }
+)
+# Arguments of backward operators that are meaningless unless a forward operator produced them.
+DERIVED = frozenset(
+    {
+        "output",
+        "out",
+        "result",
+        "mean",
+        "rstd",
+        "save_mean",
+        "save_invstd",
+        "save_var",
+        "reserve",
+        "logsumexp",
+        "rng_state",
+        "philox_seed",
+        "philox_offset",
+        "total_weight",
+        "offset2bag",
+        "bag_size",
+        "maximum_indices",
+        "buffer",
+        "noise",
+        "is_target",
+    }
+)
+
+MAX_ORIGINS = 1 << 12  # storages after which those that are gone are forgotten
+
+Path: TypeAlias = list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    storage: StorageWeakRef
+    sample: list[int]  # ids of stored calls of the producer's signature, the first of them is re-run
+    path: Path
+    layout: tuple[Any, ...]
+    inputs: dict[tuple[Any, ...], tuple[str, Path]]  # argument name and path by storage and layout
+
+
+class Producers:
+    """Remembers by storage what came out of PRODUCERS. Holds no tensor and no bytes alive."""
+
+    def __init__(self) -> None:
+        self._origins: dict[int, _Origin] = {}
+
+    def produced(self, result: Any, inputs: dict[tuple[Any, ...], tuple[str, Path]], sample: list[int]) -> None:
+        """Note a call of a producer. inputs: `keys` of its arguments before the call."""
+        if len(self._origins) > MAX_ORIGINS:
+            self._origins = {k: o for k, o in self._origins.items() if not o.storage.expired()}  # type: ignore[no-untyped-call]
+        for path, t in _flat(result):
+            if t.layout is torch.strided:
+                storage = t.untyped_storage()
+                self._origins[storage._cdata] = _Origin(
+                    StorageWeakRef(storage),  # type: ignore[no-untyped-call]
+                    sample,
+                    path,
+                    _layout(t),
+                    inputs,
+                )
+
+    def forget(self, t: torch.Tensor) -> None:
+        """The tensor is about to be written."""
+        if self._origins and t.layout is torch.strided:
+            self._origins.pop(t.untyped_storage()._cdata, None)
+
+    def sources(self, arguments: dict[str, Any]) -> dict[int, dict[str, Any]]:
+        """Content specs by storage for those arguments of a backward call that a stored call gives again."""
+        tensors = [t for value in arguments.values() for _, t in _flat(value) if t.layout is torch.strided]
+        found: dict[int, dict[str, Any]] = {}
+        origins: list[_Origin] = []
+        for t in tensors:
+            origin = self._origins.get(t.untyped_storage()._cdata)
+            if origin is None or origin.storage.expired():  # type: ignore[no-untyped-call]
+                continue
+            if not origin.sample or origin.layout != _layout(t):
+                continue
+            source = {"call": origin.sample[0], "output": origin.path}
+            found[t.untyped_storage()._cdata] = {"level": "seeded", "from": source}
+            origins.append(origin)
+        for t in tensors:
+            cdata = t.untyped_storage()._cdata
+            for origin in origins:
+                argument = origin.inputs.get((cdata, *_layout(t)))
+                if argument is not None:  # what went into the producer of another argument, whoever made it
+                    source = {"call": origin.sample[0], "argument": argument[0], "path": argument[1]}
+                    found[cdata] = {"level": "seeded", "from": source}
+        return found
+
+
+def keys(arguments: dict[str, Any]) -> dict[tuple[Any, ...], tuple[str, Path]]:
+    """Name and path of each tensor argument by its storage and layout."""
+    return {
+        (t.untyped_storage()._cdata, *_layout(t)): (name, path)
+        for name, value in arguments.items()
+        for path, t in _flat(value)
+        if t.layout is torch.strided
+    }
+
+
+def _layout(t: torch.Tensor) -> tuple[Any, ...]:
+    return (t.storage_offset(), tuple(t.shape), t.dtype)
+
+
+def _flat(value: Any) -> Iterator[tuple[Path, torch.Tensor]]:
+    if isinstance(value, torch.Tensor):
+        yield [], value
+    elif isinstance(value, list | tuple):
+        for i, item in enumerate(value):
+            for path, t in _flat(item):
+                yield [i, *path], t

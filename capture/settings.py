@@ -1,0 +1,121 @@
+"""Settings given as text, read by the types that a signature, a config or a default gives them."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from traces.errors import UserError
+
+_SCALARS: dict[str, type] = {"bool": bool, "int": int, "float": float, "str": str}
+_EXPECTED = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    list: "a JSON list",
+    dict: "a JSON object",
+}
+_BOOLS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+_MANY = 40  # choices beyond which an error lists near ones only
+_NONE = ("none", "null")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """kind: bool, int, float, str, list, dict; None for any JSON value or text. optional: whether None is a value."""
+
+    kind: type | None
+    default: Any = None
+    optional: bool = False
+
+
+def of_default(default: Any, annotation: object = None, required: bool = False) -> Setting:
+    """The setting that a default, and an annotation where there is one, describe. required: the default is none."""
+    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", None) or str(annotation)
+    if str(annotation).startswith("typing."):
+        text = str(annotation)
+    words = set(re.findall(r"\w+", text)) - {"typing", "Union", "Optional"}
+    kinds = words - {"None"}
+    optional = (default is None and not required) or "None" in words or "Optional" in text
+    if kinds == {"int", "float"}:
+        return Setting(float, default, optional)
+    if len(kinds) == 1 and kinds <= _SCALARS.keys():
+        return Setting(_SCALARS[kinds.pop()], default, optional)
+    kind = list if isinstance(default, tuple) else type(default)
+    return Setting(kind if kind in (*_SCALARS.values(), list, dict) else None, default, optional)
+
+
+def of_signature(function: Callable[..., Any]) -> tuple[dict[str, Setting], bool]:
+    """The settings that a function takes by keyword, and whether it takes any others. Evaluates no annotation."""
+    found, others = {}, False
+    for p in inspect.signature(function).parameters.values():
+        others = others or p.kind is p.VAR_KEYWORD
+        if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY):
+            required, annotation = p.default is p.empty, None if p.annotation is p.empty else p.annotation
+            found[p.name] = of_default(None if required else p.default, annotation, required)
+    return found, others
+
+
+def parse(owner: str, known: Mapping[str, Setting], given: Mapping[str, str], others: bool = False) -> dict[str, Any]:
+    """The values of the settings given. others: names beside the known ones pass too. Raises UserError."""
+    values = {}
+    for name, text in given.items():
+        if name not in known and not others:
+            raise UserError(f"{owner} has no setting {name!r}; {_choices(name, known)}")
+        values[name] = _value(owner, name, text, known.get(name, Setting(None)))
+    return values
+
+
+def nearest(name: str, choices: Iterable[str]) -> list[str]:
+    """At most five choices that begin with a name or are spelt like it, the best first."""
+    choices = list(choices)
+    longer = [choice for choice in choices if choice.startswith(name)]
+    return list(dict.fromkeys([*longer, *difflib.get_close_matches(name, choices, 5)]))[:5]
+
+
+def _choices(name: str, known: Mapping[str, Setting]) -> str:
+    near = nearest(name, known)
+    if not known:
+        return "it takes none"
+    if len(known) > _MANY and near:
+        return f"nearest are {', '.join(near)}"
+    return f"choose from {', '.join(known)}"
+
+
+def _value(owner: str, name: str, text: str, setting: Setting) -> Any:
+    if setting.optional and text.lower() in _NONE:
+        return None
+    try:
+        return _read(text, setting.kind)
+    except (KeyError, ValueError) as error:
+        expected = _EXPECTED[setting.kind] if setting.kind else "a value"
+        like = f"; write it like --set {name}={setting.default}" if setting.default is not None else ""
+        raise UserError(f"{owner}: {name}={text} is not {expected}{like}") from error
+
+
+def _read(text: str, kind: type | None) -> Any:
+    if kind is bool:
+        return _BOOLS[text.lower()]
+    if kind in (int, float):
+        number = kind(text)
+        if not -(2**63) <= number < 2**63:  # NaN and infinities too
+            raise ValueError(text)
+        return number
+    if kind in (list, dict):
+        value = json.loads(text)
+        if not isinstance(value, kind):
+            raise ValueError(text)
+        return value
+    return text if kind is str else _json_or_text(text)
+
+
+def _json_or_text(text: str) -> Any:
+    try:
+        return json.loads(text.lower() if text.lower() in ("true", "false") else text)
+    except ValueError:
+        return text

@@ -1,0 +1,194 @@
+"""Storing sampled calls: what a call looked like before it ran, and what came out of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from blake3 import blake3
+
+from capture import policy
+from capture.budget import Budget
+from capture.limits import Limits
+from capture.pipeline import Pipeline, StoredCall
+from capture.policy import Policy, Taken
+from capture.producers import PRODUCERS, Producers, keys
+from traces.fingerprint import results
+from traces.overloads import base_name, name_of, unread, written
+from traces.values import Packed, lay_out
+from traces.writer import CallSite, SignatureCount, TraceWriter
+
+
+@dataclass(slots=True)
+class Entry:
+    """One signature of a recording. wanted: how many more of its calls to store. stored: ids of those that are."""
+
+    signature: SignatureCount
+    wanted: int
+    stored: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A call that is stored if it returns; lives no longer than the call itself.
+
+    arguments: without their contents. taken: what is stored of these, as they were before the call. mutated: those that
+    it writes. inputs: names of a producer's arguments. rng: device, blob and length of its generator's state.
+    """
+
+    op: Any
+    entry: Entry
+    site: CallSite
+    arguments: Packed
+    taken: Taken
+    mutated: dict[str, Any]
+    inputs: dict[tuple[Any, ...], Any] | None
+    rng: dict[str, Any] | None
+
+
+class Tape:
+    """A trace that is being recorded. Not safe for several threads at once. Raises UserError if it cannot be opened."""
+
+    def __init__(self, path: str | os.PathLike[str], limits: Limits, info: dict[str, Any], force: bool) -> None:
+        self._limits = limits
+        self._writer = TraceWriter(path, info, force)
+        least, most = policy.LARGE
+        large = min(max(limits.max_bytes // 256, least), most)
+        self._budget = Budget(limits.max_bytes, large)
+        self._pipeline = Pipeline(self._writer, limits.queue_bytes, large)
+        self._policy = Policy(limits, self._pipeline, self._budget)
+        self._producers = Producers()
+        self._uses: dict[Any, int] = {}  # stored calls by blob
+        self._calls = 0
+        self.signature = self._writer.signature
+
+    @property
+    def contents_bytes(self) -> int:
+        """What the budget holds."""
+        return self._budget.used
+
+    def take(self, op: Any, entry: Entry, site: CallSite, arguments: dict[str, Any]) -> Sample:
+        """Copy what is to be stored of a call that is about to happen."""
+        if self._pipeline.error is not None:
+            raise self._pipeline.error
+        name, base = name_of(op), base_name(op)
+        sources = self._producers.sources(arguments) if "backward" in base else {}
+        inputs = keys(arguments) if base in PRODUCERS else None
+        mutated = {n: arguments[n] for n in written(op)}
+        rng = self._rng(name, arguments) if entry.signature.kind == "random" else None
+        # A sparse tensor cannot be rebuilt around unknown indices.
+        skip = frozenset(n for n in unread(op) if not _is_sparse(arguments[n]))
+        packed, spans = lay_out(_without_generator(arguments), skip)
+        taken = self._policy.take(name, arguments, packed, spans, sources)
+        return Sample(op, entry, site, packed, taken, mutated, inputs, rng)
+
+    def commit(self, sample: Sample, result: Any) -> None:
+        """Store a call that has returned."""
+        taken, entry = sample.taken, sample.entry
+        everything = frozenset((*sample.mutated, "return"))
+        private = self._limits.values != "full"
+        skip = everything if private or taken.partial & sample.mutated.keys() else frozenset()
+        found = results(sample.op, sample.mutated, result, skip)
+        for pending in taken.contents:
+            for token in pending.tokens.values():
+                self._uses[token] = self._uses.get(token, 0) + 1
+        header = sample.arguments.header()
+        self._pipeline.put_call(StoredCall(entry.signature, sample.site, header, taken.contents, found, sample.rng))
+        entry.stored.append(self._calls)
+        self._calls += 1
+
+    def discard(self, sample: Sample) -> None:
+        """Forget a call that raised, or that is not wanted any more."""
+        for token in sample.taken.fresh:
+            if token in self._budget and not self._uses.get(token):
+                self._budget.release(token)
+                self._pipeline.drop(token, given_up=False)
+
+    def follow(
+        self, op: Any, arguments: dict[str, Any] | None, result: Any, entry: Entry, sample: Sample | None
+    ) -> None:
+        """Note what a producer returned, stored or not."""
+        inputs = sample.inputs if sample is not None else keys(arguments or {})
+        self._producers.produced(result, inputs or {}, entry.stored)
+
+    def forget(self, arguments: Iterator[torch.Tensor]) -> None:
+        """These tensors are about to be written."""
+        for t in arguments:
+            self._producers.forget(t)
+
+    def close(self, complete: bool, **totals: Any) -> Exception | None:
+        """Finish the trace; returns what went wrong with writing it, if anything did."""
+        self._pipeline.close()
+        error = self._pipeline.error
+        try:
+            self._writer.close(complete and error is None, contents_bytes=self._budget.used, **totals)
+        except OSError as failure:
+            error = error or failure
+        return error
+
+    def _rng(self, name: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
+        if self._limits.values != "full":
+            return None
+        device, state = generator_state(arguments)
+        token = ("rng", blake3(state).digest())
+        if token not in self._budget:
+            if self._budget.admit(name, {token: len(state)}, keep=True) is None:
+                return None
+            self._pipeline.put_bytes(token, state)
+        return {"device": device, "blob": token, "nbytes": len(state)}
+
+
+def is_producer(op: Any) -> bool:
+    """Whether a backward operator takes results of this one."""
+    return base_name(op) in PRODUCERS
+
+
+def of_this_rank(path: str) -> str:
+    """The path, or in a distributed job of several ranks one for this rank beside it."""
+    distributed = torch.distributed
+    if not distributed.is_available() or not distributed.is_initialized() or distributed.get_world_size() == 1:
+        return path
+    stem, suffix = os.path.splitext(path)
+    return f"{stem}-rank{distributed.get_rank()}{suffix}"
+
+
+def is_capturing_graph() -> bool:
+    """While a CUDA graph is captured nothing may be copied to the host."""
+    initialised: bool = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    return initialised and torch.cuda.is_current_stream_capturing()
+
+
+def tensors(arguments: dict[str, Any]) -> Iterator[torch.Tensor]:
+    """All tensors among the arguments."""
+    for value in arguments.values():
+        yield from (v for v in (value if isinstance(value, list | tuple) else (value,)) if isinstance(v, torch.Tensor))
+
+
+def device_of(arguments: dict[str, Any]) -> torch.device:
+    """Where a call runs: as its `device` argument says, or its first tensor."""
+    if arguments.get("device") is not None:
+        return torch.device(arguments["device"])
+    return next((t.device for t in tensors(arguments)), torch.device("cpu"))
+
+
+def generator_state(arguments: dict[str, Any]) -> tuple[str, bytes]:
+    """Device and state of the generator that the call is about to draw from. Reading it does not advance it."""
+    generator = arguments.get("generator")
+    if generator is not None:
+        device, state = generator.device, generator.get_state()
+    else:
+        device = device_of(arguments)
+        state = torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
+    return str(device), bytes(state.numpy().data)
+
+
+def _is_sparse(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.is_sparse
+
+
+def _without_generator(arguments: dict[str, Any]) -> dict[str, Any]:
+    """A generator is stored by its state; a replay puts that state into the default one."""
+    return {name: None if isinstance(value, torch.Generator) else value for name, value in arguments.items()}

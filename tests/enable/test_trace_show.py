@@ -1,0 +1,128 @@
+"""`enable trace show`, `export`, `import` and `diff` as a user types them."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from capture import Recorder
+
+
+def enable(*arguments, cwd):
+    program = Path(sys.executable).parent / "enable"
+    command = [program, "trace", *map(str, arguments)]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=240)
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+    """Holds net.trace, recorded of a small net, and killed.trace, the same as a killed process leaves it."""
+    directory = tmp_path_factory.mktemp("show")
+    model = torch.nn.Sequential(torch.nn.Linear(8, 4), torch.nn.ReLU())
+    with Recorder(directory / "net.trace", model=model) as recorder:
+        model(torch.ones(64, 8)).sum().backward()
+        recorder.step()
+        torch.zeros(2, 2).to_mkldnn().to_dense()
+    shutil.copytree(directory / "net.trace", directory / "killed.trace")
+    killed = directory / "killed.trace"
+    manifest = json.loads((killed / "manifest.json").read_text())
+    (killed / "manifest.json").write_text(json.dumps({**manifest, "state": "open"}))
+    (killed / "signatures.json").unlink()
+    lines = (killed / "calls-00000.jsonl").read_bytes()
+    (killed / "calls-00000.jsonl").write_bytes(lines[:-7])
+    return directory
+
+
+def test_show_at_a_glance(directory):
+    found = enable("show", "net.trace", cwd=directory)
+    assert found.returncode == 0, found.stderr
+    for text in ("aten::addmm", "backward", "values ", " full", "unsupported", "mkldnn tensor", "overloads, "):
+        assert text in found.stdout, text
+    assert found.stdout.count("\n") < 60
+
+
+def test_show_json(directory):
+    found = json.loads(enable("show", "net.trace", "--json", cwd=directory).stdout)
+    assert found["complete"] and found["damage"] == []
+    assert sum(found["levels"].values()) == found["stored"] == sum(m["stored"] for m in found["modules"].values())
+    assert sum(p["calls"] for p in found["phases"].values()) == found["calls"] == sum(r["calls"] for r in found["rows"])
+    assert found["modules"]["0"]["bytes"] > 0
+    (bin_,) = found["histogram"]["aten::addmm"]
+    assert bin_ == {"from": 1024, "to": 4096, "stored": 1}  # 64 x 8 + 8 x 4 + 4 floats
+    assert found["histogram"]["aten::t"][0]["from"] == 0
+    assert {reason.rpartition(": ")[2] for reason in found["unsupported"]} == {"mkldnn tensor"}
+    assert sum(r["bytes"] for r in found["rows"]) == found["input_bytes"]
+
+
+@pytest.mark.parametrize(
+    "view, words", [("op", "overload"), ("phase", "phase"), ("module", "module"), ("bytes", "percent")]
+)
+def test_show_one_table(directory, view, words):
+    found = enable("show", "net.trace", "--by", view, cwd=directory)
+    assert found.returncode == 0 and words in found.stdout.splitlines()[0]
+
+
+def test_show_histogram(directory):
+    assert "1.0 KiB to 4.0 KiB" in enable("show", "net.trace", "--histogram", cwd=directory).stdout
+
+
+def test_unfinished_traces_are_shown_and_verified(directory):
+    whole = json.loads(enable("show", "net.trace", "--json", cwd=directory).stdout)
+    shown = enable("show", "killed.trace", cwd=directory)
+    assert shown.returncode == 0 and "UNFINISHED" in shown.stdout and "torn" in shown.stdout
+    verified = enable("verify", "killed.trace", cwd=directory)
+    survived = f"{whole['stored'] - 1} stored calls survived"
+    assert verified.returncode == 0 and survived in verified.stdout, verified.stdout + verified.stderr
+    assert json.loads(enable("verify", "killed.trace", "--json", cwd=directory).stdout)["complete"] is False
+
+
+def test_export_import_export_and_diff(directory, tmp_path):
+    assert enable("export", directory / "net.trace", "--format", "backendbench-txt", cwd=tmp_path).returncode == 0
+    imported = enable("import", "net.txt", "--format", "backendbench-txt", cwd=tmp_path)
+    assert imported.returncode == 0 and "lost" in imported.stdout, imported.stderr
+    again = enable("export", "net", "--format", "backendbench-txt", "--out", "again.txt", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert (tmp_path / "again.txt").read_text() == (tmp_path / "net.txt").read_text()
+    same = enable("diff", "net", ".enable/traces/net.trace", cwd=tmp_path)
+    assert same.returncode == 0 and "0 new, 0 gone, 0 changed" in same.stdout and "torch 2" in same.stdout
+    differs = enable("diff", directory / "net.trace", "net", "--json", cwd=tmp_path)
+    assert differs.returncode == 1
+    found = json.loads(differs.stdout)
+    assert not found["equal"] and {c["overload"] for c in found["gone"]} == {"aten::_to_dense"}
+    assert found["settings"]["imported"] == [None, "backendbench-txt"]
+
+
+def test_export_one_call_as_a_script(directory, tmp_path):
+    made = enable(
+        "export", directory / "net.trace", "--format", "repro", "--op", "aten::addmm", "--out", "r", cwd=tmp_path
+    )
+    assert made.returncode == 0 and "python r/repro.py" in made.stdout, made.stderr
+    found = subprocess.run([sys.executable, "r/repro.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert found.returncode == 0 and "float32[64, 4], bit-exact" in found.stdout
+
+
+BAD = {
+    "unknown view": (["show", "net.trace", "--by", "size"], ["size", "op, phase, module, bytes"]),
+    "unknown export": (["export", "net.trace", "--format", "csv"], ["csv", "backendbench-txt", "repro"]),
+    "unknown import": (["import", "x.txt", "--format", "csv"], ["csv", "chakra"]),
+    "no file": (["import", "x.txt", "--format", "backendbench-txt"], ["x.txt"]),
+    "no json": (["import", "net.trace", "--format", "chakra"], ["net.trace"]),
+    "no call named": (["export", "net.trace", "--format", "repro"], ["--call", "--op"]),
+    "no such call": (["export", "net.trace", "--format", "repro", "--call", "9999"], ["9999", "enable trace show"]),
+    "no such overload": (["export", "net.trace", "--format", "backendbench-txt", "--op", "aten::no"], ["aten::no"]),
+    "it exists": (["export", "net.trace", "--format", "backendbench-txt", "--out", "net.trace"], ["exists", "--out"]),
+    "unfinished": (["diff", "net.trace", "killed.trace"], ["killed.trace", "did not finish"]),
+    "no trace": (["diff", "net.trace", "nowhere"], ["nowhere"]),
+}
+
+
+@pytest.mark.parametrize("arguments, words", BAD.values(), ids=BAD.keys())
+def test_bad_input(directory, arguments, words):
+    found = enable(*arguments, cwd=directory)
+    assert found.returncode == 2 and found.stdout == "", found.stdout
+    assert found.stderr.startswith("enable: ") and found.stderr.count("\n") == 1, found.stderr
+    assert all(word in found.stderr for word in words), found.stderr

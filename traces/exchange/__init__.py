@@ -1,0 +1,1 @@
+"""Recorded calls in other tools' forms: BackendBench, PyTorch's execution traces, standalone scripts."""

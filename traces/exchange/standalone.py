@@ -1,0 +1,146 @@
+"""One recorded operator call, run with PyTorch and safetensors alone:  python repro.py [--device cuda]
+
+The tensors are rebuilt from tensors.safetensors with the strides, the alignment and the shared memory of the recording;
+what the call returns and mutates is compared with what PyTorch's CPU kernel gave. On the CPU the bits must agree; on
+another device the largest difference is printed. Exit status 1 if shapes, dtypes or strides differ, or bits on the CPU.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file
+
+CALL: dict[str, Any] = {}
+ALIGNMENT = 128  # bytes
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=f"Run one recorded call of {CALL['overload']}.")
+    parser.add_argument("--device", default="cpu", help="where to run it, such as cuda")
+    device = torch.device(parser.parse_args().device)
+    torch.set_num_threads(CALL["threads"])  # decides the order of sums
+    data = load_file(Path(__file__).parent / "tensors.safetensors")
+    groups = [rebuild(i, group, data, device) for i, group in enumerate(CALL["groups"])]
+    tensors = [view(ref, *groups[ref["group"]]) for ref in CALL["tensors"]]
+    arguments = {name: decode(value, tensors, device) for name, value in CALL["arguments"].items()}
+    if "rng" in data and device.type == "cpu":
+        torch.set_rng_state(data["rng"])
+    with torch.no_grad():
+        result = run(arguments)
+    found = flatten("return", result) + [pair for name in CALL["mutated"] for pair in flatten(name, arguments[name])]
+    return compare(found, data, device)
+
+
+def run(arguments: dict[str, Any]) -> Any:
+    namespace, _, name = CALL["overload"].partition("::")
+    packet, _, overload = name.partition(".")
+    op = getattr(getattr(getattr(torch.ops, namespace), packet), overload or "default")
+    kwargs = {a.name: arguments[a.name] for a in op._schema.arguments if a.kwarg_only}
+    return op(*[arguments[a.name] for a in op._schema.arguments if not a.kwarg_only], **kwargs)
+
+
+def rebuild(i: int, group: dict[str, Any], data: dict[str, torch.Tensor], device: torch.device) -> tuple[Any, int]:
+    """The bytes of tensors that share memory, and where they start; what the call does not read is 0xFF (NaN, -1)."""
+    buffer = torch.full((group["nbytes"] + ALIGNMENT,), 0xFF, dtype=torch.uint8, device=device)
+    start = (group["align"] - buffer.data_ptr()) % ALIGNMENT
+    if f"input.{i}" in data:
+        buffer[start : start + group["nbytes"]] = data[f"input.{i}"].to(device)
+    return buffer, start
+
+
+def view(ref: dict[str, Any], buffer: torch.Tensor, start: int) -> torch.Tensor:
+    dtype = getattr(torch, ref["dtype"])
+    offset = (start + ref["offset"]) // dtype.itemsize
+    t = torch.empty(0, dtype=dtype, device=buffer.device)
+    t.set_(buffer.untyped_storage(), offset, tuple(ref["shape"]), tuple(ref["stride"]))
+    t = t.conj() if ref.get("conj") else t
+    return torch._neg_view(t) if ref.get("neg") else t
+
+
+def decode(value: Any, tensors: list[torch.Tensor], device: torch.device) -> Any:
+    if isinstance(value, list):
+        return [decode(v, tensors, device) for v in value]
+    if not isinstance(value, dict):
+        return value
+    tag, content = next(iter(value.items()))
+    if tag == "tensor":
+        return tensors[content]
+    if tag == "tuple":
+        return tuple(decode(v, tensors, device) for v in content)
+    if tag == "float":
+        return float.fromhex(content)
+    if tag == "complex":
+        return complex(*map(float.fromhex, content))
+    if tag == "device":
+        return device
+    if tag == "sparse_coo":
+        indices, values = (decode(content[name], tensors, device) for name in ("indices", "values"))
+        built = torch.sparse_coo_tensor(indices, values, content["size"], check_invariants=True)
+        return built._coalesced_(content["coalesced"])
+    return getattr(torch, content)  # dtype, layout, memory format
+
+
+def flatten(name: str, value: Any) -> list[tuple[str, Any]]:
+    """Dense tensors and scalars by name; of a sparse tensor its indices and values."""
+    if isinstance(value, torch.Tensor) and value.is_sparse:
+        return [(f"{name}.indices", value._indices()), (f"{name}.values", value._values())]
+    if isinstance(value, (list, tuple)):
+        return [pair for i, v in enumerate(value) for pair in flatten(f"{name}[{i}]", v)]
+    return [(name, value)]
+
+
+def describe(value: Any) -> Any:
+    """What is compared beside the contents; scalars whole."""
+    if not isinstance(value, torch.Tensor):
+        return repr(value)
+    dtype = str(value.dtype).removeprefix("torch.")
+    return {"shape": list(value.shape), "stride": list(value.stride()), "dtype": dtype}
+
+
+def raw(t: torch.Tensor) -> torch.Tensor:
+    """The elements in row-major order as bytes [N], on the CPU."""
+    dense = t.detach().cpu().resolve_conj().resolve_neg().contiguous()
+    first, nbytes = dense.storage_offset() * dense.element_size(), dense.numel() * dense.element_size()
+    return torch.empty(0, dtype=torch.uint8).set_(dense.untyped_storage(), first, (nbytes,), (1,))
+
+
+def compare(found: list[tuple[str, Any]], data: dict[str, torch.Tensor], device: torch.device) -> int:
+    expected, failed = CALL["expected"], False
+    if [name for name, _ in found] != list(expected):
+        sys.stdout.write(f"returned {[name for name, _ in found]}, expected {list(expected)}\n")
+        return 1
+    for name, value in found:
+        same, text = verdict(describe(value), expected[name], value, data.get(f"expected.{name}"), device)
+        failed |= not same
+        sys.stdout.write(f"{name}: {text}\n")
+    return int(failed)
+
+
+def verdict(now: Any, then: Any, value: Any, elements: Any, device: torch.device) -> tuple[bool, str]:
+    """Whether one result agrees, and in words how."""
+    if now != then:
+        return False, f"{now}, expected {then}"
+    what = f"{now['dtype']}{now['shape']}" if isinstance(now, dict) else now
+    if elements is None:
+        return True, f"{what}, as expected"
+    if torch.equal(raw(value), elements):
+        return True, f"{what}, bit-exact"
+    return device.type != "cpu", f"{what}, {difference(value, elements)}"
+
+
+def difference(value: torch.Tensor, elements: torch.Tensor) -> str:
+    then = elements.clone().view(value.dtype).reshape(value.shape)  # cloned, so that it is aligned
+    wide = torch.complex128 if value.is_complex() else torch.float64
+    pair = value.detach().cpu().to(wide), then.to(wide)
+    nan = pair[0].isnan() != pair[1].isnan()
+    if nan.any():
+        return f"NaN at {int(nan.sum())} of {nan.numel()} elements where only one side has it"
+    gap = torch.where(pair[0] == pair[1], 0.0, (pair[0] - pair[1]).abs()).nan_to_num(0.0)
+    return f"max difference {gap.max().item():.3g}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
