@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +22,10 @@ MAX_SHOWN = 20  # violations of one kind that are told one by one
 
 @dataclass
 class Audit:
-    """violations: a line each; none in a trace that is fit to be handed out. texts: what a person should look through,
-    by where it stands. windows: of 8 bytes of the other trace, or of 16 that are mostly zeros, that were looked for; None without one.
+    """What was found in a trace.
+
+    violations: a line each; none in a trace that is fit to be handed out. texts: what a person should look through, by
+    where it stands. windows: how many of the other trace's bytes were looked for; None without one.
     """
 
     violations: list[str] = field(default_factory=list)
@@ -188,9 +189,9 @@ def _windows(data: NDArray[np.uint8]) -> NDArray[np.uint64]:
     """
     found = np.lib.stride_tricks.sliding_window_view(data, WINDOW).copy().view("<u8").reshape(-1)
     filled = np.concatenate(([0], np.cumsum(data != 0)))
-    dense = filled[WINDOW:] - filled[:-WINDOW] > 2
-    dense &= (data[: len(found)] * np.uint64(0x0101010101010101)) != found
-    pairs = ~dense[:-WINDOW] & (filled[2 * WINDOW :] - filled[: -2 * WINDOW] > 2)
+    sparse = filled[WINDOW:] - filled[:-WINDOW] <= 2
+    dense = ~sparse & (data[: len(found)] * np.uint64(0x0101010101010101) != found)
+    pairs = sparse[:-WINDOW] & (filled[2 * WINDOW :] - filled[: -2 * WINDOW] > 2)
     both = _mixed(found[:-WINDOW]) + found[WINDOW:]
     return np.concatenate((found[:CHUNK][dense[:CHUNK]], both[:CHUNK][pairs[:CHUNK]]))
 

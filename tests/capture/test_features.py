@@ -1,0 +1,103 @@
+"""Acceptance test 15: what PyTorch does around a step is recorded as documented, and never raises."""
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from capture import Recorder
+from traces import Trace, verify
+
+ROOT = Path(__file__).parents[2]
+
+
+def overloads(path):
+    return {s.overload for s in Trace.open(path).signatures.values()}
+
+
+@pytest.mark.filterwarnings("ignore:Using `torch.compile.module.` when there are global hooks:UserWarning")
+def test_15_a_compiled_model_is_recorded_as_its_eager_operators(tmp_path):
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.GELU())
+    x = torch.rand(2, 4)
+    compiled = torch.compile(model, backend="eager")
+    expected = compiled(x)
+    with Recorder(tmp_path / "a.trace") as recorder:
+        y = compiled(x)
+        y.sum().backward()
+    assert torch.equal(y, expected) and not recorder.errors
+    assert {"aten::addmm", "aten::gelu", "aten::gelu_backward"} <= overloads(tmp_path / "a.trace")
+    assert torch.equal(compiled(x), expected)  # and runs compiled again afterwards
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+def test_15_higher_order_operators(tmp_path):
+    from torch.nn.attention.flex_attention import flex_attention
+
+    q = torch.rand(1, 2, 16, 16)
+    flag = torch.tensor(True)
+    branches = (lambda x: x.sin(), lambda x: x.cos())
+    expected = flex_attention(q, q, q)
+    with Recorder(tmp_path / "a.trace") as recorder:
+        attended = flex_attention(q, q, q)
+        chosen = torch.cond(flag, *branches, (q,))
+    assert not recorder.errors
+    torch.testing.assert_close(attended, expected)
+    assert torch.equal(chosen, q.sin())
+    assert recorder.skipped["higher-order operators"] >= 1
+
+
+def test_15_custom_operators(tmp_path):
+    @torch.library.custom_op("enabletest::twice", mutates_args=())
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    with Recorder(tmp_path / "a.trace") as recorder:
+        twice(torch.ones(3))
+    assert not recorder.errors
+    assert "enabletest::twice" in overloads(tmp_path / "a.trace")
+    assert verify(Trace.open(tmp_path / "a.trace")).not_comparable == {"not an ATen operator": 1}
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_15_data_loaders(tmp_path, workers):
+    data = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.rand(8, 3)), 4, num_workers=workers)
+    with Recorder(tmp_path / "a.trace") as recorder:
+        for (x,) in data:
+            F.relu(x)
+    assert not recorder.errors
+    assert {s.overload: s.calls for s in Trace.open(tmp_path / "a.trace").signatures.values()}["aten::relu"] == 2
+
+
+def test_15_distributed_data_parallel(tmp_path):
+    """Two ranks, each with a trace of its own; the collectives are counted as skipped."""
+    program = """
+        import sys, torch, torch.distributed as dist
+        from capture import Recorder
+        rank, directory = int(sys.argv[1]), sys.argv[2]
+        dist.init_process_group("gloo", init_method=f"file://{directory}/store", rank=rank, world_size=2)
+        torch.manual_seed(0)
+        model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 4))
+        with Recorder(f"{directory}/step.trace") as recorder:
+            model(torch.full((2, 4), float(rank + 1))).sum().backward()
+            dist.all_reduce(torch.ones(2))
+        assert not recorder.errors, recorder.errors
+        assert recorder.skipped["collectives"], recorder.skipped
+        dist.destroy_process_group()
+    """
+    command = [sys.executable, "-c", textwrap.dedent(program)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    ranks = [
+        subprocess.Popen([*command, str(r), str(tmp_path)], env=environment, stderr=subprocess.PIPE, text=True)
+        for r in range(2)
+    ]
+    for rank in ranks:
+        _, err = rank.communicate(timeout=120)
+        assert rank.returncode == 0, err
+    for r in range(2):
+        assert "aten::addmm" in overloads(tmp_path / f"step-rank{r}.trace")
