@@ -50,7 +50,8 @@ def command(  # noqa: PLR0913 - one parameter an option
     given = {"dialogs": dialogs, "calls": calls, "temperature": temperature}
     limits = Limits(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
     assert context.parent is not None
-    again = (*typed(context.parent), "refine", *typed(context, without=("op", "only_failing", "restart")))
+    usual = [name for name, value in given.items() if value == getattr(Limits(), name)]
+    again = (*typed(context.parent), "refine", *typed(context, without=("op", "only_failing", "restart", *usual)))
     choice = Choice(model, op, only_failing, llm, Options(llm_model, base_url), limits, again, restart)
     found = refine(Workspace(context.obj), library, platform, choice)
     typer.echo(json.dumps({"operators": found}) if as_json else refinement_lines(found))
