@@ -187,14 +187,14 @@ class Pipeline:
         return {str(i): p.fallback or self._drawn(key, p) for i, p in lost.items()}
 
     def _drawn(self, key: str, pending: Pending) -> dict[str, Any]:
-        data = self._writer.read_blob(key)
         if pending.dtype is None:
             return {"level": "meta"}
-        return seeded(torch.from_numpy(data).view(pending.dtype), key)
+        elements = torch.from_numpy(self._writer.read_blob(key)).view(pending.dtype)
+        return {"level": "seeded", "stats": statistics(elements), "seed": int(key[:8], 16)}
 
 
-def seeded(elements: torch.Tensor, seed: str) -> dict[str, Any]:
-    """The spec from which contents like these elements can be drawn. seed: text in hexadecimal."""
+def statistics(elements: torch.Tensor, private: bool = False) -> dict[str, Any]:
+    """What `summarise` says of these elements; of floats, a sample of them."""
     count = elements.numel()
-    sample = elements[:: max(1, -(-count // SAMPLE))].to("cpu", copy=True)
-    return {"level": "seeded", "stats": summarise(sample, count), "seed": int(seed[:8], 16)}
+    step = max(1, -(-count // SAMPLE)) if elements.dtype.is_floating_point else 1
+    return summarise(elements[::step].to("cpu", copy=True), count, private=private)

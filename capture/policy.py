@@ -17,16 +17,16 @@ from blake3 import blake3
 
 from capture.budget import Budget
 from capture.limits import Limits
-from capture.pipeline import Pending, Pipeline, Token, seeded
+from capture.pipeline import Pending, Pipeline, Token, statistics
 from capture.producers import DERIVED
 from capture.staging import SMALL
-from traces.synthesis import pseudonyms, summarise
-from traces.values import Group, Packed, Span, TensorRef
+from traces.contents import MAX_SYNTHESISED
+from traces.synthesis import pseudonyms
+from traces.values import Packed, Span, TensorRef
 
 TINY = 4096  # bytes up to which contents are stored whatever the budget says of larger ones
 TABLE = 16 << 20  # bytes from which a table is stored by its touched rows
 SPARSE = 4  # a span that is so many times larger than its tensor is stored without the gaps
-MAX_DRAWN = 1 << 32  # bytes that a reader draws for one call
 LARGE = (4 << 10, 4 << 20)  # least and most bytes from which a blob can be given up again
 
 # The argument that is a table, and the one that says which of its rows are touched, by base name.
@@ -52,19 +52,27 @@ class Taken:
 
 @dataclass(frozen=True)
 class _Part:
-    """One group of a call. name: the argument it belongs to. dtype: of its tensors, None if they differ."""
+    """One group of a call.
+
+    name: the argument it belongs to. dtype: of its tensors, None if they differ. source: the spec of what produces it.
+    small: a reader may synthesise it, since it does not exceed what one call may claim, with the call's other groups.
+    """
 
     index: int
     name: str
-    group: Group
     span: Span
     tensors: list[TensorRef]
     dtype: torch.dtype | None
     source: dict[str, Any] | None
+    small: bool
 
     @property
     def discrete(self) -> bool:
         return self.dtype is not None and not (self.dtype.is_floating_point or self.dtype.is_complex)
+
+    @property
+    def drawable(self) -> bool:
+        return self.small and self.dtype is not None and not self.dtype.is_complex
 
     def elements(self) -> torch.Tensor:
         assert self.dtype is not None
@@ -137,7 +145,8 @@ class Policy:
                 for part, token in chosen:
                     if token in taken.fresh:
                         self._pipeline.put_span(token, part.span)
-                    fallback = part.source or ({"level": "meta"} if part.name in DERIVED else None)
+                    lost = part.name in DERIVED or not part.drawable
+                    fallback = part.source or ({"level": "meta"} if lost else None)
                     self._put(taken, part, Pending("", {"": token}, part.dtype, fallback))
                 continue
             for part, _ in chosen:
@@ -167,7 +176,7 @@ class Policy:
 
     def _compact(self, part: _Part, owner: str, taken: Taken) -> bool:
         """Store a tensor without the gaps of its span, if these are most of it."""
-        tensor = part.only_tensor() if part.span.nbytes > SMALL else None
+        tensor = part.only_tensor() if part.small and part.span.nbytes > SMALL else None
         if tensor is None or tensor.numel() * tensor.element_size() * SPARSE > part.span.nbytes:
             return False
         spec = {"level": "full", "compact": True}
@@ -182,9 +191,9 @@ class Policy:
             return self._reduced(part, owner, over)
         rows = torch.unique(index.reshape(-1).to(torch.int64) % table.shape[0])  # negative ones count from the end
         drawn = self._drawn(part, owner)
-        if drawn.spec["level"] != "seeded":
-            return drawn
-        spec = {**drawn.spec, "level": "rows", "count": rows.numel(), "why": "touched rows of a table"}
+        if drawn["level"] != "seeded":
+            return Pending(drawn)
+        spec = {**drawn, "level": "rows", "count": rows.numel(), "why": "touched rows of a table"}
         data = {"rows": _to_bytes(rows), "blob": _to_bytes(table[rows])}
         return self._bytes(owner, data, taken, spec) or self._reduced(part, owner, over)
 
@@ -193,34 +202,28 @@ class Policy:
         if part.source is not None:
             return Pending({**part.source, "why": why})
         if part.name in DERIVED or part.discrete:
-            return Pending({"level": "stats", "stats": self._statistics(part), "why": why})
-        pending = self._drawn(part, owner)
-        return Pending({**pending.spec, "why": why})
+            return Pending({**_described(part), "why": why})
+        return Pending({**self._drawn(part, owner), "why": why})
 
-    def _drawn(self, part: _Part, owner: str) -> Pending:
-        if part.dtype is None or part.dtype.is_complex or part.span.nbytes > MAX_DRAWN:
-            return Pending({"level": "meta"})
-        seed = blake3(f"{owner} {part.name} {part.index}".encode()).hexdigest()
-        return Pending(seeded(part.elements(), seed))
-
-    def _statistics(self, part: _Part, private: bool = False) -> dict[str, Any]:
-        elements = part.elements().cpu()
-        return summarise(elements, elements.numel(), private=private)
+    def _drawn(self, part: _Part, owner: str, private: bool = False) -> dict[str, Any]:
+        if not part.drawable:
+            return {"level": "meta"}
+        seed = int(blake3(f"{owner} {part.name} {part.index}".encode()).hexdigest()[:8], 16)
+        return {"level": "seeded", "stats": statistics(part.elements(), private), "seed": seed}
 
     def _private(self, part: _Part, taken: Taken, owner: str) -> Pending:
         why = f"--values {self._limits.values}"
-        if part.dtype is None or part.dtype.is_complex:
+        if not part.drawable:
             return Pending({"level": "meta", "why": why})
-        statistics = self._statistics(part, private=True)
         if self._limits.values == "stats" or (part.source is None and part.name in DERIVED):
-            return Pending({"level": "stats", "stats": statistics, "why": why})
+            return Pending({**_described(part, private=True), "why": why})
         if part.source is not None:
             return Pending({**part.source, "why": why})
-        ids = part.dtype.itemsize > 1 and part.discrete and not statistics.get("sorted")
-        if ids:
+        drawn = self._drawn(part, owner, private=True)
+        wide = part.dtype is not None and part.dtype.itemsize > 1
+        if wide and part.discrete and not drawn["stats"].get("sorted"):
             return self._pseudonymised(part, owner, taken, why)
-        seed = int(blake3(f"{owner} {part.name} {part.index}".encode()).hexdigest()[:8], 16)
-        return Pending({"level": "seeded", "stats": statistics, "seed": seed, "why": why})
+        return Pending({**drawn, "why": why})
 
     def _pseudonymised(self, part: _Part, owner: str, taken: Taken, why: str) -> Pending:
         values = pseudonyms(part.elements().to("cpu", torch.int64).numpy(), self._key)
@@ -229,7 +232,14 @@ class Policy:
         data = (values - low).astype(np.dtype(f"<u{width}")).tobytes()
         spec = {"level": "seeded", "width": width, "low": low, "count": len(values), "why": why}
         pending = self._bytes(owner, {"ids": data}, taken, spec)
-        return pending or Pending({"level": "stats", "stats": self._statistics(part, private=True), "why": why})
+        return pending or Pending({**_described(part, private=True), "why": why})
+
+
+def _described(part: _Part, private: bool = False) -> dict[str, Any]:
+    """Statistics alone; nothing of what has none."""
+    if part.dtype is None or part.dtype.is_complex:
+        return {"level": "meta"}
+    return {"level": "stats", "stats": statistics(part.elements(), private)}
 
 
 def content_token(span: Span) -> Token:
@@ -243,8 +253,9 @@ def content_token(span: Span) -> Token:
 
 def _parts(packed: Packed, spans: list[Span | None], sources: dict[int, dict[str, Any]]) -> list[_Part]:
     names = _names(packed)
+    small = sum(span.nbytes for span in spans if span is not None) <= MAX_SYNTHESISED
     parts = []
-    for i, (group, span) in enumerate(zip(packed.groups, spans, strict=True)):
+    for i, span in enumerate(spans):
         if span is None or not span.nbytes:
             continue
         tensors = [t for t in packed.tensors if t.group == i]
@@ -252,8 +263,8 @@ def _parts(packed: Packed, spans: list[Span | None], sources: dict[int, dict[str
         dtype = getattr(torch, dtypes.pop()) if len(dtypes) == 1 else None
         if dtype is not None and (span.nbytes % dtype.itemsize or span.lo % dtype.itemsize):
             dtype = None
-        source = sources.get(span.storage._cdata) if len(set(tensors)) == 1 else None
-        parts.append(_Part(i, names[i], group, span, tensors, dtype, source))
+        source = sources.get(span.storage._cdata) if small and len(set(tensors)) == 1 else None
+        parts.append(_Part(i, names[i], span, tensors, dtype, source, small))
     return parts
 
 

@@ -64,15 +64,17 @@ class _Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 result = func.decompose(*args, **kwargs)
             if result is not NotImplemented:
                 return result
-        sample = self._recorder._before(plan, args, kwargs)
+        seen = self._recorder._before(plan, args, kwargs)
+        if seen is None:
+            return func(*args, **kwargs)
+        returned = False
         try:
             result = func(*args, **kwargs)
-        except BaseException:
-            if sample is not None:
-                self._recorder._discard(sample)
-            raise
-        if sample is not None:
-            self._recorder._after(sample, result)
+            returned = True
+        finally:
+            if not returned:
+                self._recorder._discard(seen)
+        self._recorder._after(seen, result)
         return result
 
 
@@ -354,7 +356,7 @@ class Recorder:
             self._stored[seen.plan.name] += 1
             self._tape.commit(seen.sample, result)
         if seen.plan.produces:
-            self._tape.follow(seen.plan.op, seen.inputs, result, seen.entry, seen.sample)
+            self._tape.follow(seen.inputs, result, seen.entry, seen.sample)
 
     def _thread(self) -> int:
         """0 for the thread that entered first, 1 for all others, such as autograd's."""

@@ -7,11 +7,12 @@ and bias corrections change them at every step.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 import torch
+
+from traces.text import bucket, row_major
 
 
 def token(value: Any) -> Hashable:
@@ -55,15 +56,6 @@ def _sequence(values: list[Any] | tuple[Any, ...]) -> Hashable:
 
 def _float(value: float) -> tuple[str, str]:
     return "float", bucket(value)
-
-
-def bucket(value: float) -> str:
-    """0, 1, negative, positive, or not finite."""
-    if value in (0.0, 1.0):
-        return str(int(value))
-    if not math.isfinite(value):
-        return "nan" if math.isnan(value) else "inf"
-    return "negative" if value < 0 else "positive"
 
 
 def _itself(value: Hashable) -> Hashable:
@@ -113,13 +105,5 @@ def _tensor_text(t: torch.Tensor) -> str:
         layout = "nested" if t.is_nested else str(t.layout).removeprefix("torch.")
         coalesced = ", coalesced" if t.is_sparse and t.is_coalesced() else ""
         return f"{dtype}{list(_shape(t) or ())}<{layout}{coalesced}>{device}"
-    strides = "" if t.stride() == _row_major(t.shape) else f":{t.stride()}"
+    strides = "" if t.stride() == row_major(t.shape) else f":{t.stride()}"
     return f"{dtype}{list(t.shape)}{strides}{device}"
-
-
-def _row_major(shape: torch.Size) -> tuple[int, ...]:
-    strides, step = [], 1
-    for n in reversed(shape):
-        strides.append(step)
-        step *= max(n, 1)
-    return tuple(reversed(strides))

@@ -95,21 +95,20 @@ class Tape:
         for pending in taken.contents:
             for token in pending.tokens.values():
                 self._uses[token] = self._uses.get(token, 0) + 1
+        self.discard(sample)  # what it brought and no longer needs
         header = sample.arguments.header()
         self._pipeline.put_call(StoredCall(entry.signature, sample.site, header, taken.contents, found, sample.rng))
         entry.stored.append(self._calls)
         self._calls += 1
 
     def discard(self, sample: Sample) -> None:
-        """Forget a call that raised, or that is not wanted any more."""
+        """Drop what a call brought and no stored call uses: it raised, or is not wanted any more."""
         for token in sample.taken.fresh:
             if token in self._budget and not self._uses.get(token):
                 self._budget.release(token)
                 self._pipeline.drop(token, given_up=False)
 
-    def follow(
-        self, op: Any, arguments: dict[str, Any] | None, result: Any, entry: Entry, sample: Sample | None
-    ) -> None:
+    def follow(self, arguments: dict[str, Any] | None, result: Any, entry: Entry, sample: Sample | None) -> None:
         """Note what a producer returned, stored or not."""
         inputs = sample.inputs if sample is not None else keys(arguments or {})
         self._producers.produced(result, inputs or {}, entry.stored)

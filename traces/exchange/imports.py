@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -57,14 +58,13 @@ def import_trace(
     if not taken:
         raise TraceError(f"{path}: no call of the form {form} in it ({_reasons(left_out)})")
     writer = TraceWriter(out, {"model": path.name, "imported": form, "values": "seeded"}, force)
-    try:
+    with ExitStack() as failed:
+        failed.callback(writer.abandon)
         stored = set[tuple[str, str]]()
         for call, op, arguments in taken:
             _store(writer, call, op, arguments, lost, stored)
         writer.close(skipped=dict(left_out), lost=dict(lost), errors={})
-    except BaseException:
-        writer.abandon()
-        raise
+        failed.pop_all()
     return Imported(sum(call.count for call, _, _ in taken), len(stored), left_out, lost)
 
 
