@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from bisect import bisect_right
+from types import FrameType
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -15,7 +17,7 @@ MAX_TRANSITIONS = 1 << 16  # changes of module that are remembered for backward
 
 
 class ModuleTracker:
-    """Follows the calls of modules by global forward hooks.
+    """Follows the calls of modules by global forward hooks; without these, by the frames of the Python program.
 
     Names are relative to `model`; modules outside it are named after the class of the outermost one. In backward, an
     autograd node's sequence number tells when in forward it was made, and so in which module.
@@ -32,8 +34,8 @@ class ModuleTracker:
         self._hooks: list[Any] = []
 
     def start(self) -> None:
-        """Install the hooks."""
-        self._hooks = [
+        """Install the hooks, if they are not."""
+        self._hooks = self._hooks or [
             register_module_forward_pre_hook(self._enter),
             register_module_forward_hook(self._leave, always_call=True),
         ]
@@ -43,14 +45,27 @@ class ModuleTracker:
         for hook in self._hooks:
             hook.remove()
         self._hooks = []
+        self._stacks.clear()
 
     def current(self) -> str:
         """Name of the module that the call being dispatched belongs to; empty outside all modules."""
-        stack = self._stacks.get(threading.get_ident())
+        stack = self._stacks.get(threading.get_ident()) if self._hooks else self._from_frames()
         if stack:  # in backward too: checkpointing runs modules again
             return stack[-1]
         node = torch._C._current_autograd_node()
         return "" if node is None else self._made_in(node._sequence_nr())
+
+    def _from_frames(self) -> list[str]:
+        modules = list[nn.Module]()
+        frame: FrameType | None = sys._getframe()
+        while frame is not None:
+            if frame.f_code is nn.Module._call_impl.__code__:
+                modules.append(frame.f_locals["self"])
+            frame = frame.f_back
+        names = list[str]()
+        for module in reversed(modules):
+            names.append(self._name_of(module, names))
+        return names
 
     def _made_in(self, number: int) -> str:
         if not self._numbers or number > torch.iinfo(torch.int64).max:  # AccumulateGrad has the number 2**64 - 1
@@ -60,9 +75,7 @@ class ModuleTracker:
 
     def _enter(self, module: nn.Module, args: Any) -> None:
         stack = self._stacks.setdefault(threading.get_ident(), [])
-        if module not in self._names:
-            self._name(module, stack[-1] if stack else "")
-        stack.append(self._names[module])
+        stack.append(self._name_of(module, stack))
         self._note(stack)
 
     def _leave(self, module: nn.Module, args: Any, result: Any) -> None:
@@ -71,10 +84,13 @@ class ModuleTracker:
             stack.pop()
             self._note(stack)
 
-    def _name(self, module: nn.Module, parent: str) -> None:
-        root = ".".join(filter(None, (parent, type(module).__name__)))
-        for name, child in module.named_modules(prefix=root):
-            self._names.setdefault(child, name)
+    def _name_of(self, module: nn.Module, stack: list[str]) -> str:
+        """The module's name; it is called by the last one of the stack."""
+        if module not in self._names:
+            root = ".".join(filter(None, (*stack[-1:], type(module).__name__)))
+            for name, child in module.named_modules(prefix=root):
+                self._names.setdefault(child, name)
+        return self._names[module]
 
     def _note(self, stack: list[str]) -> None:
         if threading.get_ident() != self._home:

@@ -27,14 +27,18 @@ from capture.limits import Limits
 from capture.modules import ModuleTracker
 from capture.signatures import call_token, describe
 from capture.steps import StepCount
+from capture.tallies import Tallies
 from capture.tape import Entry, Sample, Tape, device_of, is_capturing_graph, is_producer, of_this_rank, tensors
 from traces.errors import UserError
 from traces.overloads import bind, kind, name_of, written
 from traces.writer import CallSite
 
 MAX_ERRORS = 20  # errors of the recorder after which it stops recording
+_TENSOR = (torch.Tensor,)
 _PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
 _FAKE = torch._C._TorchDispatchModeKey.FAKE
+_mode_of = torch._C._get_dispatch_mode
+_running_backward = torch._C._current_graph_task_id
 _MARKERS = frozenset({"profiler", "prim"})  # namespaces of calls that compute nothing
 _COLLECTIVES = frozenset({"c10d", "_c10d_functional", "_c10d_functional_autograd"})
 
@@ -52,8 +56,19 @@ class _Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._recorder = recorder
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        if torch._C._get_dispatch_mode(_FAKE) is not None or FakeTensor in types:
+        recorder = self._recorder
+        if recorder._steady and (not types or types == _TENSOR) and _mode_of(_FAKE) is None:
+            try:  # in a steady state most calls are only counted, in as few steps of Python as possible
+                count = recorder._tallies.count.get(call_token((id(func), recorder._current_phase()), args, kwargs))
+            except Exception:  # noqa: BLE001 - met again, and counted, below
+                count = None
+            if count is not None:
+                count()
+                return func(*args, **(kwargs or {}))
+        return self._record(func, types, args, kwargs or {})
+
+    def _record(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if _mode_of(_FAKE) is not None or FakeTensor in types:
             return func(*args, **kwargs)  # shapes without data
         for tensor_type in types:  # subclasses with a dispatch of their own desugar; what they call comes back here
             if tensor_type not in _PLAIN and tensor_type.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
@@ -143,13 +158,16 @@ class Recorder:
         self._lock = threading.Lock()
         self._modes: dict[int, _Mode] = {}  # by thread
         self._plans: dict[int, _Plan] = {}  # by id of the operator
-        self._entries: dict[Hashable, Entry | None] = {}  # None: signatures that are not recorded
+        self._entries: dict[Hashable, Entry] = {}
         self._stored: Counter[str] = Counter()  # calls by overload
         self._phases: list[str] = []  # explicit ones, innermost last; fields, since backward runs in other threads
         self._markers: list[str] = []  # open blocks of the profiler
         self._optimizing = False  # one of them is an optimizer's
         self._settled = 0  # a step from which on no new signature is expected
+        self._steady = False  # it has come; what is known is only tallied
+        self._tallies = Tallies()
         self._steps = StepCount(self.limits)
+        self._phases_wanted = frozenset(self.limits.phases)
         self._seq = 0
         self._recording = True
         self._stack = ExitStack()
@@ -190,6 +208,7 @@ class Recorder:
     def _finish(self) -> None:
         self._stack.close()
         self._modules.stop()
+        self._drain()
         assert self._tape is not None
         error = self._tape.close(self._recording, skipped=dict(self.skipped), errors=self.errors)
         if error is not None:
@@ -199,7 +218,7 @@ class Recorder:
         """In a forked process: leave the trace alone, and replace the lock, which a thread of the parent may hold."""
         self._lock = threading.Lock()
         if self._tape is not None:
-            self._recording = False
+            self._recording = self._steady = False
 
     @property
     def contents_bytes(self) -> int:
@@ -221,7 +240,8 @@ class Recorder:
 
     def step(self) -> None:
         """End a training step; the calls that follow belong to the next one."""
-        self._steps.end()
+        with self._lock:
+            self._end_step(self._steps.end)
 
     @contextmanager
     def pause(self) -> Iterator[None]:
@@ -232,7 +252,7 @@ class Recorder:
         try:
             yield
         finally:
-            self._modules.start()
+            self._follow_modules()
             mode.__enter__()  # type: ignore[no-untyped-call]
 
     def _follow_marker(self, plan: _Plan, args: tuple[Any, ...]) -> None:
@@ -241,12 +261,29 @@ class Recorder:
             self._markers.append(str(args[0]))
         elif plan.name.startswith("profiler::_record_function_exit") and self._markers:
             self._steps.optimized |= self._markers.pop().startswith("Optimizer.step#")
+            self._steady = self._steady and not self._steps.optimized
         self._optimizing = any(marker.startswith("Optimizer.") for marker in self._markers)
+
+    def _end_step(self, end: Callable[[], None]) -> None:
+        self._drain()
+        end()
+        self._steady = False
+        self._follow_modules()
+
+    def _drain(self) -> None:
+        self._seq += self._tallies.drain(self._steps.number)
+
+    def _follow_modules(self) -> None:
+        """Follow the calls of modules, which takes time, only as long as new signatures are to be expected."""
+        if self._steps.number < self._settled:
+            self._modules.start()
+        else:
+            self._modules.stop()
 
     def _current_phase(self) -> str:
         if self._phases:
             return self._phases[-1]
-        if torch._C._current_graph_task_id() != -1:
+        if _running_backward() != -1:
             return "backward"
         return "optimizer" if self._optimizing else "forward"
 
@@ -293,7 +330,7 @@ class Recorder:
         found["count"] += 1
         too_many = sum(e["count"] for e in self.errors.values()) >= MAX_ERRORS
         if too_many or isinstance(error, OSError):  # a full disk does not mend itself
-            self._recording = False
+            self._recording = self._steady = False
 
     def _observe(self, plan: _Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Seen | None:
         if plan.skipped is not None:
@@ -302,23 +339,27 @@ class Recorder:
             else:
                 self._follow_marker(plan, args)
             return None
-        phase = self._current_phase()
-        if self._steps.optimized and phase == "forward":
-            self._steps.end_by_itself()
-        if not self._steps.wanted or (self.limits.phases and phase not in self.limits.phases):
+        steps, phase = self._steps, self._current_phase()
+        if steps.optimized and phase == "forward":
+            self._end_step(steps.end_by_itself)
+        if not steps.wanted or (self._phases_wanted and phase not in self._phases_wanted):
             self.skipped["in other steps or phases"] += 1
             return None
-        key = call_token(id(plan.op), args, kwargs, plan.mutates)
+        key = call_token(id(plan.op), args, kwargs)
         entry = self._entries.get(key)
-        if entry is None and key not in self._entries:
-            entry = self._new_entry(key, plan, args, kwargs)
         if entry is None:
-            self.skipped["meta tensors"] += 1
-            return None
-        entry.signature.count(phase, self._steps.number)
+            entry = self._new_entry(key, plan, args, kwargs)
+            if entry is None:
+                self.skipped["meta tensors"] += 1
+                return None
+        entry.signature.count(phase, steps.number)
         self._seq += 1
-        if entry.wanted or ((plan.produces or plan.mutates) and self._steps.number < self._settled):
+        settled = steps.number >= self._settled
+        if entry.wanted or ((plan.produces or plan.mutates) and not settled):
             return self._look_closer(plan, entry, phase, bind(plan.op, args, kwargs))
+        if settled and not plan.composite:
+            self._tallies.start(((id(plan.op), phase), *key[1:]), entry.signature, phase)
+            self._steady = not steps.optimized
         return None
 
     def _look_closer(self, plan: _Plan, entry: Entry, phase: str, arguments: dict[str, Any]) -> _Seen | None:
@@ -327,6 +368,7 @@ class Recorder:
             entry.wanted = 0
         sample = None
         if entry.wanted and not is_capturing_graph():
+            self._drain()
             entry.wanted -= 1  # stays so if this fails, which it would at the next call too
             site = CallSite(self._seq - 1, self._steps.number, phase, self._modules.current(), self._thread())
             sample = self._tape.take(plan.op, entry, site, arguments)
@@ -339,12 +381,11 @@ class Recorder:
     def _new_entry(self, key: Hashable, plan: _Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Entry | None:
         assert self._tape is not None
         arguments = bind(plan.op, args, kwargs)
-        entry = None
-        if not _touches_meta(arguments):
-            signature = self._tape.signature(plan.name, kind(plan.op, arguments), describe(arguments))
-            entry = Entry(signature, self.limits.per_signature, [])
-            self._settled = self._steps.number + 2
-        self._entries[key] = entry
+        if _touches_meta(arguments):
+            return None
+        signature = self._tape.signature(plan.name, kind(plan.op, arguments), describe(arguments))
+        entry = self._entries[key] = Entry(signature, self.limits.per_signature, [])
+        self._settled, self._steady = self._steps.number + 2, False
         return entry
 
     def _store(self, seen: _Seen, result: Any) -> None:

@@ -25,25 +25,41 @@ def token(value: Any) -> Hashable:
     return value if isinstance(value, _EXACT) else type(value).__name__
 
 
-def call_token(op: Hashable, args: tuple[Any, ...], kwargs: Mapping[str, Any], mutates: bool) -> tuple[Hashable, ...]:
-    """The key of a call. mutates: whether the operator writes to an argument, so that aliasing matters."""
-    values = [make(a) if (make := _TOKENS.get(type(a))) is not None else token(a) for a in args]
-    named = tuple([(name, token(a)) for name, a in kwargs.items()]) if kwargs else ()
-    return (op, *values, named, _same_as_first(args)) if mutates else (op, *values, named)
+def call_token(op: Hashable, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None) -> tuple[Hashable, ...]:
+    """The key of a call. An argument that is the very object that the first one is, as in `x.add_(x)`, is marked.
 
-
-def _same_as_first(args: tuple[Any, ...]) -> tuple[int, ...]:
-    """Positions of the arguments that are the very object that the first one is, as in `x.add_(x)`."""
-    return tuple([i for i, a in enumerate(args) if i and a is args[0] and a is not None])
+    Every call of a program comes here: the usual types are spelled out, and a tensor's properties lie side by side.
+    That is no less unique, since an operator's schema says which of its arguments are tensors.
+    """
+    first = args[0] if args else _SAME
+    key: tuple[Any, ...] = (op,)
+    for value in args:
+        kind = type(value)
+        if kind is torch.Tensor or kind is torch.nn.Parameter:
+            if value is first and len(key) > 1:
+                key += (_SAME,)
+            elif value.layout is torch.strided:
+                try:
+                    key += (value.shape, value.stride(), value.dtype, value.is_cpu or value.device)
+                except RuntimeError:  # nested tensors call themselves strided and have no strides
+                    key += (_tensor(value),)
+            else:
+                key += (_tensor(value),)
+        elif kind is int or value is None:
+            key += (value,)
+        else:
+            key += (token(value),)
+    if kwargs:
+        key += (tuple([(name, _SAME if value is first else token(value)) for name, value in kwargs.items()]),)
+    return key
 
 
 def _tensor(t: torch.Tensor) -> Hashable:
+    if t.is_nested:
+        return (t.layout, t.dtype, t.device)
     if t.layout is torch.strided:
-        try:
-            return (t.shape, t.stride(), t.dtype, t.device)
-        except RuntimeError:  # nested tensors call themselves strided and have no strides
-            pass
-    return (_shape(t), t.layout, t.dtype, t.device, t.is_sparse and t.is_coalesced())
+        return (t.shape, t.stride(), t.dtype, t.device)
+    return (t.shape, t.layout, t.dtype, t.device, t.is_sparse and t.is_coalesced())
 
 
 def _shape(t: torch.Tensor) -> tuple[int, ...] | None:
@@ -62,6 +78,7 @@ def _itself(value: Hashable) -> Hashable:
     return value
 
 
+_SAME = object()
 _EXACT = (torch.dtype, torch.device, torch.layout, torch.memory_format)
 _TOKENS: dict[type, Callable[[Any], Hashable]] = {
     torch.Tensor: _tensor,

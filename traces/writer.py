@@ -36,41 +36,45 @@ class SignatureCount:
     overload: str
     kind: str
     arguments: str
-    calls: int = 0
     phases: Counter[str] = field(default_factory=Counter)
     steps: list[list[int]] = field(default_factory=list)
     samples: list[int] = field(default_factory=list)
-    _step: int = -1
-    _calls_in_step: int = 0
+    _step: int = 0
+    _before: int = 0  # calls in all earlier steps
 
     @property
     def key(self) -> str:
         """Identity across traces: 16 hexadecimal digits of the blake3 of overload and arguments."""
         return blake3(f"{self.overload}{self.arguments}".encode()).hexdigest()[:16]
 
-    def count(self, phase: str, step: int) -> None:
-        """One more call."""
-        self.calls += 1
-        self.phases[phase] += 1
+    @property
+    def calls(self) -> int:
+        """In all phases and steps."""
+        return self.phases.total()
+
+    def count(self, phase: str, step: int, calls: int = 1) -> None:
+        """So many more calls. step: the one of the last calls, or a later one."""
         if step != self._step:
             self._end_step()
             self._step = step
-        self._calls_in_step += 1
+        self.phases[phase] += calls
 
     def _end_step(self) -> None:
-        if not self._calls_in_step:
+        calls = self.calls - self._before
+        if not calls:
             return
+        self._before += calls
         last = self.steps[-1] if self.steps else [0, -1, 0]
-        if last[1] == self._step - 1 and last[2] == self._calls_in_step:
+        if last[1] == self._step - 1 and last[2] == calls:
             last[1] = self._step
         else:
-            self.steps.append([self._step, self._step, self._calls_in_step])
-        self._calls_in_step = 0
+            self.steps.append([self._step, self._step, calls])
 
     def as_json(self) -> dict[str, Any]:
         """What signatures.json holds under this signature's key."""
         self._end_step()
-        return {k: v for k, v in vars(self).items() if not k.startswith("_")}
+        shown = ("overload", "kind", "arguments", "calls", "phases", "steps", "samples")
+        return {name: getattr(self, name) for name in shown}
 
 
 @dataclass(frozen=True)

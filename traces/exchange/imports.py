@@ -137,9 +137,7 @@ def _store(
     key = (signature.key, to_json(header))
     if signature.calls and key not in stored:
         lost["how often each of calls that differ in a float's value occurred"] += call.count
-    signature.calls += call.count
-    signature.phases[call.phase] += call.count
-    signature.steps = [[0, 0, signature.calls]]
+    signature.count(call.phase, 0, call.count)
     if key not in stored:
         stored.add(key)
         writer.add_call(signature, CallSite(call.seq, 0, call.phase, ""), header, {})
