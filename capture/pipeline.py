@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 import torch
 
+from capture.device import DeviceMoments
 from capture.staging import SLOT, Chunk, Slots
 from traces.synthesis import summarise
 from traces.values import Span
@@ -159,7 +160,7 @@ class Pipeline:
     def _add(self, call: StoredCall) -> None:
         header = {**call.header, "contents": [self._resolved(p) for p in call.contents]}
         rng = call.rng and {**call.rng, "blob": self._keys[call.rng["blob"]]}
-        number = self._writer.add_call(call.signature, call.site, header, call.results, rng)
+        number = self._writer.add_call(call.signature, call.site, header, _measured(call.results), rng)
         for key in {self._keys[token] for pending in call.contents for token in pending.tokens.values()}:
             if self._writer.has_own_shard(key):
                 self._users[key].append((number, call.contents))
@@ -191,6 +192,15 @@ class Pipeline:
             return {"level": "meta"}
         elements = torch.from_numpy(self._writer.read_blob(key)).view(pending.dtype)
         return {"level": "seeded", "stats": statistics(elements), "seed": int(key[:8], 16)}
+
+
+def _measured(results: Any) -> Any:
+    """The fingerprints, once the device has computed their moments."""
+    if isinstance(results, dict):
+        return {name: _measured(value) for name, value in results.items()}
+    if isinstance(results, list):
+        return [_measured(value) for value in results]
+    return [m.hex() for m in results.wait()] if isinstance(results, DeviceMoments) else results
 
 
 def statistics(elements: torch.Tensor, private: bool = False) -> dict[str, Any]:

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from blake3 import blake3
 
+from capture import device
 from capture.budget import Budget
 from capture.limits import Limits
 from capture.pipeline import Pending, Pipeline, Token, statistics
@@ -112,15 +113,16 @@ class Policy:
                 self._put(taken, part, self._private(part, taken, overload))
             return taken
         tables = _touched_rows(overload, arguments)
-        whole: list[tuple[_Part, Token]] = []
+        whole: list[_Part] = []
         for part in parts:
             if part.name in tables and part.span.nbytes >= min(TABLE, self._limits.max_blob):
                 self._put(taken, part, self._rows(part, tables[part.name], overload, taken))
             elif part.span.nbytes > self._limits.max_blob and not part.discrete:
                 self._put(taken, part, self._reduced(part, overload, "over --max-blob"))
             elif not self._compact(part, overload, taken):
-                whole.append((part, content_token(part.span)))
-        self._whole(whole, overload, tables, taken)
+                whole.append(part)
+        tokens = content_tokens([part.span for part in whole])
+        self._whole(list(zip(whole, tokens, strict=True)), overload, tables, taken)
         self._agree(parts, overload, taken)
         return taken
 
@@ -242,13 +244,14 @@ def _described(part: _Part, private: bool = False) -> dict[str, Any]:
     return {"level": "stats", "stats": statistics(part.elements(), private)}
 
 
-def content_token(span: Span) -> Token:
+def content_tokens(spans: list[Span]) -> list[Token]:
     """Equal for equal contents."""
-    if span.device.type == "cpu":
-        return blake3(span.host(), max_threads=blake3.AUTO).digest()
-    from capture.device_hash import device_hash
-
-    return device_hash(span.raw())
+    remote = [span.raw() for span in spans if span.device.type != "cpu"]
+    found = iter(device.hashes(remote) if remote else [])
+    return [
+        blake3(span.host(), max_threads=blake3.AUTO).digest() if span.device.type == "cpu" else next(found)
+        for span in spans
+    ]
 
 
 def _parts(packed: Packed, spans: list[Span | None], sources: dict[int, dict[str, Any]]) -> list[_Part]:

@@ -135,7 +135,8 @@ class Recorder:
     trace stays marked as unfinished. In a process forked inside the block recording stops.
 
     Without calls of `step`, a training step ends with a step of an optimizer. errors: of the recorder itself, by
-    operator: how many, and the first. skipped: calls not recorded, by reason.
+    operator: how many, and the first. skipped: calls not recorded, by reason. failure: what kept the trace from being
+    written, such as a full disk; None if nothing did.
     """
 
     def __init__(
@@ -151,6 +152,7 @@ class Recorder:
         self.limits = Limits(**limits)
         self.errors: dict[str, dict[str, Any]] = {}
         self.skipped: Counter[str] = Counter()
+        self.failure: Exception | None = None
         self._force = force
         self._info = info
         self._modules = ModuleTracker(model)
@@ -210,9 +212,9 @@ class Recorder:
         self._modules.stop()
         self._drain()
         assert self._tape is not None
-        error = self._tape.close(self._recording, skipped=dict(self.skipped), errors=self.errors)
-        if error is not None:
-            warnings.warn(f"{self.path} is incomplete: {error}", RuntimeWarning, stacklevel=3)
+        self.failure = self._tape.close(self._recording, skipped=dict(self.skipped), errors=self.errors)
+        if self.failure is not None:
+            warnings.warn(f"{self.path} is incomplete: {self.failure}", RuntimeWarning, stacklevel=3)
 
     def _after_fork(self) -> None:
         """In a forked process: leave the trace alone, and replace the lock, which a thread of the parent may hold."""

@@ -21,6 +21,7 @@ from tqdm import tqdm
 
 from capture.limits import Limits
 from capture.recorder import Recorder
+from capture.tape import of_this_rank
 from capture.targets import Target
 from traces.errors import UserError
 from traces.store import Trace
@@ -68,23 +69,24 @@ def capture_model(
     The first step counts: it also runs what creates the optimizer's state. limits: fields of Limits; `steps` is 1 if
     not given, and the first `skip_steps` run unrecorded. force: replace an existing trace. progress: a bar on stderr
     after a second. Raises UserError if the path is taken, if a step or the data fails, or if recording had to stop;
-    what was recorded until then stays at `path`, marked as unfinished, unless something lay there.
+    what was recorded until then stays at `path`, marked as unfinished, unless something lay there. In a job of several
+    ranks each writes a trace of its own, as Recorder does.
     """
     bounds = Limits(**{"steps": 1, **limits})
-    path = Path(path)
+    name, path = Path(path).name, Path(of_this_rank(os.fspath(path)))
     check_path(path, force)
     start = time.perf_counter()
-    with _fresh_directory(path) as temporary:
-        losses = _record(target, temporary, bounds, progress)
-        manifest = Trace.open(temporary, partial=True).manifest
+    with _fresh_directory(path) as parent:
+        recorder, losses = _record(target, parent / name, bounds, progress)
+        manifest = Trace.open(recorder.path, partial=True).manifest
         if manifest["state"] != "complete":
-            raise UserError(_stopped(path, temporary, manifest))
+            raise UserError(_stopped(path, recorder))
         if not manifest["calls"]:
             raise UserError(f"{target.name}: nothing was recorded; look at --phase, --ops, and what the step runs")
     return _summarise(path, losses, time.perf_counter() - start)
 
 
-def _record(target: Target, path: Path, bounds: Limits, progress: bool) -> list[float]:
+def _record(target: Target, path: Path, bounds: Limits, progress: bool) -> tuple[Recorder, list[float]]:
     info = {"model": target.name, "settings": target.settings, "device": target.device, "steps": bounds.steps}
     assert bounds.steps is not None
     for _ in range(bounds.skip_steps):
@@ -94,7 +96,7 @@ def _record(target: Target, path: Path, bounds: Limits, progress: bool) -> list[
     recorder = Recorder(path, model=target.training.model, info=info, **limits)
     losses: list[float] = []
     steps = tqdm(range(bounds.steps), desc=f"capture {target.name}", unit="step", delay=1, disable=not progress)
-    with _no_warning_of(path), recorder:
+    with _no_warnings_of(path.parent), recorder:
         for _ in steps:
             with recorder.pause():  # the loading of data is no part of the step
                 batch = _next_batch(target)
@@ -102,7 +104,7 @@ def _record(target: Target, path: Path, bounds: Limits, progress: bool) -> list[
             recorder.step()
             with recorder.pause():
                 losses += _number(loss)
-    return losses
+    return recorder, losses
 
 
 def _step(target: Target, batch: Any, phase: Any) -> Any:
@@ -131,28 +133,28 @@ def _number(loss: Any) -> list[float]:
 
 
 @contextmanager
-def _no_warning_of(path: Path) -> Iterator[None]:
-    """Silence what the recorder warns of an incomplete trace, which is told as an error here."""
+def _no_warnings_of(directory: Path) -> Iterator[None]:
+    """Silence what the recorder warns of an incomplete trace in there, which is told as an error."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", rf"{re.escape(str(path))} is incomplete", RuntimeWarning)
+        warnings.filterwarnings("ignore", rf"{re.escape(str(directory))}.* is incomplete", RuntimeWarning)
         yield
 
 
-def _stopped(path: Path, temporary: Path, manifest: dict[str, Any]) -> str:
+def _stopped(path: Path, recorder: Recorder) -> str:
     """Keep an unfinished trace where nothing is in its way; returns what to tell the user."""
     where = "nothing was replaced"
     if not path.exists():
-        os.rename(temporary, path)
+        os.rename(recorder.path, path)
         where = "what was recorded until then is there, marked as unfinished"
-    # A manifest without errors is the one of the start: the last could not be written either.
-    errors = manifest.get("errors") or {"the trace": {"first": "it cannot be written; is the disk full?"}}
-    reasons = "; ".join(f"{name}: {found['first']}" for name, found in errors.items())
-    return f"{path}: recording stopped after errors ({reasons[:300]}); {where}"
+    reasons = [f"{name}: {found['first']}" for name, found in recorder.errors.items()]
+    if recorder.failure is not None:
+        reasons = [f"{type(recorder.failure).__name__}: {recorder.failure}"]
+    return f"{path}: recording stopped after errors ({'; '.join(reasons)[:300]}); {where}"
 
 
 @contextmanager
 def _fresh_directory(path: Path) -> Iterator[Path]:
-    """A name beside `path` to write to, moved to `path` at the end; if the block raises, nothing is left of it."""
+    """A directory beside `path`; what has its name there is moved to it at the end, and nothing else is left."""
     created = [p for p in path.parents if not p.exists()]  # innermost first
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -160,7 +162,7 @@ def _fresh_directory(path: Path) -> Iterator[Path]:
     except OSError as error:
         raise UserError(f"{path}: cannot write here ({error.strerror}); choose another place with --out DIR") from error
     try:
-        yield parent / path.name
+        yield parent
         if path.exists():
             remove_trace(path)
         os.rename(parent / path.name, path)

@@ -53,7 +53,7 @@ class Slots:
     def chunks(self, span: Span) -> Iterator[Chunk]:
         """Copies of a span's bytes, piece by piece, as they are now on the current stream of its device."""
         if span.nbytes <= SMALL:
-            yield Chunk(memoryview(bytes(span.host())))
+            yield _small(span)
         elif span.device.type == "cpu":
             yield from self._from_host(span.host())
         else:
@@ -71,10 +71,23 @@ class Slots:
         with torch.cuda.device(span.device):
             for piece in torch.split(raw, SLOT):
                 slot = self.take()
-                slot[: len(piece)].copy_(piece, non_blocking=True)
-                ready = torch.cuda.Event()  # type: ignore[no-untyped-call]
-                ready.record()
-                yield Chunk(slot.numpy().data[: len(piece)], slot, ready)
+                yield Chunk(slot.numpy().data[: len(piece)], slot, _copy(piece, slot[: len(piece)]))
+
+
+def _small(span: Span) -> Chunk:
+    if span.device.type == "cpu":
+        return Chunk(memoryview(bytes(span.host())))
+    with torch.cuda.device(span.device):
+        host = torch.empty(span.nbytes, dtype=torch.uint8, pin_memory=True)
+        return Chunk(host.numpy().data, ready=_copy(span.raw(), host))
+
+
+def _copy(source: torch.Tensor, target: torch.Tensor) -> torch.cuda.Event:
+    """Begin to copy bytes from a device, in the order of its current stream."""
+    target.copy_(source, non_blocking=True)
+    ready = torch.cuda.Event()  # type: ignore[no-untyped-call]
+    ready.record()
+    return ready
 
 
 def _on_cuda() -> bool:

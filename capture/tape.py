@@ -12,6 +12,7 @@ from blake3 import blake3
 
 from capture import policy
 from capture.budget import Budget
+from capture.device import start_moments
 from capture.limits import Limits
 from capture.pipeline import Pipeline, StoredCall
 from capture.policy import Policy, Taken
@@ -91,7 +92,7 @@ class Tape:
         everything = frozenset((*sample.mutated, "return"))
         private = self._limits.values != "full"
         skip = everything if private or taken.partial & sample.mutated.keys() else frozenset()
-        found = results(sample.op, sample.mutated, result, skip)
+        found = results(sample.op, sample.mutated, result, skip, measure=start_moments)
         for pending in taken.contents:
             for token in pending.tokens.values():
                 self._uses[token] = self._uses.get(token, 0) + 1

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 import torch
 from blake3 import blake3
@@ -18,21 +18,26 @@ CHUNK = 1 << 22  # elements whose moments are computed at once, in float64
 # sums alone differ, by their order.
 TOLERANCES = {"float32": 1e-3, "complex64": 1e-3, "float16": 4e-3, "bfloat16": 2e-2}
 SMALLEST = 1e-9  # what sums that cancel may leave
+Measure: TypeAlias = Callable[[torch.Tensor], Any]
 _ELSEWISE = {"float8": 0.15, "": 1e-6}  # by the beginning of the dtype's name
 
 
-def fingerprint(values: Mapping[str, Any], contents: bool = True, portable: bool = False) -> dict[str, Json]:
+def fingerprint(
+    values: Mapping[str, Any], contents: bool = True, portable: bool = False, measure: Measure | None = None
+) -> dict[str, Json]:
     """Fingerprints of some named values. contents: False leaves out what tells of elements, as for views.
 
     A tensor becomes {"shape", "stride", "dtype"} with "hash", the blake3 of its elements in row-major order, or, where
     it is not in host memory, with "moments": mean, mean |x| and max |x|. portable: tensors in host memory get both.
+    measure: gives what to put for a tensor's moments, or None to have them computed.
     """
+    measured = measure or (lambda t: None)
     seen: dict[int, Json] = {}
 
     def walk(value: Any) -> Json:
         if isinstance(value, torch.Tensor):
             if id(value) not in seen:
-                seen[id(value)] = _tensor(value, contents, portable)
+                seen[id(value)] = _tensor(value, contents, portable, measured)
             return seen[id(value)]
         if isinstance(value, list | tuple):
             return [walk(v) for v in value]
@@ -48,14 +53,15 @@ def results(
     result: Any,
     skip: frozenset[str] = frozenset(),
     portable: bool = False,
+    measure: Measure | None = None,
 ) -> dict[str, Json]:
     """Fingerprints of what a call returned ("return") and of each argument that it mutated.
 
-    skip: names of those of which only the structure is kept. portable: as for `fingerprint`.
+    skip: names of those of which only the structure is kept. portable, measure: as for `fingerprint`.
     """
     values = {"return": result, **{n: arguments[n] for n in sorted(written(op)) if arguments.get(n) is not None}}
     described = fingerprint({n: v for n, v in values.items() if n in skip}, contents=False)
-    whole = fingerprint({n: v for n, v in values.items() if n not in skip}, moves_data(op), portable)
+    whole = fingerprint({n: v for n, v in values.items() if n not in skip}, moves_data(op), portable, measure)
     return {n: structure(described[n]) if n in skip else whole[n] for n in values}
 
 
@@ -71,20 +77,21 @@ def structure(found: Json) -> Json:
     return {"scalar": next(iter(found)) if isinstance(found, dict) else type(found).__name__}
 
 
-def _tensor(t: torch.Tensor, contents: bool, portable: bool) -> Json:
+def _tensor(t: torch.Tensor, contents: bool, portable: bool, measure: Measure) -> Json:
     reason = unsupported_reason(t)
     if reason is not None:
         return {"unsupported": reason}
     if t.is_sparse:
         parts = {
-            name: _tensor(p, contents, portable) for name, p in (("indices", t._indices()), ("values", t._values()))
+            name: _tensor(p, contents, portable, measure)
+            for name, p in (("indices", t._indices()), ("values", t._values()))
         }
         return {"shape": list(t.shape), "coalesced": t.is_coalesced(), **parts}
     found = {"shape": list(t.shape), "stride": list(t.stride()), "dtype": str(t.dtype).removeprefix("torch.")}
     if contents and t.device.type == "cpu":
         found["hash"] = _hash(t)
     if contents and (portable or t.device.type != "cpu"):
-        found["moments"] = [m.hex() for m in moments(t)]
+        found["moments"] = measure(t) or [m.hex() for m in moments(t)]
     return found
 
 

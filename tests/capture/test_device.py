@@ -1,0 +1,61 @@
+"""What a GPU computes of contents, checked on the CPU by Triton's interpreter."""
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def interpreted(program):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TRITON_INTERPRET": "1"}
+    command = [sys.executable, "-c", textwrap.dedent(program)]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, run.stderr
+    return run.stdout.split()
+
+
+def test_moments_are_those_of_the_host():
+    program = """
+        import math, torch
+        from capture.device import from_sums
+        from capture.device_kernels import moments_into
+        from traces.fingerprint import moments
+        torch.manual_seed(0)
+        def found(x):
+            sums = torch.zeros(3, dtype=torch.float64)
+            moments_into(sums, x)
+            return from_sums(len(x), sums)
+        for dtype in (torch.float32, torch.bfloat16, torch.float64, torch.int64, torch.int8, torch.uint8, torch.bool):
+            for n in (1, 1000, 40_000):
+                x = (10 * torch.randn(n)).to(dtype)
+                for a, b in zip(found(x), moments(x), strict=True):
+                    assert math.isclose(a, b, rel_tol=1e-12, abs_tol=1e-12), (dtype, n, a, b)
+        x = torch.randn(5000)
+        x[7] = math.inf
+        print(*found(x))
+        x[8] = math.nan
+        print(*found(x))
+    """
+    assert interpreted(program) == ["inf"] * 3 + ["nan"] * 3
+
+
+def test_a_hash_depends_on_every_byte_and_on_their_order():
+    program = """
+        import torch
+        from capture.device_kernels import hash_into
+        def found(raw):
+            sums = torch.zeros(2, dtype=torch.int64)
+            hash_into(sums, raw)
+            return tuple(sums.tolist())
+        x = torch.randint(0, 255, (40_000,), dtype=torch.uint8)
+        others = [x.flip(0).contiguous(), x.roll(8)]
+        for i in (0, 1, 16_383, 39_999):
+            others.append(x.clone())
+            others[-1][i] += 1
+        assert found(x) == found(x.clone())
+        print(len({found(x), *map(found, others)}))
+    """
+    assert interpreted(program) == ["7"]
