@@ -14,23 +14,22 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
-from fnmatch import fnmatchcase
 from types import TracebackType
 from typing import Any
 
 import torch
-from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from capture.limits import Limits
 from capture.modules import ModuleTracker
+from capture.plans import Plan, make_plan
 from capture.signatures import call_token, describe
 from capture.steps import StepCount
 from capture.tallies import Tallies
-from capture.tape import Entry, Sample, Tape, device_of, is_capturing_graph, is_producer, of_this_rank, tensors
+from capture.tape import Entry, Sample, Tape, device_of, is_capturing_graph, of_this_rank, tensors
 from traces.errors import UserError
-from traces.overloads import bind, kind, name_of, written
+from traces.overloads import bind, kind, written
 from traces.writer import CallSite
 
 MAX_ERRORS = 20  # errors of the recorder after which it stops recording
@@ -39,8 +38,6 @@ _PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
 _FAKE = torch._C._TorchDispatchModeKey.FAKE
 _mode_of = torch._C._get_dispatch_mode
 _running_backward = torch._C._current_graph_task_id
-_MARKERS = frozenset({"profiler", "prim"})  # namespaces of calls that compute nothing
-_COLLECTIVES = frozenset({"c10d", "_c10d_functional", "_c10d_functional_autograd"})
 
 
 class _Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -97,26 +94,10 @@ class _Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
 class _Seen:
     """A call that is looked at again when it has returned. inputs: of a producer that is not sampled."""
 
-    plan: _Plan
+    plan: Plan
     entry: Entry
     sample: Sample | None
     inputs: dict[str, Any] | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """What is known of an operator before its first call.
-
-    skipped: why its calls are not recorded, empty for markers, None for what is recorded. mutates: writes an argument.
-    composite: decomposes into other operators when it arrives whole. produces: a backward operator takes its results.
-    """
-
-    op: Any
-    name: str
-    skipped: str | None
-    mutates: bool = False
-    composite: bool = False
-    produces: bool = False
 
 
 class Recorder:
@@ -159,7 +140,7 @@ class Recorder:
         self._tape: Tape | None = None
         self._lock = threading.Lock()
         self._modes: dict[int, _Mode] = {}  # by thread
-        self._plans: dict[int, _Plan] = {}  # by id of the operator
+        self._plans: dict[int, Plan] = {}  # by id of the operator
         self._entries: dict[Hashable, Entry] = {}
         self._stored: Counter[str] = Counter()  # calls by overload
         self._phases: list[str] = []  # explicit ones, innermost last; fields, since backward runs in other threads
@@ -257,7 +238,7 @@ class Recorder:
             self._follow_modules()
             mode.__enter__()  # type: ignore[no-untyped-call]
 
-    def _follow_marker(self, plan: _Plan, args: tuple[Any, ...]) -> None:
+    def _follow_marker(self, plan: Plan, args: tuple[Any, ...]) -> None:
         """Optimizers mark their step for the profiler, and end the mark even if the step raises."""
         if plan.name.startswith("profiler::_record_function_enter"):
             self._markers.append(str(args[0]))
@@ -289,15 +270,15 @@ class Recorder:
             return "backward"
         return "optimizer" if self._optimizing else "forward"
 
-    def _plan(self, func: Any) -> _Plan:
+    def _plan(self, func: Any) -> Plan:
         plan = self._plans.get(id(func))  # operators live on in their plans; their own hash is slow
         if plan is None:
-            plan = _Plan(func, str(func), "")
-            plan = self._guarded(plan, lambda: _make_plan(func, self.limits.ops)) or plan
+            plan = Plan(func, str(func), "")
+            plan = self._guarded(plan, lambda: make_plan(func, self.limits.ops)) or plan
             self._plans[id(func)] = plan
         return plan
 
-    def _before(self, plan: _Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Seen | None:
+    def _before(self, plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Seen | None:
         """Count a call that is about to happen; what has to be done after it, if anything."""
         if not self._recording or self._steps.over:
             return None
@@ -319,7 +300,7 @@ class Recorder:
         if self._recording and tape is not None and sample is not None:
             self._guarded(seen.plan, lambda: tape.discard(sample))
 
-    def _guarded(self, plan: _Plan, work: Callable[[], Any]) -> Any:
+    def _guarded(self, plan: Plan, work: Callable[[], Any]) -> Any:
         with self._lock:
             try:
                 return work()
@@ -327,14 +308,14 @@ class Recorder:
                 self._failed(plan, error)
                 return None
 
-    def _failed(self, plan: _Plan, error: Exception) -> None:
+    def _failed(self, plan: Plan, error: Exception) -> None:
         found = self.errors.setdefault(plan.name, {"count": 0, "first": f"{type(error).__name__}: {error}"[:200]})
         found["count"] += 1
         too_many = sum(e["count"] for e in self.errors.values()) >= MAX_ERRORS
         if too_many or isinstance(error, OSError):  # a full disk does not mend itself
             self._recording = self._steady = False
 
-    def _observe(self, plan: _Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Seen | None:
+    def _observe(self, plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Seen | None:
         if plan.skipped is not None:
             if plan.skipped:
                 self.skipped[plan.skipped] += 1
@@ -364,7 +345,7 @@ class Recorder:
             self._steady = not steps.optimized
         return None
 
-    def _look_closer(self, plan: _Plan, entry: Entry, phase: str, arguments: dict[str, Any]) -> _Seen | None:
+    def _look_closer(self, plan: Plan, entry: Entry, phase: str, arguments: dict[str, Any]) -> _Seen | None:
         assert self._tape is not None
         if entry.wanted and self.limits.per_op_max and self._stored[plan.name] >= self.limits.per_op_max:
             entry.wanted = 0
@@ -380,7 +361,7 @@ class Recorder:
         inputs = arguments if plan.produces and sample is None else None
         return _Seen(plan, entry, sample, inputs) if sample is not None or plan.produces else None
 
-    def _new_entry(self, key: Hashable, plan: _Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Entry | None:
+    def _new_entry(self, key: Hashable, plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Entry | None:
         assert self._tape is not None
         arguments = bind(plan.op, args, kwargs)
         if _touches_meta(arguments):
@@ -409,24 +390,7 @@ class Recorder:
 _recorders: weakref.WeakSet[Recorder] = weakref.WeakSet()
 
 
-def _after_fork() -> None:
-    for recorder in _recorders:
-        recorder._after_fork()
-
-
-os.register_at_fork(after_in_child=_after_fork)
-
-
-def _make_plan(func: Any, ops: tuple[str, ...]) -> _Plan:
-    if not isinstance(func, OpOverload):
-        return _Plan(func, str(func), "higher-order operators")
-    if func.namespace in _MARKERS:
-        return _Plan(func, name_of(func), "")
-    if func.namespace in _COLLECTIVES:
-        return _Plan(func, name_of(func), "collectives")
-    composite = func.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd)
-    skipped = "not among --ops" if ops and not any(fnmatchcase(name_of(func), p) for p in ops) else None
-    return _Plan(func, name_of(func), skipped, bool(written(func)), composite, is_producer(func))
+os.register_at_fork(after_in_child=lambda: [recorder._after_fork() for recorder in _recorders])
 
 
 def _touches_meta(arguments: dict[str, Any]) -> bool:

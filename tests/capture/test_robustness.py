@@ -29,10 +29,10 @@ def overloads(path):
 def test_an_error_of_the_recorder_is_counted_and_not_raised(tmp_path, monkeypatch):
     honest = capture.tape.results
 
-    def broken(op, arguments, result, skip):
+    def broken(op, *args, **kwargs):
         if op is torch.ops.aten.mm.default:
             raise KeyError("no such dtype")
-        return honest(op, arguments, result, skip)
+        return honest(op, *args, **kwargs)
 
     monkeypatch.setattr(capture.tape, "results", broken)
     with Recorder(tmp_path / "a.trace") as recorder:

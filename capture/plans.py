@@ -1,0 +1,45 @@
+"""What the recorder does with each operator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+
+from capture.tape import is_producer
+from traces.overloads import name_of, written
+
+_MARKERS = frozenset({"profiler", "prim"})  # namespaces of calls that compute nothing
+_COLLECTIVES = frozenset({"c10d", "_c10d_functional", "_c10d_functional_autograd"})
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is known of an operator before its first call.
+
+    skipped: why its calls are not recorded, empty for markers, None for what is recorded. mutates: writes an argument.
+    composite: decomposes into other operators when it arrives whole. produces: a backward operator takes its results.
+    """
+
+    op: Any
+    name: str
+    skipped: str | None
+    mutates: bool = False
+    composite: bool = False
+    produces: bool = False
+
+
+def make_plan(func: Any, ops: tuple[str, ...]) -> Plan:
+    """The plan of an operator. ops: record only overloads that match one of these patterns, if there are any."""
+    if not isinstance(func, OpOverload):
+        return Plan(func, str(func), "higher-order operators")
+    if func.namespace in _MARKERS:
+        return Plan(func, name_of(func), "")
+    if func.namespace in _COLLECTIVES:
+        return Plan(func, name_of(func), "collectives")
+    composite = func.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd)
+    skipped = "not among --ops" if ops and not any(fnmatchcase(name_of(func), p) for p in ops) else None
+    return Plan(func, name_of(func), skipped, bool(written(func)), composite, is_producer(func))
