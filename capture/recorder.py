@@ -27,7 +27,7 @@ from capture.plans import Plan, make_plan
 from capture.signatures import call_token, describe
 from capture.steps import StepCount
 from capture.tallies import Tallies
-from capture.tape import Entry, Sample, Tape, device_of, is_capturing_graph, of_this_rank, tensors
+from capture.tape import Entry, Sample, Tape, is_capturing_graph, of_this_rank, tensors, touches_meta
 from traces.errors import UserError
 from traces.overloads import bind, kind, written
 from traces.writer import CallSite
@@ -364,7 +364,7 @@ class Recorder:
     def _new_entry(self, key: Hashable, plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Entry | None:
         assert self._tape is not None
         arguments = bind(plan.op, args, kwargs)
-        if _touches_meta(arguments):
+        if touches_meta(arguments):
             return None
         signature = self._tape.signature(plan.name, kind(plan.op, arguments), describe(arguments))
         entry = self._entries[key] = Entry(signature, self.limits.per_signature, [])
@@ -390,8 +390,9 @@ class Recorder:
 _recorders: weakref.WeakSet[Recorder] = weakref.WeakSet()
 
 
-os.register_at_fork(after_in_child=lambda: [recorder._after_fork() for recorder in _recorders])
+def _after_fork() -> None:
+    for recorder in _recorders:
+        recorder._after_fork()
 
 
-def _touches_meta(arguments: dict[str, Any]) -> bool:
-    return device_of(arguments).type == "meta" or any(t.device.type == "meta" for t in tensors(arguments))
+os.register_at_fork(after_in_child=_after_fork)

@@ -174,6 +174,11 @@ def device_of(arguments: dict[str, Any]) -> torch.device:
     return next((t.device for t in tensors(arguments)), torch.device("cpu"))
 
 
+def touches_meta(arguments: dict[str, Any]) -> bool:
+    """Whether a call has no contents, since it runs on meta tensors or makes some."""
+    return device_of(arguments).type == "meta" or any(t.device.type == "meta" for t in tensors(arguments))
+
+
 def generator_state(arguments: dict[str, Any]) -> tuple[str, bytes]:
     """Device and state of the generator that the call is about to draw from. Reading it does not advance it."""
     generator = arguments.get("generator")

@@ -21,7 +21,7 @@ def overloads(trace):
     return [r.overload for r in trace.calls()]
 
 
-def test_in_place_arguments_are_stored_as_they_were_before_the_call(record):
+def test_01_in_place_arguments_are_stored_as_they_were_before_the_call(record):
     x, y = torch.ones(3), torch.full((3,), 2.0)
     call, arguments = the_call(trace := record(lambda: x.add_(y)), "aten::add_.Tensor")
     assert x.tolist() == [3.0, 3.0, 3.0]
@@ -30,7 +30,7 @@ def test_in_place_arguments_are_stored_as_they_were_before_the_call(record):
     assert verify(trace).exact == 1
 
 
-def test_an_argument_that_is_the_destination_too(record):
+def test_02_an_argument_that_is_the_destination_too(record):
     x = torch.ones(3)
     trace = record(lambda: x.add_(x))
     _, arguments = the_call(trace, "aten::add_.Tensor")
@@ -45,7 +45,7 @@ def test_adding_a_tensor_to_itself_is_another_signature(record):
     assert len(record(lambda: (x.add_(x), x.add_(y))).signatures) == 2
 
 
-def test_a_matrix_and_its_transpose_are_stored_once(record):
+def test_02_a_matrix_and_its_transpose_are_stored_once(record):
     t = torch.rand(2, 3, 4)
     trace = record(lambda: torch.bmm(t, t.mT))
     call, arguments = the_call(trace, "aten::bmm")
@@ -54,7 +54,7 @@ def test_a_matrix_and_its_transpose_are_stored_once(record):
     assert arguments["mat2"].stride() == (12, 1, 4)
 
 
-def test_parts_of_one_buffer_stay_interleaved(record):
+def test_02_parts_of_one_buffer_stay_interleaved(record):
     qkv = torch.rand(2, 8, 3 * 16)
     q, k, v = (part.view(2, 8, 4, 4).transpose(1, 2) for part in qkv.split(16, dim=2))
     trace = record(lambda: F.scaled_dot_product_attention(q, k, v, is_causal=True))
@@ -64,7 +64,7 @@ def test_parts_of_one_buffer_stay_interleaved(record):
     assert verify(trace).passed
 
 
-def test_numbers_keep_their_type(record):
+def test_04_numbers_keep_their_type(record):
     x, i = torch.ones(2), torch.ones(2, dtype=torch.int64)
 
     def work():
@@ -83,7 +83,7 @@ def test_numbers_keep_their_type(record):
     assert verify(trace).exact == 8
 
 
-def test_optional_and_keyword_arguments(record):
+def test_04_optional_and_keyword_arguments(record):
     x = torch.rand(3, 4)
 
     def work():
@@ -107,7 +107,7 @@ def write_into(garbage):
     return work
 
 
-def test_what_lay_in_a_destination_is_not_in_the_trace(record):
+def test_09_what_lay_in_a_destination_is_not_in_the_trace(record):
     first, second = record(write_into(1.0)), record(write_into(1234.5))
     needle = torch.tensor([1234.5, 1234.5]).numpy().tobytes()
     assert b"".join(p.read_bytes() for p in sorted(second.path.glob("blobs-*"))).count(needle) == 0
@@ -117,7 +117,7 @@ def test_what_lay_in_a_destination_is_not_in_the_trace(record):
     assert verify(second).passed
 
 
-def test_dropout_replays_to_its_own_mask(record):
+def test_08_dropout_replays_to_its_own_mask(record):
     torch.manual_seed(7)
     trace = record(lambda: (F.dropout(torch.ones(100)), F.dropout(torch.ones(100))), per_signature=2)
     draws = [r for r in trace.calls() if r.kind == "random"]
@@ -134,7 +134,7 @@ def without_generator_state(trace):
     return trace
 
 
-def test_an_explicit_generator_replays(record):
+def test_08_an_explicit_generator_replays(record):
     generator = torch.Generator().manual_seed(3)
     generator.get_state()
     torch.rand(5, generator=generator)
@@ -142,7 +142,7 @@ def test_an_explicit_generator_replays(record):
     assert verify(trace).exact == 1
 
 
-def test_a_generator_is_read_without_advancing(record):
+def test_06_a_generator_is_read_without_advancing(record):
     def draw():
         return torch.rand(3), torch.nn.functional.dropout(torch.ones(8), 0.5)
 
@@ -210,7 +210,7 @@ def test_integers_booleans_strides_and_dtypes_make_signatures(record):
     assert sum(s.overload == "aten::sum.dim_IntList" for s in trace.signatures.values()) == 12
 
 
-def test_repeated_steps_add_no_bytes(record):
+def test_14_repeated_steps_add_no_bytes(record):
     model, x = torch.nn.Linear(64, 64), torch.rand(8, 64)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
 
@@ -229,7 +229,7 @@ def test_repeated_steps_add_no_bytes(record):
     assert nbytes(record(steps(3), per_signature=100)) == nbytes(record(steps(1), per_signature=100))
 
 
-def test_signatures_do_not_grow_with_the_steps_of_an_optimizer(tmp_path):
+def test_14_signatures_do_not_grow_with_the_steps_of_an_optimizer(tmp_path):
     model, x = torch.nn.Linear(4, 4), torch.rand(2, 4)
     optimizer = torch.optim.AdamW(model.parameters(), foreach=True)
     seen = []
@@ -244,7 +244,7 @@ def test_signatures_do_not_grow_with_the_steps_of_an_optimizer(tmp_path):
 
 
 @pytest.mark.parametrize("coalesced", [True, False])
-def test_sparse_gradients(record, coalesced):
+def test_05_sparse_gradients(record, coalesced):
     table = torch.nn.Embedding(10, 3, sparse=True)
 
     def work():
@@ -260,7 +260,7 @@ def test_sparse_gradients(record, coalesced):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
-def test_what_cannot_be_stored_is_recorded_with_its_reason(record):
+def test_05_what_cannot_be_stored_is_recorded_with_its_reason(record):
     q = torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.quint8)
     trace = record(lambda: q.dequantize())
     assert verify(trace).not_comparable == {"quantised tensor cannot be recorded": 1}

@@ -26,7 +26,7 @@ def overloads(path):
     return {s.overload for s in Trace.open(path).signatures.values()}
 
 
-def test_an_error_of_the_recorder_is_counted_and_not_raised(tmp_path, monkeypatch):
+def test_10_an_error_of_the_recorder_is_counted_and_not_raised(tmp_path, monkeypatch):
     honest = capture.tape.results
 
     def broken(op, *args, **kwargs):
@@ -44,7 +44,7 @@ def test_an_error_of_the_recorder_is_counted_and_not_raised(tmp_path, monkeypatc
     assert "aten::exp" in {r.overload for r in trace.calls()}
 
 
-def test_recording_stops_after_many_errors(tmp_path, monkeypatch):
+def test_10_recording_stops_after_many_errors(tmp_path, monkeypatch):
     monkeypatch.setattr(capture.recorder, "call_token", lambda *args: 1 / 0)
     with Recorder(tmp_path / "a.trace") as recorder:
         for _ in range(100):
@@ -54,7 +54,7 @@ def test_recording_stops_after_many_errors(tmp_path, monkeypatch):
         Trace.open(tmp_path / "a.trace")
 
 
-def test_a_full_disk_stops_the_recording_and_not_the_training(tmp_path, monkeypatch):
+def test_11_a_full_disk_stops_the_recording_and_not_the_training(tmp_path, monkeypatch):
     def full(path, chunks):
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -90,7 +90,7 @@ def test_recording_leaves_storages_resizable(tmp_path):
     assert not Recorder(tmp_path / "b.trace").errors
 
 
-def test_inference_mode_records_what_no_grad_records(tmp_path):
+def test_15_inference_mode_records_what_no_grad_records(tmp_path):
     model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.LayerNorm(4))
     x = torch.rand(2, 3)
     with torch.inference_mode():
@@ -101,7 +101,7 @@ def test_inference_mode_records_what_no_grad_records(tmp_path):
     assert overloads(tmp_path / "a.trace") == {"aten::t", "aten::addmm", "aten::native_layer_norm"}
 
 
-def test_fake_and_meta_tensors_are_not_recorded(tmp_path):
+def test_15_fake_and_meta_tensors_are_not_recorded(tmp_path):
     with Recorder(tmp_path / "a.trace") as recorder:
         with FakeTensorMode():
             fake = torch.ones(3) * 2
@@ -125,7 +125,7 @@ def test_tensor_subclasses_are_recorded_as_what_they_do(tmp_path):
     assert [s.calls for s in Trace.open(tmp_path / "a.trace").signatures.values() if s.overload == "aten::exp"] == [2]
 
 
-def test_checkpointing_and_autocast(tmp_path):
+def test_15_checkpointing_and_autocast(tmp_path):
     model = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Tanh())
     x = torch.ones(2, 3, requires_grad=True)
     with Recorder(tmp_path / "a.trace", model=model) as recorder:
@@ -140,7 +140,7 @@ def test_checkpointing_and_autocast(tmp_path):
     assert verify(trace).passed
 
 
-def test_vmap_and_grad(tmp_path):
+def test_15_vmap_and_grad(tmp_path):
     x = torch.rand(4, 3)
     expected = torch.vmap(torch.func.grad(lambda v: (v.sin() * v).sum()))(x)
     with Recorder(tmp_path / "a.trace") as recorder:
@@ -225,7 +225,7 @@ def test_calls_that_raise_leave_no_bytes(tmp_path):
     assert not list((tmp_path / "a.trace").glob("blobs-*"))
 
 
-def test_a_signature_that_cannot_be_stored_fails_once(tmp_path, monkeypatch):
+def test_10_a_signature_that_cannot_be_stored_fails_once(tmp_path, monkeypatch):
     monkeypatch.setattr(capture.tape, "lay_out", lambda *args: 1 / 0)
     with Recorder(tmp_path / "a.trace") as recorder:
         for _ in range(2 * capture.recorder.MAX_ERRORS):
@@ -235,7 +235,7 @@ def test_a_signature_that_cannot_be_stored_fails_once(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("per_signature", [1, 3])
-def test_threads_store_no_more_than_wanted(tmp_path, per_signature):
+def test_16_threads_store_no_more_than_wanted(tmp_path, per_signature):
     inside = threading.Barrier(4)
 
     @torch.library.custom_op(f"enablekit_tests::meet{per_signature}", mutates_args=())

@@ -39,7 +39,7 @@ def test_the_first_step_is_recorded(target, tmp_path):
     assert sum(s.phases.get("optimizer", 0) for s in created) > 0
 
 
-def test_an_existing_path_is_refused_before_anything_runs(target, tmp_path):
+def test_17_an_existing_path_is_refused_before_anything_runs(target, tmp_path):
     capture_model(target, tmp_path / "a.trace", progress=False)
     before = [p.stat().st_mtime_ns for p in sorted((tmp_path / "a.trace").iterdir())]
     with pytest.raises(UserError, match=r"exists; pass --force to replace it or --out DIR"):
@@ -50,7 +50,7 @@ def test_an_existing_path_is_refused_before_anything_runs(target, tmp_path):
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError, MemoryError])
-def test_a_failure_leaves_nothing_and_keeps_what_was_there(target, tmp_path, error):
+def test_17_a_failure_leaves_nothing_and_keeps_what_was_there(target, tmp_path, error):
     capture_model(target, tmp_path / "a.trace", progress=False)
 
     def fail(*args):
@@ -74,13 +74,13 @@ def test_force_does_not_replace_what_is_not_a_trace(target, tmp_path):
     assert (tmp_path / "thesis" / "a.tex").read_text() == "years"
 
 
-def test_a_path_that_cannot_be_written(target, tmp_path):
+def test_17_a_path_that_cannot_be_written(target, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="cannot write here"):
         capture_model(target, tmp_path / "file" / "a.trace", progress=False)
 
 
-def test_recording_that_stopped_is_an_error(target, tmp_path, monkeypatch):
+def test_10_recording_that_stopped_is_an_error(target, tmp_path, monkeypatch):
     monkeypatch.setattr("capture.recorder.call_token", lambda *args: 1 / 0)
     with pytest.raises(UserError, match=r"recording stopped after errors \(.*ZeroDivisionError.*marked as unfinished"):
         capture_model(target, tmp_path / "a.trace", progress=False)
@@ -154,7 +154,7 @@ BAD = {
 
 
 @pytest.mark.parametrize(("load", "message"), BAD.values(), ids=BAD.keys())
-def test_a_bad_target_is_one_line(load, message):
+def test_17_a_bad_target_is_one_line(load, message):
     with pytest.raises(UserError, match=message) as error:
         load()
     assert "\n" not in str(error.value)

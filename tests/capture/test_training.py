@@ -47,7 +47,7 @@ def train(training, steps=3):
 
 
 @targets
-def test_recording_changes_nothing(make, tmp_path):
+def test_06_recording_changes_nothing(make, tmp_path):
     expected, operators = train(make().training)
     target = make()
     with Recorder(tmp_path / "a.trace", per_signature=1000, model=target.training.model) as recorder:
@@ -60,7 +60,7 @@ def test_recording_changes_nothing(make, tmp_path):
 
 
 @targets
-def test_every_call_replays_bit_exactly(make, tmp_path):
+def test_07_every_call_replays_bit_exactly(make, tmp_path):
     training = make().training
     with Recorder(tmp_path / "a.trace", per_signature=3) as recorder:
         for _ in range(2):
@@ -81,7 +81,7 @@ def counted(trace):
     return phases
 
 
-def test_operators_of_nanogpt_are_those_that_pytorch_issues(tmp_path):
+def test_07_operators_of_nanogpt_are_those_that_pytorch_issues(tmp_path):
     """Every ATen call is counted once; markers of the profiler compute nothing."""
     training = TARGETS["adamw"]().training
     batch = next(training.batches)
@@ -99,7 +99,7 @@ FORWARD = {
 
 
 @pytest.mark.skipif(not torch.__version__.startswith("2.13."), reason="decompositions change between versions")
-def test_operators_of_the_published_model(tmp_path):
+def test_07_operators_of_the_published_model(tmp_path):
     """Counted by hand on the published nanoGPT, 4 layers, one step after the first."""
     training = load_target("nanogpt", batch=1).training
     training.step(next(training.batches))
@@ -185,7 +185,7 @@ def test_a_module_that_raises_is_left(tmp_path):
     assert {r.module for r in Trace.open(tmp_path / "a.trace").calls()} == {""}
 
 
-def test_threads_share_a_recorder(tmp_path):
+def test_16_threads_share_a_recorder(tmp_path):
     recorder = Recorder(tmp_path / "a.trace", per_signature=10_000)
 
     def work(i):
@@ -208,7 +208,7 @@ def test_threads_share_a_recorder(tmp_path):
     assert verify(trace).passed
 
 
-def test_backward_in_another_thread_without_the_recorder_is_harmless(tmp_path):
+def test_15_backward_in_another_thread_without_the_recorder_is_harmless(tmp_path):
     x = torch.ones(3, requires_grad=True)
     with Recorder(tmp_path / "a.trace"):
         loss = (x * 2).sum()
