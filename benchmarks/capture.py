@@ -69,9 +69,8 @@ def main() -> None:
             full_capture(training, Path(directory))
 
 
-def timed_step(training: Training, context: Any = None) -> float:
+def timed_step(training: Training, batch: Any, context: Any = None) -> float:
     """Milliseconds of one training step inside `context`."""
-    batch = next(training.batches)
     with context or nullcontext():
         wait()
         start = time.perf_counter()
@@ -88,7 +87,8 @@ def wait() -> None:
 
 def steady_state(training: Training, directory: Path, options: argparse.Namespace) -> None:
     """Print milliseconds a step by kind."""
-    timed_step(training)  # creates the optimizer's state and warms the allocator
+    batch = next(training.batches)
+    timed_step(training, batch)  # creates the optimizer's state and warms the allocator
     kinds = {
         "eager": nullcontext,
         "no-op mode": NoOpMode,
@@ -98,14 +98,14 @@ def steady_state(training: Training, directory: Path, options: argparse.Namespac
     times: dict[str, list[float]] = {kind: [] for kind in [*kinds, "recorder"]}
     path = directory / "step.trace"
     with Recorder(path, model=training.model) as recorder:
-        first = timed_step(training)
-        timed_step(training)
+        first = timed_step(training, batch)
+        timed_step(training, batch)
         for _ in range(options.steps):
             recorder.step()
             with recorder.pause():
                 for kind, context in kinds.items():
-                    times[kind].append(timed_step(training, context()))
-            times["recorder"].append(timed_step(training))
+                    times[kind].append(timed_step(training, batch, context()))
+            times["recorder"].append(timed_step(training, batch))
     medians = {kind: statistics.median(values) for kind, values in times.items()}
     print(f"{options.model}, batch {options.batch or 'default'}, {options.device}, torch {torch.__version__},")
     print(f"median of {options.steps} steps each, interleaved")
@@ -116,17 +116,25 @@ def steady_state(training: Training, directory: Path, options: argparse.Namespac
     print(f"  first recorded step: {first:.0f} ms   on disk: {size / 1e6:.1f} MB")
 
 
+def wait_for_the_disk(path: Path) -> None:
+    """Return when nothing has been written there for two seconds."""
+    before, now = -1, 0
+    while before != now:
+        time.sleep(2.0)
+        before, now = now, sum(file.stat().st_size for file in path.iterdir())
+
+
 def full_capture(training: Training, directory: Path) -> None:
     """Print how fast the contents of every call of a step reach the host, the memory for them being there already."""
-    path, limit = directory / "full.trace", 16 << 30
+    path, limit, batch = directory / "full.trace", 40 << 30, next(training.batches)
     with Recorder(path, per_signature=1 << 30, max_bytes=limit, max_blob=limit, queue_bytes=limit) as recorder:
-        timed_step(training)  # allocates the pinned memory
+        timed_step(training, batch)  # allocates the pinned memory
         recorder.step()
         with recorder.pause():
-            time.sleep(1.0)
-            eager = timed_step(training)
+            wait_for_the_disk(path)
+            eager = timed_step(training, batch)
         before = recorder.contents_bytes
-        recorded = timed_step(training)
+        recorded = timed_step(training, batch)
         copied = recorder.contents_bytes - before
         start = time.perf_counter()
     durable = time.perf_counter() - start

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -16,13 +17,14 @@ from typing import Any, TypeAlias
 import torch
 
 from capture.device import DeviceMoments
-from capture.staging import SLOT, Chunk, Slots
+from capture.staging import SLOT, Chunk, Slots, on_cuda
 from traces.synthesis import summarise
 from traces.values import Span
 from traces.writer import CallSite, SignatureCount, TraceWriter
 
-MAX_MESSAGES = 1024
+MAX_MESSAGES = 4096
 IDLE = 0.5  # seconds without work after which what there is is made durable
+PAUSE = 0.02  # seconds in which a program that uses a GPU records nothing, after which writing goes on
 SAMPLE = 1 << 20  # elements from which statistics are computed
 
 Token: TypeAlias = Any  # hashable; stands for a blob until its key is known
@@ -73,11 +75,14 @@ class Pipeline:
         self._queue: queue.Queue[Any] = queue.Queue(MAX_MESSAGES)
         self._keys: dict[Token, str] = {}
         self._users: dict[str, list[tuple[int, list[Pending]]]] = defaultdict(list)  # calls by large blob
+        self._last = time.monotonic()  # when something was put
+        self._closing = False
         self._thread = threading.Thread(target=self._work, name="trace writer", daemon=True)
         self._thread.start()
 
     def put_span(self, token: Token, span: Span) -> None:
         """Copy a span as it is now. Waits while the queue is full."""
+        self._last = time.monotonic()
         self._queue.put(_Blob(token, span.nbytes, span.nbytes >= self._large))
         for chunk in self._slots.chunks(span):
             self._queue.put(chunk)
@@ -94,16 +99,19 @@ class Pipeline:
 
     def put_call(self, call: StoredCall) -> None:
         """Store a call whose blobs were put before."""
+        self._last = time.monotonic()
         self._queue.put(call)
 
     def close(self) -> None:
         """Wait until everything is written or thrown away."""
+        self._closing = True
         self._queue.put(None)
         self._thread.join()
 
     def _work(self) -> None:
         dirty = False
         while True:
+            self._give_way()
             try:
                 message = self._queue.get(timeout=IDLE if dirty else None)
             except queue.Empty:
@@ -114,6 +122,20 @@ class Pipeline:
                 return
             dirty = True
             self._guarded(lambda message=message: self._handle(message))
+
+    def _give_way(self) -> None:
+        """Wait while a program that feeds a GPU records: two threads that take turns in Python slow each other.
+
+        Not if the queue is half full, and not when the program has paused or ended.
+        """
+        while (
+            on_cuda()
+            and not self._closing
+            and time.monotonic() - self._last < PAUSE
+            and not self._slots.scarce
+            and self._queue.qsize() < MAX_MESSAGES // 2
+        ):
+            time.sleep(PAUSE / 4)
 
     def _guarded(self, work: Any) -> None:
         try:

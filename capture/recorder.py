@@ -33,6 +33,7 @@ from traces.overloads import bind, kind, written
 from traces.writer import CallSite
 
 MAX_ERRORS = 20  # errors of the recorder after which it stops recording
+MAX_SIGNATURES = 1 << 16  # after which new ones are only counted
 _TENSOR = (torch.Tensor,)
 _PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
 _FAKE = torch._C._TorchDispatchModeKey.FAKE
@@ -333,7 +334,6 @@ class Recorder:
         if entry is None:
             entry = self._new_entry(key, plan, args, kwargs)
             if entry is None:
-                self.skipped["meta tensors"] += 1
                 return None
         entry.signature.count(phase, steps.number)
         self._seq += 1
@@ -365,10 +365,15 @@ class Recorder:
         assert self._tape is not None
         arguments = bind(plan.op, args, kwargs)
         if touches_meta(arguments):
+            self.skipped["meta tensors"] += 1
+            return None
+        if len(self._entries) >= MAX_SIGNATURES:
+            self.skipped[f"after {MAX_SIGNATURES} signatures, with yet another one"] += 1
             return None
         signature = self._tape.signature(plan.name, kind(plan.op, arguments), describe(arguments))
         entry = self._entries[key] = Entry(signature, self.limits.per_signature, [])
-        self._settled, self._steady = self._steps.number + 2, False
+        if signature.kind != "view":  # slices of data at random places bring a new one in every step
+            self._settled, self._steady = self._steps.number + 2, False
         return entry
 
     def _store(self, seen: _Seen, result: Any) -> None:

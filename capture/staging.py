@@ -30,7 +30,7 @@ class Slots:
 
     def __init__(self, limit: int) -> None:
         self._free: list[torch.Tensor] = []
-        self._left = max(1, limit // SLOT)  # slots that may still be allocated
+        self._slots = self._left = max(1, limit // SLOT)  # in all, and those that may still be allocated
         self._changed = threading.Condition()
 
     def take(self) -> torch.Tensor:
@@ -39,10 +39,15 @@ class Slots:
             if not self._free and self._left:
                 number = min(_SLAB, self._left)
                 self._left -= number
-                slab = torch.empty(number * SLOT, dtype=torch.uint8, pin_memory=_on_cuda())
+                slab = torch.empty(number * SLOT, dtype=torch.uint8, pin_memory=on_cuda())
                 self._free += torch.split(slab, SLOT)
             self._changed.wait_for(lambda: self._free)
             return self._free.pop()
+
+    @property
+    def scarce(self) -> bool:
+        """Whether more than half of them are in use."""
+        return 2 * (len(self._free) + self._left) < self._slots
 
     def give(self, slot: torch.Tensor) -> None:
         """Make a slot free again."""
@@ -90,5 +95,6 @@ def _copy(source: torch.Tensor, target: torch.Tensor) -> torch.cuda.Event:
     return ready
 
 
-def _on_cuda() -> bool:
+def on_cuda() -> bool:
+    """Whether the program uses a GPU."""
     return bool(torch.cuda.is_initialized())  # type: ignore[no-untyped-call]
