@@ -10,6 +10,7 @@ all contents is printed beside that of a bare copy into pinned memory.
 from __future__ import annotations
 
 import argparse
+import gc
 import statistics
 import sys
 import tempfile
@@ -71,6 +72,7 @@ def main() -> None:
 
 def timed_step(training: Training, batch: Any, context: Any = None) -> float:
     """Milliseconds of one training step inside `context`."""
+    gc.collect()  # what another kind left behind
     with context or nullcontext():
         wait()
         start = time.perf_counter()
@@ -117,11 +119,11 @@ def steady_state(training: Training, directory: Path, options: argparse.Namespac
 
 
 def wait_for_the_disk(path: Path) -> None:
-    """Return when nothing has been written there for two seconds."""
+    """Return when nothing has been written there for five seconds."""
     before, now = -1, 0
     while before != now:
-        time.sleep(2.0)
-        before, now = now, sum(file.stat().st_size for file in path.iterdir())
+        time.sleep(5.0)
+        before, now = now, sum(file.stat().st_size for file in path.iterdir() if file.suffix != ".tmp")
 
 
 def full_capture(training: Training, directory: Path) -> None:

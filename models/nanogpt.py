@@ -23,7 +23,11 @@ OPTIMIZERS = ("adamw", "adamw-foreach", "adamw-fused", "sgd")  # adamw and sgd: 
 
 @dataclass(frozen=True)
 class Config:
-    """Settings. batch: sequences a step. block_size: tokens a sequence. dropout: probability. seed: of everything."""
+    """Settings.
+
+    batch: sequences a step. block_size: tokens a sequence. dropout: probability. bf16: run forward and loss under
+    bfloat16 autocast. seed: of everything.
+    """
 
     n_layer: int = 4
     n_head: int = 4
@@ -32,6 +36,7 @@ class Config:
     batch: int = 12
     bias: bool = False
     dropout: float = 0.0
+    bf16: bool = False
     optimizer: str = "adamw"
     lr: float = 1e-3
     weight_decay: float = 0.1
@@ -56,12 +61,13 @@ def build(config: Config, device: str = "cpu") -> Training:
         raise ValueError(f"block_size {config.block_size} is not below the text's {len(tokens)} characters")
     torch.manual_seed(config.seed)
     model = GPT(config, len(vocabulary)).to(device)
+    autocast = torch.autocast(torch.device(device).type, torch.bfloat16, enabled=config.bf16)
     return Training(
         model=model,
         optimizer=make_optimizer(model, config),
         batches=batches(tokens, config, device),
-        forward=lambda batch: model(batch[0]),
-        loss=cross_entropy,
+        forward=autocast(lambda batch: model(batch[0])),
+        loss=autocast(cross_entropy),
         grad_clip=config.grad_clip,
     )
 

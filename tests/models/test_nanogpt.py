@@ -97,3 +97,12 @@ def test_phases_of_a_step():
 def test_bad_settings(settings, message):
     with pytest.raises(ValueError, match=message):
         build(**settings)
+
+
+def test_bfloat16_autocast():
+    training = build(bf16=True)
+    x, y = next(training.batches)
+    logits = training.forward((x, y))
+    assert logits.dtype is torch.bfloat16
+    assert training.loss(logits, (x, y)).dtype is torch.float32
+    assert all(p.dtype is torch.float32 for p in training.model.parameters())
