@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from traces.errors import TraceError
 
 QUANTILES = 21  # at 0, 0.05, ..., 1
 CHUNK = 1 << 20  # elements drawn at once
+MAX_THREADS = 16  # that draw, each with some tens of MiB
 FEW = 32  # elements below which private statistics hold no quantiles
 DIGITS = 2  # significant ones in private statistics
 _ROUNDS = 8  # of the Feistel network
@@ -113,19 +116,44 @@ def draw(stats: Stats, seed: int, count: int, dtype: torch.dtype, where: str) ->
     if dtype is torch.bool and stats.get("ones", 0) > count:
         raise TraceError(f"{where}: stats.ones is {stats['ones']} of {count} elements")
     if dtype is torch.bool:
-        chunks: Iterator[Array] = _bools(stats.get("ones", 0), seed, count)
+        make = _bools
     elif dtype in _INTEGERS and stats.get("unique") and count > 1:
-        chunks = _without_repeats(stats, seed, count, dtype)
+        make = _without_repeats
     elif stats.get("sorted"):
-        chunks = _ascending(stats, seed, count, dtype)
+        make = _ascending
     else:
-        chunks = _mixed(stats, seed, count, dtype)
+        make = _mixed
     out = torch.empty(count, dtype=dtype)
-    done = 0
-    for chunk in chunks:
-        out[done : done + len(chunk)] = torch.from_numpy(chunk).to(dtype)
-        done += len(chunk)
+
+    def fill(start: int) -> None:
+        n = min(CHUNK, count - start)
+        out[start : start + n] = torch.from_numpy(make(_Part(stats, seed, count, dtype, start, n))).to(dtype)
+
+    # A chunk depends on nothing but its place, and NumPy works beside other threads.
+    with ThreadPoolExecutor(min(MAX_THREADS, os.cpu_count() or 1)) as threads:
+        for _ in threads.map(fill, range(0, count, CHUNK)):
+            pass
     return out.view(torch.uint8).numpy().tobytes() if count else b""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Elements [start, start + n) of `count`; start is a multiple of CHUNK."""
+
+    stats: Stats
+    seed: int
+    count: int
+    dtype: torch.dtype
+    start: int
+    n: int
+
+    def raw(self) -> Array:
+        """Philox output, uint64 [n]; four numbers a count."""
+        return np.random.Philox(counter=self.start // 4, key=self.seed).random_raw(self.n)
+
+    def share(self, total: int) -> int:
+        """How many of `total` special elements, spread evenly over all, are among these."""
+        return (self.start + self.n) * total // self.count - self.start * total // self.count
 
 
 def _check_integers(stats: Stats, count: int, dtype: torch.dtype, where: str) -> None:
@@ -137,34 +165,23 @@ def _check_integers(stats: Stats, count: int, dtype: torch.dtype, where: str) ->
         raise TraceError(f"{where}: stats.unique: {count} elements do not fit between {low} and {high} without repeats")
 
 
-def _raw(seed: int, count: int) -> Iterator[tuple[int, Array]]:
-    """Philox output in chunks, as (number of the first element, uint64 [n])."""
-    generator = np.random.Philox(counter=0, key=seed)
-    for start in range(0, count, CHUNK):
-        yield start, generator.random_raw(min(CHUNK, count - start))
-
-
 def _uniform(raw: Array) -> Array:
     """In [0, 1): the upper 53 bits."""
     return (raw >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-def _share(total: int, start: int, n: int, count: int) -> int:
-    """How many of `total` special elements, spread evenly over `count`, lie among the `n` from `start` on."""
-    return (start + n) * total // count - start * total // count
-
-
-def _bools(ones: int, seed: int, count: int) -> Iterator[Array]:
-    for start, raw in _raw(seed, count):
-        chunk = np.zeros(len(raw), dtype=bool)
-        chunk[_first(raw, _share(ones, start, len(raw), count))] = True
-        yield chunk
+def _bools(part: _Part) -> Array:
+    chunk = np.zeros(part.n, dtype=bool)
+    chunk[_first(part.raw(), part.share(part.stats.get("ones", 0)))] = True
+    return chunk
 
 
 def _first(keys: Array, n: int) -> Array:
     """Positions of the n smallest keys."""
-    if not 0 < n < len(keys):
-        return np.argsort(keys)[:n]
+    if n <= 0:
+        return np.empty(0, dtype=np.int64)
+    if n >= len(keys):
+        return np.argsort(keys)
     some = np.argpartition(keys, n)[:n]
     return some[np.argsort(keys[some])]
 
@@ -233,51 +250,49 @@ def _offset(steps: Array, low: int, dtype: torch.dtype) -> Array:
     return total if dtype is torch.uint64 else total.view(np.int64)
 
 
-def _ascending(stats: Stats, seed: int, count: int, dtype: torch.dtype) -> Iterator[Array]:
+def _ascending(part: _Part) -> Array:
     """One element from each of `count` strata; the first is the least and the last the greatest."""
-    for start, raw in _raw(seed, count):
-        strata = start + np.arange(len(raw), dtype=np.float64)
-        u = (strata + _uniform(raw)) / count
-        u[strata == 0], u[strata == count - 1] = 0.0, 1.0
-        yield _values(stats, u, dtype) if count > 1 else _values(stats, u * 0, dtype)
+    strata = part.start + np.arange(part.n, dtype=np.float64)
+    u = (strata + _uniform(part.raw())) / part.count
+    u[strata == 0], u[strata == part.count - 1] = 0.0, 1.0
+    return _values(part.stats, u if part.count > 1 else u * 0, part.dtype)
 
 
-def _without_repeats(stats: Stats, seed: int, count: int, dtype: torch.dtype) -> Iterator[Array]:
+def _without_repeats(part: _Part) -> Array:
     """One integer from each of `count` strata of [min, max], in order if sorted, else in a keyed permutation."""
+    stats, count = part.stats, part.count
     low, span = stats["min"], stats["max"] - stats["min"] + 1
     width, rest = divmod(span, count)
     # What a stratum holds depends on its number alone, so the values can be drawn in any order.
-    order_key, value_key = seed.to_bytes(16, "little") + b"order", seed.to_bytes(16, "little") + b"value"
-    for start in range(0, count, CHUNK):
-        strata = np.arange(start, min(start + CHUNK, count), dtype=np.int64)
-        if not stats.get("sorted"):
-            strata = _permute(strata, count, order_key)
-        i = strata.astype(np.uint64)
-        begin = i * np.uint64(width) + i * np.uint64(rest) // np.uint64(count)
-        end = (i + np.uint64(1)) * np.uint64(width) + (i + np.uint64(1)) * np.uint64(rest) // np.uint64(count)
-        inside = _mix(i, _round_keys(value_key)[0]) % (end - begin)
-        if stats.get("sorted"):  # from min to max: offsets start at 0
-            inside[strata == 0] = 0
-            inside[strata == count - 1] = (end - begin - np.uint64(1))[strata == count - 1]
-        yield _offset(begin + inside, low, dtype)
+    order_key, value_key = part.seed.to_bytes(16, "little") + b"order", part.seed.to_bytes(16, "little") + b"value"
+    strata = np.arange(part.start, part.start + part.n, dtype=np.int64)
+    if not stats.get("sorted"):
+        strata = _permute(strata, count, order_key)
+    i = strata.astype(np.uint64)
+    begin = i * np.uint64(width) + i * np.uint64(rest) // np.uint64(count)
+    end = (i + np.uint64(1)) * np.uint64(width) + (i + np.uint64(1)) * np.uint64(rest) // np.uint64(count)
+    inside = _mix(i, _round_keys(value_key)[0]) % (end - begin)
+    if stats.get("sorted"):  # from min to max: offsets start at 0
+        inside[strata == 0] = 0
+        inside[strata == count - 1] = (end - begin - np.uint64(1))[strata == count - 1]
+    return _offset(begin + inside, low, part.dtype)
 
 
-def _mixed(stats: Stats, seed: int, count: int, dtype: torch.dtype) -> Iterator[Array]:
-    special = {"nan": np.nan, "posinf": np.inf, "neginf": -np.inf} if dtype.is_floating_point else {}
-    totals = {name: round(stats.get(name, 0.0) * count) for name in special}
-    zeros = round(stats.get("zeros", 0.0) * count) if stats.get("min", 0) <= 0 <= stats.get("max", 0) else 0
-    for start, raw in _raw(seed, count):
-        values = _values(stats, _uniform(raw), dtype)
-        keys = raw * np.uint64(0x9E3779B97F4A7C15)  # odd: another order of the same numbers
-        shares = {name: _share(total, start, len(raw), count) for name, total in totals.items()}
-        order = _first(keys, sum(shares.values()))
-        finite = np.ones(len(raw), dtype=bool)
-        finite[order] = False
-        if "zeros" in stats:
-            values[finite] = _with_zeros(values[finite], _share(zeros, start, len(raw), count), keys[finite])
-        for name, n in shares.items():
-            values[order[:n]], order = special[name], order[n:]
-        yield values
+def _mixed(part: _Part) -> Array:
+    stats, raw = part.stats, part.raw()
+    special = {"nan": np.nan, "posinf": np.inf, "neginf": -np.inf} if part.dtype.is_floating_point else {}
+    zeros = round(stats.get("zeros", 0.0) * part.count) if stats.get("min", 0) <= 0 <= stats.get("max", 0) else 0
+    values = _values(stats, _uniform(raw), part.dtype)
+    keys = raw * np.uint64(0x9E3779B97F4A7C15)  # odd: another order of the same numbers
+    shares = {name: part.share(round(stats.get(name, 0.0) * part.count)) for name in special}
+    order = _first(keys, sum(shares.values()))
+    finite = np.ones(part.n, dtype=bool)
+    finite[order] = False
+    if "zeros" in stats:
+        values[finite] = _with_zeros(values[finite], part.share(zeros), keys[finite])
+    for name, n in shares.items():
+        values[order[:n]], order = special[name], order[n:]
+    return values
 
 
 def _with_zeros(values: Array, zeros: int, keys: Array) -> Array:
