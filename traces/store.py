@@ -148,7 +148,15 @@ class Trace:
     def calls(self) -> Iterator[CallRecord]:
         """The stored calls in the order of recording; of an unfinished trace, those whose bytes are there."""
         if self.complete:
-            yield from (_record(line, where) for line, where, _ in self._lines())
+            seen = set[int]()
+            for line, where, _ in self._lines():
+                record = _record(line, where)
+                if record.id in seen:
+                    raise TraceError(f"{where}: id {record.id} occurs twice")
+                if record.signature not in self.signatures:
+                    raise TraceError(f"{where}: signature {record.signature[:40]!r} is not in {fmt.SIGNATURES}")
+                seen.add(record.id)
+                yield record
             return
         for call in self._index.offsets:
             yield self.record(call, str(self.path))

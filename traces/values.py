@@ -23,6 +23,7 @@ Bytes: TypeAlias = bytes | bytearray | memoryview
 ALIGNMENT = 128  # bytes; Triton specialises on 16, vector loads and tensor-core descriptors want up to 128
 GUARD = 256  # poisoned bytes before and behind every rebuilt group
 POISON = 0xFF  # NaN in every float format, -1 in every integer
+MAX_TENSOR_BYTES = 1 << 36  # of one tensor, whatever its strides
 MAX_UNKNOWN_BYTES = 1 << 32  # an uninitialised group carries no bytes, so only this bounds what a trace can claim
 
 _ENUMS: dict[str, tuple[type, dict[str, Any]]] = {
@@ -141,6 +142,9 @@ def _check_ref(ref: TensorRef, groups: list[Group], where: str) -> None:
     end = ref.offset + span_elements(ref.shape, ref.stride) * itemsize
     if end > groups[ref.group].nbytes:
         raise TraceError(f"{where}: reaches byte {end} of a span of {groups[ref.group].nbytes}")
+    claimed = math.prod(ref.shape) * itemsize  # what an operator may make of a tensor whose strides are 0
+    if claimed > MAX_TENSOR_BYTES:
+        raise TraceError(f"{where}: shape {ref.shape} claims {claimed} bytes, the limit is {MAX_TENSOR_BYTES}")
 
 
 def span_elements(shape: tuple[int, ...], stride: tuple[int, ...]) -> int:

@@ -99,9 +99,10 @@ def command(  # noqa: PLR0913 - one parameter an option
             workspace.create()
         summary = capture_model(loaded, path, force=force, **limits)
     found = capture_summary(target, summary)
-    typer.echo(json.dumps(found) if as_json else capture_lines(found, str(out or name)))
+    shown = name if out is None and summary.path == path else str(summary.path)  # each rank writes to a path of its own
+    typer.echo(json.dumps(found) if as_json else capture_lines(found, shown))
     if found["errors"]:
-        sys.stderr.write(f"enable: the recorder failed on {len(found['errors'])} operators, see errors in {path}\n")
+        sys.stderr.write(f"enable: the recorder failed on {len(found['errors'])} operators, see errors in {summary.path}\n")
         raise typer.Exit(1)
 
 
