@@ -102,7 +102,8 @@ def command(  # noqa: PLR0913 - one parameter an option
     shown = name if out is None and summary.path == path else str(summary.path)  # each rank writes to a path of its own
     typer.echo(json.dumps(found) if as_json else capture_lines(found, shown))
     if found["errors"]:
-        sys.stderr.write(f"enable: the recorder failed on {len(found['errors'])} operators, see errors in {summary.path}\n")
+        count = len(found["errors"])
+        sys.stderr.write(f"enable: the recorder failed on {count} operators, see errors in {summary.path}\n")
         raise typer.Exit(1)
 
 
