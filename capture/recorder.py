@@ -259,10 +259,8 @@ class Recorder:
 
     def _follow_modules(self) -> None:
         """Follow the calls of modules, which takes time, only as long as new signatures are to be expected."""
-        if self._steps.number < self._settled:
-            self._modules.start()
-        else:
-            self._modules.stop()
+        expected = self._steps.number < self._settled
+        self._modules.start() if expected else self._modules.stop()
 
     def _current_phase(self) -> str:
         if self._phases:
@@ -312,9 +310,8 @@ class Recorder:
     def _failed(self, plan: Plan, error: Exception) -> None:
         found = self.errors.setdefault(plan.name, {"count": 0, "first": f"{type(error).__name__}: {error}"[:200]})
         found["count"] += 1
-        too_many = sum(e["count"] for e in self.errors.values()) >= MAX_ERRORS
-        if too_many or isinstance(error, OSError):  # a full disk does not mend itself
-            self._recording = self._steady = False
+        if sum(e["count"] for e in self.errors.values()) >= MAX_ERRORS or isinstance(error, OSError):
+            self._recording = self._steady = False  # a full disk does not mend itself
 
     def _observe(self, plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Seen | None:
         if plan.skipped is not None:

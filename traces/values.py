@@ -142,9 +142,8 @@ def _check_ref(ref: TensorRef, groups: list[Group], where: str) -> None:
     end = ref.offset + span_elements(ref.shape, ref.stride) * itemsize
     if end > groups[ref.group].nbytes:
         raise TraceError(f"{where}: reaches byte {end} of a span of {groups[ref.group].nbytes}")
-    claimed = math.prod(ref.shape) * itemsize  # what an operator may make of a tensor whose strides are 0
-    if claimed > MAX_TENSOR_BYTES:
-        raise TraceError(f"{where}: shape {ref.shape} claims {claimed} bytes, the limit is {MAX_TENSOR_BYTES}")
+    if math.prod(ref.shape) * itemsize > MAX_TENSOR_BYTES:  # an operator may spread out what has strides of 0
+        raise TraceError(f"{where}: shape {ref.shape} claims more than {MAX_TENSOR_BYTES} bytes")
 
 
 def span_elements(shape: tuple[int, ...], stride: tuple[int, ...]) -> int:
@@ -278,12 +277,8 @@ class _HostSpan:
 
     def __init__(self, storage: torch.UntypedStorage, lo: int, nbytes: int) -> None:
         self.storage = storage
-        self.__array_interface__ = {
-            "data": (storage.data_ptr() + lo, True),
-            "shape": (nbytes,),
-            "typestr": "|u1",
-            "version": 3,
-        }
+        address = (storage.data_ptr() + lo, True)  # read-only
+        self.__array_interface__ = {"data": address, "shape": (nbytes,), "typestr": "|u1", "version": 3}
 
 
 def pack(arguments: dict[str, Any], write_only: frozenset[str] = frozenset()) -> Packed:

@@ -119,6 +119,8 @@ FORMS = {"backendbench-txt": "txt", "backendbench-parquet": "parquet"}
 
 @pytest.mark.parametrize("form", FORMS)
 def test_19_export_and_import_by_the_commands(recorded, tmp_path, capsys, form):
+    if form.endswith("parquet"):
+        pytest.importorskip("pyarrow.parquet")
     trace = recorded[0]["full"]
     names = {text: str(tmp_path / text) for text in (f"a.{FORMS[form]}", "b.trace", "b.txt", "a.txt")}
     exported = names[f"a.{FORMS[form]}"]
