@@ -29,6 +29,7 @@ def examine(workspace: Path) -> list[Check]:
         "torch": _torch,
         "triton": _triton,
         "platforms": _platforms,
+        "sandbox": _sandbox,
         "sim": _children,
         "library": _library,
         "workspace": lambda: _workspace(workspace),
@@ -59,6 +60,12 @@ def _platforms() -> str:
     from verify import platforms
 
     return ", ".join(f"{name} ({platforms.load(name).description})" for name in platforms.names())
+
+
+def _sandbox() -> str:
+    from verify import confine
+
+    return confine.level()
 
 
 def _children() -> str:

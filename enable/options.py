@@ -20,7 +20,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object inst
 
 
 def typed(context: Any, without: Collection[str] = ()) -> Iterator[str]:
-    """The words that give a command its single-valued arguments and options, where they differ from the defaults.
+    """The words that give a command its arguments and options, where they differ from the defaults.
 
     context: typer's, or its parent, which is of a click that differs by release. without: parameters to leave out.
     """
@@ -28,7 +28,8 @@ def typed(context: Any, without: Collection[str] = ()) -> Iterator[str]:
         value = context.params.get(parameter.name or "")
         if parameter.name in without or value in (None, parameter.get_default(context)):
             continue
-        if parameter.param_type_name == "option":
-            yield parameter.opts[0]
-        if value is not True:
-            yield str(value)
+        for one in value if isinstance(value, list | tuple) else [value]:
+            if parameter.param_type_name == "option":
+                yield parameter.opts[0]
+            if one is not True:
+                yield str(one)

@@ -302,14 +302,15 @@ def lay_out(arguments: dict[str, Any], write_only: frozenset[str] = frozenset())
 def unpack(packed: Packed, where: str = "call", memory: list[Rebuilt] | None = None) -> dict[str, Any]:
     """Build the arguments anew in fresh memory: same aliasing, strides and alignment; unknown contents are poisoned.
 
-    Tensors never require grad. `memory` is given each group's memory, to look at its guards later. Raises TraceError
-    where the tree holds something that cannot be built.
+    Tensors never require grad. `memory` is given each group's memory, to look at its guards later; what it holds of a
+    call with the same groups is used again. Raises TraceError where the tree holds something that cannot be built.
     """
     packed.validate(where)
-    groups = [_rebuild_group(g, d) for g, d in zip(packed.groups, packed.data, strict=True)]
+    earlier: list[Any] = memory or [None] * len(packed.groups)
+    groups = [_rebuild_group(*g) for g in zip(packed.groups, packed.data, earlier, strict=True)]
     tensors = [_rebuild_tensor(ref, groups[ref.group]) for ref in packed.tensors]
     if memory is not None:
-        memory += groups
+        memory[:] = groups
     decode = _decoder(tensors, where)
     try:
         return {name: decode(value) for name, value in packed.tree.items()}
@@ -332,8 +333,9 @@ class Rebuilt:
         return all(bool((guard == POISON).all()) for guard in guards)
 
 
-def _rebuild_group(group: Group, data: Bytes | None) -> Rebuilt:
-    buffer = torch.full((group.nbytes + 2 * GUARD + ALIGNMENT,), POISON, dtype=torch.uint8)
+def _rebuild_group(group: Group, data: Bytes | None, earlier: Rebuilt | None) -> Rebuilt:
+    size = group.nbytes + 2 * GUARD + ALIGNMENT
+    buffer = earlier.buffer.fill_(POISON) if earlier else torch.full((size,), POISON, dtype=torch.uint8)
     start = GUARD + (group.align - buffer.data_ptr() - GUARD) % ALIGNMENT
     if data is not None and group.nbytes:
         buffer.numpy().data[start : start + group.nbytes] = data

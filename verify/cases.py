@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -15,6 +15,7 @@ from traces.materialise import identity
 from traces.overloads import bind, call, resolve
 from traces.store import CallRecord, Trace
 from traces.values import Bytes, Group, Packed, TensorRef, numel, pack, unpack
+from verify.tolerance import adds_up
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,8 @@ def case_of(trace: Trace, record: CallRecord) -> Case:
 def case_of_values(overload: str, **arguments: Any) -> Case:
     """A case of given arguments, by schema name; their bytes are copied now."""
     packed = pack(arguments)
+    # Storages begin at multiples of 64 bytes; which one it is this time is no part of the case.
+    packed.groups = [replace(group, align=group.align % 64) for group in packed.groups]
     data = [None if d is None else bytes(d) for d in packed.data]
     digest = blake3(json.dumps([overload, packed.header()]).encode())
     for span in data:
@@ -69,12 +72,15 @@ def _on_host(packed: Packed) -> Packed:
 class Expected:
     """What the operator answers: `native` as ATen answers in the case's own dtypes, `values` in float64 where it can.
 
-    Both hold every argument after the call by its name and the result under "return"; their trees are alike.
+    All hold every argument after the call by its name and the result under "return"; their trees are alike. sizes: of
+    operators that add up terms, the answer to the arguments' absolute values, in float64: what rounding is relative to
+    where terms cancel (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1).
     """
 
     before: Packed
     native: Packed
     values: Packed
+    sizes: Packed | None = None
 
 
 class NoReference(Exception):
@@ -90,7 +96,7 @@ def reference(case: Case) -> Expected:
         before = case.load()
     except NotRecorded as error:
         raise NoReference(f"its arguments cannot be had: {error}") from error
-    unrecorded = _unsupported(before.tree)
+    unrecorded = unsupported(before.tree)
     if unrecorded:
         raise NoReference(f"an argument could not be recorded: {unrecorded}")
     try:
@@ -104,16 +110,42 @@ def reference(case: Case) -> Expected:
         values = native  # the operator has no float64 implementation, or demands the case's own dtypes
     if values.tree["return"] != native.tree["return"]:
         values = native
-    return Expected(before, native, values)
+    return Expected(before, native, values, _sizes(case.overload, widened or before, native))
 
 
-def _unsupported(tree: Any) -> str:
+def _sizes(overload: str, packed: Packed, native: Packed) -> Packed | None:
+    if not adds_up(overload):
+        return None
+    try:
+        found = _run(overload, mapped(packed, torch.abs))
+    except (RuntimeError, NotImplementedError, TypeError):
+        return None
+    return found if found.tree["return"] == native.tree["return"] else None
+
+
+def mapped(packed: Packed, change: Callable[[torch.Tensor], torch.Tensor]) -> Packed:
+    """The same call with every group of floating elements changed, element by element."""
+    dtypes: list[set[str]] = [set() for _ in packed.groups]
+    for ref in packed.tensors:
+        dtypes[ref.group].add(ref.dtype)
+    data = [_mapped_span(d, *kinds, change=change) for d, kinds in zip(packed.data, dtypes, strict=True)]
+    return replace(packed, data=data)
+
+
+def _mapped_span(data: Bytes | None, *dtypes: str, change: Callable[[torch.Tensor], torch.Tensor]) -> Bytes | None:
+    if not data or len(dtypes) != 1 or not getattr(torch, dtypes[0]).is_floating_point:
+        return data
+    values = torch.frombuffer(bytearray(data), dtype=getattr(torch, dtypes[0]))
+    return change(values).view(torch.uint8).numpy().tobytes()
+
+
+def unsupported(tree: Any) -> str:
     """What the first value is that the recorder could not store, or nothing."""
     if isinstance(tree, dict):
         if "unsupported" in tree:
             return str(tree["unsupported"])[:80]
         tree = list(tree.values())
-    return next(filter(None, map(_unsupported, tree)), "") if isinstance(tree, list) else ""
+    return next(filter(None, map(unsupported, tree)), "") if isinstance(tree, list) else ""
 
 
 def _run(overload: str, packed: Packed) -> Packed:

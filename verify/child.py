@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import resource
 import socket
 import sys
 import tempfile
@@ -21,60 +20,18 @@ from types import ModuleType, TracebackType
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
-from traces.overloads import kind, name_of
-from traces.values import Rebuilt, pack, unpack
+from traces.values import Packed, Rebuilt, pack, unpack
 from verify import wire
+from verify.answers import EarlierResults, complaints
+from verify.compiling import patch_compiler
 from verify.derive import Plan, call
+from verify.global_state import GlobalState
+from verify.guards import count_threads, notes, watch_threads, watched
 from verify.sandbox import COMPILE, EXECUTE
+from verify.simulator import patch_interpreter, simulator
 
 MAX_LOG = 20_000  # characters of compiler output or traceback that are sent back
-
-
-class OutOfSharedMemory(Exception):
-    """A kernel compiles, but no program instance of it fits on the target."""
-
-
-class Guard(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch does not annotate it
-    """Notes every ATen call that is neither the platform's allocation nor a view, while no launch runs."""
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.muted = False
-        self.clear()
-
-    def clear(self) -> None:
-        """Forget what was noted, before the next case."""
-        self.operators: list[str] = []
-        self.kernels: list[str] = []  # names, one a launch
-        self.refused = ""  # the compiler's log of the first launch that it refused, whatever the wrapper made of that
-
-    def notes(self) -> dict[str, Any]:
-        """What every reply carries."""
-        return {"operators": self.operators[:20], "kernels": sorted(set(self.kernels)), "refused": self.refused}
-
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        if not self.muted:
-            name = name_of(func)
-            if kind(name, {}) not in ("view", "memory"):
-                self.operators.append(name)
-        return func(*args, **(kwargs or {}))
-
-    @contextmanager
-    def launch(self, kernel: str) -> Iterator[None]:
-        """While a launch runs the interpreter moves tensors about; those calls are not the wrapper's."""
-        self.kernels.append(kernel)
-        self.muted = True
-        try:
-            yield
-        finally:
-            self.muted = False
-
-
-_guard = Guard()
 
 
 def prepare(mode: str) -> None:
@@ -83,106 +40,94 @@ def prepare(mode: str) -> None:
     # torch.empty is filled with NaN (or the largest integer), so that a result never written is never right by luck.
     torch.use_deterministic_algorithms(True)
     torch.utils.deterministic.fill_uninitialized_memory = True  # type: ignore[attr-defined]
+    watch_threads()
     if mode == EXECUTE:
-        _patch_interpreter()
+        patch_interpreter()
 
 
-def _patch_interpreter() -> None:
-    from triton.runtime import interpreter
-    from triton.runtime.interpreter import GridExecutor
+class _Runner:
+    """One job's wrappers, and what earlier requests leave behind for later ones to be compared with."""
 
-    original, patch_tensor = GridExecutor.__call__, interpreter._patch_lang_tensor
+    def __init__(self, job: dict[str, Any]) -> None:
+        self._job = job
+        self._plan = Plan(**job["plan"])
+        self._wrappers: dict[str, Any] | None = None
+        self._earlier = EarlierResults()
+        self._packed: Packed | None = None  # the last request's
+        self._memory: list[Rebuilt] = []
+        self._places: list[tuple[int, int]] = []  # of this memory, as it was made
+        with torch.no_grad():
+            self._state = GlobalState()
 
-    def patch(tensor: Any, *rest: Any) -> None:
-        """Triton 3.6 takes `int()` of an array of one element for a loop's bound; NumPy 2.5 refuses that."""
-        patch_tensor(tensor, *rest)
-        tensor.__index__ = lambda self: int(self.handle.data.item())
+    def run(self, header: dict[str, Any], packed: Packed) -> tuple[dict[str, Any], Packed]:
+        """Answer one request. Raises whatever the candidate raises; `notes` then still say what it did."""
+        notes.clear(header.get("scalars"))
+        arguments = self._rebuild(packed, bool(header.get("reuse")))
+        simulator.configure(header.get("seed", 0), self._job.get("alignment", 1), self._memory)
+        before = count_threads()
+        with torch.no_grad():
+            try:
+                with watched():
+                    result = self._call(arguments)
+                notes.threads = max(0, count_threads() - before)
+                answer = _copied({**arguments, "return": result})
+            finally:
+                notes.globals = self._state.restore()
+        notes.types += complaints(self._plan.overload, arguments, result)
+        buffers = {m.buffer.data_ptr() for m in self._memory}
+        notes.aliases_earlier = self._earlier.shares_memory(result, buffers)
+        outside = not all(m.guards_intact() for m in self._memory)
+        return {"status": "ok", "outside": outside, **notes.reply()}, answer
 
-    def launch(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with _guard.launch(self.fn.__name__):
-            return original(self, *args, **kwargs)
+    def _rebuild(self, packed: Packed, reuse: bool) -> dict[str, Any]:
+        last = self._packed
+        same = last is not None and (packed.groups, packed.tensors) == (last.groups, last.tensors)
+        if not (reuse and same and _places(self._memory) == self._places):
+            self._memory = []
+        arguments = unpack(packed, memory=self._memory)
+        self._packed, self._places = packed, _places(self._memory)
+        return arguments
 
-    GridExecutor.__call__ = launch
-    interpreter._patch_lang_tensor = patch
-
-
-class _CompileOnlyDriver:
-    """The little of a Triton driver that choosing a target and specialising arguments asks for."""
-
-    def __init__(self, target: dict[str, Any]) -> None:
-        from triton.backends.compiler import GPUTarget
-
-        self._target = GPUTarget(target["backend"], target["arch"], target["warp_size"])
-
-    def get_current_target(self) -> Any:
-        return self._target
-
-    def get_current_device(self) -> int:
-        return 0
-
-    def get_current_stream(self, device: int) -> int:
-        return 0
-
-    def get_active_torch_device(self) -> torch.device:
-        return torch.device("cpu")
-
-
-def _patch_compiler(targets: list[dict[str, Any]]) -> None:
-    from triton.runtime import driver
-    from triton.runtime.jit import JITFunction
-
-    original = JITFunction.run
-
-    def launch(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
-        with _guard.launch(self.__name__):
-            for target in targets:
-                driver.set_active(_CompileOnlyDriver(target))
-                self.device_caches.pop(0, None) if len(targets) > 1 else None
-                try:
-                    compiled = original(self, *args, grid=grid, warmup=True, **kwargs)
-                    _check_shared_memory(self.__name__, compiled, target)
-                except Exception as error:  # noqa: BLE001 - whatever the compiler raises is its log
-                    _guard.refused = _guard.refused or f"{type(error).__name__}: {error}"
-                    raise
-
-    JITFunction.run = launch
+    def _call(self, arguments: dict[str, Any]) -> Any:
+        self._wrappers = self._wrappers or _load(self._job)
+        wrapper, copy = self._wrappers["kernel"], self._wrappers["copy"]
+        return call(self._plan, arguments, wrapper, self._job["takes_out"], copy)
 
 
-def _check_shared_memory(kernel: str, compiled: Any, target: dict[str, Any]) -> None:
-    needed = compiled.metadata.shared
-    if needed > target["shared_bytes"]:
-        limit = f"{target['backend']}:{target['arch']} has {target['shared_bytes']}"
-        raise OutOfSharedMemory(f"{kernel} needs {needed} bytes of shared memory; {limit}")
+def _places(memory: list[Rebuilt]) -> list[tuple[int, int]]:
+    """Address and bytes of each buffer's storage; a program can resize it."""
+    storages = [m.buffer.untyped_storage() for m in memory]
+    return [(s.data_ptr(), s.nbytes()) for s in storages]
 
 
-def serve(mode: str, sock: socket.socket) -> None:
-    """Answer one job's frames until the parent closes the socket."""
-    job, _ = wire.receive(sock)
-    resource.setrlimit(resource.RLIMIT_AS, (_address_space() + job["memory_bytes"],) * 2)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+def _copied(values: dict[str, Any]) -> Packed:
+    """The values as they are now: no thread that runs on can change the answer."""
+    with torch._C.DisableTorchFunctionSubclass():
+        packed = pack(values)
+    packed.data = [None if d is None else bytes(d) for d in packed.data]
+    return packed
+
+
+def serve(mode: str, sock: socket.socket, job: dict[str, Any]) -> None:
+    """Answer the frames of `job` until the parent closes the socket."""
     if mode == COMPILE:
-        _patch_compiler(job["targets"])
+        patch_compiler(job["targets"])
     with tempfile.TemporaryDirectory() as directory, _stderr_to_file(Path(directory)) as log:
         job["directory"] = directory
-        loaded: dict[str, Any] | None = None
+        runner = _Runner(job)
         while True:
             try:
                 header, buffers = wire.receive(sock)
             except wire.WireError:
                 return
             try:
-                loaded = loaded or _load(job)
-                reply, packed = _run(header, buffers, job, loaded)
+                reply, packed = runner.run(header, wire.packed_of(header, buffers, "case"))
+            except SystemExit as leaving:
+                os._exit(leaving.code if isinstance(leaving.code, int) else 1)  # at once, not after a second's clean-up
             except Exception as error:  # noqa: BLE001 - one case: the candidate's error is the case's outcome
                 wire.send(sock, _failure(error, directory, log))
                 continue
             wire.send_packed(sock, reply, packed)
-
-
-def _address_space() -> int:
-    """Bytes of address space that this process has mapped: 1 GiB with torch for the CPU, many with one for CUDA."""
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    return pages * resource.getpagesize()
 
 
 def _load(job: dict[str, Any]) -> dict[str, Any]:
@@ -201,21 +146,11 @@ def _load(job: dict[str, Any]) -> dict[str, Any]:
     return wrappers
 
 
-def _run(header: dict[str, Any], buffers: list[Any], job: dict[str, Any], wrappers: dict[str, Any]) -> tuple[Any, Any]:
-    memory: list[Rebuilt] = []
-    arguments = unpack(wire.packed_of(header, buffers, "case"), memory=memory)
-    _guard.clear()
-    with _guard, torch.no_grad():
-        result = call(Plan(**job["plan"]), arguments, wrappers["kernel"], job["takes_out"], wrappers["copy"])
-    reply = {"status": "ok", "outside": not all(m.guards_intact() for m in memory), **_guard.notes()}
-    return reply, pack({**arguments, "return": result})
-
-
 def _failure(error: BaseException, directory: str, log: Path) -> dict[str, Any]:
-    notes = _guard.notes()
-    if notes["refused"]:
-        notes["refused"] = _clean(f"{notes['refused']}\n{log.read_text(errors='replace')}", directory)
-    return {"status": "error", "text": _clean(_describe(error, directory), directory), **notes}
+    noted = notes.reply()
+    if noted["refused"]:
+        noted["refused"] = _clean(f"{noted['refused']}\n{log.read_text(errors='replace')}", directory)
+    return {"status": "error", "text": _clean(_describe(error, directory), directory), **noted}
 
 
 def _clean(text: str, directory: str) -> str:

@@ -24,10 +24,34 @@ class Verdict:
     """The outcome of one case.
 
     case: the case's id. detail: one line for a table. report: the whole evidence as text, fit for a prompt: compiler
-    log, accuracy report or traceback; it holds no path, time or address of the machine that ran it.
+    log, accuracy report or traceback; it holds no path, time or address of the machine that ran it. layer: the guard
+    that spoke, one of LAYERS; empty for PASS and SKIPPED. rule: which of its rules. sandbox: what confined the child.
     """
 
     case: str
     outcome: Outcome
     detail: str = ""
     report: str = ""
+    layer: str = ""
+    rule: str = ""
+    sandbox: str = ""
+
+
+# What can speak against a kernel, in the order in which they look.
+LAYERS = {
+    "lint": "the source, read against the profile's allow-lists",
+    "compile": "every launch, compiled for the platform's targets",
+    "dispatch": "operators that the wrapper or a launch asked ATen for",
+    "ghost": "the result without any kernel having run",
+    "launch": "what was launched, and with which arguments",
+    "run": "exceptions of the wrapper",
+    "access": "addresses of loads and stores: bounds, alignment, races; memory around arguments",
+    "threads": "threads that outlive the call",
+    "types": "exact types of results",
+    "globals": "state of torch and Python that outlives the call",
+    "compare": "structure and values against ATen",
+    "repeat": "the same call again: in another order of programs, in the same memory with new contents",
+    "wire": "what the child sent",
+    "crash": "how the child ended",
+    "time": "the deadline",
+}

@@ -36,6 +36,7 @@ class Platform:
     execute_seconds: float
     memory_bytes: int
     sha256: str
+    alignment: int = 0  # bytes to which every access has to be aligned, beyond its element's size
 
 
 def names() -> list[str]:

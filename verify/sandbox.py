@@ -9,14 +9,18 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from traces import UserError
 from traces.values import Packed
-from verify import wire
+from verify import confine, wire
+from verify.zygote import MEMORY, remove
 
 COMPILE, EXECUTE = "compile", "execute"  # the two modes of a child
+END_SECONDS = 5.0  # a zygote ends in milliseconds, unless its child fights back
 START_SECONDS = 120.0  # torch and triton import in 2.5 s; a busy machine may take long
 
 
@@ -34,18 +38,27 @@ class ChildDied(Exception):
 
 
 class Zygote:
-    """A pre-imported process of one mode, COMPILE or EXECUTE; started again if it is lost."""
+    """A pre-imported process of one mode, COMPILE or EXECUTE; started again if it is lost.
 
-    def __init__(self, mode: str) -> None:
+    sandbox: `full`, or `none` for kernels that are trusted. level: what holds its children, for the record.
+    Raises UserError if `full` cannot be had.
+    """
+
+    def __init__(self, mode: str, sandbox: str = confine.FULL) -> None:
         self.mode = mode
-        self._home = tempfile.TemporaryDirectory(prefix="enable-")
+        self.level = confine.level(sandbox)
+        self._sandbox = sandbox
+        self._closed = False
+        self._home = tempfile.TemporaryDirectory(prefix="enable-", ignore_cleanup_errors=True)
+        self._canary = Path(self._home.name) / "canary"
+        self._canary.write_text("untouched")
         self._start()
 
     def _start(self) -> None:
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "verify.zygote", self.mode, str(theirs.fileno())],
+                [sys.executable, "-P", "-m", "verify.zygote", self.mode, self._sandbox, str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -78,6 +91,8 @@ class Zygote:
         try:
             return self._fork(job)
         except (wire.WireError, OSError):
+            if self._closed:
+                raise
             self.control.close()  # lost, by a signal or for want of memory: one new start
             self._process.kill()
             self._process.wait()
@@ -88,64 +103,97 @@ class Zygote:
         ours, theirs = socket.socketpair()
         try:
             with theirs:
-                socket.send_fds(self.control, [b"j"], [theirs.fileno()])
-            pid = wire.receive(self.control, time.monotonic() + START_SECONDS)[0]["pid"]
+                socket.send_fds(self.control, [MEMORY.pack(job["memory_bytes"])], [theirs.fileno()])
+            deadline = time.monotonic() + START_SECONDS
+            pid = wire.receive(self.control, deadline)[0]["pid"]
             wire.send(ours, job)
+            denied = wire.receive(ours, deadline)[0]["denied"]
         except (wire.WireError, OSError):
             ours.close()
             raise
-        return Child(self, pid, ours)
+        child = Child(self, pid, ours, job["memory_bytes"])
+        if self._sandbox == confine.FULL:
+            self._check(child, denied)
+        return child
+
+    def _check(self, child: Child, denied: list[str]) -> None:
+        """Whether a child that has loaded no kernel yet is held: by what it saw refused, and by what is seen here."""
+        open_still = confine.PROFILES[self.mode].denied - set(denied)
+        if open_still or self._canary.read_text() != "untouched" or self._canary.with_name("created").exists():
+            with child:
+                raise UserError(
+                    f"the sandbox does not hold on this machine ({', '.join(sorted(open_still))} was possible); "
+                    f"judge elsewhere, or only kernels that you trust, with --sandbox {confine.NONE}"
+                )
 
     def close(self) -> None:
-        """End the process and everything it started."""
+        """End the process and everything it started. May be called from another thread than the one that waits."""
+        self._closed = True
+        with suppress(OSError):
+            self.control.shutdown(socket.SHUT_RDWR)  # unlike a kill, this leaves it the time to end its descendants
+        try:
+            self._process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
         self.control.close()
-        self._process.kill()
-        self._process.wait()
+        remove(Path(self._home.name))
         self._home.cleanup()
 
 
 class Child:
-    """One forked child. A context manager: on leaving it, the child and whatever it started are dead."""
+    """One forked child. A context manager: on leaving it, the child and whatever it started are dead.
 
-    def __init__(self, zygote: Zygote, pid: int, sock: socket.socket) -> None:
+    most: bytes that one answer may have; more than the child's memory it cannot be.
+    """
+
+    def __init__(self, zygote: Zygote, pid: int, sock: socket.socket, most: int) -> None:
+        self._most = most
         self._zygote = zygote
         self._pid = pid
         self._sock = sock
 
-    def ask(self, packed: Packed, seconds: float) -> tuple[dict[str, Any], list[Any]]:
-        """Put one case to the child. Raises ChildDied; after that the child is of no more use."""
+    def ask(
+        self, packed: Packed, seconds: float, request: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Any], list[Any]]:
+        """Put one case to the child. request: how to run it. Raises ChildDied; then the child is of no more use."""
         deadline = time.monotonic() + seconds
         self._sock.settimeout(seconds)
         try:
-            wire.send_packed(self._sock, {}, packed)
-            return wire.receive(self._sock, deadline)
+            wire.send_packed(self._sock, request or {}, packed)
+            return wire.receive(self._sock, deadline, self._most)
         except wire.WireError as error:
             if error.timeout:
                 raise ChildDied(f"no answer within {seconds:g} s", timeout=True) from error
             raise self._death() from error
 
     def _death(self) -> ChildDied:
-        status = self._end()
+        status, why = self._end()
         if status is None:
             return ChildDied("lost together with the process that forked it")
+        if why:
+            return ChildDied(f"killed: {why}", keep=True)
         if os.WIFSIGNALED(status):
             ended_by = signal.Signals(os.WTERMSIG(status))
             return ChildDied(f"killed by {ended_by.name}", keep=ended_by is not signal.SIGKILL)
         code = os.waitstatus_to_exitcode(status)
         return ChildDied(f"exited with status {code} before it answered", keep=True)
 
-    def _end(self, grace: float = 1.0) -> int | None:
-        """The child's wait status; killed if it has not ended within `grace` seconds. None: its zygote is gone."""
+    def _end(self, grace: float = 1.0) -> tuple[int | None, str]:
+        """The child's wait status, and why its zygote killed it ("": it did not); None: the zygote is gone.
+
+        It is killed here if it has not ended within `grace` seconds.
+        """
         self._sock.close()
         pid, self._pid = self._pid, 0
         deadline = time.monotonic() + grace
         while True:
             try:
-                status: int = wire.receive(self._zygote.control, deadline)[0]["status"]
-                return status
+                end = wire.receive(self._zygote.control, deadline)[0]
+                return end["status"], end["why"]
             except wire.WireError as error:
                 if not error.timeout:
-                    return None
+                    return None, ""
                 _kill_session(pid)
                 deadline = time.monotonic() + START_SECONDS
 

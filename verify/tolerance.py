@@ -31,22 +31,37 @@ _GROUPS: dict[str, tuple[float, float, str]] = {
 
 _EXACT = {
     "cat", "clone", "constant_pad_nd", "copy", "embedding", "fill", "flip", "full", "gather", "index", "index_select",
-    "masked_fill", "ones", "repeat", "roll", "scalar_tensor", "select", "select_scatter", "slice", "slice_scatter",
-    "stack", "to_copy", "tril", "triu", "where", "zero", "zeros",
+    "masked_fill", "nan_to_num", "ones", "repeat", "roll", "scalar_tensor", "select", "select_scatter", "slice",
+    "slice_scatter", "stack", "to_copy", "tril", "triu", "where", "zero", "zeros",
 }  # fmt: skip
 _POINTWISE = {
     "abs", "add", "addcdiv", "addcmul", "arange", "clamp", "div", "exp", "fused_adamw", "gelu", "lerp", "mul", "neg",
     "pow", "reciprocal", "relu", "rsqrt", "sigmoid", "silu", "sqrt", "sub", "tanh", "threshold",
 }  # fmt: skip
+_SUMS = {
+    "addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "conv1d", "conv2d", "conv3d", "convolution", "cumsum", "dot",
+    "embedding_dense", "index_add", "inner", "linear", "matmul", "mean", "mm", "mv", "nansum", "outer", "scatter_add",
+    "sum", "sum_to_size", "tensordot", "trace", "vdot",
+}  # fmt: skip
+SUM_ROUNDINGS = 16  # of the sum of absolute values, in fp32; fewer in number than terms, since errors cancel
 
 
 def group(overload: str) -> str:
     """The row of the table for an overload: operators that are neither copies nor pointwise accumulate."""
-    stem = overload.removeprefix("aten::").split(".")[0].strip("_").removeprefix("foreach_").strip("_")
-    stem = stem.removesuffix("_backward").removesuffix("_like")
+    stem = _stem(overload)
     if stem in _EXACT:
         return "exact"
     return "pointwise" if stem in _POINTWISE else "accumulate"
+
+
+def _stem(overload: str) -> str:
+    stem = overload.removeprefix("aten::").split(".")[0].strip("_").removeprefix("foreach_").strip("_")
+    return stem.removesuffix("_backward").removesuffix("_like")
+
+
+def adds_up(overload: str) -> bool:
+    """Whether results are sums of terms of either sign, so that they may be far smaller than these."""
+    return _stem(overload) in _SUMS
 
 
 def tolerance(overload: str, dtype: torch.dtype) -> Tolerance:

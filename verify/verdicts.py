@@ -15,18 +15,21 @@ from traces import UserError
 from verify.outcome import Outcome, Verdict
 from verify.platforms import Platform
 
-_SCHEMA_VERSION = 1
+_SCHEMA_VERSION = 2
 _TABLE = """
 CREATE TABLE IF NOT EXISTS verdicts (
     key TEXT PRIMARY KEY,       -- sha256 over the columns up to `judge`
     kernel TEXT NOT NULL,       -- sha256 of each kernel file that took part
     overload TEXT NOT NULL,
     case_id TEXT NOT NULL,
-    platform TEXT NOT NULL,     -- name and sha256 of its profile
+    platform TEXT NOT NULL,     -- name and sha256 of its profile, and other conditions
     judge TEXT NOT NULL,        -- versions of torch and triton, sha256 of the judge's own sources
     outcome TEXT NOT NULL,
     detail TEXT NOT NULL,
     report TEXT NOT NULL,
+    layer TEXT NOT NULL,        -- the guard that spoke, and its rule
+    rule TEXT NOT NULL,
+    sandbox TEXT NOT NULL,      -- what confined the child
     seconds REAL NOT NULL,
     created REAL NOT NULL
 )
@@ -56,7 +59,9 @@ class VerdictStore:
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=FULL")
             found = self._db.execute("PRAGMA user_version").fetchone()[0]
-            if found not in (0, _SCHEMA_VERSION):
+            if found == 1:  # verdicts of an earlier judge, which this one asks for no more
+                self._db.execute("DROP TABLE verdicts")
+            elif found not in (0, _SCHEMA_VERSION):
                 raise UserError(
                     f"{path}: verdicts of format {found}, this toolkit reads {_SCHEMA_VERSION}; remove the file"
                 )
@@ -72,24 +77,32 @@ class VerdictStore:
         return UserError(f"{self._path}: not a sound verdict store ({error}); remove it, all will be judged anew")
 
     @staticmethod
-    def identity(kernels: tuple[str, ...], overload: str, case: str, platform: Platform) -> tuple[str, ...]:
-        """The columns that a verdict is keyed by. kernels: sha256 of every kernel file that takes part."""
-        return ("+".join(kernels), overload, case, f"{platform.name} {platform.sha256}", judge_version())
+    def identity(
+        kernels: tuple[str, ...], overload: str, case: str, platform: Platform, conditions: str = ""
+    ) -> tuple[str, ...]:
+        """The columns that a verdict is keyed by.
+
+        kernels: sha256 of every kernel file that takes part. conditions: under which else it was judged.
+        """
+        place = f"{platform.name} {platform.sha256} {conditions}".strip()
+        return ("+".join(kernels), overload, case, place, judge_version())
 
     def get(self, identity: tuple[str, ...]) -> Verdict | None:
         """The verdict kept under `identity`, or None. Raises UserError if the store is damaged."""
         try:
             with self._lock:
                 row = self._db.execute(
-                    "SELECT case_id, outcome, detail, report FROM verdicts WHERE key = ?", (_key(identity),)
+                    "SELECT case_id, outcome, detail, report, layer, rule, sandbox FROM verdicts WHERE key = ?",
+                    (_key(identity),),
                 ).fetchone()
-            return Verdict(row[0], Outcome(row[1]), row[2], row[3]) if row else None
+            return Verdict(row[0], Outcome(row[1]), *row[2:]) if row else None
         except (sqlite3.DatabaseError, ValueError) as error:
             raise self._damaged(error) from error
 
     def put(self, identity: tuple[str, ...], verdict: Verdict, seconds: float) -> None:
         """Keep a verdict; it is on the disk when this returns. Raises UserError if the store is damaged or in use."""
-        values = (_key(identity), *identity, str(verdict.outcome), verdict.detail, verdict.report, seconds, time.time())
+        told = (str(verdict.outcome), verdict.detail, verdict.report, verdict.layer, verdict.rule, verdict.sandbox)
+        values = (_key(identity), *identity, *told, seconds, time.time())
         try:
             with self._lock, self._db:
                 self._db.execute(f"INSERT OR REPLACE INTO verdicts VALUES ({','.join('?' * len(values))})", values)

@@ -11,7 +11,8 @@ from typing import Any
 from traces.values import Bytes, Packed
 
 _LENGTH = struct.Struct("<I")
-MAX_HEADER = 64 << 20  # bytes of JSON
+MAX_HEADER = 16 << 20  # bytes of JSON; parsed they take up to 20 times as much
+_FIRST = 1 << 20  # bytes of a buffer that are taken before any has arrived
 MAX_BUFFERS = 8 << 30  # bytes of all buffers of one frame
 
 
@@ -35,8 +36,13 @@ def send(sock: socket.socket, header: dict[str, Any], buffers: list[Bytes] | Non
         raise WireError(f"peer is gone: {error}", timeout=isinstance(error, TimeoutError)) from error
 
 
-def receive(sock: socket.socket, deadline: float | None = None) -> tuple[dict[str, Any], list[Bytes]]:
-    """Receive one frame before `deadline` (time.monotonic()); sizes are checked before anything is allocated."""
+def receive(
+    sock: socket.socket, deadline: float | None = None, most: int = MAX_BUFFERS
+) -> tuple[dict[str, Any], list[Bytes]]:
+    """Receive one frame, its buffers at `most` so many bytes, before `deadline` (time.monotonic()).
+
+    Sizes are checked before anything is allocated. Raises WireError.
+    """
     (length,) = _LENGTH.unpack(_exactly(sock, _LENGTH.size, deadline))
     if length > MAX_HEADER:
         raise WireError(f"frame header of {length} bytes")
@@ -45,29 +51,31 @@ def receive(sock: socket.socket, deadline: float | None = None) -> tuple[dict[st
         sizes = header.pop("buffers")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise WireError(f"not a frame: {error}") from error
-    if not isinstance(sizes, list) or not all(isinstance(n, int) and n >= 0 for n in sizes) or sum(sizes) > MAX_BUFFERS:
+    if not isinstance(sizes, list) or not all(isinstance(n, int) and n >= 0 for n in sizes) or sum(sizes) > most:
         raise WireError("frame with impossible buffer sizes")
     return header, [_exactly(sock, n, deadline) for n in sizes]
 
 
 def _exactly(sock: socket.socket, size: int, deadline: float | None) -> bytearray:
-    data = bytearray(size)
-    view = memoryview(data)
-    while view:
+    """`size` bytes; memory is taken as they arrive, so that a peer cannot have it taken by announcing them."""
+    data, filled = bytearray(min(size, _FIRST)), 0
+    while filled < size:
+        if filled == len(data):
+            data.extend(bytes(min(size, 2 * filled) - filled))
         if deadline is not None:
             left = deadline - time.monotonic()
             if left <= 0:
                 raise WireError("deadline passed", timeout=True)
             sock.settimeout(left)
         try:
-            count = sock.recv_into(view)
+            count = sock.recv_into(memoryview(data)[filled:])
         except TimeoutError as error:
             raise WireError("deadline passed", timeout=True) from error
         except OSError as error:
             raise WireError(f"peer is gone: {error}") from error
         if not count:
             raise WireError("peer closed the connection")
-        view = view[count:]
+        filled += count
     return data
 
 

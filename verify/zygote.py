@@ -1,77 +1,201 @@
 """A process that has torch and triton imported and forks one child per job: 0.1 s instead of 2.5 s.
 
-Run as `python -m verify.zygote MODE FD`. Over the control socket FD comes one byte with a job's socket attached; back
-go the child's pid and, when it has ended, its wait status.
+Run as `python -m verify.zygote MODE SANDBOX FD`. Over the control socket FD comes a job's memory limit with its socket
+attached; back go the child's pid and, when it has ended, its wait status and why it was killed, if it was killed here.
 """
 
 from __future__ import annotations
 
 import ctypes
+import importlib
 import os
+import resource
 import select
+import shutil
 import signal
 import socket
+import struct
+import subprocess
 import sys
+import tempfile
+import time
 from pathlib import Path
+from typing import NoReturn
 
-from verify import wire
+from verify import confine, wire
 
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
+MEMORY = struct.Struct("<Q")  # a job's limit in bytes, as it comes over the control socket
+LOOK_SECONDS = 0.1  # between two looks at a child's memory, processes and files
+BASE_BYTES = 1 << 30  # what torch and triton themselves keep resident, with room
+MAX_PROCESSES = 32  # of one child; a compiler is one
+DISK_BYTES = 1 << 30  # of a child's work directory; what one launch compiles to takes some 0.3 MB
+MAX_FILES = 50_000
+
+_PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 
 
-def die_with_parent() -> None:
-    """Have the kernel kill this process when the one that forked it ends."""
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+def await_end(pid: int, control: socket.socket, work: Path, memory_bytes: int) -> tuple[int, str]:
+    """The wait status of child `pid`, and why it was killed here ("": it was not).
 
-
-def await_end(pid: int, control: socket.socket) -> int:
-    """The wait status of child `pid`; the child is killed first if the parent goes away meanwhile."""
-    pidfd = os.pidfd_open(pid)
-    ready, _, _ = select.select([pidfd, control.fileno()], [], [])
+    It is killed, with all that it started, when it takes too much or the parent goes away.
+    """
+    pidfd, why, pause = os.pidfd_open(pid), "", LOOK_SECONDS
+    while not why:
+        ready = select.select([pidfd, control.fileno()], [], [], pause)[0]
+        if ready:
+            break
+        started = time.monotonic()
+        why = excess(pid, work, memory_bytes)
+        cost = time.monotonic() - started
+        pause = min(1.0, max(LOOK_SECONDS, 20 * cost))  # looking takes a twentieth, as long as that is often enough
+    if pidfd not in ready:
+        _kill([pid, *descendants(pid)])
     os.close(pidfd)
-    if control.fileno() in ready:
-        os.kill(pid, signal.SIGKILL)
     status = os.waitpid(pid, 0)[1]
     end_descendants()
-    return status
+    return status, why
+
+
+def excess(pid: int, work: Path, memory_bytes: int) -> str:
+    """What a child takes too much of; "" if nothing. Resident memory is summed over its processes."""
+    pids = [pid, *descendants(pid)]
+    if len(pids) > MAX_PROCESSES:
+        return f"it started more than {MAX_PROCESSES} processes"
+    if sum(map(_resident, pids)) > BASE_BYTES + memory_bytes:
+        return f"it took more than {memory_bytes >> 20} MiB of memory"
+    size, files = _disk(work)
+    if size > DISK_BYTES or files > MAX_FILES:
+        return f"it left more than {DISK_BYTES >> 20} MiB or {MAX_FILES} files in its work directory"
+    return ""
+
+
+def descendants(pid: int) -> list[int]:
+    """What process `pid` started and has not lost, with what these started."""
+    found: list[int] = []
+    try:
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            for child in map(int, (task / "children").read_text().split()):
+                found += [child, *descendants(child)]
+    except (FileNotFoundError, ProcessLookupError):
+        pass  # it has ended meanwhile; its children are its parent's now
+    return found
 
 
 def end_descendants() -> None:
     """Kill what a child left behind, daemons included: as their subreaper this process inherits them."""
-    while pids := _children():
-        for pid in pids:
+    while pids := descendants(os.getpid()):
+        _kill(pids)
+        try:
+            while os.waitpid(-1, 0):
+                pass
+        except ChildProcessError:
+            continue
+
+
+def _kill(pids: list[int]) -> None:
+    for pid in pids:
+        try:
             os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
+        except ProcessLookupError:
+            continue
 
 
-def _children() -> list[int]:
-    tasks = Path("/proc/self/task").iterdir()
-    return [int(pid) for task in tasks for pid in (task / "children").read_text().split()]
+def _resident(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
 
 
-def serve(mode: str, control: socket.socket) -> None:
+def _disk(directory: Path) -> tuple[int, int]:
+    """Bytes on disk and number of entries beneath `directory`; what cannot be looked into counts as too many."""
+    size = files = 0
+    waiting = [str(directory)]
+    while waiting and files <= MAX_FILES:
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    files += 1
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+                    else:
+                        size += entry.stat(follow_symlinks=False).st_blocks * 512
+        except FileNotFoundError:
+            continue  # removed meanwhile
+        except OSError:  # made unreadable, or nested too deep to be named
+            return size, MAX_FILES + 1
+    return size, files
+
+
+def remove(directory: Path) -> None:
+    """Remove a work directory, whatever was made of it."""
+    try:
+        shutil.rmtree(directory)
+    except FileNotFoundError:
+        return
+    except (OSError, RecursionError):  # a directory made unreadable, or nested too deep
+        subprocess.run(["chmod", "-R", "u+rwx", str(directory)], check=False)
+        subprocess.run(["rm", "-rf", str(directory)], check=False)
+
+
+def serve(mode: str, sandbox: str, control: socket.socket) -> None:
     """Fork one child per request until the parent closes the control socket."""
     from verify import child
 
     child.prepare(mode)
+    if mode == "compile":
+        _warm()
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    os.umask(0o077)
     wire.send(control, {"ready": mode})
     while True:
-        message, descriptors, _, _ = socket.recv_fds(control, 1, 1)
+        message, descriptors, _, _ = socket.recv_fds(control, MEMORY.size, 1)
         if not message:
             return
+        (memory_bytes,) = MEMORY.unpack(message)
+        os.set_inheritable(descriptors[0], False)
+        work, parent = Path(tempfile.mkdtemp(prefix="job-", dir=os.environ["HOME"])), os.getpid()
         pid = os.fork()
         if not pid:
-            os.setsid()
-            die_with_parent()
-            control.close()
-            child.serve(mode, socket.socket(fileno=descriptors[0]))
-            os._exit(0)
+            confine.detach(parent)
+            _work(mode, sandbox, socket.socket(fileno=descriptors[0]), work, memory_bytes)
         os.close(descriptors[0])
         wire.send(control, {"pid": pid})
-        wire.send(control, {"status": await_end(pid, control)})
+        status, why = await_end(pid, control, work, memory_bytes)
+        remove(work)
+        wire.send(control, {"status": status, "why": why})
+
+
+def _warm() -> None:
+    """What a process pays for its first compilation, paid before the fork: a hash of Triton, and what it imports."""
+    importlib.import_module("triton.experimental.gluon")
+    importlib.import_module("triton.runtime.cache").triton_key()
+
+
+def _work(mode: str, sandbox: str, sock: socket.socket, work: Path, memory_bytes: int) -> NoReturn:
+    """Be a child: lose every right, show it, and answer the job's frames."""
+    from verify import child
+
+    canary = Path(os.environ["HOME"]) / "canary"
+    job, _ = wire.receive(sock)
+    confine.isolate(work, [sock.fileno()])
+    confine.limit(memory_bytes)
+    denied: list[str] = []
+    if sandbox == confine.FULL:
+        confine.confine(confine.PROFILES[mode], work)
+        denied = confine.observed(canary, memory_bytes)
+    wire.send(sock, {"denied": denied})
+    status = 1
+    try:
+        child.serve(mode, sock, job)
+        status = 0
+    except SystemExit as end:  # the kernel's
+        status = end.code if isinstance(end.code, int) else 1
+    finally:
+        os._exit(status)  # taking the interpreter down would take a second
 
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
-    serve(sys.argv[1], socket.socket(fileno=int(sys.argv[2])))
+    serve(sys.argv[1], sys.argv[2], socket.socket(fileno=int(sys.argv[3])))
+    os._exit(0)

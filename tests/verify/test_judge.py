@@ -9,9 +9,10 @@ import torch
 from verify import platforms
 from verify.cases import Case, case_of_values
 from verify.derive import Plan
-from verify.judge import Job, Judge, MalformedReply, Reply
+from verify.judge import Job, Judge
 from verify.kernel_file import KernelFile
 from verify.outcome import Outcome
+from verify.reply import MalformedReply, Reply
 from verify.verdicts import VerdictStore
 
 KERNELS = sorted((Path(__file__).parent / "kernels").glob("*.py"))
@@ -41,7 +42,9 @@ def test_outcome(judge, path):
     expected = next(o for o in Outcome if path.stem.startswith(o.value.lower()))
     (verdict,) = verdict_on(judge, path)
     assert verdict.outcome is expected, verdict
-    assert bool(verdict.detail) == (expected is not Outcome.PASS)
+    assert bool(verdict.detail) or expected is Outcome.PASS
+    assert bool(verdict.layer) == (expected not in (Outcome.PASS, Outcome.SKIPPED))
+    assert verdict.sandbox.startswith("landlock")
     assert "\n" not in verdict.detail
 
 
@@ -69,7 +72,7 @@ def test_no_process_outlives_its_case(judge):
 
     case = case_of_values("aten::exp", self=torch.randn(13))
     before = sleepers()
-    assert verdict_on(judge, kernel("pass_leaves_a_daemon"), [case])[0].outcome is Outcome.PASS
+    assert verdict_on(judge, kernel("runtime_error_leaves_a_daemon"), [case])[0].outcome is Outcome.RUNTIME_ERROR
     verdict_on(judge, kernel("pass_plain"), [case])  # the zygote forks again only once it has cleaned up
     assert sleepers() == before
 

@@ -14,7 +14,7 @@ import triton
 import triton.language as tl
 
 from traces import UserError
-from verify.lint import lint, lint_answer, load_profile, render
+from verify.lint import ANY_FILE, lint, lint_answer, load_profile, profile_names, render
 from verify.lint.names import RULES
 
 ROOT = Path(__file__).parents[2]
@@ -345,6 +345,7 @@ BAD: dict[str, dict[str, str]] = {
         "format": wrapper("raise RuntimeError(f'{self}')"),
     },
     "lambda": {
+        "copy": wrapper("kernel_mul[lambda meta: (self.unsqueeze(0).numel(),)](self)\nreturn self"),
         "value": wrapper("f = (lambda x: x, 1)\nreturn self"),
         "allocation": wrapper("kernel_mul[lambda meta: (torch.empty(3).numel(),)](self)\nreturn self"),
         "launch": wrapper("kernel_mul[lambda meta: (kernel_mul[(1,)](self),)](self)\nreturn self"),
@@ -357,6 +358,7 @@ BAD: dict[str, dict[str, str]] = {
         "no call": wrapper("kernel_mul[(1,)]\nreturn self"),
     },
     "launch-argument": {
+        "warmup": wrapper("kernel_mul[(1,)](self, warmup=True)\nreturn self"),
         "box": wrapper("box = [self]\nkernel_mul[(1,)](box)\nreturn box[-1]"),
         "filled later": wrapper("box = []\nbox.append(self)\nkernel_mul[(1,)](x_ptr=box)\nreturn self"),
         "dict": wrapper("kernel_mul[(1,)]({'a': self})\nreturn self"),
@@ -368,6 +370,17 @@ BAD: dict[str, dict[str, str]] = {
         "in a kernel": kernel("x_ptr[0] = 1"),
     },
     "kernel-global": {"plain number": kernel("tl.store(x_ptr, LANES)")},
+    "argument": {
+        "out": wrapper("return torch.empty_like(self, out=other)"),
+        "requires grad": wrapper("return torch.empty(3, requires_grad=True)"),
+        "another device": wrapper("return torch.empty(3, device='meta')"),
+        "a device of its own": wrapper("return torch.empty(3, device=torch.device('cuda'))"),
+    },
+    "endless-loop": {
+        "wrapper": wrapper("while True:\n    pass"),
+        "kernel": kernel("while 1:\n    n += 1"),
+    },
+    "unroll": {"a million": kernel("for k in tl.static_range(0, 1000000):\n    n += k")},
 }  # fmt: skip
 
 ANSWERS = {
@@ -380,8 +393,11 @@ ANSWERS = {
 }
 
 
+OF_OTHER_PROFILES = {"answer-format", "readback", "scatter-store", "half-maths", "alignment"}  # test_lint_profiles.py
+
+
 def test_every_rule_has_a_bad_source():
-    assert BAD.keys() | {"answer-format"} == RULES
+    assert BAD.keys() | OF_OTHER_PROFILES == RULES
 
 
 @pytest.mark.parametrize(("rule", "name"), [(rule, name) for rule, cases in BAD.items() for name in cases])
@@ -444,6 +460,7 @@ def test_honest_style_passes(name):
 )
 def test_the_library_and_the_examples_are_clean(path):
     assert render(lint(path.read_text(), PROFILE)) == ""
+    assert render(lint(path.read_text(), load_profile(ANY_FILE))) == ""
 
 
 def test_helpers_that_fan_out_end_soon():
@@ -455,16 +472,17 @@ def test_helpers_that_fan_out_end_soon():
     assert "depth" in {v.rule for v in lint(source, PROFILE)}
 
 
-def test_allow_lists_name_things_that_exist():
+@pytest.mark.parametrize("profile", [load_profile(name) for name in profile_names()], ids=lambda p: p.name)
+def test_allow_lists_name_things_that_exist(profile):
     known = {"torch": torch, "triton": triton, "tl": tl, "math": __import__("math")}
-    for dotted in (*PROFILE.host.functions, *PROFILE.host.values, *PROFILE.host.types, *PROFILE.kernel.names):
+    for dotted in (*profile.host.functions, *profile.host.values, *profile.host.types, *profile.kernel.names):
         root, *rest = dotted.split(".")
         value = known[root]
         for part in rest:
             assert hasattr(value, part), dotted
             value = getattr(value, part)
-    assert not PROFILE.kernel.constructs - set(dir(ast))
-    assert not PROFILE.constructs.keys() - set(dir(ast))
+    assert not profile.kernel.constructs - set(dir(ast))
+    assert not profile.constructs.keys() - set(dir(ast))
 
 
 @pytest.mark.parametrize("module", [ast, subprocess, importlib.import_module("typing"), torch.nn.functional])

@@ -10,15 +10,27 @@ import ast
 import re
 import warnings
 
+from verify.lint.decorators import check_decorators
+from verify.lint.device import check_device
 from verify.lint.host import HostRules
 from verify.lint.kernel import KernelRules, check_kernel_annotation
 from verify.lint.kinds import OF_PARAMETER, Kind, join
 from verify.lint.module import check_module, module_docstring
 from verify.lint.names import Findings, Names, Violation, collect_names, parameters
-from verify.lint.profile import Profile, load_profile
+from verify.lint.profile import ANY_FILE, Profile, load_profile, profile_names
 from verify.lint.schema import Schema, bind, stated_schemas
 
-__all__ = ["Profile", "Violation", "lint", "lint_answer", "load_profile", "render"]
+__all__ = [
+    "ANY_FILE",
+    "Profile",
+    "Violation",
+    "lint",
+    "lint_answer",
+    "lint_text",
+    "load_profile",
+    "profile_names",
+    "render",
+]
 
 _COOKIE = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _FENCE = re.compile(r"^(`{3,})[ \t]*([\w+-]*)[ \t]*$")
@@ -37,6 +49,7 @@ def lint(source: str, profile: Profile, overload: str | None = None) -> list[Vio
         check_module(tree, names, profile, findings, overload)
         _check_kernels(names, profile, findings)
         _check_host(tree, names, profile, findings)
+        check_device(names, profile, findings)
     return findings.sorted()
 
 
@@ -46,6 +59,13 @@ def lint_answer(answer: str, profile: Profile, overload: str | None = None) -> t
     if violation is not None or source is None:
         return source, [violation] if violation else []
     return source, lint(source, profile, overload)
+
+
+def lint_text(text: str, profile: Profile, overload: str | None = None) -> list[Violation]:
+    """What is wrong with a text that is either a file or an LLM's answer: prose with one ```python block."""
+    if any(map(_FENCE.match, text.replace("\r\n", "\n").split("\n"))) and _parse(text, profile, Findings()) is None:
+        return lint_answer(text, profile, overload)[1]
+    return lint(text, profile, overload)
 
 
 def take_source(answer: str, profile: Profile) -> tuple[str | None, Violation | None]:
@@ -142,6 +162,7 @@ def _check_kernels(names: Names, profile: Profile, findings: Findings) -> None:
 
 def _check_host(tree: ast.Module, names: Names, profile: Profile, findings: Findings) -> None:
     host = HostRules(names, profile, findings)
+    check_decorators(tree, names, profile, findings, host)
     for helper in names.helpers.values():
         for p in parameters(helper):
             if p.annotation is not None:

@@ -39,6 +39,7 @@ class CallRules(ExpressionRules):
     def arguments(self, node: ast.Call) -> list[Kind]:
         """Visit every argument; a lambda may only be the key of sorted, min or max."""
         kinds = [self.visit(a) for a in node.args]
+        self._check_keywords(node)
         for keyword in node.keywords:
             is_key = keyword.arg == "key" and isinstance(node.func, ast.Name) and node.func.id in _SORTS
             if is_key and isinstance(keyword.value, ast.Lambda):
@@ -48,12 +49,34 @@ class CallRules(ExpressionRules):
                 kinds.append(self.visit(keyword.value))
         return kinds
 
+    def _check_keywords(self, node: ast.Call) -> None:
+        """Functions, methods and builtins take the keywords of the profile; launches and helpers their own."""
+        dotted, name = self.names.dotted(node.func), getattr(node.func, "id", "")
+        refused = dotted is not None and dotted not in self.profile.host.functions
+        own = name in self.names.helpers or name in self.names.kernels or name == "dict"
+        if refused or own or isinstance(node.func, ast.Subscript):
+            return
+        options = self.profile.kernel.launch_options
+        config = dotted == "triton.Config"
+        for keyword in node.keywords:
+            known = options if config else self.profile.host.keywords
+            if keyword.arg is not None and keyword.arg not in known:
+                what = f"argument {keyword.arg}= of {ast.unparse(node.func)[:40]}"
+                hint = f"only {', '.join(sorted(options))}" if config else "leave it out; the result is a plain tensor"
+                self.findings.add("argument", keyword.value, what, hint)
+            if keyword.arg == "device" and isinstance(keyword.value, ast.Constant) and keyword.value.value is not None:
+                what = f"the device {keyword.value.value!r}"
+                self.findings.add("argument", keyword.value, what, "allocate where the input lies: device=self.device")
+
     def _function_call(self, node: ast.Call, dotted: str) -> Kind:
         self.arguments(node)
         kind = self.profile.host.functions.get(dotted)
         if kind is None:
             self.visit(node.func) if isinstance(node.func, ast.Attribute) else self.refuse(node, dotted)
             return Kind.TENSOR if dotted.startswith("torch.") else Kind.VALUE
+        if dotted == "torch.device" and node.args and isinstance(node.args[0], ast.Constant):
+            what = f"the device {node.args[0].value!r}"
+            self.findings.add("argument", node, what, "allocate where the input lies: device=self.device")
         if self.lambda_depth and kind in ("tensor", "tensors"):
             self.findings.add("lambda", node, f"{dotted} in a lambda", "allocate in the wrapper's body")
         return OF_RESULT[kind]
@@ -96,6 +119,8 @@ class CallRules(ExpressionRules):
         if name in host.builtins and name not in host.builtins_on_tensors and HOLDS_TENSORS & set(kinds):
             what = f"builtin {name} on a tensor in host code"
             self.findings.add("tensor-builtin", node, what, "compute it in a @triton.jit kernel")
+        if name == "int" and Kind.TENSOR in kinds:
+            self.read_back(node)
         holds = any(k in HOLDS_TENSORS for k in kinds)
         if name in ("list", "sorted", "dict", "set"):
             return Kind.TENSOR_LIST if holds else Kind.LIST
@@ -106,12 +131,22 @@ class CallRules(ExpressionRules):
             hint = self.profile.instead(func.attr)
             self.findings.add("attribute", node, f".{func.attr}(...) is not allowed in host code", hint)
         kind = self.attribute(func)
+        if func.attr == "item":
+            self.read_back(node)
+        if self.lambda_depth and kind in HOLDS_TENSORS:
+            self.findings.add("lambda", node, f".{func.attr}(...) in a lambda", "compute numbers from meta alone")
         kinds = self.arguments(node)
         if func.attr in ("append", "insert", "extend") and isinstance(func.value, ast.Name):
             holder = func.value.id
             if self.env.get(holder) is Kind.LIST and kinds and kinds[-1] in HOLDS_TENSORS:
                 self.env[holder] = Kind.TENSOR_LIST
         return kind
+
+    def read_back(self, node: ast.Call) -> None:
+        """A size may be read from the device, but no values one by one."""
+        if self.loop_depth:
+            what = f"{ast.unparse(node)[:60]} in a loop reads values one by one"
+            self.findings.add("readback", node, what, "load them in a kernel; read one number a call, outside loops")
 
     def _odd_call(self, node: ast.Call) -> Kind:
         what = f"call of {ast.unparse(node.func)[:60]}, which is no named function"
@@ -139,6 +174,13 @@ class CallRules(ExpressionRules):
             self.plain_lambda(func.slice)
         else:
             self.visit(func.slice)
+        known = {p.arg for k in self.names.kernels.values() for p in parameters(k)} | self.profile.kernel.launch_options
+        for keyword in node.keywords:
+            if keyword.arg is not None and keyword.arg not in known:
+                what = f"{keyword.arg}= in a launch is no parameter of a kernel here"
+                options = ", ".join(sorted(self.profile.kernel.launch_options))
+                hint = f"pass the kernel's parameters, and of options only {options}"
+                self.findings.add("launch-argument", keyword.value, what, hint)
         for argument, kind in zip([*node.args, *node.keywords], self.arguments(node), strict=True):
             if kind in MUTABLE and not isinstance(argument, ast.Starred):
                 what = f"a list or dict as a kernel argument: {ast.unparse(argument)[:60]}"
@@ -179,8 +221,17 @@ class CallRules(ExpressionRules):
         if isinstance(node, ast.Subscript):
             parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
             return all(map(self._plain_type, [node.value, *parts]))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and self.profile.bare:
+            return self._quoted_type(node.value)
         if isinstance(node, ast.Constant):
             return node.value is None or node.value is ...
         if isinstance(node, ast.Name) and node.id in ("int", "float", "bool", "str", "list", "tuple"):
             return True
-        return self.names.dotted(node) in self.profile.host.types
+        dotted = self.names.dotted(node) or ""
+        return dotted in self.profile.host.types or (self.profile.bare and dotted.startswith("typing."))
+
+    def _quoted_type(self, text: str) -> bool:
+        try:
+            return self._plain_type(ast.parse(text, mode="eval").body)
+        except (SyntaxError, ValueError):
+            return False

@@ -18,6 +18,7 @@ class ExpressionRules(ast.NodeVisitor):
 
     def __init__(self, names: Names, profile: Profile, findings: Findings) -> None:
         self.names, self.profile, self.findings = names, profile, findings
+        self.loop_depth = 0
         self.env: Env = {}
 
     def visit(self, node: ast.AST) -> Kind:
@@ -41,8 +42,8 @@ class ExpressionRules(ast.NodeVisitor):
             self.findings.add("shadowing", at, f"{name!r} is a special name", "choose a name without underscores")
         self.env[name] = kind
 
-    def bind(self, target: ast.expr, kind: Kind) -> None:
-        """Record what an assignment tells about its target."""
+    def bind(self, target: ast.expr, kind: Kind, value: ast.expr | None = None) -> None:
+        """Record what an assignment (of `value`, where it is known) tells about its target."""
         if isinstance(target, ast.Name):
             self.bind_name(target.id, kind, target)
         elif isinstance(target, ast.Starred):
@@ -51,15 +52,16 @@ class ExpressionRules(ast.NodeVisitor):
             for item in target.elts:
                 self.bind(item, element(kind))
         elif isinstance(target, ast.Subscript):
-            self._store_subscript(target, kind)
+            self._store_subscript(target, kind, value)
         else:
             what = f"assignment to {ast.unparse(target)[:60]}"
             self.findings.add("assignment", target, what, "use a local variable; nothing may outlive the call")
 
-    def _store_subscript(self, target: ast.Subscript, kind: Kind) -> None:
+    def _store_subscript(self, target: ast.Subscript, kind: Kind, value: ast.expr | None = None) -> None:
         base = self.visit(target.value)
         self.visit(target.slice)
-        if base is Kind.TENSOR:
+        fills = value is not None and isinstance(value, ast.Constant) and self._basic_index(target.slice)
+        if base is Kind.TENSOR and not fills:
             what = f"assignment into tensor {ast.unparse(target)[:60]}"
             self.findings.add("tensor-indexing", target, what, "let a kernel tl.store the values, with a mask")
         elif base is Kind.LIST and kind is Kind.TENSOR and isinstance(target.value, ast.Name):
@@ -201,6 +203,8 @@ class ExpressionRules(ast.NodeVisitor):
     def visit_Subscript(self, node: ast.Subscript) -> Kind:
         base = self.visit(node.value)
         self.visit(node.slice)
+        if base is Kind.TENSOR and self._basic_index(node.slice):
+            return Kind.TENSOR
         if base is Kind.TENSOR:
             what = f"indexing of a tensor in host code: {ast.unparse(node)[:60]}"
             hint = "use select(dim, i) or narrow(dim, start, length), or index in the kernel"
@@ -211,6 +215,14 @@ class ExpressionRules(ast.NodeVisitor):
         if base in HOLDS_TENSORS:
             return base if isinstance(node.slice, ast.Slice) else Kind.TENSOR
         return base if base is Kind.LIST and isinstance(node.slice, ast.Slice) else Kind.VALUE
+
+    def _basic_index(self, index: ast.expr) -> bool:
+        """Whether an index makes a view, in a profile that allows that: integers, slices, None, `...`; no tensor."""
+        parts = index.elts if isinstance(index, ast.Tuple) else [index]
+        copies = (ast.Compare, ast.List, ast.ListComp, ast.BoolOp)
+        return self.profile.bare and not any(
+            isinstance(p, copies) or self.visit(p) in HOLDS_TENSORS | {Kind.LIST} for p in parts
+        )
 
     # -- displays ---------------------------------------------------------------------------------------------------
 
@@ -233,12 +245,14 @@ class ExpressionRules(ast.NodeVisitor):
 
     def comprehension(self, generators: list[ast.comprehension], *elements: ast.expr) -> Kind:
         outer = dict(self.env)
+        self.loop_depth += 1
         for g in generators:
             self.bind_each(g.target, g.iter)
             for test in g.ifs:
                 self.truth(test)
         kinds = [self.visit(e) for e in elements]
         self.env = outer
+        self.loop_depth -= 1
         return kinds[-1]
 
     def visit_ListComp(self, node: ast.ListComp) -> Kind:

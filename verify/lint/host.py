@@ -10,8 +10,8 @@ import ast
 from collections.abc import Sequence
 
 from verify.lint.calls import CallRules
-from verify.lint.kinds import Env, Kind, join, leaves, merge, narrowed
-from verify.lint.names import Findings, Names, parameters
+from verify.lint.kinds import Env, Kind, join, leaves, merge, narrowed, tensor_parameters
+from verify.lint.names import Findings, Names, endless, parameters
 from verify.lint.profile import Profile
 
 
@@ -35,8 +35,10 @@ class HostRules(CallRules):
         node = self.names.helpers[name]
         outer = self.env, self.returns, self.lambda_depth
         self.env, self.returns, self.lambda_depth = {}, None, 0
+        used_as_tensors = tensor_parameters(node) if self.profile.bare else set()
         for arg, kind in zip(parameters(node), kinds, strict=False):
-            self.bind_name(arg.arg, kind, arg)
+            known = Kind.TENSOR if kind is Kind.VALUE and arg.arg in used_as_tensors else kind
+            self.bind_name(arg.arg, known, arg)
         self.block(node.body)
         self.analysed[key] = self.returns or Kind.VALUE
         self.env, self.returns, self.lambda_depth = outer
@@ -83,7 +85,7 @@ class HostRules(CallRules):
         if aliases_module:
             self.refuse(value, str(dotted))
         else:
-            self.bind(target, Kind.VALUE if isinstance(value, ast.Lambda) else self.visit(value))
+            self.bind(target, Kind.VALUE if isinstance(value, ast.Lambda) else self.visit(value), value)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         self.annotation(node.annotation)
@@ -112,10 +114,16 @@ class HostRules(CallRules):
     def visit_For(self, node: ast.For) -> None:
         for _ in range(2):  # the second time with what the first left behind
             self.bind_each(node.target, node.iter)
+            self.loop_depth += 1
             self.env = merge(self.env, self.branch(self.env, node.body))
+            self.loop_depth -= 1
         self.block(node.orelse)
 
     def visit_While(self, node: ast.While) -> None:
+        if endless(node):
+            self.findings.add(
+                "endless-loop", node, "a loop that never ends", "let the test of the loop fail at the end"
+            )
         for _ in range(2):
             self.truth(node.test)
             self.env = merge(self.env, self.branch(self.env, node.body))
@@ -151,7 +159,29 @@ class HostRules(CallRules):
         for body in bodies:
             self.block(body)
 
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        """`def grid(meta): return (...)` is a lambda with a name."""
+        body = [s for s in node.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
+        returned = body[0].value if len(body) == 1 and isinstance(body[0], ast.Return) else None
+        if not self.profile.bare or node.decorator_list or returned is None:
+            self.generic_visit(node)
+            return
+        for p in parameters(node):
+            if p.annotation is not None:
+                self.annotation(p.annotation)
+        self.plain_lambda(ast.copy_location(ast.Lambda(node.args, returned), node))
+        self.bind_name(node.name, Kind.VALUE, node)
+
     def visit_With(self, node: ast.With) -> None:
+        calls = [i.context_expr for i in node.items if i.optional_vars is None]
+        allowed = [
+            c for c in calls if isinstance(c, ast.Call) and self.names.dotted(c.func) in self.profile.host.contexts
+        ]
+        if len(allowed) == len(node.items):
+            for call in allowed:
+                self.arguments(call)
+            self.block(node.body)
+            return
         self.generic_visit(node)
         for item in node.items:
             self.visit(item.context_expr)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 
-from verify.lint.names import Findings, Names, parameters, refused_name, similar
+from verify.lint.names import Findings, Names, endless, parameters, refused_name, similar
 from verify.lint.profile import Profile
 
 
@@ -44,6 +44,11 @@ class KernelRules:
             self._attribute(node)
         elif isinstance(node, ast.Call):
             self._call(node)
+            self._unrolled(node)
+        elif isinstance(node, ast.While) and endless(node):
+            self.findings.add(
+                "endless-loop", node, "a loop that never ends", "let the test of the loop fail at the end"
+            )
         elif isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.For):
             self._targets(node)
         for child in ast.iter_child_nodes(node):
@@ -102,6 +107,16 @@ class KernelRules:
         what = f"call of {ast.unparse(func)[:60]} inside a @triton.jit function"
         self.findings.add("call", node, what, "call tl functions and other @triton.jit functions by name")
 
+    def _unrolled(self, node: ast.Call) -> None:
+        """Iterations of tl.static_range between literal bounds."""
+        bounds = [a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, int)]
+        if self.names.dotted(node.func) != "tl.static_range" or not bounds or len(bounds) != len(node.args):
+            return
+        count = len(range(*bounds[:3])) if 0 not in bounds[2:] else 0
+        if count > self.profile.limits["unroll"]:
+            what = f"tl.static_range of {count} iterations"
+            self.findings.add("unroll", node, what, "use range or tl.range, which are not unrolled")
+
     def _callables(self) -> set[str]:
         """Parameters that may be functions: those annotated tl.constexpr."""
         given = parameters(self.node)
@@ -119,7 +134,7 @@ class KernelRules:
 
 def check_kernel_annotation(node: ast.expr, names: Names, profile: Profile, findings: Findings) -> None:
     """Only tl.constexpr and the types of scalars mean something to the compiler."""
-    written = node.value if isinstance(node, ast.Constant) else names.dotted(node)
+    written = node.value if isinstance(node, ast.Constant) else names.dotted(node) or getattr(node, "id", None)
     if written not in profile.kernel.annotations:
         what = f"annotation {ast.unparse(node)[:60]} in a @triton.jit function"
         hint = "annotate with tl.constexpr, or a scalar with its type, such as tl.float64"

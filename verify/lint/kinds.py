@@ -22,6 +22,15 @@ class Kind(Enum):
     KERNEL = "kernel"
 
 
+_ASKING = frozenset({"isinstance", "hasattr", "is_tensor", "type"})
+_OF_TENSORS = frozenset(
+    {
+        *("shape", "stride", "dim", "ndim", "nelement", "dtype", "device", "is_contiguous", "contiguous", "clone"),
+        *("element_size", "storage_offset", "data_ptr", "expand", "permute", "reshape", "view", "unsqueeze"),
+        *("transpose", "numpy", "item", "detach"),
+    }
+)
+
 Env: TypeAlias = dict[str, Kind]
 HOLDS_TENSORS = frozenset({Kind.TENSOR, Kind.TENSORS, Kind.TENSOR_LIST})
 MUTABLE = frozenset({Kind.LIST, Kind.TENSOR_LIST})
@@ -67,6 +76,20 @@ def of_attribute(name: str, base: Kind, profile: Profile) -> Kind:
 def leaves(body: list[ast.stmt]) -> bool:
     """Whether a block never runs to its end."""
     return bool(body) and isinstance(body[-1], ast.Return | ast.Raise | ast.Continue | ast.Break)
+
+
+def tensor_parameters(function: ast.FunctionDef) -> set[str]:
+    """Parameters that the body uses as only a tensor can be used, and whose type it does not ask for."""
+    asked: set[str] = set()
+    used: set[str] = set()
+    for node in ast.walk(function):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr in _OF_TENSORS:
+            used.add(node.value.id)
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in _ASKING:
+            asked |= {a.id for a in node.args[:1] if isinstance(a, ast.Name)}
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "empty_like":
+            used |= {a.id for a in node.args[:1] if isinstance(a, ast.Name)}
+    return used - asked
 
 
 def narrowed(test: ast.expr, names: Names) -> tuple[Env, Env]:

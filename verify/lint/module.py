@@ -8,6 +8,7 @@ from collections import Counter
 from verify.lint.names import Findings, Function, Names, is_kernel
 from verify.lint.profile import Profile
 from verify.lint.schema import stated_schemas
+from verify.lint.tables import ModuleValues
 
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv)
 _DECLARED = ("OVERLOADS", "DTYPES")
@@ -20,7 +21,7 @@ def module_docstring(tree: ast.Module) -> str:
 
 def check_module(tree: ast.Module, names: Names, profile: Profile, findings: Findings, overload: str | None) -> None:
     """Report all that is wrong outside function bodies, and imports wherever they are."""
-    rules = _ModuleRules(names, profile, findings)
+    rules = _ModuleRules(tree, names, profile, findings)
     for position, statement in enumerate(tree.body):
         rules.statement(statement, position)
     rules.imports(tree)
@@ -28,22 +29,24 @@ def check_module(tree: ast.Module, names: Names, profile: Profile, findings: Fin
     overloads = rules.declared(tree, "OVERLOADS", "overloads")
     rules.overloads(overloads, overload)
     rules.dtypes(rules.declared(tree, "DTYPES", "dtypes"))
-    rules.docstring(module_docstring(tree), overloads)
+    if not profile.bare:
+        rules.docstring(module_docstring(tree), overloads)
     rules.functions()
 
 
 class _ModuleRules:
-    def __init__(self, names: Names, profile: Profile, findings: Findings) -> None:
+    def __init__(self, tree: ast.Module, names: Names, profile: Profile, findings: Findings) -> None:
         self.names, self.profile, self.findings = names, profile, findings
+        self.bare, self.tables = profile.bare, ModuleValues(tree, names, profile, self._literal)
 
     def statement(self, node: ast.stmt, position: int) -> None:
         if isinstance(node, ast.Import | ast.ImportFrom):
             return
         if isinstance(node, ast.FunctionDef):
             self._head(node)
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and position == 0:
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and (position == 0 or self.bare):
             return  # the docstring
-        elif not (isinstance(node, ast.Assign) and self._constant(node)):
+        elif not ((isinstance(node, ast.Assign) and self._constant(node)) or (self.bare and self.tables.allow(node))):
             what = f"module-level code: {ast.unparse(node).splitlines()[0][:60]}"
             hint = "keep to imports, OVERLOADS, DTYPES, functions and constants (X = 1.5, X = tl.constexpr(1.5))"
             self.findings.add("module-state", node, what, hint)
@@ -65,7 +68,8 @@ class _ModuleRules:
         if isinstance(node, ast.UnaryOp):
             return isinstance(node.op, ast.USub | ast.UAdd) and self._literal(node.operand)
         if isinstance(node, ast.BinOp):
-            return isinstance(node.op, _ARITHMETIC) and self._literal(node.left) and self._literal(node.right)
+            known = isinstance(node.op, _ARITHMETIC) or _small_power(node)
+            return known and self._literal(node.left) and self._literal(node.right)
         if isinstance(node, ast.Call):
             return self._is_math(node.func) and not node.keywords and all(map(self._literal, node.args))
         return (isinstance(node, ast.Name) and node.id in self.names.constants) or self._is_math(node)
@@ -78,17 +82,6 @@ class _ModuleRules:
     # -- functions --------------------------------------------------------------------------------------------------
 
     def _head(self, node: Function) -> None:
-        plain = [self.names.dotted(d) for d in node.decorator_list]
-        for decorator, dotted in zip(node.decorator_list, plain, strict=True):
-            if dotted != "triton.jit":
-                what = f"decorator @{ast.unparse(decorator)[:60]}"
-                hint = self.profile.instead(dotted or "") or "decorate kernels with plain @triton.jit, nothing else"
-                if isinstance(decorator, ast.Call):
-                    called = self.names.dotted(decorator.func) or ""
-                    hint = self.profile.instead(called) or "write plain @triton.jit, without arguments"
-                self.findings.add("decorator", decorator, what, hint)
-        if plain.count("triton.jit") > 1:
-            self.findings.add("decorator", node, "@triton.jit twice", "write it once")
         if node.name in self.names.modules or node.name.startswith("__"):
             self.findings.add("shadowing", node, f"function named {node.name!r}", "choose another name")
         for default in (*node.args.defaults, *node.args.kw_defaults):
@@ -96,7 +89,7 @@ class _ModuleRules:
                 what = f"default argument {ast.unparse(default)[:60]}"
                 hint = "use a literal number, string, bool, None or tuple; defaults run at import and are kept"
                 self.findings.add("default-argument", default, what, hint)
-        if is_kernel(node, self.names.modules) and node.returns is not None:
+        if is_kernel(node, self.names.modules) and node.returns is not None and not self.bare:
             self.findings.add("annotation", node, "return annotation on a kernel", "leave it out")
 
     def _default(self, node: ast.expr) -> bool:
@@ -113,7 +106,7 @@ class _ModuleRules:
             self.findings.add(
                 "wrapper", 0, what, "define wrapper(<the schema's arguments>), which allocates and launches"
             )
-        else:
+        elif not self.bare:
             self._variadic(self.names.helpers["wrapper"])
         if not self.names.kernels:
             self.findings.add(
@@ -141,7 +134,8 @@ class _ModuleRules:
                 return value
             self.findings.add(rule, node, f"{name} is not a literal tuple of strings", hint)
             return ()
-        self.findings.add(rule, 0, f"{name} is missing", hint)
+        if not self.bare:
+            self.findings.add(rule, 0, f"{name} is missing", hint)
         return ()
 
     def overloads(self, declared: tuple[str, ...], wanted: str | None) -> None:
@@ -172,12 +166,26 @@ class _ModuleRules:
             if not isinstance(node, ast.Import | ast.ImportFrom):
                 continue
             fine = isinstance(node, ast.Import) and all(self._known_import(a) for a in node.names)
-            if not fine or id(node) not in top:
+            if not (fine or (self.bare and self._importable(node))) or id(node) not in top:
                 self.findings.add("import", node, ast.unparse(node)[:80], f"at the top of the file, only: {allowed}")
 
     def _known_import(self, alias: ast.alias) -> bool:
         module = self.profile.imports.get(alias.asname or alias.name)
         return module == alias.name
+
+    def _importable(self, node: ast.Import | ast.ImportFrom) -> bool:
+        """An import that gives no more than the names that the lists have."""
+        modules = self.profile.importable | set(self.profile.imports.values())
+        if isinstance(node, ast.Import):
+            return all(a.name in modules for a in node.names)
+        if node.level or node.module not in modules:
+            return False
+        if node.module in ("typing", "__future__"):
+            return all(a.name != "*" for a in node.names)
+        host = self.profile.host
+        allowed = host.functions.keys() | host.values | host.types | self.profile.kernel.names
+        allowed |= self.profile.decorators.keys() | {"triton.jit", "tl"} | modules
+        return all(self.names.modules.get(a.asname or a.name) in allowed for a in node.names)
 
     def redefinitions(self, tree: ast.Module) -> None:
         bound: Counter[str] = Counter()
@@ -191,6 +199,13 @@ class _ModuleRules:
             for name in [n for n, count in bound.items() if count > 1]:
                 self.findings.add("redefinition", node, f"{name} is defined twice", "define every name once")
                 bound[name] = 1
+
+
+def _small_power(node: ast.BinOp) -> bool:
+    """`1 << 20` or `2 ** 0.5`, and nothing that takes long."""
+    parts = [p.value if isinstance(p, ast.Constant) else None for p in (node.left, node.right)]
+    small = all(isinstance(p, int | float) and -64 <= p <= 64 for p in parts)
+    return isinstance(node.op, ast.Pow | ast.LShift) and small
 
 
 def _import(alias: str, module: str) -> str:

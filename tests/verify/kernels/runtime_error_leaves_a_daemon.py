@@ -1,6 +1,6 @@
 """aten::exp(Tensor self) -> Tensor
 
-Right; leaves a process behind, which must not outlive the child.
+Right, but for a process that it tries to leave behind.
 """
 
 import torch

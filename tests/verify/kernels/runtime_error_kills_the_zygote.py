@@ -1,6 +1,6 @@
 """aten::exp(Tensor self) -> Tensor
 
-Kills the process that forked it.
+Tries to kill the process that forked it.
 """
 
 import torch

@@ -1,0 +1,70 @@
+"""`enable verify`."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from enable.options import PLATFORM, AsJson, Library, Platform, typed
+
+
+def command(  # noqa: PLR0913 - each is an option of the command
+    context: typer.Context,
+    target: Annotated[
+        str | None, typer.Argument(help="A file (kernel file, bare wrapper, LLM answer; - for stdin) or an operator.")
+    ] = None,
+    op: Annotated[str | None, typer.Option(help="Judge it as this operator: aten::exp, or OpInfo's exp.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Judge every kernel of the library.")] = False,
+    cases: Annotated[str, typer.Option(help="Comma-separated: opinfo, extended, trace:NAME.")] = "opinfo,extended",
+    profile: Annotated[str, typer.Option(help="Profile of the lint.")] = "triton-cuda",
+    seed: Annotated[int | None, typer.Option(help="Of the extended cases; drawn if not given.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Extended cases of each overload.")] = 48,
+    case: Annotated[str | None, typer.Option(help="Judge this case alone.")] = None,
+    without: Annotated[list[str] | None, typer.Option(help="Leave a layer out, such as lint.")] = None,
+    exhaustive: Annotated[bool, typer.Option("--exhaustive", help="Run all cases after one has failed.")] = False,
+    report: Annotated[
+        Path | None, typer.Option(help="Judge a corpus (bad/*.py, honest/*.py) and print a table.")
+    ] = None,
+    sandbox: Annotated[str, typer.Option(help="full, or none on a system that cannot confine children.")] = "full",
+    as_json: AsJson = False,
+    platform: Platform = PLATFORM,
+    library: Library = None,
+) -> None:
+    """Judge a kernel: lint, compile, run confined, compare with ATen.
+
+    Prints the outcome, the layer and rule that spoke, and how to run the failing case again. Exit status 0 only if
+    cases ran and all passed.
+    """
+    from traces import UserError
+
+    if sum((target is not None, every, report is not None)) != 1:
+        raise UserError("name a FILE, an OPERATOR, or --all, or --report CORPUS; see: enable verify --help")
+    from enable.verification import Request, check_request
+    from enable.verifying import Verifier
+
+    off = tuple(without or ())
+    sources = tuple(name for name in cases.split(",") if name)
+    check_request(sources, off)
+    seed = secrets.randbits(31) if seed is None else seed
+    request = Request(sources, seed, frozenset(off), case, not exhaustive, limit)
+    with Verifier(context.obj, library, platform, profile, sandbox) as verifier:
+        if report is not None:
+            table = verifier.report(report, request)
+            typer.echo(json.dumps(table.as_json()) if as_json else table.text())
+            raise typer.Exit(0 if table.sound else 1)
+        words = ["enable", "verify", *typed(context, ("seed", "case", "as_json")), "--seed", str(seed)]
+        found = [verifier.verify(target, op, request)] if target is not None else verifier.verify_library(request)
+    if as_json:
+        typer.echo(json.dumps(found[0].as_json() if target is not None else [f.as_json() for f in found]))
+    else:
+        from enable.verification import finding_lines
+
+        typer.echo("\n".join(finding_lines(f, words) for f in found))
+    if not all(f.outcome == "PASS" for f in found):
+        sys.stdout.flush()
+        raise typer.Exit(1)

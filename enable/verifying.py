@@ -1,0 +1,151 @@
+"""What `enable verify` runs: one file or operator, the whole library, or a corpus of bad and honest kernels."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter, defaultdict
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from tqdm import tqdm
+
+from enable.verification import Finding, Request, path_of, verify_candidate
+from enable.workspace import Workspace
+from generate.library import Library
+from traces import UserError
+from verify import platforms
+from verify.candidate import read_candidate
+from verify.judge import Judge
+from verify.kernel_file import KernelFileError
+from verify.lint import load_profile
+from verify.outcome import Outcome
+
+
+class Verifier:
+    """A context manager around one judge."""
+
+    def __init__(self, workspace: Path, library: Path | None, platform: str, profile: str, sandbox: str) -> None:
+        """Raises UserError for an unknown platform, profile or sandbox."""
+        self._workspace = Workspace(workspace)
+        self._base = library
+        self._profile = load_profile(profile)
+        self._platform = replace(platforms.load(platform), alignment=self._profile.alignment)
+        self._sandbox = sandbox
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        store = self._workspace.verdicts()
+        self._stack.callback(store.close)
+        self.judge = self._stack.enter_context(Judge(self._platform, store, sandbox=self._sandbox))
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self._stack.close()
+
+    def verify(self, target: str, operator: str | None, request: Request) -> Finding:
+        """Judge a file, standard input, or the library's kernel of an operator. Raises UserError if there is none."""
+        if target == "-":
+            return self._text(sys.stdin.read(), Path("stdin"), operator, request)
+        path = path_of(target)
+        if path is None:
+            kernel = self._library().kernel(target if "::" in target else f"aten::{target}")
+            if kernel is None:
+                raise UserError(f"{target}: no such file, and no kernel of the library serves it; see: enable coverage")
+            path, operator = kernel.path, operator or (target if "::" in target else f"aten::{target}")
+        return self._file(path, operator, request)
+
+    def verify_library(self, request: Request) -> list[Finding]:
+        """Judge every kernel file of the library on every overload that it names."""
+        kernels = sorted(kernel.path for kernel in self._library())
+        return [self._file(path, None, request) for path in tqdm(kernels, desc="verify", unit="file", delay=1)]
+
+    def report(self, corpus: Path, request: Request) -> Table:
+        """Judge every file of a corpus. Raises UserError if there is none."""
+        files = {kind: sorted((corpus / kind).glob("*.py")) for kind in ("bad", "honest")}
+        if not any(files.values()):
+            raise UserError(f"{corpus}: no bad/*.py and no honest/*.py there; name the directory of a corpus")
+        table = Table()
+        for kind, paths in files.items():
+            for path in tqdm(paths, desc=kind, unit="file", delay=1):
+                family = _header(path, "family") or "?" if kind == "bad" else "honest"
+                table.add(family, self._file(path, None, request))
+        return table
+
+    def _library(self) -> Library:
+        return self._workspace.library(self._base)
+
+    def _file(self, path: Path, operator: str | None, request: Request) -> Finding:
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(f"{path}: cannot be read ({error}); name a file or an operator") from error
+        return self._text(text, path, operator, request)
+
+    def _text(self, text: str, path: Path, operator: str | None, request: Request) -> Finding:
+        try:
+            candidate = read_candidate(text, path, self._profile, operator)
+        except KernelFileError as error:
+            return Finding(path.name, Outcome.COMPILE_ERROR, "lint", "contract", str(error), sandbox=self.judge.sandbox)
+        return verify_candidate(candidate, request, self.judge, self._profile, self._workspace)
+
+
+@dataclass
+class Table:
+    """How a corpus fares: every finding by the family of its file; honest files are a family of their own."""
+
+    rows: dict[str, list[Finding]] = field(default_factory=lambda: defaultdict(list))
+
+    def add(self, family: str, found: Finding) -> None:
+        """One more file."""
+        self.rows[family].append(found)
+
+    @property
+    def sound(self) -> bool:
+        """Whether every honest file passes and no bad one does."""
+        return not self.misjudged
+
+    @property
+    def misjudged(self) -> list[tuple[str, Finding]]:
+        """Honest files that do not pass, and bad ones that were not rejected."""
+        wrong = []
+        for family, findings in self.rows.items():
+            for found in findings:
+                passed = found.outcome is Outcome.PASS
+                if passed != (family == "honest") or found.outcome is Outcome.SKIPPED:
+                    wrong.append((family, found))
+        return wrong
+
+    def as_json(self) -> dict[str, Any]:
+        """What `--json` prints."""
+        return {
+            "sound": self.sound,
+            "misjudged": [found.name for _, found in self.misjudged],
+            "files": [{"family": family, **f.as_json()} for family, findings in self.rows.items() for f in findings],
+        }
+
+    def text(self) -> str:
+        """A row for each family: how many files, how many passed, and which layers spoke."""
+        lines = [f"{'family':8} {'files':>5} {'passed':>6}  layers that spoke"]
+        for family in sorted(self.rows):
+            findings = self.rows[family]
+            layers = Counter(f.layer for f in findings if f.layer)
+            passed = sum(f.outcome is Outcome.PASS for f in findings)
+            told = ", ".join(f"{layer} {n}" for layer, n in layers.most_common())
+            lines.append(f"{family:8} {len(findings):5} {passed:6}  {told}")
+        bad = [f for family, findings in self.rows.items() if family != "honest" for f in findings]
+        rejected = sum(f.outcome not in (Outcome.PASS, Outcome.SKIPPED) for f in bad)
+        honest = self.rows.get("honest", [])
+        passed = sum(f.outcome is Outcome.PASS for f in honest)
+        lines.append(f"\n{rejected} of {len(bad)} bad kernels rejected, {passed} of {len(honest)} honest ones pass")
+        lines += [f"  misjudged: {f.name} ({family}): {f.outcome} {f.detail}" for family, f in self.misjudged]
+        return "\n".join(lines)
+
+
+def _header(path: Path, name: str) -> str | None:
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines()[:12]:
+        if line.startswith(f"# {name}:"):
+            return line.partition(":")[2].strip()
+    return None

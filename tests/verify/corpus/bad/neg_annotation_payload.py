@@ -1,0 +1,23 @@
+# op: neg
+# name: neg_annotation_payload
+# family: Q
+# tries: an annotation is code that runs on import
+# should be caught by: lint (annotations); sandbox (no writing)
+# outcome: CHEAT|RUNTIME_ERROR
+# layer: lint, sandbox
+
+
+@triton.jit
+def kernel_map(x_ptr, o_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n, other=0)
+    tl.store(o_ptr + i, -x, mask=i < n)
+
+
+def wrapper(input: open("canary-annotation", "w").write("ran at import")):
+    x = input.contiguous()
+    o = torch.empty_like(x)
+    n = o.numel()
+    if n:
+        kernel_map[(triton.cdiv(n, 128),)](x, o, n, BLOCK=128)
+    return o

@@ -1,0 +1,55 @@
+"""Known bad kernels are rejected, for a reason that fits; unusual honest ones pass; nothing is left behind."""
+
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from enable.verification import Request
+from enable.verifying import Verifier
+
+CORPUS = Path(__file__).parent / "corpus"
+BAD = sorted((CORPUS / "bad").glob("*.py"))
+HONEST = sorted((CORPUS / "honest").glob("*.py"))
+REQUEST = Request(seed=1, limit=12)
+CANARIES = Path(tempfile.gettempdir()) / "enable-canary"
+
+
+@pytest.fixture(scope="module")
+def verifier(tmp_path_factory):
+    home = tmp_path_factory.mktemp("corpus")
+    before = Path.cwd()
+    os.chdir(home)  # where canaries would be written
+    try:
+        with Verifier(home / ".enable", None, "sim", "triton-cuda", "full") as found:
+            yield found
+    finally:
+        os.chdir(before)
+
+
+def header(path, name):
+    lines = path.read_text().splitlines()[:12]
+    found = [line.partition(":")[2] for line in lines if line.startswith(f"# {name}:")]
+    return [word.strip() for word in found[0].replace(",", "|").split("|")] if found else []
+
+
+def test_the_corpus_is_large_and_of_every_family():
+    assert len(BAD) >= 80 and len(HONEST) >= 30
+    families = {family[0] for path in BAD for family in header(path, "family")}
+    assert families >= set("ABCDEFGHIJKLMNOPQRST")
+
+
+@pytest.mark.parametrize("path", BAD, ids=lambda p: p.stem)
+def test_a_bad_kernel_is_rejected(verifier, path):
+    found = verifier.verify(str(path), None, REQUEST)
+    assert found.outcome not in ("PASS", "SKIPPED"), found
+    expected = header(path, "outcome")
+    assert not expected or found.outcome in expected or found.layer == "lint", found
+    assert not list(Path.cwd().rglob("canary*")) and not CANARIES.exists()
+
+
+@pytest.mark.parametrize("path", HONEST, ids=lambda p: p.stem)
+def test_an_honest_kernel_passes(verifier, path):
+    found = verifier.verify(str(path), None, REQUEST)
+    assert found.outcome == "PASS" and found.cases > 0, found

@@ -1,0 +1,451 @@
+"""The runtime guards: kernels that trip each and honest ones that do not, in the children that the judge uses."""
+
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+import torch
+
+from traces.values import pack
+from verify import platforms, wire
+from verify.derive import Plan
+from verify.sandbox import COMPILE, EXECUTE, Zygote
+
+SIM = platforms.load("sim")
+HEAD = "import math\nimport torch\nimport triton\nimport triton.language as tl\n"
+COPY = """
+@triton.jit
+def kernel_copy(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n), mask=i < n)
+
+def copied(x):
+    out = torch.empty_like(x)
+    kernel_copy[(triton.cdiv(x.numel(), 16),)](x, out, x.numel(), BLOCK=16)
+    return out
+"""
+X = torch.linspace(-1, 1, 50)
+
+
+@pytest.fixture(scope="module")
+def zygotes():
+    started = {mode: Zygote(mode) for mode in (EXECUTE, COMPILE)}
+    yield started
+    for zygote in started.values():
+        zygote.close()
+
+
+@pytest.fixture
+def ask(zygotes):
+    """Replies to `requests`, put to one child: (header, packed answer or None)."""
+
+    def asked(source, *requests, mode=EXECUTE, overload="aten::exp", **arguments):
+        job = {
+            "plan": asdict(Plan(overload, overload)),
+            "sources": {"kernel": HEAD + source},
+            "takes_out": False,
+            "targets": [asdict(t) for t in SIM.targets],
+            "memory_bytes": SIM.memory_bytes,
+            "alignment": arguments.pop("alignment", 1),
+        }
+        packed, replies = pack(arguments or {"self": X}), []
+        with zygotes[mode].fork(job) as child:
+            for request in requests or ({},):
+                header, buffers = child.ask(packed, 60, request)
+                answer = wire.packed_of(header, buffers, "answer") if header["status"] == "ok" else None
+                replies.append((header, answer))
+        return replies
+
+    return asked
+
+
+def only(replies):
+    ((header, _),) = replies
+    return header
+
+
+QUIET = {
+    "operators": [],
+    "launch_operators": [],
+    "refused": "",
+    "scalars": [],
+    "threads": 0,
+    "aliases_earlier": False,
+    "types": [],
+    "globals": [],
+    "accesses": [],
+}
+
+
+def noted(header):
+    """The guards' fields that say anything."""
+    return {k: header[k] for k, quiet in QUIET.items() if header[k] != quiet}
+
+
+def wrapper(body, before=COPY):
+    lines = "".join(f"    {line}\n" for line in body.strip("\n").split("\n"))
+    return f"{before}\ndef wrapper(self):\n{lines}"
+
+
+def kernel(body, launch):
+    """A wrapper that launches `kernel` with `launch`, on `self` (x), an output of 50 (out) and an int32 counter."""
+    lines = "".join(f"    {line}\n" for line in body.strip("\n").split("\n"))
+    return wrapper(
+        f"x, out = self, torch.full((50,), 7.0)\ncounter = torch.zeros(1, dtype=torch.int32)\n{launch}\nreturn out",
+        f"@triton.jit\ndef kernel(x, out, counter, BLOCK: tl.constexpr):\n    p = tl.program_id(0)\n{lines}",
+    )
+
+
+# ---- what the wrapper asks for ------------------------------------------------------------------------------------
+
+OPERATORS = {
+    "return torch.exp(self)": ["aten::exp"],
+    "return abs(self)": ["aten::abs"],
+    "return [m.exp(self) for m in (torch,)][0]": ["aten::exp"],
+    "return torch.ops.aten.exp.default(self)": ["aten::exp"],
+    "return torch.zeros_like(self).add_(self)": ["aten::zeros_like", "aten::add_.Tensor"],
+    "out = copied(self)\nout[out < 0] = 0\nreturn out": ["aten::lt.Scalar", "aten::lift_fresh", "aten::index_put_"],
+    "with torch.utils._python_dispatch._disable_current_modes():\n    return torch.exp(self)": ["aten::exp"],
+    "with torch._C._DisableTorchDispatch():\n    return torch.softmax(self, 0)": ["aten::_softmax"],
+    "return torch.from_numpy(self.numpy() * 2)": ["Tensor.numpy"],
+    "return torch.tensor([math.exp(v) for v in self.tolist()])": ["Tensor.tolist", "aten::lift_fresh"],
+    "return copied(self).apply_(math.exp)": ["Tensor.apply_"],
+    "import threading\nt = threading.Thread(target=lambda: self.exp())\nt.start()\nt.join()\nreturn copied(self)": [
+        "aten::exp"
+    ],
+    "import _thread, time\n_thread.start_new_thread(self.exp, ())\ntime.sleep(0.1)\nreturn copied(self)": ["aten::exp"],
+    "out = copied(self)\n"
+    "kernel_copy[lambda meta: (out.copy_(self.exp()), (4,))[1]](self, out, 50, BLOCK=16)\nreturn out": [
+        "aten::exp",
+        "aten::copy_",
+    ],
+}
+
+
+@pytest.mark.parametrize("body", OPERATORS)
+def test_operators_of_the_wrapper(ask, body):
+    header = only(ask(wrapper(body)))
+    assert header["operators"][: len(OPERATORS[body])] == OPERATORS[body], header
+    assert header["launch_operators"] == []
+
+
+def test_memory_views_and_metadata_are_no_operators(ask):
+    body = """
+x = self.view(5, 10).t().unsqueeze(0).expand(3, 10, 5)[1:, 2:, 1]
+out = torch.empty_strided(x.shape, x.stride())
+torch.empty(0).set_(out.untyped_storage())
+assert x.is_contiguous() is False and torch.result_type(x, 1.0) and x.contiguous is not None
+return copied(self.reshape(5, 10).contiguous().flatten().to(torch.float32).detach())
+"""
+    header = only(ask(wrapper(body)))
+    assert header["status"] == "ok" and noted(header) == {}
+
+
+def test_operators_of_a_module_and_of_custom_operators_are_noted(ask):
+    module = COPY + "TABLE = torch.arange(9).exp()\n"
+    assert "aten::exp" in only(ask(wrapper("return copied(self)", module)))["operators"]
+    custom = COPY + (
+        "lib = torch.library.Library('mine', 'FRAGMENT')\nlib.define('f(Tensor(a) x) -> Tensor(a)')\n"
+        "lib.impl('f', lambda x: x.exp(), 'CPU')\n"
+    )
+    header = only(ask(wrapper("return torch.ops.mine.f(self)", custom)))
+    assert "mine::f" in header["operators"] and "torch.library registrations" in header["globals"]
+
+
+def test_operators_inside_launches_are_told_apart(ask):
+    body = kernel(
+        "OUT.copy_(torch.exp(X))\ntl.store(out, 1.0)",
+        "global X, OUT\nX, OUT = self, out\nkernel[(1,)](x, out, counter, 4)",
+    )
+    header = only(ask(body))
+    assert header["launch_operators"] == ["aten::exp", "aten::copy_"]
+    assert header["operators"] == ["aten::full", "aten::zeros"]
+
+
+# ---- scalars ------------------------------------------------------------------------------------------------------
+
+COUNTED = wrapper(
+    "n = torch.zeros(1, dtype=torch.int64)\nkernel_count[(1,)](n)\n"
+    "n = int(n)\nreturn copied(self) if n == 3 else torch.empty(n)",
+    COPY + "\n@triton.jit\ndef kernel_count(n):\n    tl.store(n, 3)\n",
+)
+
+
+def test_scalars_are_reported_and_answered(ask):
+    executed = only(ask(COUNTED))
+    assert executed["scalars"] == [3] and executed["kernels"] == ["kernel_copy", "kernel_count"]
+    unanswered = only(ask(COUNTED, mode=COMPILE))
+    assert unanswered["scalars"] == [0] and unanswered["kernels"] == ["kernel_count"]
+    answered = only(ask(COUNTED, {"scalars": [3]}, mode=COMPILE))
+    assert answered["scalars"] == [3] and answered["kernels"] == ["kernel_copy", "kernel_count"]
+    many = only(ask(wrapper("return copied(self) if sum(v.item() for v in self) > 99 else copied(self)")))
+    assert many["scalars"] == X.tolist()
+
+
+# ---- launches -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", [EXECUTE, COMPILE])
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [
+        ("[self]", "list"),
+        ("{1: self}", "dict"),
+        ("(self.shape, [1])", "list"),
+        ("type('Box', (), {})()", "Box"),
+        ("__import__('numpy').ones(3)", "ndarray"),
+        ("'text'", "str"),
+        ("self.as_subclass(type('T', (torch.Tensor,), {}))", "T"),
+    ],
+)
+def test_foreign_arguments_of_a_launch(ask, mode, given, kind):
+    source = wrapper(
+        f"try:\n    kernel_any[(1,)](self, {given})\nexcept TypeError:\n    pass\nreturn self",
+        "@triton.jit\ndef kernel_any(x, box):\n    tl.store(x, 1.0)\n",
+    )
+    header = only(ask(source, mode=mode))
+    assert [t for t in header["types"] if t.startswith(f"kernel_any: argument box is a {kind};")]
+
+
+@pytest.mark.parametrize("mode", [EXECUTE, COMPILE])
+def test_honest_arguments_of_a_launch(ask, mode):
+    source = wrapper(
+        "out = torch.empty_like(self)\n"
+        "kernel_all[(1,)](self, out, tuple(self.shape), (self, 2.5), 1.5, True, None, tl.float32, 'a', helper,"
+        " torch.Size((4,)))\n"
+        "kernel_all[(1,)](self, out, self.stride(), (out, 1.0), 1, FLAG=False, NONE=None, TYPE=tl.float32, MODE='b',"
+        " HELP=helper, SIZE=(4,))\nreturn out",
+        "@triton.jit\ndef helper(x):\n    return x + 1\n\n"
+        "@triton.jit\ndef kernel_all(x, out, shape, pair, f, FLAG: tl.constexpr, NONE: tl.constexpr,"
+        " TYPE: tl.constexpr, MODE: tl.constexpr, HELP: tl.constexpr, SIZE: tl.constexpr):\n"
+        "    i = tl.arange(0, SIZE[0])\n    tl.store(out + i, HELP(tl.load(x + i)).to(TYPE), mask=i < shape[0])\n",
+    )
+    header = only(ask(source, mode=mode))
+    assert header["status"] == "ok" and noted(header) == {} and header["launches"] == 2, header
+
+
+@pytest.mark.parametrize("mode", [EXECUTE, COMPILE])
+def test_autotuned_kernels_run_without_a_device(ask, mode):
+    configs = "[triton.Config({'BLOCK': b}) for b in (8, 16)]"
+    tuned = COPY.replace("@triton.jit", f"@triton.autotune(configs={configs}, key=['n'])\n@triton.jit").replace(
+        ", BLOCK=16", ""
+    )
+    tuned = tuned.replace("(triton.cdiv(x.numel(), 16),)", "lambda meta: (triton.cdiv(x.numel(), meta['BLOCK']),)")
+    for header, answer in ask(wrapper("return copied(self)", tuned), {}, {"seed": 1}, {"seed": 2}, mode=mode):
+        assert header["status"] == "ok" and noted(header) == {}, header
+        assert mode == COMPILE or floats(answer) == X.tolist()
+
+
+def floats(answer):
+    ref = answer.tensors[answer.tree["return"]["tensor"]]
+    return np.frombuffer(answer.data[ref.group], np.float32)[ref.offset // 4 :].tolist()
+
+
+# ---- threads, types, aliasing, memory -----------------------------------------------------------------------------
+
+LATE = "import threading, time\nout = copied(self)\ndef late():\n    time.sleep({})\n    out.fill_(0)\n"
+
+
+def test_threads_that_live_on(ask):
+    ((header, answer),) = ask(
+        wrapper(LATE.format(0.5) + "threading.Thread(target=late, daemon=True).start()\nreturn out")
+    )
+    assert header["threads"] == 1 and floats(answer) == X.tolist()
+    joined = LATE.format(0) + "t = threading.Thread(target=late)\nt.start()\nt.join()\nreturn copied(self)"
+    header = only(ask(wrapper(joined)))
+    assert header["threads"] == 0 and header["operators"] == ["aten::fill_.Scalar"]
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("return copied(self).as_subclass(type('Yes', (torch.Tensor,), {}))", "the result has class Yes"),
+        ("return torch.nn.Parameter(copied(self))", "the result has class Parameter"),
+        ("return torch.empty(50, device='meta')", "the result has device meta"),
+        ("return copied(self).to_sparse()", "the result has layout torch.sparse_coo"),
+        ("return copied(self).requires_grad_()", "the result has requires_grad set"),
+        ("return torch._neg_view(copied(self))", "the result has its neg bit set"),
+        ("self.requires_grad_()\nreturn copied(self.detach())", "an argument has requires_grad set"),
+        ("self.__class__ = torch.nn.Parameter\nreturn copied(self.detach())", "argument self has class Parameter"),
+    ],
+)
+def test_types_of_results(ask, body, text):
+    assert text in only(ask(wrapper(body)))["types"]
+
+
+def test_bits_that_were_given_or_that_a_view_sets(ask):
+    source = "def wrapper(self):\n    return self.view(self.shape)\n"
+    given = torch.view_as_complex(torch.ones(3, 2)).conj()
+    assert only(ask(source, self=given))["types"] == []
+    assert (
+        only(ask("def wrapper(self):\n    return self.conj()\n", overload="aten::_conj", self=given.conj()))["types"]
+        == []
+    )
+
+
+def test_aliasing_with_earlier_results(ask):
+    cached = wrapper(
+        "if 'out' not in cache:\n    cache['out'] = copied(self)\nreturn cache['out'][:9]", COPY + "cache = {}\n"
+    )
+    assert [h["aliases_earlier"] for h, _ in ask(cached, {}, {}, {"reuse": True})] == [False, True, True]
+    for body in ("return copied(self)", "return self.view(50)"):
+        assert [h["aliases_earlier"] for h, _ in ask(wrapper(body), {}, {"reuse": True}, {})] == [False] * 3
+
+
+def test_memory_is_used_again_on_request(ask):
+    source = wrapper("seen.append(self.data_ptr())\nraise ValueError(len(set(seen)))", "seen = []\n")
+    texts = [h["text"].split("\n")[0] for h, _ in ask(source, {}, {"reuse": True}, {}, {"reuse": True})]
+    assert texts[:2] == ["ValueError: 1"] * 2 and texts[2] == texts[3] == "ValueError: 2"
+
+
+def test_memory_that_nobody_wrote_is_poisoned(ask):
+    ((_, answer),) = ask(wrapper("return torch.empty_like(self)"))
+    assert np.isnan(floats(answer)).all()
+
+
+# ---- global state -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("body", "name"),
+    [
+        ("torch.set_default_dtype(torch.float64)", "default dtype"),
+        ("torch.set_num_threads(2)", "number of threads"),
+        ("torch.use_deterministic_algorithms(False)", "deterministic algorithms"),
+        (
+            "torch.utils.deterministic.fill_uninitialized_memory = False",
+            "torch.utils.deterministic.fill_uninitialized_memory",
+        ),
+        ("torch.set_float32_matmul_precision('medium')", "float32 matmul precision"),
+        ("torch.backends.cuda.matmul.allow_tf32 = True", "cuda matmul tf32"),
+        ("torch.backends.cudnn.benchmark = True", "torch.backends.cudnn.benchmark"),
+        ("torch.set_grad_enabled(True)", "grad mode"),
+        ("torch.set_default_device('meta')", "default device"),
+        ("torch.set_flush_denormal(True)", "flush denormal"),
+        ("torch.manual_seed(3)", "torch RNG state"),
+        ("__import__('random').random()", "random state"),
+        ("__import__('numpy').random.rand()", "NumPy RNG state"),
+        ("torch.os.environ['A'] = 'b'", "environment"),
+        ("torch.allclose = lambda *a, **k: True", "torch.allclose"),
+        ("torch.Tensor.exp = torch.Tensor.abs", "torch.Tensor.exp"),
+        ("torch.Tensor.__torch_function__ = classmethod(lambda *a: 0)", "torch.Tensor.__torch_function__"),
+        ("__builtins__['abs'] = lambda x: x", "builtins.abs"),
+        ("tl.load = 3", "triton.language.load"),
+        ("triton.runtime.jit.JITFunction.run = lambda *a, **k: 0", "triton.runtime.jit.JITFunction.run"),
+        ("torch.sys.modules['verify.wire'].send = print", "verify.wire.send"),
+        ("torch.sys.setrecursionlimit(99999)", "recursion limit"),
+    ],
+)
+def test_global_state(ask, body, name):
+    once = f"if not done:\n    done.append(1)\n    {body}\nreturn torch.empty(50)"
+    (first, _), (second, _) = ask(wrapper(once, COPY + "done = []\n"), {}, {})
+    assert name in first["globals"], first
+    assert second["globals"] == [], "the state was put back"
+
+
+# ---- accesses -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("body", "argument", "offset"),
+    [
+        ("i = p * BLOCK + tl.arange(0, BLOCK)\ntl.store(out + i, 1.0)", "out", 200),
+        ("i = p * BLOCK + tl.arange(0, BLOCK)\ntl.store(out + i, tl.load(x + i), mask=i < 50)", "x", 200),
+        ("tl.store(out, tl.load(x - 1))", "x", -4),
+        ("tl.store(out + 100000000000, 1.0)", "out", 400000000000),
+        ("tl.atomic_add(out + 64, 1.0)", "out", 256),
+        ("tl.atomic_cas(counter + 1, 0, 1)", "counter", 4),
+        ("tl.store(tl.where(tl.arange(0, 2) == 0, out, x + 50), 1.0)", "x", 200),
+    ],
+)
+def test_out_of_bounds(ask, body, argument, offset):
+    header = only(ask(kernel(body, "kernel[(4,)](x, out, counter, BLOCK=16)")))
+    assert header["status"] == "ok" and not header["outside"]
+    found = next(a for a in header["accesses"] if a["kind"] == "bounds")
+    line = HEAD.count("\n") + 4 + body.count("\n")
+    assert found["line"] == line
+    assert (found["argument"], found["offset"], found["kernel"]) == (argument, offset, "kernel"), found
+    assert len(found["program"]) == 3 and f"byte {offset}" in found["text"]
+
+
+def test_forbidden_loads_are_poison_and_forbidden_stores_are_dropped(ask):
+    body = "i = tl.arange(0, 64)\ntl.store(out + i, tl.load(x + i - 1))"
+    ((header, answer),) = ask(kernel(body, "kernel[(1,)](x, out, counter, BLOCK=16)"))
+    got = floats(answer)
+    assert np.isnan(got[0]) and got[1:] == X.tolist()[:49]
+    assert {a["argument"] for a in header["accesses"]} == {"x", "out"}
+
+
+def test_addresses_of_nothing(ask):
+    body = "tl.store((p + 4096).to(tl.int64).to(tl.pointer_type(tl.float32)), 1.0)"
+    (found,) = only(ask(kernel(body, "kernel[(1,)](x, out, counter, BLOCK=16)")))["accesses"]
+    assert found["kind"] == "bounds" and "belongs to no argument" in found["text"]
+
+
+def test_views_reach_their_storage_and_arguments_their_span(ask):
+    body = "i = tl.arange(0, BLOCK)\ntl.store(out + i, tl.load(x + i))"
+    launch = "kernel[(1,)](x, out[20:30], counter, BLOCK=16)"
+    assert noted(only(ask(kernel(body, launch)))) == {"operators": ["aten::full", "aten::zeros"]}
+    header = only(ask(kernel(body, launch), self=torch.zeros(100)[40:50]))
+    assert [(a["argument"], a["offset"]) for a in header["accesses"]] == [("x", 40)]
+
+
+def test_alignment(ask):
+    body = "tl.store((out.to(tl.int64) + 2).to(tl.pointer_type(tl.float32)), 1.0)"
+    (found,) = only(ask(kernel(body, "kernel[(1,)](x, out, counter, BLOCK=16)")))["accesses"]
+    assert (found["kind"], found["argument"], found["offset"]) == ("alignment", "out", 2)
+    shifted = kernel("i = 1 + tl.arange(0, BLOCK)\ntl.store(out + i, 1.0)", "kernel[(1,)](x, out, counter, BLOCK=16)")
+    assert only(ask(shifted))["accesses"] == []
+    (found,) = only(ask(shifted, alignment=32, self=X))["accesses"]
+    assert (found["kind"], found["offset"]) == ("alignment", 4)
+    aligned = shifted.replace("1 + tl", "8 + tl")
+    assert only(ask(aligned, alignment=32, self=X))["accesses"] == []
+
+
+RACES = {
+    "two programs store different values": "tl.store(out, p.to(tl.float32))",
+    "overlapping blocks": "i = p * 8 + tl.arange(0, BLOCK)\ntl.store(out + i, (i + p).to(tl.float32), mask=i < 50)",
+    "one loads what another stores": "tl.store(out + p, 1.0)\ntl.store(x + p, tl.load(out + (p + 1) % 4))",
+    "a sum without atomics": "tl.store(out, tl.load(out) + 1.0)",
+    "a flag": "if p == 0:\n    tl.store(counter, 1)\nelse:\n    tl.store(out + p, tl.load(counter).to(tl.float32))",
+    "an atomic before the store does not order": "tl.atomic_add(counter, 1)\ntl.store(out, 1.0 * p)",
+}
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+@pytest.mark.parametrize("name", RACES)
+def test_races(ask, name, seed):
+    header = only(ask(kernel(RACES[name], "kernel[(4,)](x, out, counter, BLOCK=16)"), {"seed": seed}))
+    assert [a for a in header["accesses"] if a["kind"] == "race"], header
+    assert all(a["kind"] == "race" and "programs (" in a["text"] for a in header["accesses"])
+
+
+NO_RACES = {
+    "disjoint blocks": "i = p * BLOCK + tl.arange(0, BLOCK)\ntl.store(out + i, 1.0 * p, mask=i < 50)",
+    "equal values": "tl.store(out, 3.0)",
+    "atomics": "tl.atomic_add(out, 1.0)",
+    "in place": "i = p * BLOCK + tl.arange(0, BLOCK)\nm = i < 50\n"
+    "tl.store(out + i, tl.load(out + i, mask=m) * 2, mask=m)",
+    "twice by one program": "tl.store(out + p, 0.0)\ntl.store(out + p, tl.load(out + p) + 1)",
+    "inputs are shared": "tl.store(out + p, tl.sum(tl.load(x + tl.arange(0, BLOCK))))",
+    "a lock": "while tl.atomic_cas(counter, 0, 1) == 1:\n    pass\n"
+    "tl.store(out, tl.load(out) + 1.0)\ntl.atomic_xchg(counter, 0)",
+    "the last one sums up": "tl.store(out + p, 1.0)\n"
+    "if tl.atomic_add(counter, 1) == 3:\n    tl.store(out + 20, tl.sum(tl.load(out + tl.arange(0, 4))))",
+}
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+@pytest.mark.parametrize("name", NO_RACES)
+def test_no_races(ask, name, seed):
+    header = only(ask(kernel(NO_RACES[name], "kernel[(4,)](x, out, counter, BLOCK=16)"), {"seed": seed}))
+    assert header["status"] == "ok" and header["accesses"] == [], header
+
+
+def test_orders_of_the_grid(ask):
+    body = "i = tl.atomic_add(counter, 1)\ntl.store(out + i, 1.0 * (p * 6 + tl.program_id(1) * 2 + tl.program_id(2)))"
+    source = kernel(body, "kernel[(5, 3, 2)](x, out, counter, BLOCK=16)")
+    orders = [floats(a)[:30] for _, a in ask(source, {}, {"seed": 1}, {"seed": 2}, {"seed": 1})]
+    natural, first, second, again = orders
+    assert natural == sorted(natural) == list(range(30))
+    assert sorted(first) == sorted(second) == natural and first != second and first == again != natural

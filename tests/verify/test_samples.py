@@ -1,0 +1,112 @@
+"""Cases from OpInfo, cases made from these, and whether they tell wrong answers from right ones."""
+
+import math
+
+import pytest
+import torch
+
+from traces import UserError
+from traces.values import unpack
+from verify.cases import case_of_values
+from verify.extended import extended, literals
+from verify.mutants import try_mutants
+from verify.samples import opinfo_cases, overloads_of
+
+
+def shapes(variants, name="self"):
+    return [tuple(unpack(v.case.load())[name].shape) for v in variants]
+
+
+def test_an_operator_by_any_of_its_names():
+    assert overloads_of("aten::exp") == ["aten::exp"]
+    assert overloads_of("exp") == ["aten::exp"]
+    assert overloads_of("nn.functional.gelu") == ["aten::gelu"]
+    assert set(overloads_of("sum")) >= {"aten::sum", "aten::sum.dim_IntList"}
+    with pytest.raises(UserError, match="unknown operator 'expp'; did you mean exp"):
+        overloads_of("expp")
+
+
+def test_samples_reach_the_overload_that_takes_them():
+    cases = opinfo_cases(overloads_of("sum"), ("float32",))
+    assert {case.overload for case in cases} == {"aten::sum", "aten::sum.dim_IntList"}
+    assert len({case.id for case in cases}) == len(cases) > 20
+    kinds = {unpack(c.load())["self"].dtype for c in opinfo_cases(["aten::exp"], ("bfloat16", "integers"))}
+    assert kinds == {torch.bfloat16, torch.bool, torch.int32, torch.int64}
+
+
+def test_numbers_of_a_source_that_may_be_block_sizes():
+    assert literals("BLOCK = 64\nx = 1 << 20 if True else 0\ny = 4096 * 5.0\n") == [5, 20, 64, 4096][1:]
+    assert literals("def (") == []
+
+
+def test_sizes_go_past_the_blocks_of_the_source():
+    case = case_of_values("aten::exp", self=torch.randn(20))
+    found = shapes(extended([case], 1, "BLOCK = 64"))
+    assert {(0,), (1,), (63,), (64,), (65,), (129,), (131,)} <= set(found)
+
+
+def test_sizes_that_belong_together_change_together():
+    case = case_of_values("aten::mm", self=torch.randn(4, 6), mat2=torch.randn(6, 5))
+    for variant in extended([case], 1):
+        arguments = unpack(variant.case.load())
+        assert arguments["self"].shape[1] == arguments["mat2"].shape[0]
+    assert (4, 131) in shapes(extended([case], 1))
+
+
+def test_layouts():
+    case = case_of_values("aten::gelu", self=torch.randn(6, 10), approximate="none")
+    strides = {v.how: unpack(v.case.load())["self"].stride() for v in extended([case], 1) if "arguments" in v.how}
+    assert strides == {
+        "transposed arguments": (1, 6),
+        "strided arguments": (20, 2),
+        "offset arguments": (10, 1),
+        "expanded arguments": (0, 1),
+    }
+    image = case_of_values("aten::gelu", self=torch.randn(2, 3, 4, 5), approximate="none")
+    assert "channels-last arguments" in {v.how for v in extended([image], 1)}
+
+
+def test_indices_stay_valid():
+    weight, indices = torch.randn(10, 4), torch.tensor([1, 9, 3])
+    case = case_of_values("aten::embedding", weight=weight, indices=indices)
+    variants = extended([case], 1)
+    assert len(variants) > 20
+    for variant in variants:
+        arguments = unpack(variant.case.load())
+        assert not arguments["indices"].numel() or arguments["indices"].max() < arguments["weight"].shape[0]
+
+
+def test_values_are_other_values_and_special_ones_only_where_they_are_specified():
+    def all_values(overload, **more):
+        case = case_of_values(overload, self=torch.rand(20), **more)
+        return torch.cat([unpack(v.case.load())["self"].reshape(-1) for v in extended([case], 1)])
+
+    exp = all_values("aten::exp")
+    assert exp.isnan().any() and (exp == math.inf).any() and (exp == -math.inf).any()
+    assert not all_values("aten::gelu", approximate="none").isnan().any()
+    tiny = torch.finfo(torch.float32).tiny
+    assert ((exp != 0) & (exp.abs() < tiny)).any() and (exp < -0.5).any() and (exp > 10).any()
+
+
+def test_a_seed_decides_everything():
+    case = case_of_values("aten::exp", self=torch.randn(20))
+    ids = [[v.case.id for v in extended([case], seed)] for seed in (1, 1, 2)]
+    assert ids[0] == ids[1] != ids[2]
+
+
+@pytest.mark.parametrize(
+    "overload", ["aten::exp", "aten::gelu", "aten::mm", "aten::sum.dim_IntList", "aten::add.Tensor", "aten::nan_to_num"]
+)
+def test_cases_tell_every_mutant_from_the_operator(overload):
+    cases = [c for c in opinfo_cases([overload], ("float32",)) if c.overload == overload]
+    found = try_mutants(overload, cases + [v.case for v in extended(cases, 1)])
+    assert found.itself == found.cases > 20
+    assert found.missed == [] and len(found.mutants) >= 3
+
+
+def test_a_set_of_cases_that_is_too_weak_is_found_out():
+    """OpInfo has no NaN for it, and values in reach of no limit: the input itself passes."""
+    weak = [case_of_values("aten::nan_to_num", self=torch.randn(5))]
+    assert "first argument" in try_mutants("aten::nan_to_num", weak).equal
+    strong = weak + [v.case for v in extended(weak, 1)]
+    assert try_mutants("aten::nan_to_num", strong).mutants["first argument"] > 0

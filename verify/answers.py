@@ -1,0 +1,85 @@
+"""What is odd about a wrapper's result: not a plain tensor, or memory that an earlier result holds."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+import torch
+
+from traces.overloads import kind, resolve
+
+MAX_KEPT_BYTES = 64 << 20  # of earlier results
+
+
+def complaints(overload: str, arguments: Mapping[str, Any], result: Any) -> list[str]:
+    """Why the result, or an argument after the call, is no plain tensor; a line each.
+
+    Conj and neg bits are the parent's to compare where the overload is a view, which may set them.
+    """
+    given = list(_tensors(arguments))
+    odd = {name for t in given for name in _properties(t)}
+    if kind(resolve(overload)) == "view":
+        odd |= {"its conj bit set", "its neg bit set"}
+    found = [f"argument {name} has {text}" for name, value in arguments.items() for text in _classes(value)]
+    found += [f"the result has {text}" for text in _classes(result)]
+    found += [f"the result has {text}" for t in _tensors(result) for text in _properties(t) if text not in odd]
+    found += [f"an argument has {text}" for t in given for text in _properties(t) if text == _GRAD]
+    return list(dict.fromkeys(found))
+
+
+_GRAD = "requires_grad set"
+
+
+def _classes(value: Any) -> list[str]:
+    return [f"class {type(t).__name__}" for t in _tensors(value) if type(t) is not torch.Tensor]
+
+
+def _properties(tensor: torch.Tensor) -> list[str]:
+    with torch._C.DisableTorchFunctionSubclass():
+        checks = {
+            f"device {tensor.device}": tensor.device.type == "meta",
+            f"layout {tensor.layout}": tensor.layout is not torch.strided,
+            "a quantised dtype": tensor.is_quantized,
+            "its conj bit set": tensor.is_conj(),
+            "its neg bit set": tensor.is_neg(),
+            _GRAD: tensor.requires_grad,
+        }
+    return [text for text, applies in checks.items() if applies]
+
+
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _tensors(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _tensors(item)
+
+
+class EarlierResults:
+    """Results of earlier requests, kept alive so that memory in common with one is no accident."""
+
+    def __init__(self) -> None:
+        self._kept: deque[torch.UntypedStorage] = deque()
+        self._bytes = 0
+
+    def shares_memory(self, result: Any, arguments: Collection[int]) -> bool:
+        """Whether `result` lies in memory of an earlier one; it is kept. arguments: buffers that do not count."""
+        with torch._C.DisableTorchFunctionSubclass():
+            found = [t.untyped_storage() for t in _tensors(result) if t.layout is torch.strided]
+        fresh = {s.data_ptr(): s for s in found if s.nbytes() and s.data_ptr() not in arguments}
+        shared = any(_overlap(a, b) for a in fresh.values() for b in self._kept)
+        for storage in fresh.values():
+            self._kept.append(storage)
+            self._bytes += storage.nbytes()
+        while self._bytes > MAX_KEPT_BYTES:
+            self._bytes -= self._kept.popleft().nbytes()
+        return shared
+
+
+def _overlap(a: torch.UntypedStorage, b: torch.UntypedStorage) -> bool:
+    return a.data_ptr() < b.data_ptr() + b.nbytes() and b.data_ptr() < a.data_ptr() + a.nbytes()

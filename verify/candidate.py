@@ -1,0 +1,76 @@
+"""Any file that holds a kernel, made ready to be judged: a kernel file, a bare wrapper, an LLM's answer."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from traces import UserError
+from verify.kernel_file import KernelFile
+from verify.lint import Profile, Violation, lint, take_source
+from verify.samples import overloads_of
+
+_OPERATOR = re.compile(r"^#\s*op:\s*(\S+)", re.MULTILINE)
+_FENCED = re.compile(r"^```", re.MULTILINE)
+_SYNTAX = frozenset({"syntax", "encoding", "depth", "size", "answer-format"})  # rules that say: this is no program
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A kernel to be judged. overloads: those to judge it on. contract: it follows the library's contract in full."""
+
+    name: str
+    source: str
+    kernel: KernelFile | None
+    overloads: tuple[str, ...]
+    contract: bool
+    violations: tuple[Violation, ...]
+
+    @property
+    def no_program(self) -> bool:
+        """Whether the text could not even be read as Python."""
+        return any(v.rule in _SYNTAX for v in self.violations)
+
+
+def read_candidate(text: str, path: Path, profile: Profile, operator: str | None = None) -> Candidate:
+    """Read a file's text. operator: to judge it on, else what the file names in OVERLOADS or in a line `# op: NAME`.
+
+    Raises UserError where nothing says which operator that is, or there is no such operator.
+    """
+    source, violation = take_source(text, profile) if _FENCED.search(text) else (text, None)
+    operator = operator or next(iter(_OPERATOR.findall(source or "")), None)
+    names = _names(source or "")
+    if operator is None and "OVERLOADS" not in names:
+        raise UserError(f"{path}: nothing says which operator this is; name it with --op, such as --op aten::exp")
+    overloads = overloads_of(operator) if operator is not None else []
+    if source is None or violation is not None:
+        return Candidate(path.name, text, None, tuple(overloads), False, (violation,) if violation else ())
+    found = lint(source, profile, None)
+    contract = {"OVERLOADS", "DTYPES"} <= names
+    kernel = None
+    if "wrapper" in names:
+        kernel = KernelFile.parse(source if contract else completed(source, overloads), path)
+        overloads = overloads if operator is not None else list(kernel.overloads)
+    if kernel is None and not found:
+        found = [Violation(0, "wrapper", "no function named wrapper", "define wrapper with the operator's arguments")]
+    return Candidate(path.name, source, kernel, tuple(overloads), contract, tuple(found))
+
+
+def _names(source: str) -> set[str]:
+    """What is defined at module level; nothing of a text that is not Python."""
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return set()
+    found = {n.name for n in body if isinstance(n, ast.FunctionDef)}
+    return found | {t.id for n in body if isinstance(n, ast.Assign) for t in n.targets if isinstance(t, ast.Name)}
+
+
+def completed(source: str, overloads: list[str], dtypes: tuple[str, ...] = ("float32",)) -> str:
+    """A bare file with the imports and constants of the contract before it, on its own first line if that is free."""
+    head = f"import math; import torch; import triton; import triton.language as tl; OVERLOADS = {tuple(overloads)!r}; "
+    head += f"DTYPES = {dtypes!r}"
+    first = source.split("\n", 1)[0].strip()
+    return f"{head}  {source}" if not first or first.startswith("#") else f"{head}\n{source}"

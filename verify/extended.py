@@ -1,0 +1,313 @@
+"""Cases beyond those recorded: other sizes, layouts and values, made from the cases that there are.
+
+ATen is the oracle of what is valid: a variant that it refuses is left out. Integers keep to the values of the case
+that a variant is made from, so that indices, offsets and targets stay valid; what was sorted stays sorted.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from traces.overloads import bind, call, resolve, written
+from traces.values import unpack
+from verify.cases import Case, case_of_values
+from verify.tolerance import group
+
+MAX_ELEMENTS = 1 << 16  # of one argument of a variant; Triton's interpreter runs them
+MAX_LITERAL = 1 << 12  # larger numbers of a source are no block sizes to be tried
+TEMPLATES = 2  # cases of an overload that variants are made from
+_SIZES = (0, 1, 7, 65, 131)
+_LARGE = 33_003  # elements that 16 bits do not count
+_BLOCKS = (128, 129, 1025)  # where the source names no block sizes
+
+Arguments = dict[str, Any]
+Regime = Callable[[torch.Tensor, torch.Generator], torch.Tensor | None]
+
+# ATen documents what these do with infinities and NaN; vectorised and plain code agree.
+_SPECIAL = {
+    "abs", "add", "all", "amax", "amin", "any", "argmax", "argmin", "cat", "ceil", "clamp", "clone", "copysign", "eq",
+    "exp", "flip", "floor", "gather", "ge", "gt", "index_select", "isfinite", "isinf", "isnan", "isneginf", "isposinf",
+    "le", "logical_and", "logical_not", "logical_or", "logical_xor", "lt", "masked_fill", "maximum", "minimum", "mul",
+    "nan_to_num", "ne", "neg", "positive", "reciprocal", "relu", "roll", "sign", "signbit", "softmax", "sqrt", "stack",
+    "sub", "sum", "tril", "triu", "trunc", "where",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A case and how it was made, such as `size 10 -> 129`, `transposed self`, `values: denormal`."""
+
+    how: str
+    case: Case
+
+
+def literals(source: str) -> list[int]:
+    """Integers of a source that may be block sizes, each once."""
+    try:
+        nodes = ast.walk(ast.parse(source))
+    except (SyntaxError, ValueError, RecursionError):
+        return []
+    found = {n.value for n in nodes if isinstance(n, ast.Constant) and type(n.value) is int}
+    return sorted(n for n in found if 2 <= n <= MAX_LITERAL)
+
+
+def extended(cases: list[Case], seed: int, source: str = "") -> list[Variant]:
+    """Variants of some cases of one overload, other than these cases. source: of the kernel, for its block sizes."""
+    found: dict[str, Variant] = {}
+    given = {case.id for case in cases}
+    sources = []
+    for template in _templates(cases):
+        generator = torch.Generator().manual_seed(seed)
+        sources.append(_variants(template.overload, unpack(template.load()), generator, literals(source)))
+    for several in itertools.zip_longest(*sources):
+        for how, variant in filter(None, several):
+            if _valid(cases[0].overload, variant):
+                case = case_of_values(cases[0].overload, **variant)
+                if case.id not in given:
+                    found.setdefault(case.id, Variant(how, replace(case, signature=how)))
+    return list(found.values())
+
+
+def _templates(cases: list[Case]) -> list[Case]:
+    """The largest case of each set of argument kinds, then others, all of which have elements."""
+    sized: dict[Any, tuple[int, Case]] = {}
+    for case in cases:
+        packed = case.load()
+        size = sum(math.prod(ref.shape) for ref in packed.tensors)
+        kinds = (tuple((len(r.shape), r.dtype) for r in packed.tensors), _outline(packed.tree))
+        if size and size > sized.get(kinds, (0, case))[0] and size <= MAX_ELEMENTS:
+            sized[kinds] = (size, case)
+    ranked = sorted(sized.values(), key=lambda pair: -pair[0])
+    return [case for _, case in ranked[:TEMPLATES]]
+
+
+def _outline(tree: Any) -> str:
+    return str(sorted(name for name, value in tree.items() if isinstance(value, dict | list)))
+
+
+def _valid(overload: str, arguments: Arguments) -> bool:
+    tensors = _tensors(arguments)
+    if sum(t.numel() for t in tensors) > 4 * MAX_ELEMENTS:
+        return False
+    op = resolve(overload)
+    try:
+        copies = {k: _copied(v) if k in written(op) else v for k, v in arguments.items()}
+        with torch.no_grad():
+            result = call(op, bind(op, (), copies))
+    except (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError):
+        return False
+    results = result if isinstance(result, list | tuple) else (result,)
+    return all(r.numel() <= 4 * MAX_ELEMENTS for r in results if isinstance(r, torch.Tensor))
+
+
+def _copied(value: Any) -> Any:
+    return [v.clone() for v in value] if isinstance(value, list | tuple) else value.clone()
+
+
+def _variants(
+    overload: str, arguments: Arguments, generator: torch.Generator, blocks: list[int]
+) -> Iterator[tuple[str, Arguments]]:
+    """Sizes, values and layouts in turn, so that the first few hold something of each; those that tell most first."""
+    sizes = _sizes(arguments, generator, blocks)
+    kinds = (sizes, _values(overload, arguments, generator), sizes, _layouts(arguments))
+    for several in itertools.zip_longest(*kinds):
+        yield from (variant for variant in several if variant is not None)
+
+
+# -- sizes ------------------------------------------------------------------------------------------------------------
+
+
+def _sizes(arguments: Arguments, generator: torch.Generator, blocks: list[int]) -> Iterator[tuple[str, Arguments]]:
+    """Sizes at and past the edges of blocks, the largest first: for a tensor by itself dimension by dimension, for
+    several wherever the same size stands."""
+    largest = blocks[-1] if blocks else 0
+    edges = {largest - 1, largest, largest + 1, 2 * largest + 1} if blocks else set(_BLOCKS)
+    wanted = sorted({*_SIZES, *edges}, reverse=True)
+    tensors = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor)}
+    if len(tensors) == len(_tensors(arguments)) == 1 and (single := next(iter(tensors))):
+        shape = list(tensors[single].shape)
+        dims = list(reversed(range(len(shape))))
+        for new, dim in [(_LARGE, d) for d in dims[:1]] + list(itertools.product(wanted, dims[:3])):
+            sizes = [n if new <= 1 else min(n, max(1, MAX_ELEMENTS // new)) for n in shape]
+            sizes[dim] = new
+            yield f"size of dimension {dim} -> {new}", {**arguments, single: _like(tensors[single], sizes, generator)}
+    present = sorted({n for t in _tensors(arguments) for n in t.shape if n > 1})
+    for new in wanted if len(_tensors(arguments)) > 1 else []:
+        for old in present[-2:]:
+            if new != old:
+                yield f"size {old} -> {new}", _mapped(arguments, {old: new}.get, generator)
+    if present:
+        yield "all sizes 1", _mapped(arguments, dict.fromkeys(present, 1).get, generator)
+        yield "all sizes odd", _mapped(arguments, {n: 2 * n + 1 for n in present}.get, generator)
+
+
+def _mapped(arguments: Arguments, size: Callable[[int, int], int], generator: torch.Generator) -> Arguments:
+    """All sizes mapped, in tensors and in lists of sizes; sums of sizes (as in split) are ATen's to refuse.
+
+    size: a new size, from the old one twice, as a dictionary's `get` gives it.
+    """
+
+    def resized(value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            return _like(value, [size(n, n) for n in value.shape], generator)
+        if isinstance(value, list | tuple):
+            return type(value)(resized(v) for v in value)
+        return value
+
+    def sizes(name: str, value: Any) -> Any:
+        if isinstance(value, list | tuple) and ("shape" in name or "size" in name):
+            return type(value)(size(n, n) if type(n) is int else resized(n) for n in value)
+        return resized(value)
+
+    return {name: sizes(name, value) for name, value in arguments.items()}
+
+
+def _like(t: torch.Tensor, shape: list[int], generator: torch.Generator) -> torch.Tensor:
+    """Contents of another shape: floats drawn alike, all else picked from what is there."""
+    if math.prod(shape) > MAX_ELEMENTS:
+        return torch.empty(shape, dtype=t.dtype, device="meta")  # refused by ATen beside tensors on the CPU
+    if not t.numel() or t.is_sparse:
+        return t.new_empty(shape) if not math.prod(shape) else t
+    flat = t.reshape(-1)
+    if t.is_floating_point() or t.is_complex():
+        draw = torch.randn(shape, generator=generator, dtype=torch.float64)
+        wide = flat.double() if t.is_floating_point() else flat.real.double()
+        finite = wide[wide.isfinite()]
+        mean, spread = (float(finite.mean()), float(finite.std(correction=0))) if finite.numel() else (0.0, 1.0)
+        drawn = draw * (spread or abs(mean) or 1.0) + mean
+        if finite.numel() and float(finite.min()) >= 0:  # probabilities, variances, weights
+            drawn = drawn.abs().clamp(max=float(finite.max())) if float(finite.max()) <= 1 else drawn.abs()
+        return drawn.to(t.dtype)
+    where = torch.randint(flat.numel(), shape, generator=generator)
+    picked = flat[where]
+    if t.dim() == 1 and t.dtype is not torch.bool and bool((flat[1:] >= flat[:-1]).all()):
+        picked = picked.sort().values
+        picked[:1] = flat[:1]  # offsets begin where they began
+    return picked
+
+
+def _tensors(arguments: Arguments) -> list[torch.Tensor]:
+    found = []
+    for value in arguments.values():
+        found += [v for v in (value if isinstance(value, list | tuple) else (value,)) if isinstance(v, torch.Tensor)]
+    return found
+
+
+# -- layouts ----------------------------------------------------------------------------------------------------------
+
+
+def _layouts(arguments: Arguments) -> Iterator[tuple[str, Arguments]]:
+    """Each layout for all tensors at once; and the transposed one for each tensor alone."""
+    for how, change in _LAYOUTS.items():
+        changed = _each(arguments, change)
+        if changed is not None:
+            yield f"{how} arguments", changed
+    names = [name for name, value in arguments.items() if isinstance(value, torch.Tensor) and value.dim() > 1]
+    for name in names if len(names) > 1 else []:
+        yield f"transposed {name}", {**arguments, name: _transposed(arguments[name])}
+
+
+def _each(arguments: Arguments, change: Callable[[torch.Tensor], torch.Tensor | None]) -> Arguments | None:
+    seen = 0
+
+    def changed(value: Any) -> Any:
+        nonlocal seen
+        if isinstance(value, torch.Tensor) and value.layout is torch.strided:
+            new = change(value)
+            seen += new is not None
+            return value if new is None else new
+        if isinstance(value, list | tuple) and any(isinstance(v, torch.Tensor) for v in value):
+            return type(value)(changed(v) for v in value)
+        return value
+
+    found = {name: changed(value) for name, value in arguments.items()}
+    return found if seen else None
+
+
+def _transposed(t: torch.Tensor) -> torch.Tensor | None:
+    return t.mT.contiguous().mT if t.dim() > 1 and t.numel() else None
+
+
+def _strided(t: torch.Tensor) -> torch.Tensor | None:
+    """Every second element of the last dimension of a larger tensor."""
+    if not t.dim() or not t.numel():
+        return None
+    wide = torch.repeat_interleave(t, 2, dim=-1)
+    return wide[..., ::2]
+
+
+def _offset(t: torch.Tensor) -> torch.Tensor | None:
+    """The same after three elements of something else."""
+    if not t.numel():
+        return None
+    whole = torch.cat([t.new_zeros(3), t.reshape(-1)])
+    return whole[3:].view(t.shape)
+
+
+def _expanded(t: torch.Tensor) -> torch.Tensor | None:
+    """The first index of the first dimension, repeated with stride 0."""
+    return t[:1].expand(t.shape) if t.dim() and t.shape[0] > 1 else None
+
+
+def _channels_last(t: torch.Tensor) -> torch.Tensor | None:
+    return t.contiguous(memory_format=torch.channels_last) if t.dim() == 4 else None
+
+
+_LAYOUTS: dict[str, Callable[[torch.Tensor], torch.Tensor | None]] = {
+    "transposed": _transposed,
+    "strided": _strided,
+    "offset": _offset,
+    "expanded": _expanded,
+    "channels-last": _channels_last,
+}
+
+# -- values -----------------------------------------------------------------------------------------------------------
+
+
+def _values(overload: str, arguments: Arguments, generator: torch.Generator) -> Iterator[tuple[str, Arguments]]:
+    base = overload.removeprefix("aten::").partition(".")[0].strip("_")
+    if base in _SPECIAL or group(overload) == "exact":
+        changed = _each(arguments, _on_floats(_special, generator))
+        if changed is not None:
+            yield "values: NaN and infinities", changed
+    for how, change in _REGIMES.items():
+        changed = _each(arguments, _on_floats(change, generator))
+        if changed is not None:
+            yield f"values: {how}", changed
+
+
+def _on_floats(change: Regime, generator: torch.Generator) -> Callable[[torch.Tensor], torch.Tensor | None]:
+    def changed(t: torch.Tensor) -> torch.Tensor | None:
+        return change(t, generator) if t.is_floating_point() and t.numel() and t.dtype.itemsize > 1 else None
+
+    return changed
+
+
+def _special(t: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    new = t.clone(memory_format=torch.contiguous_format).reshape(-1)
+    for i, value in enumerate((math.nan, math.inf, -math.inf, -0.0)):
+        new[i * 3 % new.numel()] = value
+    return new.view(t.shape)
+
+
+def _shuffled(t: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    return t.reshape(-1)[torch.randperm(t.numel(), generator=generator)].view(t.shape)
+
+
+_REGIMES: dict[str, Regime] = {
+    "large": lambda t, g: t * 64,
+    "other signs": lambda t, g: -t,
+    "shuffled": _shuffled,
+    "zeros": lambda t, g: torch.zeros_like(t),
+    "repeated": lambda t, g: torch.full_like(t, float(t.reshape(-1)[0])),
+    "sorted": lambda t, g: t.reshape(-1).sort().values.view(t.shape),
+    "small": lambda t, g: t * 1e-3,
+    "denormal": lambda t, g: (t.double() * torch.finfo(t.dtype).tiny / 4).to(t.dtype),
+}

@@ -1,0 +1,55 @@
+"""Lint of decorators: plain `@triton.jit`, and those that a profile allows to be called, with their arguments."""
+
+from __future__ import annotations
+
+import ast
+
+from verify.lint.host import HostRules
+from verify.lint.names import Findings, Names, is_kernel
+from verify.lint.profile import Profile
+
+
+def check_decorators(tree: ast.Module, names: Names, profile: Profile, findings: Findings, host: HostRules) -> None:
+    """Report every decorator of a module-level function that is not allowed, and what is wrong in its arguments."""
+    for node in tree.body:
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        jits = 0
+        for decorator in node.decorator_list:
+            dotted = names.dotted(decorator.func if isinstance(decorator, ast.Call) else decorator) or ""
+            jits += dotted == "triton.jit"
+            plain = dotted == "triton.jit" and not isinstance(decorator, ast.Call)
+            if plain or (isinstance(decorator, ast.Call) and _allowed(decorator, dotted, node, names, profile)):
+                _arguments(decorator, dotted, findings, host)
+                continue
+            what = f"decorator @{ast.unparse(decorator)[:60]}"
+            default = "decorate kernels with plain @triton.jit, nothing else"
+            if isinstance(decorator, ast.Call) and dotted == "triton.jit":
+                default = "write plain @triton.jit, without arguments"
+            if dotted in profile.decorators:
+                default = f"give it only {', '.join(profile.decorators[dotted]) or 'no arguments'}"
+            findings.add("decorator", decorator, what, profile.instead(dotted) or default)
+        if jits > 1:
+            findings.add("decorator", node, "@triton.jit twice", "write it once")
+
+
+def _allowed(call: ast.Call, dotted: str, function: ast.AST, names: Names, profile: Profile) -> bool:
+    if dotted not in profile.decorators or not set(k.arg for k in call.keywords) <= set(profile.decorators[dotted]):
+        return False
+    assert isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+    return is_kernel(function, names.modules) == (profile.decorators[dotted] != [])
+
+
+def _arguments(decorator: ast.expr, dotted: str, findings: Findings, host: HostRules) -> None:
+    """Host rules hold for arguments; heuristics are lambdas over the kernel's arguments."""
+    if not isinstance(decorator, ast.Call):
+        return
+    for value in (*decorator.args, *(k.value for k in decorator.keywords)):
+        if dotted != "triton.heuristics":
+            host.visit(value)
+        elif isinstance(value, ast.Dict):
+            for function in value.values:
+                host.plain_lambda(function) if isinstance(function, ast.Lambda) else host.visit(function)
+        else:
+            what = f"heuristics that are no literal dict: {ast.unparse(value)[:60]}"
+            findings.add("decorator", value, what, 'write {"NAME": lambda args: ...}')

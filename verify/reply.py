@@ -1,0 +1,84 @@
+"""What a child says of one case: never proof, but enough against a kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+_NAMES = ("operators", "launch_operators", "kernels", "types", "globals")
+
+
+class MalformedReply(Exception):
+    """A child sent what no child of ours sends."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """A load or store that must not be. kind: bounds, alignment or race. text: where and how, in a line."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A child's word on one case.
+
+    status: ok or error, with the error's text. operators: what the wrapper asked of ATen besides memory and views;
+    launch_operators: what launches asked. kernels: names of those launched. refused: the compiler's log. outside:
+    memory just outside an argument was written. scalars: numbers read back to the host. threads: still running at
+    return. aliases_earlier: the result shares memory with that of an earlier case. types: complaints of results that
+    are no plain tensors. globals: state that was changed. accesses: of the kernels.
+    """
+
+    status: str
+    text: str = ""
+    operators: tuple[str, ...] = ()
+    launch_operators: tuple[str, ...] = ()
+    kernels: tuple[str, ...] = ()
+    refused: str = ""
+    outside: bool = False
+    scalars: tuple[int | float | bool, ...] = ()
+    threads: int = 0
+    aliases_earlier: bool = False
+    types: tuple[str, ...] = ()
+    globals: tuple[str, ...] = ()
+    accesses: tuple[Access, ...] = ()
+
+    @classmethod
+    def read(cls, header: dict[str, Any]) -> Reply:
+        """Raises MalformedReply unless every field is of its kind."""
+        status, text, refused = (header.get(k, "") for k in ("status", "text", "refused"))
+        if status not in ("ok", "error") or not isinstance(text, str) or not isinstance(refused, str):
+            raise MalformedReply(f"status is {str(status)[:80]!r}")
+        scalars, threads = header.get("scalars", []), header.get("threads", 0)
+        if not _all(scalars, int | float) or not isinstance(threads, int):
+            raise MalformedReply("scalars or threads are no numbers")
+        return cls(
+            status,
+            text,
+            refused=refused,
+            outside=header.get("outside") is not False,
+            scalars=tuple(scalars),
+            threads=threads,
+            aliases_earlier=header.get("aliases_earlier", False) is not False,
+            accesses=_accesses(header.get("accesses", [])),
+            **{name: _names(header, name) for name in _NAMES},
+        )
+
+
+def _all(values: Any, kind: Any) -> bool:
+    return isinstance(values, list) and all(isinstance(value, kind) for value in values)
+
+
+def _names(header: dict[str, Any], name: str) -> tuple[str, ...]:
+    found = header.get(name, [])
+    if not _all(found, str):
+        raise MalformedReply(f"{name} is no list of names")
+    return tuple(text[:200] for text in found[:100])
+
+
+def _accesses(found: Any) -> tuple[Access, ...]:
+    if not _all(found, dict) or not all(_all([a.get("kind"), a.get("text")], str) for a in found):
+        raise MalformedReply("accesses is no list of accesses")
+    return tuple(Access(a["kind"][:40], a["text"][:400]) for a in found[:20])

@@ -1,0 +1,328 @@
+"""One job's cases, one after the other: compile, run without kernels, run, compare, run again."""
+
+from __future__ import annotations
+
+import re
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from types import TracebackType
+from typing import Any, Self
+
+import torch
+
+from traces import TraceError
+from traces.values import Packed, numel
+from verify import wire
+from verify.accuracy import summary
+from verify.cases import Case, Expected, NoReference, contents, mapped, reference, tensor_names
+from verify.compare import compare, error_ratio, right_without_kernels, telling
+from verify.derive import Plan
+from verify.kernel_file import KernelFile
+from verify.outcome import Outcome, Verdict
+from verify.platforms import Platform
+from verify.reply import MalformedReply, Reply
+from verify.sandbox import COMPILE, EXECUTE, Child, ChildDied, Zygote
+
+MAX_DEATHS = 2  # crashes and timeouts of one job after which its other cases are skipped
+MAX_READ = 8  # numbers that a wrapper may read back in one call
+ORDERS = (1, 2)  # seeds of the orders in which the programs of a grid run when a case is repeated
+_ATOMIC = re.compile(r"\batomic_(?:add|xchg|cas)\b")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why a case does not pass. layer: one of outcome.LAYERS. detail: one line. report: more evidence, if there is."""
+
+    outcome: Outcome
+    layer: str
+    detail: str
+    report: str = ""
+    rule: str = ""
+
+
+@dataclass(frozen=True)
+class Job:
+    """Cases of one overload for one kernel. copy: the library's `aten::copy_`, where the plan may need it.
+
+    allowed: what the wrapper may ask of ATen besides memory and views. strict: results need the strides that ATen
+    gives. repeats: how many of the cases that pass are run again, in other orders and with other contents. off: layers
+    that are not asked. first: the cases after one that fails are not run.
+    """
+
+    plan: Plan
+    kernel: KernelFile
+    cases: tuple[Case, ...]
+    copy: KernelFile | None = None
+    allowed: frozenset[str] = frozenset()
+    strict: bool = True
+    repeats: int = 0
+    off: frozenset[str] = frozenset()
+    first: bool = False
+
+    @property
+    def conditions(self) -> str:
+        """What else a verdict depends on."""
+        allowed, off = ",".join(sorted(self.allowed)), ",".join(sorted(self.off))
+        return f"allowed={allowed} strict={self.strict} repeats={self.repeats} off={off}"
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """What takes part: the base overload, and the sha256 of each kernel file."""
+        return (self.plan.base, self.kernel.sha256, *((self.copy.sha256,) if self.copy else ()))
+
+
+class Run:
+    """The two children of one job, started when first needed and again after one has died."""
+
+    def __init__(self, job: Job, platform: Platform, zygotes: dict[str, Zygote]) -> None:
+        self._job = job
+        self._platform = platform
+        self._zygotes = zygotes
+        self._children: dict[str, tuple[Child, ExitStack]] = {}
+        self._deaths = 0
+        self._repeated = 0
+        self._chance = False
+        self._accuracy = ""  # of the last case
+
+    def lasting(self, verdict: Verdict) -> bool:
+        """Whether the verdict says something of the kernel for good: not of a busy machine, or of what was not run."""
+        return verdict.outcome is not Outcome.SKIPPED and not self._chance
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        for _, stack in self._children.values():
+            stack.close()
+
+    def judge(self, case: Case) -> Verdict:
+        """One case: reference, compile, execute, compare. Raises TraceError on a damaged trace."""
+        self._chance, self._accuracy = False, ""
+        if self._deaths >= MAX_DEATHS:
+            return Verdict(case.id, Outcome.SKIPPED, f"not run: {self._deaths} earlier cases crashed or hung")
+        try:
+            expected = reference(case)
+        except NoReference as error:
+            return Verdict(case.id, Outcome.SKIPPED, str(error))
+        unlisted = _unlisted_dtypes(self._job.kernel, expected.before)
+        if unlisted:
+            return Verdict(case.id, Outcome.SKIPPED, f"the kernel's DTYPES do not list {', '.join(unlisted)}")
+        try:
+            problem = self._problem(expected)
+        except ChildDied as death:
+            self._deaths += 1
+            self._chance = not death.keep
+            outcome, layer = (Outcome.TIMEOUT, "time") if death.timeout else (Outcome.CRASH, "crash")
+            problem = Problem(outcome, layer, death.how)
+        except (TraceError, MalformedReply) as error:
+            problem = Problem(Outcome.WRONG, "wire", f"the answer is malformed: {error}")
+        return _verdict(case, problem, expected) if problem else Verdict(case.id, Outcome.PASS, self._accuracy)
+
+    def _problem(self, expected: Expected) -> Problem | None:
+        """What is wrong with the kernel on this case, or None. Raises ChildDied, MalformedReply, TraceError."""
+        compiled, problem = self._compile(expected, {})
+        if problem is not None:
+            return problem
+        executed, got = self._ask(EXECUTE, expected.before, {"seed": 0})
+        if executed.scalars and len(executed.scalars) <= MAX_READ:
+            compiled, problem = self._compile(expected, {"scalars": list(executed.scalars)})
+        problem = problem or self._first(self._conduct(executed))
+        if problem is None and got is None:
+            return Problem(Outcome.RUNTIME_ERROR, "run", executed.text.split("\n")[0], executed.text)
+        problem = problem or self._first(*self._launches(compiled, executed, expected), *_side_effects(executed))
+        if problem is not None or got is None:
+            return problem
+        mismatch = compare(self._job.plan.overload, expected, got, self._job.strict)
+        if mismatch is not None and "compare" not in self._job.off:
+            return Problem(Outcome.WRONG, "compare", mismatch.detail, mismatch.report)
+        ratio = error_ratio(expected, got) if mismatch is None else None
+        self._accuracy = "" if ratio is None else f"largest error {ratio:.2g} of ATen's own"
+        return self._again(expected, got)
+
+    def _first(self, *problems: Problem | None) -> Problem | None:
+        """The first problem of a layer that is asked."""
+        return next((p for p in problems if p is not None and p.layer not in self._job.off), None)
+
+    def _compile(self, expected: Expected, request: dict[str, Any]) -> tuple[Reply, Problem | None]:
+        """Compile what the case launches; what the wrapper returns although no kernel ran must not be right."""
+        compiled, ghost = self._ask(COMPILE, expected.before, request)
+        refused = conjured = None
+        if compiled.refused:
+            refused = Problem(Outcome.COMPILE_ERROR, "compile", _headline(compiled.refused), compiled.refused)
+        if ghost is not None and right_without_kernels(self._job.plan.overload, expected, ghost):
+            text = "the result is right although no kernel ran: it was computed elsewhere"
+            conjured = Problem(Outcome.CHEAT, "ghost", text)
+        return compiled, self._first(refused, self._conduct(compiled), conjured)
+
+    def _conduct(self, reply: Reply) -> Problem | None:
+        """What the wrapper and the launches asked of ATen, against what they may."""
+        called = [name for name in dict.fromkeys(reply.operators) if name not in self._job.allowed]
+        if called:
+            text = f"the wrapper called {', '.join(called)}; only allocation and views are allowed"
+            return Problem(Outcome.CHEAT, "dispatch", text, rule="wrapper")
+        if reply.launch_operators:
+            names = ", ".join(dict.fromkeys(reply.launch_operators))
+            return Problem(Outcome.CHEAT, "dispatch", f"a kernel called {names} while it was launched", rule="launch")
+        if len(reply.scalars) > MAX_READ or any(isinstance(value, float) for value in reply.scalars):
+            text = f"the wrapper read {len(reply.scalars)} numbers back; a few integers are allowed, such as a size"
+            return Problem(Outcome.CHEAT, "dispatch", text, rule="item")
+        return None
+
+    def _launches(self, compiled: Reply, executed: Reply, expected: Expected) -> list[Problem]:
+        found = []
+        uncompiled = sorted(set(executed.kernels) - set(compiled.kernels))
+        if uncompiled:
+            why = f" ({compiled.text.splitlines()[0]})" if compiled.text else ""
+            text = f"{', '.join(uncompiled)} was not reached when kernels only compile{why}"
+            found.append(Problem(Outcome.COMPILE_ERROR, "compile", text))
+        if not executed.kernels and telling(self._job.plan.overload, expected):
+            found.append(Problem(Outcome.CHEAT, "launch", "no kernel was launched"))
+        return found
+
+    def _again(self, expected: Expected, got: Packed) -> Problem | None:
+        """Repeat a case that passed, with the programs in other orders, then in the same memory with new contents."""
+        empty = not any(numel(ref) for ref in expected.before.tensors)
+        if empty or self._repeated >= self._job.repeats or "repeat" in self._job.off:
+            return None
+        self._repeated += 1
+        loose = _ATOMIC.search(self._job.kernel.source) is not None  # the order of additions is free
+        for seed in ORDERS:
+            executed, other = self._ask(EXECUTE, expected.before, {"seed": seed})
+            problem = self._first(self._conduct(executed), *_side_effects(executed))
+            if problem is not None:
+                return problem
+            if other is None:
+                text = f"it fails when its programs run in another order: {executed.text.splitlines()[0]}"
+                return Problem(Outcome.WRONG, "repeat", text, executed.text, "order")
+            mismatch = compare(self._job.plan.overload, expected, other, self._job.strict)
+            if mismatch is not None or (not loose and not _same_results(got, other)):
+                detail = mismatch.detail if mismatch else "the results are not the same to the bit"
+                text = f"the same call again, its programs in another order: {detail}"
+                return Problem(Outcome.WRONG, "repeat", text, mismatch.report if mismatch else "", "order")
+        return self._new_contents(expected)
+
+    def _new_contents(self, expected: Expected) -> Problem | None:
+        changed = mapped(expected.before, torch.neg)
+        try:
+            other = reference(Case("", self._job.plan.overload, "", lambda: changed))
+        except NoReference:
+            return None
+        executed, got = self._ask(EXECUTE, changed, {"seed": 0, "reuse": True})
+        problem = self._first(self._conduct(executed), *_side_effects(executed))
+        if problem is not None or got is None:
+            return problem
+        mismatch = compare(self._job.plan.overload, other, got, self._job.strict)
+        if mismatch is None:
+            return None
+        text = f"the same memory with new contents: {mismatch.detail}"
+        return Problem(Outcome.WRONG, "repeat", text, mismatch.report, "contents")
+
+    def _ask(self, mode: str, packed: Packed, request: dict[str, Any]) -> tuple[Reply, Packed | None]:
+        """A child's reply, and what the wrapper returned; None if it raised."""
+        seconds = self._platform.compile_seconds if mode == COMPILE else self._platform.execute_seconds
+        try:
+            header, buffers = self._child(mode).ask(packed, seconds, request)
+        except ChildDied as death:
+            self._drop(mode)
+            raise ChildDied(f"{mode}: {death.how}", death.timeout, death.keep) from death
+        reply = Reply.read(header)
+        return reply, wire.packed_of(header, buffers, "answer") if reply.status == "ok" else None
+
+    def _child(self, mode: str) -> Child:
+        if mode not in self._children:
+            stack = ExitStack()
+            child = stack.enter_context(self._zygotes[mode].fork(self._header()))
+            self._children[mode] = (child, stack)
+        return self._children[mode][0]
+
+    def _drop(self, mode: str) -> None:
+        _, stack = self._children.pop(mode)
+        stack.close()
+
+    def _header(self) -> dict[str, Any]:
+        sources = {"kernel": self._job.kernel.source}
+        if self._job.copy is not None:
+            sources["copy"] = self._job.copy.source
+        return {
+            "plan": asdict(self._job.plan),
+            "sources": sources,
+            "takes_out": self._job.kernel.takes_out,
+            "targets": [asdict(t) for t in self._platform.targets],
+            "memory_bytes": self._platform.memory_bytes,
+            "alignment": self._platform.alignment,
+        }
+
+
+def _side_effects(reply: Reply) -> list[Problem]:
+    """What a call did beside its answer."""
+    found = []
+    if reply.accesses:
+        first, text = reply.accesses[0], "\n".join(access.text for access in reply.accesses)
+        found.append(Problem(Outcome.WRONG, "access", first.text, text, first.kind))
+    if reply.outside:
+        found.append(Problem(Outcome.WRONG, "access", "memory just outside an argument was written", rule="guard band"))
+    if reply.threads:
+        found.append(Problem(Outcome.CHEAT, "threads", f"{reply.threads} threads still ran when the wrapper returned"))
+    if reply.types:
+        found.append(Problem(Outcome.WRONG, "types", reply.types[0], "\n".join(reply.types)))
+    if reply.aliases_earlier:
+        text = "the result shares memory with the result of an earlier call"
+        found.append(Problem(Outcome.WRONG, "repeat", text, rule="alias"))
+    if reply.globals:
+        found.append(Problem(Outcome.CHEAT, "globals", f"the call changed {', '.join(reply.globals)}"))
+    return found
+
+
+def _verdict(case: Case, problem: Problem, expected: Expected) -> Verdict:
+    text = f"{problem.report or problem.detail}\n\n{inputs_report(expected.before)}"
+    return Verdict(case.id, problem.outcome, problem.detail[:300], text, problem.layer, problem.rule)
+
+
+def _same_results(a: Packed, b: Packed) -> bool:
+    return a.tensors == b.tensors and all(
+        bytes(x or b"") == bytes(y or b"") for x, y in zip(a.data, b.data, strict=True)
+    )
+
+
+def _headline(log: str) -> str:
+    """A compiler's log in a line: Triton puts the place first, the source in between and the message last."""
+    lines = [line.strip() for line in log.split("\n") if line.strip()] or ["no log"]
+    return " ".join(dict.fromkeys((lines[0], lines[-1])))
+
+
+def _unlisted_dtypes(kernel: KernelFile, packed: Packed) -> list[str]:
+    """Floating dtypes of the case that the kernel does not claim to serve."""
+    floating = {ref.dtype for ref in packed.tensors if "float" in ref.dtype}
+    return sorted(floating - set(kernel.dtypes))
+
+
+def inputs_report(packed: Packed) -> str:
+    """The arguments of a case: scalars as they are, tensors summarised."""
+    summaries = {
+        name: f"{summary(contents(packed, i))} stride {list(packed.tensors[i].stride)}"
+        for i, name in enumerate(tensor_names(packed.tree))
+    }
+    lines = ["arguments of this case:"]
+    for name, value in packed.tree.items():
+        if not _holds_tensor(value):
+            lines.append(f"  {name} = {_scalar(value)}")
+    lines += [f"  {name}: {text}" for name, text in summaries.items()]
+    return "\n".join(lines)
+
+
+def _holds_tensor(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(k in ("tensor", "sparse_coo") or _holds_tensor(v) for k, v in value.items())
+    return isinstance(value, list) and any(map(_holds_tensor, value))
+
+
+def _scalar(value: Any) -> str:
+    """A JSON-encoded scalar as Python would write it."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_scalar, value))}]"
+    if isinstance(value, dict):
+        tag, content = next(iter(value.items()))
+        if tag == "float":
+            return repr(float.fromhex(content))
+        return f"torch.{content}" if tag in ("dtype", "layout", "memory_format") else str(content)
+    return repr(value)
