@@ -20,7 +20,7 @@ from traces.values import unpack
 from verify.cases import Case, case_of_values
 from verify.tolerance import group
 
-MAX_ELEMENTS = 1 << 16  # of one argument of a variant; Triton's interpreter runs them
+MAX_ELEMENTS = 40_000  # of one argument or result of a variant; Triton's interpreter runs them
 MAX_LITERAL = 1 << 12  # larger numbers of a source are no block sizes to be tried
 TEMPLATES = 2  # cases of an overload that variants are made from
 _SIZES = (0, 1, 7, 65, 131)
@@ -94,7 +94,7 @@ def _outline(tree: Any) -> str:
 
 def _valid(overload: str, arguments: Arguments) -> bool:
     tensors = _tensors(arguments)
-    if sum(t.numel() for t in tensors) > 4 * MAX_ELEMENTS:
+    if sum(t.numel() for t in tensors) > 2 * MAX_ELEMENTS:
         return False
     op = resolve(overload)
     try:
@@ -104,7 +104,7 @@ def _valid(overload: str, arguments: Arguments) -> bool:
     except (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError):
         return False
     results = result if isinstance(result, list | tuple) else (result,)
-    return all(r.numel() <= 4 * MAX_ELEMENTS for r in results if isinstance(r, torch.Tensor))
+    return all(r.numel() <= MAX_ELEMENTS for r in results if isinstance(r, torch.Tensor))
 
 
 def _copied(value: Any) -> Any:

@@ -15,7 +15,7 @@ from traces.values import Packed, numel
 from verify import wire
 from verify.accuracy import summary
 from verify.cases import Case, Expected, NoReference, contents, mapped, reference, tensor_names
-from verify.compare import compare, error_ratio, right_without_kernels, telling
+from verify.compare import Mismatch, compare, error_ratio, right_without_kernels, telling
 from verify.derive import Plan
 from verify.kernel_file import KernelFile
 from verify.outcome import Outcome, Verdict
@@ -129,12 +129,14 @@ class Run:
         problem = problem or self._first(self._conduct(executed))
         if problem is None and got is None:
             return Problem(Outcome.RUNTIME_ERROR, "run", executed.text.split("\n")[0], executed.text)
-        problem = problem or self._first(*self._launches(compiled, executed, expected), *_side_effects(executed))
+        problem = problem or self._first(*self._launches(compiled, executed, expected))
         if problem is not None or got is None:
             return problem
         mismatch = compare(self._job.plan.overload, expected, got, self._job.strict)
-        if mismatch is not None and "compare" not in self._job.off:
-            return Problem(Outcome.WRONG, "compare", mismatch.detail, mismatch.report)
+        wrong = mismatch and _mismatched(mismatch, executed)
+        problem = self._first(wrong or None, *_side_effects(executed))
+        if problem is not None:
+            return problem
         ratio = error_ratio(expected, got) if mismatch is None else None
         self._accuracy = "" if ratio is None else f"largest error {ratio:.2g} of ATen's own"
         return self._again(expected, got)
@@ -251,6 +253,12 @@ class Run:
             "memory_bytes": self._platform.memory_bytes,
             "alignment": self._platform.alignment,
         }
+
+
+def _mismatched(mismatch: Mismatch, reply: Reply) -> Problem:
+    """Wrong values, with the addresses that went astray, which may have made them so."""
+    astray = [access.text for access in reply.accesses if access.kind == "bounds"]
+    return Problem(Outcome.WRONG, "compare", mismatch.detail, "\n".join([mismatch.report, *astray]))
 
 
 def _side_effects(reply: Reply) -> list[Problem]:
