@@ -115,7 +115,7 @@ def _variants(
     overload: str, arguments: Arguments, generator: torch.Generator, blocks: list[int]
 ) -> Iterator[tuple[str, Arguments]]:
     """Sizes, values and layouts in turn, so that the first few hold something of each; those that tell most first."""
-    sizes = _sizes(arguments, generator, blocks)
+    sizes = _sizes(arguments, generator, blocks, large=group(overload) == "pointwise")
     kinds = (sizes, _values(overload, arguments, generator), sizes, _layouts(arguments))
     for several in itertools.zip_longest(*kinds):
         yield from (variant for variant in several if variant is not None)
@@ -124,7 +124,9 @@ def _variants(
 # -- sizes ------------------------------------------------------------------------------------------------------------
 
 
-def _sizes(arguments: Arguments, generator: torch.Generator, blocks: list[int]) -> Iterator[tuple[str, Arguments]]:
+def _sizes(
+    arguments: Arguments, generator: torch.Generator, blocks: list[int], large: bool
+) -> Iterator[tuple[str, Arguments]]:
     """Sizes at and past the edges of blocks, the largest first: for a tensor by itself dimension by dimension, for
     several wherever the same size stands."""
     largest = blocks[-1] if blocks else 0
@@ -134,7 +136,7 @@ def _sizes(arguments: Arguments, generator: torch.Generator, blocks: list[int]) 
     if len(tensors) == len(_tensors(arguments)) == 1 and (single := next(iter(tensors))):
         shape = list(tensors[single].shape)
         dims = list(reversed(range(len(shape))))
-        for new, dim in [(_LARGE, d) for d in dims[:1]] + list(itertools.product(wanted, dims[:3])):
+        for new, dim in [(_LARGE, d) for d in dims[:large]] + list(itertools.product(wanted, dims[:3])):
             sizes = [n if new <= 1 else min(n, max(1, MAX_ELEMENTS // new)) for n in shape]
             sizes[dim] = new
             yield f"size of dimension {dim} -> {new}", {**arguments, single: _like(tensors[single], sizes, generator)}
