@@ -14,7 +14,7 @@ BAD = sorted((CORPUS / "bad").glob("*.py"))
 HONEST = sorted((CORPUS / "honest").glob("*.py"))
 EVERY = 1 if os.environ.get("ENABLE_CORPUS") == "all" else 4  # `enable verify --report` judges all of them too
 PUBLIC = "# public:"  # those that are always judged here
-REQUEST = Request(seed=1, limit=12)
+THOROUGH, QUICK = Request(seed=1), Request(seed=1, limit=12)  # a bad kernel is judged until its first failure
 CANARIES = Path(tempfile.gettempdir()) / "enable-canary"
 
 
@@ -50,7 +50,7 @@ def test_the_corpus_is_large_and_of_every_family():
 
 @pytest.mark.parametrize("path", some(BAD), ids=lambda p: p.stem)
 def test_a_bad_kernel_is_rejected(verifier, path):
-    found = verifier.verify(str(path), None, REQUEST)
+    found = verifier.verify(str(path), None, THOROUGH)
     assert found.outcome not in ("PASS", "SKIPPED"), found
     expected = header(path, "outcome")
     assert not expected or found.outcome in expected or found.layer == "lint", found
@@ -59,5 +59,5 @@ def test_a_bad_kernel_is_rejected(verifier, path):
 
 @pytest.mark.parametrize("path", some(HONEST), ids=lambda p: p.stem)
 def test_an_honest_kernel_passes(verifier, path):
-    found = verifier.verify(str(path), None, REQUEST)
+    found = verifier.verify(str(path), None, QUICK)
     assert found.outcome == "PASS" and found.cases > 0, found
