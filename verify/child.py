@@ -89,7 +89,7 @@ class _Runner:
         return arguments
 
     def _call(self, arguments: dict[str, Any]) -> Any:
-        self._wrappers = self._wrappers or _load(self._job)
+        self._wrappers = self._wrappers or load_wrappers(self._job["sources"], Path(self._job["directory"]))
         wrapper, copy = self._wrappers["kernel"], self._wrappers["copy"]
         return call(self._plan, arguments, wrapper, self._job["takes_out"], copy)
 
@@ -130,11 +130,11 @@ def serve(mode: str, sock: socket.socket, job: dict[str, Any]) -> None:
             wire.send_packed(sock, reply, packed)
 
 
-def _load(job: dict[str, Any]) -> dict[str, Any]:
-    """The wrappers of the job's kernel files by role (`kernel`, `copy`)."""
+def load_wrappers(sources: dict[str, str], directory: Path) -> dict[str, Any]:
+    """The wrappers of kernel files by role (`kernel`, `copy`); the files are written to the directory."""
     wrappers: dict[str, Any] = {"copy": None}
-    for role, source in job["sources"].items():
-        path = Path(job["directory"]) / f"{role}.py"
+    for role, source in sources.items():
+        path = directory / f"{role}.py"
         path.write_text(source, encoding="utf-8")
         name = f"enable_kernel_{role}"
         spec = importlib.util.spec_from_file_location(name, path)

@@ -14,5 +14,6 @@ def kernel_idle(x_ptr, o_ptr, n, BLOCK: tl.constexpr):
 
 
 def wrapper(input, dim, index):
-    x = input.movedim(dim, 0)
-    return x[index].movedim(0, dim)
+    x = input.view(1) if input.dim() == 0 else input
+    o = x.movedim(dim, 0)[index.view(-1)].movedim(0, dim)
+    return o.reshape(input.shape) if input.dim() == 0 else o
