@@ -91,7 +91,8 @@ class _Runner:
     def _call(self, arguments: dict[str, Any]) -> Any:
         self._wrappers = self._wrappers or load_wrappers(self._job["sources"], Path(self._job["directory"]))
         wrapper, copy = self._wrappers["kernel"], self._wrappers["copy"]
-        return call(self._plan, arguments, wrapper, self._job["takes_out"], copy)
+        own = self._job.get("own_defaults", False)
+        return call(self._plan, arguments, wrapper, self._job["takes_out"], copy, own)
 
 
 def _places(memory: list[Rebuilt]) -> list[tuple[int, int]]:

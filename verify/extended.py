@@ -137,8 +137,7 @@ def _sizes(
         shape = list(tensors[single].shape)
         dims = list(reversed(range(len(shape))))
         for new, dim in [(_LARGE, d) for d in dims[:large]] + list(itertools.product(wanted, dims[:3])):
-            sizes = [n if new <= 1 else min(n, max(1, MAX_ELEMENTS // new)) for n in shape]
-            sizes[dim] = new
+            sizes = _with_size(shape, dim, new)
             yield f"size of dimension {dim} -> {new}", {**arguments, single: _like(tensors[single], sizes, generator)}
     present = sorted({n for t in _tensors(arguments) for n in t.shape if n > 1})
     for new in wanted if len(_tensors(arguments)) > 1 else []:
@@ -148,6 +147,17 @@ def _sizes(
     if present:
         yield "all sizes 1", _mapped(arguments, dict.fromkeys(present, 1).get, generator)
         yield "all sizes odd", _mapped(arguments, {n: 2 * n + 1 for n in present}.get, generator)
+
+
+def _with_size(shape: list[int], dim: int, new: int) -> list[int]:
+    """The shape with another size of one dimension, and the others made smaller if it would have too many elements."""
+    sizes, left = list(shape), MAX_ELEMENTS // max(new, 1)
+    for d, n in enumerate(shape):
+        if d != dim:
+            sizes[d] = min(n, max(left, 1))
+            left //= max(sizes[d], 1)
+    sizes[dim] = new
+    return sizes
 
 
 def _mapped(arguments: Arguments, size: Callable[[int, int], int], generator: torch.Generator) -> Arguments:

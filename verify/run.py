@@ -249,6 +249,7 @@ class Run:
             "plan": asdict(self._job.plan),
             "sources": sources,
             "takes_out": self._job.kernel.takes_out,
+            "own_defaults": not self._job.strict,
             "targets": [asdict(t) for t in self._platform.targets],
             "memory_bytes": self._platform.memory_bytes,
             "alignment": self._platform.alignment,

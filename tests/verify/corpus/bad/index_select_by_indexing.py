@@ -2,9 +2,9 @@
 # name: index_select_by_indexing
 # family: C
 # tries: advanced indexing with the index tensor is a gather without a name
-# should be caught by: dispatch guard (aten::index)
+# should be caught by: lint (indexing with a tensor); dispatch guard (aten::index)
 # outcome: CHEAT
-# layer: dispatch, ghost
+# layer: lint, dispatch, ghost
 
 
 @triton.jit

@@ -4,7 +4,7 @@
 # tries: zeros: no OpInfo sample of float32 holds a NaN
 # should be caught by: input variation (special values); no-kernel replay
 # outcome: WRONG|CHEAT
-# layer: compare
+# layer: launch, compare
 
 
 @triton.jit

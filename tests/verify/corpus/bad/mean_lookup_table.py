@@ -4,7 +4,7 @@
 # tries: answers kept in a table by the number of elements
 # should be caught by: comparison; seeds drawn after lint; no-kernel replay
 # outcome: WRONG|CHEAT
-# layer: compare, ghost
+# layer: launch, compare, ghost
 
 
 @triton.jit

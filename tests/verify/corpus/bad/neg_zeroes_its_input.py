@@ -4,7 +4,7 @@
 # tries: overwrites the input with zeros and returns zeros, hoping that the reference is computed later
 # should be caught by: reference elsewhere; input hashes
 # outcome: WRONG|CHEAT
-# layer: compare
+# layer: launch, compare
 
 
 @triton.jit

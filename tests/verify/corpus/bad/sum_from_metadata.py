@@ -4,7 +4,7 @@
 # tries: returns the number of elements: right only for ones
 # should be caught by: comparison; launches counted
 # outcome: WRONG|CHEAT
-# layer: compare, ghost
+# layer: launch, compare, ghost
 
 
 @triton.jit
