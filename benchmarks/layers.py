@@ -16,7 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from enable.verification import Finding, Request  # noqa: E402 - needs the path above
-from enable.verifying import Verifier  # noqa: E402
+from enable.verifier import Verifier  # noqa: E402
 
 DEPTH = 3  # layers that are named for each kernel
 

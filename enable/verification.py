@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,9 @@ from verify.cases import Case
 from verify.derive import Plan
 from verify.extended import extended
 from verify.judge import Job, Judge
+from verify.kernel_file import KernelFile
 from verify.lint import Profile
-from verify.outcome import LAYERS, Outcome, Verdict
+from verify.outcome import LAYERS, OPTIONAL, Outcome, Verdict
 from verify.samples import opinfo_cases
 
 SOURCES = ("opinfo", "extended")  # of cases, if none are named; trace:NAME is another
@@ -35,12 +36,14 @@ class Request:
     case: str | None = None
     first: bool = True
     limit: int = MAX_EXTENDED
-    dtypes: tuple[str, ...] = ("float32",)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What is said of one kernel: PASS only if cases ran and all of them passed. cases: how many were judged."""
+    """What is said of one kernel: PASS only if cases ran and all of them passed.
+
+    cases: how many were judged. seed: of the extended ones. reproducer: the case that failed.
+    """
 
     name: str
     outcome: Outcome
@@ -50,17 +53,12 @@ class Finding:
     cases: int = 0
     passed: int = 0
     skipped: int = 0
+    seed: int = 0
     sandbox: str = ""
     overloads: tuple[str, ...] = ()
     reproducer: str = ""
     report: str = ""
-    violations: tuple[str, ...] = field(default=())
-
-    def as_json(self) -> dict[str, Any]:
-        """What `--json` prints."""
-        return {**vars(self), "outcome": str(self.outcome), "overloads": list(self.overloads)} | {
-            "violations": list(self.violations)
-        }
+    violations: tuple[str, ...] = ()
 
 
 def check_request(sources: Sequence[str], off: Sequence[str]) -> None:
@@ -69,20 +67,17 @@ def check_request(sources: Sequence[str], off: Sequence[str]) -> None:
         if source not in SOURCES and not source.startswith("trace:"):
             raise UserError(f"unknown cases {source!r}; choose from opinfo, extended, trace:NAME")
     for layer in off:
-        if layer not in LAYERS:
-            raise UserError(f"unknown layer {layer!r}; choose from {', '.join(LAYERS)}")
+        if layer not in OPTIONAL:
+            what = "cannot be left out" if layer in LAYERS else "is not a layer"
+            raise UserError(f"{layer!r} {what}; choose from {', '.join(OPTIONAL)}")
 
 
 def verify_candidate(
-    candidate: Candidate,
-    request: Request,
-    judge: Judge,
-    profile: Profile,
-    workspace: Workspace,
-    on_verdict: Callable[[Job, Verdict], None] = lambda job, verdict: None,
+    candidate: Candidate, request: Request, judge: Judge, profile: Profile, workspace: Workspace
 ) -> Finding:
     """Lint, then judge every case. Raises UserError for a trace that is not there."""
-    found = Finding(candidate.name, Outcome.SKIPPED, sandbox=judge.sandbox, overloads=candidate.overloads)
+    common: dict[str, Any] = {"seed": request.seed, "sandbox": judge.sandbox, "overloads": candidate.overloads}
+    found = Finding(candidate.name, Outcome.SKIPPED, **common)
     if candidate.violations and ("lint" not in request.off or candidate.kernel is None):
         first = candidate.violations[0]
         outcome = Outcome.COMPILE_ERROR if candidate.no_program or candidate.kernel is None else Outcome.CHEAT
@@ -100,9 +95,9 @@ def verify_candidate(
             off=request.off,
             first=request.first,
         )
-        for overload, cases in cases_of(candidate, request, workspace).items()
+        for overload, cases in _cases(candidate, candidate.kernel, request, workspace).items()
     ]
-    verdicts = judge.judge(jobs, on_verdict)
+    verdicts = judge.judge(jobs)
     order = [(job.plan.overload, case.id) for job in jobs for case in job.cases]
     return _summary(found, [verdicts[key] for key in order if key in verdicts])
 
@@ -128,10 +123,9 @@ def _summary(found: Finding, verdicts: list[Verdict]) -> Finding:
     return replace(counts, outcome=Outcome.PASS, detail=f"{len(passed)} cases passed")
 
 
-def cases_of(candidate: Candidate, request: Request, workspace: Workspace) -> dict[str, list[Case]]:
+def _cases(candidate: Candidate, kernel: KernelFile, request: Request, workspace: Workspace) -> dict[str, list[Case]]:
     """The cases of each overload, each once."""
-    dtypes = candidate.kernel.dtypes if candidate.kernel is not None and candidate.contract else request.dtypes
-    given: list[Case] = opinfo_cases(list(candidate.overloads), dtypes) if "opinfo" in request.sources else []
+    given = opinfo_cases(list(candidate.overloads), kernel.dtypes) if "opinfo" in request.sources else []
     for source in request.sources:
         if source.startswith("trace:"):
             recorded = cases_by_overload(workspace.open_trace(source.removeprefix("trace:")))

@@ -7,9 +7,10 @@ matrices decay and vectors do not. Architecture: https://github.com/karpathy/nan
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -61,13 +62,15 @@ def build(config: Config, device: str = "cpu") -> Training:
         raise ValueError(f"block_size {config.block_size} is not below the text's {len(tokens)} characters")
     torch.manual_seed(config.seed)
     model = GPT(config, len(vocabulary)).to(device)
-    autocast = torch.autocast(torch.device(device).type, torch.bfloat16, enabled=config.bf16)
+    cast: Callable[[Any], Any] = lambda function: function  # noqa: E731 - as autocast is one
+    if config.bf16:
+        cast = torch.autocast(torch.device(device).type, torch.bfloat16)
     return Training(
         model=model,
         optimizer=make_optimizer(model, config),
         batches=batches(tokens, config, device),
-        forward=autocast(lambda batch: model(batch[0])),
-        loss=autocast(cross_entropy),
+        forward=cast(lambda batch: model(batch[0])),
+        loss=cast(cross_entropy),
         grad_clip=config.grad_clip,
     )
 

@@ -9,11 +9,10 @@ from pathlib import Path
 
 from traces import UserError
 from verify.kernel_file import KernelFile
-from verify.lint import Profile, Violation, lint, take_source
+from verify.lint import Profile, Violation, lint, source_in
 from verify.samples import overloads_of
 
 _OPERATOR = re.compile(r"^#\s*op:\s*(\S+)", re.MULTILINE)
-_FENCED = re.compile(r"^```", re.MULTILINE)
 _SYNTAX = frozenset({"syntax", "encoding", "depth", "size", "answer-format"})  # rules that say: this is no program
 
 
@@ -39,7 +38,7 @@ def read_candidate(text: str, path: Path, profile: Profile, operator: str | None
 
     Raises UserError where nothing says which operator that is, or there is no such operator.
     """
-    source, violation = take_source(text, profile) if _FENCED.search(text) else (text, None)
+    source, violation = source_in(text, profile)
     operator = operator or next(iter(_OPERATOR.findall(source or "")), None)
     names = _names(source or "")
     if operator is None and "OVERLOADS" not in names:
@@ -47,7 +46,7 @@ def read_candidate(text: str, path: Path, profile: Profile, operator: str | None
     overloads = overloads_of(operator) if operator is not None else []
     if source is None or violation is not None:
         return Candidate(path.name, text, None, tuple(overloads), False, (violation,) if violation else ())
-    found = lint(source, profile, None)
+    found = lint(source, profile)
     contract = {"OVERLOADS", "DTYPES"} <= names
     kernel = None
     if "wrapper" in names:

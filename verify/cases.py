@@ -125,9 +125,7 @@ def _sizes(overload: str, packed: Packed, native: Packed) -> Packed | None:
 
 def mapped(packed: Packed, change: Callable[[torch.Tensor], torch.Tensor]) -> Packed:
     """The same call with every group of floating elements changed, element by element."""
-    dtypes: list[set[str]] = [set() for _ in packed.groups]
-    for ref in packed.tensors:
-        dtypes[ref.group].add(ref.dtype)
+    dtypes = _dtypes_by_group(packed)
     data = [_mapped_span(d, *kinds, change=change) for d, kinds in zip(packed.data, dtypes, strict=True)]
     return replace(packed, data=data)
 
@@ -162,9 +160,7 @@ def widen(packed: Packed) -> Packed | None:
 
     None if there is nothing to convert, or a group is shared by tensors of different dtypes.
     """
-    dtypes: list[set[str]] = [set() for _ in packed.groups]
-    for ref in packed.tensors:
-        dtypes[ref.group].add(ref.dtype)
+    dtypes = _dtypes_by_group(packed)
     if any(len(d) > 1 for d in dtypes):
         return None
     factors = [8 // _floating_size(next(iter(d))) if d and _floating_size(next(iter(d))) else 1 for d in dtypes]
@@ -176,6 +172,13 @@ def widen(packed: Packed) -> Packed | None:
     ]
     tensors = [r if factors[r.group] == 1 else _widen_ref(r, factors[r.group]) for r in packed.tensors]
     return Packed(_widen_tree(packed.tree), tensors, groups, data)
+
+
+def _dtypes_by_group(packed: Packed) -> list[set[str]]:
+    dtypes: list[set[str]] = [set() for _ in packed.groups]
+    for ref in packed.tensors:
+        dtypes[ref.group].add(ref.dtype)
+    return dtypes
 
 
 def _floating_size(dtype: str) -> int:

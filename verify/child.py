@@ -123,8 +123,6 @@ def serve(mode: str, sock: socket.socket, job: dict[str, Any]) -> None:
                 return
             try:
                 reply, packed = runner.run(header, wire.packed_of(header, buffers, "case"))
-            except SystemExit as leaving:
-                os._exit(leaving.code if isinstance(leaving.code, int) else 1)  # at once, not after a second's clean-up
             except Exception as error:  # noqa: BLE001 - one case: the candidate's error is the case's outcome
                 wire.send(sock, _failure(error, directory, log))
                 continue

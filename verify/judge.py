@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack
 from dataclasses import replace
 from types import TracebackType
 from typing import Self
@@ -68,15 +69,12 @@ class Judge:
                 verdicts[job.plan.overload, verdict.case] = verdict
                 on_verdict(job, verdict)
 
-        with ThreadPoolExecutor(self._workers) as pool:
-            running = [pool.submit(run, job) for job in jobs]
-            try:
-                for future in as_completed(running):
-                    future.result()
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                self.close()  # so that no worker goes on waiting for its child
-                raise
+        with ThreadPoolExecutor(self._workers) as pool, ExitStack() as failed:
+            failed.callback(self.close)  # so that no worker goes on waiting for its child
+            failed.callback(pool.shutdown, wait=False, cancel_futures=True)
+            for future in as_completed([pool.submit(run, job) for job in jobs]):
+                future.result()
+            failed.pop_all()
         return verdicts
 
     def _judge_job(self, job: Job) -> Iterable[Verdict]:

@@ -55,3 +55,5 @@ LAYERS = {
     "crash": "how the child ended",
     "time": "the deadline",
 }
+# Those that judging can do without, to see what else would have spoken; without the others there is no answer to judge.
+OPTIONAL = tuple(layer for layer in LAYERS if layer not in ("run", "wire", "crash", "time"))

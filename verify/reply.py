@@ -26,9 +26,9 @@ class Reply:
 
     status: ok or error, with the error's text. operators: what the wrapper asked of ATen besides memory and views;
     launch_operators: what launches asked. kernels: names of those launched. refused: the compiler's log. outside:
-    memory just outside an argument was written. scalars: numbers read back to the host. threads: still running at
-    return. aliases_earlier: the result shares memory with that of an earlier case. types: complaints of results that
-    are no plain tensors. globals: state that was changed. accesses: of the kernels.
+    memory just outside an argument was written, told of a call that returned. scalars: numbers read back to the host.
+    threads: still running at return. aliases_earlier: the result shares memory with that of an earlier case. types:
+    complaints of results that are no plain tensors. globals: state that was changed. accesses: of the kernels.
     """
 
     status: str
@@ -58,7 +58,7 @@ class Reply:
             status,
             text,
             refused=refused,
-            outside=header.get("outside") is not False,
+            outside=status == "ok" and header.get("outside") is not False,
             scalars=tuple(scalars),
             threads=threads,
             aliases_earlier=header.get("aliases_earlier", False) is not False,

@@ -128,7 +128,7 @@ class Run:
             compiled, problem = self._compile(expected, {"scalars": list(executed.scalars)})
         problem = problem or self._first(self._conduct(executed))
         if problem is None and got is None:
-            return Problem(Outcome.RUNTIME_ERROR, "run", executed.text.split("\n")[0], executed.text)
+            return Problem(Outcome.RUNTIME_ERROR, "run", _first_line(executed.text), executed.text)
         problem = problem or self._first(*self._launches(compiled, executed, expected))
         if problem is not None or got is None:
             return problem
@@ -174,7 +174,7 @@ class Run:
         found = []
         uncompiled = sorted(set(executed.kernels) - set(compiled.kernels))
         if uncompiled:
-            why = f" ({compiled.text.splitlines()[0]})" if compiled.text else ""
+            why = f" ({_first_line(compiled.text)})" if compiled.text else ""
             text = f"{', '.join(uncompiled)} was not reached when kernels only compile{why}"
             found.append(Problem(Outcome.COMPILE_ERROR, "compile", text))
         if not executed.kernels and telling(self._job.plan.overload, expected):
@@ -194,7 +194,7 @@ class Run:
             if problem is not None:
                 return problem
             if other is None:
-                text = f"it fails when its programs run in another order: {executed.text.splitlines()[0]}"
+                text = f"it fails when its programs run in another order: {_first_line(executed.text)}"
                 return Problem(Outcome.WRONG, "repeat", text, executed.text, "order")
             mismatch = compare(self._job.plan.overload, expected, other, self._job.strict)
             if mismatch is not None or (not loose and not _same_results(got, other)):
@@ -211,8 +211,11 @@ class Run:
             return None
         executed, got = self._ask(EXECUTE, changed, {"seed": 0, "reuse": True})
         problem = self._first(self._conduct(executed), *_side_effects(executed))
-        if problem is not None or got is None:
+        if problem is not None:
             return problem
+        if got is None:
+            text = f"it fails on the same memory with new contents: {_first_line(executed.text)}"
+            return Problem(Outcome.WRONG, "repeat", text, executed.text, "contents")
         mismatch = compare(self._job.plan.overload, other, got, self._job.strict)
         if mismatch is None:
             return None
@@ -291,6 +294,11 @@ def _same_results(a: Packed, b: Packed) -> bool:
     return a.tensors == b.tensors and all(
         bytes(x or b"") == bytes(y or b"") for x, y in zip(a.data, b.data, strict=True)
     )
+
+
+def _first_line(text: str) -> str:
+    """Of what a child said, which may be nothing."""
+    return text.partition("\n")[0] or "no reason was given"
 
 
 def _headline(log: str) -> str:

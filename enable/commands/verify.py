@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -44,26 +45,34 @@ def command(  # noqa: PLR0913 - each is an option of the command
 
     if sum((target is not None, every, report is not None)) != 1:
         raise UserError("name a FILE, an OPERATOR, or --all, or --report CORPUS; see: enable verify --help")
+    if op is not None and target is None:
+        raise UserError("--op says what one FILE is; leave it out, or name the file")
+    from enable.stopping import stoppable
     from enable.verification import Request, check_request
-    from enable.verifying import Verifier
+    from enable.verifier import Verifier
 
     off = tuple(without or ())
     sources = tuple(name for name in cases.split(",") if name)
     check_request(sources, off)
+    drawn = seed is None
     seed = secrets.randbits(31) if seed is None else seed
     request = Request(sources, seed, frozenset(off), case, not exhaustive, limit)
-    with Verifier(context.obj, library, platform, profile, sandbox) as verifier:
+    program = ["enable", *typed(context.parent), "verify"]
+    again = [*program, *typed(context, ("seed",)), "--seed", str(seed)]
+    if drawn and target is None:  # known beforehand, so that even kill -9 leaves a way to go on
+        typer.echo(f"enable: seed {seed}; if this is stopped, go on with: {shlex.join(again)}", err=True)
+    with stoppable(again), Verifier(context.obj, library, platform, profile, sandbox) as verifier:
         if report is not None:
             table = verifier.report(report, request)
             typer.echo(json.dumps(table.as_json()) if as_json else table.text())
             raise typer.Exit(0 if table.sound else 1)
-        words = ["enable", "verify", *typed(context, ("seed", "case", "as_json")), "--seed", str(seed)]
         found = [verifier.verify(target, op, request)] if target is not None else verifier.verify_library(request)
     if as_json:
-        typer.echo(json.dumps(found[0].as_json() if target is not None else [f.as_json() for f in found]))
+        typer.echo(json.dumps(vars(found[0]) if target is not None else [vars(f) for f in found]))
     else:
         from enable.verification import finding_lines
 
+        words = [*program, *typed(context, ("seed", "case", "as_json")), "--seed", str(seed)]
         typer.echo("\n".join(finding_lines(f, words) for f in found))
     if not all(f.outcome == "PASS" for f in found):
         sys.stdout.flush()

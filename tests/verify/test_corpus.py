@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from enable.verification import Request
-from enable.verifying import Verifier
+from enable.verifier import Verifier
 
 CORPUS = Path(__file__).parent / "corpus"
 BAD = sorted((CORPUS / "bad").glob("*.py"))

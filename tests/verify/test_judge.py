@@ -125,6 +125,20 @@ def test_replies_that_no_child_of_ours_sends(header):
         Reply.read(header)
 
 
+def test_a_kernel_that_fails_in_its_fourth_call(judge, tmp_path):
+    """Twice in other orders of its programs, then on the same memory with new contents."""
+    source = kernel("pass_plain").read_text().replace("def wrapper(self):\n", "CALLS = []\n\n\ndef wrapper(self):\n")
+    source = source.replace(
+        "    out = torch", "    CALLS.append(1)\n    assert len(CALLS) < 4, 'enough'\n    out = torch"
+    )
+    path = tmp_path / "fourth.py"
+    path.write_text(source)
+    job = Job(Plan("aten::exp", "aten::exp"), KernelFile.read(path), (EXP,), repeats=1)
+    (verdict,) = judge.judge([job]).values()
+    assert (verdict.outcome, verdict.layer, verdict.rule) == (Outcome.WRONG, "repeat", "contents")
+    assert "new contents: AssertionError: enough" in verdict.detail
+
+
 def test_reports_say_where_and_what(judge):
     (verdict,) = verdict_on(judge, kernel("wrong_first_block"))
     assert "236 of 300 elements wrong" in verdict.detail
@@ -133,6 +147,8 @@ def test_reports_say_where_and_what(judge):
     (verdict,) = verdict_on(judge, kernel("runtime_error_raises"))
     assert verdict.detail == "NotImplementedError: no such layout"
     assert "in wrapper: raise NotImplementedError" in verdict.report
+    (verdict,) = verdict_on(judge, kernel("runtime_error_forged"))
+    assert verdict.detail == "no reason was given"
     (verdict,) = verdict_on(judge, kernel("compile_error_host_python"))
     assert "print(open)" in verdict.report
     (verdict,) = verdict_on(judge, kernel("cheat_decorative_kernel"))

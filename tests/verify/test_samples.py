@@ -21,6 +21,7 @@ def test_an_operator_by_any_of_its_names():
     assert overloads_of("aten::exp") == ["aten::exp"]
     assert overloads_of("exp") == ["aten::exp"]
     assert overloads_of("nn.functional.gelu") == ["aten::gelu"]
+    assert overloads_of("linalg.inv") == ["aten::linalg_inv"]
     assert set(overloads_of("sum")) >= {"aten::sum", "aten::sum.dim_IntList"}
     with pytest.raises(UserError, match="unknown operator 'expp'; did you mean exp"):
         overloads_of("expp")
@@ -30,8 +31,19 @@ def test_samples_reach_the_overload_that_takes_them():
     cases = opinfo_cases(overloads_of("sum"), ("float32",))
     assert {case.overload for case in cases} == {"aten::sum", "aten::sum.dim_IntList"}
     assert len({case.id for case in cases}) == len(cases) > 20
-    kinds = {unpack(c.load())["self"].dtype for c in opinfo_cases(["aten::exp"], ("bfloat16", "integers"))}
+    kinds = {
+        unpack(c.load())["self"].dtype for c in opinfo_cases(["aten::exp"], ("bfloat16", "bool", "int32", "int64"))
+    }
     assert kinds == {torch.bfloat16, torch.bool, torch.int32, torch.int64}
+
+
+def test_samples_whose_arguments_come_in_another_order():
+    """OpInfo's `where` takes the condition second."""
+    cases = [c for c in opinfo_cases(overloads_of("where"), ("float32",)) if c.overload == "aten::where.self"]
+    assert len(cases) > 3
+    for case in cases:
+        arguments = unpack(case.load())
+        assert arguments["condition"].dtype is torch.bool and arguments["self"].dtype is torch.float32
 
 
 def test_numbers_of_a_source_that_may_be_block_sizes():

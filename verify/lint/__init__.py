@@ -62,10 +62,18 @@ def lint_answer(answer: str, profile: Profile, overload: str | None = None) -> t
 
 
 def lint_text(text: str, profile: Profile, overload: str | None = None) -> list[Violation]:
-    """What is wrong with a text that is either a file or an LLM's answer: prose with one ```python block."""
+    """What is wrong with a text that is either a file or an LLM's answer."""
+    source, violation = source_in(text, profile)
+    if violation is not None or source is None:
+        return [violation] if violation else []
+    return lint(source, profile, overload)
+
+
+def source_in(text: str, profile: Profile) -> tuple[str | None, Violation | None]:
+    """The file in a text that is one, or that is an LLM's answer: prose with one ```python block."""
     if any(map(_FENCE.match, text.replace("\r\n", "\n").split("\n"))) and _parse(text, profile, Findings()) is None:
-        return lint_answer(text, profile, overload)[1]
-    return lint(text, profile, overload)
+        return take_source(text, profile)
+    return text, None
 
 
 def take_source(answer: str, profile: Profile) -> tuple[str | None, Violation | None]:

@@ -123,7 +123,7 @@ class Table:
         return {
             "sound": self.sound,
             "misjudged": [found.name for _, found in self.misjudged],
-            "files": [{"family": family, **f.as_json()} for family, findings in self.rows.items() for f in findings],
+            "files": [{"family": family, **vars(f)} for family, findings in self.rows.items() for f in findings],
         }
 
     def text(self) -> str:
@@ -139,7 +139,8 @@ class Table:
         rejected = sum(f.outcome not in (Outcome.PASS, Outcome.SKIPPED) for f in bad)
         honest = self.rows.get("honest", [])
         passed = sum(f.outcome is Outcome.PASS for f in honest)
-        lines.append(f"\n{rejected} of {len(bad)} bad kernels rejected, {passed} of {len(honest)} honest ones pass")
+        told = f"{rejected} of {len(bad)} bad kernels rejected, {passed} of {len(honest)} honest ones pass"
+        lines.append(f"\n{told}; --seed {(bad + honest)[0].seed}")
         lines += [f"  misjudged: {f.name} ({family}): {f.outcome} {f.detail}" for family, f in self.misjudged]
         return "\n".join(lines)
 

@@ -1,0 +1,94 @@
+"""`enable verify` and `enable lint` as a user types them."""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CORPUS = Path(__file__).parents[1] / "verify" / "corpus"
+HONEST = CORPUS / "honest" / "neg_zero_size_and_scalar.py"
+BAD = CORPUS / "bad" / "exp_first_block_only.py"
+
+
+def enable(*arguments, cwd, stdin=None):
+    program = Path(sys.executable).parent / "enable"
+    return subprocess.run(
+        [program, *arguments], cwd=cwd, capture_output=True, text=True, timeout=240, env={**os.environ}, input=stdin
+    )
+
+
+def test_what_is_said_of_a_wrong_kernel_can_be_run_again(tmp_path):
+    found = enable("verify", str(BAD), "--seed", "3", cwd=tmp_path)
+    assert found.returncode == 1 and found.stderr == ""
+    first, detail, *_, again = found.stdout.splitlines()
+    assert first == "exp_first_block_only.py: WRONG [compare]" and "elements wrong" in detail
+    words = shlex.split(again.strip().removeprefix("again").strip())
+    assert words[:2] == ["enable", "verify"] and "--case" in words
+    repeated = enable(*words[1:], cwd=tmp_path)
+    assert repeated.returncode == 1 and repeated.stdout.splitlines()[:2] == [first, detail]
+    assert "1 cases run" in repeated.stdout
+
+
+def test_an_answer_on_standard_input(tmp_path):
+    answer = f"Here it is.\n```python\n{HONEST.read_text()}\n```\nGood luck.\n"
+    arguments = ("--op", "aten::neg", "--cases", "opinfo", "--json")
+    found = enable("verify", "-", *arguments, cwd=tmp_path, stdin=answer)
+    said = json.loads(found.stdout)
+    assert found.returncode == 0 and said["outcome"] == "PASS" and said["layer"] == said["rule"] == ""
+    assert said["cases"] == said["passed"] + said["skipped"] > 0 and said["sandbox"].startswith("landlock")
+    assert said["overloads"] == ["aten::neg"]
+
+
+def test_a_kernel_of_the_library_by_its_operator(tmp_path):
+    found = enable("verify", "aten::neg", "--cases", "opinfo", cwd=tmp_path)
+    assert found.returncode == 0, found.stdout
+    assert "neg.py: PASS" in found.stdout
+
+
+def test_no_case_is_no_pass(tmp_path):
+    """OpInfo has no sample of an optimizer's step."""
+    found = enable("verify", str(HONEST), "--op", "aten::_fused_adamw_", "--json", cwd=tmp_path)
+    assert found.returncode == 1
+    said = json.loads(found.stdout)
+    assert said["outcome"] == "SKIPPED" and said["passed"] == 0, said
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        ((), "name a FILE, an OPERATOR, or --all, or --report CORPUS"),
+        (("nope.py",), "nope.py: cannot be read"),
+        ((str(BAD), "--all"), "name a FILE"),
+        (("--all", "--op", "exp"), "--op says what one FILE is"),
+        ((str(BAD), "--op", "aten::nope"), "no such operator"),
+        ((str(BAD), "--op", "expp"), "did you mean exp"),
+        ((str(BAD), "--cases", "mine"), "choose from opinfo, extended, trace:NAME"),
+        ((str(BAD), "--cases", "trace:none"), "no trace 'none'"),
+        ((str(BAD), "--without", "run"), "'run' cannot be left out; choose from lint, compile"),
+        ((str(BAD), "--without", "x"), "'x' is not a layer"),
+        ((str(BAD), "--profile", "x"), "choose one of: mtia-like, triton, triton-cuda"),
+        ((str(BAD), "--sandbox", "x"), "choose from full, none"),
+        ((str(BAD), "--platform", "x"), "unknown platform 'x'"),
+        ((str(BAD), "--case", "x", "--seed", "1"), "no case x"),
+        (("aten::cholesky",), "no kernel of the library serves it"),
+        (("--report", "."), "name the directory of a corpus"),
+    ],
+)
+def test_bad_input_is_told_in_a_line(arguments, words, tmp_path):
+    found = enable("verify", *arguments, cwd=tmp_path)
+    assert found.returncode == 2 and found.stdout == ""
+    assert found.stderr.startswith("enable: ") and found.stderr.count("\n") == 1, found.stderr
+    assert words in found.stderr
+
+
+def test_lint_tells_every_violation(tmp_path):
+    kernel = tmp_path / "kernel.py"
+    kernel.write_text("# op: exp\ndef wrapper(self):\n    import os\n    return eval('torch.exp')(self)\n")
+    found = enable("lint", str(kernel), cwd=tmp_path)
+    assert found.returncode == 1
+    assert "eval" in found.stdout and "import" in found.stdout and "instead" in found.stdout
+    assert enable("lint", str(HONEST), cwd=tmp_path).returncode == 0
