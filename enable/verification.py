@@ -118,7 +118,11 @@ def _summary(found: Finding, verdicts: list[Verdict]) -> Finding:
             report=failed.report,
         )
     if not ran:
-        why = verdicts[0].detail if verdicts else "there are no cases"
+        why = (
+            verdicts[0].detail
+            if verdicts
+            else "OpInfo has no sample of it; record calls of it, and add trace:NAME to --cases"
+        )
         return replace(counts, detail=f"no case was run: {why}")
     return replace(counts, outcome=Outcome.PASS, detail=f"{len(passed)} cases passed")
 

@@ -60,7 +60,8 @@ class Verifier:
     def verify_library(self, request: Request) -> list[Finding]:
         """Judge every kernel file of the library on every overload that it names."""
         kernels = sorted(kernel.path for kernel in self._library())
-        return [self._file(path, None, request) for path in tqdm(kernels, desc="verify", unit="file", delay=1)]
+        with tqdm(kernels, desc="verify", unit="file", delay=1) as bar:  # closed before an error is told below it
+            return [self._file(path, None, request) for path in bar]
 
     def report(self, corpus: Path, request: Request) -> Table:
         """Judge every file of a corpus. Raises UserError if there is none."""
@@ -69,9 +70,10 @@ class Verifier:
             raise UserError(f"{corpus}: no bad/*.py and no honest/*.py there; name the directory of a corpus")
         table = Table()
         for kind, paths in files.items():
-            for path in tqdm(paths, desc=kind, unit="file", delay=1):
-                family = _header(path, "family") or "?" if kind == "bad" else "honest"
-                table.add(family, self._file(path, None, request))
+            with tqdm(paths, desc=kind, unit="file", delay=1) as bar:
+                for path in bar:
+                    family = _header(path, "family") or "?" if kind == "bad" else "honest"
+                    table.add(family, self._file(path, None, request))
         return table
 
     def _library(self) -> Library:

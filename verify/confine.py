@@ -13,8 +13,10 @@ import importlib.util
 import mmap
 import os
 import resource
+import shutil
 import signal
 import struct
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable
@@ -30,7 +32,8 @@ FULL, NONE = "full", "none"  # the two sandboxes that can be asked for
 FILE_BYTES = 64 << 20  # of one file
 OPEN_FILES = 128
 CPU_SECONDS = 4 * 3600  # of one child, all its cases; the parent's deadline comes first
-_KEPT = ("PATH", "OMP_NUM_THREADS", "TRITON_INTERPRET", "TRITON_DEFAULT_FP_FUSION")  # as the zygote was given them
+# of the environment that the zygote was given
+_KEPT = ("PATH", "CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "TRITON_INTERPRET", "TRITON_DEFAULT_FP_FUSION")
 
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 1, 4, 38  # linux/prctl.h
 
@@ -44,6 +47,7 @@ _OWN = _READ | _WRITE_FILE | _TRUNCATE | _MAKE_REG | _MAKE_DIR | _REMOVE_FILE | 
 _DEVICE = _READ_FILE | _WRITE_FILE | _IOCTL_DEV
 _OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
 
+_GCC = ("cc1", "collect2", "as", "ld")  # what gcc starts
 _CAP_DAC_READ_SEARCH = 2  # root reads what belongs to others; Landlock says which of it
 
 
@@ -62,7 +66,7 @@ class Profile:
 
 
 # `cuda` compiles and executes in one process that has imported torch, initialised CUDA and built Triton's launcher
-# before the lock; no process can be forked after that, so it has no zygote.
+# before the lock, and after `isolate`, which would close the driver's descriptors; nothing can be forked after that.
 PROFILES = {"execute": Profile(), "compile": Profile(compilers=True), "cuda": Profile(compilers=True, devices=True)}
 
 
@@ -212,7 +216,7 @@ def _rules(profile: Profile, work: Path) -> list[tuple[str, int]]:
     rules = [(str(work), _OWN), (f"/proc/{os.getpid()}", _READ), ("/dev/null", _READ_FILE | _WRITE_FILE)]
     rules += [(path, _READ) for path in _readable()]
     if profile.compilers:
-        rules += [(path, _EXECUTE | _READ) for path in _compilers()]
+        rules += [(path, _EXECUTE | _READ) for path in _compilers(profile.devices)]
     if profile.devices:
         devices = [str(p) for p in Path("/dev").glob("nvidia*") if p.name != "nvidia-modeset"]
         rules += [(path, _DEVICE | (_READ_DIR if os.path.isdir(path) else 0)) for path in devices]
@@ -230,11 +234,16 @@ def _readable() -> list[str]:
     return [sys.prefix, sys.exec_prefix, sys.base_prefix, *packages, *toolkit, *system, *machine]
 
 
-def _compilers() -> list[str]:
-    """Triton's ptxas, and the loader that the kernel starts it with."""
+def _compilers(launchers: bool) -> list[str]:
+    """Triton's ptxas and the loader that the kernel starts it with; for launchers also the C compiler's programs."""
     spec = importlib.util.find_spec("triton")
     roots = spec.submodule_search_locations or [] if spec else []
     binaries = [str(p) for root in roots for p in Path(root).glob("backends/*/bin/*")]
+    compiler = shutil.which("gcc") if launchers else None  # Triton compiles a launcher for each signature
+    if compiler is not None:
+        asked = [subprocess.run([compiler, f"-print-prog-name={n}"], capture_output=True, text=True) for n in _GCC]
+        found = [shutil.which(answer.stdout.strip()) for answer in asked]
+        binaries += [os.path.realpath(path) for path in (compiler, *found) if path]
     return [*binaries, *(str(p) for lib in ("/lib", "/lib64") for p in Path(lib).glob("ld-linux*.so.*"))]
 
 

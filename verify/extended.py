@@ -192,8 +192,8 @@ def _like(t: torch.Tensor, shape: list[int], generator: torch.Generator) -> torc
         draw = torch.randn(shape, generator=generator, dtype=torch.float64)
         wide = flat.double() if t.is_floating_point() else flat.real.double()
         finite = wide[wide.isfinite()]
-        mean, spread = (float(finite.mean()), float(finite.std(correction=0))) if finite.numel() else (0.0, 1.0)
-        drawn = draw * (spread or abs(mean) or 1.0) + mean
+        mean = float(finite.mean()) if finite.numel() else 0.0
+        drawn = draw * _spread(flat.real if t.is_complex() else flat) + mean
         if finite.numel() and float(finite.min()) >= 0:  # probabilities, variances, weights
             drawn = drawn.abs().clamp(max=float(finite.max())) if float(finite.max()) <= 1 else drawn.abs()
         return drawn.to(t.dtype)
@@ -309,6 +309,12 @@ def _special(t: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     return new.view(t.shape)
 
 
+def _spread(t: torch.Tensor) -> float:
+    """Standard deviation of the finite elements, 1 where that is 0."""
+    finite = t.double()[t.isfinite()]
+    return float(finite.std(correction=0)) or 1.0 if finite.numel() else 1.0
+
+
 def _shuffled(t: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     return t.reshape(-1)[torch.randperm(t.numel(), generator=generator)].view(t.shape)
 
@@ -319,6 +325,7 @@ _REGIMES: dict[str, Regime] = {
     "shuffled": _shuffled,
     "zeros": lambda t, g: torch.zeros_like(t),
     "repeated": lambda t, g: torch.full_like(t, float(t.reshape(-1)[0])),
+    "large mean": lambda t, g: t + 64 * _spread(t),  # cancels in E[x^2] - E[x]^2
     "sorted": lambda t, g: t.reshape(-1).sort().values.view(t.shape),
     "small": lambda t, g: t * 1e-3,
     "denormal": lambda t, g: (t.double() * torch.finfo(t.dtype).tiny / 4).to(t.dtype),

@@ -43,6 +43,7 @@ _SUMS = {
     "embedding_dense", "index_add", "inner", "linear", "matmul", "mean", "mm", "mv", "nansum", "outer", "scatter_add",
     "sum", "sum_to_size", "tensordot", "trace", "vdot",
 }  # fmt: skip
+OWN_ERRORS = 8  # ATen's own largest float32 error, which grows with what the inputs cancel, may be passed so far
 SUM_ROUNDINGS = 16  # of the sum of absolute values, in fp32; fewer in number than terms, since errors cancel
 
 

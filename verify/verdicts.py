@@ -16,6 +16,10 @@ from verify.outcome import Outcome, Verdict
 from verify.platforms import Platform
 
 _SCHEMA_VERSION = 2
+PATIENCE_SECONDS = 60.0  # for another process that writes
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_NO_SPACE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)  # a limit on file sizes, or a quota, is an I/O error
+_NO_ACCESS = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM)
 _TABLE = """
 CREATE TABLE IF NOT EXISTS verdicts (
     key TEXT PRIMARY KEY,       -- sha256 over the columns up to `judge`
@@ -51,29 +55,66 @@ class VerdictStore:
 
     def __init__(self, path: Path) -> None:
         """Raises UserError if the file is no verdict store, or a newer one."""
-        path.parent.mkdir(parents=True, exist_ok=True)
         self._path = path
         self._lock = threading.Lock()
         try:
-            self._db = sqlite3.connect(path, check_same_thread=False, timeout=60)
-            self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.execute("PRAGMA synchronous=FULL")
-            found = self._db.execute("PRAGMA user_version").fetchone()[0]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = sqlite3.connect(path, check_same_thread=False, timeout=PATIENCE_SECONDS)
+        except (OSError, sqlite3.OperationalError) as error:
+            raise UserError(f"{path}: cannot be opened ({error}); name another workspace") from error
+        try:
+            self._write_ahead()
+            self._db.execute("PRAGMA synchronous=FULL")  # in WAL mode: fsync before a commit returns
+            if self._format() != _SCHEMA_VERSION:
+                self._create()
+        except sqlite3.DatabaseError as error:
+            self._db.close()
+            raise self._explained(error) from error
+        except UserError:
+            self._db.close()
+            raise
+
+    def _write_ahead(self) -> None:
+        """Turn to WAL mode. For this SQLite does not wait for other processes, so it is tried again."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            try:
+                self._db.execute("PRAGMA journal_mode=WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if _kind(error) not in _BUSY or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
+
+    def _format(self) -> int:
+        return int(self._db.execute("PRAGMA user_version").fetchone()[0])
+
+    def _create(self) -> None:
+        """Make the table, if no other process has meanwhile. Raises UserError for a format of another release."""
+        with self._db:
+            self._db.execute("BEGIN IMMEDIATE")
+            found = self._format()
+            if found not in (0, 1, _SCHEMA_VERSION):
+                raise UserError(
+                    f"{self._path}: verdicts of format {found}, this toolkit reads {_SCHEMA_VERSION}; remove the file"
+                )
             if found == 1:  # verdicts of an earlier judge, which this one asks for no more
                 self._db.execute("DROP TABLE verdicts")
-            elif found not in (0, _SCHEMA_VERSION):
-                raise UserError(
-                    f"{path}: verdicts of format {found}, this toolkit reads {_SCHEMA_VERSION}; remove the file"
-                )
             self._db.execute(_TABLE)
             self._db.execute(f"PRAGMA user_version={_SCHEMA_VERSION}")
-            self._db.commit()
-        except sqlite3.DatabaseError as error:
-            raise self._damaged(error) from error
 
-    def _damaged(self, error: Exception) -> UserError:
-        if "locked" in str(error):
+    def _explained(self, error: Exception) -> UserError:
+        """What went wrong with the file and what to do: only damage is a reason to remove it."""
+        kind = _kind(error)
+        if kind in _BUSY:
             return UserError(f"{self._path}: in use by another process; wait for it or stop it")
+        if kind in _NO_SPACE:
+            return UserError(
+                f"{self._path}: the verdict could not be written ({error}); free space on that disk, then run the same "
+                "command again: verdicts kept so far are sound"
+            )
+        if kind in _NO_ACCESS:
+            return UserError(f"{self._path}: cannot be opened for writing ({error}); name another workspace")
         return UserError(f"{self._path}: not a sound verdict store ({error}); remove it, all will be judged anew")
 
     @staticmethod
@@ -97,20 +138,25 @@ class VerdictStore:
                 ).fetchone()
             return Verdict(row[0], Outcome(row[1]), *row[2:]) if row else None
         except (sqlite3.DatabaseError, ValueError) as error:
-            raise self._damaged(error) from error
+            raise self._explained(error) from error
 
     def put(self, identity: tuple[str, ...], verdict: Verdict, seconds: float) -> None:
-        """Keep a verdict; it is on the disk when this returns. Raises UserError if the store is damaged or in use."""
+        """Keep a verdict: on the disk when this returns, never changed. Raises UserError if that cannot be."""
         told = (str(verdict.outcome), verdict.detail, verdict.report, verdict.layer, verdict.rule, verdict.sandbox)
         values = (_key(identity), *identity, *told, seconds, time.time())
         try:
             with self._lock, self._db:
-                self._db.execute(f"INSERT OR REPLACE INTO verdicts VALUES ({','.join('?' * len(values))})", values)
+                self._db.execute(f"INSERT OR IGNORE INTO verdicts VALUES ({','.join('?' * len(values))})", values)
         except sqlite3.DatabaseError as error:
-            raise self._damaged(error) from error
+            raise self._explained(error) from error
 
     def close(self) -> None:
         self._db.close()
+
+
+def _kind(error: Exception) -> int:
+    """SQLite's primary result code; 0 for an error that is not SQLite's own."""
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
 def _key(identity: tuple[str, ...]) -> str:
