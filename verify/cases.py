@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -74,13 +75,32 @@ class Expected:
 
     All hold every argument after the call by its name and the result under "return"; their trees are alike. sizes: of
     operators that add up terms, the answer to the arguments' absolute values, in float64: what rounding is relative to
-    where terms cancel (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1).
+    where terms cancel (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1). widened: the
+    arguments in float64, if there are such.
     """
 
+    overload: str
     before: Packed
     native: Packed
     values: Packed
     sizes: Packed | None = None
+    widened: Packed | None = None
+
+    @cached_property
+    def nudged(self) -> list[Packed]:
+        """Answers in float64 to arguments that differ by about a rounding to float32; none where there is no float64.
+
+        How far they lie apart is what no algorithm that computes in float32 can be held to (Higham 2002, section 1.6).
+        """
+        generator = torch.Generator().manual_seed(0)
+
+        def nudge(t: torch.Tensor) -> torch.Tensor:
+            return t * (1 + 2.0**-24 * torch.randn(t.shape, generator=generator, dtype=torch.float64))
+
+        if self.widened is None or self.values is self.native:
+            return []
+        found = [_run(self.overload, mapped(self.widened, nudge)) for _ in range(2)]
+        return [f for f in found if f.tree["return"] == self.native.tree["return"]]
 
 
 class NoReference(Exception):
@@ -110,7 +130,8 @@ def reference(case: Case) -> Expected:
         values = native  # the operator has no float64 implementation, or demands the case's own dtypes
     if values.tree["return"] != native.tree["return"]:
         values = native
-    return Expected(before, native, values, _sizes(case.overload, widened or before, native))
+    sizes = _sizes(case.overload, widened or before, native)
+    return Expected(case.overload, before, native, values, sizes, widened)
 
 
 def _sizes(overload: str, packed: Packed, native: Packed) -> Packed | None:

@@ -6,9 +6,9 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from types import TracebackType
 from typing import Self
@@ -20,8 +20,11 @@ from verify.platforms import Platform
 from verify.run import Job, Run
 from verify.sandbox import COMPILE, EXECUTE, Zygote
 from verify.verdicts import VerdictStore
+from verify.wire import WireError
 
 __all__ = ["Job", "Judge", "JudgeClosed"]
+
+MAX_DEATHS = 2  # crashes and timeouts of one job after which its other cases are skipped
 
 
 class JudgeClosed(Exception):
@@ -78,40 +81,52 @@ class Judge:
         return verdicts
 
     def _judge_job(self, job: Job) -> Iterable[Verdict]:
-        fresh: list[Case] = []
-        for case in job.cases:
-            known = self._store.get(self._identity(job, case))
-            if known is None:
-                fresh.append(case)
-                continue
-            yield known
-            if job.first and known.outcome is not Outcome.PASS:
-                return
-        if not fresh:
-            return
+        """A verdict of each case in turn; those that are kept are not judged again."""
+        deaths, run = 0, None
+        with ExitStack() as stack:
+            for case in job.cases:
+                verdict = self._store.get(self._identity(job, case))
+                if verdict is None and deaths >= MAX_DEATHS:
+                    verdict = Verdict(case.id, Outcome.SKIPPED, f"not run: {deaths} earlier cases crashed or hung")
+                elif verdict is None:
+                    run = run or stack.enter_context(self._running(job))
+                    verdict = self._judged(run, job, case)
+                deaths += verdict.outcome in (Outcome.CRASH, Outcome.TIMEOUT)
+                yield verdict
+                if job.first and verdict.outcome not in (Outcome.PASS, Outcome.SKIPPED):
+                    return
+
+    @contextmanager
+    def _running(self, job: Job) -> Iterator[Run]:
+        """The children of one job. Raises JudgeClosed if they were taken away meanwhile."""
         zygotes = self._borrow()
         try:
             with Run(job, self.platform, zygotes) as run:
-                for case in fresh:
-                    started = time.monotonic()
-                    verdict = replace(run.judge(case), sandbox=self.sandbox)
-                    if run.lasting(verdict):
-                        self._store.put(self._identity(job, case), verdict, time.monotonic() - started)
-                    yield verdict
-                    if job.first and verdict.outcome not in (Outcome.PASS, Outcome.SKIPPED):
-                        return
+                yield run
+        except (OSError, WireError) as error:
+            if self._closed:
+                raise JudgeClosed("the judge was closed while a case was judged") from error
+            raise
         finally:
             self._idle.put(zygotes)
 
+    def _judged(self, run: Run, job: Job, case: Case) -> Verdict:
+        started = time.monotonic()
+        verdict = replace(run.judge(case), sandbox=self.sandbox)
+        if run.lasting(verdict):
+            self._store.put(self._identity(job, case), verdict, time.monotonic() - started)
+        return verdict
+
     def _identity(self, job: Job, case: Case) -> tuple[str, ...]:
-        conditions = f"{job.conditions} sandbox={self.sandbox}"
+        conditions = f"{job.conditions} repeated={case.id in job.repeated} sandbox={self.sandbox}"
         return VerdictStore.identity(job.kernels, job.plan.overload, case.id, self.platform, conditions)
 
     def _borrow(self) -> dict[str, Zygote]:
         try:
             return self._idle.get_nowait()
         except queue.Empty:
-            return {mode: self._start(mode) for mode in (COMPILE, EXECUTE)}
+            with ThreadPoolExecutor(2) as pool:  # each takes the seconds that importing torch takes
+                return dict(zip((COMPILE, EXECUTE), pool.map(self._start, (COMPILE, EXECUTE)), strict=True))
 
     def _start(self, mode: str) -> Zygote:
         zygote = Zygote(mode, self._confinement)

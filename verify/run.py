@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import errno
+import itertools
+import os
 import re
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from types import TracebackType
 from typing import Any, Self
 
 import torch
 
 from traces import TraceError
+from traces.contents import NotRecorded
 from traces.values import Packed, numel
 from verify import wire
 from verify.accuracy import summary
@@ -23,7 +28,6 @@ from verify.platforms import Platform
 from verify.reply import MalformedReply, Reply
 from verify.sandbox import COMPILE, EXECUTE, Child, ChildDied, Zygote
 
-MAX_DEATHS = 2  # crashes and timeouts of one job after which its other cases are skipped
 MAX_READ = 8  # numbers that a wrapper may read back in one call
 ORDERS = (1, 2)  # seeds of the orders in which the programs of a grid run when a case is repeated
 _ATOMIC = re.compile(r"\batomic_(?:add|xchg|cas)\b")
@@ -45,7 +49,7 @@ class Job:
     """Cases of one overload for one kernel. copy: the library's `aten::copy_`, where the plan may need it.
 
     allowed: what the wrapper may ask of ATen besides memory and views. strict: results need the strides that ATen
-    gives. repeats: how many of the cases that pass are run again, in other orders and with other contents. off: layers
+    gives. repeats: how many of the cases are run again, in other orders and with other contents. off: layers
     that are not asked. first: the cases after one that fails are not run.
     """
 
@@ -63,7 +67,12 @@ class Job:
     def conditions(self) -> str:
         """What else a verdict depends on."""
         allowed, off = ",".join(sorted(self.allowed)), ",".join(sorted(self.off))
-        return f"allowed={allowed} strict={self.strict} repeats={self.repeats} off={off}"
+        return f"allowed={allowed} strict={self.strict} off={off}"
+
+    @cached_property
+    def repeated(self) -> frozenset[str]:
+        """Ids of the cases that are run again: the first that have elements, whichever of them was judged before."""
+        return frozenset(itertools.islice((c.id for c in self.cases if _has_elements(c)), self.repeats))
 
     @property
     def kernels(self) -> tuple[str, ...]:
@@ -79,14 +88,13 @@ class Run:
         self._platform = platform
         self._zygotes = zygotes
         self._children: dict[str, tuple[Child, ExitStack]] = {}
-        self._deaths = 0
-        self._repeated = 0
         self._chance = False
         self._accuracy = ""  # of the last case
 
     def lasting(self, verdict: Verdict) -> bool:
         """Whether the verdict says something of the kernel for good: not of a busy machine, or of what was not run."""
-        return verdict.outcome is not Outcome.SKIPPED and not self._chance
+        full = os.strerror(errno.ENOSPC) in verdict.report  # children share a disk
+        return verdict.outcome is not Outcome.SKIPPED and not self._chance and not full
 
     def __enter__(self) -> Self:
         return self
@@ -98,8 +106,6 @@ class Run:
     def judge(self, case: Case) -> Verdict:
         """One case: reference, compile, execute, compare. Raises TraceError on a damaged trace."""
         self._chance, self._accuracy = False, ""
-        if self._deaths >= MAX_DEATHS:
-            return Verdict(case.id, Outcome.SKIPPED, f"not run: {self._deaths} earlier cases crashed or hung")
         try:
             expected = reference(case)
         except NoReference as error:
@@ -108,9 +114,8 @@ class Run:
         if unlisted:
             return Verdict(case.id, Outcome.SKIPPED, f"the kernel's DTYPES do not list {', '.join(unlisted)}")
         try:
-            problem = self._problem(expected)
+            problem = self._problem(expected, case.id in self._job.repeated)
         except ChildDied as death:
-            self._deaths += 1
             self._chance = not death.keep
             outcome, layer = (Outcome.TIMEOUT, "time") if death.timeout else (Outcome.CRASH, "crash")
             problem = Problem(outcome, layer, death.how)
@@ -118,7 +123,7 @@ class Run:
             problem = Problem(Outcome.WRONG, "wire", f"the answer is malformed: {error}")
         return _verdict(case, problem, expected) if problem else Verdict(case.id, Outcome.PASS, self._accuracy)
 
-    def _problem(self, expected: Expected) -> Problem | None:
+    def _problem(self, expected: Expected, repeated: bool) -> Problem | None:
         """What is wrong with the kernel on this case, or None. Raises ChildDied, MalformedReply, TraceError."""
         compiled, problem = self._compile(expected, {})
         if problem is not None:
@@ -139,7 +144,7 @@ class Run:
             return problem
         ratio = error_ratio(expected, got) if mismatch is None else None
         self._accuracy = "" if ratio is None else f"largest error {ratio:.2g} of ATen's own"
-        return self._again(expected, got)
+        return self._again(expected, got) if repeated and "repeat" not in self._job.off else None
 
     def _first(self, *problems: Problem | None) -> Problem | None:
         """The first problem of a layer that is asked."""
@@ -183,10 +188,6 @@ class Run:
 
     def _again(self, expected: Expected, got: Packed) -> Problem | None:
         """Repeat a case that passed, with the programs in other orders, then in the same memory with new contents."""
-        empty = not any(numel(ref) for ref in expected.before.tensors)
-        if empty or self._repeated >= self._job.repeats or "repeat" in self._job.off:
-            return None
-        self._repeated += 1
         loose = _ATOMIC.search(self._job.kernel.source) is not None  # the order of additions is free
         for seed in ORDERS:
             executed, other = self._ask(EXECUTE, expected.before, {"seed": seed})
@@ -259,6 +260,13 @@ class Run:
         }
 
 
+def _has_elements(case: Case) -> bool:
+    try:
+        return any(numel(ref) for ref in case.load().tensors)
+    except NotRecorded:
+        return False
+
+
 def _mismatched(mismatch: Mismatch, reply: Reply) -> Problem:
     """Wrong values, with the addresses that went astray, which may have made them so."""
     astray = [access.text for access in reply.accesses if access.kind == "bounds"]
@@ -302,9 +310,14 @@ def _first_line(text: str) -> str:
 
 
 def _headline(log: str) -> str:
-    """A compiler's log in a line: Triton puts the place first, the source in between and the message last."""
+    """A compiler's log in a line: Triton puts the place first, the source in between and the message last; the tools
+    that it runs call theirs an error, and it puts the command that repeats them last."""
     lines = [line.strip() for line in log.split("\n") if line.strip()] or ["no log"]
-    return " ".join(dict.fromkeys((lines[0], lines[-1])))
+    errors = (re.search(r"\berror\s*:.*", line) for line in lines[1:])
+    message = next((found[0] for found in errors if found), lines[-1])
+    if "make_block_ptr" in log or "Block pointers" in log:
+        message += " (write tl.make_tensor_descriptor, or pointers: base + offsets)"
+    return " ".join(dict.fromkeys((lines[0], message)))
 
 
 def _unlisted_dtypes(kernel: KernelFile, packed: Packed) -> list[str]:

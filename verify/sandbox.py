@@ -17,7 +17,7 @@ from typing import Any, Self
 from traces import UserError
 from traces.values import Packed
 from verify import confine, wire
-from verify.zygote import MEMORY, remove
+from verify.zygote import HOME_PREFIX, MEMORY, remove
 
 COMPILE, EXECUTE = "compile", "execute"  # the two modes of a child
 END_SECONDS = 5.0  # a zygote ends in milliseconds, unless its child fights back
@@ -49,7 +49,7 @@ class Zygote:
         self.level = confine.level(sandbox)
         self._sandbox = sandbox
         self._closed = False
-        self._home = tempfile.TemporaryDirectory(prefix="enable-", ignore_cleanup_errors=True)
+        self._home = tempfile.TemporaryDirectory(prefix=HOME_PREFIX, ignore_cleanup_errors=True)
         self._canary = Path(self._home.name) / "canary"
         self._canary.write_text("untouched")
         self._start()
@@ -93,9 +93,9 @@ class Zygote:
         except (wire.WireError, OSError):
             if self._closed:
                 raise
-            self.control.close()  # lost, by a signal or for want of memory: one new start
-            self._process.kill()
+            self._process.kill()  # lost, by a signal or for want of memory: one new start
             self._process.wait()
+            self.control.close()
             self._start()
             return self._fork(job)
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import torch
 
+from traces.overloads import resolve
+
 
 @dataclass(frozen=True)
 class Tolerance:
@@ -43,7 +45,8 @@ _SUMS = {
     "embedding_dense", "index_add", "inner", "linear", "matmul", "mean", "mm", "mv", "nansum", "outer", "scatter_add",
     "sum", "sum_to_size", "tensordot", "trace", "vdot",
 }  # fmt: skip
-OWN_ERRORS = 8  # ATen's own largest float32 error, which grows with what the inputs cancel, may be passed so far
+NUDGES = 8  # times what a rounding of the arguments to float32 makes of the results, where they depend on each other
+MOST_NUDGED = 2.0**-6  # of the largest result: an ill-conditioned case still tells zeros from an answer
 SUM_ROUNDINGS = 16  # of the sum of absolute values, in fp32; fewer in number than terms, since errors cancel
 
 
@@ -63,6 +66,11 @@ def _stem(overload: str) -> str:
 def adds_up(overload: str) -> bool:
     """Whether results are sums of terms of either sign, so that they may be far smaller than these."""
     return _stem(overload) in _SUMS
+
+
+def conditioned(overload: str) -> bool:
+    """Whether small errors may grow in between: of operators that are neither copies nor element by element."""
+    return group(overload) == "accumulate" and torch.Tag.pointwise not in resolve(overload).tags
 
 
 def tolerance(overload: str, dtype: torch.dtype) -> Tolerance:

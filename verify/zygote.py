@@ -24,6 +24,7 @@ from typing import NoReturn
 
 from verify import confine, wire
 
+HOME_PREFIX = "enable-"  # of the directory that a zygote and its children have for themselves
 MEMORY = struct.Struct("<Q")  # a job's limit in bytes, as it comes over the control socket
 LOOK_SECONDS = 0.1  # between two looks at a child's memory, processes and files
 BASE_BYTES = 1 << 30  # what torch and triton themselves keep resident, with room
@@ -198,4 +199,6 @@ def _work(mode: str, sandbox: str, sock: socket.socket, work: Path, memory_bytes
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     serve(sys.argv[1], sys.argv[2], socket.socket(fileno=int(sys.argv[3])))
+    if Path(os.environ["HOME"]).name.startswith(HOME_PREFIX):
+        remove(Path(os.environ["HOME"]))  # the parent may have been killed
     os._exit(0)

@@ -212,3 +212,75 @@ def test_memory_between_the_elements_of_a_written_argument():
         if spill:
             given["self"].as_strided((1,), (1,), 1).fill_(9)
         assert (compare("aten::exp_", expected, frozen(**given, **{"return": result})) is not None) == wrong
+
+
+TIED = torch.tensor([[3, 1, 3, 3], [2, 2, 0, 2]])
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.float32])
+@pytest.mark.parametrize("overload", ["aten::topk", "aten::sort", "aten::sort.stable"])
+def test_any_of_several_equal_elements_may_be_named_where_aten_leaves_it_open(overload, dtype):
+    how = {"aten::topk": {"k": 3}, "aten::sort": {}, "aten::sort.stable": {"stable": True}}[overload]
+    arguments = {"self": TIED.to(dtype), "dim": 1, **({} if "topk" in overload else {"descending": True}), **how}
+
+    def said(change):
+        def answer(**fresh):
+            values, indices = call(resolve(overload), bind(resolve(overload), (), fresh))
+            change(values, indices)
+            return values, indices
+
+        return judged(overload, arguments, answer)
+
+    def swap(values, indices):
+        indices[0, :2] = indices[0, :2].flip(0)
+
+    def twice(values, indices):
+        indices[0, 0] = indices[0, 1]
+
+    def another(values, indices):
+        indices[1, 0] = 2
+
+    def outside(values, indices):
+        indices[1, 0] = 4
+
+    def value(values, indices):
+        values[0, 0] = 1
+
+    assert said(lambda values, indices: None) is None
+    assert (said(swap) is None) == (overload != "aten::sort.stable")
+    for change in (twice, another, outside, value):
+        assert "wrong" in said(change), change
+
+
+def test_an_index_where_a_dimension_is_reduced_away():
+    arguments = {"self": TIED, "k": 3, "dim": 1, "keepdim": False}
+    right = lambda **a: (torch.tensor([3, 2]), torch.tensor([3, 3]))  # noqa: E731
+    assert judged("aten::kthvalue", arguments, right) is None
+    assert judged("aten::kthvalue", arguments, lambda **a: (torch.tensor([3, 2]), torch.tensor([1, 3])))
+
+
+def test_an_ill_conditioned_case_asks_for_no_more_than_its_inputs_hold():
+    """Layer normalisation of values near 1000 that differ by 4: a rounding of the mean shows in the fifth digit."""
+    x = 1000 + 4 * torch.randn(6, 40, generator=torch.Generator().manual_seed(1))
+    arguments = {"input": x, "normalized_shape": [40], "weight": None, "bias": None, "eps": 1e-5}
+
+    def norm(mean_error=0.0, moments=False):
+        def answer(input, normalized_shape, weight, bias, eps):
+            mean = input.mean(1, keepdim=True) * (1 + mean_error)
+            var = (
+                (input * input).mean(1, keepdim=True) - mean * mean if moments else input.var(1, correction=0)[:, None]
+            )
+            return (input - mean) * (var + eps).rsqrt(), mean, (var + eps).rsqrt()
+
+        return answer
+
+    assert judged("aten::native_layer_norm", arguments, norm(2.0**-24)) is None
+    assert "wrong" in judged("aten::native_layer_norm", arguments, norm(2.0**-16))
+    assert "wrong" in judged("aten::native_layer_norm", arguments, norm(moments=True))
+
+
+def test_zeros_are_no_answer_to_an_ill_conditioned_case():
+    matrix = torch.ones(4, 4) + 1e-6 * torch.eye(4)
+    assert "wrong" in judged(
+        "aten::linalg_inv_ex", {"A": matrix}, lambda A: (torch.zeros(4, 4).t(), torch.zeros((), dtype=torch.int32))
+    )

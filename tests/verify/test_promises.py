@@ -283,6 +283,36 @@ def test_the_same_input_has_the_same_verdict(judged, tmp_path):
     assert again == {key: before[key] for key in again}
 
 
+SECOND_CALL = wrapper("""
+if self.numel() >= 500:
+    wrapper.calls = getattr(wrapper, "calls", 0) + 1
+    if wrapper.calls > 1:
+        raise ValueError("called before")
+""")
+CRASH_AT_LARGE = wrapper("if self.numel() > 100:\n    os.abort()")
+
+
+@pytest.mark.parametrize("source, sizes", [(SECOND_CALL, (10, 20, 600)), (CRASH_AT_LARGE, (10, 200, 300, 400))])
+def test_what_is_run_again_and_skipped_does_not_depend_on_what_is_kept(source, sizes, tmp_path):
+    """P1, P12: which cases are repeated, and after how many deaths the others are left, is the same after a restart."""
+    cases = tuple(case_of_values("aten::neg", self=torch.arange(1.0, 1.0 + n)) for n in sizes)
+    plan, kernel = Plan("aten::neg", "aten::neg"), KernelFile.parse(source, Path("neg.py"))
+    told = []
+    for before in (0, 1, 2):
+        store = VerdictStore(tmp_path / f"{before}.sqlite")
+        with Judge(SIM, store, workers=1) as judge:
+            whole = Job(plan, kernel, cases, repeats=2)
+            stop = iter(range(before))
+            for _verdict in judge._judge_job(whole):  # as if killed after so many verdicts
+                if next(stop, None) is None:
+                    break
+            found = judge.judge([whole])
+        store.close()
+        told.append([(found["aten::neg", c.id].outcome, found["aten::neg", c.id].detail) for c in cases])
+    assert told == [told[0]] * 3
+    assert told[0][0][0] is Outcome.PASS
+
+
 def test_an_error_of_the_judge_is_no_verdict(judged):
     """P6: it is raised (the fixture saw that), and nothing is kept of the case."""
     assert "broken" not in {row[0] for row in records(judged[1]).values()}

@@ -58,6 +58,17 @@ def test_killed_at_random_moments_it_goes_on_to_the_same_verdicts(loop):
     assert loop.ended >= 1
 
 
+def test_killed_it_leaves_nothing_in_the_temporary_directory(commands, loop, tmp_path):
+    """P1, P10: its zygotes, which see that it is gone, remove their directories."""
+    pid = started(commands, loop, tmp_path)
+    children = descendants(pid)
+    assert list((tmp_path / "tmp").iterdir())
+    os.kill(pid, signal.SIGKILL)
+    commands.wait(pid)
+    c.await_end(children)
+    assert not list((tmp_path / "tmp").iterdir())
+
+
 def test_every_record_names_what_judged_it(loop):
     """P12: versions of torch, triton and the judge, the platform's profile and the sandbox are in each record."""
     assert len(loop.kept) >= 10
