@@ -1,0 +1,294 @@
+"""`sim`: a PyTorch device in Python, on which nothing exists but what an executor provides.
+
+    from capture import sim
+
+    sim.install()
+    with sim.executing(sim.on_cpu):
+        model.to("sim")
+
+Like an accelerator with its first driver, the device itself has memory, views, transfers and `item()`. Every other ATen
+overload that reaches it goes to the executor in force, with tensors in host memory; without one it raises
+NotImplementedError. Autograd, optimizers, `torch.save` and the rest of PyTorch work as on any device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+import torch
+from torch._ops import OpOverload
+from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
+
+from traces.errors import UserError
+from traces.overloads import kind, name_of, written
+
+NAME = "sim"
+Executor: TypeAlias = Callable[[OpOverload, tuple[Any, ...], dict[str, Any]], Any]
+
+_CPU = torch.device("cpu")
+_PROVIDED = ("view", "memory")  # kinds of work that the device does itself
+_COPIES = frozenset({"aten::copy_", "aten::_to_copy", "aten::_copy_from", "aten::_copy_from_and_resize"})
+_HOST_INDICES = frozenset({"aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_"})
+_executors: list[Executor] = []  # innermost last; autograd runs backward in threads of its own, so of the process
+
+
+def on_cpu(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """An executor that has everything: ATen's own CPU kernels."""
+    return op(*args, **kwargs)
+
+
+def missing(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The executor of a bare device: raises NotImplementedError."""
+    name = name_of(op)
+    raise NotImplementedError(f"{name}: device sim has no kernel for it; write one: enable refine --op {name}")
+
+
+@contextmanager
+def executing(executor: Executor) -> Iterator[None]:
+    """Let this one answer inside the block, in every thread of the process. Blocks nest."""
+    _executors.append(executor)
+    try:
+        yield
+    finally:
+        _executors.remove(executor)
+
+
+def host(value: torch.Tensor) -> torch.Tensor:
+    """The host tensor in whose memory a tensor of this device lives."""
+    return value._host if isinstance(value, SimTensor) else value
+
+
+class SimTensor(torch.Tensor):
+    """A tensor of the device: the metadata that PyTorch sees, over a host tensor with the same."""
+
+    _host: torch.Tensor
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
+
+    @staticmethod
+    def __new__(cls: type[SimTensor], held: torch.Tensor) -> SimTensor:
+        made: SimTensor = torch.Tensor._make_wrapper_subclass(
+            cls,
+            held.shape,
+            strides=held.stride(),
+            storage_offset=held.storage_offset(),
+            dtype=held.dtype,
+            layout=held.layout,
+            device=f"{NAME}:0",  # type: ignore[arg-type]
+        )
+        made._host = held
+        return made
+
+    @classmethod
+    def __torch_dispatch__(  # type: ignore[override]
+        cls, func: OpOverload, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        name = name_of(func)
+        transfer = name in _COPIES and _devices(func, args, kwargs) != {NAME}
+        given, named = tuple(map(_lower, args)), {k: _lower(v) for k, v in kwargs.items()}
+        if transfer or kind(func) in _PROVIDED:
+            result = func(*given, **named)
+        else:
+            if func._schema.name not in _HOST_INDICES:
+                _check_devices(name, args, kwargs)
+            result = (_executors[-1] if _executors else missing)(func, given, named)
+        return _raised(func, args, kwargs, result)
+
+    @property
+    def data(self) -> torch.Tensor:
+        return torch.Tensor.data.__get__(self)  # type: ignore[attr-defined, no-any-return]
+
+    @data.setter
+    def data(self, value: torch.Tensor) -> None:
+        torch.Tensor.data.__set__(self, value)  # type: ignore[attr-defined]
+        self._host = host(value)
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
+        shown = repr(self.detach().cpu())
+        words = [f"device='{self.device}'"]
+        if self.grad_fn is not None:
+            words.append(f"grad_fn=<{type(self.grad_fn).__name__}>")
+        elif self.requires_grad:
+            words.append("requires_grad=True")
+        head = "Parameter containing:\n" if getattr(self, "_is_param", False) else ""
+        return f"{head}{shown[:-1]}, {', '.join(words)})"
+
+    def tolist(self) -> Any:
+        return self.cpu().tolist()
+
+    def numpy(self, *, force: bool = False) -> Any:
+        if force:
+            return self.detach().cpu().numpy()
+        raise TypeError(f"can't convert {self.device} device type tensor to numpy; use Tensor.cpu() first")
+
+    def __format__(self, spec: str) -> str:
+        return self.item().__format__(spec) if spec and not self.dim() else object.__format__(self, spec)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        arguments = (self.detach().cpu(), self.dtype, str(self.device), self.requires_grad)
+        plain = (torch._utils._rebuild_device_tensor_from_cpu_tensor, arguments)
+        if not getattr(self, "_is_param", False):
+            return plain
+        return (torch._utils._rebuild_parameter, (plain[0](*arguments).detach(), self.requires_grad, {}))  # type: ignore[no-untyped-call]
+
+
+def _lower(value: Any) -> Any:
+    """An argument as the host sees it."""
+    if isinstance(value, SimTensor):
+        return value._host
+    if isinstance(value, torch.device):
+        return _CPU if value.type == NAME else value
+    if isinstance(value, list | tuple):
+        return type(value)(map(_lower, value))
+    return value
+
+
+def _raised(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+    """A result as the device's user sees it: arguments that were written are themselves, with their new shapes."""
+    outputs: dict[int, torch.Tensor] = {}
+    if written(func):
+        for argument in _tensors((args, kwargs)):
+            outputs[id(host(argument))] = argument
+            if isinstance(argument, SimTensor):
+                _follow(argument)
+    stays = _target(func, args, kwargs)
+
+    def up(value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            return outputs.get(id(value)) if id(value) in outputs else value if stays == "cpu" else SimTensor(value)
+        if isinstance(value, list | tuple):
+            return type(value)(map(up, value))
+        return value
+
+    return up(result)
+
+
+def _target(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """The device of new results: what `device` says, else this one."""
+    device = kwargs.get("device")
+    return NAME if device is None else torch.device(device).type
+
+
+def _follow(tensor: SimTensor) -> None:
+    """Take over the shape and strides of the host tensor, which `out=` or an in-place view may have changed."""
+    held = tensor._host
+    now = (held.shape, held.stride(), held.storage_offset())
+    if (tensor.shape, tensor.stride(), tensor.storage_offset()) != now:
+        torch.Tensor.data.__set__(tensor, SimTensor(held))  # type: ignore[attr-defined]
+
+
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _tensors(item)
+    elif isinstance(value, dict):
+        yield from _tensors(tuple(value.values()))
+
+
+def _devices(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> set[str]:
+    """Types of the devices between which a copy copies."""
+    return {t.device.type for t in _tensors((args, kwargs))} | {_target(func, args, kwargs)}
+
+
+def _check_devices(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Raises RuntimeError as other devices do where a tensor in host memory is mixed in; 0-dim ones are numbers."""
+    strangers = {str(t.device) for t in _tensors((args, kwargs)) if not isinstance(t, SimTensor) and t.dim()}
+    if strangers:
+        where = f"{NAME}:0 and {', '.join(sorted(strangers))}"
+        raise RuntimeError(f"{name}: Expected all tensors to be on the same device, but found at least two, {where}!")
+
+
+class _Module:
+    """`torch.sim`, what PyTorch asks of the module of a device. One generator serves host and device: the CPU's."""
+
+    def is_initialized(self) -> bool:
+        return True
+
+    def is_available(self) -> bool:
+        return True
+
+    def current_device(self) -> int:
+        return 0
+
+    def device_count(self) -> int:
+        return 1
+
+    def _is_in_bad_fork(self) -> bool:
+        return False
+
+    @contextmanager
+    def device(self, device: Any) -> Iterator[None]:
+        """There is one."""
+        yield
+
+    def manual_seed_all(self, seed: int) -> None:
+        """Nothing more to do: `torch.manual_seed` has set the CPU's generator."""
+
+    def get_rng_state(self, device: Any = None) -> torch.Tensor:
+        return torch.get_rng_state()
+
+    def set_rng_state(self, state: torch.Tensor, device: Any = None) -> None:
+        torch.set_rng_state(state)
+
+    def get_amp_supported_dtype(self) -> list[torch.dtype]:
+        return [torch.bfloat16, torch.float16]
+
+    def synchronize(self, device: Any = None) -> None:
+        """Nothing is asynchronous here."""
+
+
+def _empty(
+    size: list[int],
+    dtype: torch.dtype | None = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
+    memory_format: torch.memory_format | None = None,
+) -> SimTensor:
+    return SimTensor(torch.empty(size, dtype=dtype, memory_format=memory_format or torch.contiguous_format))
+
+
+def _empty_strided(
+    size: list[int],
+    stride: list[int],
+    dtype: torch.dtype | None = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
+) -> SimTensor:
+    return SimTensor(torch.empty_strided(size, stride, dtype=dtype))
+
+
+def _copy_from(source: torch.Tensor, target: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
+    """Between host and device, where PyTorch copies below `__torch_dispatch__`, as in `torch.tensor(data, device=)`."""
+    host(target).copy_(host(source))
+    return target
+
+
+_library: torch.library.Library | None = None
+
+
+def install() -> None:
+    """Make the device known to PyTorch, for the rest of the process.
+
+    Modules keep tied parameters tied when they are moved, which sets
+    `torch.__future__.set_swap_module_params_on_conversion`. Raises UserError if another out-of-tree device is there.
+    """
+    global _library
+    if _library is not None:
+        return
+    taken = torch._C._get_privateuse1_backend_name()
+    if taken not in ("privateuseone", NAME):
+        raise UserError(f"PyTorch has room for one out-of-tree device, and {taken} is loaded; start another process")
+    # Tensors are saved as host tensors that go back to their device, so a storage stays where it is.
+    torch.serialization.register_package(0, lambda _: None, lambda s, place: s if str(place).startswith(NAME) else None)
+    _setup_privateuseone_for_python_backend(NAME, _Module())
+    torch.__future__.set_swap_module_params_on_conversion(True)
+    _library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
+    _library.impl("empty.memory_format", _empty, "PrivateUse1")  # type: ignore[no-untyped-call]
+    _library.impl("empty_strided", _empty_strided, "PrivateUse1")  # type: ignore[no-untyped-call]
+    _library.impl("_copy_from", _copy_from, "PrivateUse1")  # type: ignore[no-untyped-call]

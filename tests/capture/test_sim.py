@@ -1,0 +1,267 @@
+"""Device `sim`: what holds of a tensor, a module and an optimizer on any device, and what an empty device says."""
+
+import copy
+import io
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch.utils.checkpoint import checkpoint
+
+from capture import sim
+
+sim.install()
+
+
+@pytest.fixture
+def cpu():
+    with sim.executing(sim.on_cpu):
+        yield
+
+
+def on(*shape):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape))).to("sim")
+
+
+def test_an_empty_device_has_memory_views_transfers_and_item():
+    x = torch.arange(6.0).view(2, 3).to("sim")
+    assert x.device == torch.device("sim:0") and x.is_sim and not x.is_cpu
+    assert x.t()[1:].cpu().tolist() == [[1.0, 4.0], [2.0, 5.0]]
+    assert x.t().stride() == (1, 3) and x[1, 2].item() == 5.0
+    assert torch.empty(2, 3, device="sim").shape == (2, 3)
+    assert torch.equal(x.cpu(), torch.arange(6.0).view(2, 3))
+
+
+@pytest.mark.parametrize(
+    "work, name",
+    [
+        (lambda x: x + x, "aten::add.Tensor"),
+        (lambda x: x.exp_(), "aten::exp_"),
+        (lambda x: torch.zeros(3, device="sim"), "aten::zero_"),
+        (lambda x: torch.arange(3, device="sim"), "aten::arange.start_out"),
+        (lambda x: x.to(torch.float16), "aten::_to_copy"),
+        (lambda x: x.clone(), "aten::clone"),
+    ],
+)
+def test_an_empty_device_names_what_it_lacks(work, name):
+    with pytest.raises(NotImplementedError, match=f"^{name}: device sim has no kernel.*enable refine --op {name}$"):
+        work(on(2, 2))
+
+
+def test_executors_nest_and_are_undone():
+    x, seen = on(2), []
+
+    def spy(op, args, kwargs):
+        seen.append(str(op))
+        return op(*args, **kwargs)
+
+    with sim.executing(sim.on_cpu):
+        with sim.executing(spy):
+            (x + 1).cpu()
+        x.exp()
+    assert seen == ["aten.add.Tensor"]
+    with pytest.raises(NotImplementedError):
+        x.exp()
+
+
+def test_views_alias_and_in_place_operators_write_through(cpu):
+    x = torch.zeros(3, 4).to("sim")
+    row, column = x[1], x.t()[2]
+    row.fill_(7)
+    column.add_(1)
+    expected = torch.zeros(3, 4)
+    expected[1] = 7
+    expected[:, 2] += 1
+    assert torch.equal(x.cpu(), expected)
+    assert row.add_(0) is row
+    y = x.view(12)
+    y.mul_(2)
+    assert torch.equal(x.cpu(), 2 * expected)
+    assert x._version == y._version > 0
+
+
+def test_out_arguments_are_written_and_resized(cpu):
+    x, out = on(3, 4), torch.empty(3, 4, device="sim")
+    assert torch.add(x, x, out=out) is out and torch.equal(out.cpu(), 2 * x.cpu())
+    small = torch.empty(0, device="sim")
+    assert torch.mul(x, 2, out=small) is small
+    assert small.shape == (3, 4) and torch.equal(small.cpu(), 2 * x.cpu())
+    values, indices = torch.empty(0, device="sim"), torch.empty(0, dtype=torch.int64, device="sim")
+    torch.sort(x, out=(values, indices))
+    assert torch.equal(values.cpu(), x.cpu().sort().values) and indices.shape == (3, 4)
+
+
+def test_in_place_views_and_resize_change_the_shape(cpu):
+    x = on(2, 3)
+    x.t_()
+    assert x.shape == (3, 2) and x.stride() == (1, 3)
+    x.unsqueeze_(0)
+    assert x.shape == (1, 3, 2)
+    y = on(2, 3)
+    y.resize_(5, 2)
+    assert y.shape == (5, 2) and (y * 1).shape == (5, 2)
+
+
+def test_dtype_promotion_and_numbers_from_the_host(cpu):
+    x = torch.arange(3).to("sim")
+    assert (x + 1.5).dtype is torch.float32 and (x * torch.tensor(2.0)).device.type == "sim"
+    assert (x.half() + x.float()).dtype is torch.float32
+    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+        x + torch.ones(3)
+
+
+def test_indexing(cpu):
+    x = on(4, 5)
+    assert torch.equal(x[torch.tensor([2, 0])].cpu(), x.cpu()[[2, 0]])
+    assert torch.equal(x[x > 0].cpu(), x.cpu()[x.cpu() > 0])
+    x[1, torch.tensor([0, 3]).to("sim")] = 9.0
+    assert x.cpu()[1, [0, 3]].tolist() == [9.0, 9.0]
+
+
+def test_factories_and_the_seed(cpu):
+    torch.manual_seed(5)
+    drawn = torch.randn(4, device="sim").cpu()
+    torch.manual_seed(5)
+    assert torch.equal(drawn, torch.randn(4))
+    assert torch.full((2,), 3, device="sim").tolist() == [3, 3]
+    assert torch.eye(2, device="sim").cpu().equal(torch.eye(2))
+    assert torch.tensor([1.0, 2.0], device="sim").sum().item() == 3.0
+    assert torch.zeros_like(drawn.to("sim"), dtype=torch.int32).dtype is torch.int32
+
+
+def test_autograd_equals_the_cpu(cpu):
+    x = torch.randn(3, 4, requires_grad=True)
+    y = x.detach().to("sim").requires_grad_()
+    for t in (x, y):
+        (F.gelu(t @ t.T).softmax(1)[:, :2].sum(0) ** 2).mean().backward()
+    assert y.grad.device.type == "sim" and torch.equal(x.grad, y.grad.cpu())
+    (grad,) = torch.autograd.grad((y**3).sum(), y, create_graph=True)
+    grad.sum().backward()
+    assert torch.isfinite(y.grad.cpu()).all()
+    z = y.detach().to("cpu").requires_grad_()
+    z.to("sim").sum().backward()
+    assert z.grad.device.type == "cpu"
+
+
+def test_errors_in_backward_reach_the_caller():
+    with sim.executing(sim.on_cpu):
+        y = on(3).requires_grad_().exp().sum()
+    with pytest.raises(NotImplementedError, match="device sim has no kernel"):
+        y.backward()
+
+
+def test_modified_in_place_is_noticed(cpu):
+    x = on(3).requires_grad_()
+    y = x.exp()
+    z = y.sum()
+    y.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.backward()
+
+
+class Tied(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.head = torch.nn.Embedding(11, 8), torch.nn.Linear(8, 11, bias=False)
+        self.norm = torch.nn.LayerNorm(8)
+        self.head.weight = self.embedding.weight
+        self.register_buffer("scale", torch.tensor(2.0))
+
+    def forward(self, x):
+        return self.head(self.norm(self.embedding(x)) * self.scale)
+
+
+def test_a_module_keeps_its_ties_and_its_parameters(cpu):
+    model = Tied().to("sim")
+    assert model.head.weight is model.embedding.weight and isinstance(model.head.weight, torch.nn.Parameter)
+    assert {p.device.type for p in model.parameters()} == {"sim"} and model.scale.device.type == "sim"
+    twin = copy.deepcopy(model)
+    assert twin.head.weight is twin.embedding.weight and twin.head.weight is not model.head.weight
+    back = model.to("cpu")
+    assert {p.device.type for p in back.parameters()} == {"cpu"} and back.head.weight is back.embedding.weight
+    assert type(back.head.weight) is torch.nn.Parameter
+
+
+OPTIMIZERS = {
+    "adamw loop": lambda p: torch.optim.AdamW(p, foreach=False),
+    "adamw foreach": lambda p: torch.optim.AdamW(p, foreach=True),
+    "adamw fused": lambda p: torch.optim.AdamW(p, fused=True),
+    "sgd momentum": lambda p: torch.optim.SGD(p, 0.1, momentum=0.9),
+    "adagrad": lambda p: torch.optim.Adagrad(p),
+}
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_training_equals_the_cpu(cpu, name):
+    torch.manual_seed(0)
+    model = Tied()
+    twin = copy.deepcopy(model).to("sim")
+    batches = [torch.randint(11, (4, 6)) for _ in range(3)]
+    losses = []
+    for each, device in ((model, "cpu"), (twin, "sim")):
+        optimizer = OPTIMIZERS[name](each.parameters())
+        losses.append([])
+        for batch in batches:
+            optimizer.zero_grad()
+            x = batch.to(device)
+            loss = F.cross_entropy(each(x).flatten(0, 1), x.flatten())
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(each.parameters(), 1.0)
+            optimizer.step()
+            losses[-1].append(loss.item())
+    assert losses[0] == pytest.approx(losses[1], rel=1e-6)
+    assert torch.allclose(model.head.weight, twin.head.weight.cpu(), atol=1e-6)
+
+
+def test_checkpointing_recomputes_on_the_device(cpu):
+    model, x = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.GELU()).to("sim"), on(2, 4).requires_grad_()
+    model(x).sum().backward()
+    expected = x.grad.cpu()
+    x.grad = None
+    checkpoint(model, x, use_reentrant=False).sum().backward()
+    assert torch.equal(x.grad.cpu(), expected)
+
+
+@pytest.mark.parametrize("weights_only", [True, False])
+@pytest.mark.parametrize("where", [None, "cpu", "sim"])
+def test_save_and_load(cpu, weights_only, where):
+    model = Tied().to("sim")
+    file = io.BytesIO()
+    torch.save({"model": model.state_dict(), "parameter": model.norm.weight, "step": 3}, file)
+    file.seek(0)
+    found = torch.load(file, weights_only=weights_only, map_location=where)
+    weight = found["model"]["head.weight"]
+    assert weight.device.type == (where or "sim") and torch.equal(weight.cpu(), model.head.weight.cpu())
+    assert found["parameter"].requires_grad
+    fresh = Tied().to("sim")
+    fresh.load_state_dict(found["model"])
+    assert torch.equal(fresh.head.weight.cpu(), model.head.weight.cpu())
+
+
+def test_printing(cpu):
+    x = torch.tensor([1.0, 2.0]).to("sim")
+    assert repr(x) == "tensor([1., 2.], device='sim:0')"
+    x.requires_grad_()
+    assert repr(x) == "tensor([1., 2.], device='sim:0', requires_grad=True)"
+    assert "grad_fn=<ExpBackward0>" in repr(x.exp())
+    assert f"{x.sum():.1f}" == "3.0" and str(torch.nn.Parameter(x.detach())).startswith(
+        "Parameter containing:\ntensor("
+    )
+    with pytest.raises(TypeError, match="convert sim:0 device type tensor to numpy"):
+        x.detach().numpy()
+
+
+def test_a_data_loader_and_lists_of_tensors(cpu):
+    loader = torch.utils.data.DataLoader(torch.arange(6.0), batch_size=4)
+    assert [batch.to("sim").sum().item() for batch in loader] == [6.0, 9.0]
+    assert torch.cat([on(2), on(3)]).shape == (5,) and len(on(6).split(2)) == 3
+    torch._foreach_add_([x := on(2)], 1.0)
+    assert torch.equal(x.cpu(), on(2).cpu() + 1)
+
+
+def test_assigning_data(cpu):
+    x, y = torch.nn.Parameter(on(3)), on(3) * 2
+    x.data = y
+    assert torch.equal(x.cpu(), y.cpu()) and torch.equal((x + 0).cpu(), y.cpu())
+    x.data.mul_(0)
+    assert not x.cpu().any()
