@@ -139,6 +139,8 @@ def _values(overload: str, name: str, expected: Expected, answer: Packed, index:
     exact = group(overload) == "exact" or not native.is_floating_point()
     want = native if exact else reference
     wrong = (got != native) & ~(got.isnan() & native.isnan())
+    if native.is_floating_point() and not exact:  # ATen itself overflowed on the way to a finite answer
+        wrong &= ~(~native.isfinite() & ~got.isfinite() & reference.isfinite())
     if wrong.any() and open_ties(overload, expected, index):
         wrong &= names_another(expected, native, got)
     if not exact:
@@ -154,7 +156,7 @@ def _unsure(expected: Expected, index: int) -> float:
     exact = _real(contents(expected.values, index)).to(torch.float64)
     others = [_real(contents(packed, index)).to(torch.float64) for packed in expected.nudged]
     moved = max((_largest(other - exact) for other in others if other.shape == exact.shape), default=0.0)
-    return min(NUDGES * moved, MOST_NUDGED * _largest(exact))
+    return max(moved, min(NUDGES * moved, MOST_NUDGED * _largest(exact)))
 
 
 def error_ratio(expected: Expected, got: Packed) -> float | None:

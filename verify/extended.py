@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,13 +18,15 @@ import torch
 from traces.overloads import bind, call, resolve, written
 from traces.values import unpack
 from verify.cases import Case, case_of_values
-from verify.tolerance import group
+from verify.tolerance import elementwise, group
 
-MAX_ELEMENTS = 40_000  # of one argument or result of a variant; Triton's interpreter runs them
-MAX_LITERAL = 1 << 12  # larger numbers of a source are no block sizes to be tried
+MAX_ELEMENTS = 80_000  # of one argument or result of a variant of an operator that works element by element
+MAX_OTHERS = 10_000  # of any other operator, unless they are in a few lines
+MAX_LINES = 300  # that a kernel may give a program each, some milliseconds in Triton's interpreter
+MAX_LITERAL = 1 << 14  # larger numbers of a source are no block sizes to be tried
 TEMPLATES = 2  # cases of an overload that variants are made from
 _SIZES = (0, 1, 7, 65, 131)
-_LARGE = 33_003  # elements that 16 bits do not count
+_LARGE = 70_001  # elements that 16 bits do not count
 _BLOCKS = (128, 129, 1025)  # where the source names no block sizes
 
 Arguments = dict[str, Any]
@@ -32,11 +34,14 @@ Regime = Callable[[torch.Tensor, torch.Generator], torch.Tensor | None]
 
 # ATen documents what these do with infinities and NaN; vectorised and plain code agree.
 _SPECIAL = {
-    "abs", "add", "all", "amax", "amin", "any", "argmax", "argmin", "cat", "ceil", "clamp", "clone", "copysign", "eq",
-    "exp", "flip", "floor", "gather", "ge", "gt", "index_select", "isfinite", "isinf", "isnan", "isneginf", "isposinf",
-    "le", "logical_and", "logical_not", "logical_or", "logical_xor", "lt", "masked_fill", "maximum", "minimum", "mul",
-    "nan_to_num", "ne", "neg", "positive", "reciprocal", "relu", "roll", "sign", "signbit", "softmax", "sqrt", "stack",
-    "sub", "sum", "tril", "triu", "trunc", "where",
+    "abs", "add", "all", "amax", "amin", "aminmax", "any", "argmax", "argmin", "atan2", "cat", "ceil", "clamp",
+    "clamp_max", "clamp_min", "clone", "copysign", "cummax", "cummin", "eq", "exp", "flip", "floor", "fmax", "fmin",
+    "fmod", "frac", "gather", "ge", "gt", "hardshrink", "hardsigmoid", "hardtanh", "heaviside", "index_select",
+    "isclose", "isfinite", "isinf", "isnan", "isneginf", "isposinf", "le", "leaky_relu", "log", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "lt", "masked_fill", "max", "maximum", "min", "minimum", "mul",
+    "nan_to_num", "nansum", "ne", "neg", "nextafter", "positive", "reciprocal", "relu", "relu6", "remainder", "roll",
+    "round", "rsqrt", "sign", "signbit", "softmax", "softshrink", "sqrt", "stack", "sub", "sum", "threshold", "tril",
+    "triu", "trunc", "where", "xlogy",
 }  # fmt: skip
 
 
@@ -54,8 +59,22 @@ def literals(source: str) -> list[int]:
         nodes = ast.walk(ast.parse(source))
     except (SyntaxError, ValueError, RecursionError):
         return []
-    found = {n.value for n in nodes if isinstance(n, ast.Constant) and type(n.value) is int}
-    return sorted(n for n in found if 2 <= n <= MAX_LITERAL)
+    return sorted({n for n in map(_number, nodes) if n is not None and 2 <= n <= MAX_LITERAL})
+
+
+def _number(node: ast.AST) -> int | None:
+    """The value of an integer, or of a power or product of two, such as 1 << 13 or 4 * 256."""
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        return node.value
+    if not isinstance(node, ast.BinOp):
+        return None
+    left, right = (n.value if isinstance(n, ast.Constant) else None for n in (node.left, node.right))
+    if type(left) is not int or type(right) is not int or not 0 <= right <= MAX_LITERAL or abs(left) > MAX_LITERAL:
+        return None
+    if isinstance(node.op, ast.Mult):
+        return left * right
+    shift = right if isinstance(node.op, ast.LShift) else right * (left == 2) if isinstance(node.op, ast.Pow) else 0
+    return (left if isinstance(node.op, ast.LShift) else 1) << shift if 0 < shift < 32 else None
 
 
 def extended(cases: list[Case], seed: int, source: str = "") -> list[Variant]:
@@ -82,7 +101,7 @@ def _templates(cases: list[Case]) -> list[Case]:
         packed = case.load()
         size = sum(math.prod(ref.shape) for ref in packed.tensors)
         kinds = (tuple((len(r.shape), r.dtype) for r in packed.tensors), _outline(packed.tree))
-        if size and size > sized.get(kinds, (0, case))[0] and size <= MAX_ELEMENTS:
+        if size > sized.get(kinds, (0, case))[0] and _valid(case.overload, unpack(packed)):
             sized[kinds] = (size, case)
     ranked = sorted(sized.values(), key=lambda pair: -pair[0])
     return [case for _, case in ranked[:TEMPLATES]]
@@ -93,8 +112,7 @@ def _outline(tree: Any) -> str:
 
 
 def _valid(overload: str, arguments: Arguments) -> bool:
-    tensors = _tensors(arguments)
-    if sum(t.numel() for t in tensors) > 2 * MAX_ELEMENTS:
+    if not all(_fits(overload, t.shape) for t in _tensors(arguments)):
         return False
     op = resolve(overload)
     try:
@@ -104,7 +122,26 @@ def _valid(overload: str, arguments: Arguments) -> bool:
     except (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError):
         return False
     results = result if isinstance(result, list | tuple) else (result,)
-    return all(r.numel() <= MAX_ELEMENTS for r in results if isinstance(r, torch.Tensor))
+    made = [r for r in results if isinstance(r, torch.Tensor)]
+    return all(_fits(overload, r.shape) for r in made) and not _overflows(overload, _tensors(arguments), made)
+
+
+def _overflows(overload: str, given: list[torch.Tensor], made: list[torch.Tensor]) -> bool:
+    """Whether finite numbers came to infinity on the way, which depends on the order in which a kernel takes them."""
+    floats = [[t for t in several if t.is_floating_point()] for several in (given, made)]
+    return (
+        not elementwise(overload)
+        and all(bool(t.isfinite().all()) for t in floats[0])
+        and any(t.numel() for t in floats[0])
+        and any(bool(t.isinf().any()) for t in floats[1])
+    )
+
+
+def _fits(overload: str, shape: Sequence[int]) -> bool:
+    """Whether Triton's interpreter gets through a tensor of this shape in seconds."""
+    size = math.prod(shape)
+    few_lines = size <= 4 * max(shape, default=1)
+    return size <= MAX_OTHERS or (size <= MAX_ELEMENTS and (elementwise(overload) or few_lines))
 
 
 def _copied(value: Any) -> Any:
@@ -115,8 +152,9 @@ def _variants(
     overload: str, arguments: Arguments, generator: torch.Generator, blocks: list[int]
 ) -> Iterator[tuple[str, Arguments]]:
     """Sizes, values and layouts in turn, so that the first few hold something of each; those that tell most first."""
-    sizes = _sizes(arguments, generator, blocks, large=group(overload) == "pointwise")
-    kinds = (sizes, _values(overload, arguments, generator), sizes, _layouts(arguments))
+    sizes = _sizes(arguments, generator, blocks, elementwise(overload))
+    values = _values(overload, arguments, generator)
+    kinds = (sizes, values, itertools.chain(_layouts(arguments), _numbers(arguments)), values)
     for several in itertools.zip_longest(*kinds):
         yield from (variant for variant in several if variant is not None)
 
@@ -125,19 +163,23 @@ def _variants(
 
 
 def _sizes(
-    arguments: Arguments, generator: torch.Generator, blocks: list[int], large: bool
+    arguments: Arguments, generator: torch.Generator, blocks: list[int], each: bool
 ) -> Iterator[tuple[str, Arguments]]:
     """Sizes at and past the edges of blocks, the largest first: for a tensor by itself dimension by dimension, for
-    several wherever the same size stands."""
+    several wherever the same size stands. each: the operator works element by element."""
     largest = blocks[-1] if blocks else 0
     edges = {largest - 1, largest, largest + 1, 2 * largest + 1} if blocks else set(_BLOCKS)
     wanted = sorted({*_SIZES, *edges}, reverse=True)
     tensors = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor)}
+    if each and largest >= 64:
+        yield f"{_LARGE} elements", _large(arguments, generator)
     if len(tensors) == len(_tensors(arguments)) == 1 and (single := next(iter(tensors))):
         shape = list(tensors[single].shape)
-        dims = list(reversed(range(len(shape))))
-        for new, dim in [(_LARGE, d) for d in dims[:large]] + list(itertools.product(wanted, dims[:3])):
-            sizes = _with_size(shape, dim, new)
+        lines = None if each else _lines(arguments, len(shape))
+        for new, dim in itertools.product(wanted, list(reversed(range(len(shape))))[:3]):
+            if lines is not None and dim not in lines and new > MAX_LINES:
+                continue
+            sizes = _with_size(shape, dim, new, MAX_ELEMENTS if each else MAX_LINES * new)
             yield f"size of dimension {dim} -> {new}", {**arguments, single: _like(tensors[single], sizes, generator)}
     present = sorted({n for t in _tensors(arguments) for n in t.shape if n > 1})
     for new in wanted if len(_tensors(arguments)) > 1 else []:
@@ -146,12 +188,27 @@ def _sizes(
                 yield f"size {old} -> {new}", _mapped(arguments, {old: new}.get, generator)
     if present:
         yield "all sizes 1", _mapped(arguments, dict.fromkeys(present, 1).get, generator)
+        yield "all sizes 7", _mapped(arguments, dict.fromkeys(present, 7).get, generator)
         yield "all sizes odd", _mapped(arguments, {n: 2 * n + 1 for n in present}.get, generator)
 
 
-def _with_size(shape: list[int], dim: int, new: int) -> list[int]:
+def _large(arguments: Arguments, generator: torch.Generator) -> Arguments:
+    def large(value: Any) -> Any:
+        return _like(value, [_LARGE], generator) if isinstance(value, torch.Tensor) and value.dim() else value
+
+    return {name: large(value) for name, value in arguments.items()}
+
+
+def _lines(arguments: Arguments, rank: int) -> set[int] | None:
+    """The dimensions along which the arguments say that an operator works; None if they say nothing."""
+    dims = arguments.get("dim", arguments.get("dims"))
+    dims = [dims] if type(dims) is int else dims
+    return {d % rank for d in dims if type(d) is int} if dims and rank else None
+
+
+def _with_size(shape: list[int], dim: int, new: int, most: int) -> list[int]:
     """The shape with another size of one dimension, and the others made smaller if it would have too many elements."""
-    sizes, left = list(shape), MAX_ELEMENTS // max(new, 1)
+    sizes, left = list(shape), most // max(new, 1)
     for d, n in enumerate(shape):
         if d != dim:
             sizes[d] = min(n, max(left, 1))
@@ -216,7 +273,14 @@ def _tensors(arguments: Arguments) -> list[torch.Tensor]:
 
 
 def _layouts(arguments: Arguments) -> Iterator[tuple[str, Arguments]]:
-    """Each layout for all tensors at once; and the transposed one for each tensor alone."""
+    """Index tensors one smaller; each layout for all tensors at once; and the transposed one for each tensor alone."""
+    for name, value in arguments.items():
+        if isinstance(value, torch.Tensor) and value.dtype in (torch.int32, torch.int64):
+            for dim in [d for d in range(value.dim()) if value.shape[d] > 1]:
+                yield (
+                    f"{name} without its last in dimension {dim}",
+                    {**arguments, name: value.narrow(dim, 0, value.shape[dim] - 1)},
+                )
     for how, change in _LAYOUTS.items():
         changed = _each(arguments, change)
         if changed is not None:
@@ -280,16 +344,31 @@ _LAYOUTS: dict[str, Callable[[torch.Tensor], torch.Tensor | None]] = {
     "channels-last": _channels_last,
 }
 
+# -- numbers ----------------------------------------------------------------------------------------------------------
+
+
+def _numbers(arguments: Arguments) -> Iterator[tuple[str, Arguments]]:
+    """Other values of the arguments that are no tensors; ATen refuses those that make no sense."""
+    floats = [n for n, value in arguments.items() if type(value) is float and n not in ("eps", "p")]
+    for factor in (2.5, 0.5) if floats else ():
+        yield f"numbers times {factor}", arguments | {n: arguments[n] * factor for n in floats}
+    if floats:
+        yield "numbers 1.5", arguments | dict.fromkeys(floats, 1.5)
+    if "dtype" in arguments and arguments["dtype"] is None:
+        yield "dtype float64", {**arguments, "dtype": torch.float64}
+    if "beta" in arguments and isinstance(arguments.get("self"), torch.Tensor):
+        yield "beta 0 times NaN", {**arguments, "beta": 0, "self": torch.full_like(arguments["self"], math.nan)}
+
+
 # -- values -----------------------------------------------------------------------------------------------------------
 
 
 def _values(overload: str, arguments: Arguments, generator: torch.Generator) -> Iterator[tuple[str, Arguments]]:
     base = overload.removeprefix("aten::").partition(".")[0].strip("_")
+    regimes = dict(_REGIMES)
     if base in _SPECIAL or group(overload) == "exact":
-        changed = _each(arguments, _on_floats(_special, generator))
-        if changed is not None:
-            yield "values: NaN and infinities", changed
-    for how, change in _REGIMES.items():
+        regimes = {"NaN and infinities": _special, **regimes, **({"huge": _huge} if elementwise(overload) else {})}
+    for how, change in regimes.items():
         changed = _each(arguments, _on_floats(change, generator))
         if changed is not None:
             yield f"values: {how}", changed
@@ -303,10 +382,29 @@ def _on_floats(change: Regime, generator: torch.Generator) -> Callable[[torch.Te
 
 
 def _special(t: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Half of the elements: each value at places of its own in each tensor, so that all pairs of values meet."""
     new = t.clone(memory_format=torch.contiguous_format).reshape(-1)
-    for i, value in enumerate((math.nan, math.inf, -math.inf, -0.0)):
-        new[i * 3 % new.numel()] = value
+    values = torch.tensor([math.nan, math.inf, -math.inf, -0.0, 0.0], dtype=t.dtype)
+    places = torch.randperm(new.numel(), generator=generator)[: (new.numel() + 1) // 2]
+    new[places] = values.repeat(len(places) // len(values) + 1)[: len(places)]
     return new.view(t.shape)
+
+
+def _extreme(t: torch.Tensor) -> torch.Tensor:
+    flat = t.reshape(-1)
+    return flat[flat.abs().nan_to_num(0.0, posinf=0.0).argmax()]
+
+
+def _huge(t: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Of every magnitude up to the largest number of the dtype."""
+    exponents = torch.rand(t.shape, generator=generator, dtype=torch.float64) * math.log2(torch.finfo(t.dtype).max)
+    return (t.sign() * torch.exp2(exponents)).to(t.dtype)
+
+
+def _halves(t: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Few different values, multiples of 1/2: ties, zeros, halves to be rounded, whole quotients."""
+    low = 0 if float(t.min()) >= 0 else -5
+    return (torch.randint(low, 6, t.shape, generator=generator) / 2).to(t.dtype)
 
 
 def _spread(t: torch.Tensor) -> float:
@@ -320,11 +418,12 @@ def _shuffled(t: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
 
 
 _REGIMES: dict[str, Regime] = {
+    "multiples of 1/2": _halves,
     "large": lambda t, g: t * 64,
     "other signs": lambda t, g: -t,
     "shuffled": _shuffled,
     "zeros": lambda t, g: torch.zeros_like(t),
-    "repeated": lambda t, g: torch.full_like(t, float(t.reshape(-1)[0])),
+    "repeated": lambda t, g: torch.where(torch.rand(t.shape, generator=g) < 0.5, t.reshape(-1)[0], _extreme(t)),
     "large mean": lambda t, g: t + 64 * _spread(t),  # cancels in E[x^2] - E[x]^2
     "sorted": lambda t, g: t.reshape(-1).sort().values.view(t.shape),
     "small": lambda t, g: t * 1e-3,

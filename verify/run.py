@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import itertools
 import os
 import re
 from contextlib import ExitStack
@@ -29,6 +28,7 @@ from verify.reply import MalformedReply, Reply
 from verify.sandbox import COMPILE, EXECUTE, Child, ChildDied, Zygote
 
 MAX_READ = 8  # numbers that a wrapper may read back in one call
+MAX_REPEATED = 12_000  # elements of a case that is run four times
 ORDERS = (1, 2)  # seeds of the orders in which the programs of a grid run when a case is repeated
 _ATOMIC = re.compile(r"\batomic_(?:add|xchg|cas)\b")
 
@@ -71,8 +71,14 @@ class Job:
 
     @cached_property
     def repeated(self) -> frozenset[str]:
-        """Ids of the cases that are run again: the first that have elements, whichever of them was judged before."""
-        return frozenset(itertools.islice((c.id for c in self.cases if _has_elements(c)), self.repeats))
+        """Ids of the cases that are run again, whichever of them was judged before: the largest ones that a child is
+        quickly done with, since these have several programs, and the first one that has elements."""
+        if not self.repeats:
+            return frozenset()
+        sizes = {case.id: _elements(case) for case in self.cases}
+        filled = [name for name, size in sizes.items() if 0 < size <= MAX_REPEATED]
+        largest = sorted(filled, key=lambda name: -sizes[name])
+        return frozenset(list(dict.fromkeys([*filled[:1], *largest]))[: self.repeats])
 
     @property
     def kernels(self) -> tuple[str, ...]:
@@ -260,11 +266,11 @@ class Run:
         }
 
 
-def _has_elements(case: Case) -> bool:
+def _elements(case: Case) -> int:
     try:
-        return any(numel(ref) for ref in case.load().tensors)
+        return sum(numel(ref) for ref in case.load().tensors)
     except NotRecorded:
-        return False
+        return 0
 
 
 def _mismatched(mismatch: Mismatch, reply: Reply) -> Problem:
@@ -315,7 +321,7 @@ def _headline(log: str) -> str:
     lines = [line.strip() for line in log.split("\n") if line.strip()] or ["no log"]
     errors = (re.search(r"\berror\s*:.*", line) for line in lines[1:])
     message = next((found[0] for found in errors if found), lines[-1])
-    if "make_block_ptr" in log or "Block pointers" in log:
+    if "Block pointers have been removed" in log:  # from Triton 3.7 on
         message += " (write tl.make_tensor_descriptor, or pointers: base + offsets)"
     return " ".join(dict.fromkeys((lines[0], message)))
 

@@ -32,21 +32,24 @@ _GROUPS: dict[str, tuple[float, float, str]] = {
 }
 
 _EXACT = {
-    "cat", "clone", "constant_pad_nd", "copy", "embedding", "fill", "flip", "full", "gather", "index", "index_select",
-    "masked_fill", "nan_to_num", "ones", "repeat", "roll", "scalar_tensor", "select", "select_scatter", "slice",
-    "slice_scatter", "stack", "to_copy", "tril", "triu", "where", "zero", "zeros",
+    "amax", "amin", "aminmax", "cat", "ceil", "clone", "constant_pad_nd", "copy", "copysign", "cummax", "cummin",
+    "diag_embed", "embedding", "fill", "flip", "floor", "fmax", "fmin", "full", "gather", "heaviside", "index",
+    "index_select", "kthvalue", "masked_fill", "max", "maximum", "min", "minimum", "nan_to_num", "nextafter", "ones",
+    "relu", "repeat", "roll", "scalar_tensor", "select", "select_scatter", "sign", "slice", "slice_scatter",
+    "sort", "stack", "take", "to_copy", "topk", "tril", "triu", "trunc", "where", "zero", "zeros",
 }  # fmt: skip
 _POINTWISE = {
-    "abs", "add", "addcdiv", "addcmul", "arange", "clamp", "div", "exp", "fused_adamw", "gelu", "lerp", "mul", "neg",
-    "pow", "reciprocal", "relu", "rsqrt", "sigmoid", "silu", "sqrt", "sub", "tanh", "threshold",
+    "abs", "add", "addcdiv", "addcmul", "arange", "clamp", "cos", "div", "exp", "exp2", "fused_adamw", "gelu", "lerp",
+    "log", "log10", "log2", "mul", "neg", "pow", "reciprocal", "rsqrt", "sigmoid", "silu", "sin", "sqrt", "sub",
+    "tanh", "threshold",
 }  # fmt: skip
 _SUMS = {
     "addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "conv1d", "conv2d", "conv3d", "convolution", "cumsum", "dot",
-    "embedding_dense", "index_add", "inner", "linear", "matmul", "mean", "mm", "mv", "nansum", "outer", "scatter_add",
-    "sum", "sum_to_size", "tensordot", "trace", "vdot",
+    "embedding_dense", "gelu", "index_add", "inner", "linear", "matmul", "mean", "mm", "mv", "nansum", "outer",
+    "scatter_add", "sum", "sum_to_size", "tensordot", "trace", "vdot",
 }  # fmt: skip
 NUDGES = 8  # times what a rounding of the arguments to float32 makes of the results, where they depend on each other
-MOST_NUDGED = 2.0**-6  # of the largest result: an ill-conditioned case still tells zeros from an answer
+MOST_NUDGED = 2.0**-6  # of the largest result, beyond one rounding: so an ill-conditioned case still tells something
 SUM_ROUNDINGS = 16  # of the sum of absolute values, in fp32; fewer in number than terms, since errors cancel
 
 
@@ -68,9 +71,14 @@ def adds_up(overload: str) -> bool:
     return _stem(overload) in _SUMS
 
 
+def elementwise(overload: str) -> bool:
+    """Whether each element of the result comes of one element of each argument, as the table or ATen itself says."""
+    return group(overload) == "pointwise" or torch.Tag.pointwise in resolve(overload).tags
+
+
 def conditioned(overload: str) -> bool:
     """Whether small errors may grow in between: of operators that are neither copies nor element by element."""
-    return group(overload) == "accumulate" and torch.Tag.pointwise not in resolve(overload).tags
+    return group(overload) == "accumulate" and not elementwise(overload)
 
 
 def tolerance(overload: str, dtype: torch.dtype) -> Tolerance:

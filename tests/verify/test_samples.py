@@ -46,6 +46,45 @@ def test_samples_whose_arguments_come_in_another_order():
         assert arguments["condition"].dtype is torch.bool and arguments["self"].dtype is torch.float32
 
 
+@pytest.mark.parametrize(
+    "operator, overload",
+    [
+        ("nn.functional.nll_loss", "aten::nll_loss_nd"),
+        ("nn.functional.cross_entropy", "aten::cross_entropy_loss"),
+        ("nn.functional.logsigmoid", "aten::log_sigmoid"),
+        ("nn.functional.unfold", "aten::im2col"),
+        ("nn.functional.batch_norm", "aten::batch_norm"),
+        ("nn.functional.max_pool2d", "aten::max_pool2d"),
+        ("torch.nn.functional.kl_div", "aten::kl_div"),
+        ("special.bessel_j0", "aten::special_bessel_j0"),
+    ],
+)
+def test_operators_that_are_called_otherwise_or_made_of_others(operator, overload):
+    """Also those that call others in turn, which a dispatch mode does not see."""
+    assert overloads_of(operator) == [overload]
+    cases = opinfo_cases([overload], ("float32",))
+    assert cases and {case.overload for case in cases} == {overload}
+
+
+@pytest.mark.parametrize("operator", ["unique", "nn.functional.softsign", "nn.functional.interpolate", "bool"])
+def test_what_is_no_single_operator_is_not_judged_as_one(operator):
+    with pytest.raises(UserError, match="no single ATen operator: PyTorch calls aten::"):
+        overloads_of(operator)
+
+
+def test_operators_that_take_no_tensors():
+    assert {c.overload for c in opinfo_cases(overloads_of("eye"), ("float32",))} == {"aten::eye", "aten::eye.m"}
+    for operator in ("arange", "full", "ones", "linspace", "tril_indices", "scalar_tensor"):
+        overloads = overloads_of(operator)
+        cases = opinfo_cases(overloads, ("float32", "int64"))
+        assert cases and any(c.overload == f"aten::{operator}" for c in cases)
+
+
+def test_numbers_become_lists_of_the_length_that_the_schema_has():
+    cases = opinfo_cases(["aten::max_pool2d"], ("float32",))
+    assert {len(unpack(c.load())["kernel_size"]) for c in cases} == {2}
+
+
 def test_numbers_of_a_source_that_may_be_block_sizes():
     assert literals("BLOCK = 64\nx = 1 << 20 if True else 0\ny = 4096 * 5.0\n") == [5, 20, 64, 4096][1:]
     assert literals("def (") == []
@@ -122,3 +161,71 @@ def test_a_set_of_cases_that_is_too_weak_is_found_out():
     assert "first argument" in try_mutants("aten::nan_to_num", weak).equal
     strong = weak + [v.case for v in extended(weak, 1)]
     assert try_mutants("aten::nan_to_num", strong).mutants["first argument"] > 0
+
+
+def variants(overload, seed=3, source="", **arguments):
+    return extended([case_of_values(overload, **arguments)], seed, source)
+
+
+def test_special_values_meet_each_other():
+    """NaN beside 1, 0 beside infinity: places are drawn for each tensor by itself."""
+    x = torch.linspace(-2, 2, 60)
+    (found,) = [v for v in variants("aten::mul.Tensor", self=x, other=x.flip(0)) if "NaN" in v.how]
+    a, b = (unpack(found.case.load())[name] for name in ("self", "other"))
+    assert bool((a.isnan() & b.isfinite()).any() and (b.isnan() & a.isfinite()).any())
+    assert bool((a.isinf() & (b == 0)).any() or (b.isinf() & (a == 0)).any())
+
+
+def test_ties_and_halves():
+    found = [v for v in variants("aten::round", self=torch.linspace(-2, 2, 60)) if "1/2" in v.how]
+    values = unpack(found[0].case.load())["self"]
+    assert set(values.tolist()) == {n / 2 for n in range(-5, 6)}
+
+
+def test_sizes_past_sixteen_bits_and_past_the_block_sizes_of_a_source():
+    source = "BLOCK = min(1 << 13, n)\nSMALL = 4 * 16"
+    assert literals(source) == [4, 13, 16, 64, 8192]
+    x = torch.randn(4, 6)
+    sizes = [
+        unpack(v.case.load())["self"].shape
+        for v in variants("aten::add.Tensor", source=source, self=x, other=x, alpha=1)
+    ]
+    assert max(s.numel() for s in sizes) > 1 << 16
+    softmax = variants("aten::_softmax", source=source, self=x, dim=1, half_to_float=False)
+    shapes = [unpack(v.case.load())["self"].shape for v in softmax]
+    assert max(s[1] for s in shapes) == 2 * 8192 + 1
+    assert max(s[0] for s in shapes) <= 300  # a kernel may give each its own program
+
+
+def test_numbers_and_dtypes_of_a_call_are_varied():
+    how = {v.how for v in variants("aten::leaky_relu", self=torch.randn(9), negative_slope=0.01)}
+    assert {"numbers times 2.5", "numbers 1.5"} <= how
+    assert "dtype float64" in {v.how for v in variants("aten::sum", self=torch.randn(9), dtype=None)}
+    a, b = torch.randn(3, 3), torch.randn(3, 3)
+    addmm = {v.how: unpack(v.case.load()) for v in variants("aten::addmm", self=a, mat1=a, mat2=b, beta=1, alpha=1)}
+    assert addmm["beta 0 times NaN"]["beta"] == 0 and addmm["beta 0 times NaN"]["self"].isnan().all()
+
+
+def test_indices_smaller_than_what_they_point_into():
+    x, index = torch.randn(5, 4), torch.randint(4, (5, 4), generator=torch.Generator().manual_seed(0))
+    shapes = {tuple(unpack(v.case.load())["index"].shape) for v in variants("aten::gather", self=x, dim=1, index=index)}
+    assert {(4, 4), (5, 3)} <= shapes
+
+
+def test_cases_that_overflow_on_the_way_are_left_out():
+    """Whether a product of 131 numbers around 5 is finite depends on the order in which a kernel multiplies."""
+    x = 5 * torch.randn(3, 4, generator=torch.Generator().manual_seed(0))
+    for variant in variants("aten::cumprod", self=x, dim=1, dtype=None):
+        arguments = unpack(variant.case.load())
+        if arguments["self"].isfinite().all():
+            assert not torch.cumprod(arguments["self"], 1).isinf().any(), variant.how
+
+
+def test_templates_have_room_for_variants():
+    """The largest sample of bmm makes a result that is too large to be varied."""
+    cases = [
+        case_of_values("aten::bmm", self=torch.randn(8, 128, 1), mat2=torch.randn(8, 1, 256)),
+        case_of_values("aten::bmm", self=torch.randn(2, 3, 4), mat2=torch.randn(2, 4, 5)),
+    ]
+    how = {v.how for v in extended(cases, 3)}
+    assert "transposed mat2" in how and "values: zeros" in how
