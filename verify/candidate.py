@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from traces import UserError
-from verify.kernel_file import KernelFile
+from verify.kernel_file import KernelFile, KernelFileError
 from verify.lint import Profile, Violation, lint, source_in
 from verify.samples import overloads_of
 
-_OPERATOR = re.compile(r"^#\s*op:\s*(\S+)", re.MULTILINE)
+_OPERATOR = re.compile(r"^#[ \t]*op:[ \t]*(\S+)", re.MULTILINE)
 _SYNTAX = frozenset({"syntax", "encoding", "depth", "size", "answer-format"})  # rules that say: this is no program
 
 
@@ -40,7 +40,7 @@ def read_candidate(text: str, path: Path, profile: Profile, operator: str | None
     """
     source, violation = source_in(text, profile)
     operator = operator or next(iter(_OPERATOR.findall(source or "")), None)
-    names = _names(source or "")
+    names = _names(source or "", profile)
     if operator is None and "OVERLOADS" not in names:
         raise UserError(f"{path}: nothing says which operator this is; name it with --op, such as --op aten::exp")
     overloads = overloads_of(operator) if operator is not None else []
@@ -50,15 +50,20 @@ def read_candidate(text: str, path: Path, profile: Profile, operator: str | None
     contract = {"OVERLOADS", "DTYPES"} <= names
     kernel = None
     if "wrapper" in names:
-        kernel = KernelFile.parse(source if contract else completed(source, overloads), path)
-        overloads = overloads if operator is not None else list(kernel.overloads)
-    if kernel is None and not found:
-        found = [Violation(0, "wrapper", "no function named wrapper", "define wrapper with the operator's arguments")]
+        try:
+            kernel = KernelFile.parse(source if contract else completed(source, overloads), path)
+        except KernelFileError:
+            if operator is None or not found:  # else lint tells what is wrong
+                raise
+    if operator is None and kernel is not None:
+        overloads = list(kernel.overloads)
     return Candidate(path.name, source, kernel, tuple(overloads), contract, tuple(found))
 
 
-def _names(source: str) -> set[str]:
-    """What is defined at module level; nothing of a text that is not Python."""
+def _names(source: str, profile: Profile) -> set[str]:
+    """What is defined at module level; nothing of a text that is not Python, or too long to be read."""
+    if len(source) > profile.limits["bytes"]:
+        return set()
     try:
         body = ast.parse(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -68,8 +73,17 @@ def _names(source: str) -> set[str]:
 
 
 def completed(source: str, overloads: list[str], dtypes: tuple[str, ...] = ("float32",)) -> str:
-    """A bare file with the imports and constants of the contract before it, on its own first line if that is free."""
+    """A bare file with the imports and constants of the contract before it, on its own first line if that is free.
+
+    They come after `from __future__ import ...`, which nothing but a docstring may precede.
+    """
     head = f"import math; import torch; import triton; import triton.language as tl; OVERLOADS = {tuple(overloads)!r}; "
     head += f"DTYPES = {dtypes!r}"
+    future = [n for n in ast.parse(source).body if isinstance(n, ast.ImportFrom) and n.module == "__future__"]
+    if future:
+        lines = source.encode().split(b"\n")
+        line, column = int(future[-1].end_lineno or 0) - 1, future[-1].end_col_offset  # in bytes
+        lines[line] = lines[line][:column] + f"; {head}".encode() + lines[line][column:]
+        return b"\n".join(lines).decode()
     first = source.split("\n", 1)[0].strip()
     return f"{head}  {source}" if not first or first.startswith("#") else f"{head}\n{source}"

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from traces import UserError
+from verify.lint.names import literal_strings, no_wrapper
 
 
 class KernelFileError(UserError):
@@ -62,11 +63,8 @@ class KernelFile:
 def _literal_tuple(tree: ast.Module, name: str, path: Path) -> tuple[str, ...]:
     for node in tree.body:
         if isinstance(node, ast.Assign) and [getattr(t, "id", None) for t in node.targets] == [name]:
-            try:
-                value = ast.literal_eval(node.value)
-            except ValueError:
-                value = None
-            if isinstance(value, tuple) and value and all(isinstance(v, str) for v in value):
+            value = literal_strings(node.value)
+            if value is not None:
                 return value
             break
     raise KernelFileError(f'{path}: {name} must be a literal tuple of strings such as {name} = ("...",)')
@@ -76,4 +74,5 @@ def _wrapper_parameters(tree: ast.Module, path: Path) -> set[str]:
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name == "wrapper":
             return {a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
-    raise KernelFileError(f"{path}: no function named wrapper at module level")
+    line, what, instead = no_wrapper(tree)
+    raise KernelFileError(f"{path}: line {line}: {what}; {instead}" if line else f"{path}: {what}; {instead}")

@@ -16,7 +16,7 @@ from verify.lint.host import HostRules
 from verify.lint.kernel import KernelRules, check_kernel_annotation
 from verify.lint.kinds import OF_PARAMETER, Kind, join
 from verify.lint.module import check_module, module_docstring
-from verify.lint.names import Findings, Names, Violation, collect_names, parameters
+from verify.lint.names import Findings, Names, TooMuchWork, Violation, collect_names, parameters
 from verify.lint.profile import ANY_FILE, Profile, load_profile, profile_names
 from verify.lint.schema import Schema, bind, stated_schemas
 
@@ -33,7 +33,10 @@ __all__ = [
 ]
 
 _COOKIE = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
-_FENCE = re.compile(r"^(`{3,})[ \t]*([\w+-]*)[ \t]*$")
+_FENCE = re.compile(r"^(`{3,})[ \t]*([\w+-]*)$")
+_BLOCK = (ast.For, ast.While, ast.With, ast.Try, ast.AsyncFor, ast.AsyncWith)
+_BLOCKS = 20  # Python's own limit on blocks inside each other
+_BITS = 256  # of an integer
 _ONE_BLOCK = "answer with exactly one block that begins with ```python and ends with ```, holding the whole file"
 
 
@@ -43,13 +46,17 @@ def lint(source: str, profile: Profile, overload: str | None = None) -> list[Vio
     overload: the operator asked for, such as `aten::gelu`, which the file has to name; None to leave that open.
     """
     findings = Findings()
-    tree = _parse(source, profile, findings)
-    if tree is not None:
-        names = collect_names(tree, profile)
-        check_module(tree, names, profile, findings, overload)
-        _check_kernels(names, profile, findings)
-        _check_host(tree, names, profile, findings)
-        check_device(names, profile, findings)
+    try:
+        tree = _parse(source, profile, findings)
+        if tree is not None:
+            names = collect_names(tree, profile)
+            check_module(tree, names, profile, findings, overload)
+            _check_kernels(names, profile, findings)
+            _check_host(tree, names, profile, findings)
+            check_device(names, profile, findings)
+    except (TooMuchWork, RecursionError, OverflowError, MemoryError):
+        what = "more than can be analysed: too long, too deeply nested, or wrong in too many places"
+        findings.found.add(Violation(0, "depth", what, "write fewer and plainer statements and helpers"))
     return findings.sorted()
 
 
@@ -71,7 +78,7 @@ def lint_text(text: str, profile: Profile, overload: str | None = None) -> list[
 
 def source_in(text: str, profile: Profile) -> tuple[str | None, Violation | None]:
     """The file in a text that is one, or that is an LLM's answer: prose with one ```python block."""
-    if any(map(_FENCE.match, text.replace("\r\n", "\n").split("\n"))) and _parse(text, profile, Findings()) is None:
+    if any(map(_fence, text.replace("\r\n", "\n").split("\n"))) and _parse(text, profile, Findings()) is None:
         return take_source(text, profile)
     return text, None
 
@@ -99,11 +106,15 @@ def render(violations: list[Violation]) -> str:
     return "\n".join(map(str, violations))
 
 
+def _fence(line: str) -> re.Match[str] | None:
+    return _FENCE.match(line.rstrip(" \t"))
+
+
 def _blocks(answer: str) -> tuple[list[tuple[str, str]], bool]:
     blocks: list[tuple[str, str]] = []
     opened: tuple[str, str, list[str]] | None = None  # fence, language, lines
     for line in answer.replace("\r\n", "\n").split("\n"):
-        fence = _FENCE.match(line)
+        fence = _fence(line)
         if opened is None and fence:
             opened = fence[1], fence[2].lower(), []
         elif opened is not None and fence and fence[1] == opened[0] and not fence[2]:
@@ -142,22 +153,40 @@ def _parse(source: str, profile: Profile, findings: Findings) -> ast.Module | No
     except (ValueError, RecursionError, MemoryError):
         findings.add("depth", 0, "nested too deeply to be parsed", "break the expression into several lines")
         return None
+    return tree if _readable(tree, profile, findings) else None
+
+
+def _readable(tree: ast.Module, profile: Profile, findings: Findings) -> bool:
+    """Whether the tree is flat enough to be followed, and its numbers small enough to be shown."""
     deep = _deepest_over(tree, profile.limits["depth"])
     if deep:
         findings.add("depth", deep, "nested too deeply", "break the expression into several lines")
-        return None
-    return tree
+        return False
+    deep = _deepest_over(tree, _BLOCKS, _BLOCK)
+    if deep:
+        what = f"more than {_BLOCKS} loops or `with` inside each other, which Python does not compile"
+        findings.add("depth", deep, what, "write one loop over all indices, or fewer loops")
+        return False
+    huge = [n for n in ast.walk(tree) if isinstance(n, ast.Constant) and _is_huge(n.value)]
+    if huge:
+        findings.add("size", huge[0], f"an integer of more than {_BITS} bits", "write a number of at most 64 bits")
+    return not huge
 
 
-def _deepest_over(tree: ast.AST, limit: int) -> int:
-    """The line of some node deeper than `limit`; 0 if there is none. Not recursive."""
-    level: list[tuple[ast.AST, int]] = [(tree, 0)]
-    for _ in range(limit + 1):
-        below = [(c, getattr(c, "lineno", line)) for node, line in level for c in ast.iter_child_nodes(node)]
-        if not below:
-            return 0
-        level = below
-    return max(1, level[0][1])
+def _is_huge(value: object) -> bool:
+    return isinstance(value, int) and value.bit_length() > _BITS
+
+
+def _deepest_over(tree: ast.AST, limit: int, kinds: tuple[type[ast.AST], ...] = (ast.AST,)) -> int:
+    """The line of some node inside more than `limit` nodes of these kinds; 0 if there is none. Not recursive."""
+    left: list[tuple[ast.AST, int, int]] = [(tree, 0, 0)]  # node, line, nodes around it
+    while left:
+        node, line, depth = left.pop()
+        if depth > limit:
+            return max(1, line)
+        inside = depth + isinstance(node, kinds)
+        left += [(c, getattr(c, "lineno", line), inside) for c in ast.iter_child_nodes(node)]
+    return 0
 
 
 def _check_kernels(names: Names, profile: Profile, findings: Findings) -> None:
@@ -191,6 +220,7 @@ def _wrapper_kinds(wrapper: ast.FunctionDef, schemas: dict[str, Schema], finding
     """What the schemas tell of each parameter: a tensor only where every schema passes one."""
     known: dict[str, Kind] = {}
     for schema in schemas.values():
+        findings.work(len(parameters(wrapper)))
         bound = bind(schema, wrapper)
         if isinstance(bound, str):
             hint = "take every argument of the schema under its own name, with the schema's default"

@@ -5,22 +5,34 @@ from __future__ import annotations
 import ast
 from abc import abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
 
 from verify.lint.expr import ExpressionRules
 from verify.lint.kinds import HOLDS_TENSORS, MUTABLE, OF_RESULT, Kind, of_display
-from verify.lint.names import parameters
+from verify.lint.names import parameters, shown
+from verify.lint.spread import spread
 
 _SORTS = frozenset({"sorted", "min", "max"})
+_OFF = frozenset({"requires_grad", "pin_memory"})  # keywords of allocations that may only be switched off
+_LONGEST_QUOTED = 200  # characters of a quoted annotation
+_DISPLAYS = (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)
 
 
 class CallRules(ExpressionRules):
     """Adds calls to the expressions."""
 
     lambda_depth = 0
+    raising = False  # in the message of an error
 
     @abstractmethod
     def function(self, name: str, kinds: Sequence[Kind]) -> Kind:
         """Check helper `name` for arguments of these kinds; return the kind of its result."""
+
+    @cached_property
+    def launch_arguments(self) -> frozenset[str]:
+        """Every name that a launch may be given."""
+        own = {p.arg for k in self.names.kernels.values() for p in parameters(k)}
+        return self.profile.kernel.launch_options | own
 
     def visit_Call(self, node: ast.Call) -> Kind:
         func = node.func
@@ -60,16 +72,23 @@ class CallRules(ExpressionRules):
         config = dotted == "triton.Config"
         for keyword in node.keywords:
             known = options if config else self.profile.host.keywords
-            if keyword.arg is not None and keyword.arg not in known:
-                what = f"argument {keyword.arg}= of {ast.unparse(node.func)[:40]}"
+            if keyword.arg is not None and keyword.arg not in known and not self._left_off(keyword):
+                what = f"argument {keyword.arg}= of {shown(node.func)[:40]}"
                 hint = f"only {', '.join(sorted(options))}" if config else "leave it out; the result is a plain tensor"
                 self.findings.add("argument", keyword.value, what, hint)
             if keyword.arg == "device" and isinstance(keyword.value, ast.Constant) and keyword.value.value is not None:
                 what = f"the device {keyword.value.value!r}"
                 self.findings.add("argument", keyword.value, what, "allocate where the input lies: device=self.device")
 
+    def _left_off(self, keyword: ast.keyword) -> bool:
+        """`pin_memory=False`, or the argument of that name passed on: as allocating without it."""
+        value = keyword.value
+        off = isinstance(value, ast.Constant) and not value.value
+        passed = isinstance(value, ast.Name) and value.id == keyword.arg
+        return self.profile.bare and keyword.arg in _OFF and (off or passed)
+
     def _function_call(self, node: ast.Call, dotted: str) -> Kind:
-        self.arguments(node)
+        kinds = self.arguments(node)
         kind = self.profile.host.functions.get(dotted)
         if kind is None:
             self.visit(node.func) if isinstance(node.func, ast.Attribute) else self.refuse(node, dotted)
@@ -77,6 +96,11 @@ class CallRules(ExpressionRules):
         if dotted == "torch.device" and node.args and isinstance(node.args[0], ast.Constant):
             what = f"the device {node.args[0].value!r}"
             self.findings.add("argument", node, what, "allocate where the input lies: device=self.device")
+        if dotted == "torch.tensor" and (
+            not node.args or kinds[0] is not Kind.VALUE or isinstance(node.args[0], _DISPLAYS)
+        ):
+            what = f"{shown(node)[:60]} is not made of one number"
+            self.findings.add("argument", node, what, self.profile.instead(dotted))
         if self.lambda_depth and kind in ("tensor", "tensors"):
             self.findings.add("lambda", node, f"{dotted} in a lambda", "allocate in the wrapper's body")
         return OF_RESULT[kind]
@@ -85,6 +109,9 @@ class CallRules(ExpressionRules):
         if name in self.env:
             self.arguments(node)
             return self._odd_call(node)
+        if name == "type" and self.raising and self.profile.bare and len(node.args) == 1 and not node.keywords:
+            self.visit(node.args[0])
+            return Kind.VALUE
         if name == "isinstance" and len(node.args) == 2:
             self.visit(node.args[0])
             self._types(node.args[1])
@@ -103,6 +130,7 @@ class CallRules(ExpressionRules):
         if self.lambda_depth:
             self.findings.add("lambda", node, f"{name} called in a lambda", "compute it before, in the wrapper's body")
         head = self.names.helpers[name].args
+        self.findings.work(len(parameters(self.names.helpers[name])))
         positional = [p.arg for p in (*head.posonlyargs, *head.args)]
         bound = {p.arg: Kind.VALUE for p in parameters(self.names.helpers[name])}
         if not any(isinstance(a, ast.Starred) for a in node.args):
@@ -145,11 +173,11 @@ class CallRules(ExpressionRules):
     def read_back(self, node: ast.Call) -> None:
         """A size may be read from the device, but no values one by one."""
         if self.loop_depth:
-            what = f"{ast.unparse(node)[:60]} in a loop reads values one by one"
+            what = f"{shown(node)[:60]} in a loop reads values one by one"
             self.findings.add("readback", node, what, "load them in a kernel; read one number a call, outside loops")
 
     def _odd_call(self, node: ast.Call) -> Kind:
-        what = f"call of {ast.unparse(node.func)[:60]}, which is no named function"
+        what = f"call of {shown(node.func)[:60]}, which is no named function"
         self.findings.add(
             "call", node, what, "call functions by their own names; launch kernels with kernel[grid](...)"
         )
@@ -174,18 +202,33 @@ class CallRules(ExpressionRules):
             self.plain_lambda(func.slice)
         else:
             self.visit(func.slice)
-        known = {p.arg for k in self.names.kernels.values() for p in parameters(k)} | self.profile.kernel.launch_options
-        for keyword in node.keywords:
-            if keyword.arg is not None and keyword.arg not in known:
-                what = f"{keyword.arg}= in a launch is no parameter of a kernel here"
+        known = self.launch_arguments
+        unpacked = {
+            id(k): spread(k.value, self.names, self.findings.work)
+            for k in node.keywords
+            if k.arg is None and self.profile.bare
+        }
+        given = [(k.arg, k.value) for k in node.keywords if k.arg is not None]
+        for name, value in [*given, *(pair for pairs in unpacked.values() for pair in pairs or [])]:
+            if name not in known:
+                what = f"{name}= in a launch is no parameter of a kernel here"
                 options = ", ".join(sorted(self.profile.kernel.launch_options))
                 hint = f"pass the kernel's parameters, and of options only {options}"
-                self.findings.add("launch-argument", keyword.value, what, hint)
-        for argument, kind in zip([*node.args, *node.keywords], self.arguments(node), strict=True):
+                self.findings.add("launch-argument", value, what, hint)
+        arguments = list(zip([*node.args, *node.keywords], self.arguments(node), strict=True))
+        arguments = [(a, kind) for a, kind in arguments if unpacked.get(id(a)) is None]
+        values = [value for pairs in unpacked.values() for _, value in pairs or []]
+        for argument, kind in [*arguments, *((value, self._display_kind(value)) for value in values)]:
             if kind in MUTABLE and not isinstance(argument, ast.Starred):
-                what = f"a list or dict as a kernel argument: {ast.unparse(argument)[:60]}"
+                what = f"a list or dict as a kernel argument: {shown(argument)[:60]}"
                 self.findings.add("launch-argument", node, what, "pass tensors, numbers or a tuple of them")
         return Kind.VALUE
+
+    def _display_kind(self, node: ast.expr) -> Kind:
+        """The kind of a value in an unpacked dict, which may come from another scope: what is plain to see."""
+        if isinstance(node, _DISPLAYS) and not isinstance(node, ast.Tuple):
+            return Kind.LIST
+        return self.env.get(node.id, Kind.VALUE) if isinstance(node, ast.Name) else Kind.VALUE
 
     # -- lambdas ----------------------------------------------------------------------------------------------------
 
@@ -196,7 +239,7 @@ class CallRules(ExpressionRules):
 
     def plain_lambda(self, node: ast.Lambda) -> None:
         """A grid or sort key: arithmetic on numbers, names and metadata."""
-        outer = dict(self.env)
+        outer = self.saved()
         for arg in parameters(node):
             self.bind_name(arg.arg, Kind.VALUE, arg)
         for default in (*node.args.defaults, *node.args.kw_defaults):
@@ -212,7 +255,7 @@ class CallRules(ExpressionRules):
     def annotation(self, node: ast.expr) -> None:
         """Annotations are code: only the plain names of types."""
         if not self._plain_type(node):
-            what = f"annotation {ast.unparse(node)[:60]}"
+            what = f"annotation {shown(node)[:60]}"
             self.findings.add("annotation", node, what, "leave it out, or write torch.Tensor, int, float, bool or str")
 
     def _plain_type(self, node: ast.expr) -> bool:
@@ -232,6 +275,6 @@ class CallRules(ExpressionRules):
 
     def _quoted_type(self, text: str) -> bool:
         try:
-            return self._plain_type(ast.parse(text, mode="eval").body)
-        except (SyntaxError, ValueError):
+            return len(text) <= _LONGEST_QUOTED and self._plain_type(ast.parse(text, mode="eval").body)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
             return False

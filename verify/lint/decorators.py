@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from verify.lint.host import HostRules
-from verify.lint.names import Findings, Names, is_kernel
+from verify.lint.names import Findings, Names, is_kernel, shown
 from verify.lint.profile import Profile
 
 
@@ -14,15 +14,15 @@ def check_decorators(tree: ast.Module, names: Names, profile: Profile, findings:
     for node in tree.body:
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
-        jits = 0
+        jits, kernel = 0, is_kernel(node, names.modules)
         for decorator in node.decorator_list:
             dotted = names.dotted(decorator.func if isinstance(decorator, ast.Call) else decorator) or ""
             jits += dotted == "triton.jit"
             plain = dotted == "triton.jit" and not isinstance(decorator, ast.Call)
-            if plain or (isinstance(decorator, ast.Call) and _allowed(decorator, dotted, node, names, profile)):
+            if plain or (isinstance(decorator, ast.Call) and _allowed(decorator, dotted, kernel, profile)):
                 _arguments(decorator, dotted, findings, host)
                 continue
-            what = f"decorator @{ast.unparse(decorator)[:60]}"
+            what = f"decorator @{shown(decorator)[:60]}"
             default = "decorate kernels with plain @triton.jit, nothing else"
             if isinstance(decorator, ast.Call) and dotted == "triton.jit":
                 default = "write plain @triton.jit, without arguments"
@@ -33,11 +33,10 @@ def check_decorators(tree: ast.Module, names: Names, profile: Profile, findings:
             findings.add("decorator", node, "@triton.jit twice", "write it once")
 
 
-def _allowed(call: ast.Call, dotted: str, function: ast.AST, names: Names, profile: Profile) -> bool:
+def _allowed(call: ast.Call, dotted: str, kernel: bool, profile: Profile) -> bool:
     if dotted not in profile.decorators or not set(k.arg for k in call.keywords) <= set(profile.decorators[dotted]):
         return False
-    assert isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
-    return is_kernel(function, names.modules) == (profile.decorators[dotted] != [])
+    return kernel == (profile.decorators[dotted] != [])
 
 
 def _arguments(decorator: ast.expr, dotted: str, findings: Findings, host: HostRules) -> None:
@@ -51,5 +50,5 @@ def _arguments(decorator: ast.expr, dotted: str, findings: Findings, host: HostR
             for function in value.values:
                 host.plain_lambda(function) if isinstance(function, ast.Lambda) else host.visit(function)
         else:
-            what = f"heuristics that are no literal dict: {ast.unparse(value)[:60]}"
+            what = f"heuristics that are no literal dict: {shown(value)[:60]}"
             findings.add("decorator", value, what, 'write {"NAME": lambda args: ...}')

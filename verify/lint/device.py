@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from itertools import chain
 
-from verify.lint.names import Findings, Names, parameters
+from verify.lint.names import Findings, Names, parameters, shown
 from verify.lint.profile import Profile
 
 _STORES = frozenset({"tl.store", "tl.atomic_add", "tl.atomic_max", "tl.atomic_min", "tl.atomic_xchg", "tl.atomic_cas"})
@@ -30,7 +30,7 @@ def check_device(names: Names, profile: Profile, findings: Findings) -> None:
     """Report scatter stores, maths in half precision and misaligned access, where the profile forbids them."""
     if not profile.forbidden and profile.alignment <= 1:
         return
-    flows = _flows(names)
+    flows = _flows(names, findings)
     for flow in flows.values():
         if "scatter-store" in profile.forbidden:
             _scatter(flow, findings)
@@ -46,8 +46,8 @@ class _Flow:
     given: of its parameters, from all calls of it. held: of every argument and quotient, by id of its node.
     """
 
-    def __init__(self, node: ast.FunctionDef, names: Names, flows: dict[str, _Flow]) -> None:
-        self.node, self.names, self.flows = node, names, flows
+    def __init__(self, node: ast.FunctionDef, names: Names, flows: dict[str, _Flow], findings: Findings) -> None:
+        self.node, self.names, self.flows, self.findings = node, names, flows, findings
         self.given: dict[str, Labels] = {p.arg: _NOTHING for p in parameters(node)}
         self.local: dict[str, Labels] = {}
         self.held: dict[int, Labels] = {}
@@ -56,6 +56,7 @@ class _Flow:
     def follow(self) -> bool:
         """One pass over the body; whether anything new is known."""
         before = dict(self.given), dict(self.held), self.returns
+        self.findings.work(len(self.given) + len(self.held))
         self.local = dict(self.given)
         self._block(self.node.body)
         return (self.given, self.held, self.returns) != before
@@ -65,6 +66,7 @@ class _Flow:
             self._statement(statement)
 
     def _statement(self, node: ast.stmt) -> None:
+        self.findings.work(10)
         for part in ast.iter_child_nodes(node):
             if isinstance(part, ast.expr):
                 self._note(part)
@@ -76,8 +78,11 @@ class _Flow:
         elif isinstance(node, ast.If):
             self._branches([node.body, node.orelse])
         elif isinstance(node, ast.For | ast.While):
-            for _ in range(2):  # the second time with what the first left behind
+            for _ in range(2):  # the second time with what the first left behind, if anything
+                before = self.local
                 self._branches([node.body, []])
+                if self.local == before:
+                    break
 
     def _bind(self, targets: list[ast.expr], labels: Labels) -> None:
         for name in chain.from_iterable(map(ast.walk, targets)):
@@ -86,6 +91,7 @@ class _Flow:
 
     def _branches(self, bodies: list[list[ast.stmt]]) -> None:
         before, after = self.local, list[dict[str, Labels]]()
+        self.findings.work(len(before))
         for body in bodies:
             self.local = dict(before)
             self._block(body)
@@ -109,6 +115,7 @@ class _Flow:
 
     def of(self, node: ast.expr) -> Labels:
         """What an expression may hold."""
+        self.findings.work()
         if isinstance(node, ast.Name):
             return self.local.get(node.id, _NOTHING)
         if isinstance(node, ast.Compare):
@@ -134,10 +141,10 @@ class _Flow:
         return frozenset(chain.from_iterable(parts))
 
 
-def _flows(names: Names) -> dict[str, _Flow]:
+def _flows(names: Names, findings: Findings) -> dict[str, _Flow]:
     flows: dict[str, _Flow] = {}
     for name, node in names.kernels.items():
-        flows[name] = _Flow(node, names, flows)
+        flows[name] = _Flow(node, names, flows, findings)
     while any([flow.follow() for flow in flows.values()]):  # all of them, each time
         pass
     return flows
@@ -156,7 +163,7 @@ def _names_half(node: ast.Call, names: Names) -> bool:
 def _scatter(flow: _Flow, findings: Findings) -> None:
     for node, dotted in _calls(flow):
         if dotted in _STORES and node.args and "loaded" in flow.held.get(id(node.args[0]), _NOTHING):
-            what = f"{dotted} to offsets that were loaded: {ast.unparse(node.args[0])[:60]}"
+            what = f"{dotted} to offsets that were loaded: {shown(node.args[0])[:60]}"
             hint = "store in order: let every program find what belongs at its own offsets, by loads with any offsets"
             findings.add("scatter-store", node, what, hint)
 
@@ -167,13 +174,13 @@ def _half_maths(flow: _Flow, findings: Findings) -> None:
         if dotted in _MATHS and any("half" in flow.held.get(id(a), _NOTHING) for a in node.args):
             findings.add("half-maths", node, f"{dotted} of a value that was not converted to fp32", hint)
         elif dotted in _SHAPING and _names_half(node, flow.names):
-            findings.add("half-maths", node, f"{ast.unparse(node)[:60]} accumulates in half precision", hint)
+            findings.add("half-maths", node, f"{shown(node)[:60]} accumulates in half precision", hint)
         elif dotted == "tl.dot" and _names_half(node, flow.names):
             findings.add("half-maths", node, "tl.dot accumulates in half precision", "leave out_dtype at tl.float32")
     for division in ast.walk(flow.node):
         is_division = isinstance(division, ast.BinOp) and isinstance(division.op, ast.Div)
         if is_division and "half" in flow.held.get(id(division), _NOTHING):
-            what = f"division of a value that was not converted to fp32: {ast.unparse(division)[:60]}"
+            what = f"division of a value that was not converted to fp32: {shown(division)[:60]}"
             findings.add("half-maths", division, what, hint)
 
 
@@ -187,20 +194,20 @@ def _alignment(names: Names, profile: Profile, findings: Findings) -> None:
         for call in [n for n in ast.walk(node) if isinstance(n, ast.Call)]:
             dotted = names.dotted(call.func)
             if dotted == "tl.arange" and len(call.args) == 2 and _is_short(call.args[1], lanes):
-                _short(call, ast.unparse(call), lanes, profile, findings)
+                _short(call, shown(call), lanes, profile, findings)
             if dotted in _LOADS | _STORES and call.args and _shift(call.args[0]) % lanes:
-                what = f"{ast.unparse(call.args[0])[:60]} begins {_shift(call.args[0])} elements off"
+                what = f"{shown(call.args[0])[:60]} begins {_shift(call.args[0])} elements off"
                 hint = f"begin every access at a multiple of {profile.alignment} bytes, and mask what is not wanted"
                 findings.add("alignment", call, what, hint)
             if dotted == "tl.pointer_type":
                 hint = "load with the tensor's own type and convert the value"
-                findings.add("alignment", call, f"{ast.unparse(call)[:60]} changes a pointer's step", hint)
+                findings.add("alignment", call, f"{shown(call)[:60]} changes a pointer's step", hint)
     blocks = _blocks(names)
     helpers = [n for h in names.helpers.values() for n in ast.walk(h) if isinstance(n, ast.Call)]
     for call in helpers:
         for keyword in call.keywords if isinstance(call.func, ast.Subscript) else []:
             if keyword.arg in blocks and _is_short(keyword.value, lanes):
-                _short(keyword.value, f"{keyword.arg}={ast.unparse(keyword.value)}", lanes, profile, findings)
+                _short(keyword.value, f"{keyword.arg}={shown(keyword.value)}", lanes, profile, findings)
 
 
 def _blocks(names: Names) -> set[str]:

@@ -6,10 +6,11 @@ import ast
 import builtins
 
 from verify.lint.kinds import HOLDS_TENSORS, Env, Kind, element, join, narrowed, of_attribute, of_display
-from verify.lint.names import Findings, Names, refused_name, similar
+from verify.lint.names import Findings, Names, refused_name, shown, similar
 from verify.lint.profile import Profile
 
 _OPERATOR = "compute it in a @triton.jit kernel: pass the tensor, tl.load its elements, tl.store the result"
+_ALIGNMENT = 4096  # bytes; a page
 _TRUTH = "test `is not None` for an optional tensor; decide by shape or dtype, or inside the kernel"
 
 
@@ -23,6 +24,7 @@ class ExpressionRules(ast.NodeVisitor):
 
     def visit(self, node: ast.AST) -> Kind:
         """The kind of an expression; for a statement the result means nothing."""
+        self.findings.work()
         kind: Kind = super().visit(node)
         return kind
 
@@ -35,7 +37,13 @@ class ExpressionRules(ast.NodeVisitor):
 
     # -- names ------------------------------------------------------------------------------------------------------
 
+    def saved(self) -> Env:
+        """A copy of what is known."""
+        self.findings.work(len(self.env) // 16)
+        return dict(self.env)
+
     def bind_name(self, name: str, kind: Kind, at: ast.AST) -> None:
+        self.findings.work()
         if self.names.is_module_level(name):
             self.findings.add("shadowing", at, f"{name!r} is bound again", "choose another name for the local value")
         elif name.startswith("__"):
@@ -54,7 +62,7 @@ class ExpressionRules(ast.NodeVisitor):
         elif isinstance(target, ast.Subscript):
             self._store_subscript(target, kind, value)
         else:
-            what = f"assignment to {ast.unparse(target)[:60]}"
+            what = f"assignment to {shown(target)[:60]}"
             self.findings.add("assignment", target, what, "use a local variable; nothing may outlive the call")
 
     def _store_subscript(self, target: ast.Subscript, kind: Kind, value: ast.expr | None = None) -> None:
@@ -62,7 +70,7 @@ class ExpressionRules(ast.NodeVisitor):
         self.visit(target.slice)
         fills = value is not None and isinstance(value, ast.Constant) and self._basic_index(target.slice)
         if base is Kind.TENSOR and not fills:
-            what = f"assignment into tensor {ast.unparse(target)[:60]}"
+            what = f"assignment into tensor {shown(target)[:60]}"
             self.findings.add("tensor-indexing", target, what, "let a kernel tl.store the values, with a mask")
         elif base is Kind.LIST and kind is Kind.TENSOR and isinstance(target.value, ast.Name):
             self.env[target.value.id] = Kind.TENSOR_LIST
@@ -122,6 +130,12 @@ class ExpressionRules(ast.NodeVisitor):
             if dotted not in self.profile.host.values and _root(node) not in self.names.foreign:
                 self.refuse(node, dotted)
             return Kind.VALUE
+        if (
+            node.attr == "__name__"
+            and isinstance(node.value, ast.Call)
+            and getattr(node.value.func, "id", "") == "type"
+        ):
+            return self.visit(node.value)  # refused unless an error's text asks for it
         return self.attribute(node)
 
     def refuse(self, node: ast.AST, dotted: str) -> None:
@@ -157,7 +171,17 @@ class ExpressionRules(ast.NodeVisitor):
         if self.visit(test) is Kind.TENSOR:
             self.findings.add("tensor-operator", test, "truth of a tensor in host code", _TRUTH)
 
+    def _asks_alignment(self, node: ast.BinOp) -> bool:
+        """`x.data_ptr() % 16`, which tells no more of the address than a kernel's speed depends on."""
+        call, by = node.left, node.right
+        small = isinstance(by, ast.Constant) and type(by.value) is int and 0 < by.value <= _ALIGNMENT
+        asked = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "data_ptr"
+        return self.profile.bare and isinstance(node.op, ast.Mod) and small and asked
+
     def visit_BinOp(self, node: ast.BinOp) -> Kind:
+        if self._asks_alignment(node):
+            self.visit(node.left.func.value)  # type: ignore[attr-defined]
+            return Kind.VALUE
         left, right = self.visit(node.left), self.visit(node.right)
         symbol = type(node.op).__name__
         if isinstance(node.op, ast.MatMult):
@@ -191,7 +215,7 @@ class ExpressionRules(ast.NodeVisitor):
 
     def visit_IfExp(self, node: ast.IfExp) -> Kind:
         self.truth(node.test)
-        outer = dict(self.env)
+        outer = self.saved()
         holds, fails = narrowed(node.test, self.names)
         self.env = outer | holds
         body = self.visit(node.body)
@@ -206,7 +230,7 @@ class ExpressionRules(ast.NodeVisitor):
         if base is Kind.TENSOR and self._basic_index(node.slice):
             return Kind.TENSOR
         if base is Kind.TENSOR:
-            what = f"indexing of a tensor in host code: {ast.unparse(node)[:60]}"
+            what = f"indexing of a tensor in host code: {shown(node)[:60]}"
             hint = "use select(dim, i) or narrow(dim, start, length), or index in the kernel"
             self.findings.add("tensor-indexing", node, what, hint)
             return Kind.TENSOR
@@ -244,7 +268,7 @@ class ExpressionRules(ast.NodeVisitor):
         return Kind.LIST
 
     def comprehension(self, generators: list[ast.comprehension], *elements: ast.expr) -> Kind:
-        outer = dict(self.env)
+        outer = self.saved()
         self.loop_depth += 1
         for g in generators:
             self.bind_each(g.target, g.iter)

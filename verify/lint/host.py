@@ -10,7 +10,7 @@ import ast
 from collections.abc import Sequence
 
 from verify.lint.calls import CallRules
-from verify.lint.kinds import Env, Kind, join, leaves, merge, narrowed, tensor_parameters
+from verify.lint.kinds import MUTABLE, Env, Kind, join, leaves, merge, narrowed, tensor_parameters
 from verify.lint.names import Findings, Names, endless, parameters
 from verify.lint.profile import Profile
 
@@ -21,6 +21,7 @@ class HostRules(CallRules):
     def __init__(self, names: Names, profile: Profile, findings: Findings) -> None:
         super().__init__(names, profile, findings)
         self.returns: Kind | None = None
+        self.used_as_tensors: dict[str, set[str]] = {}
         self.analysed: dict[tuple[str, tuple[Kind, ...]], Kind] = {}
 
     def function(self, name: str, kinds: Sequence[Kind]) -> Kind:
@@ -35,7 +36,9 @@ class HostRules(CallRules):
         node = self.names.helpers[name]
         outer = self.env, self.returns, self.lambda_depth
         self.env, self.returns, self.lambda_depth = {}, None, 0
-        used_as_tensors = tensor_parameters(node) if self.profile.bare else set()
+        if self.profile.bare and name not in self.used_as_tensors:
+            self.used_as_tensors[name] = tensor_parameters(node)
+        used_as_tensors = self.used_as_tensors.get(name, set())
         for arg, kind in zip(parameters(node), kinds, strict=False):
             known = Kind.TENSOR if kind is Kind.VALUE and arg.arg in used_as_tensors else kind
             self.bind_name(arg.arg, known, arg)
@@ -50,13 +53,14 @@ class HostRules(CallRules):
 
     def branch(self, env: Env, body: Sequence[ast.stmt]) -> Env:
         """What is known at the end of a block that starts with `env`."""
+        self.findings.work(len(env) // 4)
         self.env = dict(env)
         self.block(body)
         return self.env
 
     def branches(self, test: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt]) -> None:
         """Follow an if statement; a branch that leaves tells nothing about what comes after."""
-        before = dict(self.env)
+        before = self.saved()
         holds, fails = narrowed(test, self.names)
         then, other = self.branch(before | holds, body), self.branch(before | fails, orelse)
         if leaves(body):
@@ -112,11 +116,14 @@ class HostRules(CallRules):
         self.branches(node.test, node.body, node.orelse)
 
     def visit_For(self, node: ast.For) -> None:
-        for _ in range(2):  # the second time with what the first left behind
+        for _ in range(2):  # the second time with what the first left behind, if anything
+            before = self.saved()
             self.bind_each(node.target, node.iter)
             self.loop_depth += 1
             self.env = merge(self.env, self.branch(self.env, node.body))
             self.loop_depth -= 1
+            if self.env == before:
+                break
         self.block(node.orelse)
 
     def visit_While(self, node: ast.While) -> None:
@@ -125,19 +132,37 @@ class HostRules(CallRules):
                 "endless-loop", node, "a loop that never ends", "let the test of the loop fail at the end"
             )
         for _ in range(2):
+            before = self.saved()
             self.truth(node.test)
             self.env = merge(self.env, self.branch(self.env, node.body))
+            if self.env == before:
+                break
         self.block(node.orelse)
 
     def visit_Assert(self, node: ast.Assert) -> None:
         self.truth(node.test)
-        if node.msg is not None:
-            self.visit(node.msg)
+        self._message(node.msg)
 
     def visit_Raise(self, node: ast.Raise) -> None:
-        for part in (node.exc, node.cause):
-            if part is not None:
-                self.visit(part)
+        self._message(node.exc)
+        self._message(node.cause)
+
+    def _message(self, node: ast.expr | None) -> None:
+        """An error's text, which may name the type of a value."""
+        self.raising = True
+        if node is not None:
+            self.visit(node)
+        self.raising = False
+
+    def visit_Delete(self, node: ast.Delete) -> None:
+        """Of items of a list or dict, or of local names."""
+        for target in node.targets:
+            item = isinstance(target, ast.Subscript) and self.visit(target.value) in MUTABLE
+            local = isinstance(target, ast.Name) and target.id in self.env
+            if not (self.profile.bare and (item or local)):
+                self.generic_visit(node)
+            if isinstance(target, ast.Subscript):
+                self.visit(target.slice)
 
     def visit_Pass(self, node: ast.Pass) -> None:
         """Nothing to check."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import builtins
 
-from verify.lint.names import Findings, Names, endless, parameters, refused_name, similar
+from verify.lint.names import Findings, Names, endless, parameters, refused_name, shown, similar
 from verify.lint.profile import Profile
+
+_PRINTS = frozenset({"tl.device_print", "tl.static_print", "print"})
 
 
 class KernelRules:
@@ -17,12 +19,25 @@ class KernelRules:
         self.parameters = {p.arg for p in parameters(node)}
         stored = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         self.locals = self.parameters | stored
+        self.modules = frozenset(names.modules.values())
+        constexpr = [p for p in parameters(node) if p.annotation and names.dotted(p.annotation) == "tl.constexpr"]
+        self.callables = {p.arg for p in constexpr}  # parameters that may be functions
 
     def check(self) -> None:
         for p in parameters(self.node):
             self._bound(p.arg, p)
         for statement in self.node.body:
             self._walk(statement)
+        self._prints()
+
+    def _prints(self) -> None:
+        """What is printed for debugging is printed once, not in a loop."""
+        loops = [n for n in ast.walk(self.node) if isinstance(n, ast.For | ast.While)]
+        for call in [n for loop in loops for n in ast.walk(loop) if isinstance(n, ast.Call)]:
+            printing = shown(call.func) if isinstance(call.func, ast.Name) else self.names.dotted(call.func)
+            if printing in _PRINTS and printing in self.profile.kernel.names | self.profile.kernel.builtins:
+                rule = "builtin" if printing == "print" else "name"
+                self.findings.add(rule, call, f"{printing} in a loop", "leave it out, or print once, outside loops")
 
     def _walk(self, node: ast.AST) -> None:
         name = type(node).__name__
@@ -57,7 +72,7 @@ class KernelRules:
     def _dotted(self, node: ast.AST, dotted: str) -> None:
         if dotted in self.profile.kernel.names or _root(node) in self.names.foreign:
             return
-        if dotted in self.names.modules.values() and isinstance(node, ast.Name):
+        if dotted in self.modules and isinstance(node, ast.Name):
             what = f"module {dotted} used as a value"
             self.findings.add("module-value", node, what, "write the full name where it is used, such as tl.exp(x)")
             return
@@ -101,26 +116,22 @@ class KernelRules:
         if isinstance(func, ast.Attribute):
             return
         if isinstance(func, ast.Name):
-            callable_name = func.id in self._callables() or func.id not in self.locals
+            callable_name = func.id in self.callables or func.id not in self.locals
             if callable_name:
                 return
-        what = f"call of {ast.unparse(func)[:60]} inside a @triton.jit function"
+        what = f"call of {shown(func)[:60]} inside a @triton.jit function"
         self.findings.add("call", node, what, "call tl functions and other @triton.jit functions by name")
 
     def _unrolled(self, node: ast.Call) -> None:
         """Iterations of tl.static_range between literal bounds."""
-        bounds = [a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, int)]
+        bounds = [b for b in map(_integer, node.args) if b is not None]
         if self.names.dotted(node.func) != "tl.static_range" or not bounds or len(bounds) != len(node.args):
             return
-        count = len(range(*bounds[:3])) if 0 not in bounds[2:] else 0
+        start, stop, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
+        count = -((start - stop) // step) if step else 0  # not len(range(...)), which fails beyond 63 bits
         if count > self.profile.limits["unroll"]:
             what = f"tl.static_range of {count} iterations"
             self.findings.add("unroll", node, what, "use range or tl.range, which are not unrolled")
-
-    def _callables(self) -> set[str]:
-        """Parameters that may be functions: those annotated tl.constexpr."""
-        given = parameters(self.node)
-        return {p.arg for p in given if p.annotation and self.names.dotted(p.annotation) == "tl.constexpr"}
 
     def _targets(self, node: ast.Assign | ast.AugAssign | ast.AnnAssign | ast.For) -> None:
         if isinstance(node, ast.AnnAssign):
@@ -128,7 +139,7 @@ class KernelRules:
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
             for part in ast.walk(target):
                 if isinstance(part, ast.Attribute | ast.Subscript):
-                    what = f"assignment to {ast.unparse(part)[:60]} inside a @triton.jit function"
+                    what = f"assignment to {shown(part)[:60]} inside a @triton.jit function"
                     self.findings.add("assignment", part, what, "assign to plain names; write memory with tl.store")
 
 
@@ -136,7 +147,7 @@ def check_kernel_annotation(node: ast.expr, names: Names, profile: Profile, find
     """Only tl.constexpr and the types of scalars mean something to the compiler."""
     written = node.value if isinstance(node, ast.Constant) else names.dotted(node) or getattr(node, "id", None)
     if written not in profile.kernel.annotations:
-        what = f"annotation {ast.unparse(node)[:60]} in a @triton.jit function"
+        what = f"annotation {shown(node)[:60]} in a @triton.jit function"
         hint = "annotate with tl.constexpr, or a scalar with its type, such as tl.float64"
         findings.add("annotation", node, what, hint)
 
@@ -144,6 +155,14 @@ def check_kernel_annotation(node: ast.expr, names: Names, profile: Profile, find
 def _nested(node: ast.AST) -> bool:
     """Functions are kernels only at module level; inside one they are a nested definition."""
     return isinstance(node, ast.FunctionDef)
+
+
+def _integer(node: ast.expr) -> int | None:
+    """The value of `8` or `-8`."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        value = _integer(node.operand)
+        return None if value is None else -value
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, int) else None
 
 
 def _root(node: ast.AST) -> str:

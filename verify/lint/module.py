@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
 
-from verify.lint.names import Findings, Function, Names, is_kernel
+from verify.lint.names import Findings, Function, Names, is_kernel, literal_strings, no_wrapper, shown
 from verify.lint.profile import Profile
 from verify.lint.schema import stated_schemas
 from verify.lint.tables import ModuleValues
@@ -36,8 +35,8 @@ def check_module(tree: ast.Module, names: Names, profile: Profile, findings: Fin
 
 class _ModuleRules:
     def __init__(self, tree: ast.Module, names: Names, profile: Profile, findings: Findings) -> None:
-        self.names, self.profile, self.findings = names, profile, findings
-        self.bare, self.tables = profile.bare, ModuleValues(tree, names, profile, self._literal)
+        self.tree, self.names, self.profile, self.findings = tree, names, profile, findings
+        self.bare, self.tables = profile.bare, ModuleValues(tree, names, profile, findings, self._literal)
 
     def statement(self, node: ast.stmt, position: int) -> None:
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -47,7 +46,8 @@ class _ModuleRules:
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and (position == 0 or self.bare):
             return  # the docstring
         elif not ((isinstance(node, ast.Assign) and self._constant(node)) or (self.bare and self.tables.allow(node))):
-            what = f"module-level code: {ast.unparse(node).splitlines()[0][:60]}"
+            text = shown(node, self.profile.limits["bytes"])  # all of it: this happens once for each statement
+            what = f"module-level code: {text[:60]}"
             hint = "keep to imports, OVERLOADS, DTYPES, functions and constants (X = 1.5, X = tl.constexpr(1.5))"
             self.findings.add("module-state", node, what, hint)
 
@@ -71,8 +71,22 @@ class _ModuleRules:
             known = isinstance(node.op, _ARITHMETIC) or _small_power(node)
             return known and self._literal(node.left) and self._literal(node.right)
         if isinstance(node, ast.Call):
-            return self._is_math(node.func) and not node.keywords and all(map(self._literal, node.args))
+            plain = not node.keywords and all(map(self._literal, node.args))
+            return plain and (self._is_math(node.func) or (self.bare and self._is_number(node.func)))
+        if self.bare and isinstance(node, ast.Attribute) and isinstance(node.value, ast.Call):
+            return self._is_limit(node, node.value)
         return (isinstance(node, ast.Name) and node.id in self.names.constants) or self._is_math(node)
+
+    def _is_number(self, node: ast.expr) -> bool:
+        """`float` of `float("inf")`."""
+        return isinstance(node, ast.Name) and node.id in ("float", "int") and not self.names.is_module_level(node.id)
+
+    def _is_limit(self, node: ast.Attribute, call: ast.Call) -> bool:
+        """`torch.finfo(torch.float32).max`"""
+        host = self.profile.host
+        limits = host.functions.get(self.names.dotted(call.func) or "") == "limits"
+        dtypes = not call.keywords and all(self.names.dotted(a) in host.values for a in call.args)
+        return limits and dtypes and "limits" in host.attributes.get(node.attr, ())
 
     def _is_math(self, node: ast.expr) -> bool:
         dotted = self.names.dotted(node) or ""
@@ -86,7 +100,7 @@ class _ModuleRules:
             self.findings.add("shadowing", node, f"function named {node.name!r}", "choose another name")
         for default in (*node.args.defaults, *node.args.kw_defaults):
             if default is not None and not self._default(default):
-                what = f"default argument {ast.unparse(default)[:60]}"
+                what = f"default argument {shown(default)[:60]}"
                 hint = "use a literal number, string, bool, None or tuple; defaults run at import and are kept"
                 self.findings.add("default-argument", default, what, hint)
         if is_kernel(node, self.names.modules) and node.returns is not None and not self.bare:
@@ -102,13 +116,11 @@ class _ModuleRules:
                 "wrapper", self.names.kernels["wrapper"], what, "make wrapper a plain function that launches"
             )
         elif "wrapper" not in self.names.helpers:
-            what = "no function named wrapper at module level"
-            self.findings.add(
-                "wrapper", 0, what, "define wrapper(<the schema's arguments>), which allocates and launches"
-            )
+            line, what, instead = no_wrapper(self.tree)
+            self.findings.add("wrapper", line, what, instead)
         elif not self.bare:
             self._variadic(self.names.helpers["wrapper"])
-        if not self.names.kernels:
+        if not self.names.kernels and not self.bare:  # a view needs none: what was launched tells
             self.findings.add(
                 "no-kernel", 0, "no @triton.jit function", "write the computation as a @triton.jit kernel"
             )
@@ -126,11 +138,8 @@ class _ModuleRules:
         for node in tree.body:
             if not (isinstance(node, ast.Assign) and [getattr(t, "id", None) for t in node.targets] == [name]):
                 continue
-            try:
-                value = ast.literal_eval(node.value)
-            except ValueError:
-                value = None
-            if isinstance(value, tuple) and value and all(isinstance(v, str) for v in value):
+            value = literal_strings(node.value)
+            if value is not None:
                 return value
             self.findings.add(rule, node, f"{name} is not a literal tuple of strings", hint)
             return ()
@@ -167,7 +176,7 @@ class _ModuleRules:
                 continue
             fine = isinstance(node, ast.Import) and all(self._known_import(a) for a in node.names)
             if not (fine or (self.bare and self._importable(node))) or id(node) not in top:
-                self.findings.add("import", node, ast.unparse(node)[:80], f"at the top of the file, only: {allowed}")
+                self.findings.add("import", node, shown(node)[:80], f"at the top of the file, only: {allowed}")
 
     def _known_import(self, alias: ast.alias) -> bool:
         module = self.profile.imports.get(alias.asname or alias.name)
@@ -188,17 +197,19 @@ class _ModuleRules:
         return all(self.names.modules.get(a.asname or a.name) in allowed for a in node.names)
 
     def redefinitions(self, tree: ast.Module) -> None:
-        bound: Counter[str] = Counter()
+        bound: set[str] = set()
         for node in tree.body:
+            new: set[str] = set()
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                bound[node.name] += 1
+                new = {node.name}
             elif isinstance(node, ast.Import):
-                bound.update({a.asname or a.name for a in node.names})
+                new = {a.asname or a.name for a in node.names}
             elif isinstance(node, ast.Assign):
-                bound.update({t.id for t in node.targets if isinstance(t, ast.Name)})
-            for name in [n for n, count in bound.items() if count > 1]:
+                names = [n for t in node.targets for n in ast.walk(t) if isinstance(n, ast.Name)]
+                new = {n.id for n in names if isinstance(n.ctx, ast.Store)}
+            for name in sorted(new & bound):
                 self.findings.add("redefinition", node, f"{name} is defined twice", "define every name once")
-                bound[name] = 1
+            bound |= new
 
 
 def _small_power(node: ast.BinOp) -> bool:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from itertools import islice
 from typing import TypeAlias
 
 from verify.lint.profile import Profile
@@ -23,6 +25,13 @@ RULES = frozenset(
     }
 )
 
+WORK = 300_000  # steps; a file of ours takes 500 to 5,000
+_WORK_OF_A_VIOLATION = 200  # its text is made of a part of the tree, or of a search for similar names
+_LONGEST = 300  # characters of what a violation says
+_PARTS = 100  # nodes of a tree that are worth showing
+_LONGEST_NAME = 40  # characters of a name that may be a misspelt one
+_LONGEST_ALIAS = 500  # characters of a dotted name
+
 
 @dataclass(frozen=True, order=True)
 class Violation:
@@ -38,16 +47,28 @@ class Violation:
         return f"[{self.rule}] {self.what}{where} instead: {self.instead}"
 
 
+class TooMuchWork(Exception):
+    """An analysis that would take longer than any kernel file is worth."""
+
+
 @dataclass
 class Findings:
-    """Collects violations, each once."""
+    """Collects violations, each once, and counts the work done to find them. left: steps of a microsecond or so."""
 
     found: set[Violation] = field(default_factory=set)
+    left: int = WORK
 
     def add(self, rule: str, at: ast.AST | int, what: str, instead: str) -> None:
         assert rule in RULES, rule
         line = at if isinstance(at, int) else getattr(at, "lineno", 0)
-        self.found.add(Violation(line, rule, what, instead))
+        self.found.add(Violation(line, rule, _plain(what, _LONGEST), _plain(instead, 10 * _LONGEST)))
+        self.work(_WORK_OF_A_VIOLATION)
+
+    def work(self, steps: int = 1) -> None:
+        """To be called wherever the work may grow faster than the text. Raises TooMuchWork."""
+        self.left -= steps
+        if self.left < 0:
+            raise TooMuchWork
 
     def sorted(self) -> list[Violation]:
         return sorted(self.found)
@@ -58,7 +79,8 @@ class Names:
     """What the file's own names stand for.
 
     modules: local name -> dotted name, from imports and plain assignments (`f = torch.nn.functional`). The language
-    module is always written `tl`, whatever the file calls it.
+    module is always written `tl`, whatever the file calls it. assigned: every value that `name = ...` gives to a name,
+    in any scope, for the names that nothing but a lambda's parameter binds otherwise.
     """
 
     modules: dict[str, str]
@@ -66,6 +88,7 @@ class Names:
     kernels: dict[str, ast.FunctionDef]
     helpers: dict[str, ast.FunctionDef]
     constants: dict[str, bool]  # True: made by tl.constexpr(...), so a kernel may read it
+    assigned: dict[str, list[ast.expr]]
 
     def dotted(self, node: ast.AST) -> str | None:
         """`torch.nn.functional.gelu` for an attribute chain that begins at a module, else None."""
@@ -109,24 +132,50 @@ def collect_names(tree: ast.Module, profile: Profile) -> Names:
     assigned = [n for n in ast.walk(tree) if isinstance(n, ast.Assign)]
     for node in assigned:
         dotted = dotted_name(node.value, modules)
-        if dotted is not None and dotted not in profile.host.values and dotted not in profile.kernel.names:
+        if (
+            dotted is not None
+            and len(dotted) < _LONGEST_ALIAS
+            and dotted not in profile.host.values
+            and dotted not in profile.kernel.names
+        ):
             modules.update({t.id: dotted for t in node.targets if isinstance(t, ast.Name)})
     known = {_canonical(m).partition(".")[0] for m in (*profile.imports.values(), *profile.importable)}
     foreign = frozenset(name for name, dotted in modules.items() if dotted.partition(".")[0] not in known)
     functions = [n for n in tree.body if isinstance(n, ast.FunctionDef)]
     kernels = {f.name: f for f in functions if is_kernel(f, modules)}
     helpers = {f.name: f for f in functions if f.name not in kernels}
-    return Names(modules, foreign, kernels, helpers, _constants(tree, modules))
+    return Names(modules, foreign, kernels, helpers, _constants(tree, modules), _assigned(tree, assigned))
+
+
+def _assigned(tree: ast.Module, statements: list[ast.Assign]) -> dict[str, list[ast.expr]]:
+    values: dict[str, list[ast.expr]] = {}
+    for node in statements:
+        for target in node.targets:
+            if isinstance(target, ast.Name):
+                values.setdefault(target.id, []).append(node.value)
+    bound = Counter(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
+    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
+    bound.update(p.arg for f in functions for p in parameters(f))
+    return {name: given for name, given in values.items() if bound[name] == len(given)}
 
 
 def _constants(tree: ast.Module, modules: dict[str, str]) -> dict[str, bool]:
     constants: dict[str, bool] = {}
     for node in tree.body:
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-        value = getattr(node, "value", None)
-        made = isinstance(value, ast.Call) and dotted_name(value.func, modules) == "tl.constexpr"
-        constants.update({t.id: made for t in targets if isinstance(t, ast.Name) and t.id not in modules})
+        for target, value in [p for t in targets for p in pairs(t, getattr(node, "value", None))]:
+            made = isinstance(value, ast.Call) and dotted_name(value.func, modules) == "tl.constexpr"
+            if isinstance(target, ast.Name) and target.id not in modules:
+                constants[target.id] = made
     return constants
+
+
+def pairs(target: ast.expr | None, value: ast.expr | None) -> list[tuple[ast.expr | None, ast.expr | None]]:
+    """What an assignment gives to each target: two pairs for `a, b = 1, 2`."""
+    both = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
+    if both and len(target.elts) == len(value.elts):  # type: ignore[union-attr]
+        return list(zip(target.elts, value.elts, strict=True))  # type: ignore[union-attr]
+    return [(target, value)]
 
 
 def endless(loop: ast.While) -> bool:
@@ -148,10 +197,57 @@ def parameters(function: Function | ast.Lambda) -> list[ast.arg]:
     return [*a.posonlyargs, *a.args, *a.kwonlyargs, *extra]
 
 
+def shown(node: ast.AST, parts: int = _PARTS) -> str:
+    """The first line of an expression or statement as Python text; what it is, if it has more than `parts` nodes."""
+    if next(islice(ast.walk(node), parts, None), None) is None:
+        try:
+            return ast.unparse(node).split("\n", 1)[0]
+        except ValueError:  # a text in an f-string that cannot be written without a backslash
+            pass
+    return f"a long {type(node).__name__}"
+
+
+def literal_strings(node: ast.expr) -> tuple[str, ...] | None:
+    """The value of `("a", "b")`; None for all that is no literal tuple of at least one plain string."""
+    try:
+        value = ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError, OverflowError):
+        return None
+    plain = isinstance(value, tuple) and value and all(isinstance(v, str) and v.isascii() for v in value)
+    return value if plain else None
+
+
+def no_wrapper(tree: ast.Module) -> tuple[int, str, str]:
+    """(line, what there is instead, what to write) for a module without a function named wrapper."""
+    instead = "define wrapper(<the schema's arguments>) at module level, which allocates and launches"
+    for node in ast.walk(tree):
+        name, line = getattr(node, "name", ""), getattr(node, "lineno", 0)
+        if name == "wrapper" and isinstance(node, ast.AsyncFunctionDef):
+            return line, "wrapper is an `async def`, which returns before it has run", "write plain `def wrapper(...)`"
+        if name == "wrapper" and isinstance(node, ast.FunctionDef):
+            holder = next(type(s).__name__ for s in tree.body if s.lineno <= line <= (s.end_lineno or 0))
+            what = f"wrapper is defined inside a module-level {holder}, where it may be missing"
+            return line, what, "define it at module level, without indentation; decide inside it what depends"
+        if name == "wrapper" and isinstance(node, ast.ClassDef):
+            return line, "wrapper is a class", "write `def wrapper(...)`, which calls no class"
+        if isinstance(node, ast.Name) and node.id == "wrapper" and isinstance(node.ctx, ast.Store):
+            return line, "wrapper is assigned, not defined", "write `def wrapper(...)`"
+    return 0, "no function named wrapper at module level", instead
+
+
+def _plain(text: str, longest: int) -> str:
+    """A text that can be printed, cut off where it is long."""
+    text = text.encode("utf-8", "backslashreplace").decode()
+    return text if len(text) <= longest else text[: longest - 3] + "..."
+
+
 def similar(name: str, choices: frozenset[str] | set[str]) -> str:
     """`did you mean ...` for a misspelt name of the same module, or ''."""
     module, _, last = name.rpartition(".")
-    lasts = {c.rpartition(".")[2]: c for c in sorted(choices) if c.rpartition(".")[0] == module}
+    if len(last) > _LONGEST_NAME:
+        return ""
+    near = [c for c in sorted(choices) if abs(len(c) - len(name)) <= 3 and c.rpartition(".")[0] == module]  # noqa: PLR2004
+    lasts = {c.rpartition(".")[2]: c for c in near[:_PARTS]}
     close = [lasts[match] for match in get_close_matches(last, lasts, n=3, cutoff=0.75)]
     return f"did you mean {' or '.join(close)}?" if close else ""
 

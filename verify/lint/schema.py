@@ -30,6 +30,7 @@ class Schema:
 def stated_schemas(docstring: str) -> dict[str, Schema]:
     """The schemas on the first lines of a docstring, up to the first blank line, by overload name."""
     head = docstring.strip().split("\n\n", 1)[0]
+    head = re.sub(r"[^\S\n]+", " ", head)  # no long runs, over which the next patterns would go again and again
     text = re.sub(r"\s*\n\s+", " ", head)  # a schema may be broken into several indented lines
     parsed = [parse_schema(line.strip()) for line in text.split("\n")]
     return {s.overload: s for s in parsed if s is not None}
@@ -64,7 +65,7 @@ def _split(parameters: str) -> list[str]:
 
 
 def _kind(type_text: str) -> str:
-    bare = re.sub(r"\(.*?\)", "", type_text)  # Tensor(a!)[] -> Tensor[]
+    bare = re.sub(r"\([^()]*\)", "", type_text)  # Tensor(a!)[] -> Tensor[]
     if not bare.startswith("Tensor"):
         return "value"
     return "tensors" if "[" in bare else "tensor"

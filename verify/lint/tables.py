@@ -4,34 +4,69 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from functools import cached_property
 
-from verify.lint.names import Names
+from verify.lint.names import Findings, Names, pairs
 from verify.lint.profile import Profile
 
 _READING_METHODS = frozenset({"get", "items", "keys", "values", "index", "count", "copy"})
 _READING_BUILTINS = frozenset(
     {"len", "sorted", "tuple", "list", "dict", "set", "min", "max", "enumerate", "zip", "any"}
 )
+_TELLING_METHODS = frozenset({"keys", "index", "count"})  # which give no item
+_ALIASES = 8  # names that one table may have
+_MUTABLE = frozenset({"dict", "list", "set"})
+_CONTAINERS = _MUTABLE | {"frozenset", "tuple"}
 
 
 class ModuleValues:
     """Tells which module-level assignments are plain values that stay what they are."""
 
     def __init__(
-        self, tree: ast.Module, names: Names, profile: Profile, is_literal: Callable[[ast.expr], bool]
+        self,
+        tree: ast.Module,
+        names: Names,
+        profile: Profile,
+        findings: Findings,
+        is_literal: Callable[[ast.expr], bool],
     ) -> None:
-        self.tree, self.names, self.profile, self.is_literal = tree, names, profile, is_literal
+        self.tree, self.names, self.profile, self.findings = tree, names, profile, findings
+        self.is_literal = is_literal
 
     def allow(self, node: ast.stmt) -> bool:
         """Whether a statement defines a constant, or a table that is only ever read."""
         if isinstance(node, ast.AnnAssign):
-            simple = isinstance(node.target, ast.Name) and node.value is not None
-            return simple and self._plain_annotation(node.annotation) and self._value(node.value)  # type: ignore[arg-type]
-        if not isinstance(node, ast.Assign) or not all(isinstance(t, ast.Name) for t in node.targets):
+            return self._plain_annotation(node.annotation) and self._stays(node.target, node.value)
+        if not isinstance(node, ast.Assign):
             return False
-        if not isinstance(node.value, ast.Dict | ast.List | ast.Set | ast.ListComp):
-            return self._value(node.value)
-        return self._value(node.value) and all(self._only_read(t.id) for t in node.targets)  # type: ignore[attr-defined]
+        return all(self._stays(target, value) for t in node.targets for target, value in pairs(t, node.value))
+
+    def _stays(self, target: ast.expr | None, value: ast.expr | None) -> bool:
+        """Whether a value is plain, and immutable or nowhere changed."""
+        if not isinstance(target, ast.Name) or value is None or not self._value(value):
+            return False
+        level = self._level(value)
+        stores = [n for n in self._uses[target.id] if not isinstance(n.ctx, ast.Load)]
+        return not level or (len(stores) == 1 and self._only_read(target.id, level, frozenset()))
+
+    def _level(self, node: ast.expr) -> int:
+        """How many times to look something up, at most, before what is found is immutable; 0: it is at once."""
+        if isinstance(node, ast.Dict):
+            return 1 + max(map(self._level, node.values), default=0)
+        if isinstance(node, ast.List | ast.Set):
+            return 1 + max(map(self._level, node.elts), default=0)
+        if isinstance(node, ast.Tuple):
+            inside = max(map(self._level, node.elts), default=0)
+            return inside + bool(inside)
+        if isinstance(node, ast.Call) and self._made(node):
+            own = int(self._made(node) in _MUTABLE)
+            return max([own, *map(self._level, node.args), *(1 + self._level(k.value) for k in node.keywords)])
+        return int(isinstance(node, ast.ListComp))
+
+    def _made(self, node: ast.expr) -> str:
+        """`tuple` of `tuple([1, 2])`; '' of all else."""
+        name = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+        return name if name in _CONTAINERS and not self.names.is_module_level(name) else ""
 
     def _plain_annotation(self, node: ast.expr) -> bool:
         dotted = self.names.dotted(node) or ""
@@ -50,6 +85,8 @@ class ModuleValues:
             return self._configs(node)
         if isinstance(node, ast.Call) and self.names.dotted(node.func) == "tl.constexpr":
             return len(node.args) == 1 and not node.keywords and self.is_literal(node.args[0])
+        if isinstance(node, ast.Call) and self._made(node):
+            return all(map(self._value, [*node.args, *(k.value for k in node.keywords)]))
         if isinstance(node, ast.Call):
             return self._config(node, set())
         is_kernel = isinstance(node, ast.Name) and node.id in self.names.kernels
@@ -78,22 +115,67 @@ class ModuleValues:
             return self._config_part(node.left, bound) and self._config_part(node.right, bound)
         return self._value(node)
 
-    def _only_read(self, name: str) -> bool:
-        parents = {id(child): parent for parent in ast.walk(self.tree) for child in ast.iter_child_nodes(parent)}
-        uses = [n for n in ast.walk(self.tree) if isinstance(n, ast.Name) and n.id == name]
-        loads = [n for n in uses if isinstance(n.ctx, ast.Load)]
-        return len(uses) == len(loads) + 1 and all(self._reads(n, parents) for n in loads)
+    def _only_read(self, name: str, level: int, seen: frozenset[str]) -> bool:
+        """Whether a name of a table is used nowhere in a way that could change the table, or a table in it."""
+        plain = [n for n in self._uses[name] if not isinstance(self._parents[id(n)], ast.AugAssign)]
+        loads = [n for n in plain if isinstance(n.ctx, ast.Load)]
+        return len(plain) == len(self._uses[name]) and all(self._reads(n, level, seen | {name}) for n in loads)
 
-    def _reads(self, node: ast.Name, parents: dict[int, ast.AST]) -> bool:
-        parent = parents[id(node)]
+    @cached_property
+    def _parents(self) -> dict[int, ast.AST]:
+        return {id(child): parent for parent in ast.walk(self.tree) for child in ast.iter_child_nodes(parent)}
+
+    @cached_property
+    def _uses(self) -> dict[str, list[ast.Name]]:
+        uses: dict[str, list[ast.Name]] = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Name):
+                uses.setdefault(node.id, []).append(node)
+        return uses
+
+    def _reads(self, node: ast.expr, level: int, seen: frozenset[str]) -> bool:
+        """Whether what is around a table of this level only reads it, and the tables in it."""
+        self.findings.work()
+        parent = self._parents[id(node)]
         if isinstance(parent, ast.Subscript):
-            return parent.value is node and isinstance(parent.ctx, ast.Load)
+            return parent.value is node and isinstance(parent.ctx, ast.Load) and self._found(parent, level, seen)
         if isinstance(parent, ast.Attribute):
-            return parent.attr in _READING_METHODS and isinstance(parents[id(parent)], ast.Call)
+            return self._method(parent, level, seen)
+        if isinstance(parent, ast.IfExp):
+            return parent.test is node or self._reads(parent, level, seen)
+        if isinstance(parent, ast.Assign):
+            names = {t.id for t in parent.targets if isinstance(t, ast.Name)}
+            plain = len(names) == len(parent.targets) and len(seen) <= _ALIASES
+            return plain and all(self._only_read(n, level, seen) for n in names - seen)
+        return isinstance(parent, ast.Compare | ast.FormattedValue) or (level == 1 and self._copies(node, parent))
+
+    def _found(self, node: ast.Subscript, level: int, seen: frozenset[str]) -> bool:
+        """Whether what is looked up in a table of this level is only read."""
+        if level == 1:
+            return True  # immutable, or a copy
+        return self._reads(node, level if isinstance(node.slice, ast.Slice) else level - 1, seen)
+
+    def _method(self, node: ast.Attribute, level: int, seen: frozenset[str]) -> bool:
+        call = self._parents[id(node)]
+        if not isinstance(call, ast.Call) or node.attr not in _READING_METHODS:
+            return False
+        if level == 1 or node.attr in _TELLING_METHODS:
+            return True
+        return node.attr == "get" and call.func is node and self._reads(call, level - 1, seen)
+
+    def _copies(self, node: ast.expr, parent: ast.AST) -> bool:
+        """Whether what is around a table reads its items or copies it."""
         if isinstance(parent, ast.keyword):
-            return parent.arg == "configs"
+            call = self._parents[id(parent)]
+            return parent.arg is None or (isinstance(call, ast.Call) and self._decorates(call))  # `**TABLE` copies
+        if isinstance(parent, ast.Dict):
+            return any(k is None and v is node for k, v in zip(parent.keys, parent.values, strict=True))
         if isinstance(parent, ast.Call):
-            return isinstance(parent.func, ast.Name) and parent.func.id in _READING_BUILTINS
-        if isinstance(parent, ast.For | ast.comprehension):
-            return parent.iter is node
-        return isinstance(parent, ast.Compare | ast.FormattedValue)
+            name = parent.func.id if isinstance(parent.func, ast.Name) else ""
+            builtin = name in _READING_BUILTINS and not self.names.is_module_level(name)
+            return builtin or self._decorates(parent)
+        return isinstance(parent, ast.For | ast.comprehension) and parent.iter is node
+
+    def _decorates(self, node: ast.Call) -> bool:
+        """`triton.autotune(configs=TABLE, ...)`"""
+        return self.names.dotted(node.func) in self.profile.decorators

@@ -1,0 +1,74 @@
+"""What `**value` passes to a launch, where the source tells."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from itertools import chain
+from typing import TypeAlias
+
+from verify.lint.names import Names
+
+Pairs: TypeAlias = list[tuple[str, ast.expr]]
+Work: TypeAlias = Callable[[int], None]  # see Findings.work
+_READING = frozenset({"get", "items", "keys", "values", "copy"})
+
+
+def spread(node: ast.expr, names: Names, work: Work, seen: frozenset[str] = frozenset()) -> Pairs | None:
+    """Keywords and their values in a dict display, in a name that only such displays are assigned to, in what a helper
+    returns. None where that cannot be told."""
+    work(1)
+    if isinstance(node, ast.Dict):
+        work(len(node.keys))
+        return _display(node, names, work, seen)
+    if isinstance(node, ast.IfExp):
+        return _all([node.body, node.orelse], names, work, seen)
+    if isinstance(node, ast.Subscript):
+        whole = spread(node.value, names, work, seen)  # of a table of displays
+        return None if whole is None else _all([value for _, value in whole], names, work, seen)
+    name = getattr(node.func if isinstance(node, ast.Call) else node, "id", "")
+    if isinstance(node, ast.Call) and name == "dict" and not node.args:
+        given = [[(k.arg, k.value)] if k.arg else spread(k.value, names, work, seen) for k in node.keywords]
+        return _joined(given)
+    if name in seen:
+        return None
+    if isinstance(node, ast.Call) and name in names.helpers:
+        returns = [n.value for n in ast.walk(names.helpers[name]) if isinstance(n, ast.Return)]
+        return _all(returns, names, work, seen | {name})
+    if isinstance(node, ast.Name) and name in names.assigned:
+        whole = _all(list(names.assigned[name]), names, work, seen | {name})
+        return _joined([whole, _stored(name, names, work)])
+    return None
+
+
+def _display(node: ast.Dict, names: Names, work: Work, seen: frozenset[str]) -> Pairs | None:
+    found: list[Pairs | None] = []
+    for key, value in zip(node.keys, node.values, strict=True):
+        if key is None:
+            found.append(spread(value, names, work, seen))
+        else:
+            found.append([(str(key.value), value)] if isinstance(key, ast.Constant) else None)
+    return _joined(found)
+
+
+def _stored(name: str, names: Names, work: Work) -> Pairs | None:
+    """What `name["KEY"] = ...` adds; None if the name is used in another way that could add to it."""
+    found: Pairs = []
+    for node in chain.from_iterable(map(ast.walk, names.helpers.values())):
+        work(1)
+        if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == name and node.attr not in _READING:
+            return None
+        for target in node.targets if isinstance(node, ast.Assign) else []:
+            if isinstance(target, ast.Subscript) and getattr(target.value, "id", "") == name:
+                if not isinstance(target.slice, ast.Constant):
+                    return None
+                found.append((str(target.slice.value), node.value))  # type: ignore[attr-defined]
+    return found
+
+
+def _all(nodes: list[ast.expr | None] | list[ast.expr], names: Names, work: Work, seen: frozenset[str]) -> Pairs | None:
+    return _joined([spread(node, names, work, seen) if node is not None else None for node in nodes]) if nodes else None
+
+
+def _joined(parts: list[Pairs | None]) -> Pairs | None:
+    return None if any(p is None for p in parts) else [pair for p in parts for pair in p or []]
