@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from traces.overloads import bind, name_of, resolve, written
+from verify import calling
 
 COPY = "aten::copy_"
 _FOREACH = "_foreach_"
@@ -113,12 +114,13 @@ def call(
     """Run `plan` with `wrapper`, the base's wrapper, on the arguments `given` (by schema name of `plan.overload`).
 
     copy: wrapper of the library's `aten::copy_`, or None if there is none; needed only where `takes_out` is False.
-    own_defaults: a keyword that is None, as by the schema's default, is left to the wrapper's own default. Returns what
-    the schema of `plan.overload` returns. Raises LookupError where a copy kernel is needed and absent.
+    own_defaults: the wrapper is called as its own signature wants it (verify/calling.py), and not with every argument
+    as the schema has them. Returns what the schema of `plan.overload` returns. Raises LookupError where a copy kernel
+    is needed and absent.
     """
     arguments = bind(resolve(plan.overload), (), given)
     if plan.direct:
-        return _invoke(plan.base, wrapper, arguments, own_defaults)
+        return calling.call(plan.base, wrapper, arguments) if own_defaults else _invoke(plan.base, wrapper, arguments)
     out = arguments.pop("out") if plan.written == "out" else None
     elements = _split(arguments) if plan.foreach else [arguments]
     outs = out if plan.foreach and out is not None else [out] * len(elements)
@@ -164,13 +166,9 @@ class _Element:
         self.copy(destination, result, False)
 
 
-def _invoke(
-    overload: str, wrapper: Wrapper, values: Mapping[str, Any], own_defaults: bool = False, **extra: Any
-) -> Any:
+def _invoke(overload: str, wrapper: Wrapper, values: Mapping[str, Any], **extra: Any) -> Any:
     """Call the wrapper with every argument of `overload`, positional or by name as its schema has it."""
     schema = resolve(overload)._schema
     positional = [values[a.name] for a in schema.arguments if not a.kwarg_only]
     keywords = {a.name: values[a.name] for a in schema.arguments if a.kwarg_only}
-    if own_defaults:
-        keywords = {name: value for name, value in keywords.items() if value is not None}
     return wrapper(*positional, **keywords, **extra)

@@ -57,7 +57,7 @@ def literals(source: str) -> list[int]:
     """Integers of a source that may be block sizes, each once."""
     try:
         nodes = ast.walk(ast.parse(source))
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
     return sorted({n for n in map(_number, nodes) if n is not None and 2 <= n <= MAX_LITERAL})
 
@@ -117,8 +117,11 @@ def _valid(overload: str, arguments: Arguments) -> bool:
     op = resolve(overload)
     try:
         copies = {k: _copied(v) if k in written(op) else v for k, v in arguments.items()}
+        versions = [(t, t._version) for t in _tensors(copies)]
         with torch.no_grad():
             result = call(op, bind(op, (), copies))
+        if any(t._version != version and 0 in t.stride() for t, version in versions):
+            return False  # several elements of one address were written, as batch_norm does beside its schema
     except (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError):
         return False
     results = result if isinstance(result, list | tuple) else (result,)

@@ -24,7 +24,7 @@ def command(  # noqa: PLR0913 - each is an option of the command
     cases: Annotated[str, typer.Option(help="Comma-separated: opinfo, extended, trace:NAME.")] = "opinfo,extended",
     profile: Annotated[str, typer.Option(help="Profile of the lint.")] = "triton-cuda",
     seed: Annotated[int | None, typer.Option(help="Of the extended cases; drawn if not given.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Extended cases of each overload.")] = 48,
+    limit: Annotated[int, typer.Option(min=1, help="Extended cases of each overload.")] = 64,
     case: Annotated[str | None, typer.Option(help="Judge this case alone.")] = None,
     without: Annotated[list[str] | None, typer.Option(help="Leave a layer out, such as lint.")] = None,
     exhaustive: Annotated[bool, typer.Option("--exhaustive", help="Run all cases after one has failed.")] = False,

@@ -284,3 +284,20 @@ def test_zeros_are_no_answer_to_an_ill_conditioned_case():
     assert "wrong" in judged(
         "aten::linalg_inv_ex", {"A": matrix}, lambda A: (torch.zeros(4, 4).t(), torch.zeros((), dtype=torch.int32))
     )
+
+
+def test_a_bare_kernel_may_copy_what_aten_hands_through():
+    """Dropout out of training returns its very input, which no schema tells; views and in-place results are others."""
+
+    def said(overload, answer, strict, **arguments):
+        expected = reference(Case("case", overload, "", lambda: frozen(**arguments)))
+        fresh = {k: v.clone() if isinstance(v, torch.Tensor) else v for k, v in arguments.items()}
+        return compare(overload, expected, frozen(**fresh, **{"return": answer(fresh)}), strict)
+
+    dropout = {"input": X, "p": 0.5, "train": False}
+    copy = lambda a: next(iter(a.values())).clone()  # noqa: E731
+    assert said("aten::dropout", copy, False, **dropout) is None
+    assert "must share memory" in said("aten::dropout", copy, True, **dropout).detail
+    assert said("aten::t", lambda a: a["self"].t(), False, self=X) is None
+    assert "must share memory" in said("aten::t", lambda a: a["self"].t().clone(), False, self=X).detail
+    assert said("aten::neg_", lambda a: a["self"].neg_().clone(), False, self=X) is not None

@@ -81,3 +81,14 @@ def test_foreach_returns_a_list():
 def test_without_a_copy_kernel_it_says_so():
     with pytest.raises(LookupError, match="aten::copy_"):
         call(best("aten::add_.Tensor"), {"self": torch.ones(1), "other": 1}, add_without_out, False, None)
+
+
+def test_a_wrapper_with_its_own_defaults():
+    """Called by name, `embedding(input, weight)` answers for aten::embedding(weight, indices)."""
+    weight, indices = torch.randn(4, 2), torch.tensor([3, 0])
+    given = {"weight": weight, "indices": indices}
+    plan = Plan("aten::embedding", "aten::embedding")
+    embedding = torch.nn.functional.embedding
+    assert call(plan, given, embedding, False, None, own_defaults=True).equal(weight[indices])
+    with pytest.raises((RuntimeError, TypeError)):
+        call(plan, given, lambda input, weight: embedding(input, weight), False, None)
