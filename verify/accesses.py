@@ -21,8 +21,14 @@ from verify.races import Access, Meetings, races
 REGION = 52  # log2 of the bytes of a region
 MAX_REGIONS = 2000  # so that an address is positive as an int64 too
 MAX_REPORTS = 20
+MAX_IDLE = 20_000  # accesses of one program that see nothing new, before it is said to wait for another
+MAX_WATCHED = 8  # elements that a program which waits looks at
 MAX_LANES = 1 << 24  # addresses kept before they are searched for races; 8 bytes each
 POISON = 0xFF  # of every byte that a forbidden load returns
+
+
+class Stalled(RuntimeError):
+    """A program waits for what no program before it has stored."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,7 @@ class Region:
     """An argument's memory as the kernel sees it: addresses [low, high), `start` where the tensor begins.
 
     offset: what to subtract for the real address. storage: which memory it is, for two arguments may share one.
+    protected: the argument of the overload whose memory it is, if kernels must not write that; else empty.
     """
 
     name: str
@@ -38,45 +45,61 @@ class Region:
     high: int
     offset: np.uint64
     storage: int
+    protected: str
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What is known of the case's memory. groups: the first byte and length of a rebuilt argument, by the address of
+    its buffer. protected: names of the arguments that must not be written, by the address of their storage.
+    alignment: bytes to which a block's first address must be aligned.
+    """
+
+    groups: dict[int, tuple[int, int]]
+    protected: dict[int, str]
+    alignment: int
 
 
 class Launch:
-    """The memory of one launch. groups: by address of its buffer, the first byte and length of a rebuilt argument."""
+    """The memory of one launch."""
 
-    def __init__(self, kernel: str, file: str, groups: dict[int, tuple[int, int]], alignment: int) -> None:
+    def __init__(self, kernel: str, file: str, memory: Memory) -> None:
         self.kernel = kernel
         self.program = (0, 0, 0)
         self.index = 0  # of the program, in natural order
         self.alone = True  # one program: nobody to race with
         self.atomic = False  # while a load or store is an atomic one
         self._file = file
-        self._groups = groups
-        self._alignment = alignment
+        self._memory = memory
         self._regions: dict[int, Region] = {}
         self._log: list[Access] = []
         self._lanes = 0
         self._programs: dict[int, tuple[int, int, int]] = {}
         self._clock = 0  # counts accesses
         self._met: Meetings = {}
+        self._watched: set[tuple[int, bytes]] = set()  # what the program looked at lately: an address, and what it saw
+        self._idle = 0  # accesses since it last saw something new
 
     def register(self, name: str, tensor: torch.Tensor) -> int:
         """The address that the kernel gets for `tensor`."""
         number = len(self._regions) + 1
         if number > MAX_REGIONS:
             raise ValueError(f"{self.kernel}: more than {MAX_REGIONS} tensor arguments")
-        real, storage = tensor.data_ptr(), tensor.untyped_storage()
-        first, length = storage.data_ptr(), storage.nbytes()
-        if first in self._groups:
-            first, length = self._groups[first]
+        storage = tensor.untyped_storage()
+        at, length = storage.data_ptr(), storage.nbytes()
+        real = at + int(tensor.storage_offset()) * tensor.element_size()  # `data_ptr` of an empty tensor is 0
+        first, length = self._memory.groups.get(at, (at, length))
         start = (number << REGION) + (1 << REGION - 1) + (real & 0xFFF)
         offset = start - real
-        region = Region(name, start, first + offset, first + length + offset, np.uint64(offset), storage.data_ptr())
-        self._regions[number] = region
+        protected = self._memory.protected.get(at, "") if at else ""
+        low = first + offset
+        self._regions[number] = Region(name, start, low, low + length, np.uint64(offset), at, protected)
         return start
 
     def enter(self, index: int, program: tuple[int, int, int]) -> None:
         """From here on it is this program that runs."""
         self.index, self.program = index, program
+        self.progress()
         if not self.alone:
             self._programs[index] = program
 
@@ -94,8 +117,11 @@ class Launch:
         region = self._regions.get(low >> REGION)
         if region is None or low < region.low or high + size > region.high or _misaligned(active, size).any():
             return self._admit_slowly(addresses, mask, size, kind, values)
-        if self._alignment > 1 and active.size > 1 and low % self._alignment:
-            self._report_alignment(region, low, kind, self._alignment)
+        alignment = self._memory.alignment
+        if alignment > 1 and active.size > 1 and low % alignment:
+            self._report_alignment(region, low, kind, alignment)
+        if region.protected and kind != "load":
+            self._report_protected(region, low, kind)
         if not self.alone:
             self._note(region, active, kind, None if values is None else _selected(values, mask))
         return addresses - region.offset, None
@@ -118,9 +144,30 @@ class Launch:
                 self._report_alignment(region, int(addresses[lanes & ~aligned & inside][0]), kind, size)
             fine |= (good := lanes & inside & aligned)
             real[lanes] -= region.offset
+            if region.protected and kind != "load" and good.any():
+                self._report_protected(region, int(addresses[good][0]), kind)
             if not self.alone and good.any():
                 self._note(region, addresses[good], kind, None if values is None else _selected(values, good))
         return real, fine
+
+    def progress(self) -> None:
+        """The program did something that others can see."""
+        self._watched.clear()
+        self._idle = 0
+
+    def saw(self, addresses: np.ndarray, values: np.ndarray) -> None:
+        """The program loaded `values`. Raises Stalled if it does nothing but look at a few elements again and again."""
+        seen = (int(addresses.flat[0]), values.tobytes()) if addresses.size == 1 else None
+        if seen is None or len(self._watched) > MAX_WATCHED:
+            self.progress()
+        elif seen not in self._watched:
+            self._watched.add(seen)
+            self._idle = 0
+        else:
+            self._idle += 1
+            if self._idle > MAX_IDLE:
+                where = f"{self.kernel}, line {self._line()}, program {self.program}"
+                raise Stalled(f"{where}, waits for another program; they run one after the other, in any order")
 
     def _note(self, region: Region, addresses: np.ndarray, kind: str, values: np.ndarray | None) -> None:
         self._clock += 1
@@ -149,13 +196,20 @@ class Launch:
         if not bad.any():
             return
         offset = int(addresses[bad][0]) - region.start
-        span = f"bytes {region.low - region.start} to {region.high - region.start}"
-        text = f"{int(bad.sum())} lanes {kind} {size} bytes outside {region.name}, which has {span}: at byte {offset}"
+        span = f"has bytes {region.low - region.start} to {region.high - region.start}"
+        span = "is empty" if region.low == region.high else span
+        text = f"{int(bad.sum())} lanes {kind} {size} bytes outside {region.name}, which {span}: at byte {offset}"
         self._report("bounds", self._line(), self.program, region.name, offset, text)
 
     def _report_stray(self, address: int, size: int, kind: str) -> None:
         text = f"{kind} of {size} bytes at address {address:#x}, which belongs to no argument"
         self._report("bounds", self._line(), self.program, "", address & (1 << REGION) - 1, text)
+
+    def _report_protected(self, region: Region, address: int, kind: str) -> None:
+        offset = address - region.start
+        whose = f"argument {region.protected}, which this overload leaves alone"
+        text = f"{kind} at byte {offset} of {region.name}: {whose}"
+        self._report("argument", self._line(), self.program, region.name, offset, text)
 
     def _report_alignment(self, region: Region, address: int, kind: str, alignment: int) -> None:
         offset = address - region.start

@@ -1,4 +1,4 @@
-"""What is odd about a wrapper's result: not a plain tensor, or memory that an earlier result holds."""
+"""What is odd about a wrapper's result: no plain tensor, elements that share memory, or memory of an earlier result."""
 
 from __future__ import annotations
 
@@ -6,25 +6,28 @@ from collections import deque
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import torch
 
 from traces.overloads import kind, resolve
 
 MAX_KEPT_BYTES = 64 << 20  # of earlier results
+MAX_COUNTED = 1 << 20  # elements whose places are compared one by one
 
 
 def complaints(overload: str, arguments: Mapping[str, Any], result: Any) -> list[str]:
-    """Why the result, or an argument after the call, is no plain tensor; a line each.
+    """Why the result, or an argument after the call, is no plain tensor of its own memory; a line each.
 
     Conj and neg bits are the parent's to compare where the overload is a view, which may set them.
     """
-    given = list(_tensors(arguments))
+    given = list(tensors(arguments))
     odd = {name for t in given for name in _properties(t)}
     if kind(resolve(overload)) == "view":
         odd |= {"its conj bit set", "its neg bit set"}
     found = [f"argument {name} has {text}" for name, value in arguments.items() for text in _classes(value)]
     found += [f"the result has {text}" for text in _classes(result)]
-    found += [f"the result has {text}" for t in _tensors(result) for text in _properties(t) if text not in odd]
+    found += [f"the result has {text}" for t in tensors(result) for text in _properties(t) if text not in odd]
+    found += [f"the result has {text}" for text in _shared(arguments, result)]
     found += [f"an argument has {text}" for t in given for text in _properties(t) if text == _GRAD]
     return list(dict.fromkeys(found))
 
@@ -33,7 +36,7 @@ _GRAD = "requires_grad set"
 
 
 def _classes(value: Any) -> list[str]:
-    return [f"class {type(t).__name__}" for t in _tensors(value) if type(t) is not torch.Tensor]
+    return [f"class {type(t).__name__}" for t in tensors(value) if type(t) is not torch.Tensor]
 
 
 def _properties(tensor: torch.Tensor) -> list[str]:
@@ -49,15 +52,41 @@ def _properties(tensor: torch.Tensor) -> list[str]:
     return [text for text, applies in checks.items() if applies]
 
 
-def _tensors(value: Any) -> Iterator[torch.Tensor]:
+def _shared(arguments: Mapping[str, Any], result: Any) -> list[str]:
+    """Results whose elements share memory that is no argument's: the next operator in place would write them all."""
+    with torch._C.DisableTorchFunctionSubclass():
+        given = {t.untyped_storage().data_ptr() for t in tensors(arguments) if t.layout is torch.strided}
+        new = [t for t in tensors(result) if t.layout is torch.strided and t.untyped_storage().data_ptr() not in given]
+        return [
+            f"elements that share memory: shape {list(t.shape)}, stride {list(t.stride())}" for t in new if _overlaps(t)
+        ]
+
+
+def _overlaps(tensor: torch.Tensor) -> bool:
+    """Whether two elements lie at one place."""
+    extent, dense = 1, True
+    for stride, size in sorted((s, n) for s, n in zip(tensor.stride(), tensor.shape, strict=True) if n > 1):
+        if stride == 0:
+            return tensor.numel() > 0
+        dense &= stride >= extent
+        extent += stride * (size - 1)
+    if dense or not 0 < tensor.numel() <= MAX_COUNTED:
+        return False
+    places = np.zeros((), dtype=np.int64)
+    for stride, size in zip(tensor.stride(), tensor.shape, strict=True):
+        places = np.add.outer(places, np.arange(size) * stride)
+    return len(np.unique(places)) < places.size
+
+
+def tensors(value: Any) -> Iterator[torch.Tensor]:
     if isinstance(value, torch.Tensor):
         yield value
     elif isinstance(value, Mapping):
         for item in value.values():
-            yield from _tensors(item)
+            yield from tensors(item)
     elif isinstance(value, list | tuple):
         for item in value:
-            yield from _tensors(item)
+            yield from tensors(item)
 
 
 class EarlierResults:
@@ -70,7 +99,7 @@ class EarlierResults:
     def shares_memory(self, result: Any, arguments: Collection[int]) -> bool:
         """Whether `result` lies in memory of an earlier one; it is kept. arguments: buffers that do not count."""
         with torch._C.DisableTorchFunctionSubclass():
-            found = [t.untyped_storage() for t in _tensors(result) if t.layout is torch.strided]
+            found = [t.untyped_storage() for t in tensors(result) if t.layout is torch.strided]
         fresh = {s.data_ptr(): s for s in found if s.nbytes() and s.data_ptr() not in arguments}
         shared = any(_overlap(a, b) for a in fresh.values() for b in self._kept)
         for storage in fresh.values():

@@ -13,6 +13,7 @@ import socket
 import sys
 import tempfile
 import traceback
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,23 +22,27 @@ from typing import Any
 
 import torch
 
+from traces.overloads import resolve, written
 from traces.values import Packed, Rebuilt, pack, unpack
 from verify import wire
-from verify.answers import EarlierResults, complaints
+from verify.answers import EarlierResults, complaints, tensors
 from verify.compiling import patch_compiler
 from verify.derive import Plan, call
+from verify.fresh import fresh
 from verify.global_state import GlobalState
 from verify.guards import count_threads, notes, watch_threads, watched
 from verify.sandbox import COMPILE, EXECUTE
 from verify.simulator import patch_interpreter, simulator
 
 MAX_LOG = 20_000  # characters of compiler output or traceback that are sent back
+_UPDATED = frozenset({"running_mean", "running_var"})  # written in training, which the schemas do not say
 
 
 def prepare(mode: str) -> None:
     """Import and patch what every job needs, once, before the first fork."""
     torch.set_num_threads(1)
-    # torch.empty is filled with NaN (or the largest integer), so that a result never written is never right by luck.
+    # torch.empty is filled with NaN, True or the largest integer, and where kernels run with more (verify/fresh.py), so
+    # that a result never written is never right by luck.
     torch.use_deterministic_algorithms(True)
     torch.utils.deterministic.fill_uninitialized_memory = True  # type: ignore[attr-defined]
     watch_threads()
@@ -48,8 +53,9 @@ def prepare(mode: str) -> None:
 class _Runner:
     """One job's wrappers, and what earlier requests leave behind for later ones to be compared with."""
 
-    def __init__(self, job: dict[str, Any]) -> None:
+    def __init__(self, job: dict[str, Any], mode: str) -> None:
         self._job = job
+        self._executes = mode == EXECUTE
         self._plan = Plan(**job["plan"])
         self._wrappers: dict[str, Any] | None = None
         self._earlier = EarlierResults()
@@ -62,8 +68,12 @@ class _Runner:
     def run(self, header: dict[str, Any], packed: Packed) -> tuple[dict[str, Any], Packed]:
         """Answer one request. Raises whatever the candidate raises; `notes` then still say what it did."""
         notes.clear(header.get("scalars"))
+        seed = header.get("seed", 0)
         arguments = self._rebuild(packed, bool(header.get("reuse")))
-        simulator.configure(header.get("seed", 0), self._job.get("alignment", 1), self._memory)
+        protected = _protected(self._plan.overload, arguments)
+        simulator.configure(seed, self._job.get("alignment", 1), self._memory, protected)
+        if self._executes:
+            fresh.configure(zlib.crc32(b"".join(d for d in packed.data if d is not None)), seed)
         before = count_threads()
         with torch.no_grad():
             try:
@@ -95,6 +105,20 @@ class _Runner:
         return call(self._plan, arguments, wrapper, self._job["takes_out"], copy, own)
 
 
+def _protected(overload: str, arguments: dict[str, Any]) -> dict[int, str]:
+    """Names of the arguments that the overload does not write, by the addresses of their storages."""
+    may = written(resolve(overload)) | _UPDATED
+    found: dict[int, str] = {}
+    free: set[int] = set()  # of an argument that is written
+    for name, value in arguments.items():
+        for tensor in tensors(value):
+            if tensor.layout is torch.strided:
+                address = tensor.untyped_storage().data_ptr()
+                found.setdefault(address, name)
+                free |= {address} if name in may else set()
+    return {address: name for address, name in found.items() if address not in free}
+
+
 def _places(memory: list[Rebuilt]) -> list[tuple[int, int]]:
     """Address and bytes of each buffer's storage; a program can resize it."""
     storages = [m.buffer.untyped_storage() for m in memory]
@@ -115,7 +139,7 @@ def serve(mode: str, sock: socket.socket, job: dict[str, Any]) -> None:
         patch_compiler(job["targets"])
     with tempfile.TemporaryDirectory() as directory, _stderr_to_file(Path(directory)) as log:
         job["directory"] = directory
-        runner = _Runner(job)
+        runner = _Runner(job, mode)
         while True:
             try:
                 header, buffers = wire.receive(sock)

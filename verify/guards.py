@@ -22,6 +22,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from traces.overloads import base_name, kind, name_of, resolve
+from verify.fresh import fresh
 
 MAX_SCALARS = 1000  # values read back that are reported
 MAX_NAMES = 100
@@ -116,14 +117,19 @@ class _Dispatch(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch do
             return _read_scalar(func, args[0])
         name = _noted(func)
         if name:
-            notes.operator(name)
-        return func(*args, **(kwargs or {}))
+            notes.operator(name + _conversion(func, args))
+        size = fresh.size(func, args)
+        result = func(*args, **(kwargs or {}))
+        fresh.fill(func, result, size)
+        return result
 
 
 class _Functions(TorchFunctionMode):
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
+        if func is torch.tensor and len(args) == 1 and type(args[0]) in (bool, int, float, complex):
+            return torch.full((), args[0], **(kwargs or {}))  # one number, by an operator that has a name
         name = getattr(func, "__name__", "")
         if name in _HOST_READS:
             notes.operator(f"Tensor.{name}")
@@ -135,6 +141,16 @@ def _noted(func: OpOverload) -> str | None:
     """The overload's name, or None for a view or allocation of ATen's."""
     harmless = func.namespace == "aten" and kind(func, {}) in ("view", "memory") and base_name(func) not in _HOST_DATA
     return None if harmless else name_of(func)
+
+
+def _conversion(func: OpOverload, args: tuple[Any, ...]) -> str:
+    """What a copy computes on the way, which makes it another operator than one that only copies."""
+    if base_name(func) != "copy_" or not isinstance(args[1], torch.Tensor):
+        return ""
+    to, given = args[:2]
+    if to.dtype is not given.dtype:
+        return f" ({given.dtype} to {to.dtype})".replace("torch.", "")
+    return " (conj or neg bit)" if (to.is_conj(), to.is_neg()) != (given.is_conj(), given.is_neg()) else ""
 
 
 def _read_scalar(func: OpOverload, tensor: torch.Tensor) -> Any:

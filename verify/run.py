@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import re
 from contextlib import ExitStack
@@ -71,14 +72,16 @@ class Job:
 
     @cached_property
     def repeated(self) -> frozenset[str]:
-        """Ids of the cases that are run again, whichever of them was judged before: the largest ones that a child is
-        quickly done with, since these have several programs, and the first one that has elements."""
+        """Ids of the cases that are run again, whichever of them was judged before: the first that has elements, and
+        the longest and largest ones that a child is quickly done with, since these have several programs."""
         if not self.repeats:
             return frozenset()
-        sizes = {case.id: _elements(case) for case in self.cases}
-        filled = [name for name, size in sizes.items() if 0 < size <= MAX_REPEATED]
-        largest = sorted(filled, key=lambda name: -sizes[name])
-        return frozenset(list(dict.fromkeys([*filled[:1], *largest]))[: self.repeats])
+        sizes = {case.id: _sizes(case) for case in self.cases}
+        filled = [name for name, (elements, _) in sizes.items() if 0 < elements <= MAX_REPEATED]
+        longest = sorted(filled, key=lambda name: sizes[name][1], reverse=True)
+        largest = sorted(filled, key=lambda name: sizes[name], reverse=True)
+        ranked = itertools.chain(filled[:1], *zip(longest, largest, strict=True))
+        return frozenset(list(dict.fromkeys(ranked))[: self.repeats])
 
     @property
     def kernels(self) -> tuple[str, ...]:
@@ -266,11 +269,13 @@ class Run:
         }
 
 
-def _elements(case: Case) -> int:
+def _sizes(case: Case) -> tuple[int, int]:
+    """Elements of all tensors of a case, and the largest size of a dimension."""
     try:
-        return sum(numel(ref) for ref in case.load().tensors)
+        tensors = case.load().tensors
     except NotRecorded:
-        return 0
+        return 0, 0
+    return sum(map(numel, tensors)), max((n for ref in tensors for n in ref.shape), default=1)
 
 
 def _mismatched(mismatch: Mismatch, reply: Reply) -> Problem:
@@ -305,8 +310,9 @@ def _verdict(case: Case, problem: Problem, expected: Expected) -> Verdict:
 
 
 def _same_results(a: Packed, b: Packed) -> bool:
+    """To the bit, element by element: what lies between the elements of a result is nobody's."""
     return a.tensors == b.tensors and all(
-        bytes(x or b"") == bytes(y or b"") for x, y in zip(a.data, b.data, strict=True)
+        torch.equal(*(contents(p, i).reshape(-1).view(torch.uint8) for p in (a, b))) for i in range(len(a.tensors))
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
@@ -16,31 +16,59 @@ from typing import Any
 import numpy as np
 
 from traces.values import Rebuilt
-from verify.accesses import Launch, poison
+from verify.accesses import Launch, Memory, poison
 from verify.guards import check_arguments, launching, notes
+
+MAX_TUNED = 8  # configurations that are run to choose one
 
 _local = threading.local()  # .launch: what runs in this thread
 
 
 class Simulator:
-    """How launches run, set anew for each request. seed: of the order of programs; 0 is the natural one."""
+    """How launches run, set anew for each request. seed: of the order of programs; 0 is the natural one, 1 its reverse.
+
+    Autotuners choose their first configuration for 0 and others else. For an odd seed they run each for that; for an
+    even one they have done so in an earlier call.
+    """
 
     def __init__(self) -> None:
-        self.configure(0, 1, [])
+        self.configure(0, 1, [], {})
 
-    def configure(self, seed: int, alignment: int, memory: Sequence[Rebuilt]) -> None:
-        """alignment: bytes to which a block's first address must be aligned. memory: the rebuilt arguments."""
-        self.random = np.random.default_rng(seed) if seed else None
-        self.alignment = alignment
-        self.groups = {m.buffer.data_ptr(): (m.buffer.data_ptr() + m.start, m.nbytes) for m in memory}
+    def configure(self, seed: int, alignment: int, memory: Sequence[Rebuilt], protected: Mapping[int, str]) -> None:
+        """alignment: of a block's first address. memory: the rebuilt arguments. protected: not to be written, by the
+        addresses of their storages.
+        """
+        self.seed = seed
+        self.random = np.random.default_rng(seed)
+        groups = {m.buffer.data_ptr(): (m.buffer.data_ptr() + m.start, m.nbytes) for m in memory}
+        self.memory = Memory(groups, dict(protected), alignment)
+        self.timed = self.chosen = 0
 
     def order(self, programs: int) -> Any:
         """Indices of a grid's programs, in the order to run them."""
-        return range(programs) if self.random is None else self.random.permutation(programs).tolist()
+        if self.seed < 2:
+            return range(programs) if self.seed == 0 else range(programs - 1, -1, -1)
+        return self.random.permutation(programs).tolist()
 
-    def choose(self, kernel_call: Any, quantiles: Any) -> list[float]:
-        """An autotuner's timing: the first configuration, or with a seed any, is the fastest; none is run for it."""
-        return [0.0 if self.random is None else self.random.random()] * len(quantiles)
+    def tune(self, run: Any, autotuner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call the autotuner's own `run`, which chooses anew."""
+        autotuner.cache.clear()
+        others = max(1, len(autotuner.configs) - 1)
+        self.timed, self.chosen = 0, 1 + (self.seed - 1) % others if self.seed else 0
+        before_each = autotuner.pre_hook
+        if self.seed % 2 == 0:  # a call whose choice is known resets nothing
+            autotuner.pre_hook = lambda *args, **kwargs: None
+        try:
+            return run(autotuner, *args, **kwargs)
+        finally:
+            autotuner.pre_hook = before_each
+
+    def time(self, kernel_call: Any, quantiles: Any) -> list[float]:
+        """An autotuner's timing of its next configuration: the chosen one is the fastest."""
+        place, self.timed = self.timed, self.timed + 1
+        if self.seed % 2 and place < MAX_TUNED:
+            kernel_call()
+        return [float(place != self.chosen)] * len(quantiles)
 
     def launch(self, executor: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Run one grid: what `GridExecutor.__call__` does for tensors that are in host memory already."""
@@ -54,7 +82,7 @@ class Simulator:
         check_arguments(fn.__name__, bound, executor.constexprs)
         for hook in executor.pre_run_hooks:
             hook(*args, **kwargs)
-        launch = Launch(fn.__name__, fn.__code__.co_filename, self.groups, self.alignment)
+        launch = Launch(fn.__name__, fn.__code__.co_filename, self.memory)
         scope = interpreter._patch_lang(fn)
         try:
             with _current(launch):
@@ -108,7 +136,7 @@ def patch_interpreter() -> None:
     from triton.runtime import interpreter
     from triton.runtime.autotuner import Autotuner
 
-    convert, patch_tensor, tune = interpreter._implicit_cvt, interpreter._patch_lang_tensor, Autotuner.run
+    convert, patch_tensor, run = interpreter._implicit_cvt, interpreter._patch_lang_tensor, Autotuner.run
 
     def patch(tensor: Any, *rest: Any) -> None:
         """Triton 3.6 takes `int()` of an array of one element for a loop's bound; NumPy 2.5 refuses that."""
@@ -123,17 +151,13 @@ def patch_interpreter() -> None:
             converted.handle.data = np.array([launch.register(_local.name, tensor)], dtype=np.uint64)
         return converted
 
-    def autotune(self: Any, *args: Any, **kwargs: Any) -> Any:
-        self.cache.clear()  # so that each request chooses anew
-        return tune(self, *args, **kwargs)
-
     interpreter.GridExecutor.__call__ = lambda self, *args, **kwargs: simulator.launch(self, args, kwargs)
     interpreter._patch_lang_tensor = patch
     interpreter._implicit_cvt = implicit_cvt
     interpreter._interpreter = _checked(interpreter._interpreter)
     _mark_atomics(interpreter.InterpreterBuilder)
-    Autotuner.do_bench = property(lambda self: simulator.choose)
-    Autotuner.run = autotune
+    Autotuner.do_bench = property(lambda self: simulator.time)
+    Autotuner.run = lambda self, *args, **kwargs: simulator.tune(run, self, args, kwargs)
 
 
 def _mark_atomics(builder: Any) -> None:
@@ -163,26 +187,35 @@ def _checked(memory: Any) -> SimpleNamespace:
     def load(pointers: Any, mask: Any, other: Any, dtype: Any) -> Any:
         mask = np.asarray(mask)
         real, fine = _local.launch.admit(pointers, mask, dtype.itemsize, "load")
-        if fine is None:
-            return memory.load(real, mask, other, dtype)
-        filler = np.where(mask & ~fine, poison(dtype), np.asarray(other, dtype))
-        return memory.load(real, mask & fine, filler, dtype)
+        if fine is not None:
+            other = np.where(mask & ~fine, poison(dtype), np.asarray(other, dtype))
+            mask = mask & fine
+        values = memory.load(real, mask, other, dtype)
+        _local.launch.saw(pointers, values)
+        return values
 
     def store(pointers: Any, value: Any, mask: Any) -> Any:
         mask = np.asarray(mask)
         real, fine = _local.launch.admit(pointers, mask, value.itemsize, "store", value)
+        _local.launch.progress()
         return memory.store(real, value, mask if fine is None else mask & fine)
 
     def atomic_rmw(operation: Any, pointers: Any, value: Any, mask: Any, order: Any) -> Any:
         mask = np.asarray(mask)
         real, fine = _local.launch.admit(pointers, mask, value.itemsize, "atomic")
-        return memory.atomic_rmw(operation, real, value, mask if fine is None else mask & fine, order)
+        # The native function exchanges integers alone.
+        given = value.view(f"u{value.itemsize}") if operation == memory.RMW_OP.XCHG else value
+        found = memory.atomic_rmw(operation, real, given, mask if fine is None else mask & fine, order)
+        _local.launch.saw(pointers, found)
+        return found.view(value.dtype)
 
     def atomic_cas(pointers: Any, expected: Any, value: Any, order: Any) -> Any:
         real, fine = _local.launch.admit(pointers, np.ones(pointers.shape, dtype=bool), value.itemsize, "atomic")
         if fine is not None and not fine.all():  # the function has no mask: none of its lanes is performed
             return np.full(pointers.shape, poison(value.dtype), dtype=value.dtype)
-        return memory.atomic_cas(real, expected, value, order)
+        found = memory.atomic_cas(real, expected, value, order)
+        _local.launch.saw(pointers, found)
+        return found
 
     checked = {"load": load, "store": store, "atomic_rmw": atomic_rmw, "atomic_cas": atomic_cas}
     native = {name: getattr(memory, name) for name in dir(memory) if not name.startswith("__")}

@@ -8,6 +8,7 @@ import torch
 
 from traces.values import pack
 from verify import platforms, wire
+from verify.answers import complaints
 from verify.derive import Plan
 from verify.sandbox import COMPILE, EXECUTE, Zygote
 
@@ -162,6 +163,21 @@ def test_operators_inside_launches_are_told_apart(ask):
     assert header["operators"] == ["aten::full", "aten::zeros"]
 
 
+@pytest.mark.parametrize(
+    ("to", "given", "operator"),
+    [
+        ("torch.int64", "self", "aten::copy_ (float32 to int64)"),
+        ("torch.bool", "self", "aten::copy_ (float32 to bool)"),
+        ("torch.complex64", "torch.view_as_complex(self.view(25, 2)).conj()", "aten::copy_ (conj or neg bit)"),
+        ("torch.float32", "self", "aten::copy_"),
+    ],
+)
+def test_copies_that_compute_are_told_from_those_that_only_copy(ask, to, given, operator):
+    for call in ("out.copy_(given)", "out[:] = given"):
+        body = f"given = {given}\nout = torch.empty(given.shape, dtype={to})\n{call}\nreturn copied(self)"
+        assert only(ask(wrapper(body)))["operators"] == [operator]
+
+
 # ---- scalars ------------------------------------------------------------------------------------------------------
 
 COUNTED = wrapper(
@@ -236,6 +252,55 @@ def test_autotuned_kernels_run_without_a_device(ask, mode):
         assert mode == COMPILE or floats(answer) == X.tolist()
 
 
+TUNED = """
+@triton.autotune(configs=[triton.Config({{"BLOCK": b}}) for b in (32, 16)], key=["n"]{options})
+@triton.jit
+def tuned(x, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    {body}
+"""
+IN_PLACE = "tl.store(out + i, 2 * tl.load(out + i, mask=i < n), mask=i < n)"
+FROM_X = IN_PLACE.replace("load(out", "load(x")
+INTO_SUM = "tl.atomic_add(out, tl.sum(tl.load(x + i, mask=i < n, other=0)))"
+
+
+@pytest.mark.parametrize(
+    ("options", "body", "grid", "right"),
+    [
+        ("", IN_PLACE, "grid", [True, False, True]),
+        (", restore_value=['out']", IN_PLACE, "grid", [True, True, True]),
+        ("", FROM_X, "grid", [True, True, True]),
+        ("", FROM_X, "(2,)", [True, True, False]),  # of which the second configuration needs more
+    ],
+)
+def test_an_autotuner_runs_its_configurations(ask, options, body, grid, right):
+    start = "copied(self)" if body is IN_PLACE else "torch.empty(50)"
+    source = wrapper(
+        f"out = {start}\ngrid = lambda meta: (triton.cdiv(50, meta['BLOCK']),)\n"
+        f"tuned[{grid}](self, out, 50)\nreturn out",
+        COPY + TUNED.format(options=options, body=body),
+    )
+    twice = (2 * X).tolist()
+    assert [floats(answer) == twice for _, answer in ask(source, {}, {"seed": 1}, {"seed": 2})] == right
+
+
+@pytest.mark.parametrize(
+    ("options", "start", "right"),
+    [
+        ("", "torch.zeros(())", [True, False, True]),
+        (", reset_to_zero=['out']", "torch.zeros(())", [True, True, True]),
+        (", reset_to_zero=['out']", "torch.ones(())", [False, True, False]),  # only the call that tunes resets
+    ],
+)
+def test_an_autotuner_resets_what_it_is_told_to(ask, options, start, right):
+    source = wrapper(
+        f"out = {start}\ntuned[lambda meta: (triton.cdiv(50, meta['BLOCK']),)](self, out, 50)\nreturn out",
+        TUNED.format(options=options, body=INTO_SUM),
+    )
+    got = [floats(answer)[0] for _, answer in ask(source, {}, {"seed": 1}, {"seed": 2}, self=torch.ones(50))]
+    assert [value == 50 for value in got] == right
+
+
 def floats(answer):
     ref = answer.tensors[answer.tree["return"]["tensor"]]
     return np.frombuffer(answer.data[ref.group], np.float32)[ref.offset // 4 :].tolist()
@@ -273,6 +338,25 @@ def test_types_of_results(ask, body, text):
     assert text in only(ask(wrapper(body)))["types"]
 
 
+@pytest.mark.parametrize(
+    ("result", "shared"),
+    [
+        (lambda x: torch.ones(50).expand(2, 50), True),
+        (lambda x: (torch.ones(50), torch.ones(1, 9).expand(2, 9)), True),
+        (lambda x: torch.ones(9).unfold(0, 3, 1), True),
+        (lambda x: x.expand(2, 50), False),
+        (lambda x: torch.ones(50).expand(1, 50), False),
+        (lambda x: torch.ones(0, 1).expand(0, 9), False),
+        (lambda x: torch.ones(6, 5)[1::2, ::2].t(), False),
+        (lambda x: torch.ones(99).as_strided((3, 2), (2, 3)), False),
+    ],
+)
+def test_elements_of_a_result_that_share_memory(result, shared):
+    found = complaints("aten::exp", {"self": X}, result(X))
+    assert [text for text in found if "elements that share memory" in text] == found
+    assert bool(found) == shared
+
+
 def test_bits_that_were_given_or_that_a_view_sets(ask):
     source = "def wrapper(self):\n    return self.view(self.shape)\n"
     given = torch.view_as_complex(torch.ones(3, 2)).conj()
@@ -299,8 +383,47 @@ def test_memory_is_used_again_on_request(ask):
 
 
 def test_memory_that_nobody_wrote_is_poisoned(ask):
-    ((_, answer),) = ask(wrapper("return torch.empty_like(self)"))
+    ((_, answer),) = ask(wrapper("return torch.empty_like(self)"), mode=COMPILE)
     assert np.isnan(floats(answer)).all()
+
+
+ALLOCATED = (
+    "torch.empty(999)",
+    "torch.empty_strided((999,), (1,))",
+    "self.new_empty(999)",
+    "torch.empty_like(self.expand(999, 50)[:, 0])",
+    "torch.empty(0).resize_(999)",
+)
+
+
+@pytest.mark.parametrize("allocation", ALLOCATED)
+def test_no_value_is_right_because_nobody_wrote_it(ask, allocation):
+    requests = ({}, {"seed": 1}, {"seed": 2})
+    first, second, third = (np.isnan(floats(a)) for _, a in ask(wrapper(f"return {allocation}"), *requests))
+    assert 400 < first.sum() < 600 and (first != second).all() and (first == third).all()
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "int64", "float16", "bfloat16", "complex64"])
+def test_poison_of_every_dtype_has_two_values(ask, dtype):
+    ((_, answer),) = ask(wrapper(f"return torch.empty(99, dtype=torch.{dtype})"))
+    size = getattr(torch, dtype).itemsize
+    got = {bytes(answer.data[1][i : i + size]) for i in range(0, 99 * size, size)}
+    assert len(got) == 2 and (dtype != "bool" or got == {b"\0", b"\1"})
+
+
+def test_memory_that_grows_keeps_what_was_written(ask):
+    ((_, answer),) = ask(wrapper("return copied(self).resize_(90)"))
+    got = floats(answer)
+    assert got[:50] == X.tolist() and 5 < np.isnan(got[50:]).sum() < 35
+
+
+def test_a_kernel_that_skips_elements(ask):
+    body = "i = p * BLOCK + tl.arange(0, BLOCK)\nv = tl.load(x + i, mask=i < 50)\n"
+    for condition, right in (("v >= 0", False), ("i >= 0", True)):
+        store = f"tl.store(out + i, tl.sqrt(v), mask=(i < 50) & ({condition}))"
+        source = kernel(body + store, "out = torch.empty(50)\nkernel[(4,)](x, out, counter, BLOCK=16)")
+        ((_, answer),) = ask(source)
+        assert np.allclose(floats(answer), X.sqrt().numpy(), equal_nan=True) == right
 
 
 # ---- global state -------------------------------------------------------------------------------------------------
@@ -390,6 +513,42 @@ def test_views_reach_their_storage_and_arguments_their_span(ask):
     assert [(a["argument"], a["offset"]) for a in header["accesses"]] == [("x", 40)]
 
 
+def test_arguments_that_are_empty(ask):
+    body = "tl.store(out, tl.load(x))"
+    (found,) = only(ask(kernel(body, "kernel[(1,)](x, out, counter, BLOCK=16)"), self=torch.empty(0)))["accesses"]
+    assert (found["argument"], found["offset"]) == ("x", 0)
+    assert "1 lanes load 4 bytes outside x, which is empty: at byte 0 (" in found["text"]
+    (found,) = only(ask(kernel("tl.store(x - 1, 1.0)", "kernel[(1,)](out[:0], out, counter, BLOCK=16)")))["accesses"]
+    assert found["offset"] == -4 and "which has bytes 0 to 200: at byte -4" in found["text"]
+
+
+STORES = {
+    "tl.store(x + 1, tl.load(x + 1))": 4,
+    "tl.atomic_add(x + 2, 0.0)": 8,
+    "i = tl.arange(0, 64)\ntl.store(x + i, tl.load(x + i, mask=i < 50), mask=i < 60)": 0,
+}
+
+
+@pytest.mark.parametrize("given", ["x", "x.view(5, 10).t()"])
+@pytest.mark.parametrize("body", STORES)
+def test_stores_into_what_the_overload_leaves_alone(ask, body, given):
+    header = only(ask(kernel(body, f"kernel[(1,)]({given}, out, counter, BLOCK=16)")))
+    found = next(a for a in header["accesses"] if a["kind"] == "argument")
+    assert (found["argument"], found["offset"], found["program"]) == ("x", STORES[body], [0, 0, 0])
+    assert "argument self, which this overload leaves alone" in found["text"]
+    assert found["line"] == HEAD.count("\n") + 4 + body.count("\n")
+
+
+def test_stores_into_what_the_overload_writes(ask):
+    body = "\ndef wrapper({}):\n    kernel_copy[(4,)](self, {}, 50, BLOCK=16)\n    return {}\n"
+    in_place = COPY + body.format("self", "self", "self")
+    assert only(ask(in_place, overload="aten::exp_", self=X))["accesses"] == []
+    out = COPY + body.format("self, *, out", "out", "out")
+    assert only(ask(out, overload="aten::exp.out", self=X, out=torch.zeros(50)))["accesses"] == []
+    assert only(ask(out, overload="aten::exp.out", self=X, out=X))["accesses"] == []
+    assert only(ask(wrapper("return copied(self)")))["accesses"] == []
+
+
 def test_alignment(ask):
     body = "tl.store((out.to(tl.int64) + 2).to(tl.pointer_type(tl.float32)), 1.0)"
     (found,) = only(ask(kernel(body, "kernel[(1,)](x, out, counter, BLOCK=16)")))["accesses"]
@@ -405,7 +564,7 @@ def test_alignment(ask):
 RACES = {
     "two programs store different values": "tl.store(out, p.to(tl.float32))",
     "overlapping blocks": "i = p * 8 + tl.arange(0, BLOCK)\ntl.store(out + i, (i + p).to(tl.float32), mask=i < 50)",
-    "one loads what another stores": "tl.store(out + p, 1.0)\ntl.store(x + p, tl.load(out + (p + 1) % 4))",
+    "one loads what another stores": "tl.store(out + p, 1.0)\ntl.store(out + 20 + p, tl.load(out + (p + 1) % 4))",
     "a sum without atomics": "tl.store(out, tl.load(out) + 1.0)",
     "a flag": "if p == 0:\n    tl.store(counter, 1)\nelse:\n    tl.store(out + p, tl.load(counter).to(tl.float32))",
     "an atomic before the store does not order": "tl.atomic_add(counter, 1)\ntl.store(out, 1.0 * p)",
@@ -449,3 +608,35 @@ def test_orders_of_the_grid(ask):
     natural, first, second, again = orders
     assert natural == sorted(natural) == list(range(30))
     assert sorted(first) == sorted(second) == natural and first != second and first == again != natural
+
+
+@pytest.mark.parametrize("programs", [2, 3, 9])
+def test_no_other_order_is_the_natural_one(ask, programs):
+    body = "i = tl.atomic_add(counter, 1)\ntl.store(out + i, 1.0 * p)"
+    ((_, reverse),) = ask(kernel(body, f"kernel[({programs},)](x, out, counter, BLOCK=16)"), {"seed": 1})
+    assert floats(reverse)[:programs] == list(range(programs))[::-1]
+
+
+WAITS = {
+    "while tl.load(counter) == 0:\n    pass": True,
+    "while tl.atomic_add(counter, 0) == 0:\n    pass": True,
+    "while tl.atomic_cas(counter, 1, 1) == 0:\n    pass": True,
+    "s = 0.0\nfor k in range(30000):\n    s += tl.load(x + k % 50)\ntl.store(out, s)": False,
+    "for k in range(30000):\n    tl.atomic_add(counter, 1)": False,
+}
+
+
+@pytest.mark.parametrize("body", WAITS)
+def test_a_program_that_waits_for_another(ask, body):
+    header = only(ask(kernel(body, "kernel[(1,)](x, out, counter, BLOCK=16)")))
+    assert "waits for another program" in header["text"] if WAITS[body] else header["status"] == "ok", header
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
+def test_exchange_of_any_dtype(ask, dtype):
+    launch = "kernel[(1,)](y, out, counter, BLOCK=16)"
+    body = "i = tl.arange(0, 16)\ntl.store(out + i, tl.atomic_xchg(x + i, (2 * i).to(x.dtype.element_ty), mask=i < 9))"
+    source = kernel(body, f"y = torch.full((16,), 3, dtype=torch.{dtype})\n{launch}\n{launch}")
+    assert only(ask(source, mode=COMPILE))["refused"] == ""
+    ((header, answer),) = ask(source)
+    assert header["status"] == "ok" and floats(answer)[:9] == [2.0 * i for i in range(9)], header

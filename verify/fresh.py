@@ -1,0 +1,57 @@
+"""What memory that nobody wrote holds: no single value, so that no answer is right because of it.
+
+PyTorch's own fill (torch.utils.deterministic) makes it NaN, True or the largest integer, which may be the answer of an
+element that a kernel skips. Here some elements of every allocation, drawn anew for each request, hold another value.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import torch
+from torch._ops import OpOverload
+
+from traces.overloads import base_name, uninitialised
+
+OTHER = 0x5A  # of every byte of the elements that are changed; False for bool
+_GROWING = frozenset({"resize_", "resize_as_", "_resize_output_"})
+
+
+class Fresh:
+    """Off until `configure` is called."""
+
+    def __init__(self) -> None:
+        self._random: np.random.Generator | None = None
+        self._flipped = False
+
+    def configure(self, contents: int, seed: int) -> None:
+        """contents: decides which elements hold OTHER. Of an odd seed it is those that hold it of no even one."""
+        self._random = np.random.default_rng(contents)
+        self._flipped = seed % 2 == 1
+
+    def size(self, func: OpOverload, args: tuple[Any, ...]) -> int:
+        """Bytes of memory that exist before a call of `func`, if it is one that makes memory larger."""
+        return _nbytes(args[0]) if base_name(func) in _GROWING else 0
+
+    def fill(self, func: OpOverload, result: Any, first: int) -> None:
+        """Change what a call of `func` allocated, from byte `first` on."""
+        if self._random is None or not uninitialised(func) or not isinstance(result, torch.Tensor):
+            return
+        size, length = result.element_size(), _nbytes(result) - first
+        if length < size:
+            return
+        address = result.untyped_storage().data_ptr() + first
+        memory = np.ctypeslib.as_array((ctypes.c_uint8 * length).from_address(address))
+        elements = memory[: length // size * size].reshape(-1, size)
+        chosen = self._random.integers(0, 2, len(elements), dtype=np.uint8) != self._flipped
+        elements[chosen] = 0 if result.dtype is torch.bool else OTHER
+
+
+def _nbytes(tensor: torch.Tensor) -> int:
+    """Of its storage, if that is in host memory."""
+    return tensor.untyped_storage().nbytes() if tensor.layout is torch.strided and tensor.device.type == "cpu" else 0
+
+
+fresh = Fresh()
