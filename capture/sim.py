@@ -68,6 +68,7 @@ class SimTensor(torch.Tensor):
 
     @staticmethod
     def __new__(cls: type[SimTensor], held: torch.Tensor) -> SimTensor:
+        held = held.resolve_conj().resolve_neg()  # PyTorch would not see the bits of the host tensor
         made: SimTensor = torch.Tensor._make_wrapper_subclass(
             cls,
             held.shape,

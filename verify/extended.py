@@ -182,7 +182,8 @@ def _sizes(
         for new, dim in itertools.product(wanted, list(reversed(range(len(shape))))[:3]):
             if lines is not None and dim not in lines and new > MAX_LINES:
                 continue
-            sizes = _with_size(shape, dim, new, MAX_ELEMENTS if each else MAX_LINES * new)
+            most = MAX_ELEMENTS if each else min(MAX_LINES * new, max(MAX_OTHERS, 4 * new))
+            sizes = _with_size(shape, dim, new, most)
             yield f"size of dimension {dim} -> {new}", {**arguments, single: _like(tensors[single], sizes, generator)}
     present = sorted({n for t in _tensors(arguments) for n in t.shape if n > 1})
     for new in wanted if len(_tensors(arguments)) > 1 else []:

@@ -191,10 +191,11 @@ def test_sizes_past_sixteen_bits_and_past_the_block_sizes_of_a_source():
         for v in variants("aten::add.Tensor", source=source, self=x, other=x, alpha=1)
     ]
     assert max(s.numel() for s in sizes) > 1 << 16
+    x = torch.randn(5, 10, 5)
     softmax = variants("aten::_softmax", source=source, self=x, dim=1, half_to_float=False)
     shapes = [unpack(v.case.load())["self"].shape for v in softmax]
     assert max(s[1] for s in shapes) == 2 * 8192 + 1
-    assert max(s[0] for s in shapes) <= 300  # a kernel may give each its own program
+    assert max(s[0] * s[2] for s in shapes) <= 1500  # a kernel may give each line its own program
 
 
 def test_numbers_and_dtypes_of_a_call_are_varied():
