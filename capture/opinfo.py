@@ -20,7 +20,7 @@ from traces.errors import UserError
 
 DTYPES = ("bfloat16", "float16", "float32", "int32", "int64")
 MANY = 900  # samples of one operator and dtype, from which on it is left out, as in the published system
-_LIMITS = {
+_LIMITS: dict[str, Any] = {
     "steps": None,
     "per_signature": 1 << 30,
     "max_bytes": 1 << 40,
@@ -152,6 +152,8 @@ class _Session:
         import torch
         from torch.utils._pytree import tree_leaves
 
+        from capture import sim
+
         result = info.op(sample.input, *sample.args, **sample.kwargs)
         if not trains:
             return False
@@ -161,7 +163,8 @@ class _Session:
             return False
         with self._recorder.pause():
             gradients = [torch.randn(t.shape, dtype=t.dtype).to(t.device) for t in outputs]
-        torch.autograd.backward(outputs, gradients)
+        with sim.own_errors():
+            torch.autograd.backward(outputs, gradients)
         return True
 
 

@@ -31,6 +31,7 @@ _CPU = torch.device("cpu")
 _PROVIDED = ("view", "memory")  # kinds of work that the device does itself
 _COPIES = frozenset({"aten::copy_", "aten::_to_copy", "aten::_copy_from", "aten::_copy_from_and_resize"})
 _HOST_INDICES = frozenset({"aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_"})
+_failed: list[Exception] = []  # the last error of a call on the device
 _executors: list[Executor] = []  # innermost last; autograd runs backward in threads of its own, so of the process
 
 
@@ -53,6 +54,19 @@ def executing(executor: Executor) -> Iterator[None]:
         yield
     finally:
         _executors.remove(executor)
+
+
+@contextmanager
+def own_errors() -> Iterator[None]:
+    """For `torch.autograd.backward` and `grad`: autograd's engine loses what a device in Python raises, and a
+    SystemError comes out, of which this makes the error again that it was. `Tensor.backward` does so itself."""
+    _failed.clear()
+    try:
+        yield
+    except SystemError as error:
+        if not _failed:
+            raise
+        raise _failed.pop() from error
 
 
 def host(value: torch.Tensor) -> torch.Tensor:
@@ -89,13 +103,21 @@ class SimTensor(torch.Tensor):
         name = name_of(func)
         transfer = name in _COPIES and _devices(func, args, kwargs) != {NAME}
         given, named = tuple(map(_lower, args)), {k: _lower(v) for k, v in kwargs.items()}
-        if transfer or kind(func) in _PROVIDED:
-            result = func(*given, **named)
-        else:
-            if func._schema.name not in _HOST_INDICES:
-                _check_devices(name, args, kwargs)
-            result = (_executors[-1] if _executors else missing)(func, given, named)
+        try:
+            if transfer or kind(func) in _PROVIDED:
+                result = func(*given, **named)
+            else:
+                if func._schema.name not in _HOST_INDICES:
+                    _check_devices(name, args, kwargs)
+                result = (_executors[-1] if _executors else missing)(func, given, named)
+        except Exception as error:
+            _failed[:] = [error]
+            raise
         return _raised(func, args, kwargs, result)
+
+    def backward(self, *args: Any, **kwargs: Any) -> None:
+        with own_errors():
+            super().backward(*args, **kwargs)  # type: ignore[no-untyped-call]
 
     @property
     def data(self) -> torch.Tensor:
@@ -203,6 +225,19 @@ def _check_devices(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
         raise RuntimeError(f"{name}: Expected all tensors to be on the same device, but found at least two, {where}!")
 
 
+class _Guard(torch._C._acc.DeviceGuard):
+    """Tells autograd's engine the type of the device.
+
+    The engine asks while a Python exception passes through its C++ frames, too. Python then fails every lookup that
+    does not succeed in the instance itself, and the engine ends the process, hence an attribute and no method.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        device_type = torch._C._autograd.DeviceType.PrivateUse1
+        self.__dict__["type_"] = lambda: device_type
+
+
 class _Module:
     """`torch.sim`, what PyTorch asks of the module of a device. One generator serves host and device: the CPU's."""
 
@@ -287,7 +322,7 @@ def install() -> None:
         raise UserError(f"PyTorch has room for one out-of-tree device, and {taken} is loaded; start another process")
     # Tensors are saved as host tensors that go back to their device, so a storage stays where it is.
     torch.serialization.register_package(0, lambda _: None, lambda s, place: s if str(place).startswith(NAME) else None)
-    _setup_privateuseone_for_python_backend(NAME, _Module())
+    _setup_privateuseone_for_python_backend(NAME, _Module(), device_guard=_Guard())
     torch.__future__.set_swap_module_params_on_conversion(True)
     _library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
     _library.impl("empty.memory_format", _empty, "PrivateUse1")  # type: ignore[no-untyped-call]

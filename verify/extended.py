@@ -27,6 +27,7 @@ MAX_LITERAL = 1 << 14  # larger numbers of a source are no block sizes to be tri
 TEMPLATES = 2  # cases of an overload that variants are made from
 _SIZES = (0, 1, 7, 65, 131)
 _LARGE = 70_001  # elements that 16 bits do not count
+_ORDER = (5, 3, 4, 2, 0, 1)  # of the dimensions of a tensor that has six
 _BLOCKS = (128, 129, 1025)  # where the source names no block sizes
 
 Arguments = dict[str, Any]
@@ -175,7 +176,9 @@ def _sizes(
     wanted = sorted({*_SIZES, *edges}, reverse=True)
     tensors = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor)}
     if each and largest >= 64:
-        yield f"{_LARGE} elements", _large(arguments, generator)
+        yield f"{_LARGE} elements", _every(arguments, lambda t: _like(t, [_LARGE], generator))
+    if each:
+        yield "six dimensions", _every(arguments, lambda t: _like(t, [2, 3, 1, 2, 3, 2], generator).permute(_ORDER))
     if len(tensors) == len(_tensors(arguments)) == 1 and (single := next(iter(tensors))):
         shape = list(tensors[single].shape)
         lines = None if each else _lines(arguments, len(shape))
@@ -196,11 +199,9 @@ def _sizes(
         yield "all sizes odd", _mapped(arguments, {n: 2 * n + 1 for n in present}.get, generator)
 
 
-def _large(arguments: Arguments, generator: torch.Generator) -> Arguments:
-    def large(value: Any) -> Any:
-        return _like(value, [_LARGE], generator) if isinstance(value, torch.Tensor) and value.dim() else value
-
-    return {name: large(value) for name, value in arguments.items()}
+def _every(arguments: Arguments, change: Callable[[torch.Tensor], torch.Tensor]) -> Arguments:
+    """Every tensor that has dimensions changed."""
+    return {n: change(v) if isinstance(v, torch.Tensor) and v.dim() else v for n, v in arguments.items()}
 
 
 def _lines(arguments: Arguments, rank: int) -> set[int] | None:

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch.utils.checkpoint import checkpoint
 
-from capture import sim
+from capture import Recorder, sim
 
 sim.install()
 
@@ -148,6 +148,28 @@ def test_errors_in_backward_reach_the_caller():
         y = on(3).requires_grad_().exp().sum()
     with pytest.raises(NotImplementedError, match="device sim has no kernel"):
         y.backward()
+
+
+def test_errors_in_the_middle_of_a_recorded_backward_end_no_process(cpu, tmp_path):
+    """Autograd's engine asks for the device's type while the error passes through it; see `_Guard`."""
+
+    def refuses(op, args, kwargs):
+        if refuse:
+            raise KeyError(str(op))
+        return op(*args, **kwargs)
+
+    with sim.executing(refuses), Recorder(tmp_path / "a.trace"):
+        for attempt in range(20):
+            refuse = False
+            y = (on(3).requires_grad_().exp() * 2).tanh()
+            gradient = on(3)
+            refuse = True
+            with pytest.raises(KeyError, match="tanh_backward"):
+                if attempt % 2:
+                    y.backward(gradient)
+                else:
+                    with sim.own_errors():
+                        torch.autograd.backward([y], [gradient])
 
 
 def test_modified_in_place_is_noticed(cpu):
