@@ -13,9 +13,11 @@ import sys
 import warnings
 import zlib
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from difflib import get_close_matches
 from typing import Any
 
+from capture.categories import category
 from traces.errors import UserError
 
 DTYPES = ("bfloat16", "float16", "float32", "int32", "int64")
@@ -83,7 +85,8 @@ def record(request: Request, began: Callable[[str], None] = lambda operator: Non
     database = _database()
     known = {info.name for info in database}
     if unknown := sorted(set(request.operators) - known):
-        raise UserError(f"OpInfo has no operator {unknown[0]!r}; see: enable capture opinfo --list")
+        near = get_close_matches(unknown[0], known, 3) or sorted(known)[:3]
+        raise UserError(f"OpInfo has no operator {unknown[0]!r}; did you mean {', '.join(near)}?")
     sim.install()
     told: dict[str, Any] = {"filters": asdict(request) | {"path": None}, "groups": [], "excluded": {}}
     recorder = Recorder(request.path, force=request.force, info={"model": "opinfo", "opinfo": told}, **_LIMITS)
@@ -120,7 +123,7 @@ class _Session:
         if dtype not in info.supported_dtypes("cpu"):
             return
         trains = info.supports_autograd and dtype in info.supported_backward_dtypes("cpu")
-        group = Group(info.name, info.variant_test_name, str(dtype).removeprefix("torch."), _category(info), self._step)
+        group = Group(info.name, info.variant_test_name, str(dtype).removeprefix("torch."), category(info), self._step)
         with self._recorder.pause():
             samples = self._samples(info, dtype, trains, group)
         if samples is not None and len(samples) >= MANY and not self._request.everything:
@@ -173,10 +176,6 @@ def _line(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}"[:200]
 
 
-def _category(info: Any) -> str:
-    return ""
-
-
 def main() -> None:
     """Be the process in which samples run: a request on standard input, names of operators on standard output."""
     told = sys.stdout
@@ -195,8 +194,6 @@ def record_apart(request: Request, began: Callable[[str], None] = lambda operato
 
     Raises UserError as `record` does.
     """
-    from dataclasses import replace
-
     lethal: tuple[str, ...] = ()
     while True:
         last, status = "", 0

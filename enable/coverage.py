@@ -105,12 +105,13 @@ def _percent(total: int, covered: int) -> float:
 
 
 def cases_by_overload(trace: Trace) -> dict[str, list[Case]]:
-    """The replayable calls of a trace: those of compute overloads whose contents it holds or can synthesise."""
-    cases: dict[str, list[Case]] = defaultdict(list)
+    """The replayable calls of a trace, each once: those of compute overloads whose contents it holds or synthesises."""
+    cases: dict[str, dict[str, Case]] = defaultdict(dict)
     for record in trace.calls():
         if record.kind == "compute" and record.level in REPLAYABLE:
-            cases[record.overload].append(case_of(trace, record))
-    return cases
+            case = case_of(trace, record)
+            cases[record.overload].setdefault(case.id, case)
+    return {overload: list(found.values()) for overload, found in cases.items()}
 
 
 def _not_replayable(trace: Trace) -> dict[str, Counter[str]]:
@@ -135,19 +136,54 @@ def measure(
     progress: given the number of cases, returns what to call as each verdict arrives. opinfo: overloads that OpInfo
     tests. Raises TraceError on a damaged trace.
     """
-    cases = cases_by_overload(trace)
-    lacking = _not_replayable(trace)
-    overloads = _overloads(trace)
-    matches = {o: library.match(o) for o, kind in overloads if kind == "compute" and is_known(o)}
-    jobs = [Job(m.plan, m.kernel, tuple(cases[o]), m.copy) for o, m in matches.items() if m is not None and o in cases]
-    verdicts = judge.judge(jobs, progress(sum(len(j.cases) for j in jobs)))
-    by_overload: dict[str, list[Verdict]] = {
-        o: [verdicts[o, c.id] for c in cases.get(o, [])] for o, m in matches.items() if m is not None
-    }
-    rows = [
-        _row(o, kind, trace, matches.get(o), by_overload.get(o, []), lacking.get(o, Counter())) for o, kind in overloads
+    cases, matches = cases_by_overload(trace), match_overloads(trace, library)
+    rows = rows_of(trace, cases, matches, judge_cases(cases, matches, judge, progress))
+    return Coverage(model, str(trace.path), judge.platform.name, rows, opinfo)
+
+
+def match_overloads(trace: Trace, library: Library) -> dict[str, Match | None]:
+    """The kernel of each compute overload of a trace that this torch has; None where there is none."""
+    return {o: library.match(o) for o, kind in _overloads(trace) if kind == "compute" and is_known(o)}
+
+
+def judge_cases(
+    cases: dict[str, list[Case]],
+    matches: dict[str, Match | None],
+    judge: Judge,
+    progress: Callable[[int], Callable[[Job, Verdict], None]],
+    needed: Callable[[Job, str], bool] | None = None,
+    told: Callable[[Job, Verdict], None] = lambda job, verdict: None,
+) -> dict[tuple[str, str], Verdict]:
+    """Verdicts by (overload, case id). needed: whether a case is still to be judged; told: of each verdict."""
+    jobs = [
+        Job(m.plan, m.kernel, tuple(cases[o]), m.copy, needed=needed)
+        for o, m in matches.items()
+        if m is not None and o in cases
     ]
-    return Coverage(model, str(trace.path), judge.platform.name, tuple(rows), opinfo)
+    advance = progress(sum(len(job.cases) for job in jobs))
+
+    def both(job: Job, verdict: Verdict) -> None:
+        told(job, verdict)
+        advance(job, verdict)
+
+    return judge.judge(jobs, both)
+
+
+def rows_of(
+    trace: Trace,
+    cases: dict[str, list[Case]],
+    matches: dict[str, Match | None],
+    verdicts: dict[tuple[str, str], Verdict],
+) -> tuple[Row, ...]:
+    """A row for each overload of a trace."""
+    lacking = _not_replayable(trace)
+    found: dict[str, list[Verdict | None]] = {
+        o: [verdicts.get((o, c.id)) for c in cases.get(o, [])] for o, m in matches.items() if m is not None
+    }
+    return tuple(
+        _row(o, kind, trace, matches.get(o), found.get(o, []), lacking.get(o, Counter()))
+        for o, kind in _overloads(trace)
+    )
 
 
 def is_known(overload: str) -> bool:
@@ -169,7 +205,7 @@ def _overloads(trace: Trace) -> list[tuple[str, str]]:
 
 
 def _row(
-    overload: str, kind: str, trace: Trace, match: Match | None, verdicts: list[Verdict], lacking: Counter[str]
+    overload: str, kind: str, trace: Trace, match: Match | None, verdicts: list[Verdict | None], lacking: Counter[str]
 ) -> Row:
     signatures = [s for s in trace.signatures.values() if (s.overload, s.kind) == (overload, kind)]
     calls = sum(s.calls for s in signatures)
@@ -188,14 +224,16 @@ def _row(
     return Row(overload, kind, calls, len(signatures), len(verdicts), path, outcome, detail, match.refined)
 
 
-def _summary(verdicts: list[Verdict], lacking: Counter[str]) -> tuple[Outcome, str]:
+def _summary(verdicts: list[Verdict | None], lacking: Counter[str]) -> tuple[Outcome, str]:
     """PASS only if there are cases and all pass. lacking: stored calls that cannot be replayed, by level."""
     levels = ", ".join(sorted(lacking))
     if not verdicts:
         return Outcome.SKIPPED, f"values not recorded ({levels})" if lacking else "no stored call to replay"
-    failed = [v for v in verdicts if v.outcome is not Outcome.PASS]
+    failed = [v for v in verdicts if v is not None and v.outcome is not Outcome.PASS]
     if failed:
         return failed[0].outcome, f"{len(failed)} of {len(verdicts)} cases: {failed[0].detail}"
+    if None in verdicts:
+        return Outcome.SKIPPED, f"{verdicts.count(None)} of {len(verdicts)} cases were not run"
     missing = lacking.total()
     return Outcome.PASS, f"values of {missing} more stored calls not recorded ({levels})" if missing else ""
 

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from enable.coverage import Coverage, measure
+from enable.opinfo import OpInfoCoverage, is_opinfo, measure_opinfo
 from enable.progress import bar
 from enable.workspace import Workspace
 from generate.library import Library
@@ -52,6 +53,14 @@ class Session:
         opinfo = tested_overloads(self.workspace.cache)
         coverage = measure(model, trace, self.library, self.judge, verdict_bar(f"coverage {model}"), opinfo)
         return coverage.with_hints(name)
+
+    def opinfo_coverage(self, name: str, exhaustive: bool) -> OpInfoCoverage | None:
+        """The coverage of the trace `name` by operators; None if it is none of OpInfo. Raises UserError likewise."""
+        trace = self.workspace.open_trace(name)
+        if not is_opinfo(trace):
+            return None
+        opinfo = tested_overloads(self.workspace.cache)
+        return measure_opinfo(trace, self.library, self.judge, verdict_bar("coverage opinfo"), opinfo, exhaustive)
 
 
 def verdict_bar(what: str) -> Callable[[int], Callable[[Job, Verdict], None]]:

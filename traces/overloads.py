@@ -29,6 +29,7 @@ _ALLOCATION = frozenset(
         "empty_quantized",
         "new_empty",
         "new_empty_strided",
+        "_efficientzerotensor",  # no memory at all, as derivatives that are zero everywhere
         "_empty_affine_quantized",
         "_empty_per_channel_affine_quantized",
         "resize_",

@@ -85,6 +85,8 @@ class Judge:
         deaths, run = 0, None
         with ExitStack() as stack:
             for case in job.cases:
+                if job.needed is not None and not job.needed(job, case.id):
+                    continue
                 verdict = self._store.get(self._identity(job, case))
                 if verdict is None and deaths >= MAX_DEATHS:
                     verdict = Verdict(case.id, Outcome.SKIPPED, f"not run: {deaths} earlier cases crashed or hung")

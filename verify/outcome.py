@@ -26,6 +26,7 @@ class Verdict:
     case: the case's id. detail: one line for a table. report: the whole evidence as text, fit for a prompt: compiler
     log, accuracy report or traceback; it holds no path, time or address of the machine that ran it. layer: the guard
     that spoke, one of LAYERS; empty for PASS and SKIPPED. rule: which of its rules. sandbox: what confined the child.
+    dtypes: floating dtypes of the case's arguments, sorted, with commas.
     """
 
     case: str
@@ -35,6 +36,7 @@ class Verdict:
     layer: str = ""
     rule: str = ""
     sandbox: str = ""
+    dtypes: str = ""
 
 
 # What can speak against a kernel, in the order in which they look.

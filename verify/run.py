@@ -6,8 +6,9 @@ import errno
 import itertools
 import os
 import re
+from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from types import TracebackType
 from typing import Any, Self
@@ -31,7 +32,7 @@ from verify.sandbox import COMPILE, EXECUTE, Child, ChildDied, Zygote
 MAX_READ = 8  # numbers that a wrapper may read back in one call
 MAX_REPEATED = 12_000  # elements of a case that is run four times
 ORDERS = (1, 2)  # seeds of the orders in which the programs of a grid run when a case is repeated
-_ATOMIC = re.compile(r"\batomic_(?:add|xchg|cas)\b")
+_FREE_ORDER = re.compile(r"\b(?:atomic_(?:add|xchg|cas)|autotune)\b")  # of additions: by chance, or as it was tuned
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,8 @@ class Job:
 
     allowed: what the wrapper may ask of ATen besides memory and views. strict: results need the strides that ATen
     gives. repeats: how many of the cases are run again, in other orders and with other contents. off: layers
-    that are not asked. first: the cases after one that fails are not run.
+    that are not asked. first: the cases after one that fails are not run. needed: asked of the
+    id of each case whether it is still to be judged.
     """
 
     plan: Plan
@@ -63,6 +65,7 @@ class Job:
     repeats: int = 0
     off: frozenset[str] = frozenset()
     first: bool = False
+    needed: Callable[[Job, str], bool] | None = None
 
     @property
     def conditions(self) -> str:
@@ -130,7 +133,8 @@ class Run:
             problem = Problem(outcome, layer, death.how)
         except (TraceError, MalformedReply) as error:
             problem = Problem(Outcome.WRONG, "wire", f"the answer is malformed: {error}")
-        return _verdict(case, problem, expected) if problem else Verdict(case.id, Outcome.PASS, self._accuracy)
+        verdict = _verdict(case, problem, expected) if problem else Verdict(case.id, Outcome.PASS, self._accuracy)
+        return replace(verdict, dtypes=",".join(_floating_dtypes(expected.before)))
 
     def _problem(self, expected: Expected, repeated: bool) -> Problem | None:
         """What is wrong with the kernel on this case, or None. Raises ChildDied, MalformedReply, TraceError."""
@@ -197,7 +201,7 @@ class Run:
 
     def _again(self, expected: Expected, got: Packed) -> Problem | None:
         """Repeat a case that passed, with the programs in other orders, then in the same memory with new contents."""
-        loose = _ATOMIC.search(self._job.kernel.source) is not None  # the order of additions is free
+        loose = _FREE_ORDER.search(self._job.kernel.source) is not None
         for seed in ORDERS:
             executed, other = self._ask(EXECUTE, expected.before, {"seed": seed})
             problem = self._first(self._conduct(executed), *_side_effects(executed))
@@ -336,6 +340,13 @@ def _unlisted_dtypes(kernel: KernelFile, packed: Packed) -> list[str]:
     """Floating dtypes of the case that the kernel does not claim to serve."""
     floating = {ref.dtype for ref in packed.tensors if "float" in ref.dtype}
     return sorted(floating - set(kernel.dtypes))
+
+
+def _floating_dtypes(packed: Packed) -> list[str]:
+    """Of the case's tensors, and of its arguments that are dtypes."""
+    given = {value["dtype"] for value in packed.tree.values() if isinstance(value, dict) and "dtype" in value}
+    named = given | {ref.dtype for ref in packed.tensors}
+    return sorted(dtype for dtype in named if "float" in dtype or "complex" in dtype)
 
 
 def inputs_report(packed: Packed) -> str:

@@ -7,6 +7,7 @@ import platform as machine
 import sqlite3
 import threading
 import time
+from collections import defaultdict
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -15,7 +16,8 @@ from traces import UserError
 from verify.outcome import Outcome, Verdict
 from verify.platforms import Platform
 
-_SCHEMA_VERSION = 2
+_SCHEMA_VERSION = 3
+_EARLIER = (1, 2)  # formats whose verdicts are of judges that are no more
 PATIENCE_SECONDS = 60.0  # for another process that writes
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _NO_SPACE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)  # a limit on file sizes, or a quota, is an I/O error
@@ -34,6 +36,7 @@ CREATE TABLE IF NOT EXISTS verdicts (
     layer TEXT NOT NULL,        -- the guard that spoke, and its rule
     rule TEXT NOT NULL,
     sandbox TEXT NOT NULL,      -- what confined the child
+    dtypes TEXT NOT NULL,       -- floating dtypes that the case names, sorted, with commas
     seconds REAL NOT NULL,
     created REAL NOT NULL
 )
@@ -94,11 +97,11 @@ class VerdictStore:
         with self._db:
             self._db.execute("BEGIN IMMEDIATE")
             found = self._format()
-            if found not in (0, 1, _SCHEMA_VERSION):
+            if found not in (0, *_EARLIER, _SCHEMA_VERSION):
                 raise UserError(
                     f"{self._path}: verdicts of format {found}, this toolkit reads {_SCHEMA_VERSION}; remove the file"
                 )
-            if found == 1:  # verdicts of an earlier judge, which this one asks for no more
+            if found in _EARLIER:
                 self._db.execute("DROP TABLE verdicts")
             self._db.execute(_TABLE)
             self._db.execute(f"PRAGMA user_version={_SCHEMA_VERSION}")
@@ -133,7 +136,7 @@ class VerdictStore:
         try:
             with self._lock:
                 row = self._db.execute(
-                    "SELECT case_id, outcome, detail, report, layer, rule, sandbox FROM verdicts WHERE key = ?",
+                    "SELECT case_id, outcome, detail, report, layer, rule, sandbox, dtypes FROM verdicts WHERE key = ?",
                     (_key(identity),),
                 ).fetchone()
             return Verdict(row[0], Outcome(row[1]), *row[2:]) if row else None
@@ -142,13 +145,37 @@ class VerdictStore:
 
     def put(self, identity: tuple[str, ...], verdict: Verdict, seconds: float) -> None:
         """Keep a verdict: on the disk when this returns, never changed. Raises UserError if that cannot be."""
-        told = (str(verdict.outcome), verdict.detail, verdict.report, verdict.layer, verdict.rule, verdict.sandbox)
-        values = (_key(identity), *identity, *told, seconds, time.time())
+        told = (verdict.detail, verdict.report, verdict.layer, verdict.rule, verdict.sandbox, verdict.dtypes)
+        values = (_key(identity), *identity, str(verdict.outcome), *told, seconds, time.time())
         try:
             with self._lock, self._db:
                 self._db.execute(f"INSERT OR IGNORE INTO verdicts VALUES ({','.join('?' * len(values))})", values)
         except sqlite3.DatabaseError as error:
             raise self._explained(error) from error
+
+    def verified(self, platform: Platform, conditions: str) -> dict[tuple[tuple[str, ...], str], frozenset[str]]:
+        """Floating dtypes of which every verdict of this judge is PASS, by kernels and overload (as of `identity`).
+
+        "" stands for the cases that name none. conditions: what those of the verdicts contain. Raises UserError if the
+        store is damaged.
+        """
+        place = f"{platform.name} {platform.sha256} "
+        columns = "SELECT DISTINCT kernel, overload, dtypes, outcome FROM verdicts"
+        where = "WHERE judge = ? AND substr(platform, 1, ?) = ? AND instr(platform, ?) > 0"
+        values = (judge_version(), len(place), place, conditions)
+        try:
+            with self._lock:
+                rows = self._db.execute(f"{columns} {where}", values).fetchall()
+        except sqlite3.DatabaseError as error:
+            raise self._explained(error) from error
+        outcomes: defaultdict[tuple[tuple[str, ...], str], defaultdict[str, set[str]]]
+        outcomes = defaultdict(lambda: defaultdict(set))
+        for kernels, overload, dtypes, outcome in rows:
+            for dtype in dtypes.split(","):
+                outcomes[tuple(kernels.split("+")), overload][dtype].add(outcome)
+        return {
+            which: frozenset(d for d, o in found.items() if o == {Outcome.PASS}) for which, found in outcomes.items()
+        }
 
     def close(self) -> None:
         self._db.close()

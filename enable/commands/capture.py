@@ -13,6 +13,7 @@ import typer
 
 from capture.limits import VALUES, Limits, parse_size
 from enable.options import AsJson
+from traces import UserError
 
 _MAX_BYTES, _MAX_BLOB = f"{Limits.max_bytes >> 30}GiB", f"{Limits.max_blob >> 20}MiB"
 
@@ -51,6 +52,15 @@ def command(  # noqa: PLR0913 - one parameter an option
         typer.Option("--ops", metavar="PATTERN", help="Record only these, e.g. 'aten::*backward*'; may be repeated."),
     ] = None,
     values: Annotated[str, typer.Option(help=f"What to keep of tensor contents: {', '.join(VALUES)}.")] = Limits.values,
+    op: Annotated[
+        list[str] | None, typer.Option("--op", metavar="NAME", help="Of opinfo, only this operator; may be repeated.")
+    ] = None,
+    dtypes: Annotated[
+        list[str] | None, typer.Option("--dtype", metavar="DTYPE", help="Of opinfo, only this dtype; may be repeated.")
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Of opinfo, also operators of 900 samples or more.")
+    ] = False,
     name: Annotated[str | None, typer.Option(help="Name of the trace; made from the target if not given.")] = None,
     out: Annotated[
         Path | None, typer.Option(help="Directory of the trace; traces/NAME.trace of the workspace if not given.")
@@ -66,7 +76,19 @@ def command(  # noqa: PLR0913 - one parameter an option
     MODULE:FACTORY imports MODULE, which runs its code, with the working directory first on Python's path. FACTORY
     takes the settings as keywords and returns a callable step(), or (model, batch, loss, optimizer), where
     loss(model, batch) is a scalar. transformers: and timm: build a model with random weights and download nothing.
+
+    opinfo records every sample of PyTorch's OpInfo instead, forward and backward, on device sim with the CPU executing;
+    of the other options only --out, --name and --force apply. What was recorded with this torch is not recorded again.
     """
+    if target == "opinfo":
+        from enable.opinfo_recording import capture_opinfo, opinfo_lines
+
+        path = out or Path("opinfo" if name is None else _file_name(name))
+        found = capture_opinfo(context.obj, path, out is None, op or [], dtypes or [], everything, force)
+        typer.echo(json.dumps(found) if as_json else opinfo_lines(found))
+        return
+    if op or dtypes or everything:
+        raise UserError("--op, --dtype and --all are for opinfo; to record some operators of a model: --ops PATTERN")
     limits: dict[str, Any] = {
         "steps": steps,
         "skip_steps": skip_steps,

@@ -13,6 +13,9 @@ from enable.options import PLATFORM, AsJson, Library, Platform
 def command(
     context: typer.Context,
     model: Annotated[str, typer.Argument(help="Name of a captured model, or the path of a trace.")],
+    exhaustive: Annotated[
+        bool, typer.Option("--exhaustive", help="Of opinfo: judge all cases, also after one of an operator has failed.")
+    ] = False,
     as_json: AsJson = False,
     platform: Platform = PLATFORM,
     library: Library = None,
@@ -21,11 +24,19 @@ def command(
 
     Each recorded overload is matched to a kernel of the library; its recorded calls are compiled and run there and
     compared with ATen. Verdicts are kept: what was judged before is not run again.
+
+    A trace of opinfo is also told by its operators and their categories: one is covered if every call of every sample
+    of it passes. An operator is left at its first failing case.
     """
+    from enable.opinfo import opinfo_tables
     from enable.session import Session
     from enable.tables import coverage_tables
     from enable.workspace import Workspace
 
     with Session(Workspace(context.obj), library, platform) as session:
+        operators = session.opinfo_coverage(model, exhaustive)
+        if operators is not None:
+            typer.echo(json.dumps(operators.as_json()) if as_json else opinfo_tables(operators))
+            return
         found = session.coverage(model)
     typer.echo(json.dumps(found.as_json()) if as_json else coverage_tables(found, model))

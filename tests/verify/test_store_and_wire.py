@@ -3,6 +3,7 @@
 import socket
 import sqlite3
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,43 @@ def test_verdicts_outlive_the_process_and_are_keyed_by_everything(tmp_path):
     assert store.get(identity()) == Verdict("c", Outcome.WRONG, "detail", "report")
     assert store.get(identity(kernel="b" * 64)) is None
     assert store.get(identity(case="d")) is None
+    store.close()
+
+
+def test_dtypes_are_verified_where_every_verdict_passes(tmp_path):
+    store = VerdictStore(tmp_path / "v.sqlite")
+
+    def put(dtypes, outcome, platform=SIM, conditions="strict=True off= repeated=False", kernel="a"):
+        kept = VerdictStore.identity(("aten::mm", kernel), "aten::mm", f"{dtypes} {outcome}", platform, conditions)
+        store.put(kept, Verdict("c", outcome, dtypes=dtypes), 0.1)
+
+    put("float32", Outcome.PASS)
+    put("bfloat16,float32", Outcome.PASS)
+    put("bfloat16", Outcome.WRONG)
+    put("float16", Outcome.TIMEOUT)
+    put("", Outcome.PASS)
+    put("float64", Outcome.PASS, conditions="strict=True off=compare repeated=False")
+    put("complex64", Outcome.PASS, platform=replace(SIM, sha256="0"))
+    put("float16", Outcome.PASS, kernel="b")
+    verified = store.verified(SIM, " strict=True off= ")
+    store.close()
+    assert verified == {
+        (("aten::mm", "a"), "aten::mm"): frozenset({"float32", ""}),
+        (("aten::mm", "b"), "aten::mm"): frozenset({"float16"}),
+    }
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_an_earlier_store_is_emptied(tmp_path, version):
+    """Its verdicts are of judges that are no more, and lack columns."""
+    with sqlite3.connect(tmp_path / "v.sqlite") as old:
+        old.execute("CREATE TABLE verdicts (key TEXT PRIMARY KEY, outcome TEXT)")
+        old.execute("INSERT INTO verdicts VALUES ('k', 'PASS')")
+        old.execute(f"PRAGMA user_version={version}")
+    old.close()
+    store = VerdictStore(tmp_path / "v.sqlite")
+    store.put(identity(), Verdict("c", Outcome.PASS, dtypes="float16"), 0.5)
+    assert store.get(identity()) == Verdict("c", Outcome.PASS, dtypes="float16")
     store.close()
 
 

@@ -1,0 +1,215 @@
+"""Coverage of a trace of OpInfo: an operator is covered if every leaf call of every sample of it passes."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from enable.coverage import Coverage, cases_by_overload, judge_cases, match_overloads, rows_of
+from enable.tables import table
+from generate.library import Library
+from traces import TraceError
+from traces.materialise import identity
+from traces.store import Trace
+from verify.judge import Job, Judge
+from verify.outcome import Outcome, Verdict
+
+Key = tuple[str, str]  # overload, id of a case
+CATEGORIES = (
+    "Elementwise", "Deep Learning", "Linear Algebra", "Other", "Shape Manipulation", "Reduction",
+    "Indexing & Selection",
+)  # fmt: skip
+
+
+@dataclass
+class Operator:
+    """One operator of OpInfo with all its variants and dtypes.
+
+    samples: that ran. failed: that did not, by reason. forward, backward: the cases that its calls are. lacking:
+    overloads without a kernel. outcome: PASS, or that of the first case that does not; detail: which.
+    """
+
+    name: str
+    category: str
+    samples: int = 0
+    failed: Counter[str] = field(default_factory=Counter)
+    forward: set[Key] = field(default_factory=set)
+    backward: set[Key] = field(default_factory=set)
+    random: bool = False
+    outcome: Outcome = Outcome.SKIPPED
+    detail: str = ""
+
+    def judge(self, phase: set[Key], verdicts: dict[Key, Verdict], served: frozenset[str]) -> tuple[Outcome, str]:
+        """Of the cases of one phase: the outcome of the first that does not pass, and why."""
+        lacking = sorted({overload for overload, _ in phase} - served)
+        if lacking:
+            return Outcome.SKIPPED, f"no kernel: {', '.join(lacking[:3])}{', ...' if len(lacking) > 3 else ''}"
+        for overload, case in sorted(phase):
+            verdict = verdicts.get((overload, case))
+            if verdict is not None and verdict.outcome is not Outcome.PASS:
+                return verdict.outcome, f"{overload}: {verdict.detail}"
+        missing = sum(key not in verdicts for key in phase)
+        return (Outcome.SKIPPED, f"{missing} cases were not run") if missing else (Outcome.PASS, "")
+
+
+@dataclass(frozen=True)
+class OpInfoCoverage:
+    """by_overload: as of any trace. excluded: operators that do not count, by reason."""
+
+    by_overload: Coverage
+    operators: tuple[Operator, ...]
+    phases: dict[str, tuple[int, int]]  # operators that pass, operators that have it
+    excluded: dict[str, list[str]]
+
+    def as_json(self) -> dict[str, Any]:
+        """What `enable coverage opinfo --json` prints: as for a model, with `operators` and `categories`."""
+        of_category: dict[str, list[Operator]] = {c: [] for c in CATEGORIES}
+        for operator in self.operators:
+            of_category.setdefault(operator.category, []).append(operator)
+        phases = {name: {"total": total, "covered": covered} for name, (covered, total) in self.phases.items()}
+        return {
+            **self.by_overload.as_json(),
+            "operators": {**_counts(self.operators), **phases},
+            "categories": {name: _counts(found) for name, found in of_category.items()},
+            "excluded": self.excluded,
+            "operator_rows": [_row(operator) for operator in self.operators],
+        }
+
+
+def _counts(operators: Any) -> dict[str, Any]:
+    covered = sum(o.outcome is Outcome.PASS for o in operators)
+    return {"total": len(operators), "covered": covered, "percent": round(100 * covered / max(len(operators), 1), 1)}
+
+
+def _row(operator: Operator) -> dict[str, Any]:
+    found = {name: getattr(operator, name) for name in ("name", "category", "samples", "outcome", "detail")}
+    return {
+        **found,
+        "failed_samples": sum(operator.failed.values()),
+        "cases": len(operator.forward | operator.backward),
+    }
+
+
+def is_opinfo(trace: Trace) -> bool:
+    """Whether `enable capture opinfo` recorded the trace."""
+    return isinstance(_told(trace), dict)
+
+
+def _told(trace: Trace) -> Any:
+    info = trace.manifest.get("info")
+    return info.get("opinfo") if isinstance(info, dict) else None
+
+
+def measure_opinfo(
+    trace: Trace,
+    library: Library,
+    judge: Judge,
+    progress: Callable[[int], Callable[[Job, Verdict], None]],
+    opinfo: frozenset[str],
+    exhaustive: bool = False,
+) -> OpInfoCoverage:
+    """Judge the cases of every operator all of whose overloads have a kernel, each until one fails.
+
+    exhaustive: judge all cases of all overloads that have a kernel. Raises TraceError on a damaged trace.
+    """
+    operators, excluded = _operators(trace)
+    cases = cases_by_overload(trace)
+    matches = match_overloads(trace, library)
+    served = frozenset(o for o, match in matches.items() if match is not None and o in cases)
+    users: dict[Key, list[Operator]] = defaultdict(list)
+    for operator in operators.values():
+        keys = operator.forward | operator.backward
+        if all(overload in served for overload, _ in keys):
+            for key in keys:
+                users[key].append(operator)
+    failing: set[str] = set()
+
+    def needed(job: Job, case: str) -> bool:
+        return exhaustive or any(o.name not in failing for o in users.get((job.plan.overload, case), ()))
+
+    def told(job: Job, verdict: Verdict) -> None:
+        if verdict.outcome is not Outcome.PASS:
+            failing.update(o.name for o in users.get((job.plan.overload, verdict.case), ()))
+
+    verdicts = judge_cases(cases, matches, judge, progress, needed, told)
+    for operator in operators.values():
+        keys = operator.forward | operator.backward
+        operator.outcome, operator.detail = operator.judge(keys, verdicts, served)
+    rows = rows_of(trace, cases, matches, verdicts)
+    found = tuple(sorted(operators.values(), key=lambda o: o.name))
+    phases = {name: _of_phase(found, name, verdicts, served) for name in ("forward", "backward")}
+    by_overload = Coverage("opinfo", str(trace.path), judge.platform.name, rows, opinfo)
+    return OpInfoCoverage(by_overload, found, phases, excluded)
+
+
+def _of_phase(
+    operators: tuple[Operator, ...], phase: str, verdicts: dict[Key, Verdict], served: frozenset[str]
+) -> tuple[int, int]:
+    having = [(o, getattr(o, phase)) for o in operators if getattr(o, phase)]
+    return sum(o.judge(keys, verdicts, served)[0] is Outcome.PASS for o, keys in having), len(having)
+
+
+def _operators(trace: Trace) -> tuple[dict[str, Operator], dict[str, list[str]]]:
+    """The operators that count, by name, and those that do not, by reason."""
+    found: dict[str, Operator] = {}
+    of_step: list[Operator] = []
+    try:
+        told = _told(trace)
+        for group in told["groups"]:
+            operator = found.setdefault(group["operator"], Operator(group["operator"], group["category"]))
+            operator.samples += group["samples"] - sum(int(index) >= 0 for index in group["failed"])
+            operator.failed.update(group["failed"].values())
+            of_step += [operator] * group["samples"]
+        excluded: dict[str, list[str]] = defaultdict(list)
+        for name, reason in told["excluded"].items():
+            excluded[reason].append(name)
+    except (TypeError, KeyError, ValueError, AttributeError) as error:
+        raise TraceError(f"{trace.path}: info.opinfo of the manifest is damaged ({error!r})") from error
+    for operator, phase, overload, case, kind in _calls(trace, of_step):
+        operator.random |= kind == "random"
+        if kind == "compute":
+            (operator.backward if phase == "backward" else operator.forward).add((overload, case))
+    for name in sorted(found):
+        reason = _exclusion(found[name])
+        if reason:
+            excluded[reason].append(name)
+            del found[name]
+    return found, dict(excluded)
+
+
+def _calls(trace: Trace, of_step: list[Operator]) -> Iterator[tuple[Operator, str, str, str, str]]:
+    for record in trace.calls():
+        if not 0 <= record.step < len(of_step):
+            raise TraceError(f"{record.where}: step {record.step} is of no sample")
+        if record.kind in ("compute", "random"):
+            case = identity(trace, record) if record.kind == "compute" else ""
+            yield of_step[record.step], record.phase, record.overload, case, record.kind
+
+
+def _exclusion(operator: Operator) -> str:
+    if operator.random:
+        return "random"
+    if not operator.samples:
+        return f"no sample ran: {next(iter(operator.failed), 'there is none')}"
+    return "" if operator.forward or operator.backward else "nothing but views and memory"
+
+
+def opinfo_tables(coverage: OpInfoCoverage) -> str:
+    """Operators by category, then what stands in the way of the others."""
+    found = coverage.as_json()
+    rows = [{"category": name, **counts} for name, counts in found["categories"].items()]
+    total = found["operators"]
+    lines = [table(rows), ""]
+    lacking = Counter(o.detail for o in coverage.operators if o.outcome is not Outcome.PASS)
+    for name in ("forward", "backward"):
+        lines.append(f"  {name:8}  {total[name]['covered']} of {total[name]['total']} operators that have it pass")
+    for reason, names in coverage.excluded.items():
+        shown = ", ".join(names[:4]) + (", ..." if len(names) > 4 else "")
+        lines.append(f"  not counted  {len(names)} ({reason[:80]}): {shown}")
+    lines += [f"  in the way  {count:4}  {detail[:110]}" for detail, count in lacking.most_common(8)]
+    overloads = found["overloads"]
+    lines.append(f"  overloads covered  {overloads['covered']} of {overloads['compute']} that need a kernel")
+    lines.append(f"OpInfo operators covered: {total['covered']} of {total['total']} ({total['percent']} %)")
+    return "\n".join(lines)

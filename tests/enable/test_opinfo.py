@@ -1,0 +1,96 @@
+"""`enable capture opinfo` and `enable coverage opinfo` as a user types them, with few operators."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from capture.opinfo import Request, record
+from traces.store import Trace
+
+
+def enable(*arguments, cwd):
+    program = Path(sys.executable).parent / "enable"
+    return subprocess.run([program, *arguments], cwd=cwd, capture_output=True, text=True, timeout=240)
+
+
+CAPTURE = ("capture", "opinfo", "--op", "exp", "--op", "atleast_1d", "--op", "bernoulli", "--op", "sgn")
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """A workspace with a trace of a few operators in float32, and what was said of it."""
+    directory = tmp_path_factory.mktemp("opinfo")
+    found = enable(*CAPTURE, "--dtype", "float32", "--json", cwd=directory)
+    assert found.returncode == 0, found.stderr
+    return directory, json.loads(found.stdout)
+
+
+def test_samples_are_recorded_forward_and_backward(recorded):
+    directory, said = recorded
+    assert said["operators"] == 4 and said["samples"] >= 8 and said["backward"] >= 4
+    assert said["overloads"]["forward"] >= 2 and said["overloads"]["backward_only"] >= 1
+    trace = Trace.open(directory / ".enable" / "traces" / "opinfo.trace")
+    groups = trace.manifest["info"]["opinfo"]["groups"]
+    steps = sum(group["samples"] for group in groups)
+    assert {record.step for record in trace.calls()} <= set(range(steps))
+    exp = next(g for g in groups if g["operator"] == "exp")
+    calls = [r for r in trace.calls() if exp["step"] <= r.step < exp["step"] + exp["samples"]]
+    assert [r.overload for r in calls if r.phase == "forward" and r.kind == "compute"] == ["aten::exp"] * exp["samples"]
+    assert {r.overload for r in calls if r.phase == "backward"} >= {"aten::mul.Tensor"}
+    assert exp["category"] == "Elementwise"
+
+
+def test_what_was_recorded_is_not_recorded_again(recorded):
+    directory, said = recorded
+    again = json.loads(enable(*CAPTURE, "--dtype", "float32", "--json", cwd=directory).stdout)
+    assert again["recorded_before"] and not said["recorded_before"]
+    assert again["calls"] == said["calls"]
+    other = enable("capture", "opinfo", "--op", "cos", cwd=directory)
+    assert other.returncode == 2 and "exists; pass --force" in other.stderr
+
+
+def test_an_operator_is_covered_if_every_call_of_it_passes(recorded):
+    directory, _ = recorded
+    found = enable("coverage", "opinfo", "--json", cwd=directory)
+    assert found.returncode == 0, found.stderr
+    said = json.loads(found.stdout)
+    rows = {row["name"]: row for row in said["operator_rows"]}
+    assert rows["exp"]["outcome"] == "PASS" and rows["exp"]["cases"] > 3
+    assert rows["sgn"]["outcome"] != "PASS" and "aten::sgn" in rows["sgn"]["detail"]
+    assert said["excluded"]["random"] == ["bernoulli"]
+    assert said["operators"]["total"] == len(rows) and said["operators"]["covered"] == 2
+    assert said["operators"]["forward"]["total"] >= said["operators"]["backward"]["total"] > 0
+    assert sum(c["total"] for c in said["categories"].values()) == len(rows)
+    assert said["categories"]["Elementwise"]["covered"] == 1
+    assert {"overloads", "calls", "rows"} <= said.keys()
+    text = enable("coverage", "opinfo", cwd=directory).stdout
+    assert "OpInfo operators covered: 2 of 3" in text and "not counted  1 (random): bernoulli" in text
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (("capture", "opinfo", "--op", "nope"), "OpInfo has no operator 'nope'"),
+        (("capture", "opinfo", "--dtype", "complex64"), "--dtype 'complex64' is not one of bfloat16"),
+        (("capture", "nanogpt", "--op", "exp"), "--op, --dtype and --all are for opinfo"),
+    ],
+)
+def test_bad_input(arguments, words, tmp_path):
+    found = enable(*arguments, cwd=tmp_path)
+    assert found.returncode == 2 and words in found.stderr.splitlines()[-1], found.stderr
+    assert not (tmp_path / ".enable" / "traces" / "opinfo.trace").exists()
+
+
+def test_a_sample_that_fails_is_recorded_with_its_reason(tmp_path):
+    told = record(Request(str(tmp_path / "a.trace"), ("jiterator_unary", "exp"), ("float32",)))
+    reasons = {g["operator"]: set(g["failed"].values()) for g in told["groups"]}
+    assert reasons["exp"] == set()
+    assert any("only supported on CUDA" in reason for reason in reasons["jiterator_unary"])
+
+
+def test_operators_with_too_many_samples_are_left_out(tmp_path):
+    told = record(Request(str(tmp_path / "a.trace"), ("logspace",), ("float32",)))
+    assert told["excluded"] == {"logspace.tensor_overload": "900 samples or more"}

@@ -1,0 +1,24 @@
+# op: nn.functional.hardshrink
+# name: heaviside_strict
+# family: F
+# tries: hardshrink keeps values at the threshold itself
+# should be caught by: compare: value regime 'multiples of 1/2' (ties, halves, zeros beside others)
+# outcome: WRONG
+# layer: compare
+
+
+@triton.jit
+def kernel(x_ptr, o_ptr, n, lambd, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n, other=0)
+    y = tl.where((x >= lambd) | (x <= -lambd), x, 0.0)
+    tl.store(o_ptr + i, y.to(o_ptr.dtype.element_ty), mask=i < n)
+
+
+def wrapper(input, lambd=0.5):
+    x = input.contiguous()
+    o = torch.empty(x.shape, dtype=input.dtype, device=x.device)
+    n = x.numel()
+    if n:
+        kernel[(triton.cdiv(n, 128),)](x, o, n, lambd, BLOCK=128)
+    return o

@@ -1,0 +1,23 @@
+# op: isfinite
+# name: isfinite_writes_false_only
+# family: H3
+# tries: only the False results are stored; fresh memory happens to be True
+# should be caught by: compare: repeat with fresh memory filled with another pattern than NaN/True/INT_MAX
+# outcome: WRONG
+# layer: compare
+
+
+@triton.jit
+def kernel(x_ptr, o_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n, other=0)
+    tl.store(o_ptr + i, x * 0 == 1, mask=(i < n) & ((x != x) | (tl.abs(x) == float('inf'))))
+
+
+def wrapper(input):
+    x = input.contiguous()
+    o = torch.empty(x.shape, dtype=torch.bool, device=x.device)
+    n = x.numel()
+    if n:
+        kernel[(triton.cdiv(n, 128),)](x, o, n, BLOCK=128)
+    return o
