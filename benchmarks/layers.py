@@ -2,7 +2,8 @@
 
     python benchmarks/layers.py [--corpus tests/verify/corpus] [--only exp_direct_call ...] [--seed 1]
 
-Prints a Markdown table: docs/results/judge.md holds one. A dash means that the first layer stands alone.
+Prints a Markdown table: docs/results/judge.md holds one. A dash: nothing spoke, so the layers before stand alone.
+Nothing: the layer before cannot be switched off, since without it there is no answer to judge.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from enable.verification import Finding, Request  # noqa: E402 - needs the path above
 from enable.verifier import Verifier  # noqa: E402
+from verify.outcome import OPTIONAL  # noqa: E402
 
 DEPTH = 3  # layers that are named for each kernel
 
@@ -40,10 +42,10 @@ def main() -> None:
             for _ in range(DEPTH):
                 found = verifier.verify(str(path), None, request)
                 told.append(named(found))
-                if not found.layer:
+                if found.layer not in OPTIONAL:
                     break
                 request = replace(request, off=request.off | {found.layer})
-            told += ["-"] * (DEPTH - len(told))
+            told += [""] * (DEPTH - len(told))
             print(f"| {path.stem} | {' | '.join(told)} |", flush=True)
 
 

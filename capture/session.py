@@ -19,6 +19,7 @@ from typing import Any
 import torch
 from tqdm import tqdm
 
+from capture import sim
 from capture.limits import Limits
 from capture.recorder import Recorder
 from capture.tape import of_this_rank
@@ -76,7 +77,8 @@ def capture_model(
     name, path = Path(path).name, Path(of_this_rank(os.fspath(path)))
     check_path(path, force)
     start = time.perf_counter()
-    with _fresh_directory(path) as parent:
+    executing = sim.executing(sim.on_cpu) if target.device.startswith(sim.NAME) else nullcontext()
+    with _fresh_directory(path) as parent, executing:
         recorder, losses = _record(target, parent / name, bounds, progress)
         manifest = Trace.open(recorder.path, partial=True).manifest
         if manifest["state"] != "complete":

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeAlias
 
 import torch
@@ -22,7 +23,7 @@ from torch._ops import OpOverload
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
 from traces.errors import UserError
-from traces.overloads import kind, name_of, written
+from traces.overloads import kind, name_of, resolve, written
 
 NAME = "sim"
 Executor: TypeAlias = Callable[[OpOverload, tuple[Any, ...], dict[str, Any]], Any]
@@ -299,10 +300,36 @@ def _empty_strided(
     return SimTensor(torch.empty_strided(size, stride, dtype=dtype))
 
 
+def _zeros(
+    size: list[int], dtype: torch.dtype | None = None, layout: Any = None, device: Any = None, pin_memory: Any = None
+) -> SimTensor:
+    """What derivatives that are zero everywhere are made of."""
+    return SimTensor(torch.zeros(size, dtype=dtype))
+
+
 def _copy_from(source: torch.Tensor, target: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
     """Between host and device, where PyTorch copies below `__torch_dispatch__`, as in `torch.tensor(data, device=)`."""
     host(target).copy_(host(source))
     return target
+
+
+def _factories() -> Iterator[OpOverload]:
+    """Overloads that make a tensor of nothing and that PyTorch makes of others on a device which does not know them."""
+    for name in torch._C._dispatch_get_all_op_names():
+        if name.startswith("aten::") and torch._C._dispatch_has_kernel_for_dispatch_key(
+            name, "CompositeExplicitAutograd"
+        ):
+            op = resolve(name)
+            arguments = {a.name: str(a.type) for a in op._schema.arguments}
+            takes_tensor = any("Tensor" in kind_of for kind_of in arguments.values())
+            if "device" in arguments and not takes_tensor and "sparse" not in name and kind(op) not in _PROVIDED:
+                yield op
+
+
+def _made(op: OpOverload, *args: Any, **kwargs: Any) -> Any:
+    """A factory's call is the executor's as it stands: so it is what a recorder sees, too, and what has a kernel."""
+    named = {name: _lower(value) for name, value in kwargs.items()}
+    return SimTensor((_executors[-1] if _executors else missing)(op, args, named))
 
 
 _library: torch.library.Library | None = None
@@ -327,4 +354,7 @@ def install() -> None:
     _library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
     _library.impl("empty.memory_format", _empty, "PrivateUse1")  # type: ignore[no-untyped-call]
     _library.impl("empty_strided", _empty_strided, "PrivateUse1")  # type: ignore[no-untyped-call]
+    _library.impl("_efficientzerotensor", _zeros, "PrivateUse1")  # type: ignore[no-untyped-call]
     _library.impl("_copy_from", _copy_from, "PrivateUse1")  # type: ignore[no-untyped-call]
+    for op in _factories():
+        _library.impl(op, partial(_made, op), "PrivateUse1")  # type: ignore[no-untyped-call]

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from capture.factories import Program
 
 LIBRARIES = ("transformers", "timm")
+DEVICES = ("cpu", "cuda", "sim")
 
 _ZOO = Path(__file__).parent.parent / "models"
 _NOT_MODELS = frozenset({"__init__", "training"})
@@ -79,6 +80,8 @@ def load_target(
 def _of_factory(name: str, given: Mapping[str, str]) -> Target:
     from capture.factories import load_factory
 
+    if given.get("device") == "sim":
+        _check_device("sim")
     settings, program = load_factory(name, given)
     parameter = next(program.model.parameters(), None) if program.model is not None else None
     return Target(name, settings, "" if parameter is None else str(parameter.device), program)
@@ -126,16 +129,22 @@ def _settings(config: type) -> dict[str, Setting]:
 
 
 def _check_device(device: str) -> None:
-    """Raise UserError unless memory can be allocated there."""
+    """Raise UserError unless memory can be allocated there. Makes device sim known."""
     import torch
 
+    from capture import sim
+
+    if device == sim.NAME:
+        sim.install()
     try:
-        if torch.device(device).type not in ("cpu", "cuda"):
+        if torch.device(device).type not in DEVICES:
             raise RuntimeError("no model can be recorded there")
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         reason = str(error).partition("\n")[0].rstrip(".")[:120]
-        raise UserError(f"device {device!r} cannot be used here ({reason}); use --device cpu or cuda") from error
+        raise UserError(
+            f"device {device!r} cannot be used here ({reason}); use --device {', '.join(DEVICES)}"
+        ) from error
 
 
 def _texts(**values: object) -> dict[str, str]:

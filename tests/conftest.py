@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+
+os.environ["TRITON_INTERPRET"] = "1"  # before anything imports Triton: kernels run here without a GPU
 
 
 class ChatServer(ThreadingHTTPServer):

@@ -1,0 +1,110 @@
+"""Overhead of registration per call: native, registered and served, registered and not served.
+
+    python benchmarks/dispatch.py --device cuda [--repeats 2000] [--rounds 9]
+
+On small tensors, so that what is measured is the host's work until the call returns; on cuda kernels run on meanwhile.
+Prints medians over rounds, in microseconds a call, and the smallest and largest round. On cpu a served call would be
+Triton's interpreter, so there no kernel runs: what is shown is the way to it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import torch  # noqa: E402 - needs the path above
+
+from enable import library, serving  # noqa: E402
+
+
+def main() -> None:
+    """Time each operator in the three states, in turn."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--repeats", type=int, default=2000, help="calls a round")
+    parser.add_argument("--rounds", type=int, default=9)
+    options = parser.parse_args()
+    name = torch.cuda.get_device_name() if options.device == "cuda" else f"{os.cpu_count()} CPU cores"
+    print(f"torch {torch.__version__}, {name}; microseconds a call: median (smallest - largest of {options.rounds})\n")
+    print("| overload | native | registered, served | registered, not served |\n|---|---|---|---|")
+    for overload, work in works(options.device).items():
+        cells = [measured(overload, run, options, state) for state, run in zip(STATES, work, strict=True)]
+        print(f"| {overload} | {' | '.join(cells)} |", flush=True)
+
+
+STATES = ("native", "served", "not served")
+Work = Callable[[], Any]
+
+
+def works(device: str) -> dict[str, tuple[Work, Work, Work]]:
+    """By overload what is called natively, served, and not served: the last in float64, which no kernel lists."""
+    x = torch.ones(16, 16, device=device)
+    d = x.double()
+    return {
+        "aten::exp": (lambda: torch.exp(x), lambda: torch.exp(x), lambda: torch.exp(d)),
+        "aten::add.Tensor": (lambda: torch.add(x, x), lambda: torch.add(x, x), lambda: torch.add(d, d)),
+        "aten::mul_.Tensor": (lambda: x.mul_(x), lambda: x.mul_(x), lambda: d.mul_(d)),
+        "aten::mm": (lambda: torch.mm(x, x), lambda: torch.mm(x, x), lambda: torch.mm(d, d)),
+    }
+
+
+def measured(overload: str, work: Work, options: argparse.Namespace, state: str) -> str:
+    """The median time of a call, with its range, as text."""
+    if state == "native":
+        return told(timed(work, options))
+    with library.use(options.device, ops=[overload], unverified=True) as registration:
+        work()
+        counts = registration.counts
+        assert bool(counts.served) == (state == "served"), counts
+        if state == "served" and options.device == "cpu":
+            with without_kernels():
+                return told(timed(work, options))
+        return told(timed(work, options))
+
+
+class without_kernels:  # noqa: N801 - a context manager
+    """Served calls return their first argument."""
+
+    def __enter__(self) -> None:
+        self._call = serving.call
+        serving.call = lambda plan, arguments, *rest: next(iter(arguments.values()))
+
+    def __exit__(self, *error: object) -> None:
+        serving.call = self._call
+
+
+def timed(work: Work, options: argparse.Namespace) -> list[float]:
+    """Microseconds a call, of each round."""
+    for _ in range(options.repeats // 10 + 1):
+        work()
+    found = []
+    for _ in range(options.rounds):
+        synchronize(options.device)
+        started = time.perf_counter()
+        for _ in range(options.repeats):
+            work()
+        found.append((time.perf_counter() - started) / options.repeats * 1e6)
+    return found
+
+
+def synchronize(device: str) -> None:
+    """Let no work of the round before run into the next."""
+    if device == "cuda":
+        torch.cuda.synchronize()
+
+
+def told(rounds: list[float]) -> str:
+    """Median (smallest - largest)."""
+    return f"{statistics.median(rounds):.2f} ({min(rounds):.2f} - {max(rounds):.2f})"
+
+
+if __name__ == "__main__":
+    main()

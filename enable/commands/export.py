@@ -1,0 +1,48 @@
+"""`enable export`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from enable.options import AsJson, Library
+
+
+def command(  # noqa: PLR0913 - each is an option of the command
+    context: typer.Context,
+    directory: Annotated[Path, typer.Argument(help="Where to write; a directory that holds nothing yet.")],
+    form: Annotated[str, typer.Option("--format", help="package or backendbench.")] = "package",
+    name: Annotated[str, typer.Option(help="Of the package, as it is imported.")] = "aten_kernels",
+    op: Annotated[list[str] | None, typer.Option(help="Only this overload; may be repeated.")] = None,
+    unverified: Annotated[
+        bool, typer.Option("--unverified", help="With kernels that no verdict of the workspace speaks for.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the directory if it holds something.")] = False,
+    as_json: AsJson = False,
+    library: Library = None,
+) -> None:
+    """Write the verified kernels in another form.
+
+    package: a package for pip that puts the kernels under PyTorch's CUDA dispatch key when it is imported, needs torch
+    and triton alone, and can be undone. backendbench: BackendBench's directories, OP/OP_implementation_v1.py with a
+    function OP_kernel_impl.
+    """
+    from enable.exporting import Label, export
+    from enable.library import basis, select
+    from enable.workspace import Workspace
+
+    kernels = Workspace(context.obj).library(library)
+    chosen = select(op or None, unverified, kernels, context.obj)
+    made = export(form, directory, chosen.entries, Label(name, basis(unverified)), force)
+    left_out = {**chosen.left_out, **made.left_out}
+    if as_json:
+        told = {"directory": str(made.directory), "format": form, "files": made.files, "overloads": made.overloads}
+        typer.echo(json.dumps({**told, "left_out": left_out}))
+        return
+    typer.echo(f"{made.directory}: {len(made.overloads)} overloads served by {made.files} kernel files")
+    if left_out:
+        overload, reason = next(iter(left_out.items()))
+        typer.echo(f"left out: {len(left_out)} overloads, such as {overload} ({reason}); all of them: --json")

@@ -1,0 +1,215 @@
+"""Put verified kernels under ATen, with exact undo.
+
+    from enable import library
+
+    with library.use(device="cuda") as registration:
+        train(model)
+    print(registration.counts.served)
+
+On `cuda` and `cpu` a call that the kernels do not serve runs natively; on `sim` it raises NotImplementedError, or with
+`fallback="cpu"` runs on the CPU and is counted. A kernel is used for the floating dtypes that all its kept verdicts
+pass for; verdicts are those of `enable coverage`, `enable verify` and `enable refine` in the workspace. Kernels run in
+this process and are not confined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+
+from capture import sim
+from enable.coverage import shown_path
+from enable.options import PLATFORM, WORKSPACE
+from enable.registration import KEYS, Registration, innermost, under_dispatcher
+from enable.serving import NO_FLOATS, NO_KERNEL, NOT_VERIFIED, Entry, Server
+from enable.workspace import Workspace
+from generate.library import Library, Match
+from traces import UserError
+from traces.overloads import name_of, resolve
+from verify import platforms
+from verify.judge import Job
+from verify.verdicts import judge_version
+
+__all__ = ["Registration", "Selection", "register", "select", "use"]
+
+_CONDITIONS = " strict=True off= "  # of verdicts that count: strides as ATen gives them, every layer asked
+DEVICES = ("cuda", sim.NAME, "cpu")
+COMPOSITE = "PyTorch makes it of other operators, whose gradients it needs"
+
+
+def register(
+    device: str = "cuda",
+    *,
+    ops: Iterable[str] | None = None,
+    unverified: bool = False,
+    library: Library | None = None,
+    workspace: Path | None = None,
+    fallback: str | None = None,
+) -> Registration:
+    """Let kernels answer ATen calls on a device until the registration is undone; the latest is asked first.
+
+    device: cuda; sim; or cpu, which is for tests and runs kernels in Triton's interpreter. ops: overloads by full name,
+    None for all that may be served. unverified: use kernels for every dtype that they claim. library: the kernels, None
+    for the workspace's over the packaged ones. workspace: the directory that has the verdicts, `.enable` by default.
+    fallback: on sim, `cpu` to run there what is not served. Raises UserError for what cannot be registered.
+    """
+    _check(device, fallback)
+    chosen = select(ops, unverified, library, workspace)
+    server = Server(chosen.entries.get, "cuda" if device == "cuda" else "cpu")
+    if device in KEYS:
+        return under_dispatcher(server, device, chosen.entries, chosen.left_out)
+    sim.install()
+    executor = _Executor(server, chosen.left_out, innermost(sim.NAME), fallback)
+    stack = ExitStack()
+    stack.enter_context(sim.executing(executor))
+    return Registration(sim.NAME, server.counts, chosen.left_out, stack.close, executor)
+
+
+@contextmanager
+def use(device: str = "cuda", **options: Any) -> Iterator[Registration]:
+    """`register` for the length of a block; undone however the block ends."""
+    registration = register(device, **options)
+    try:
+        yield registration
+    finally:
+        registration.undo()
+
+
+@dataclass(frozen=True)
+class Selection:
+    """entries: how each overload is served. left_out: why overloads that have a kernel are not."""
+
+    entries: Mapping[str, Entry]
+    left_out: Mapping[str, str]
+
+
+def select(
+    ops: Iterable[str] | None = None,
+    unverified: bool = False,
+    library: Library | None = None,
+    workspace: Path | None = None,
+) -> Selection:
+    """The overloads that kernels may serve; arguments as of `register`. Raises UserError where none may be, or `ops`
+    names one that may not."""
+    place = Workspace(workspace or WORKSPACE)
+    library = library or place.library(None)
+    matches = _all(library) if ops is None else {name: _match(library, name) for name in map(_full, ops)}
+    verified = {} if unverified else _verified(place)
+    entries, left_out = {}, {}
+    for overload, match in matches.items():
+        fit = _claimed(match) if unverified else verified.get((_kernels(match), overload), frozenset())
+        if _is_composite(overload):
+            left_out[overload] = COMPOSITE
+        elif not fit:
+            left_out[overload] = NOT_VERIFIED
+        else:
+            entries[overload] = _entry(match, fit)
+    if left_out and (ops is not None or not entries):
+        overload, reason = next(iter(left_out.items()))
+        raise UserError(_refusal(overload if ops is not None else None, reason, place))
+    return Selection(entries, left_out)
+
+
+def basis(unverified: bool) -> str:
+    """A sentence for readers of a `Selection` elsewhere: what the dtypes in it rest on."""
+    if unverified:
+        return "No verdict speaks for these dtypes: they are what the kernels themselves claim."
+    return f"Of each dtype, every case that was judged passed ({judge_version()})."
+
+
+class _Executor:
+    """What `sim` asks: the server, the registration before it, then the CPU, if it may."""
+
+    def __init__(
+        self, server: Server, left_out: Mapping[str, str], outer: sim.Executor | None, fallback: str | None
+    ) -> None:
+        self._server, self._left_out = server, left_out
+        self._next = outer or (sim.on_cpu if fallback else self._missing)
+
+    def __call__(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        served = self._server.find(op, args, kwargs)
+        return served() if served is not None else self._next(op, args, kwargs)
+
+    def _missing(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        name = name_of(op)
+        reason = self._left_out.get(name) or self._server.reason(op, args, kwargs)
+        if reason == NO_KERNEL:
+            return sim.missing(op, args, kwargs)
+        raise NotImplementedError(f"{name}: device {sim.NAME} may not use its kernel: {reason}; {_remedy(name)}")
+
+
+def _check(device: str, fallback: str | None) -> None:
+    if device not in DEVICES:
+        raise UserError(f"unknown device {device!r}; choose from {', '.join(DEVICES)}")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise UserError("PyTorch sees no CUDA device; choose sim, or cpu for tests")
+    if fallback not in (None, "cpu") or (fallback and device != sim.NAME):
+        raise UserError(f"fallback {fallback!r} on {device}: there is only cpu, on {sim.NAME}")
+
+
+def _all(library: Library) -> dict[str, Match]:
+    """Every overload of this PyTorch that the library has a way to serve."""
+    names = [name for name in torch._C._dispatch_get_all_op_names() if name.startswith("aten::")]
+    found = {name: library.match(name) for name in sorted(names)}
+    return {name: match for name, match in found.items() if match is not None}
+
+
+def _full(name: str) -> str:
+    return name_of(resolve(name))
+
+
+def _match(library: Library, overload: str) -> Match:
+    match = library.match(overload)
+    if match is None:
+        raise UserError(f"{overload}: the library has no kernel for it; write one: enable refine --op {overload}")
+    return match
+
+
+def _claimed(match: Match) -> frozenset[str]:
+    return frozenset((*match.kernel.dtypes, NO_FLOATS))
+
+
+def _kernels(match: Match) -> tuple[str, ...]:
+    """What verdicts on it are kept by."""
+    return Job(match.plan, match.kernel, (), match.copy).kernels
+
+
+def _verified(place: Workspace) -> Mapping[tuple[tuple[str, ...], str], frozenset[str]]:
+    """Floating dtypes by kernels and overload; none where there is no workspace, and then none is made."""
+    if not place.root.is_dir():
+        return {}
+    store = place.verdicts()
+    try:
+        return store.verified(platforms.load(PLATFORM), _CONDITIONS)
+    finally:
+        store.close()
+
+
+def _entry(match: Match, fit: frozenset[str]) -> Entry:
+    copy = match.copy.path if match.copy else None
+    kernel = match.kernel
+    listed = frozenset(kernel.dtypes)
+    return Entry(match.plan, kernel.path, kernel.takes_out, copy, shown_path(kernel.path), listed, fit)
+
+
+def _is_composite(overload: str) -> bool:
+    """Whether autograd differentiates what it is made of: a kernel in its place would cut the gradient off."""
+    return torch._C._dispatch_has_kernel_for_dispatch_key(overload, "CompositeImplicitAutograd")
+
+
+def _refusal(overload: str | None, reason: str, place: Workspace) -> str:
+    if overload is None:
+        return f"no kernel is verified in {place.root}; {_remedy('--all')}"
+    if reason == COMPOSITE:
+        return f"{overload}: {reason}; register kernels of those"
+    return f"{overload}: its kernel is not verified in {place.root}; {_remedy(overload)}"
+
+
+def _remedy(what: str) -> str:
+    return f"verify it: enable verify {what}; or use unverified kernels (--unverified, unverified=True)"

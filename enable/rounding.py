@@ -1,0 +1,53 @@
+"""How far apart two right runs of the same floating-point program come out: Monte Carlo arithmetic.
+
+Kernels that add in another order round differently, so two right implementations differ in the last bits, and training
+carries the difference on. How far is measured: a program is run with each operator's results truncated at random
+(D. S. Parker, Monte Carlo Arithmetic, UCLA CSD-970002, 1997).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from traces.overloads import bind, kind, written
+
+
+class Truncating(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """A context in which each element of a floating-point result shrinks at random, by up to eps of its dtype.
+
+    Views, allocations and random draws stay as they are. Shrinking, rather than rounding up and down, keeps results in
+    the range that an operator promises, as that of a sigmoid.
+    """
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._generator = torch.Generator().manual_seed(seed)
+
+    def __torch_dispatch__(
+        self, func: OpOverload, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        arguments = bind(func, args, kwargs or {})
+        result = func(*args, **(kwargs or {}))
+        if kind(func, arguments) == "compute":
+            outputs = [arguments[name] for name in written(func)] or [result]
+            for tensor in _floating(outputs):
+                self._truncate(tensor)
+        return result
+
+    def _truncate(self, tensor: torch.Tensor) -> None:
+        noise = torch.rand(tensor.shape, generator=self._generator)
+        tensor.copy_(tensor * (1 - torch.finfo(tensor.dtype).eps * noise))
+
+
+def _floating(value: Any) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        if value.is_floating_point() and value.layout is torch.strided:
+            yield value
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _floating(item)

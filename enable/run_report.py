@@ -1,0 +1,229 @@
+"""`enable run`: trains, and tells step by step and at the end what happened."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from capture.targets import trace_name
+from enable.coverage import shown_path
+from enable.library import Registration, use
+from enable.serving import NO_KERNEL, NOT_VERIFIED
+from enable.tables import table
+from enable.training_run import Comparison, Recipe, Step, Stopped, compare_with_cpu, on_device
+from enable.workspace import Workspace
+from generate.library import Library
+from traces import UserError
+from traces.overloads import bind, kind, name_of
+
+DEVICES = ("sim", "cuda")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How to run. fallback: `cpu`, on sim, or None. unverified: whether kernels without verdicts serve."""
+
+    device: str
+    compare: bool = False
+    fallback: str | None = None
+    unverified: bool = False
+
+    def __post_init__(self) -> None:
+        """Raises UserError."""
+        if self.device not in DEVICES:
+            raise UserError(f"unknown device {self.device!r}; choose from {', '.join(DEVICES)}")
+        if self.fallback not in (None, "cpu"):
+            raise UserError(f"unknown fallback {self.fallback!r}; there is only --fallback cpu")
+        if self.fallback and self.device == "cuda":
+            raise UserError("--fallback is for sim; on cuda what the library lacks runs natively, and is counted")
+
+
+@dataclass
+class Report:
+    """What a run came to. comparison: None unless asked for. stopped: why it ended early, in a line."""
+
+    recipe: Recipe
+    choice: Choice
+    comparison: Comparison | None = None
+    steps: list[Step] = field(default_factory=list)
+    served: dict[str, dict[str, Any]] = field(default_factory=dict)
+    fallbacks: dict[str, dict[str, Any]] = field(default_factory=dict)
+    stopped: str | None = None
+
+    @property
+    def differing(self) -> list[int]:
+        """Indices of the steps that are farther from the CPU's than rounding explains."""
+        if self.comparison is None:
+            return []
+        return [i for i, step in enumerate(self.steps) if not self.comparison.agrees(i, step)]
+
+    @property
+    def passed(self) -> bool:
+        return not self.stopped and not self.differing
+
+    def as_json(self) -> dict[str, Any]:
+        """What `enable run --json` prints."""
+        c = self.comparison
+        return {
+            "model": self.recipe.model,
+            "device": self.choice.device,
+            "steps": len(self.steps),
+            "settings": dict(self.recipe.settings),
+            "loss": [s.loss for s in self.steps],
+            "reference_loss": c and c.loss,
+            "tolerance": c and c.loss_tolerance,
+            "gradient_norm": [s.gradient_norm for s in self.steps],
+            "reference_gradient_norm": c and c.norm,
+            "gradient_norm_tolerance": c and c.norm_tolerance,
+            "differing_steps": self.differing,
+            "seconds": [round(s.seconds, 3) for s in self.steps],
+            "served": self.served,
+            "fallbacks": self.fallbacks,
+            "stopped": self.stopped,
+            "passed": self.passed,
+        }
+
+
+def run(recipe: Recipe, choice: Choice, workspace: Workspace, base: Path | None, tell: Callable[[str], None]) -> Report:
+    """Train as asked. tell: given the line of each step as it ends. Raises UserError for what cannot be begun."""
+    report, library = Report(recipe, choice), workspace.library(base)
+    seen = Calls(choice.device)
+    options = {"fallback": choice.fallback, "unverified": choice.unverified, "workspace": workspace.root}
+    with use(choice.device, library=library, **options) as registration:  # before the model's code can import Triton
+        if choice.compare:
+            report.comparison = compare_with_cpu(recipe)
+        try:
+            with seen if choice.device == "cuda" else nullcontext():
+                for step in on_device(recipe, choice.device):
+                    if not report.steps:
+                        tell(_line(_TITLES[: None if choice.compare else _ALONE]))
+                    report.steps.append(step)
+                    tell(_line(_cells(report)))
+        except Stopped as error:
+            report.stopped = _lacking(registration, report) or f"{choice.device} stopped: {error}"
+    report.served = _served(registration, library)
+    report.fallbacks = _fallbacks(registration, report, seen.calls)
+    return report
+
+
+_COPIES = frozenset({"aten::copy_", "aten::_to_copy"})
+
+
+class Calls(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Counts the calls on a device that would need a kernel, by overload."""
+
+    def __init__(self, device: str) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.calls: Counter[str] = Counter()
+        self._device = device
+
+    def __torch_dispatch__(
+        self, func: OpOverload, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if kind(func, bind(func, args, kwargs or {})) in ("compute", "random"):
+            leaves = tree_leaves((args, kwargs, result))
+            devices = {t.device.type for t in leaves if isinstance(t, torch.Tensor)}
+            transfer = len(devices) > 1 and name_of(func) in _COPIES
+            if self._device in devices and not transfer:
+                self.calls[name_of(func)] += 1
+        return result
+
+
+def _reasons(registration: Registration) -> dict[str, str]:
+    """Why overloads were not served, whether or not they were asked for."""
+    found = {name: next(iter(reasons)) for name, reasons in registration.counts.unserved.items()}
+    return {**found, **registration.left_out}
+
+
+def _served(registration: Registration, library: Library) -> dict[str, dict[str, Any]]:
+    """By overload, the most called first."""
+    found = {}
+    for overload, calls in registration.counts.served.most_common():
+        match = library.match(overload)
+        assert match is not None
+        found[overload] = {"calls": calls, "kernel": shown_path(match.kernel.path)}
+    return found
+
+
+def _fallbacks(registration: Registration, report: Report, seen: Counter[str]) -> dict[str, dict[str, Any]]:
+    """What another implementation did: of sim the CPU's, of cuda PyTorch's own. seen: all calls, on cuda."""
+    counts, reasons = registration.counts, _reasons(registration)
+    calls = seen - counts.served
+    if report.choice.fallback:
+        calls = Counter({name: found.total() for name, found in counts.unserved.items()})
+    return {name: {"calls": n, "reason": reasons.get(name, NO_KERNEL)} for name, n in calls.most_common()}
+
+
+def _lacking(registration: Registration, report: Report) -> str | None:
+    """The line for an operator without a kernel that may serve it, if that is what stopped the run."""
+    if report.choice.device != "sim" or report.choice.fallback or not registration.counts.unserved:
+        return None
+    overload = next(reversed(registration.counts.unserved))
+    reason, trace = _reasons(registration)[overload], shlex.quote(trace_name(report.recipe.model))
+    if reason.startswith(NOT_VERIFIED):
+        capture = shlex.join(["enable", "capture", *report.recipe.words(), "--device", "sim"])
+        how = f"verify it: {capture} && enable coverage {trace}; or pass --unverified"
+    else:
+        how = f"write one: enable refine {trace} --op {overload}; or pass --fallback cpu"
+    return f"{overload}: {reason}; {how}"
+
+
+_TITLES = ("step", "loss", "gradients", "seconds", "CPU loss", "allowed +-", "CPU gradients", "allowed +-", "")
+_ALONE = 4  # titles that there are without a comparison
+_WIDTHS = (4, 12, 12, 8, 12, 10, 13, 10, 0)
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "  ".join(cell.rjust(width) for cell, width in zip(cells, _WIDTHS, strict=False)).rstrip()
+
+
+def _cells(report: Report) -> list[str]:
+    """Of the latest step."""
+    index = len(report.steps) - 1
+    step, c = report.steps[index], report.comparison
+    cells = [str(index + 1), _number(step.loss), _number(step.gradient_norm), f"{step.seconds:.1f}"]
+    if c is not None:
+        allowed = (f"{t:.1e}" if t is not None else "-" for t in (c.loss_tolerance[index], c.norm_tolerance[index]))
+        numbers = (_number(c.loss[index]), _number(c.norm[index]))
+        cells += [text for pair in zip(numbers, allowed, strict=True) for text in pair]
+        cells += [] if c.agrees(index, step) else ["DIFFERS"]
+    return cells
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.9g}"  # as many digits as float32 has
+
+
+def summary(report: Report) -> str:
+    """Which implementation served what, and how it went."""
+    lines = []
+    for title, found, column in (
+        ("kernels", report.served, "kernel"),
+        ("fallbacks", report.fallbacks, "reason"),
+    ):
+        if found:
+            rows = [{title: name, "calls": row["calls"], column: row[column]} for name, row in found.items()]
+            lines += ["", table(rows)]
+    served, others = (sum(row["calls"] for row in found.values()) for found in (report.served, report.fallbacks))
+    where = "the CPU" if report.choice.device == "sim" else "PyTorch's own kernels"
+    lines += [
+        "",
+        f"{report.recipe.model} on {report.choice.device}: {len(report.steps)} of {report.recipe.steps} steps",
+        f"  kernels    {len(report.served)} overloads, {served} calls",
+        f"  fallbacks  {len(report.fallbacks)} overloads, {others} calls{f' on {where}' if others else ''}",
+    ]
+    if report.comparison is not None and report.steps:
+        differ = f"DIFFER in {len(report.differing)} steps" if report.differing else "are the CPU's, but for rounding"
+        lines.append(f"  compared   losses and gradients {differ}")
+    return "\n".join(lines)

@@ -1,0 +1,368 @@
+"""Registration: on CPU tensors, where a GPU is absent, and on `sim`."""
+
+import os
+import shutil
+import subprocess
+import sys
+import warnings
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import torch
+
+from capture import sim
+from enable import library
+from enable.serving import ELSEWHERE, NO_KERNEL, Server
+from enable.workspace import Workspace
+from generate.library import KERNELS, Library
+from traces import UserError
+from traces.overloads import name_of
+from verify import platforms
+from verify.judge import Job
+from verify.outcome import Outcome, Verdict
+from verify.verdicts import VerdictStore
+
+sim.install()  # before the first backward of this process
+
+EXP = ["aten::exp"]
+ATEN_EXP = torch.exp(torch.linspace(-3, 3, 50))
+
+
+def tables(names):
+    """The dispatcher's own account of some operators: every kernel registered, and which is called."""
+    return [(torch._C._dispatch_dump(n), torch._C._dispatch_dump_table(n)) for n in names]
+
+
+def on_cpu(ops, **options):
+    return library.use("cpu", ops=ops, **{"unverified": True, **options})
+
+
+@pytest.fixture
+def keep(tmp_path):
+    """A function that keeps a verdict on a kernel of the library, as if it had been judged."""
+
+    def put(overload, dtypes, outcome=Outcome.PASS, sha256=None, conditions=None):
+        store = Workspace(tmp_path).verdicts()
+        match = Library(KERNELS).match(overload)
+        job = Job(match.plan, match.kernel, (), match.copy)
+        kernels = (job.kernels[0], sha256, *job.kernels[2:]) if sha256 else job.kernels
+        case = f"{overload} {dtypes} {outcome} {conditions}"
+        conditions = f"{conditions or job.conditions} repeated=False sandbox=none"
+        identity = VerdictStore.identity(kernels, overload, case, platforms.load("sim"), conditions)
+        store.put(identity, Verdict(case, outcome, dtypes=dtypes), 0.1)
+        store.close()
+
+    return put
+
+
+def test_a_kernel_answers_and_undo_is_exact():
+    before = tables(EXP)
+    x = torch.linspace(-3, 3, 50)
+    with warnings.catch_warnings(), on_cpu(EXP) as registration:
+        warnings.simplefilter("error")
+        assert tables(EXP) != before
+        torch.testing.assert_close(x.exp(), ATEN_EXP)
+        assert registration.counts.served == Counter({"aten::exp": 1})
+        assert registration.counts.kernels == Counter({"generate/kernels/pointwise/exp.py": 1})
+    assert tables(EXP) == before
+    x.exp()
+    assert registration.counts.served["aten::exp"] == 1
+
+
+@pytest.mark.parametrize(
+    "ops, work",
+    [
+        (["aten::add.Tensor"], lambda x, y: torch.add(x, y, alpha=3)),
+        (["aten::add.Tensor"], lambda x, y: x + 2),
+        (["aten::mul_.Tensor"], lambda x, y: x.clone().mul_(y)),
+        (["aten::mul.out"], lambda x, y: torch.mul(x, y, out=torch.empty(0))),
+        (["aten::_foreach_add.List"], lambda x, y: torch.stack(torch._foreach_add([x, y], [y, x], alpha=2))),
+        (["aten::mm"], lambda x, y: x @ y.t()),
+        (["aten::addmm"], lambda x, y: torch.nn.functional.linear(x, y, x.sum(1)[:4])),
+        (["aten::_to_copy"], lambda x, y: x.to(torch.bfloat16)),
+        (["aten::zeros"], lambda x, y: torch.zeros(2, 3)),
+        (["aten::sum.dim_IntList"], lambda x, y: x.sum(1, keepdim=True)),
+        (["aten::native_layer_norm"], lambda x, y: torch.nn.functional.layer_norm(x, (5,), y[0], y[1])),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_operators_and_derived_ones(ops, work):
+    x, y = torch.randn(4, 5), torch.randn(4, 5)
+    expected = work(x, y)
+    with on_cpu(ops) as registration:
+        got = work(x, y)
+    torch.testing.assert_close(got, expected)
+    assert registration.counts.served == Counter(ops) and not registration.counts.unserved
+
+
+def test_autograd_works_above_a_kernel():
+    def gradients():
+        x = torch.linspace(-1, 1, 12).view(3, 4).requires_grad_()
+        w = torch.linspace(0, 1, 8).view(4, 2).requires_grad_()
+        loss = torch.mm(x.exp(), w).mul_(2).sum()
+        loss.backward()
+        return x.grad, w.grad
+
+    expected = gradients()
+    ops = ["aten::exp", "aten::mm", "aten::mul_.Tensor", "aten::mul.Tensor", "aten::sum"]
+    with on_cpu(ops) as registration:
+        got = gradients()
+    torch.testing.assert_close(got, expected)
+    assert set(registration.counts.served) == set(ops) and registration.counts.served["aten::mm"] == 3
+    assert not registration.counts.unserved
+
+
+def test_everything_at_once_trains_and_leaves_nothing():
+    """All that the library serves, under a model with its optimizer: the kernels' own work is not served again."""
+    names = [n for n in torch._C._dispatch_get_all_op_names() if n.startswith("aten::")]
+
+    def train():
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(
+            torch.nn.Linear(6, 8), torch.nn.GELU(), torch.nn.LayerNorm(8), torch.nn.Linear(8, 3)
+        )
+        optimizer = torch.optim.AdamW(model.parameters(), foreach=True)
+        x, target = torch.randn(5, 6), torch.tensor([0, 1, 2, 1, 0])
+        for _ in range(2):
+            loss = torch.nn.functional.cross_entropy(model(x), target)
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        return loss.detach()
+
+    expected, before = train(), tables(names)
+    with on_cpu(None) as registration:
+        got = train()
+    torch.testing.assert_close(got, expected, rtol=1e-4, atol=1e-5)
+    assert {"aten::addmm", "aten::gelu_backward", "aten::_foreach_lerp_.Scalar"} <= set(registration.counts.served)
+    assert tables(names) == before
+
+
+def test_a_dtype_that_is_not_listed_runs_natively():
+    x = torch.linspace(-3, 3, 50, dtype=torch.float64)
+    with on_cpu(EXP) as registration:
+        assert x.exp().dtype == torch.float64 and torch.equal(x.exp(), torch.exp(x))
+    assert registration.counts.unserved == {"aten::exp": Counter({"the kernel's DTYPES do not list float64": 3})}
+    assert not registration.counts.served
+
+
+def test_only_dtypes_whose_every_verdict_passes_are_served(keep, tmp_path):
+    keep("aten::exp", "float32")
+    keep("aten::exp", "bfloat16,float32")
+    keep("aten::exp", "bfloat16", Outcome.WRONG)
+    x = torch.ones(3)
+    with library.use("cpu", ops=EXP, workspace=tmp_path) as registration:
+        x.exp(), x.half().exp(), x.bfloat16().exp(), x.int().exp()
+    assert registration.counts.served == Counter({"aten::exp": 1})
+    assert registration.counts.unserved["aten::exp"] == {
+        "not verified for float16": 1,
+        "not verified for bfloat16": 1,
+        "not verified without floating dtypes": 1,
+    }
+    keep("aten::exp", "")
+    with library.use("cpu", ops=EXP, workspace=tmp_path) as registration:
+        x.int().exp()
+    assert registration.counts.served == Counter({"aten::exp": 1})
+
+
+def test_verdicts_of_others_do_not_count(keep, tmp_path):
+    """Of another kernel file, of a judge with layers off, of the operator that an overload derives from."""
+    keep("aten::exp", "float32", sha256="0" * 64)
+    keep("aten::exp", "float32", conditions="allowed= strict=True off=compare")
+    keep("aten::exp_", "float32")
+    with pytest.raises(UserError, match=r"^aten::exp: its kernel is not verified in .*: enable verify aten::exp; or"):
+        library.register("cpu", ops=EXP, workspace=tmp_path)
+    with library.use("cpu", workspace=tmp_path) as registration:
+        torch.ones(3).exp_()
+    assert registration.counts.served == Counter({"aten::exp_": 1})
+    assert registration.left_out["aten::exp"] == "not verified"
+
+
+def test_what_the_judge_says_is_what_registration_reads(tmp_path):
+    """From `enable verify` to a served call."""
+    command = [sys.executable, "-m", "enable", "--workspace", str(tmp_path), "verify", "aten::neg", "--cases", "opinfo"]
+    told = subprocess.run(command, capture_output=True, text=True, timeout=200, cwd=KERNELS.parents[1])
+    assert told.returncode == 0, told.stdout + told.stderr
+    with library.use("cpu", ops=["aten::neg"], workspace=tmp_path) as registration:
+        torch.testing.assert_close(-ATEN_EXP, torch.neg(ATEN_EXP.double()).float())
+    assert registration.counts.served == Counter({"aten::neg": 1})
+    assert registration.counts.unserved["aten::neg"] == {"the kernel's DTYPES do not list float64": 1}
+
+
+def test_registrations_nest_and_are_undone_in_order(tmp_path):
+    layer = tmp_path / "pointwise"
+    layer.mkdir()
+    source = (KERNELS / "pointwise/exp.py").read_text()
+    (layer / "exp.py").write_text(source.replace("out = tl.exp(x)", "out = x * 0 + 42"))
+    other = Library(tmp_path, KERNELS)
+    x, before = torch.ones(3), tables(EXP)
+    with on_cpu(["aten::exp", "aten::neg"]) as outer:
+        between = tables(EXP)
+        with on_cpu(EXP, library=other) as inner:
+            assert x.exp().tolist() == [42.0] * 3
+            x.neg()
+            with pytest.raises(UserError, match="later registration on cpu is in force"):
+                outer.undo()
+            assert x.exp().tolist() == [42.0] * 3
+        assert tables(EXP) == between
+        assert x.exp()[0] != 42
+    assert tables(EXP) == before
+    assert inner.counts.served == Counter({"aten::exp": 2})
+    assert outer.counts.served == Counter({"aten::exp": 1, "aten::neg": 1})
+
+
+def test_what_the_inner_one_does_not_serve_the_outer_one_is_asked_for(keep, tmp_path):
+    keep("aten::exp", "float16")
+    with on_cpu(EXP) as outer, library.use("cpu", ops=EXP, workspace=tmp_path) as inner:
+        torch.ones(2).exp(), torch.ones(2).half().exp()
+    assert outer.counts.served == inner.counts.served == Counter({"aten::exp": 1})
+    assert inner.counts.unserved["aten::exp"].total() == 1
+
+
+def test_an_exception_undoes_and_undoing_twice_is_nothing():
+    before = tables(EXP)
+    with pytest.raises(ZeroDivisionError), on_cpu(EXP):
+        raise ZeroDivisionError
+    assert tables(EXP) == before
+    registration = library.register("cpu", ops=EXP, unverified=True)
+    registration.undo()
+    registration.undo()
+    assert tables(EXP) == before
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"device": "tpu"}, "unknown device 'tpu'; choose from cuda, sim, cpu"),
+        ({"device": "cpu", "ops": ["aten::nothing"]}, "no such operator"),
+        ({"device": "cpu", "ops": ["exp"]}, "write it like aten::add.Tensor"),
+        ({"device": "cpu", "ops": ["aten::exp.Tensor"]}, "no such overload; aten::exp has default"),
+        ({"device": "cpu", "ops": ["aten::erfinv"]}, "no kernel for it; write one: enable refine --op aten::erfinv"),
+        ({"device": "cpu", "ops": EXP}, "not verified in .*; verify it: enable verify aten::exp"),
+        ({"device": "cpu"}, "no kernel is verified in .*; verify it: enable verify --all; or use unverified kernels"),
+        ({"device": "cpu", "fallback": "cpu"}, "there is only cpu, on sim"),
+        ({"device": "sim", "fallback": "cuda"}, "there is only cpu, on sim"),
+    ],
+)
+def test_what_cannot_be_registered_is_refused_in_one_line(arguments, message, tmp_path):
+    before = tables(EXP)
+    with pytest.raises(UserError, match=message) as told:
+        library.register(**arguments, workspace=tmp_path / "none")
+    assert "\n" not in str(told.value) and not (tmp_path / "none").exists()
+    assert tables(EXP) == before
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="says what is said where there is none")
+def test_cuda_is_refused_where_there_is_none():
+    with pytest.raises(UserError, match="sees no CUDA device"):
+        library.register("cuda", unverified=True)
+
+
+def test_an_operator_that_autograd_takes_apart_is_refused(tmp_path):
+    (tmp_path / "pointwise").mkdir()
+    source = (KERNELS / "pointwise/exp.py").read_text().replace('("aten::exp",)', '("aten::matmul",)')
+    (tmp_path / "pointwise" / "matmul.py").write_text(source)
+    with pytest.raises(UserError, match="^aten::matmul: PyTorch makes it of other operators"):
+        library.register("cpu", ops=["aten::matmul"], unverified=True, library=Library(tmp_path))
+
+
+def test_compiled_triton_is_refused_for_host_memory():
+    code = (
+        "import triton\nfrom enable import library\nfrom traces import UserError\n"
+        "try:\n    library.register('cpu', unverified=True)\nexcept UserError as error:\n    print(error)"
+    )
+    paths = os.pathsep.join([str(KERNELS.parents[1]), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": paths, "TRITON_INTERPRET": "0"}
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=100)
+    assert told.stdout == "Triton has to interpret kernels: set TRITON_INTERPRET=1 before Python starts\n", told.stderr
+
+
+def test_on_sim_a_kernel_answers_or_the_call_fails(keep, tmp_path):
+    keep("aten::exp", "float32")
+    x = torch.linspace(-3, 3, 50)
+    with library.use("sim", workspace=tmp_path) as registration:
+        y = x.to("sim").requires_grad_()
+        torch.testing.assert_close(y.exp().cpu(), ATEN_EXP)
+        with pytest.raises(NotImplementedError, match="^aten::erfinv: device sim has no kernel"):
+            y.erfinv()
+        with pytest.raises(NotImplementedError, match="^aten::neg: .* may not use its kernel: not verified; verify it"):
+            y.neg()
+        half = x.half().to("sim")
+        with pytest.raises(NotImplementedError, match="^aten::exp: .*: not verified for float16; verify it: enable ve"):
+            half.exp()
+    with pytest.raises(NotImplementedError):
+        y.exp()
+    assert registration.counts.served == Counter({"aten::exp": 1})
+
+
+def test_on_sim_what_falls_back_is_counted():
+    x = torch.linspace(-3, 3, 50)
+    with library.use("sim", unverified=True, ops=EXP, fallback="cpu") as registration:
+        y = x.to("sim").requires_grad_()
+        (y.exp() + y.double().exp()).sum().backward()
+        torch.testing.assert_close(y.grad.cpu(), 2 * x.exp())
+    assert registration.counts.served == Counter({"aten::exp": 1})
+    fallbacks = registration.counts.unserved
+    assert fallbacks["aten::exp"] == {"the kernel's DTYPES do not list float64": 1}
+    assert fallbacks["aten::sum"] == {NO_KERNEL: 1}
+
+
+def test_on_sim_registrations_nest():
+    x = torch.ones(3).to("sim")
+    with (
+        library.use("sim", unverified=True, ops=EXP) as outer,
+        library.use("sim", unverified=True, ops=["aten::neg"]) as inner,
+    ):
+        x.exp().neg()
+    assert outer.counts.served == Counter(EXP) and inner.counts.served == Counter(["aten::neg"])
+
+
+@pytest.mark.parametrize(
+    "op, args, kwargs",
+    [
+        (torch.ops.aten.add.Tensor, (torch.ones(2), torch.ones(2, device="meta")), {}),
+        (torch.ops.aten._to_copy.default, (torch.ones(2),), {"device": torch.device("meta")}),
+        (torch.ops.aten._foreach_add.List, ([torch.ones(2)], [torch.ones(2, device="meta")]), {}),
+    ],
+)
+def test_no_kernel_is_given_what_lies_on_another_device(op, args, kwargs):
+    overload = name_of(op)
+    server = Server(library.select([overload], unverified=True).entries.get, "cpu")
+    assert server.find(op, args, kwargs) is None
+    assert server.counts.unserved == {overload: Counter({ELSEWHERE: 1})}
+
+
+def test_a_kernel_that_changed_is_loaded_anew(tmp_path):
+    shutil.copytree(KERNELS, tmp_path / "k", ignore=shutil.ignore_patterns("__pycache__"))
+    path = Path(tmp_path / "k/pointwise/neg.py")
+    x = torch.ones(2)
+    with on_cpu(["aten::neg"], library=Library(tmp_path / "k")):
+        assert x.neg().tolist() == [-1.0, -1.0]
+    changed = "def wrapper(self, *, out=None):\n    return torch.empty(7)\n"
+    path.write_text(path.read_text().replace("def wrapper(", "def older(") + changed)
+    with on_cpu(["aten::neg"], library=Library(tmp_path / "k")):
+        assert x.neg().shape == (7,)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.int32, torch.bool])
+@pytest.mark.parametrize("shape", [(3,), ()])
+def test_numbers_promote_natively_as_ever(dtype, shape):
+    """Beside a dtype that no kernel serves, or in the place of the first operand, which no kernel takes."""
+    x = torch.ones(shape).to(dtype)
+    work = [
+        lambda: x + 2,
+        lambda: x * 2.1,
+        lambda: x.float() + 1j,
+        lambda: 2.5 - x.float(),
+        lambda: torch.rsub(x.to(torch.int32), 2.5),
+        lambda: x.half().clone().mul_(0.1),
+        lambda: torch.where(x > 0, 2.0, x),
+        lambda: torch.isfinite(x),
+        lambda: str(x),
+    ]
+    expected = [f() for f in work]
+    with on_cpu(None, library=Library(KERNELS)):
+        got = [f() for f in work]
+    torch.testing.assert_close(got[:-1], expected[:-1])
+    assert got[-1] == expected[-1]
