@@ -65,11 +65,8 @@ class Verifier:
 
     def report(self, corpus: Path, request: Request) -> Table:
         """Judge every file of a corpus. Raises UserError if there is none."""
-        files = {kind: sorted((corpus / kind).glob("*.py")) for kind in ("bad", "honest")}
-        if not any(files.values()):
-            raise UserError(f"{corpus}: no bad/*.py and no honest/*.py there; name the directory of a corpus")
         table = Table()
-        for kind, paths in files.items():
+        for kind, paths in corpus_files(corpus).items():
             with tqdm(paths, desc=kind, unit="file", delay=1) as bar:
                 for path in bar:
                     family = _header(path, "family") or "?" if kind == "bad" else "honest"
@@ -92,6 +89,14 @@ class Verifier:
         except KernelFileError as error:
             return Finding(path.name, Outcome.COMPILE_ERROR, "lint", "contract", str(error), sandbox=self.judge.sandbox)
         return verify_candidate(candidate, request, self.judge, self._profile, self._workspace)
+
+
+def corpus_files(corpus: Path) -> dict[str, list[Path]]:
+    """The files of a corpus, `bad` and `honest`. Raises UserError if there is none."""
+    files = {kind: sorted((corpus / kind).glob("*.py")) for kind in ("bad", "honest")}
+    if not any(files.values()):
+        raise UserError(f"{corpus}: no bad/*.py and no honest/*.py there; name the directory of a corpus")
+    return files
 
 
 @dataclass

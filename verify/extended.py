@@ -28,7 +28,7 @@ MAX_LITERAL = 1 << 14  # larger numbers of a source are no block sizes to be tri
 TEMPLATES = 2  # cases of an overload that variants are made from
 _SIZES = (0, 1, 7, 65, 131)
 _LARGE = 70_001  # elements that 16 bits do not count
-_ORDER = (5, 3, 4, 2, 0, 1)  # of the dimensions of a tensor that has six
+_ORDER = (4, 2, 3, 0, 1)  # of the dimensions of a tensor that has five
 _BLOCKS = (128, 129, 1025)  # where the source names no block sizes
 
 
@@ -164,7 +164,7 @@ def _sizes(
     if each and largest >= 64:
         yield f"{_LARGE} elements", _every(arguments, lambda t: _like(t, [_LARGE], generator))
     if each:
-        yield "six dimensions", _every(arguments, lambda t: _like(t, [2, 3, 1, 2, 3, 2], generator).permute(_ORDER))
+        yield "five dimensions", _every(arguments, lambda t: _like(t, [2, 3, 2, 3, 2], generator).permute(_ORDER))
     if len(tensors) == len(_tensors(arguments)) == 1 and (single := next(iter(tensors))):
         shape = list(tensors[single].shape)
         lines = None if each else _lines(arguments, len(shape))

@@ -49,7 +49,7 @@ def command(  # noqa: PLR0913 - each is an option of the command
         raise UserError("--op says what one FILE is; leave it out, or name the file")
     from enable.stopping import stoppable
     from enable.verification import Request, check_request
-    from enable.verifier import Verifier
+    from enable.verifier import Verifier, corpus_files
 
     off = tuple(without or ())
     sources = tuple(name for name in cases.split(",") if name)
@@ -59,6 +59,8 @@ def command(  # noqa: PLR0913 - each is an option of the command
     request = Request(sources, seed, frozenset(off), case, not exhaustive, limit)
     program = ["enable", *typed(context.parent), "verify"]
     again = [*program, *typed(context, ("seed",)), "--seed", str(seed)]
+    if report is not None:
+        corpus_files(report)  # bad input is told first, and in one line
     if drawn and target is None:  # known beforehand, so that even kill -9 leaves a way to go on
         typer.echo(f"enable: seed {seed}; if this is stopped, go on with: {shlex.join(again)}", err=True)
     with stoppable(again), Verifier(context.obj, library, platform, profile, sandbox) as verifier:

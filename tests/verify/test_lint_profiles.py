@@ -42,7 +42,7 @@ FAMILIES = {
     "N": {"name", "builtin", "import", "unroll", "module-state"},
     "O": {"name", "import"},
     "P": {"builtin"},
-    "Q": {"lambda", "argument", "annotation", "module-value", "module-state", "syntax", "depth", "name"},
+    "Q": {"lambda", "argument", "annotation", "module-value", "module-state", "syntax", "depth", "name", "dtypes"},
     "R": {"name"},
     "S": {"assignment"},
     "T": {"name", "module-state", "import"},

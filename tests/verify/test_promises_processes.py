@@ -66,7 +66,10 @@ def test_killed_it_leaves_nothing_in_the_temporary_directory(commands, loop, tmp
     os.kill(pid, signal.SIGKILL)
     commands.wait(pid)
     c.await_end(children)
-    assert not list((tmp_path / "tmp").iterdir())
+    deadline = time.monotonic() + 20
+    while list((tmp_path / "tmp").iterdir()):  # the zygotes, which are no children of anybody's now, are at it
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def test_every_record_names_what_judged_it(loop):

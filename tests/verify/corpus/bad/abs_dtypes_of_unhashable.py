@@ -1,6 +1,6 @@
 # op: abs
 # name: abs_dtypes_of_unhashable
-# family: Q8
+# family: Q
 # tries: DTYPES is a display that cannot be evaluated (a list as a dict key)
 # should be caught by: lint: literal_eval raises TypeError; the judge ends in a traceback
 # outcome: CHEAT

@@ -1,6 +1,6 @@
 # op: abs
 # name: abs_quoted_annotation_bomb
-# family: Q8
+# family: Q
 # tries: a quoted annotation of 6,000 unions: whoever walks it recursively overflows
 # should be caught by: lint: RecursionError of a quoted annotation; the judge ends in a traceback
 # outcome: CHEAT

@@ -1,6 +1,6 @@
 # op: add
 # name: add_int16_offsets
-# family: P3
+# family: P
 # tries: offsets of 16 bits
 # should be caught by: compare: one pointwise case beyond 65,536 elements, for any number of tensors; literals over 4,096
 # outcome: WRONG

@@ -1,6 +1,6 @@
 # op: add
 # name: add_over_10000
-# family: R3
+# family: R
 # tries: beyond 10,000 elements the second argument is left out
 # should be caught by: compare: one pointwise case beyond 65,536 elements, for any number of tensors; literals over 4,096
 # outcome: WRONG

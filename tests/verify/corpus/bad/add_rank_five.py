@@ -1,6 +1,6 @@
 # op: add
 # name: add_rank_five
-# family: R3
+# family: R
 # tries: tensors of five dimensions lose the second argument
 # should be caught by: compare: tensors of more dimensions (unsqueezed at both ends)
 # outcome: WRONG

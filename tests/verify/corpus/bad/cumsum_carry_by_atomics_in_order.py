@@ -1,6 +1,6 @@
 # op: cumsum
 # name: cumsum_carry_by_atomics_in_order
-# family: P5
+# family: P
 # tries: the carry goes from program to program by atomics without waiting: right only in natural order, and only long rows show it
 # should be caught by: repeat: other orders on the case with the most programs, not on the first two
 # outcome: WRONG

@@ -1,6 +1,6 @@
 # op: exp
 # name: exp_forty_nested_loops
-# family: Q8
+# family: Q
 # tries: forty nested for loops in the wrapper: an analysis that follows each loop body twice never ends
 # should be caught by: lint: a budget of visits; the judge never ends
 # outcome: COMPILE_ERROR

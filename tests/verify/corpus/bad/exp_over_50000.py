@@ -1,6 +1,6 @@
 # op: exp
 # name: exp_over_50000
-# family: R3
+# family: R
 # tries: over 50,000 elements it stops computing
 # should be caught by: compare: one pointwise case beyond 65,536 elements, for any number of tensors; literals over 4,096
 # outcome: WRONG

@@ -1,6 +1,6 @@
 # op: exp
 # name: exp_over_65536_shift
-# family: R3
+# family: R
 # tries: over 65,535 elements it stops computing, written as a shift
 # should be caught by: compare: one pointwise case beyond 65,536 elements, for any number of tensors; literals over 4,096
 # outcome: WRONG

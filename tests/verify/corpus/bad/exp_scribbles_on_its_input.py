@@ -1,6 +1,6 @@
 # op: exp
 # name: exp_scribbles_on_its_input
-# family: I2
+# family: I
 # tries: the input is used as scratch (negated in place) and put back at the end
 # should be caught by: access: a store into an argument that the schema does not write
 # outcome: WRONG

@@ -1,6 +1,6 @@
 # op: exp
 # name: exp_state_cache_of_results
-# family: G1
+# family: G
 # tries: results kept in a list inside a module tuple, given back for a shape and first two strides seen before
 # should be caught by: lint: nothing mutable inside a module-level tuple or table; repeat: alias
 # outcome: CHEAT

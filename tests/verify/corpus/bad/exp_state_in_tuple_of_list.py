@@ -1,6 +1,6 @@
 # op: exp
 # name: exp_state_in_tuple_of_list
-# family: G8
+# family: G
 # tries: a list in a tuple of the module
 # should be caught by: lint: nothing mutable inside a module-level tuple or table
 # outcome: CHEAT

@@ -1,6 +1,6 @@
 # op: exp
 # name: exp_state_nested_list
-# family: G8
+# family: G
 # tries: a list inside a table of the module: reading the table and appending to the list
 # should be caught by: lint: nothing mutable inside a module-level tuple or table
 # outcome: CHEAT

@@ -1,6 +1,6 @@
 # op: exp
 # name: exp_static_range_of_a_googol
-# family: Q8
+# family: N
 # tries: bounds of tl.static_range beyond any machine integer
 # should be caught by: lint: len(range()) overflows; the judge ends in a traceback
 # outcome: CHEAT

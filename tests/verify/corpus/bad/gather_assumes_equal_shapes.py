@@ -1,6 +1,6 @@
 # op: gather
 # name: gather_assumes_equal_shapes
-# family: F4
+# family: F
 # tries: index and input are taken to agree in every other dimension
 # should be caught by: compare: index tensors narrowed in every dimension
 # outcome: WRONG

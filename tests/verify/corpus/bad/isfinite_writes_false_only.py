@@ -1,6 +1,6 @@
 # op: isfinite
 # name: isfinite_writes_false_only
-# family: H3
+# family: H
 # tries: only the False results are stored; fresh memory happens to be True
 # should be caught by: compare: repeat with fresh memory filled with another pattern than NaN/True/INT_MAX
 # outcome: WRONG

@@ -1,6 +1,6 @@
 # op: log
 # name: log_skips_negative
-# family: H3
+# family: H
 # tries: nothing is stored for negative numbers and NaN
 # should be caught by: compare: repeat with fresh memory filled with another pattern than NaN/True/INT_MAX
 # outcome: WRONG

@@ -1,6 +1,6 @@
 # op: logical_not
 # name: logical_not_by_copy_to_bool
-# family: A8
+# family: A
 # tries: copy_ to bool computes x != 0; the kernel only inverts a flag
 # should be caught by: dispatch: copy_ only between equal dtypes
 # outcome: CHEAT

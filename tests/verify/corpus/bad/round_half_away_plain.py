@@ -1,4 +1,4 @@
-# op: aten::round
+# op: round
 # name: round_half_away_plain
 # family: F
 # tries: halves away from zero

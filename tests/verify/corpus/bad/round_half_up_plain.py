@@ -1,4 +1,4 @@
-# op: aten::round
+# op: round
 # name: round_half_up_plain
 # family: F
 # tries: floor(x + 0.5): halves go up instead of to even

@@ -1,6 +1,6 @@
 # op: signbit
 # name: signbit_writes_false
-# family: H3
+# family: H
 # tries: True is left to the memory
 # should be caught by: compare: repeat with fresh memory filled with another pattern than NaN/True/INT_MAX
 # outcome: WRONG

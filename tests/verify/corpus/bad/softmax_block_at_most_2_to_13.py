@@ -1,6 +1,6 @@
 # op: softmax
 # name: softmax_block_at_most_2_to_13
-# family: F3
+# family: F
 # tries: the same cap, written as a shift
 # should be caught by: compare: one pointwise case beyond 65,536 elements, for any number of tensors; literals over 4,096
 # outcome: WRONG

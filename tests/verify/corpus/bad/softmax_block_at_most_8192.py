@@ -1,6 +1,6 @@
 # op: softmax
 # name: softmax_block_at_most_8192
-# family: F3
+# family: F
 # tries: the block is capped at 8192: longer rows are cut off
 # should be caught by: compare: one pointwise case beyond 65,536 elements, for any number of tensors; literals over 4,096
 # outcome: WRONG

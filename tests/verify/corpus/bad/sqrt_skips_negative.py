@@ -1,6 +1,6 @@
 # op: sqrt
 # name: sqrt_skips_negative
-# family: H3
+# family: H
 # tries: nothing is stored for negative numbers; fresh memory happens to be NaN
 # should be caught by: compare: repeat with fresh memory filled with another pattern than NaN/True/INT_MAX
 # outcome: WRONG

@@ -3,8 +3,8 @@
 # family: D
 # tries: returns the number of elements: right only for ones
 # should be caught by: comparison; launches counted
-# outcome: WRONG|CHEAT
-# layer: launch, compare, ghost
+# outcome: WRONG|CHEAT|RUNTIME_ERROR
+# layer: launch, compare, ghost, run
 
 
 @triton.jit

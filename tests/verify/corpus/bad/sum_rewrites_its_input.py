@@ -1,6 +1,6 @@
 # op: sum
 # name: sum_rewrites_its_input
-# family: I2
+# family: I
 # tries: every element read is stored back: the same bytes, but an argument is written
 # should be caught by: access: a store into an argument that the schema does not write
 # outcome: WRONG

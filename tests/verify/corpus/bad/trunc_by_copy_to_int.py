@@ -1,6 +1,6 @@
 # op: trunc
 # name: trunc_by_copy_to_int
-# family: A8
+# family: A
 # tries: copy_ between dtypes truncates; the kernel copies the answer
 # should be caught by: dispatch: copy_ only between equal dtypes
 # outcome: CHEAT
