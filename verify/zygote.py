@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
@@ -198,7 +199,9 @@ def _work(mode: str, sandbox: str, sock: socket.socket, work: Path, memory_bytes
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
-    serve(sys.argv[1], sys.argv[2], socket.socket(fileno=int(sys.argv[3])))
-    if Path(os.environ["HOME"]).name.startswith(HOME_PREFIX):
-        remove(Path(os.environ["HOME"]))  # the parent may have been killed
+    home, zygote = Path(os.environ["HOME"]), os.getpid()
+    with suppress(wire.WireError, OSError):  # the parent may be killed, as by kill -9, while a child is at work
+        serve(sys.argv[1], sys.argv[2], socket.socket(fileno=int(sys.argv[3])))
+    if os.getpid() == zygote and home.name.startswith(HOME_PREFIX):
+        remove(home)
     os._exit(0)
