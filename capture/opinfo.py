@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 from capture.categories import category
@@ -59,6 +60,11 @@ class Request:
     force: bool = False
     lethal: tuple[str, ...] = ()
 
+    @property
+    def filters(self) -> dict[str, Any]:
+        """What was asked for, as the manifest keeps it."""
+        return {"operators": list(self.operators), "dtypes": list(self.dtypes), "everything": self.everything}
+
 
 def names() -> list[str]:
     """Every operator of OpInfo, once. Imports the database, which takes 2 s."""
@@ -88,7 +94,7 @@ def record(request: Request, began: Callable[[str], None] = lambda operator: Non
         near = get_close_matches(unknown[0], known, 3) or sorted(known)[:3]
         raise UserError(f"OpInfo has no operator {unknown[0]!r}; did you mean {', '.join(near)}?")
     sim.install()
-    told: dict[str, Any] = {"filters": asdict(request) | {"path": None}, "groups": [], "excluded": {}}
+    told: dict[str, Any] = {"filters": request.filters, "groups": [], "excluded": {}}
     recorder = Recorder(request.path, force=request.force, info={"model": "opinfo", "opinfo": told}, **_LIMITS)
     with warnings.catch_warnings(), sim.executing(sim.on_cpu), recorder:
         warnings.simplefilter("ignore")
@@ -192,12 +198,21 @@ def main() -> None:
 def record_apart(request: Request, began: Callable[[str], None] = lambda operator: None) -> None:
     """Record in processes of their own, since some samples may end theirs: an operator that did is left out.
 
-    Raises UserError as `record` does.
+    The trace appears at its path when it is complete. Raises UserError as `record` does.
     """
+    from capture.session import check_path, fresh_directory
+
+    path = Path(request.path)
+    check_path(path, request.force)
+    with fresh_directory(path) as parent:
+        _record_until_done(replace(request, path=str(parent / path.name)), began)
+
+
+def _record_until_done(request: Request, began: Callable[[str], None]) -> None:
     lethal: tuple[str, ...] = ()
     while True:
         last, status = "", 0
-        with _child(replace(request, lethal=lethal, force=request.force or bool(lethal))) as process:
+        with _child(replace(request, lethal=lethal, force=bool(lethal))) as process:
             for line in process.stdout or ():
                 last = line.strip()
                 began(last)

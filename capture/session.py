@@ -78,7 +78,7 @@ def capture_model(
     check_path(path, force)
     start = time.perf_counter()
     executing = sim.executing(sim.on_cpu) if target.device.startswith(sim.NAME) else nullcontext()
-    with _fresh_directory(path) as parent, executing:
+    with fresh_directory(path) as parent, executing:
         recorder, losses = _record(target, parent / name, bounds, progress)
         manifest = Trace.open(recorder.path, partial=True).manifest
         if manifest["state"] != "complete":
@@ -155,7 +155,7 @@ def _stopped(path: Path, recorder: Recorder) -> str:
 
 
 @contextmanager
-def _fresh_directory(path: Path) -> Iterator[Path]:
+def fresh_directory(path: Path) -> Iterator[Path]:
     """A directory beside `path`; what has its name there is moved to it at the end, and nothing else is left."""
     created = [p for p in path.parents if not p.exists()]  # innermost first
     try:

@@ -47,6 +47,10 @@ def missing(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     raise NotImplementedError(f"{name}: device sim has no kernel for it; write one: enable refine --op {name}")
 
 
+def _executor() -> Executor:
+    return _executors[-1] if _executors else missing
+
+
 @contextmanager
 def executing(executor: Executor) -> Iterator[None]:
     """Let this one answer inside the block, in every thread of the process. Blocks nest."""
@@ -110,7 +114,7 @@ class SimTensor(torch.Tensor):
             else:
                 if func._schema.name not in _HOST_INDICES:
                     _check_devices(name, args, kwargs)
-                result = (_executors[-1] if _executors else missing)(func, given, named)
+                result = _executor()(func, given, named)
         except Exception as error:
             _failed[:] = [error]
             raise
@@ -278,35 +282,6 @@ class _Module:
         """Nothing is asynchronous here."""
 
 
-def _empty(
-    size: list[int],
-    dtype: torch.dtype | None = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: Any = None,
-    memory_format: torch.memory_format | None = None,
-) -> SimTensor:
-    return SimTensor(torch.empty(size, dtype=dtype, memory_format=memory_format or torch.contiguous_format))
-
-
-def _empty_strided(
-    size: list[int],
-    stride: list[int],
-    dtype: torch.dtype | None = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: Any = None,
-) -> SimTensor:
-    return SimTensor(torch.empty_strided(size, stride, dtype=dtype))
-
-
-def _zeros(
-    size: list[int], dtype: torch.dtype | None = None, layout: Any = None, device: Any = None, pin_memory: Any = None
-) -> SimTensor:
-    """What derivatives that are zero everywhere are made of."""
-    return SimTensor(torch.zeros(size, dtype=dtype))
-
-
 def _copy_from(source: torch.Tensor, target: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
     """Between host and device, where PyTorch copies below `__torch_dispatch__`, as in `torch.tensor(data, device=)`."""
     host(target).copy_(host(source))
@@ -314,7 +289,9 @@ def _copy_from(source: torch.Tensor, target: torch.Tensor, non_blocking: bool = 
 
 
 def _factories() -> Iterator[OpOverload]:
-    """Overloads that make a tensor of nothing and that PyTorch makes of others on a device which does not know them."""
+    """Overloads that make a tensor of nothing: memory, and what PyTorch makes of that on a device which does not know
+    them."""
+    yield from (resolve("aten::empty.memory_format"), resolve("aten::empty_strided"))
     for name in torch._C._dispatch_get_all_op_names():
         if name.startswith("aten::") and torch._C._dispatch_has_kernel_for_dispatch_key(
             name, "CompositeExplicitAutograd"
@@ -329,7 +306,14 @@ def _factories() -> Iterator[OpOverload]:
 def _made(op: OpOverload, *args: Any, **kwargs: Any) -> Any:
     """A factory's call is the executor's as it stands: so it is what a recorder sees, too, and what has a kernel."""
     named = {name: _lower(value) for name, value in kwargs.items()}
-    return SimTensor((_executors[-1] if _executors else missing)(op, args, named))
+    if kind(op) in _PROVIDED:
+        return SimTensor(op(*args, **named))
+    return SimTensor(_executor()(op, args, named))
+
+
+def _zeros(size: list[int], dtype: torch.dtype | None = None, **kwargs: Any) -> SimTensor:
+    """What derivatives that are zero everywhere are made of; the CPU's has no memory."""
+    return SimTensor(torch.zeros(size, dtype=dtype))
 
 
 _library: torch.library.Library | None = None
@@ -352,8 +336,6 @@ def install() -> None:
     _setup_privateuseone_for_python_backend(NAME, _Module(), device_guard=_Guard())
     torch.__future__.set_swap_module_params_on_conversion(True)
     _library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
-    _library.impl("empty.memory_format", _empty, "PrivateUse1")  # type: ignore[no-untyped-call]
-    _library.impl("empty_strided", _empty_strided, "PrivateUse1")  # type: ignore[no-untyped-call]
     _library.impl("_efficientzerotensor", _zeros, "PrivateUse1")  # type: ignore[no-untyped-call]
     _library.impl("_copy_from", _copy_from, "PrivateUse1")  # type: ignore[no-untyped-call]
     for op in _factories():

@@ -13,7 +13,7 @@ from generate.library import Library, Match
 from traces import UserError
 from traces.contents import REPLAYABLE
 from traces.overloads import resolve
-from traces.store import Trace
+from traces.store import CallRecord, Trace
 from verify.cases import Case, case_of
 from verify.judge import Job, Judge
 from verify.outcome import Outcome, Verdict
@@ -104,23 +104,35 @@ def _percent(total: int, covered: int) -> float:
     return round(100 * covered / total, 1) if total else 100.0
 
 
-def cases_by_overload(trace: Trace) -> dict[str, list[Case]]:
-    """The replayable calls of a trace, each once: those of compute overloads whose contents it holds or synthesises."""
+@dataclass(frozen=True)
+class Stored:
+    """What a trace holds of its compute overloads. cases: the replayable calls of each, each once.
+
+    lacking: how many stored calls of each were stored without values, by level.
+    """
+
+    cases: dict[str, list[Case]]
+    lacking: dict[str, Counter[str]]
+
+
+def read_calls(trace: Trace, told: Callable[[CallRecord, str | None], None] = lambda record, case: None) -> Stored:
+    """Read all calls of a trace, once. told: of each call, with the id of its case if it is one."""
     cases: dict[str, dict[str, Case]] = defaultdict(dict)
+    lacking: dict[str, Counter[str]] = defaultdict(Counter)
     for record in trace.calls():
+        case = None
         if record.kind == "compute" and record.level in REPLAYABLE:
             case = case_of(trace, record)
             cases[record.overload].setdefault(case.id, case)
-    return {overload: list(found.values()) for overload, found in cases.items()}
+        elif record.kind == "compute":
+            lacking[record.overload][record.level] += 1
+        told(record, case.id if case else None)
+    return Stored({overload: list(found.values()) for overload, found in cases.items()}, lacking)
 
 
-def _not_replayable(trace: Trace) -> dict[str, Counter[str]]:
-    """How many stored calls of each compute overload were stored without values, by level."""
-    found: dict[str, Counter[str]] = defaultdict(Counter)
-    for record in trace.calls():
-        if record.kind == "compute" and record.level not in REPLAYABLE:
-            found[record.overload][record.level] += 1
-    return found
+def cases_by_overload(trace: Trace) -> dict[str, list[Case]]:
+    """The replayable calls of a trace, each once: those of compute overloads whose contents it holds or synthesises."""
+    return read_calls(trace).cases
 
 
 def measure(
@@ -136,8 +148,8 @@ def measure(
     progress: given the number of cases, returns what to call as each verdict arrives. opinfo: overloads that OpInfo
     tests. Raises TraceError on a damaged trace.
     """
-    cases, matches = cases_by_overload(trace), match_overloads(trace, library)
-    rows = rows_of(trace, cases, matches, judge_cases(cases, matches, judge, progress))
+    stored, matches = read_calls(trace), match_overloads(trace, library)
+    rows = rows_of(trace, stored, matches, judge_cases(stored.cases, matches, judge, progress))
     return Coverage(model, str(trace.path), judge.platform.name, rows, opinfo)
 
 
@@ -171,12 +183,12 @@ def judge_cases(
 
 def rows_of(
     trace: Trace,
-    cases: dict[str, list[Case]],
+    stored: Stored,
     matches: dict[str, Match | None],
     verdicts: dict[tuple[str, str], Verdict],
 ) -> tuple[Row, ...]:
     """A row for each overload of a trace."""
-    lacking = _not_replayable(trace)
+    cases, lacking = stored.cases, stored.lacking
     found: dict[str, list[Verdict | None]] = {
         o: [verdicts.get((o, c.id)) for c in cases.get(o, [])] for o, m in matches.items() if m is not None
     }

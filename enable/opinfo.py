@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from enable.coverage import Coverage, cases_by_overload, judge_cases, match_overloads, rows_of
+from enable.coverage import Coverage, judge_cases, match_overloads, read_calls, rows_of
 from enable.tables import table
 from generate.library import Library
 from traces import TraceError
-from traces.materialise import identity
-from traces.store import Trace
+from traces.store import CallRecord, Trace
 from verify.judge import Job, Judge
 from verify.outcome import Outcome, Verdict
 
@@ -94,10 +94,11 @@ def _row(operator: Operator) -> dict[str, Any]:
 
 def is_opinfo(trace: Trace) -> bool:
     """Whether `enable capture opinfo` recorded the trace."""
-    return isinstance(_told(trace), dict)
+    return isinstance(opinfo_of(trace), dict)
 
 
-def _told(trace: Trace) -> Any:
+def opinfo_of(trace: Trace) -> Any:
+    """`info.opinfo` of a trace's manifest; None if it is none of OpInfo."""
     info = trace.manifest.get("info")
     return info.get("opinfo") if isinstance(info, dict) else None
 
@@ -114,8 +115,18 @@ def measure_opinfo(
 
     exhaustive: judge all cases of all overloads that have a kernel. Raises TraceError on a damaged trace.
     """
-    operators, excluded = _operators(trace)
-    cases = cases_by_overload(trace)
+    operators, of_step, excluded = _groups(trace)
+
+    def seen(record: CallRecord, case: str | None) -> None:
+        operator = of_step(record)
+        operator.random |= record.kind == "random"
+        if record.kind == "compute":
+            phase = operator.backward if record.phase == "backward" else operator.forward
+            phase.add((record.overload, case or record.where))  # without contents it is of no case, and is not run
+
+    stored = read_calls(trace, seen)
+    _leave_out(operators, excluded)
+    cases = stored.cases
     matches = match_overloads(trace, library)
     served = frozenset(o for o, match in matches.items() if match is not None and o in cases)
     users: dict[Key, list[Operator]] = defaultdict(list)
@@ -137,7 +148,7 @@ def measure_opinfo(
     for operator in operators.values():
         keys = operator.forward | operator.backward
         operator.outcome, operator.detail = operator.judge(keys, verdicts, served)
-    rows = rows_of(trace, cases, matches, verdicts)
+    rows = rows_of(trace, stored, matches, verdicts)
     found = tuple(sorted(operators.values(), key=lambda o: o.name))
     phases = {name: _of_phase(found, name, verdicts, served) for name in ("forward", "backward")}
     by_overload = Coverage("opinfo", str(trace.path), judge.platform.name, rows, opinfo)
@@ -151,41 +162,40 @@ def _of_phase(
     return sum(o.judge(keys, verdicts, served)[0] is Outcome.PASS for o, keys in having), len(having)
 
 
-def _operators(trace: Trace) -> tuple[dict[str, Operator], dict[str, list[str]]]:
-    """The operators that count, by name, and those that do not, by reason."""
+def _groups(trace: Trace) -> tuple[dict[str, Operator], Callable[[CallRecord], Operator], dict[str, list[str]]]:
+    """Every operator by name, the operator of a call, and what was left out when the trace was recorded, by reason."""
     found: dict[str, Operator] = {}
-    of_step: list[Operator] = []
+    owners: list[tuple[int, int, Operator]] = []  # first step, step after the last
+    excluded: dict[str, list[str]] = defaultdict(list)
     try:
-        told = _told(trace)
+        told = opinfo_of(trace)
         for group in told["groups"]:
             operator = found.setdefault(group["operator"], Operator(group["operator"], group["category"]))
             operator.samples += group["samples"] - sum(int(index) >= 0 for index in group["failed"])
             operator.failed.update(group["failed"].values())
-            of_step += [operator] * group["samples"]
-        excluded: dict[str, list[str]] = defaultdict(list)
+            owners.append((group["step"], group["step"] + group["samples"], operator))
         for name, reason in told["excluded"].items():
             excluded[reason].append(name)
+        owners.sort(key=lambda owner: owner[0])
     except (TypeError, KeyError, ValueError, AttributeError) as error:
         raise TraceError(f"{trace.path}: info.opinfo of the manifest is damaged ({error!r})") from error
-    for operator, phase, overload, case, kind in _calls(trace, of_step):
-        operator.random |= kind == "random"
-        if kind == "compute":
-            (operator.backward if phase == "backward" else operator.forward).add((overload, case))
-    for name in sorted(found):
-        reason = _exclusion(found[name])
+
+    def of_step(record: CallRecord) -> Operator:
+        place = bisect_right(owners, record.step, key=lambda owner: owner[0]) - 1
+        if place < 0 or record.step >= owners[place][1]:
+            raise TraceError(f"{record.where}: step {record.step} is of no sample")
+        return owners[place][2]
+
+    return found, of_step, excluded
+
+
+def _leave_out(operators: dict[str, Operator], excluded: dict[str, list[str]]) -> None:
+    """Move the operators that do not count from the ones to the others."""
+    for name in sorted(operators):
+        reason = _exclusion(operators[name])
         if reason:
             excluded[reason].append(name)
-            del found[name]
-    return found, dict(excluded)
-
-
-def _calls(trace: Trace, of_step: list[Operator]) -> Iterator[tuple[Operator, str, str, str, str]]:
-    for record in trace.calls():
-        if not 0 <= record.step < len(of_step):
-            raise TraceError(f"{record.where}: step {record.step} is of no sample")
-        if record.kind in ("compute", "random"):
-            case = identity(trace, record) if record.kind == "compute" else ""
-            yield of_step[record.step], record.phase, record.overload, case, record.kind
+            del operators[name]
 
 
 def _exclusion(operator: Operator) -> str:

@@ -12,7 +12,7 @@ import torch
 from tqdm import tqdm
 
 from capture.opinfo import DTYPES, Request, names, record_apart
-from capture.session import check_path
+from enable.opinfo import opinfo_of
 from enable.workspace import Workspace
 from traces import UserError
 from traces.store import Trace
@@ -31,7 +31,6 @@ def capture_opinfo(
     began = time.monotonic()
     recorded = False if force else _is_there(path, request)
     if not recorded:
-        check_path(path, force)
         if in_workspace:
             place.create()
         _record(request)
@@ -60,17 +59,9 @@ def _is_there(path: Path, request: Request) -> bool:
         trace = Trace.open(path)
     except UserError:
         return False
-    told = trace.manifest.get("info", {}).get("opinfo", {})
-    filters = {**told.get("filters", {}), "path": None, "force": None, "lethal": None}
-    wanted = {
-        "path": None,
-        "force": None,
-        "lethal": None,
-        "operators": list(request.operators),
-        "dtypes": list(request.dtypes),
-        "everything": request.everything,
-    }
-    return filters == wanted and trace.manifest.get("versions", {}).get("torch") == torch.__version__
+    told = opinfo_of(trace)
+    same = isinstance(told, dict) and told.get("filters") == request.filters
+    return same and trace.manifest.get("versions", {}).get("torch") == torch.__version__
 
 
 def summary(path: Path) -> dict[str, Any]:

@@ -51,9 +51,9 @@ class Job:
     """Cases of one overload for one kernel. copy: the library's `aten::copy_`, where the plan may need it.
 
     allowed: what the wrapper may ask of ATen besides memory and views. strict: results need the strides that ATen
-    gives. repeats: how many of the cases are run again, in other orders and with other contents. off: layers
-    that are not asked. first: the cases after one that fails are not run. needed: asked of the
-    id of each case whether it is still to be judged.
+    gives. repeats: how many of the cases are run again, in other orders and with other contents. off: layers that are
+    not asked. first: the cases after one that fails are not run. needed: asked of the id of each case whether it is
+    still to be judged.
     """
 
     plan: Plan

@@ -165,22 +165,31 @@ class _Call(NamedTuple):
     result: Any
 
 
+class _First:
+    """Keeps the first call of one of some overloads as a case, in `found`."""
+
+    def __init__(self, overloads: frozenset[str] = frozenset()) -> None:
+        self._overloads = overloads
+        self.found: Case | None = None
+
+    def see(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if self.found is None and name_of(func) in self._overloads:
+            self.found = _case(name_of(func), bind(func, args, kwargs))
+
+
 class _Outermost(SchemaCheckMode):
     """Notes the calls that are made of ATen's operators, also of those that ATen makes of others.
 
     These are seen before they are dispatched at all, where PyTorch admits only its own modes, this one among them.
     """
 
-    def __init__(self, overloads: frozenset[str] = frozenset()) -> None:
-        """overloads: the first call of one of these is kept as a case, in `found`."""
+    def __init__(self, first: _First | None = None) -> None:
         TorchDispatchMode.__init__(self, torch._C.DispatchKey.PreDispatch)  # type: ignore[no-untyped-call]
-        self._overloads = overloads
-        self.found: Case | None = None
+        self._first = first or _First()
         self.calls: list[_Call] = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
-        if self.found is None and name_of(func) in self._overloads:
-            self.found = _case(name_of(func), bind(func, args, kwargs or {}))
+        self._first.see(func, args, kwargs or {})
         result = func(*args, **(kwargs or {}))
         self.calls.append(_Call(func, args, result))
         return result
@@ -217,30 +226,27 @@ def _bound(overloads: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]) 
     return None
 
 
-class _Calls(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """The first call of one of some overloads: arguments by name."""
+class _Dispatched(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Shows the calls that are dispatched."""
 
-    def __init__(self, overloads: frozenset[str]) -> None:
+    def __init__(self, first: _First) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._overloads = overloads
-        self.found: Case | None = None
+        self._first = first
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
-        if self.found is None and name_of(func) in self._overloads:
-            self.found = _case(name_of(func), bind(func, args, kwargs or {}))
+        self._first.see(func, args, kwargs or {})
         return func(*args, **(kwargs or {}))
 
 
 def _reached(overloads: list[str], function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Case | None:
     """The case of the call that the function makes of one of the overloads: its arguments as that is given them."""
-    wanted = frozenset(overloads)
+    outer, inner = _First(frozenset(overloads)), _First(frozenset(overloads))
     try:
-        with _Calls(wanted) as inner, _Outermost(wanted) as outer, enable_python_dispatcher():
+        with _Dispatched(inner), _Outermost(outer), enable_python_dispatcher():
             function(*args, **kwargs)
     except _NO_ANSWER:
         return None
-    found: Case | None = outer.found or inner.found
-    return found
+    return outer.found or inner.found
 
 
 def _case(overload: str, arguments: dict[str, Any]) -> Case | None:
