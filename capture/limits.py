@@ -12,7 +12,7 @@ Values: TypeAlias = Literal["full", "seeded", "stats"]
 VALUES: tuple[str, ...] = get_args(Values)
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?", re.IGNORECASE)
-_LEAST = {"max_bytes": 0, "max_blob": 0, "queue_bytes": 1, "per_signature": 1, "skip_steps": 0}
+_LEAST = {"max_bytes": 0, "max_blob": 0, "queue_bytes": 1, "per_signature": 1, "skip_steps": 0, "max_signatures": 1}
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 
 
@@ -25,7 +25,8 @@ class Limits:
     for all. skip_steps: training steps to let pass first. phases, ops: record only these phases, or the overloads that
     match one of these patterns (`aten::mm`, `aten::*backward*`); empty for all. values: "full" stores contents,
     "seeded" statistics from which like contents can be drawn, "stats" statistics only. queue_bytes: contents in memory
-    that wait to be written. Raises UserError on values that make no sense.
+    that wait to be written. max_signatures: after so many, calls with yet another one are only counted. Raises
+    UserError on values that make no sense.
     """
 
     max_bytes: int = 2 << 30
@@ -38,15 +39,10 @@ class Limits:
     ops: tuple[str, ...] = ()
     values: Values = "full"
     queue_bytes: int = 256 << 20
+    max_signatures: int = 1 << 16
 
     def __post_init__(self) -> None:
-        for name, least in {
-            "max_bytes": 0,
-            "max_blob": 0,
-            "queue_bytes": 1,
-            "per_signature": 1,
-            "skip_steps": 0,
-        }.items():
+        for name, least in _LEAST.items():
             _check(name, getattr(self, name), least)
         for name in ("per_op_max", "steps"):
             if getattr(self, name) is not None:

@@ -29,6 +29,7 @@ _LIMITS: dict[str, Any] = {
     "max_bytes": 1 << 40,
     "max_blob": 1 << 30,
     "queue_bytes": 1 << 30,
+    "max_signatures": 1 << 20,
 }
 
 

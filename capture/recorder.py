@@ -33,7 +33,6 @@ from traces.overloads import bind, kind, written
 from traces.writer import CallSite
 
 MAX_ERRORS = 20  # errors of the recorder after which it stops recording
-MAX_SIGNATURES = 1 << 16  # after which new ones are only counted
 _TENSOR = (torch.Tensor,)
 _PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
 _FAKE = torch._C._TorchDispatchModeKey.FAKE
@@ -364,8 +363,8 @@ class Recorder:
         if touches_meta(arguments):
             self.skipped["meta tensors"] += 1
             return None
-        if len(self._entries) >= MAX_SIGNATURES:
-            self.skipped[f"after {MAX_SIGNATURES} signatures, with yet another one"] += 1
+        if len(self._entries) >= self.limits.max_signatures:
+            self.skipped[f"after {self.limits.max_signatures} signatures, with yet another one"] += 1
             return None
         signature = self._tape.signature(plan.name, kind(plan.op, arguments), describe(arguments))
         entry = self._entries[key] = Entry(signature, self.limits.per_signature, [])

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeAlias
 
 import torch
@@ -45,6 +45,11 @@ def missing(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     """The executor of a bare device: raises NotImplementedError."""
     name = name_of(op)
     raise NotImplementedError(f"{name}: device sim has no kernel for it; write one: enable refine --op {name}")
+
+
+@cache
+def _is_composite(func: OpOverload) -> bool:
+    return func.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd)
 
 
 def _executor() -> Executor:
@@ -105,6 +110,8 @@ class SimTensor(torch.Tensor):
         cls, func: OpOverload, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
+        if _is_composite(func):  # under inference_mode these arrive whole
+            return func.decompose(*args, **kwargs)
         name = name_of(func)
         transfer = name in _COPIES and _devices(func, args, kwargs) != {NAME}
         given, named = tuple(map(_lower, args)), {k: _lower(v) for k, v in kwargs.items()}

@@ -26,12 +26,14 @@ _ROOT = Path(__file__).parents[1]
 _RUNTIME = (
     "traces/errors.py",
     "traces/overloads.py",
+    "traces/text.py",
+    "capture/signatures.py",
     "verify/calling.py",
     "verify/derive.py",
     "enable/serving.py",
     "enable/registration.py",
 )
-_OWN_IMPORT = re.compile(r"^from (?:traces|verify|enable)(?:\.(\w+))? import ", re.MULTILINE)
+_OWN_IMPORT = re.compile(r"^from (?:traces|capture|verify|enable)(?:\.(\w+))? import ", re.MULTILINE)
 _FORMAT = 1  # of overloads.json
 
 

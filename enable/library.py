@@ -27,7 +27,7 @@ from capture import sim
 from enable.coverage import shown_path
 from enable.options import PLATFORM, WORKSPACE
 from enable.registration import KEYS, Registration, innermost, under_dispatcher
-from enable.serving import NO_FLOATS, NO_KERNEL, NOT_VERIFIED, Entry, Server
+from enable.serving import NO_FLOATS, NO_KERNEL, NOT_VERIFIED, REFUSED, Entry, Server, refusal
 from enable.workspace import Workspace
 from generate.library import Library, Match
 from traces import UserError
@@ -141,6 +141,8 @@ class _Executor:
         reason = self._left_out.get(name) or self._server.reason(op, args, kwargs)
         if reason == NO_KERNEL:
             return sim.missing(op, args, kwargs)
+        if reason == REFUSED and (error := refusal(op, args, kwargs)):
+            raise error
         raise NotImplementedError(f"{name}: device {sim.NAME} may not use its kernel: {reason}; {_remedy(name)}")
 
 

@@ -18,7 +18,7 @@ from torch.utils._pytree import tree_leaves
 from capture.targets import trace_name
 from enable.coverage import shown_path
 from enable.library import Registration, use
-from enable.serving import NO_KERNEL, NOT_VERIFIED
+from enable.serving import NO_KERNEL, NOT_VERIFIED, REFUSED
 from enable.tables import table
 from enable.training_run import Comparison, Recipe, Step, Stopped, compare_with_cpu, on_device
 from enable.workspace import Workspace
@@ -171,6 +171,8 @@ def _lacking(registration: Registration, report: Report) -> str | None:
         return None
     overload = next(reversed(registration.counts.unserved))
     reason, trace = _reasons(registration)[overload], shlex.quote(trace_name(report.recipe.model))
+    if reason == REFUSED:
+        return None
     if reason.startswith(NOT_VERIFIED):
         capture = shlex.join(["enable", "capture", *report.recipe.words(), "--device", "sim"])
         how = f"verify it: {capture} && enable coverage {trace}; or pass --unverified"

@@ -11,27 +11,31 @@ import os
 import sys
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch._ops import OpOverload
+from torch.utils._pytree import tree_map
 
+from capture.signatures import call_token
 from traces.errors import UserError
 from traces.overloads import bind, name_of
-from verify.derive import Plan, call
+from verify.derive import Plan, call, call_direct
 
 NO_KERNEL = "no kernel"
 NOT_VERIFIED = "not verified"
 ELSEWHERE = "arguments on another device"
 NUMBER = "a number in the place of a tensor"
+REFUSED = "arguments that ATen refuses"
 SPARSE = "sparse arguments, and kernels take strided ones"
 NO_FLOATS = ""  # stands for the calls that have no floating dtype
+MAX_DECISIONS = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,7 @@ class Server:
         self.counts = Counts()
         self._entry_of = cache(entry_of)
         self._wrapper_of = cache(_load_wrapper)
-        self._objections: dict[tuple[str, frozenset[str]], str] = {}
+        self._decisions: dict[Hashable, _Decision] = {}
         self._device = device
         self._running = threading.local()
 
@@ -90,44 +94,83 @@ class Server:
         """What runs this call on a kernel, or None if it is not served. Both are counted."""
         if getattr(self._running, "deep", False):
             return None
-        overload = name_of(op)
-        entry = self._entry_of(overload)
-        seen = _Seen(self._device, op, args, kwargs)
-        reason = self._reason(overload, entry, seen)
-        if entry is None or reason:
-            self.counts.unserved[overload][reason] += 1
+        found, overload = self._decide(op, args, kwargs), name_of(op)
+        entry = found.entry
+        if entry is None:
+            self.counts.unserved[overload][found.reason] += 1
             return None
         self.counts.served[overload] += 1
         self.counts.kernels[entry.label] += 1
-        return lambda: self._run(entry, bind(op, args, kwargs), seen.index)
+        return lambda: self._run(entry, op, args, kwargs, found.gpu)
 
     def reason(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         """Why such a call is not served; empty if it is."""
-        overload = name_of(op)
-        return self._reason(overload, self._entry_of(overload), _Seen(self._device, op, args, kwargs))
+        return self._decide(op, args, kwargs).reason
 
-    def _reason(self, overload: str, entry: Entry | None, seen: _Seen) -> str:
-        if entry is None:
-            return NO_KERNEL
-        if seen.number:
-            return NUMBER
-        return seen.elsewhere or self._objection(overload, entry, frozenset(seen.dtypes))
+    def _decide(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Decision:
+        """Once for all calls that differ in nothing but the contents of tensors and in finite floats."""
+        key = call_token(id(op), args, kwargs)
+        found = self._decisions.get(key)
+        if found is None:
+            if len(self._decisions) >= MAX_DECISIONS:
+                self._decisions.clear()
+            entry, seen = self._entry_of(name_of(op)), _Seen(self._device, op, args, kwargs)
+            reason = _reason(entry, seen) or (REFUSED if refusal(op, args, kwargs) else "")
+            found = self._decisions[key] = _Decision(op, None if reason else entry, reason, seen.index)
+        return found
 
-    def _objection(self, overload: str, entry: Entry, dtypes: frozenset[str]) -> str:
-        key = (overload, dtypes)
-        if key not in self._objections:
-            self._objections[key] = entry.objection(dtypes)
-        return self._objections[key]
-
-    def _run(self, entry: Entry, arguments: dict[str, Any], index: int | None) -> Any:
+    def _run(
+        self, entry: Entry, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], index: int | None
+    ) -> Any:
         wrapper = self._wrapper_of(entry.kernel)
-        copy = self._wrapper_of(entry.copy) if entry.copy else None
         self._running.deep = True
         try:
             with torch._C._AutoDispatchBelowAutograd(), _surroundings(self._device, index):
-                return call(entry.plan, arguments, wrapper, entry.takes_out, copy)
+                if entry.plan.direct:
+                    return call_direct(op, wrapper, args, kwargs)
+                copy = self._wrapper_of(entry.copy) if entry.copy else None
+                return call(entry.plan, bind(op, args, kwargs), wrapper, entry.takes_out, copy)
         finally:
             self._running.deep = False
+
+
+class _Decision(NamedTuple):
+    """op: kept alive, since its id is in the key. entry: what serves, or None and a reason. gpu: the device's index."""
+
+    op: OpOverload
+    entry: Entry | None
+    reason: str
+    gpu: int | None
+
+
+def _reason(entry: Entry | None, seen: _Seen) -> str:
+    if entry is None:
+        return NO_KERNEL
+    if seen.number:
+        return NUMBER
+    return seen.elsewhere or entry.objection(frozenset(seen.dtypes))
+
+
+def refusal(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception | None:
+    """The error that ATen raises for such arguments, whatever they contain, if it does: kernels do not check them.
+
+    Asked of ATen's functions for device `meta`; what has none, or asks for contents, is taken to be right.
+    """
+    try:
+        op(*tree_map(_on_meta, args), **tree_map(_on_meta, kwargs))
+    except NotImplementedError:
+        return None
+    except (RuntimeError, IndexError, ValueError, TypeError) as error:
+        return None if "meta" in str(error) else error
+    return None
+
+
+def _on_meta(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
+    if isinstance(value, torch.device):
+        return torch.device("meta")
+    return None if isinstance(value, torch.Generator) else value
 
 
 class _Seen:

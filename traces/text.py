@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from traces.values import Json
+if TYPE_CHECKING:  # exported packages have this file without that one
+    from traces.values import Json
 
 
 def describe(header: dict[str, Json]) -> str:

@@ -53,6 +53,16 @@ def test_13_memory_is_bounded_by_the_queue(tmp_path):
     assert grown < 96 << 20
 
 
+def test_signatures_are_counted_beyond_their_limit(tmp_path):
+    with Recorder(tmp_path / "a.trace", max_signatures=2) as recorder:
+        for size in (1, 2, 3):
+            torch.ones(size).exp()  # two signatures: `ones` fills memory that it has
+    trace = Trace.open(tmp_path / "a.trace")
+    assert len(trace.signatures) == 2
+    assert sum(recorder.skipped.values()) == 6 - sum(s.calls for s in trace.signatures.values())
+    assert all("after 2 signatures" in reason for reason in recorder.skipped)
+
+
 def test_no_operator_starves():
     budget = Budget(100, large=1)
     for i in range(10):

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from capture import sim
-from enable import library
+from enable import library, serving
 from enable.serving import ELSEWHERE, NO_KERNEL, Server
 from enable.workspace import Workspace
 from generate.library import KERNELS, Library
@@ -366,3 +366,40 @@ def test_numbers_promote_natively_as_ever(dtype, shape):
         got = [f() for f in work]
     torch.testing.assert_close(got[:-1], expected[:-1])
     assert got[-1] == expected[-1]
+
+
+_REFUSED = [
+    (["aten::mm"], lambda x: torch.mm(x, x)),
+    (["aten::mm"], lambda x: torch.mm(x, x.double().t())),
+    (["aten::add.Tensor"], lambda x: x + x[:, :2]),
+    (["aten::mul_.Tensor", "aten::mul.Tensor"], lambda x: x[:1].mul_(x)),
+    (["aten::sum.dim_IntList"], lambda x: x.sum(5)),
+    (["aten::cat"], lambda x: torch.cat([x, x[:, :1]])),
+]
+
+
+@pytest.mark.parametrize("ops, work", _REFUSED, ids=[ops[0] for ops, _ in _REFUSED])
+@pytest.mark.parametrize("device", ["cpu", "sim"])
+def test_what_aten_refuses_no_kernel_answers(device, ops, work):
+    """A kernel reads past the end of what does not fit, or gives numbers; ATen's own error is what a caller expects."""
+    x = torch.ones(2, 3)
+    with pytest.raises((RuntimeError, IndexError)) as native:
+        work(x)
+    with library.use(device, ops=ops, unverified=True) as registration:
+        x = x.to(device)
+        with pytest.raises(native.type) as served:
+            work(x)
+        assert not registration.counts.served
+    if device == "cpu":  # sim has no native kernel that would word it
+        assert str(served.value) == str(native.value)
+
+
+def test_a_call_is_decided_once_for_all_that_are_alike(monkeypatch):
+    decided = []
+    monkeypatch.setattr(serving, "refusal", lambda op, args, kwargs: decided.append(args))
+    with on_cpu(["aten::add.Tensor"]) as registration:
+        for scale in (2.0, 3.0):
+            torch.add(torch.rand(3), torch.rand(3), alpha=scale)
+        torch.add(torch.rand(4), torch.rand(4))
+    assert len(decided) == 2
+    assert registration.counts.served == Counter({"aten::add.Tensor": 3})
