@@ -32,6 +32,7 @@ _CPU = torch.device("cpu")
 _PROVIDED = ("view", "memory")  # kinds of work that the device does itself
 _COPIES = frozenset({"aten::copy_", "aten::_to_copy", "aten::_copy_from", "aten::_copy_from_and_resize"})
 _HOST_INDICES = frozenset({"aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_"})
+_OF_ANY_DEVICE = ("CompositeExplicitAutograd", "CPU")  # dispatch keys of factories that are not one backend's alone
 _failed: list[Exception] = []  # the last error of a call on the device
 _executors: list[Executor] = []  # innermost last; autograd runs backward in threads of its own, so of the process
 
@@ -296,17 +297,14 @@ def _copy_from(source: torch.Tensor, target: torch.Tensor, non_blocking: bool = 
 
 
 def _factories() -> Iterator[OpOverload]:
-    """Overloads that make a tensor of nothing: memory, and what PyTorch makes of that on a device which does not know
-    them."""
-    yield from (resolve("aten::empty.memory_format"), resolve("aten::empty_strided"))
+    """Overloads that make a tensor of nothing: PyTorch has none for a device that it does not know, or makes them of
+    others."""
     for name in torch._C._dispatch_get_all_op_names():
-        if name.startswith("aten::") and torch._C._dispatch_has_kernel_for_dispatch_key(
-            name, "CompositeExplicitAutograd"
-        ):
+        public = name.startswith("aten::") and not name.startswith("aten::_") and "sparse" not in name
+        if public and any(map(partial(torch._C._dispatch_has_kernel_for_dispatch_key, name), _OF_ANY_DEVICE)):
             op = resolve(name)
             arguments = {a.name: str(a.type) for a in op._schema.arguments}
-            takes_tensor = any("Tensor" in kind_of for kind_of in arguments.values())
-            if "device" in arguments and not takes_tensor and "sparse" not in name and kind(op) not in _PROVIDED:
+            if "device" in arguments and not any("Tensor" in text for text in arguments.values()):
                 yield op
 
 

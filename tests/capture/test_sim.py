@@ -39,6 +39,7 @@ def test_an_empty_device_has_memory_views_transfers_and_item():
         (lambda x: x.exp_(), "aten::exp_"),
         (lambda x: torch.zeros(3, device="sim"), "aten::zeros"),
         (lambda x: torch.arange(3, device="sim"), "aten::arange"),
+        (lambda x: torch.tril_indices(3, 3, device="sim"), "aten::tril_indices"),
         (lambda x: x.to(torch.float16), "aten::_to_copy"),
         (lambda x: x.clone(), "aten::clone"),
     ],
@@ -116,6 +117,24 @@ def test_indexing(cpu):
     assert torch.equal(x[x > 0].cpu(), x.cpu()[x.cpu() > 0])
     x[1, torch.tensor([0, 3]).to("sim")] = 9.0
     assert x.cpu()[1, [0, 3]].tolist() == [9.0, 9.0]
+
+
+def test_under_inference_mode_composites_come_apart():
+    """They arrive whole there, where autograd does not take them apart."""
+    layer, seen = torch.nn.Linear(3, 2), []
+
+    def spy(op, args, kwargs):
+        seen.append(str(op))
+        return op(*args, **kwargs)
+
+    with sim.executing(sim.on_cpu):
+        x = torch.ones(2, 3)
+        moved, given = torch.nn.Linear(3, 2).to("sim"), x.to("sim")
+        moved.load_state_dict(layer.state_dict())
+        with sim.executing(spy), torch.inference_mode():
+            found = moved(given).reshape(4)
+    assert seen == ["aten.addmm.default"]
+    assert torch.equal(found.cpu(), layer(x).reshape(4))
 
 
 def test_factories_and_the_seed(cpu):
