@@ -30,6 +30,7 @@ _RUNTIME = (
     "capture/signatures.py",
     "verify/calling.py",
     "verify/derive.py",
+    "verify/interpreter.py",
     "enable/serving.py",
     "enable/registration.py",
 )

@@ -144,7 +144,8 @@ def measure_opinfo(
         if verdict.outcome is not Outcome.PASS:
             failing.update(o.name for o in users.get((job.plan.overload, verdict.case), ()))
 
-    verdicts = judge_cases(cases, matches, judge, progress, needed, told)
+    wanted = cases if exhaustive else {o: [c for c in found if (o, c.id) in users] for o, found in cases.items()}
+    verdicts = judge_cases(wanted, matches, judge, progress, needed, told)
     for operator in operators.values():
         keys = operator.forward | operator.backward
         operator.outcome, operator.detail = operator.judge(keys, verdicts, served)

@@ -27,6 +27,7 @@ from capture.signatures import call_token
 from traces.errors import UserError
 from traces.overloads import bind, name_of
 from verify.derive import Plan, call, call_direct
+from verify.interpreter import mend
 
 NO_KERNEL = "no kernel"
 NOT_VERIFIED = "not verified"
@@ -265,18 +266,4 @@ def _set_up_triton(interpreted: bool) -> None:
         must = "interpret kernels: set TRITON_INTERPRET=1" if interpreted else "compile kernels: unset TRITON_INTERPRET"
         raise UserError(f"Triton has to {must} before Python starts")
     if interpreted:
-        _mend_interpreter()
-
-
-@cache
-def _mend_interpreter() -> None:
-    """Triton 3.6 takes `int()` of an array of one element for a loop's bound, which NumPy 2.5 refuses."""
-    from triton.runtime import interpreter
-
-    patch = interpreter._patch_lang_tensor
-
-    def patch_tensor(tensor: Any, *rest: Any) -> None:
-        patch(tensor, *rest)
-        tensor.__index__ = lambda self: int(self.handle.data.item())
-
-    interpreter._patch_lang_tensor = patch_tensor
+        mend()

@@ -5,9 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
-from verify.outcome import Verdict
+from traces import UserError
+from traces.format import write_durably
+from verify.outcome import Outcome, Verdict
 
 
 @dataclass(frozen=True)
@@ -37,3 +40,19 @@ class Task:
         for name in ("path", "command"):
             del fields[name]
         return hashlib.sha256(json.dumps(fields, sort_keys=True, default=str).encode()).hexdigest()
+
+    def save(self, path: Path) -> None:
+        write_durably(path, [json.dumps(asdict(self), indent=1).encode()])
+
+    @classmethod
+    def load(cls, path: Path) -> Task:
+        """What `save` wrote. Raises UserError if it is damaged."""
+        try:
+            fields = json.loads(path.read_text(encoding="utf-8"))
+            failing = fields.pop("failing")
+            if failing is not None:
+                failing = Verdict(**{**failing, "outcome": Outcome(failing["outcome"])})
+            fields |= {name: tuple(fields[name]) for name in ("schemas", "dtypes", "cases")}
+            return cls(**fields, failing=failing)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise UserError(f"{path}: damaged ({error!r}); move it away to begin this operator anew") from error

@@ -18,6 +18,7 @@ import numpy as np
 from traces.values import Rebuilt
 from verify.accesses import Launch, Memory, poison
 from verify.guards import check_arguments, launching, notes
+from verify.interpreter import mend
 
 MAX_TUNED = 8  # configurations that are run to choose one
 
@@ -136,12 +137,8 @@ def patch_interpreter() -> None:
     from triton.runtime import interpreter
     from triton.runtime.autotuner import Autotuner
 
-    convert, patch_tensor, run = interpreter._implicit_cvt, interpreter._patch_lang_tensor, Autotuner.run
-
-    def patch(tensor: Any, *rest: Any) -> None:
-        """Triton 3.6 takes `int()` of an array of one element for a loop's bound; NumPy 2.5 refuses that."""
-        patch_tensor(tensor, *rest)
-        tensor.__index__ = lambda self: int(self.handle.data.item())
+    mend()
+    convert, run = interpreter._implicit_cvt, Autotuner.run
 
     def implicit_cvt(value: Any) -> Any:
         converted = convert(value)
@@ -152,7 +149,6 @@ def patch_interpreter() -> None:
         return converted
 
     interpreter.GridExecutor.__call__ = lambda self, *args, **kwargs: simulator.launch(self, args, kwargs)
-    interpreter._patch_lang_tensor = patch
     interpreter._implicit_cvt = implicit_cvt
     interpreter._interpreter = _checked(interpreter._interpreter)
     _mark_atomics(interpreter.InterpreterBuilder)

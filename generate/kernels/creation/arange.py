@@ -5,8 +5,9 @@ aten::arange.start(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? 
 aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None,
     Device? device=None, bool? pin_memory=None) -> Tensor
 
-start + i * step over one flat grid: int64 where all three are integers, else fp64, as ATen computes it. The number of
-elements is ceil((end - start) / step).
+start + i * step over one flat grid: int64 where all three are integers, else fp64, as ATen computes it; for an integer
+dtype start and step are cut to integers. The number of elements is ceil((end - start) / step), of int64 with the three
+cut.
 """
 
 import math
@@ -40,11 +41,15 @@ def kernel_arange_float(out_ptr, start: tl.float64, step: tl.float64, n, BLOCK: 
 
 def wrapper(start, end=None, step=1, *, dtype=None, layout=None, device=None, pin_memory=None):
     start, end = (0, start) if end is None else (start, end)
+    if dtype == torch.int64:
+        start, end, step = int(start), int(end), int(step)
     integer = not any(isinstance(bound, float) for bound in (start, end, step))
     n = -((start - end) // step) if integer else math.ceil((end - start) / step)
     if dtype is None:
         dtype = torch.int64 if integer else torch.get_default_dtype()
     out = torch.empty(n, dtype=dtype, device=device)
+    if not dtype.is_floating_point:
+        start, step, integer = int(start), int(step), True
     if integer:
         kernel_arange[(triton.cdiv(n, 4096),)](out, start, step, n, BLOCK=4096, num_warps=8)
     else:

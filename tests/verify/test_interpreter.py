@@ -1,0 +1,59 @@
+"""What Triton's interpreter computes otherwise than hardware, in a process of its own that interprets."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+PROGRAM = """
+import torch
+import triton
+import triton.language as tl
+
+from verify.interpreter import mend
+
+mend()
+
+
+@triton.jit
+def convert(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    tl.store(out_ptr + i, x.to(out_ptr.dtype.element_ty), mask=i < n)
+
+
+@triton.jit
+def fill(out_ptr, value, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out_ptr + i, value, mask=i < n)
+
+
+torch.manual_seed(0)
+inf, nan = float("inf"), float("nan")
+special = torch.tensor([0.0, -0.0, inf, -inf, nan, 3e38, 3.4e38, 1e-40, 1.00390625, 1.01171875])
+for source in (torch.float16, torch.float32, torch.float64, torch.bfloat16, torch.int32, torch.int64, torch.uint8):
+    for target in (torch.bfloat16, torch.float16, torch.float32, torch.float64, torch.int32):
+        x = torch.randn(246) * 30 if source is torch.uint8 else torch.randn(246) * 3000
+        if source.is_floating_point and target.is_floating_point:
+            x = torch.cat([x, special])
+        elif source is torch.uint8:
+            x = x.abs()
+        x = x.to(source)
+        out = torch.empty(len(x), dtype=target)
+        convert[(1,)](x, out, len(x), BLOCK=256)
+        expected = x.to(target)
+        assert torch.equal(torch.nan_to_num(out, 7), torch.nan_to_num(expected, 7)), (source, target)
+        assert torch.equal(out.isnan(), expected.isnan()), (source, target)
+out = torch.empty(4, dtype=torch.bfloat16)
+fill[(1,)](out, 3.14, 4, BLOCK=4)
+assert out.tolist() == [3.140625] * 4
+print("converted")
+"""
+
+
+def test_conversions_round_as_hardware_does(tmp_path):
+    file = tmp_path / "convert.py"  # Triton reads a kernel's source from its file
+    file.write_text(PROGRAM)
+    environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(Path(__file__).parents[2])}
+    told = subprocess.run([sys.executable, file], capture_output=True, text=True, env=environment, timeout=120)
+    assert told.stdout == "converted\n", told.stderr[-2000:]
