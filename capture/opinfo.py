@@ -92,7 +92,8 @@ def record(request: Request, began: Callable[[str], None] = lambda operator: Non
     database = _database()
     known = {info.name for info in database}
     if unknown := sorted(set(request.operators) - known):
-        near = get_close_matches(unknown[0], known, 3) or sorted(known)[:3]
+        within = sorted(name for name in known if unknown[0] in name)[:3]
+        near = within or get_close_matches(unknown[0], known, 3) or sorted(known)[:3]
         raise UserError(f"OpInfo has no operator {unknown[0]!r}; did you mean {', '.join(near)}?")
     sim.install()
     told: dict[str, Any] = {"filters": request.filters, "groups": [], "excluded": {}}

@@ -1,121 +1,277 @@
-"""Refine one operator after the other and say how each ended."""
+"""Campaigns: the dialogs of many operators, on an engine, with a directory that any later run goes on from.
+
+`<workspace>/campaigns/NAME/`: campaign.json (settings and operators, as they were when it began), dialogs/, and
+results.jsonl, a line for each operator that has ended. An operator without a line is gone on with from its journal; one
+that ended otherwise than by passing or for want of dialogs is tried again.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 import shlex
-import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from enable.refinement import Operator, Refinement
+import torch
+from tqdm import tqdm
+
+from enable.engine import Engine, Local
+from enable.holding import Holder, Terms, accepted, say
+from enable.refinement import Refinement
+from enable.selection import choose, trace_of
 from enable.session import Session
 from enable.workspace import Workspace
-from generate.dialog import Result, open_journal, refine_operator
-from generate.llm import Options, Provider, load_provider
-from generate.machine import Event, Kind, Limits, State
+from generate.campaign import Campaign
+from generate.llm import Options, Price, Provider, load_provider
+from generate.llm.budget import Budget, Budgeted, charge_runs
 from traces import UserError
-from verify.outcome import Outcome
+from traces.format import sync_directory, write_durably
+
+FORMAT = 1
+DONE = ("PASSED", "OUT_OF_DIALOGS")  # exits after which an operator is not tried again
+_FILE, _RESULTS = "campaign.json", "results.jsonl"
+_ABORTS = 3  # of operators one after the other, from the same cause, after which no other is begun
 
 
 @dataclass(frozen=True)
-class Choice:
-    """What the user asked for. model None: every trace. op None: all that coverage finds failing.
+class Place:
+    """A campaign's directory."""
 
-    again: the words after `enable` that ask for the same with other operators, without --restart.
-    """
+    path: Path
 
-    model: str | None
-    op: str | None
-    only_failing: bool
-    llm: str
-    options: Options
-    limits: Limits
-    again: tuple[str, ...]
-    restart: bool = False
+    @property
+    def dialogs(self) -> Path:
+        return self.path / "dialogs"
 
-    def command(self, operator: str) -> str:
-        """What to type to go on with one operator."""
-        return shlex.join(["enable", *self.again, "--op", operator])
+    def begun(self) -> dict[str, Any] | None:
+        """What campaign.json holds, None before the campaign began. Raises UserError if it is damaged."""
+        try:
+            told = json.loads((self.path / _FILE).read_text(encoding="utf-8"))
+            if told["format"] != FORMAT:
+                raise UserError(f"{self.path / _FILE}: format {told['format']} is unknown; this program reads {FORMAT}")
+            return {"settings": told["settings"], "operators": list(told["operators"]), **told}
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise UserError(f"{self.path / _FILE}: damaged ({error!r}); begin anew with --restart") from error
 
+    def begin(self, told: dict[str, Any]) -> None:
+        self.path.mkdir(parents=True, exist_ok=True)
+        write_durably(self.path / _FILE, [json.dumps({"format": FORMAT, **told}, indent=1).encode()])
 
-def refine(workspace: Workspace, base: Path | None, platform: str, choice: Choice) -> list[dict[str, Any]]:
-    """One object an operator, as `--json` prints them. Raises UserError for what the user has to mend first."""
-    names = [choice.model] if choice.model else workspace.trace_names()
-    if not names:
-        raise UserError(f"{workspace.traces} holds no trace yet; record one: enable capture nanogpt")
-    with Session(workspace, base, platform) as session:
-        refinement = Refinement(session, names)
-        operators = [refinement.operator(choice.op)] if choice.op else []
-        if choice.op and not choice.restart and refinement.is_covered(operators[0]):
-            _say(f"{operators[0].overload}  passes every recorded case already; --restart holds a dialog all the same")
+    def results(self) -> list[dict[str, Any]]:
+        """The last line of each operator; a line that was not fully written is none."""
+        try:
+            lines = (self.path / _RESULTS).read_bytes().split(b"\n")[:-1]
+        except FileNotFoundError:
             return []
-        provider = load_provider(choice.llm, choice.options)
-        if choice.only_failing:
-            failing = refinement.failing(names)
-            operators = [o for o in failing if not choice.op or o in operators]
-        return [_refine_one(refinement, operator, provider, choice) for operator in operators]
+        try:
+            found = [json.loads(line) for line in lines]
+            return list({row["overload"]: row for row in found}.values())
+        except (ValueError, KeyError, TypeError) as error:
+            raise UserError(f"{self.path / _RESULTS}: damaged ({error!r}); begin anew with --restart") from error
+
+    def add(self, row: dict[str, Any]) -> None:
+        """On the disk when this returns."""
+        path = self.path / _RESULTS
+        existed = path.exists()
+        with open(path, "ab") as file:
+            whole = path.read_bytes().rpartition(b"\n")
+            file.truncate(len(whole[0]) + len(whole[1]))  # what a killed run began to write
+            file.write(json.dumps(row).encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        if not existed:
+            sync_directory(self.path)
+
+    def put_aside(self) -> None:
+        """Leave the name to a new campaign; the old one is kept beside it."""
+        if self.path.exists():
+            number = 1 + sum(1 for _ in self.path.parent.glob(f"{self.path.name}.old-*"))
+            self.path.rename(self.path.with_name(f"{self.path.name}.old-{number}"))
 
 
-def _refine_one(refinement: Refinement, operator: Operator, provider: Provider, choice: Choice) -> dict[str, Any]:
-    result, directory = _hold(refinement, operator, provider, choice, choice.restart)
-    if result.passed and not _passes(refinement, operator, result):
-        _say(f"{operator.overload}  the kernel of an earlier run does not pass today; beginning anew")
-        result, directory = _hold(refinement, operator, provider, choice, restart=True)
-    accepted = refinement.accept(operator, result.source) if result.passed and result.source else None
+def place_of(workspace: Workspace, name: str) -> Place:
+    return Place(workspace.root / "campaigns" / name)
+
+
+def named(campaign: Campaign) -> Campaign:
+    """With a name: its own, or one made of what it does, so that the same command finds the same campaign."""
+    if campaign.name:
+        return campaign
+    digest = hashlib.sha256(json.dumps(campaign.of_work(), sort_keys=True).encode()).hexdigest()[:8]
+    word = campaign.query.replace(" ", "-") or campaign.operators[0].replace("::", ".")
+    return campaign.model_copy(update={"name": f"{word}-{digest}"})
+
+
+def options_of(campaign: Campaign, role: str = "generator") -> Options:
+    """Of the model that has this role: generator or summarizer."""
+    model = campaign.model
+    name, price = model.name, model.price
+    if role == "summarizer":
+        name, price = model.summarizer, model.summarizer_price or model.price
+    return Options(name, model.base_url, model.recordings, price=_price(price))
+
+
+def _price(told: tuple[float, float] | None) -> Price:
+    return Price(*told) if told else Price()
+
+
+class Work:
+    """What a process needs to hold the dialogs of a campaign: cases, judge and models. A context manager."""
+
+    def __init__(self, workspace: Workspace, base: Path | None, campaign: Campaign, tests: int | None = None) -> None:
+        self.campaign, self.place = campaign, place_of(workspace, campaign.name)
+        self.session = Session(workspace, base, campaign.platform, tests or campaign.tests)
+        self._refinement: Refinement | None = None
+
+    def __enter__(self) -> Work:
+        self.session.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.session.__exit__(*error)
+
+    @property
+    def refinement(self) -> Refinement:
+        """Reads the trace when it is first asked for."""
+        if self._refinement is None:
+            campaign = self.campaign
+            self._refinement = Refinement(self.session, [trace_of(campaign)], campaign.dtypes, campaign.self_consistent)
+        return self._refinement
+
+    def holder(self, budget: Budget, words: Sequence[str]) -> Holder:
+        """words: after `enable`, that ask for the campaign. Raises UserError where a model cannot work."""
+        command = lambda overload: shlex.join(["enable", *words])  # noqa: E731
+        model = self.campaign.model
+        terms = Terms(self.campaign.machine_limits(), self.campaign.switches(), self.place.dialogs, command, once=True)
+        summarizer = self._model("summarizer", budget) if model.summarizer else None
+        return Holder(self.refinement, self._model("generator", budget), terms, summarizer)
+
+    def _model(self, role: str, budget: Budget) -> Provider:
+        options = options_of(self.campaign, role)
+        return Budgeted(load_provider(self.campaign.model.provider, options), budget, options.price)
+
+
+def run_campaign(
+    workspace: Workspace, base: Path | None, campaign: Campaign, words: Sequence[str], restart: bool = False
+) -> dict[str, Any]:
+    """What `enable generate --json` prints. words: after `enable`, that ask for the same.
+
+    Raises UserError for what the user has to mend first, such as a campaign of that name with other settings.
+    """
+    place = place_of(workspace, campaign.name)
+    if restart:
+        place.put_aside()
+    with Work(workspace, base, campaign) as work:
+        told = _begun(place, work, campaign, words)
+        results = {row["overload"]: row for row in place.results()}
+        left = [o for o in told["operators"] if results.get(o, {}).get("exit") not in DONE]
+        if left:
+            for row in _work_on(work, left, told, words):
+                place.add(row)
+                results[row["overload"]] = row
+    return summary(campaign.name, told, list(results.values()))
+
+
+def _begun(place: Place, work: Work, campaign: Campaign, words: Sequence[str]) -> dict[str, Any]:
+    told = place.begun()
+    if told is None:
+        load_provider(campaign.model.provider, options_of(campaign))  # before anything is written
+        chosen = choose(work.refinement, campaign)
+        told = {
+            "settings": campaign.of_work(),
+            "operators": {c.operator.overload: c.category for c in chosen},
+            "versions": {"torch": torch.__version__},
+        }
+        place.begin(told)
+    if told["settings"] != campaign.of_work():
+        changed = [k for k, v in campaign.of_work().items() if told["settings"].get(k) != v]
+        raise UserError(
+            f"campaign {campaign.name} was begun with other settings ({', '.join(changed)}); "
+            f"name another with --name, or begin anew: {shlex.join(['enable', *words, '--restart'])}"
+        )
+    return told
+
+
+def _work_on(work: Work, left: list[str], told: dict[str, Any], words: Sequence[str]) -> Iterator[dict[str, Any]]:
+    budget = _budget(work)
+    categories, counts = told["operators"], Counter[str]()
+    aborted: list[str] = []
+    with tqdm(total=len(left), desc=work.campaign.name, unit="operator", delay=1, leave=False) as bar:
+        for held in _engine(work, budget, words).run(left):
+            kernel = None
+            if work.campaign.accept and held.passed:
+                operator = work.refinement.operator(held.overload)
+                held, kernel = accepted(work.refinement, operator, held, _model_name(work.campaign))
+            counts[held.exit.lower()] += 1
+            bar.set_postfix_str(", ".join(f"{n} {exit}" for exit, n in sorted(counts.items())), refresh=False)
+            bar.update()
+            yield {**held.as_json(), "kernel": kernel, "category": categories[held.overload]}
+            aborted = [*aborted, held.detail] if held.exit == "ABORTED" else []
+            if len(aborted) >= _ABORTS and len(set(aborted[-_ABORTS:])) == 1:
+                say(f"{_ABORTS} operators in a row ended alike; no other is begun")
+                return
+
+
+def _budget(work: Work) -> Budget:
+    """What the campaign may use, with what earlier runs of it used taken off."""
+    spending, model = work.campaign.budget, work.campaign.model
+    budget = Budget(spending.calls, spending.tokens, spending.money)
+    charge_runs(budget, work.place.dialogs, _price(model.price), _price(model.summarizer_price or model.price))
+    return budget
+
+
+def _engine(work: Work, budget: Budget, words: Sequence[str]) -> Engine:
+    if work.campaign.engine == "ray":
+        from enable.engine_ray import Ray
+
+        return Ray(work, budget, words)
+    holder = work.holder(budget, words)
+    return Local(lambda overload: holder.hold(work.refinement.operator(overload)), work.campaign.workers)
+
+
+def _model_name(campaign: Campaign) -> str:
+    return f"{campaign.model.provider} {campaign.model.name or ''}".rstrip()
+
+
+def summary(name: str, told: dict[str, Any], results: list[dict[str, Any]]) -> dict[str, Any]:
+    """Counts by exit, and the operators."""
+    rows = {row["overload"]: row for row in results}
+    exits = Counter(rows[o]["exit"] if o in rows else "NOT_BEGUN" for o in told["operators"])
     return {
-        "overload": result.overload,
-        "exit": "WAITING" if result.waiting else str(result.stage),
-        "dialogs": result.dialogs,
-        "calls": result.llm_calls,
-        "tokens": result.tokens,
-        "kernel": str(accepted) if accepted else None,
-        "detail": _detail(result, directory),
+        "campaign": name,
+        "total": len(told["operators"]),
+        "exits": dict(exits.most_common()),
+        "calls": sum(row["calls"] for row in results),
+        "tokens": sum(row["tokens"] for row in results),
+        "operators": results,
     }
 
 
-def _hold(
-    refinement: Refinement, operator: Operator, provider: Provider, choice: Choice, restart: bool
-) -> tuple[Result, Path]:
-    """Hold or resume an operator's dialogs; the result, and where they are kept."""
-    task = refinement.task(operator, choice.command(operator.overload))
-    journal = open_journal(refinement.session.workspace.dialogs, task, choice.limits, restart=restart)
-    try:
-        if journal.dropped:
-            _say(journal.dropped)
-        tester = lambda source: refinement.test(operator, source)  # noqa: E731
-        return refine_operator(task, provider, tester, journal, _report(task.overload)), journal.directory
-    finally:
-        journal.close()
+def plan(workspace: Workspace, base: Path | None, campaign: Campaign) -> dict[str, Any]:
+    """What a campaign would do: settings and operators. Asks no model and writes nothing."""
+    with Work(workspace, base, campaign) as work:
+        told = work.place.begun()
+        names = list(told["operators"]) if told else [c.operator.overload for c in choose(work.refinement, campaign)]
+        rows = [_planned(work, overload) for overload in names]
+        done = {row["overload"]: row["exit"] for row in work.place.results()}
+    settings = campaign.as_json()
+    return {"settings": settings, "operators": [{**row, "exit": done.get(row["overload"])} for row in rows]}
 
 
-def _passes(refinement: Refinement, operator: Operator, result: Result) -> bool:
-    """Whether the accepted kernel passes now: a journal may be older than the trace or the judge. Verdicts are kept."""
-    verdicts = refinement.test(operator, result.source or "")
-    return bool(verdicts) and all(v.outcome is Outcome.PASS for v in verdicts)
-
-
-def _detail(result: Result, directory: Path) -> str:
-    return result.cause if result.cause else f"dialogs kept in {directory}; --restart begins anew"
-
-
-def _report(overload: str) -> Any:
-    """Tells each step on stderr as it is done."""
-
-    def tell(state: State, event: Event) -> None:
-        what = {
-            Kind.PROMPTED: "prompt written",
-            Kind.ANSWERED: "the model answered",
-            Kind.LINT_CLEAN: "lint clean",
-            Kind.LINT_REFUSED: f"lint: {len(event.report.splitlines())} lines of violations",
-            Kind.TEST_PASSED: "every case passes",
-            Kind.TEST_FAILED: ", ".join(f"{n} {outcome}" for outcome, n in event.counts.items()),
-        }.get(event.kind)
-        if what:
-            _say(f"{overload}  dialog {state.dialog}, call {state.calls}: {what}")
-
-    return tell
-
-
-def _say(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
+def _planned(work: Work, overload: str) -> dict[str, Any]:
+    refinement = work.refinement
+    operator = refinement.operator(overload)
+    kernel = operator.replaces
+    return {
+        "overload": operator.overload,
+        "category": refinement.users.categories.get(overload, "-"),
+        "cases": refinement.count(operator),
+        "kernel": os.fspath(kernel.path) if kernel else None,
+    }

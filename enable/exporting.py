@@ -9,7 +9,7 @@ import os
 import re
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ _RUNTIME = (
     "traces/overloads.py",
     "traces/text.py",
     "capture/signatures.py",
+    "verify/callees.py",
     "verify/calling.py",
     "verify/derive.py",
     "verify/interpreter.py",
@@ -125,9 +126,11 @@ def write_backendbench(directory: Path, entries: Mapping[str, Entry], label: Lab
     left_out: dict[str, str] = {}
     operators: dict[str, list[str]] = defaultdict(list)
     for overload, entry in entries.items():
-        served = operators[base_name(resolve(overload))] if entry.plan.direct else []
+        served = operators[base_name(resolve(overload))] if entry.plan.direct and not entry.calls else []
         if not entry.plan.direct:
             left_out[overload] = f"derived from {entry.plan.base}"
+        elif entry.calls:
+            left_out[overload] = "its wrapper calls other kernels"
         elif served and entries[served[0]].kernel != entry.kernel:
             left_out[overload] = f"in another kernel file than {served[0]}"
         else:
@@ -150,10 +153,18 @@ def _check_name(name: str) -> None:
 def _places(entries: Mapping[str, Entry]) -> dict[Path, str]:
     """Where in the package each kernel file goes: GROUP/NAME.py, with a number where two layers have that name."""
     places: dict[Path, str] = {}
-    for path in dict.fromkeys(p for e in entries.values() for p in (e.kernel, e.copy) if p is not None):
+    for path in dict.fromkeys(p for e in entries.values() for p in _files(e)):
         same = sum((other.parent.name, other.name) == (path.parent.name, path.name) for other in places)
         places[path] = f"{path.parent.name}/{path.stem}{f'_{same + 1}' if same else ''}.py"
     return places
+
+
+def _files(entry: Entry) -> Iterator[Path]:
+    yield entry.kernel
+    if entry.copy is not None:
+        yield entry.copy
+    for callees in entry.calls.values():
+        yield from callees.values()
 
 
 def _relative(found: re.Match[str]) -> str:
@@ -168,6 +179,7 @@ def _fields(entry: Entry, places: Mapping[Path, str]) -> dict[str, Any]:
         "takes_out": entry.takes_out,
         "listed": sorted(entry.listed),
         "verified": sorted(entry.verified),
+        "calls": {places[path]: {o: places[p] for o, p in callees.items()} for path, callees in entry.calls.items()},
     }
 
 

@@ -38,7 +38,7 @@ from verify.verdicts import judge_version
 
 __all__ = ["Registration", "Selection", "register", "select", "use"]
 
-_CONDITIONS = " strict=True off= "  # of verdicts that count: strides as ATen gives them, every layer asked
+CONDITIONS = " strict=True off= "  # of verdicts that count: strides as ATen gives them, every layer asked
 DEVICES = ("cuda", sim.NAME, "cpu")
 COMPOSITE = "PyTorch makes it of other operators, whose gradients it needs"
 
@@ -188,7 +188,7 @@ def _verified(place: Workspace) -> Mapping[tuple[tuple[str, ...], str], frozense
         return {}
     store = place.verdicts()
     try:
-        return store.verified(platforms.load(PLATFORM), _CONDITIONS)
+        return store.verified(platforms.load(PLATFORM), CONDITIONS)
     finally:
         store.close()
 
@@ -197,7 +197,9 @@ def _entry(match: Match, fit: frozenset[str]) -> Entry:
     copy = match.copy.path if match.copy else None
     kernel = match.kernel
     listed = frozenset(kernel.dtypes)
-    return Entry(match.plan, kernel.path, kernel.takes_out, copy, shown_path(kernel.path), listed, fit)
+    files = (kernel, *kernel.reached, *((match.copy, *match.copy.reached) if match.copy else ()))
+    calls = {file.path: {o: callee.path for o, callee in file.callees} for file in files if file.callees}
+    return Entry(match.plan, kernel.path, kernel.takes_out, copy, shown_path(kernel.path), listed, fit, calls)
 
 
 def _is_composite(overload: str) -> bool:

@@ -224,3 +224,30 @@ def opinfo_tables(coverage: OpInfoCoverage) -> str:
     lines.append(f"  overloads covered  {overloads['covered']} of {overloads['compute']} that need a kernel")
     lines.append(f"OpInfo operators covered: {total['covered']} of {total['total']} ({total['percent']} %)")
     return "\n".join(lines)
+
+
+class Users:
+    """Which operators of OpInfo call an overload. `see` is for `read_calls`; of a trace of a model nothing is noted."""
+
+    def __init__(self, trace: Trace) -> None:
+        """Raises TraceError if the manifest is damaged."""
+        self._of_step = _groups(trace)[1] if is_opinfo(trace) else None
+        self.operators: dict[str, set[str]] = defaultdict(set)  # overloads by operator
+        self._calls: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)  # operators, categories by overload
+
+    def see(self, record: CallRecord, case: str | None) -> None:
+        if self._of_step is None or record.kind != "compute":
+            return
+        operator = self._of_step(record)
+        self.operators[operator.name].add(record.overload)
+        self._calls[record.overload][operator.name, operator.category] += 1
+
+    @property
+    def categories(self) -> dict[str, str]:
+        """The category of each overload: of the operator that has its name, else of the one that calls it most."""
+        found = {}
+        for overload, calls in self._calls.items():
+            own = overload.removeprefix("aten::").split(".")[0].removesuffix("_backward")
+            namesake = [category for name, category in calls if name.split(".")[-1] == own]
+            found[overload] = namesake[0] if namesake else calls.most_common(1)[0][0][1]
+        return found

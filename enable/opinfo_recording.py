@@ -39,13 +39,15 @@ def capture_opinfo(
 
 def _record(request: Request) -> None:
     every = list(request.operators) or names()
-    with tqdm(total=len(every), desc="opinfo", unit="operator", delay=1) as bar:
+    with tqdm(total=len(every), desc="opinfo", unit="operator", delay=1, leave=False) as bar:
         seen: set[str] = set()
 
         def began(operator: str) -> None:
             if operator not in seen:
                 bar.update(min(1, len(seen)))
                 seen.add(operator)
+                if operator.startswith("error "):
+                    return
                 bar.set_postfix_str(operator, refresh=False)
 
         record_apart(request, began)

@@ -1,22 +1,27 @@
-"""What is refined, how a candidate is tested, and where an accepted kernel goes."""
+"""What is refined, how a candidate is tested, and how an accepted kernel comes into the library."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
-from enable.coverage import cases_by_overload, is_known
+from enable.acceptance import Accepted, Proposal, Refused, accept, check, split
+from enable.coverage import is_known, read_calls
+from enable.opinfo import Users
+from enable.self_consistency import callable_overloads
 from enable.session import Session
 from generate.docs import documentation
-from generate.library import Match
 from generate.signatures import describe
 from generate.task import Task
 from traces import UserError
-from traces.format import write_durably
 from traces.overloads import resolve
+from traces.store import Trace
 from verify.cases import Case
+from verify.debugger import debug
 from verify.derive import functional_base
 from verify.judge import Job
 from verify.kernel_file import KernelFile, KernelFileError
@@ -40,16 +45,41 @@ class Operator:
 
 
 class Refinement:
-    """The recorded cases of one or several traces, and the operators among them that need work."""
+    """The recorded cases of one or several traces, and the operators among them that need work.
 
-    def __init__(self, session: Session, names: Sequence[str]) -> None:
-        """names: traces. Raises UserError if one is missing or damaged."""
-        self.session = session
+    shown: cases that dialogs and their testers see; held_back: those that only acceptance asks. users: which operators
+    of OpInfo call what.
+    """
+
+    def __init__(
+        self, session: Session, names: Sequence[str], dtypes: Collection[str] = (), self_consistent: bool = False
+    ) -> None:
+        """names: traces. dtypes: only cases whose floating dtypes are among these; all, if empty.
+
+        Raises UserError if a trace is missing or damaged.
+        """
+        self.session, self.names, self.self_consistent = session, names, self_consistent
+        self._traces = {name: session.workspace.open_trace(name) for name in names}
+        self._dtypes_wanted = frozenset(dtypes)
+        self._revealed: frozenset[str] = frozenset()
         self.cases: dict[str, list[Case]] = defaultdict(list)
-        for name in names:
-            for overload, cases in cases_by_overload(session.workspace.open_trace(name)).items():
+        for trace in self._traces.values():
+            self.users = Users(trace)
+            for overload, cases in read_calls(trace, self.users.see).cases.items():
                 known = {c.id for c in self.cases[overload]}
-                self.cases[overload] += [c for c in cases if c.id not in known]
+                self.cases[overload] += [c for c in cases if c.id not in known and self._is_wanted(c)]
+
+    def trace(self, name: str) -> Trace:
+        return self._traces[name]
+
+    @cached_property
+    def _halves(self) -> tuple[Mapping[str, list[Case]], Mapping[str, list[Case]]]:
+        shown, held_back = split([c for cases in self.cases.values() for c in cases], self._revealed)
+        return _by_overload(shown), _by_overload(held_back)
+
+    @property
+    def shown(self) -> Mapping[str, list[Case]]:
+        return self._halves[0]
 
     def failing(self, names: Sequence[str]) -> list[Operator]:
         """The operators behind every overload that coverage finds failing, each once."""
@@ -74,39 +104,67 @@ class Refinement:
 
     def is_covered(self, operator: Operator) -> bool:
         """Whether the operator has a kernel that passes every recorded case."""
-        verdicts = self.judge(operator, operator.replaces) if operator.replaces is not None else []
+        verdicts = self._every(operator)
         return bool(verdicts) and all(v.outcome is Outcome.PASS for v in verdicts)
+
+    def reveal(self, case: str) -> None:
+        """Hold this case back no longer: a dialog begins with its failure."""
+        if case not in self._revealed:
+            self._revealed = self._revealed | {case}
+            self.__dict__.pop("_halves", None)
+
+    def _every(self, operator: Operator) -> list[Verdict]:
+        """Verdicts of the kernel in force, if there is one, on all recorded cases, the shown ones first."""
+        if operator.replaces is None:
+            return []
+        return [v for half in self._halves for v in self.judge(operator, operator.replaces, half)]
+
+    def count(self, operator: Operator) -> int:
+        """How many recorded cases its kernel would be judged on."""
+        return sum(len(self.cases[o]) for o in self._concerned(operator))
 
     def task(self, operator: Operator, command: str) -> Task:
         """What the state machine is given: schemas, documentation, cases, the current kernel and its first failure."""
-        failing = None
-        if operator.replaces is not None:
-            failed = [v for v in self.judge(operator, operator.replaces) if v.outcome is not Outcome.PASS]
-            failing = min(failed, key=lambda v: v.outcome is Outcome.SKIPPED, default=None)
+        failed = [v for v in self._every(operator) if v.outcome is not Outcome.PASS]
+        shown = {c.id for cases in self.shown.values() for c in cases}
+        failing = min(failed, key=lambda v: (v.case not in shown, v.outcome is Outcome.SKIPPED), default=None)
+        if failing is not None:
+            self.reveal(failing.case)
         overloads = list(dict.fromkeys((operator.overload, *operator.serves)))
-        cases = [c for o in self._concerned(operator) for c in self.cases[o]]
-        shown = list(dict.fromkeys(f"{c.overload}: {describe(c.load())}" for c in cases))[:SHOWN_CASES]
+        cases = [c for o in self._concerned(operator) for c in self.shown.get(o, ())]
+        listed = list(dict.fromkeys(f"{c.overload}: {describe(c.load())}" for c in cases[: 20 * SHOWN_CASES]))
         return Task(
             overload=operator.overload,
             schemas=tuple(str(resolve(o)._schema) for o in overloads),
-            dtypes=self._dtypes(cases),
+            dtypes=self._dtypes([c for o in self._concerned(operator) for c in self.cases[o]]),
             path=str(self.path(operator)),
             docs=documentation(operator.overload),
-            cases=tuple(shown),
+            cases=tuple(listed[:SHOWN_CASES]),
             source=operator.replaces.source if operator.replaces is not None else None,
             failing=failing,
             profile=self.session.platform.lint,
             command=command,
+            calls=self._callable(operator),
         )
+
+    def _callable(self, operator: Operator) -> tuple[str, ...]:
+        if not self.self_consistent:
+            return ()
+        session = self.session
+        found = callable_overloads(session.workspace, session.library, session.platform, operator.serves)
+        return tuple(sorted(found))
 
     def _concerned(self, operator: Operator) -> list[str]:
         """Recorded overloads that the file serves, directly or by derivation, its own first."""
         served = [o for o in self.cases if o in operator.serves or functional_base(o) in operator.serves]
         return sorted(served, key=lambda o: (o != operator.overload, o))
 
+    def _is_wanted(self, case: Case) -> bool:
+        return not self._dtypes_wanted or _floating(case) <= self._dtypes_wanted
+
     def _dtypes(self, cases: Sequence[Case]) -> tuple[str, ...]:
         """Floating dtypes of the recorded inputs; float32 where there are none."""
-        found = {ref.dtype for case in cases for ref in case.load().tensors if "float" in ref.dtype}
+        found = {dtype for case in cases for dtype in _floating(case)}
         return tuple(sorted(found)) or ("float32",)
 
     def path(self, operator: Operator) -> Path:
@@ -116,19 +174,40 @@ class Refinement:
             return home.joinpath(*operator.replaces.path.parts[-2:])
         return home / _NEW_KERNELS / f"{operator.overload.removeprefix('aten::').replace('.', '_')}.py"
 
-    def judge(self, operator: Operator, kernel: KernelFile) -> list[Verdict]:
-        """Verdicts on every recorded case that `kernel` would serve, of the operator's own overload first."""
-        library = self.session.library.with_candidate(kernel)
-        matches = {o: library.match(o) for o in sorted(self.cases, key=lambda o: (o != operator.overload, o))}
-        jobs = [self._job(o, m) for o, m in matches.items() if m is not None and m.kernel is kernel]
+    def judge(self, operator: Operator, kernel: KernelFile, cases: Mapping[str, list[Case]]) -> list[Verdict]:
+        """Verdicts on each of these cases that `kernel` would serve, of the operator's own overload first.
+
+        Raises UserError if kernels would call each other in a cycle.
+        """
+        jobs = self._jobs(operator, kernel, cases)
         verdicts = self.session.judge.judge(jobs)
         return [verdicts[job.plan.overload, case.id] for job in jobs for case in job.cases]
 
-    def _job(self, overload: str, match: Match) -> Job:
-        return Job(match.plan, match.kernel, tuple(self.cases[overload]), match.copy)
+    def _jobs(self, operator: Operator, kernel: KernelFile, cases: Mapping[str, list[Case]]) -> list[Job]:
+        library = self.session.library.with_candidate(kernel, self.self_consistent)
+        matches = {o: library.match(o) for o in sorted(cases, key=lambda o: (o != operator.overload, o))}
+        return [
+            Job(m.plan, m.kernel, tuple(cases[o]), m.copy)
+            for o, m in matches.items()
+            if m is not None and m.kernel.path == kernel.path
+        ]
+
+    def debug(self, operator: Operator, source: str) -> str:
+        """The debugger's report on the first shown case with which a candidate crashes or hangs; '' if none does."""
+        kernel = KernelFile.parse(source, self.path(operator))
+        for job in self._jobs(operator, kernel, self.shown):
+            verdicts = self.session.judge.judge([job])
+            for case in job.cases:
+                verdict = verdicts[job.plan.overload, case.id]
+                if verdict.outcome in (Outcome.CRASH, Outcome.TIMEOUT):
+                    return debug(self.session.platform, job, case, verdict)
+        return ""
 
     def test(self, operator: Operator, source: str) -> list[Verdict]:
-        """The state machine's tester: judge a candidate that serves all that the file it replaces served."""
+        """The state machine's tester: judge a candidate that serves all that the file it replaces served.
+
+        One that passes every shown case is also asked what acceptance asks; a refusal is a verdict of its own.
+        """
         try:
             kernel = KernelFile.parse(source, self.path(operator))
         except KernelFileError as error:
@@ -136,12 +215,33 @@ class Refinement:
         if set(kernel.overloads) != set(operator.serves):  # more would go into the library untested
             detail = f"OVERLOADS must list exactly {', '.join(operator.serves)}; it lists {', '.join(kernel.overloads)}"
             return [Verdict("file", Outcome.RUNTIME_ERROR, detail, detail)]
-        return self.judge(operator, kernel)
+        try:
+            verdicts = self.judge(operator, kernel, self.shown)
+        except UserError as error:  # a cycle of kernels
+            return [Verdict("file", Outcome.CHEAT, str(error), str(error))]
+        if not verdicts or any(v.outcome is not Outcome.PASS for v in verdicts):
+            return verdicts
+        refused = check(self.session, self._proposal(operator, source, {}))
+        if refused is None:
+            return verdicts
+        return [*verdicts, Verdict("acceptance", Outcome.WRONG, refused.feedback.split("\n")[0], refused.feedback)]
 
-    def accept(self, operator: Operator, source: str) -> Path:
-        """Write an accepted kernel where coverage finds it."""
-        path = self.path(operator)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_durably(path, [source.encode()])
-        self.session.reload_library()
-        return path
+    def accept(self, operator: Operator, source: str, provenance: Mapping[str, Any]) -> Accepted | Refused:
+        """Put a kernel that passed where coverage finds it, if nothing that happened meanwhile speaks against it."""
+        told = {"traces": list(self.names), "sandbox": self.session.judge.sandbox, **provenance}
+        return accept(self.session, self._proposal(operator, source, told))
+
+    def _proposal(self, operator: Operator, source: str, provenance: Mapping[str, Any]) -> Proposal:
+        shown, held_back = ([c for cases in half.values() for c in cases] for half in self._halves)
+        return Proposal(self.path(operator), source, shown, held_back, provenance, self.self_consistent)
+
+
+def _by_overload(cases: Sequence[Case]) -> dict[str, list[Case]]:
+    found: dict[str, list[Case]] = defaultdict(list)
+    for case in cases:
+        found[case.overload].append(case)
+    return dict(found)
+
+
+def _floating(case: Case) -> set[str]:
+    return {ref.dtype for ref in case.load().tensors if "float" in ref.dtype}

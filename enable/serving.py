@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
@@ -26,6 +26,7 @@ from torch.utils._pytree import tree_map
 from capture.signatures import call_token
 from traces.errors import UserError
 from traces.overloads import bind, name_of
+from verify.callees import serving
 from verify.derive import Plan, call, call_direct
 from verify.interpreter import mend
 
@@ -45,7 +46,8 @@ class Entry:
 
     kernel: the kernel file. copy: the file of the `aten::copy_` kernel, where the plan needs it. label: the kernel file
     as reports show it. listed: the dtypes that the kernel claims, by name. verified: the floating ones for which it may
-    be used, and NO_FLOATS where it may be for calls without any.
+    be used, and NO_FLOATS where it may be for calls without any. calls: of each kernel file that calls others, which
+    files answer which overloads.
     """
 
     plan: Plan
@@ -55,6 +57,7 @@ class Entry:
     label: str
     listed: frozenset[str]
     verified: frozenset[str]
+    calls: Mapping[Path, Mapping[str, Path]] = field(default_factory=dict)
 
     def objection(self, dtypes: frozenset[str]) -> str:
         """Why it does not serve calls with these floating dtypes; empty if it does."""
@@ -123,16 +126,21 @@ class Server:
     def _run(
         self, entry: Entry, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], index: int | None
     ) -> Any:
-        wrapper = self._wrapper_of(entry.kernel)
+        wrapper = self._wrapper(entry, entry.kernel)
         self._running.deep = True
         try:
             with torch._C._AutoDispatchBelowAutograd(), _surroundings(self._device, index):
                 if entry.plan.direct:
                     return call_direct(op, wrapper, args, kwargs)
-                copy = self._wrapper_of(entry.copy) if entry.copy else None
+                copy = self._wrapper(entry, entry.copy) if entry.copy else None
                 return call(entry.plan, bind(op, args, kwargs), wrapper, entry.takes_out, copy)
         finally:
             self._running.deep = False
+
+    def _wrapper(self, entry: Entry, path: Path) -> Callable[..., Any]:
+        """The wrapper of a file of the entry; the library's kernels answer what it calls of the library."""
+        callees = entry.calls.get(path, {})
+        return serving(self._wrapper_of(path), {o: self._wrapper(entry, p) for o, p in callees.items()})
 
 
 class _Decision(NamedTuple):

@@ -22,18 +22,21 @@ from verify.outcome import Verdict
 class Session:
     """A context manager around one judge. base: the base library, None for the packaged one."""
 
-    def __init__(self, workspace: Workspace, base: Path | None, platform: str) -> None:
-        """Raises UserError for an unknown platform or a broken library."""
-        self.workspace = workspace
+    def __init__(self, workspace: Workspace, base: Path | None, platform: str, tests: int | None = None) -> None:
+        """tests: jobs judged at once, None for the judge's default.
+
+        Raises UserError for an unknown platform or a broken library.
+        """
+        self.workspace, self._tests = workspace, tests
         self.platform = platforms.load(platform)
-        self._base = base
+        self.base = base
         self.library = workspace.library(base)
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
         store = self.workspace.verdicts()
         self._stack.callback(store.close)
-        self.judge = self._stack.enter_context(Judge(self.platform, store))
+        self.judge = self._stack.enter_context(Judge(self.platform, store, self._tests))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
@@ -41,7 +44,7 @@ class Session:
 
     def reload_library(self) -> Library:
         """Read the library again, after a kernel was accepted."""
-        self.library = self.workspace.library(self._base)
+        self.library = self.workspace.library(self.base)
         return self.library
 
     def coverage(self, name: str) -> Coverage:

@@ -19,7 +19,7 @@ from traces import UserError
 from verify import platforms
 from verify.candidate import read_candidate
 from verify.judge import Judge
-from verify.kernel_file import KernelFileError
+from verify.kernel_file import KernelFile, KernelFileError
 from verify.lint import load_profile
 from verify.outcome import Outcome
 
@@ -54,14 +54,15 @@ class Verifier:
             kernel = self._library().kernel(target if "::" in target else f"aten::{target}")
             if kernel is None:
                 raise UserError(f"{target}: no such file, and no kernel of the library serves it; see: enable coverage")
-            path, operator = kernel.path, operator or (target if "::" in target else f"aten::{target}")
+            operator = operator or (target if "::" in target else f"aten::{target}")
+            return self._file(kernel.path, operator, request, kernel)
         return self._file(path, operator, request)
 
     def verify_library(self, request: Request) -> list[Finding]:
         """Judge every kernel file of the library on every overload that it names."""
-        kernels = sorted(kernel.path for kernel in self._library())
+        kernels = sorted(self._library(), key=lambda kernel: kernel.path)
         with tqdm(kernels, desc="verify", unit="file", delay=1) as bar:  # closed before an error is told below it
-            return [self._file(path, None, request) for path in bar]
+            return [self._file(kernel.path, None, request, kernel) for kernel in bar]
 
     def report(self, corpus: Path, request: Request) -> Table:
         """Judge every file of a corpus. Raises UserError if there is none."""
@@ -76,19 +77,26 @@ class Verifier:
     def _library(self) -> Library:
         return self._workspace.library(self._base)
 
-    def _file(self, path: Path, operator: str | None, request: Request) -> Finding:
+    def _file(self, path: Path, operator: str | None, request: Request, kernel: KernelFile | None = None) -> Finding:
+        """kernel: what the library knows of a file of its own."""
         try:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise UserError(f"{path}: cannot be read ({error}); name a file or an operator") from error
-        return self._text(text, path, operator, request)
+        return self._text(text, path, operator, request, kernel)
 
-    def _text(self, text: str, path: Path, operator: str | None, request: Request) -> Finding:
+    def _text(
+        self, text: str, path: Path, operator: str | None, request: Request, kernel: KernelFile | None = None
+    ) -> Finding:
+        profile = self._profile.with_calls(o for o, _ in kernel.callees) if kernel is not None else self._profile
         try:
-            candidate = read_candidate(text, path, self._profile, operator)
+            candidate = read_candidate(text, path, profile, operator)
         except KernelFileError as error:
             return Finding(path.name, Outcome.COMPILE_ERROR, "lint", "contract", str(error), sandbox=self.judge.sandbox)
-        return verify_candidate(candidate, request, self.judge, self._profile, self._workspace)
+        if kernel is not None and candidate.kernel is not None:
+            linked = replace(candidate.kernel, callees=kernel.callees)
+            candidate = replace(candidate, kernel=linked)
+        return verify_candidate(candidate, request, self.judge, profile, self._workspace)
 
 
 def corpus_files(corpus: Path) -> dict[str, list[Path]]:

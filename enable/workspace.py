@@ -87,8 +87,8 @@ class Workspace:
 
 
 def _capturable(name: str) -> str:
-    """`name` if it is a model of the zoo, else the first model there is."""
+    """`name` if it can be recorded by name, else the first model there is."""
     from capture.targets import describe_models
 
     models = list(describe_models())
-    return name if name in models else models[0]
+    return name if name in (*models, "opinfo") else models[0]

@@ -49,6 +49,9 @@ class Model(_Table):
     price: tuple[float, float] | None = Field(
         default=None, description="money for a million tokens of prompts and of answers", strict=False
     )
+    summarizer_price: tuple[float, float] | None = Field(
+        default=None, description="the same of the summarizer; by default equal", strict=False
+    )
 
 
 class Bounds(_Table):
@@ -57,6 +60,10 @@ class Bounds(_Table):
     dialogs: int = Field(default=_LIMITS.dialogs, ge=1, description="dialogs for an operator")
     calls: int = Field(default=_LIMITS.calls, ge=1, description="answers in a dialog")
     context: int = Field(default=_LIMITS.context, ge=1, description="tokens of a dialog")
+    answer: int = Field(default=_LIMITS.answer, ge=1000, description="characters of an answer")
+    repeats: int = Field(
+        default=_LIMITS.repeats, ge=1, description="answers that repeat an earlier one before a dialog ends"
+    )
     report: int = Field(
         default=_LIMITS.report, ge=200, description="characters of a report that are shown unsummarised"
     )
@@ -132,7 +139,7 @@ class Campaign(_Table):
 
     def machine_limits(self) -> Limits:
         bounds = self.limits
-        return Limits(bounds.dialogs, bounds.calls, bounds.context, self.model.temperature, bounds.report)
+        return Limits(temperature=self.model.temperature, **bounds.model_dump())
 
     def switches(self) -> Switches:
         return Switches(self.states.lint, self.states.summarize, self.states.debug)

@@ -11,15 +11,16 @@ from typing import Protocol
 from generate import prompts
 from generate.journal import Journal, open_run
 from generate.llm import Answer, ContextOverflow, Message, Provider, ProviderError, Request, Waiting
-from generate.machine import FINAL, Event, Kind, Limits, Stage, State, Switches, step
+from generate.machine import FINAL, Event, Flaw, Kind, Limits, Stage, State, Switches, step
 from generate.task import Task
-from verify.lint import lint_answer, load_profile, render
-from verify.lint import take_source as source_of
+from verify.lint import lint, load_profile, render, take_source
 from verify.outcome import Outcome, Verdict
 
 SUMMARY_INPUT = 60_000  # characters of a report that the summarising model sees
+KEPT = 4_000  # characters, head and tail together, of an answer that is too long
 
 OnEvent = Callable[[State, Event], None]
+Debugger = Callable[[str], str]  # the source of a kernel that crashed -> where and how; '' if that cannot be told
 
 
 class Tester(Protocol):
@@ -66,15 +67,22 @@ def open_journal(
     return open_run(dialogs, header, restart)
 
 
-def refine_operator(
-    task: Task, model: Provider, tester: Tester, journal: Journal, on_event: OnEvent | None = None
+def refine_operator(  # noqa: PLR0913 - what a dialog needs
+    task: Task,
+    model: Provider,
+    tester: Tester,
+    journal: Journal,
+    on_event: OnEvent | None = None,
+    debugger: Debugger | None = None,
+    summarizer: Provider | None = None,
 ) -> Result:
     """Run or resume the dialogs of one operator; limits and switches are those the journal was opened with.
 
+    debugger: None has the judge's report of a crash stand for it. summarizer: of long reports; None: `model`.
     A model that cannot answer ends in ABORTED with the cause; the same call later goes on from there. What the tester
-    raises passes through, as does KeyboardInterrupt; the journal stays resumable.
+    or the debugger raises passes through, as does KeyboardInterrupt; the journal stays resumable.
     """
-    run = _Run(task, model, tester, journal, on_event or (lambda state, event: None))
+    run = _Run(task, (model, summarizer or model), (tester, debugger), journal, on_event)
     waiting = None
     try:
         run.to_exit()
@@ -87,10 +95,20 @@ def refine_operator(
 
 
 class _Run:
-    def __init__(self, task: Task, model: Provider, tester: Tester, journal: Journal, on_event: OnEvent) -> None:
-        self.task, self.model, self.tester, self.journal, self.on_event = task, model, tester, journal, on_event
+    def __init__(
+        self,
+        task: Task,
+        models: tuple[Provider, Provider],
+        judges: tuple[Tester, Debugger | None],
+        journal: Journal,
+        on_event: OnEvent | None,
+    ) -> None:
+        self.task, self.journal = task, journal
+        self.model, self.summarizer = models
+        self.tester, self.debugger = judges
+        self.on_event = on_event or (lambda state, event: None)
         self.switches = Switches(**journal.header["switches"])
-        self.profile = load_profile(task.profile)
+        self.profile = load_profile(task.profile).with_calls(task.calls)
         self.state = journal.fold(State(Limits(**journal.header["limits"])))
         if self.state.stage is Stage.ABORTED:
             journal.append({"resumed": self.state.cause})
@@ -118,11 +136,11 @@ class _Run:
             case Stage.SUMMARIZE:
                 return self._summarize()
             case Stage.DEBUG:
-                return Event(Kind.DEBUGGED, text=prompts.feedback(self.state, self.state.report))
+                return self._debug()
             case _:
                 return Event(Kind.DIALOG_ENDED)
 
-    def _ask(self, messages: tuple[Message, ...], purpose: str) -> Answer:
+    def _ask(self, model: Provider, messages: tuple[Message, ...], purpose: str) -> Answer:
         request = Request(
             messages=messages,
             temperature=self.state.limits.temperature,
@@ -130,33 +148,44 @@ class _Run:
             number=self.state.llm_calls + 1,
             directory=self.journal.directory,
         )
-        self.journal.append_request(request)
-        return self.model.complete(request)
+        self.journal.append_request(request, model.name)
+        return model.complete(request)
 
     def _generate(self) -> Event:
         try:
-            answer = self._ask(self.state.messages, "generate")
+            answer = self._ask(self.model, self.state.messages, "generate")
         except ContextOverflow:
             return Event(Kind.CONTEXT_FULL)
         except ProviderError as error:
             return Event(Kind.FAILED, text=str(error))
+        oversized = len(answer.text) > self.state.limits.answer
         return Event(
             Kind.ANSWERED,
-            text=answer.text,
+            text=prompts.cut_middle(answer.text, KEPT) if oversized else answer.text,
             prompt_tokens=answer.prompt_tokens,
             completion_tokens=answer.completion_tokens,
+            reasoning=prompts.cut_middle(answer.reasoning, self.state.limits.answer),
+            cut=answer.cut,
+            size=len(answer.text) if oversized else answer.size,
         )
 
     def _lint(self) -> Event:
-        answer = self.state.messages[-1].content
-        if self.switches.lint:
-            source, found = lint_answer(answer, self.profile, self.task.overload)
-        else:
-            source, violation = source_of(answer, self.profile)
-            found = [violation] if violation else []
+        source, violation = take_source(self.state.messages[-1].content, self.profile)
+        if source is None or self.state.size > self.state.limits.answer:
+            return Event(Kind.UNUSABLE, outcome=self._flaw(), report=str(violation or ""))
+        if any(t.source == source for t in self.state.tried):
+            return Event(Kind.REPEATED, source=source)
+        found = lint(source, self.profile, self.task.overload) if self.switches.lint else []
         if found:
             return Event(Kind.LINT_REFUSED, source=source, report=render(found))
         return Event(Kind.LINT_CLEAN, source=source)
+
+    def _flaw(self) -> Flaw:
+        if not self.state.size:
+            return Flaw.EMPTY
+        if self.state.size > self.state.limits.answer:
+            return Flaw.OVERSIZED
+        return Flaw.CUT if self.state.cut else Flaw.NO_FILE
 
     def _test(self) -> Event:
         verdicts = self.tester(self.state.source or "")
@@ -172,23 +201,32 @@ class _Run:
 
     def _feedback(self) -> Event:
         state = self.state
+        if state.flaw:
+            return Event(Kind.ADVISED, text=prompts.flawed(state))
         if self.switches.debug and state.outcome in (Outcome.CRASH, Outcome.TIMEOUT):
             return Event(Kind.REPORT_CRASH)
         if self.switches.summarize and state.outcome != "LINT" and len(state.report) > state.limits.report:
             return Event(Kind.REPORT_LONG)
         return Event(Kind.ADVISED, text=prompts.feedback(state, state.report))
 
+    def _debug(self) -> Event:
+        report = self.debugger(self.state.source or "") if self.debugger else ""
+        return Event(Kind.DEBUGGED, text=prompts.feedback(self.state, report or self.state.report), report=report)
+
     def _summarize(self) -> Event:
         try:
-            answer = self._ask(prompts.summary_request(self.state.report, SUMMARY_INPUT), "summarize")
+            request = prompts.summary_request(self.state.report, SUMMARY_INPUT)
+            answer = self._ask(self.summarizer, request, "summarize")
         except ContextOverflow:
-            return Event(Kind.FAILED, text="the report is longer than the summarising model takes")
+            return Event(Kind.ADVISED, text=prompts.feedback(self.state, self.state.report))
         except ProviderError as error:
             return Event(Kind.FAILED, text=str(error))
+        summary = prompts.cut_middle(answer.text, self.state.limits.report)
         return Event(
             Kind.SUMMARIZED,
-            text=prompts.feedback(self.state, answer.text),
-            report=answer.text,
+            text=prompts.feedback(self.state, summary or self.state.report),
+            report=summary,
             prompt_tokens=answer.prompt_tokens,
             completion_tokens=answer.completion_tokens,
+            reasoning=prompts.cut_middle(answer.reasoning, self.state.limits.answer),
         )

@@ -19,6 +19,7 @@ BUDGET = 9_000  # characters of all docstrings together
 SHARE = 5_000  # of one docstring
 
 _NAMESPACES = ("torch", "torch.nn.functional", "torch.special", "torch.linalg", "torch.fft", "torch.Tensor")
+_MOST_FORMULAS = 12  # lines
 _PREFIXES = {"linalg_": "torch.linalg", "special_": "torch.special", "fft_": "torch.fft"}
 # what the names of internal overloads add to the public name
 _ADDED = (
@@ -29,11 +30,18 @@ _ADDED = (
     (r"_double_backward$", ""),
     (r"(_dense|_sparse)$", ""),
     (r"_forward(_only)?$", ""),
-    (r"_(for_cpu|cpu|cuda|overrideable|impl|fused|copy|functional)$", ""),
+    (r"_jvp$", ""),
+    (r"^(upsample)_.*", r"\1"),
+    (r"_?\dd(_aa)?$", ""),
+    (r"_(for_cpu|cpu|cuda|overrideable|impl|fused|copy|functional|helper|interface|kernel|legit|no_training)$", ""),
+    (r"_(with|no)_(update|noise|sizes)$", ""),
+    (r"_cachemask(_tensor_qparams)?$", ""),
+    (r"^(unsafe|safe|masked|slow|fused|euclidean|int|prelu)_", ""),
     (r"^(scaled_dot_product)_(flash|efficient|fused|cudnn|math)_attention", r"\1_attention"),
     (r"^fused_(adamw?|sgd|adagrad)$", r"\1"),
     (r"_+$", ""),
 )
+# where taking off does not lead to the public name
 _RENAMED = {
     "convolution": "torch.nn.functional.conv2d",
     "to": "torch.Tensor.to",
@@ -44,27 +52,80 @@ _RENAMED = {
     "threshold": "torch.nn.functional.threshold",
     "clamp_min": "torch.clamp",
     "clamp_max": "torch.clamp",
+    "upsample": "torch.nn.functional.interpolate",
+    "reflection_pad": "torch.nn.functional.pad",
+    "replication_pad": "torch.nn.functional.pad",
+    "constant_pad_nd": "torch.nn.functional.pad",
+    "im2col": "torch.nn.functional.unfold",
+    "col2im": "torch.nn.functional.fold",
+    "grid_sampler": "torch.nn.functional.grid_sample",
+    "affine_grid_generator": "torch.nn.functional.affine_grid",
+    "nll_loss2d": "torch.nn.functional.nll_loss",
+    "log_sigmoid": "torch.nn.functional.logsigmoid",
+    "embedding_renorm": "torch.nn.functional.embedding",
+    "slow_conv_dilated": "torch.nn.functional.conv2d",
+    "conv_depthwise": "torch.nn.functional.conv3d",
+    "fft_c2c": "torch.fft.fftn",
+    "fft_r2c": "torch.fft.rfftn",
+    "fft_c2r": "torch.fft.irfftn",
+    "unique2": "torch.unique",
+    "unique_dim": "torch.unique",
+    "unique_dim_consecutive": "torch.unique_consecutive",
+    "batch_norm": "torch.nn.functional.batch_norm",
+    "thnn_fused_lstm_cell": "torch.nn.LSTMCell",
+    "thnn_fused_gru_cell": "torch.nn.GRUCell",
+    "weight_norm": "torch.nn.utils.weight_norm",
+    "euclidean_dist": "torch.cdist",
+    "int_mm": "torch.mm",
+    "index": "torch.Tensor.index_put_",  # torch.Tensor.index is of functorch, and something else
+    "addmm_activation": "torch.addmm",
+    "add_relu": "torch.add",
+    "rsub": "torch.sub",
+    "lshift__": "torch.bitwise_left_shift",
+    "rshift__": "torch.bitwise_right_shift",
+    "ilshift__": "torch.bitwise_left_shift",
+    "irshift__": "torch.bitwise_right_shift",
+    "is_all_true": "torch.all",
+    "is_any_true": "torch.any",
+    "local_scalar_dense": "torch.Tensor.item",
+    "linalg__powsum": "torch.linalg.vector_norm",
+    "masked_scale": "torch.nn.functional.dropout",
+    "histogramdd": "torch.histogramdd",
+    "unsafe_index_put": "torch.Tensor.index_put_",
+    "standard_gamma": "torch.distributions.Gamma",
+    "sample_dirichlet": "torch.distributions.Dirichlet",
+    "dirichlet_grad": "torch.distributions.Dirichlet",
+    "multi_head_attention": "torch.nn.MultiheadAttention",
+    "transformer_encoder_layer_fwd": "torch.nn.TransformerEncoderLayer",
 }
 _NO_OPERATOR = re.compile(r"torch\.(cuda|backends|set_|get_|from|random|initial)")
-_REFERENCE = re.compile(r":(?:func|class|meth|attr):`~?(torch\.[\w.]+?)(?:\(\))?`")
+_REFERENCE = re.compile(r":(?:func|class|meth|attr):`~?\.?((?:torch|Tensor)\.[\w.]+?)(?:\(\))?`")
 
 
 def documentation(overload: str) -> str:
-    """Docstrings and formulas for a prompt, as text; '' if torch says nothing. Never over about BUDGET characters."""
+    """Docstrings and formulas for a prompt, as text of at most about BUDGET characters; '' if torch says nothing."""
     base = overload.partition("::")[2].partition(".")[0]
     found = public_function(base)
-    parts = []
+    formulas = _formulas(base, found is not None)
+    parts = [formulas] if formulas else []
     if found is not None:
         kind = "documentation" if found[1] in (base, base.rstrip("_")) else "documentation of the public function"
         if "backward" in base:
             kind = "documentation of the forward function"
-        parts += [f"## {kind}: {name}\n\n{text}" for name, text in _with_references(found[0])]
-        parts[1:] = [re.sub(r"^## .*?: ", "## it refers to: ", part) for part in parts[1:]]
-    formulas = derivative_formulas(base)
-    if formulas:
-        head = "## derivative formulas that call it (C++ expressions of PyTorch; grad is the gradient of the output)"
-        parts.insert(0, head + "\n\n" + "\n".join(f"    {line}" for line in formulas))
+        docstrings = _with_references(found[0], BUDGET - len(formulas))
+        kinds = [kind] + ["it refers to"] * len(docstrings)
+        parts += [f"## {kind}: {name}\n\n{text}" for kind, (name, text) in zip(kinds, docstrings, strict=False)]
     return "\n\n".join(parts)
+
+
+def _formulas(base: str, documented: bool) -> str:
+    """The formulas that call a backward operator; of an operator that has no docstring, those of its own gradient."""
+    calling = derivative_formulas(base)
+    head = "derivative formulas that call it"
+    if not calling and not documented:
+        calling, head = own_formulas(base), "its derivative formulas"
+    lines = [f"## {head} (C++ expressions of PyTorch; grad is the gradient of the output)", ""]
+    return "\n".join(lines + [f"    {line}" for line in calling]) if calling else ""
 
 
 def public_function(base: str) -> tuple[str, str] | None:
@@ -86,7 +147,8 @@ def public_function(base: str) -> tuple[str, str] | None:
 def _candidates(name: str) -> list[str]:
     prefixed = [f"{space}.{name.removeprefix(p)}" for p, space in _PREFIXES.items() if name.startswith(p)]
     renamed = [_RENAMED[name]] if name in _RENAMED else []
-    return [*renamed, *prefixed, *(f"{space}.{name}" for space in _NAMESPACES)]
+    in_place = f"torch.Tensor.{name}_"  # of a functional overload whose public form is a method in place
+    return [*renamed, *prefixed, *(f"{space}.{name}" for space in _NAMESPACES), in_place]
 
 
 @cache
@@ -117,12 +179,20 @@ def _cut(text: str, limit: int) -> str:
     return text[:limit].rpartition("\n")[0] + "\n[...]"
 
 
-def _with_references(root: str) -> list[tuple[str, str]]:
-    """The docstring of `root` and of what it refers to, nearest first, each once, within the budget."""
+def _references(text: str) -> list[str]:
+    found = _REFERENCE.findall(text)
+    return [name if name.startswith("torch.") else f"torch.{name}" for name in found]
+
+
+def _with_references(root: str, left: int) -> list[tuple[str, str]]:
+    """The docstring of `root` and of what it refers to, nearest first, each once, `left` characters at most.
+
+    References are a graph with cycles; each name is visited once. One that no longer fits is left out, with what it
+    alone refers to.
+    """
     found: list[tuple[str, str]] = []
     seen: set[str] = set()
     waiting = deque([root])
-    left = BUDGET
     while waiting:
         name = waiting.popleft()
         text = docstring(name)
@@ -131,7 +201,7 @@ def _with_references(root: str) -> list[tuple[str, str]]:
         seen.add(name)
         found.append((name, text))
         left -= len(text)
-        waiting.extend(r for r in _REFERENCE.findall(text) if not _NO_OPERATOR.match(r))
+        waiting.extend(r for r in _references(text) if not _NO_OPERATOR.match(r))
     return found
 
 
@@ -147,9 +217,16 @@ def derivative_formulas(base: str) -> list[str]:
     for block in _derivative_blocks():
         name, *formulas = block.splitlines()
         calling = [f.strip() for f in formulas if call.search(f) and not f.lstrip().startswith(("#", "result"))]
-        if calling and "backward" not in name.partition("(")[0] and len(lines) < 12:
+        if calling and "backward" not in name.partition("(")[0] and len(lines) < _MOST_FORMULAS:
             lines += [name.removeprefix("- name: "), *(f"  {f}" for f in calling)]
     return lines
+
+
+def own_formulas(base: str) -> list[str]:
+    """The lines of derivatives.yaml that give the gradients of `base` itself, of every overload; [] if it has none."""
+    mine = [b for b in _derivative_blocks() if re.split(r"[.(]", b.removeprefix("- name: "))[0] == base]
+    lines = [line for block in mine for line in block.removeprefix("- name: ").splitlines() if line.strip()]
+    return [line for line in lines if not line.lstrip().startswith("#")][:_MOST_FORMULAS]
 
 
 @cache

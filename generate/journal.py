@@ -11,20 +11,23 @@ import fcntl
 import json
 import os
 import re
+import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import IO, Any, TypeAlias
 
 from generate.llm import Message, Request
-from generate.machine import Event, Kind, State, step
+from generate.machine import Event, Kind, Limits, State, Switches, step
 from traces import UserError
 from traces.format import sync_directory
 
 FORMAT = "enable-dialog"
-VERSION = 1
+VERSION = 2
+READ = (1, 2)  # version 1 lacks some events and limits
 NAME = "journal.jsonl"
+_LOOKS = 5  # tries to lock a journal, for whoever just looks whether it is locked
 Record: TypeAlias = dict[str, Any]
 
 _OVERLOAD = re.compile(r"\w+::\w+(\.\w+)?")
@@ -47,12 +50,12 @@ class Journal:
         """Open or create the journal at `path`. Raises UserError if it is damaged, foreign or in use."""
         self.path = path
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # prompts tell of traces, which are private too
             self._file = open(path, "a+b")  # noqa: SIM115 - held open, and locked, until close()
         except OSError as error:
             raise UserError(f"{path}: cannot keep a journal here ({error.strerror}); move it away") from error
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(self._file)
             self.records, self.dropped = self._recover()
         except BlockingIOError:
             self._file.close()
@@ -84,9 +87,10 @@ class Journal:
         fields = {k: v for k, v in asdict(event).items() if v != defaults[k]}
         self.append({"event": str(event.kind), **fields})
 
-    def append_request(self, request: Request) -> None:
+    def append_request(self, request: Request, model: str) -> None:
         """Note that a model is about to be asked. A summary's messages are kept: no event holds them."""
-        record: Record = {"request": request.digest(), "purpose": request.purpose, "number": request.number}
+        about = {"purpose": request.purpose, "number": request.number, "model": model}
+        record: Record = {"request": request.digest(), **about}
         if request.purpose != "generate":
             record["messages"] = [asdict(m) for m in request.messages]
         self.append(record)
@@ -117,16 +121,46 @@ class Journal:
         return records, f"{self.path}: dropped {len(raw) - good} bytes of a record that was not fully written"
 
 
-def read_journal(path: Path) -> list[Record]:
-    """The records of a journal, without locking or mending it. Raises UserError."""
+def _lock(file: IO[bytes]) -> None:
+    """Raises BlockingIOError if another process holds the lock for longer than a look at it takes."""
+    for _ in range(_LOOKS):
+        try:
+            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.01)
+    return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def read_journal(path: Path, torn: bool = False) -> list[Record]:
+    """The records of a journal, without locking or mending it. Raises UserError if it is damaged.
+
+    torn: leave off a last record that is not fully written, as a killed run has, and one that works now; none may stay.
+    """
     try:
         raw = path.read_bytes()
     except OSError as error:
         raise UserError(f"{path}: cannot read this journal ({error.strerror})") from error
     records, good, bad_line = _read(raw, path)
+    if torn and b"\n" not in raw[good:-1]:
+        return records
     if not records or good != len(raw):
         raise UserError(f"{path}: line {bad_line} is damaged or not fully written")
     return records
+
+
+def usage(records: Sequence[Record]) -> Iterator[tuple[str, int, int]]:
+    """Purpose and tokens of prompt and answer of every answered call; where nobody counted, an estimate as prompt."""
+    state = before = State(Limits(**records[0]["limits"])) if records else State()
+    for record in records:
+        if "resumed" in record:
+            state = before
+        elif "event" in record:
+            event = event_of(record)
+            before, state = state, step(state, event)
+            if state.llm_calls > before.llm_calls:
+                counted = event.prompt_tokens, event.completion_tokens
+                purpose = "generate" if event.kind is Kind.ANSWERED else "summarize"
+                yield purpose, *(counted if sum(counted) else (state.tokens - before.tokens, 0))
 
 
 def event_of(record: Record) -> Event:
@@ -146,11 +180,17 @@ def open_run(dialogs: Path, header: Record, restart: bool = False) -> Journal:
     runs = sorted(p for p in home.glob("run-[0-9][0-9][0-9]*") if p.is_dir())
     if runs and not restart:
         journal = Journal(runs[-1] / NAME, header)
-        if journal.header == header:
+        if _completed(journal.header) == _completed(header):
             return journal
         journal.close()
     number = int(runs[-1].name.removeprefix("run-")) + 1 if runs else 1
     return Journal(home / f"run-{number:03d}" / NAME, header)
+
+
+def _completed(header: Record) -> Record:
+    """The header with what an older version left to defaults."""
+    defaults = {"limits": asdict(Limits()), "switches": asdict(Switches())}
+    return header | {"version": VERSION} | {name: defaults[name] | header[name] for name in defaults}
 
 
 def _line(record: Record) -> bytes:
@@ -189,7 +229,9 @@ def _checked(line: bytes) -> Record | None:
 
 def _check_version(header: Record, path: Path) -> None:
     found = header.get("format"), header.get("version")
-    if found != (FORMAT, VERSION):
+    if found not in [(FORMAT, version) for version in READ]:
+        versions = ", ".join(map(str, READ))
         raise UserError(
-            f"{path}: format {found[0]!r} version {found[1]!r} is unknown; this program reads {FORMAT} {VERSION}"
+            f"{path}: format {found[0]!r} version {found[1]!r} is unknown; this program reads {FORMAT} {versions};"
+            " move the run away to begin a new one"
         )

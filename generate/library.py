@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from traces import UserError
@@ -37,25 +37,76 @@ class Library:
         if not kernel_files(layers[-1]):
             raise UserError(f"no kernel files (GROUP/NAME.py) in {layers[-1]}; name another library with --library DIR")
         self.layers = layers
+        self._as_given: KernelFile | None = None
+        self._stack([_claims(layer) for layer in layers])
+
+    def _stack(self, claims: Sequence[Mapping[str, KernelFile]]) -> None:
+        """Take the first layer's kernel of each overload. Raises UserError if kernels call each other in a cycle."""
+        self._claims = claims
         self._kernels: dict[str, tuple[KernelFile, bool]] = {}
-        for layer in layers:
-            for overload, kernel in _claims(layer).items():
-                self._kernels.setdefault(overload, (kernel, layer != layers[-1]))
+        for i, layer in enumerate(claims):
+            for overload, kernel in layer.items():
+                self._kernels.setdefault(overload, (kernel, i < len(claims) - 1))
+        self._link_all()
 
     def __iter__(self) -> Iterator[KernelFile]:
         """Each kernel file that serves at least one overload, once."""
-        return iter({kernel.path: kernel for kernel, _ in self._kernels.values()}.values())
+        return iter({kernel.path: self._linked[kernel] for kernel, _ in self._kernels.values()}.values())
 
-    def with_candidate(self, kernel: KernelFile) -> Library:
-        """The same library with `kernel` before all layers."""
+    def with_candidate(self, kernel: KernelFile, self_consistent: bool = False) -> Library:
+        """The same library with `kernel` before all layers.
+
+        self_consistent: what it calls is served by this library's kernels; otherwise it may call no more than it came
+        with. Raises UserError if kernels would call each other in a cycle.
+        """
         library = copy.copy(self)
         library._kernels = {**self._kernels, **dict.fromkeys(kernel.overloads, (kernel, True))}
+        library._as_given = None if self_consistent else kernel
+        library._link_all()
+        return library
+
+    def replacing(self, path: Path, kernel: KernelFile | None) -> Library:
+        """What this library would be with `kernel` as the file at `path` of its first layer, or without that file.
+
+        Raises UserError for a double claim, and if kernels would call each other in a cycle.
+        """
+        library = copy.copy(self)
+        first = {o: k for o, k in self._claims[0].items() if k.path != path}
+        if kernel is not None:
+            for overload in kernel.overloads:
+                _claim(first, overload, kernel)
+        library._stack([first, *self._claims[1:]])
         return library
 
     def kernel(self, overload: str) -> KernelFile | None:
         """The file that lists `overload` itself, not by derivation."""
         found = self._kernels.get(overload)
-        return found[0] if found else None
+        return self._linked[found[0]] if found else None
+
+    def callers(self, overloads: Collection[str]) -> list[str]:
+        """Overloads whose kernels call one of these."""
+        called = set(overloads)
+        return sorted({o for o, (kernel, _) in self._kernels.items() if called & set(kernel.calls)})
+
+    def _link_all(self) -> None:
+        self._linked: dict[KernelFile, KernelFile] = {}
+        for kernel, _ in self._kernels.values():
+            self._link(kernel, ())
+
+    def _link(self, kernel: KernelFile, callers: tuple[KernelFile, ...]) -> KernelFile:
+        """The kernel with those that it calls, and so on. Raises UserError if that comes back to one of `callers`."""
+        if kernel in callers:
+            cycle = [*callers[callers.index(kernel) :], kernel]
+            names = ", which calls ".join(k.overloads[0] for k in cycle[1:])
+            raise UserError(f"{cycle[0].path}: {cycle[0].overloads[0]} calls {names}: no call would ever end")
+        if kernel not in self._linked:
+            if kernel is self._as_given:
+                self._linked[kernel] = kernel
+            else:
+                found = {o: self._kernels[o][0] for o in kernel.calls if o in self._kernels}
+                callees = tuple((o, self._link(k, (*callers, kernel))) for o, k in found.items())
+                self._linked[kernel] = replace(kernel, callees=callees) if callees != kernel.callees else kernel
+        return self._linked[kernel]
 
     def match(self, overload: str) -> Match | None:
         """The best way this library has to serve `overload`, or None."""
@@ -64,7 +115,7 @@ class Library:
             found = self._kernels.get(plan.base)
             if found is None:
                 continue
-            kernel, refined = found
+            kernel, refined = self._linked[found[0]], found[1]
             needs_copy = plan.written is not None and (plan.written == "out" or not kernel.takes_out)
             if not needs_copy or copier is not None:
                 return Match(plan, kernel, copier if needs_copy else None, refined)
@@ -81,7 +132,11 @@ def _claims(directory: Path) -> dict[str, KernelFile]:
     for path in kernel_files(directory):
         kernel = KernelFile.read(path)
         for overload in kernel.overloads:
-            if overload in claims:
-                raise UserError(f"{path}: {overload} is already served by {claims[overload].path}; remove one of them")
-            claims[overload] = kernel
+            _claim(claims, overload, kernel)
     return claims
+
+
+def _claim(claims: dict[str, KernelFile], overload: str, kernel: KernelFile) -> None:
+    if overload in claims:
+        raise UserError(f"{kernel.path}: {overload} is already served by {claims[overload].path}; remove one of them")
+    claims[overload] = kernel

@@ -13,7 +13,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from generate.llm import Message
-from generate.machine import State
+from generate.machine import Flaw, State
 from generate.task import Task
 from verify.lint import Profile, load_profile
 from verify.outcome import Outcome
@@ -79,6 +79,12 @@ def feedback(state: State, report: str) -> str:
     what, advice = _OUTCOMES[state.outcome]
     shown = cut_middle(report, state.limits.report)
     return _render("feedback.md.j2", outcome_text=what, counts=count_text(state.counts), report=shown, advice=advice)
+
+
+def flawed(state: State) -> str:
+    """The next user message after an answer without a new kernel file: why it has none."""
+    before = feedback(state, state.report) if state.flaw == Flaw.REPEATED else ""
+    return _render("flawed.md.j2", flaw=str(state.flaw), size=state.size, refusal=state.refusal, before=before)
 
 
 def summary_request(report: str, limit: int) -> tuple[Message, ...]:

@@ -1,7 +1,8 @@
 """Recorded dialogs: their file format, how a conversation finds its answer again, and how a journal becomes one.
 
 A recording is JSON lines: a header with format and version, then one line a message, in order, with the number of its
-conversation. An assistant's message answers all messages of its conversation before it.
+conversation. An assistant's message answers all messages of its conversation before it; `cut` and `size` are those of
+the Answer where they say anything.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from generate.journal import Record, event_of, read_journal
-from generate.llm import Message
+from generate.llm import Answer, Message
 from generate.machine import Kind, Limits, State, step
 from traces import UserError
 from traces.format import write_durably
@@ -33,7 +34,7 @@ class Exchange:
     """One recorded answer. where: file and position, for messages."""
 
     messages: tuple[Message, ...]
-    answer: str
+    answer: Answer
     where: str
 
 
@@ -65,7 +66,8 @@ def _exchanges(path: Path) -> Iterator[Exchange]:
         except KeyError as error:
             raise UserError(f"{path}: line {number}: a message without {error}") from error
         if message.role == "assistant":
-            yield Exchange(tuple(conversation), message.content, f"{path.name} line {number}")
+            answer = Answer(message.content, cut=bool(record.get("cut")), size=int(record.get("size", 0)))
+            yield Exchange(tuple(conversation), answer, f"{path.name} line {number}")
         conversation.append(message)
 
 
@@ -120,30 +122,32 @@ def to_recording(journal: Path, target: Path) -> Path:
     header = {"format": FORMAT, "version": VERSION, "overload": records[0].get("overload", "")}
     lines = [header]
     for number, messages in enumerate(_conversations(records), 1):
-        lines += [{"conversation": number, **asdict(m)} for m in messages]
+        lines += [{"conversation": number, **m} for m in messages]
     target.parent.mkdir(parents=True, exist_ok=True)
     write_durably(target, (f"{json.dumps(line)}\n".encode() for line in lines))
     return target
 
 
-def _conversations(records: Sequence[Record]) -> list[tuple[Message, ...]]:
-    """Every dialog up to its last answer, and every summary with its request."""
-    dialogs: list[tuple[Message, ...]] = []
-    summaries: list[tuple[Message, ...]] = []
-    asked: tuple[Message, ...] = ()
+def _conversations(records: Sequence[Record]) -> list[list[dict[str, Any]]]:
+    """Every dialog up to its last answer, and every summary with its request; a dict a message."""
+    dialogs: list[list[dict[str, Any]]] = []
+    summaries: list[list[dict[str, Any]]] = []
+    asked: list[dict[str, Any]] = []
     state = before = State(Limits(**records[0]["limits"]))
     for record in records:
         if "request" in record:
-            asked = tuple(Message(**m) for m in record.get("messages", ()))
+            asked = record.get("messages", [])
         elif "resumed" in record:
             state = before
         elif "event" in record:
             event = event_of(record)
             before, state = state, step(state, event)
             if event.kind is Kind.PROMPTED:
-                dialogs.append(())
+                dialogs.append([])
             elif event.kind is Kind.ANSWERED:
-                dialogs[-1] = state.messages
+                told = {name: value for name in ("cut", "size") if (value := getattr(event, name))}
+                new = [asdict(m) for m in state.messages[len(dialogs[-1]) :]]
+                dialogs[-1] += [*new[:-1], {**new[-1], **told}]
             elif event.kind is Kind.SUMMARIZED:
-                summaries.append((*asked, Message("assistant", event.report)))
+                summaries.append([*asked, {"role": "assistant", "content": event.report}])
     return [d for d in dialogs if d] + summaries

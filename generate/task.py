@@ -20,7 +20,8 @@ class Task:
     schemas: of the overload first, then of others that the file may serve. docs: from `generate.docs`. cases: the
     recorded inputs of the first few cases, one line each (`generate.signatures`). source, failing: the current kernel
     and its first case that neither passes nor is skipped. path: where an accepted kernel belongs. profile: the
-    dialect. command: what the user types to go on after an interruption.
+    dialect. command: what the user types to go on after an interruption. calls: overloads of the library that the
+    wrapper may call.
     """
 
     overload: str
@@ -33,12 +34,15 @@ class Task:
     failing: Verdict | None = None
     profile: str = "triton"
     command: str = "enable refine"
+    calls: tuple[str, ...] = ()
 
     def digest(self) -> str:
         """sha256, in hex, of all that a prompt depends on."""
         fields: dict[str, Any] = asdict(self)
         for name in ("path", "command"):
             del fields[name]
+        if not self.calls:
+            del fields["calls"]  # as in journals that were begun before there were any
         return hashlib.sha256(json.dumps(fields, sort_keys=True, default=str).encode()).hexdigest()
 
     def save(self, path: Path) -> None:
@@ -52,7 +56,7 @@ class Task:
             failing = fields.pop("failing")
             if failing is not None:
                 failing = Verdict(**{**failing, "outcome": Outcome(failing["outcome"])})
-            fields |= {name: tuple(fields[name]) for name in ("schemas", "dtypes", "cases")}
+            fields |= {name: tuple(fields[name]) for name in ("schemas", "dtypes", "cases", "calls")}
             return cls(**fields, failing=failing)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise UserError(f"{path}: damaged ({error!r}); move it away to begin this operator anew") from error

@@ -6,6 +6,7 @@ import json
 import os
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -17,8 +18,9 @@ os.environ["TRITON_INTERPRET"] = "1"  # before anything imports Triton: kernels 
 class ChatServer(ThreadingHTTPServer):
     """Answers the requests with `replies`, in order.
 
-    A str is a completion, a function is called for one, a dict changes fields of a completion, an int is an HTTP
-    status, a tuple a status with an error object, bytes are a raw body.
+    A str is a completion, streamed if that is asked for; a function is called for one; a dict changes fields of a
+    completion; an int is an HTTP status; a tuple a status with an error object and perhaps headers; bytes are a raw
+    body; a list is a stream of events: objects, raw bytes, and None where the connection is cut.
     """
 
     daemon_threads = True
@@ -33,11 +35,28 @@ class ChatServer(ThreadingHTTPServer):
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}/v1"
 
+    @staticmethod
+    def delta(finish: str | None = None, **fields: Any) -> dict[str, Any]:
+        """One chunk of a streamed answer; finish: why it ends."""
+        return {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": fields, "finish_reason": finish}]}
+
+    @staticmethod
+    def streamed(text: str, usage: bool = True, finish: str = "stop") -> list[Any]:
+        """The events of an answer, in pieces."""
+        pieces = [text[i : i + 4096] for i in range(0, len(text), 4096)]
+        counted = [{"choices": [], "usage": COMPLETION["usage"]}] if usage else []
+        first, last = ChatServer.delta(role="assistant", content=""), ChatServer.delta(finish)
+        return [first, *(ChatServer.delta(content=p) for p in pieces), last, *counted, b"data: [DONE]\n\n"]
+
 
 class _Handler(BaseHTTPRequestHandler):
     server: ChatServer
 
     def do_POST(self) -> None:
+        with suppress(ConnectionError):  # a client may hang up when it has read enough
+            self._answer()
+
+    def _answer(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         with self.server.lock:
             self.server.requests.append({"path": self.path, "authorization": self.headers["authorization"], **body})
@@ -46,20 +65,38 @@ class _Handler(BaseHTTPRequestHandler):
         if isinstance(reply, int):
             self._send(reply, json.dumps({"error": {"message": f"status {reply} on purpose"}}).encode())
         elif isinstance(reply, tuple):
-            self._send(reply[0], json.dumps({"error": reply[1]}).encode())
+            status, error, headers = (*reply, {})[:3]
+            self._send(status, json.dumps({"error": error}).encode(), headers)
+        elif isinstance(reply, list):
+            self._stream(reply)
+        elif isinstance(reply, str) and body.get("stream"):
+            self._stream(ChatServer.streamed(reply, usage="stream_options" in body))
         elif isinstance(reply, bytes):
             self._send(200, reply)
         else:
             fields = reply if isinstance(reply, dict) else {"choices": [choice(reply)]}
             self._send(200, json.dumps(COMPLETION | fields).encode())
 
-    def _send(self, status: int, body: bytes) -> None:
+    def _send(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
         self.send_response(status)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(body)))
-        self.send_header("retry-after-ms", "1")
+        for name, value in (headers or {"retry-after-ms": "1"}).items():
+            self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)
+
+    def _stream(self, events: list[Any]) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream; charset=utf-8")
+        self.send_header("transfer-encoding", "chunked")
+        self.end_headers()
+        for event in events:
+            if event is None:
+                return
+            data = event if isinstance(event, bytes) else b"data: " + json.dumps(event).encode() + b"\n\n"
+            self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+        self.wfile.write(b"0\r\n\r\n")
 
     def log_message(self, *args: Any) -> None:
         """Quiet."""
@@ -78,14 +115,27 @@ def choice(content: str) -> dict[str, Any]:
     return {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": content}}
 
 
-@pytest.fixture
-def server() -> Iterator[ChatServer]:
+@contextmanager
+def _started() -> Iterator[ChatServer]:
     with ChatServer() as chat:
         thread = threading.Thread(target=chat.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield chat
         chat.shutdown()
         thread.join()
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with _started() as chat:
+        yield chat
+
+
+@pytest.fixture(scope="module")
+def module_server() -> Iterator[ChatServer]:
+    """For what a module prepares once."""
+    with _started() as chat:
+        yield chat
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ low 12 bits, so they are as aligned as the real ones.
 
 from __future__ import annotations
 
+import linecache
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from verify.excerpts import snippet
 from verify.guards import notes
 from verify.races import Access, Meetings, races
 
@@ -198,11 +200,14 @@ class Launch:
         offset = int(addresses[bad][0]) - region.start
         span = f"has bytes {region.low - region.start} to {region.high - region.start}"
         span = "is empty" if region.low == region.high else span
-        text = f"{int(bad.sum())} lanes {kind} {size} bytes outside {region.name}, which {span}: at byte {offset}"
+        lanes = int(bad.sum())
+        text = f"{lanes} lanes {kind} {size} bytes outside {region.name}, which {span}: at byte {offset}"
+        text += f" (element {offset // size})" if offset % size == 0 else ""
         self._report("bounds", self._line(), self.program, region.name, offset, text)
 
     def _report_stray(self, address: int, size: int, kind: str) -> None:
-        text = f"{kind} of {size} bytes at address {address:#x}, which belongs to no argument"
+        what = "a pointer that was computed or loaded, or an offset far out"
+        text = f"{kind} of {size} bytes at an address that belongs to no argument: {what}"
         self._report("bounds", self._line(), self.program, "", address & (1 << REGION) - 1, text)
 
     def _report_protected(self, region: Region, address: int, kind: str) -> None:
@@ -220,7 +225,8 @@ class Launch:
         key = (kind, self.kernel, line, name)
         if key in notes.accesses or len(notes.accesses) >= MAX_REPORTS:
             return
-        place = {"kind": kind, "kernel": self.kernel, "line": line, "program": list(program)}
+        shown = snippet("".join(linecache.getlines(self._file)), line)
+        place = {"kind": kind, "kernel": self.kernel, "line": line, "program": list(program), "snippet": shown}
         where = f"{self.kernel}, line {line}, program {tuple(program)}"
         notes.accesses[key] = {**place, "argument": name, "offset": offset, "text": f"{text} ({where})"}
 

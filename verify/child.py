@@ -26,13 +26,16 @@ from traces.overloads import resolve, written
 from traces.values import Packed, Rebuilt, pack, unpack
 from verify import wire
 from verify.answers import EarlierResults, complaints, tensors
+from verify.callees import serving
 from verify.compiling import patch_compiler
 from verify.derive import Plan, call
+from verify.excerpts import anonymous, cut_log
 from verify.fresh import fresh
 from verify.global_state import GlobalState
 from verify.guards import count_threads, notes, watch_threads, watched
 from verify.sandbox import COMPILE, EXECUTE
 from verify.simulator import patch_interpreter, simulator
+from verify.witness import witness
 
 MAX_LOG = 20_000  # characters of compiler output or traceback that are sent back
 _UPDATED = frozenset({"running_mean", "running_var"})  # written in training, which the schemas do not say
@@ -77,11 +80,13 @@ class _Runner:
         before = count_threads()
         with torch.no_grad():
             try:
+                witness.request()
                 with watched():
                     result = self._call(arguments)
                 notes.threads = max(0, count_threads() - before)
                 answer = _copied({**arguments, "return": result})
             finally:
+                witness.answered()
                 notes.globals = self._state.restore()
         notes.types += complaints(self._plan.overload, arguments, result)
         buffers = {m.buffer.data_ptr() for m in self._memory}
@@ -99,7 +104,9 @@ class _Runner:
         return arguments
 
     def _call(self, arguments: dict[str, Any]) -> Any:
-        self._wrappers = self._wrappers or load_wrappers(self._job["sources"], Path(self._job["directory"]))
+        self._wrappers = self._wrappers or load_wrappers(
+            self._job["sources"], Path(self._job["directory"]), self._job.get("calls", {})
+        )
         wrapper, copy = self._wrappers["kernel"], self._wrappers["copy"]
         own = self._job.get("own_defaults", False)
         return call(self._plan, arguments, wrapper, self._job["takes_out"], copy, own)
@@ -133,12 +140,14 @@ def _copied(values: dict[str, Any]) -> Packed:
     return packed
 
 
-def serve(mode: str, sock: socket.socket, job: dict[str, Any]) -> None:
-    """Answer the frames of `job` until the parent closes the socket."""
+def serve(mode: str, sock: socket.socket, job: dict[str, Any], log_fd: int | None = None) -> None:
+    """Answer the frames of `job` until the parent closes the socket. log_fd: where a witness is to write, if any."""
     if mode == COMPILE:
         patch_compiler(job["targets"])
     with tempfile.TemporaryDirectory() as directory, _stderr_to_file(Path(directory)) as log:
         job["directory"] = directory
+        if log_fd is not None:
+            witness.begin(log_fd, job["seconds"])
         runner = _Runner(job, mode)
         while True:
             try:
@@ -153,9 +162,14 @@ def serve(mode: str, sock: socket.socket, job: dict[str, Any]) -> None:
             wire.send_packed(sock, reply, packed)
 
 
-def load_wrappers(sources: dict[str, str], directory: Path) -> dict[str, Any]:
-    """The wrappers of kernel files by role (`kernel`, `copy`); the files are written to the directory."""
-    wrappers: dict[str, Any] = {"copy": None}
+def load_wrappers(
+    sources: dict[str, str], directory: Path, calls: dict[str, dict[str, str]] | None = None
+) -> dict[str, Any]:
+    """The wrappers of kernel files by role (`kernel`, `copy`, ...); the files are written to the directory.
+
+    calls: of each role, the overloads that its wrapper may call, with the roles of those that serve them.
+    """
+    plain: dict[str, Any] = {"copy": None}
     for role, source in sources.items():
         path = directory / f"{role}.py"
         path.write_text(source, encoding="utf-8")
@@ -165,19 +179,23 @@ def load_wrappers(sources: dict[str, str], directory: Path) -> dict[str, Any]:
         module: ModuleType = importlib.util.module_from_spec(spec)
         sys.modules[name] = module  # Triton looks a kernel's module up by name
         spec.loader.exec_module(module)
-        wrappers[role] = module.wrapper
-    return wrappers
+        plain[role] = module.wrapper
+
+    def served(role: str) -> Any:
+        return serving(plain[role], {o: served(callee) for o, callee in (calls or {}).get(role, {}).items()})
+
+    return {role: served(role) for role in plain}
 
 
 def _failure(error: BaseException, directory: str, log: Path) -> dict[str, Any]:
     noted = notes.reply()
     if noted["refused"]:
         noted["refused"] = _clean(f"{noted['refused']}\n{log.read_text(errors='replace')}", directory)
-    return {"status": "error", "text": _clean(_describe(error, directory), directory), **noted}
+    return {"status": "error", "text": _clean(described(error, directory), directory), **noted}
 
 
 def _clean(text: str, directory: str) -> str:
-    return text.replace(directory, ".")[-MAX_LOG:].strip()
+    return cut_log(anonymous(text.replace(directory, ".")), MAX_LOG).strip()
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
@@ -186,7 +204,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def _describe(error: BaseException, directory: str) -> str:
+def described(error: BaseException, directory: str) -> str:
     """The innermost error, its cause chain flattened, and the lines of the kernel file that led to it."""
     innermost = list(_chain(error))[-1]
     lines = _frames(error.__traceback__, directory) + _frames(innermost.__traceback__, directory)

@@ -38,21 +38,30 @@ def compare(overload: str, expected: Expected, got: Packed, strict: bool = True)
     problem = _structure(expected.native, got, strict or fixes_strides(overload, expected), _may_copy(overload, strict))
     if problem is not None:
         return Mismatch(problem, problem)
-    names = tensor_names(expected.native.tree)
     written = _written(expected)
-    for i, name in enumerate(names):
+    for i, name in enumerate(tensor_names(expected.native.tree)):
         if i not in written:
             if not _same_bytes(expected.before, got, i):
                 text = f"argument {name} was changed; this overload must leave it alone"
                 return Mismatch(text, text)
-            continue
-        mismatch = _values(overload, name, expected, got, i)
-        if mismatch is not None:
-            return mismatch
+        elif _is_wrong(overload, expected, got, i):
+            return _wrong_values(overload, expected, got, i)
     if _outside_elements(expected.before, got, _changed_groups(expected)):
         text = "memory between the elements of a written argument was changed"
         return Mismatch(text, text)
     return None
+
+
+def _wrong_values(overload: str, expected: Expected, got: Packed, index: int) -> Mismatch:
+    """The accuracy report of one tensor, and in a line each how the others that the operator decides came out."""
+    names = tensor_names(expected.native.tree)
+    detail, report = accuracy_report(names[index], *_differences(overload, expected, got, index))
+    others = []
+    for i in sorted(_written(expected) - {index}):
+        wrong = _differences(overload, expected, got, i)[2]
+        count = int(wrong.sum())
+        others.append(f"  {names[i]} is {f'wrong too: {count} of {wrong.numel()} elements' if count else 'right'}")
+    return Mismatch(detail, "\n".join([report, *others]))
 
 
 def fixes_strides(overload: str, expected: Expected) -> bool:
@@ -140,8 +149,10 @@ def _same_bytes(before: Packed, got: Packed, index: int) -> bool:
     return bytes(before.data[want.group] or b"") == bytes(got.data[have.group] or b"")
 
 
-def _values(overload: str, name: str, expected: Expected, answer: Packed, index: int) -> Mismatch | None:
-    """One tensor of an answer against the reference. What ATen answers itself is always right."""
+def _differences(
+    overload: str, expected: Expected, answer: Packed, index: int
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """One tensor of an answer, the reference, and where it is wrong. What ATen answers itself is always right."""
     packed = (expected.native, expected.values, answer)
     native, reference, got = (_real(contents(p, index)) for p in packed)
     exact = group(overload) == "exact" or not native.is_floating_point()
@@ -154,7 +165,11 @@ def _values(overload: str, name: str, expected: Expected, answer: Packed, index:
         wrong &= _outside(overload, native.dtype, got, want, sizes)
         if wrong.any() and conditioned(overload):
             wrong &= ~((got.to(torch.float64) - want).abs() <= _unsure(expected, index))
-    return Mismatch(*accuracy_report(name, got, want, wrong)) if wrong.any() else None
+    return got, want, wrong
+
+
+def _is_wrong(overload: str, expected: Expected, answer: Packed, index: int) -> bool:
+    return bool(_differences(overload, expected, answer, index)[2].any())
 
 
 def _unsure(expected: Expected, index: int) -> float:
@@ -240,7 +255,7 @@ def telling(overload: str, expected: Expected) -> list[int]:
     owned = [i for i, ref in enumerate(native.tensors) if ref.group >= len(before.groups)]
     changed = [i for i, ref in enumerate(before.tensors) if ref.group in _changed_groups(expected)]
     unknown = [i for i in changed if before.data[before.tensors[i].group] is None]
-    moved = unknown + [i for i in changed if i not in unknown and _values(overload, "", expected, before, i)]
+    moved = unknown + [i for i in changed if i not in unknown and _is_wrong(overload, expected, before, i)]
     return [i for i in (*owned, *moved) if numel(native.tensors[i]) and not _tells_nothing(contents(native, i))]
 
 
@@ -262,4 +277,4 @@ def right_without_kernels(overload: str, expected: Expected, ghost: Packed) -> b
     shown = telling(overload, expected)
     if not shown or _structure(expected.native, ghost, strict=False) is not None:
         return False
-    return all(_values(overload, "", expected, ghost, i) is None for i in shown)
+    return not any(_is_wrong(overload, expected, ghost, i) for i in shown)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import linecache
 from typing import Any
 
 import torch
 
+from verify.compiler_log import compiler_log
 from verify.guards import check_arguments, launching, notes
+from verify.witness import witness
 
 
 class OutOfSharedMemory(Exception):
@@ -44,6 +47,7 @@ def patch_compiler(targets: list[dict[str, Any]]) -> None:
 
     def launch(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
         notes.kernels.append(self.__name__)
+        witness.launch(self.__name__)
         constexprs = {p.name for p in self.params if p.is_constexpr}
         named = {**dict(zip(self.arg_names, args, strict=False)), **kwargs}
         check_arguments(self.__name__, {n: v for n, v in named.items() if n in self.arg_names}, constexprs)
@@ -55,7 +59,8 @@ def patch_compiler(targets: list[dict[str, Any]]) -> None:
                     compiled = original(self, *args, grid=grid, warmup=True, **kwargs)
                     _check_shared_memory(self.__name__, compiled, target)
                 except Exception as error:  # noqa: BLE001 - whatever the compiler raises is its log
-                    notes.refused = notes.refused or f"{type(error).__name__}: {error}"
+                    file = "".join(linecache.getlines(self.fn.__code__.co_filename))
+                    notes.refused = notes.refused or compiler_log(error, file)
                     raise
 
     def compile_config(kernel_call: Any, quantiles: Any) -> list[float]:

@@ -32,7 +32,10 @@ class JudgeClosed(Exception):
 
 
 class Judge:
-    """A context manager that holds the children. `workers` jobs are judged at once (default: the cores, at most 8)."""
+    """A context manager that holds the children, for any number of threads.
+
+    `workers` jobs are judged at once (default: the cores, at most 8).
+    """
 
     def __init__(
         self, platform: Platform, store: VerdictStore, workers: int | None = None, sandbox: str = "full"
@@ -45,6 +48,7 @@ class Judge:
         self._workers = workers or min(8, os.cpu_count() or 1)
         self._idle: queue.SimpleQueue[dict[str, Zygote]] = queue.SimpleQueue()
         self._started: list[Zygote] = []
+        self._permits = threading.BoundedSemaphore(self._workers)  # whichever thread asks
         self._lock = threading.Lock()
         self._closed = False
 
@@ -101,16 +105,17 @@ class Judge:
     @contextmanager
     def _running(self, job: Job) -> Iterator[Run]:
         """The children of one job. Raises JudgeClosed if they were taken away meanwhile."""
-        zygotes = self._borrow()
-        try:
-            with Run(job, self.platform, zygotes) as run:
-                yield run
-        except (OSError, WireError) as error:
-            if self._closed:
-                raise JudgeClosed("the judge was closed while a case was judged") from error
-            raise
-        finally:
-            self._idle.put(zygotes)
+        with self._permits:
+            zygotes = self._borrow()
+            try:
+                with Run(job, self.platform, zygotes) as run:
+                    yield run
+            except (OSError, WireError) as error:
+                if self._closed:
+                    raise JudgeClosed("the judge was closed while a case was judged") from error
+                raise
+            finally:
+                self._idle.put(zygotes)
 
     def _judged(self, run: Run, job: Job, case: Case) -> Verdict:
         started = time.monotonic()

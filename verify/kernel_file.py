@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from traces import UserError
-from verify.lint.names import literal_strings, no_wrapper
+from verify.lint.names import called_operators, literal_strings, no_wrapper
 
 
 class KernelFileError(UserError):
@@ -22,7 +22,11 @@ class KernelFileError(UserError):
 
 @dataclass(frozen=True)
 class KernelFile:
-    """One parsed kernel file. `takes_out`: its wrapper can write to a destination of the caller's."""
+    """One parsed kernel file. `takes_out`: its wrapper can write to a destination of the caller's.
+
+    calls: overloads that it asks for as `torch.ops.aten.NAME.OVERLOAD(...)`. callees: the kernel files that serve
+    them, as a library gives them (generate/library.py); a call without one is served by nothing.
+    """
 
     path: Path
     source: str
@@ -30,6 +34,14 @@ class KernelFile:
     overloads: tuple[str, ...]
     dtypes: tuple[str, ...]
     takes_out: bool
+    calls: tuple[str, ...] = ()
+    callees: tuple[tuple[str, KernelFile], ...] = ()
+
+    @property
+    def reached(self) -> tuple[KernelFile, ...]:
+        """Every kernel file that it calls, and that these call, each once."""
+        found = {k: None for _, callee in self.callees for k in (callee, *callee.reached)}
+        return tuple(found)
 
     @classmethod
     def read(cls, path: Path) -> KernelFile:
@@ -57,6 +69,7 @@ class KernelFile:
             overloads=_literal_tuple(tree, "OVERLOADS", path),
             dtypes=_literal_tuple(tree, "DTYPES", path),
             takes_out="out" in _wrapper_parameters(tree, path),
+            calls=called_operators(tree),
         )
 
 

@@ -14,10 +14,18 @@ class MalformedReply(Exception):
 
 @dataclass(frozen=True)
 class Access:
-    """A load or store that must not be. kind: bounds, alignment or race. text: where and how, in a line."""
+    """A load or store that must not be. kind: bounds, alignment, race or argument. text: where and how, in a line.
+
+    snippet: the kernel's lines around it, which may be nothing.
+    """
 
     kind: str
     text: str
+    snippet: str = ""
+
+    @property
+    def report(self) -> str:
+        return f"{self.text}\n{self.snippet}" if self.snippet else self.text
 
 
 @dataclass(frozen=True)
@@ -79,6 +87,9 @@ def _names(header: dict[str, Any], name: str) -> tuple[str, ...]:
 
 
 def _accesses(found: Any) -> tuple[Access, ...]:
-    if not _all(found, dict) or not all(_all([a.get("kind"), a.get("text")], str) for a in found):
+    if not _all(found, dict):
         raise MalformedReply("accesses is no list of accesses")
-    return tuple(Access(a["kind"][:40], a["text"][:400]) for a in found[:20])
+    texts = [[a.get("kind"), a.get("text"), a.get("snippet", "")] for a in found]
+    if not all(_all(t, str) for t in texts):
+        raise MalformedReply("an access is not described by texts")
+    return tuple(Access(kind[:40], text[:400], lines[:1000]) for kind, text, lines in texts[:20])

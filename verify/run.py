@@ -19,17 +19,18 @@ from traces import TraceError
 from traces.contents import NotRecorded
 from traces.values import Packed, numel
 from verify import wire
-from verify.accuracy import summary
-from verify.cases import Case, Expected, NoReference, contents, mapped, reference, tensor_names
+from verify.cases import Case, Expected, NoReference, contents, mapped, reference
 from verify.compare import Mismatch, compare, error_ratio, right_without_kernels, telling
 from verify.derive import Plan
 from verify.kernel_file import KernelFile
 from verify.outcome import Outcome, Verdict
 from verify.platforms import Platform
 from verify.reply import MalformedReply, Reply
+from verify.reports import inputs_report
 from verify.sandbox import COMPILE, EXECUTE, Child, ChildDied, Zygote
 
 MAX_READ = 8  # numbers that a wrapper may read back in one call
+MOST_ACCESSES = 5  # that a report shows
 MAX_REPEATED = 12_000  # elements of a case that is run four times
 ORDERS = (1, 2)  # seeds of the orders in which the programs of a grid run when a case is repeated
 _FREE_ORDER = re.compile(r"\b(?:atomic_(?:add|xchg|cas)|autotune)\b")  # of additions: by chance, or as it was tuned
@@ -88,17 +89,29 @@ class Job:
 
     @property
     def kernels(self) -> tuple[str, ...]:
-        """What takes part: the base overload, and the sha256 of each kernel file."""
-        return (self.plan.base, self.kernel.sha256, *((self.copy.sha256,) if self.copy else ()))
+        """What takes part: the base overload, the sha256 of each kernel file, and of each that is reached by calls,
+        with the overload that it answers."""
+        files = (self.kernel, *((self.copy,) if self.copy else ()))
+        answers = {f"{o}={k.sha256}" for file in (*files, *self.reached) for o, k in file.callees}
+        return (self.plan.base, *(k.sha256 for k in files), *sorted(answers))
+
+    @property
+    def reached(self) -> tuple[KernelFile, ...]:
+        """The kernel files that the kernel and the copy call, and that these call, each once."""
+        return tuple(dict.fromkeys((*self.kernel.reached, *(self.copy.reached if self.copy else ()))))
 
 
 class Run:
-    """The two children of one job, started when first needed and again after one has died."""
+    """The two children of one job, started when first needed and again after one has died.
 
-    def __init__(self, job: Job, platform: Platform, zygotes: dict[str, Zygote]) -> None:
+    log_fd: a file in which the latest child notes what it does, for the debugger.
+    """
+
+    def __init__(self, job: Job, platform: Platform, zygotes: dict[str, Zygote], log_fd: int | None = None) -> None:
         self._job = job
         self._platform = platform
         self._zygotes = zygotes
+        self._log_fd = log_fd
         self._children: dict[str, tuple[Child, ExitStack]] = {}
         self._chance = False
         self._accuracy = ""  # of the last case
@@ -146,7 +159,8 @@ class Run:
             compiled, problem = self._compile(expected, {"scalars": list(executed.scalars)})
         problem = problem or self._first(self._conduct(executed))
         if problem is None and got is None:
-            return Problem(Outcome.RUNTIME_ERROR, "run", _first_line(executed.text), executed.text)
+            text = "\n".join([executed.text, *_astray(executed)])
+            return Problem(Outcome.RUNTIME_ERROR, "run", _first_line(executed.text), text)
         problem = problem or self._first(*self._launches(compiled, executed, expected))
         if problem is not None or got is None:
             return problem
@@ -178,7 +192,8 @@ class Run:
         """What the wrapper and the launches asked of ATen, against what they may."""
         called = [name for name in dict.fromkeys(reply.operators) if name not in self._job.allowed]
         if called:
-            text = f"the wrapper called {', '.join(called)}; only allocation and views are allowed"
+            served = "".join(f", {overload}" for overload, _ in self._job.kernel.callees)
+            text = f"the wrapper called {', '.join(called)}; only allocation and views{served} are allowed"
             return Problem(Outcome.CHEAT, "dispatch", text, rule="wrapper")
         if reply.launch_operators:
             names = ", ".join(dict.fromkeys(reply.launch_operators))
@@ -201,7 +216,7 @@ class Run:
 
     def _again(self, expected: Expected, got: Packed) -> Problem | None:
         """Repeat a case that passed, with the programs in other orders, then in the same memory with new contents."""
-        loose = _FREE_ORDER.search(self._job.kernel.source) is not None
+        loose = any(_FREE_ORDER.search(k.source) for k in (self._job.kernel, *self._job.reached))
         for seed in ORDERS:
             executed, other = self._ask(EXECUTE, expected.before, {"seed": seed})
             problem = self._first(self._conduct(executed), *_side_effects(executed))
@@ -238,9 +253,8 @@ class Run:
 
     def _ask(self, mode: str, packed: Packed, request: dict[str, Any]) -> tuple[Reply, Packed | None]:
         """A child's reply, and what the wrapper returned; None if it raised."""
-        seconds = self._platform.compile_seconds if mode == COMPILE else self._platform.execute_seconds
         try:
-            header, buffers = self._child(mode).ask(packed, seconds, request)
+            header, buffers = self._child(mode).ask(packed, self._seconds(mode), request)
         except ChildDied as death:
             self._drop(mode)
             raise ChildDied(f"{mode}: {death.how}", death.timeout, death.keep) from death
@@ -250,21 +264,26 @@ class Run:
     def _child(self, mode: str) -> Child:
         if mode not in self._children:
             stack = ExitStack()
-            child = stack.enter_context(self._zygotes[mode].fork(self._header()))
+            header = {**self._header(), "seconds": self._seconds(mode)}
+            child = stack.enter_context(self._zygotes[mode].fork(header, self._log_fd))
             self._children[mode] = (child, stack)
         return self._children[mode][0]
+
+    def _seconds(self, mode: str) -> float:
+        return self._platform.compile_seconds if mode == COMPILE else self._platform.execute_seconds
 
     def _drop(self, mode: str) -> None:
         _, stack = self._children.pop(mode)
         stack.close()
 
     def _header(self) -> dict[str, Any]:
-        sources = {"kernel": self._job.kernel.source}
-        if self._job.copy is not None:
-            sources["copy"] = self._job.copy.source
+        files = {"kernel": self._job.kernel} | ({"copy": self._job.copy} if self._job.copy is not None else {})
+        files |= {f"callee{i}": k for i, k in enumerate(self._job.reached)}
+        roles = {k: role for role, k in files.items()}
         return {
             "plan": asdict(self._job.plan),
-            "sources": sources,
+            "sources": {role: k.source for role, k in files.items()},
+            "calls": {role: {o: roles[callee] for o, callee in k.callees} for role, k in files.items()},
             "takes_out": self._job.kernel.takes_out,
             "own_defaults": not self._job.strict,
             "targets": [asdict(t) for t in self._platform.targets],
@@ -283,16 +302,20 @@ def _sizes(case: Case) -> tuple[int, int]:
 
 
 def _mismatched(mismatch: Mismatch, reply: Reply) -> Problem:
-    """Wrong values, with the addresses that went astray, which may have made them so."""
-    astray = [access.text for access in reply.accesses if access.kind == "bounds"]
-    return Problem(Outcome.WRONG, "compare", mismatch.detail, "\n".join([mismatch.report, *astray]))
+    """Wrong values, with the accesses that must not be, which may have made them so."""
+    return Problem(Outcome.WRONG, "compare", mismatch.detail, "\n".join([mismatch.report, *_astray(reply)]))
+
+
+def _astray(reply: Reply) -> list[str]:
+    """Reports of the first few accesses that must not be."""
+    return [access.report for access in reply.accesses[:MOST_ACCESSES]]
 
 
 def _side_effects(reply: Reply) -> list[Problem]:
     """What a call did beside its answer."""
     found = []
     if reply.accesses:
-        first, text = reply.accesses[0], "\n".join(access.text for access in reply.accesses)
+        first, text = reply.accesses[0], "\n".join(_astray(reply))
         found.append(Problem(Outcome.WRONG, "access", first.text, text, first.kind))
     if reply.outside:
         found.append(Problem(Outcome.WRONG, "access", "memory just outside an argument was written", rule="guard band"))
@@ -347,35 +370,3 @@ def _floating_dtypes(packed: Packed) -> list[str]:
     given = {value["dtype"] for value in packed.tree.values() if isinstance(value, dict) and "dtype" in value}
     named = given | {ref.dtype for ref in packed.tensors}
     return sorted(dtype for dtype in named if "float" in dtype or "complex" in dtype)
-
-
-def inputs_report(packed: Packed) -> str:
-    """The arguments of a case: scalars as they are, tensors summarised."""
-    summaries = {
-        name: f"{summary(contents(packed, i))} stride {list(packed.tensors[i].stride)}"
-        for i, name in enumerate(tensor_names(packed.tree))
-    }
-    lines = ["arguments of this case:"]
-    for name, value in packed.tree.items():
-        if not _holds_tensor(value):
-            lines.append(f"  {name} = {_scalar(value)}")
-    lines += [f"  {name}: {text}" for name, text in summaries.items()]
-    return "\n".join(lines)
-
-
-def _holds_tensor(value: Any) -> bool:
-    if isinstance(value, dict):
-        return any(k in ("tensor", "sparse_coo") or _holds_tensor(v) for k, v in value.items())
-    return isinstance(value, list) and any(map(_holds_tensor, value))
-
-
-def _scalar(value: Any) -> str:
-    """A JSON-encoded scalar as Python would write it."""
-    if isinstance(value, list):
-        return f"[{', '.join(map(_scalar, value))}]"
-    if isinstance(value, dict):
-        tag, content = next(iter(value.items()))
-        if tag == "float":
-            return repr(float.fromhex(content))
-        return f"torch.{content}" if tag in ("dtype", "layout", "memory_format") else str(content)
-    return repr(value)

@@ -86,10 +86,10 @@ class Zygote:
             "OMP_NUM_THREADS": "1",
         }
 
-    def fork(self, job: dict[str, Any]) -> Child:
-        """A fresh child that has been sent `job`."""
+    def fork(self, job: dict[str, Any], log_fd: int | None = None) -> Child:
+        """A fresh child that has been sent `job`. log_fd: a file where it notes what it does (verify/witness.py)."""
         try:
-            return self._fork(job)
+            return self._fork(job, log_fd)
         except (wire.WireError, OSError):
             if self._closed:
                 raise
@@ -97,13 +97,14 @@ class Zygote:
             self._process.wait()
             self.control.close()
             self._start()
-            return self._fork(job)
+            return self._fork(job, log_fd)
 
-    def _fork(self, job: dict[str, Any]) -> Child:
+    def _fork(self, job: dict[str, Any], log_fd: int | None) -> Child:
         ours, theirs = socket.socketpair()
         try:
             with theirs:
-                socket.send_fds(self.control, [MEMORY.pack(job["memory_bytes"])], [theirs.fileno()])
+                given = [theirs.fileno()] if log_fd is None else [theirs.fileno(), log_fd]
+                socket.send_fds(self.control, [MEMORY.pack(job["memory_bytes"])], given)
             deadline = time.monotonic() + START_SECONDS
             pid = wire.receive(self.control, deadline)[0]["pid"]
             wire.send(ours, job)

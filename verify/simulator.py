@@ -19,6 +19,7 @@ from traces.values import Rebuilt
 from verify.accesses import Launch, Memory, poison
 from verify.guards import check_arguments, launching, notes
 from verify.interpreter import mend
+from verify.witness import witness
 
 MAX_TUNED = 8  # configurations that are run to choose one
 
@@ -77,6 +78,7 @@ class Simulator:
 
         fn = executor.fn
         notes.kernels.append(fn.__name__)
+        witness.launch(fn.__name__)
         spec = inspect.getfullargspec(fn)
         kwargs = {k: v for k, v in kwargs.items() if k in spec.args or k in spec.kwonlyargs}
         bound = inspect.getcallargs(fn, *args, **kwargs)
@@ -104,9 +106,10 @@ class Simulator:
         launch.alone = x * y * z <= 1
         with launching():
             try:
-                for index in self.order(x * y * z):
+                for number, index in enumerate(self.order(x * y * z), 1):
                     program = (index // (y * z), index // z % y, index % z)
                     launch.enter(index, program)
+                    witness.program(fn.__name__, program, number, x * y * z)
                     interpreter_builder.set_grid_idx(*program)
                     fn(**values)
             except Exception as error:  # noqa: BLE001 - as the interpreter does, so that the wrapper sees the same

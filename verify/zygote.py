@@ -1,7 +1,8 @@
 """A process that has torch and triton imported and forks one child per job: 0.1 s instead of 2.5 s.
 
 Run as `python -m verify.zygote MODE SANDBOX FD`. Over the control socket FD comes a job's memory limit with its socket
-attached; back go the child's pid and, when it has ended, its wait status and why it was killed, if it was killed here.
+attached, and where the debugger asks for it a file for a log; back go the child's pid and, when it has ended, its wait
+status and why it was killed, if it was killed here.
 """
 
 from __future__ import annotations
@@ -151,17 +152,19 @@ def serve(mode: str, sandbox: str, control: socket.socket) -> None:
     os.umask(0o077)
     wire.send(control, {"ready": mode})
     while True:
-        message, descriptors, _, _ = socket.recv_fds(control, MEMORY.size, 1)
+        message, descriptors, _, _ = socket.recv_fds(control, MEMORY.size, 2)
         if not message:
             return
         (memory_bytes,) = MEMORY.unpack(message)
-        os.set_inheritable(descriptors[0], False)
+        for descriptor in descriptors:
+            os.set_inheritable(descriptor, False)
         work, parent = Path(tempfile.mkdtemp(prefix="job-", dir=os.environ["HOME"])), os.getpid()
         pid = os.fork()
         if not pid:
             confine.detach(parent)
-            _work(mode, sandbox, socket.socket(fileno=descriptors[0]), work, memory_bytes)
-        os.close(descriptors[0])
+            _work(mode, sandbox, descriptors, work, memory_bytes)
+        for descriptor in descriptors:
+            os.close(descriptor)
         wire.send(control, {"pid": pid})
         status, why = await_end(pid, control, work, memory_bytes)
         remove(work)
@@ -174,13 +177,14 @@ def _warm() -> None:
     importlib.import_module("triton.runtime.cache").triton_key()
 
 
-def _work(mode: str, sandbox: str, sock: socket.socket, work: Path, memory_bytes: int) -> NoReturn:
-    """Be a child: lose every right, show it, and answer the job's frames."""
+def _work(mode: str, sandbox: str, descriptors: list[int], work: Path, memory_bytes: int) -> NoReturn:
+    """Be a child: lose every right, show it, and answer the job's frames. descriptors: its socket and perhaps a log."""
     from verify import child
 
+    sock = socket.socket(fileno=descriptors[0])
     canary = Path(os.environ["HOME"]) / "canary"
     job, _ = wire.receive(sock)
-    confine.isolate(work, [sock.fileno()])
+    confine.isolate(work, descriptors)
     confine.limit(memory_bytes)
     denied: list[str] = []
     if sandbox == confine.FULL:
@@ -189,7 +193,7 @@ def _work(mode: str, sandbox: str, sock: socket.socket, work: Path, memory_bytes
     wire.send(sock, {"denied": denied})
     status = 1
     try:
-        child.serve(mode, sock, job)
+        child.serve(mode, sock, job, *descriptors[1:])
         status = 0
     except SystemExit as end:  # the kernel's
         status = end.code if isinstance(end.code, int) else 1

@@ -39,7 +39,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     accepted kernel goes to kernels/ of the workspace. Exit status 1 if an operator did not pass; 0
     also where a manual answer is awaited.
     """
-    from enable.campaign import Choice, refine
+    from enable.refining import Choice, refine
     from enable.tables import refinement_lines
     from enable.workspace import Workspace
     from generate.llm import Options

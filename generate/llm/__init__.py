@@ -1,6 +1,7 @@
 """The models that write kernels. One provider a file in this directory, found by its name.
 
-A provider file defines `provider(options: Options) -> Provider`; nothing else names it anywhere.
+A provider file defines `provider(options: Options) -> Provider`; nothing else names it anywhere. Modules without such
+a function are parts that providers share.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Protocol
+from types import ModuleType
+from typing import NamedTuple, Protocol
 
 from traces import UserError
 
@@ -46,20 +48,50 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a model answered. Token counts are 0 where the provider does not know them."""
+    """What a model answered. Token counts are 0 where the provider does not know them.
+
+    reasoning: what it thought, where the endpoint tells; kept, never sent back. cut: it stopped at a limit of tokens.
+    size: characters of the whole answer where `text` holds only its head and tail.
+    """
 
     text: str
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    reasoning: str = ""
+    cut: bool = False
+    size: int = 0
+
+
+class Price(NamedTuple):
+    """Money for a million tokens, in whatever unit the user counts."""
+
+    prompt: float = 0.0
+    completion: float = 0.0
+
+    def of(self, prompt_tokens: int, completion_tokens: int) -> float:
+        return (self.prompt * prompt_tokens + self.completion * completion_tokens) / 1e6
+
+
+FREE = Price()
 
 
 @dataclass(frozen=True)
 class Options:
-    """What the user chose for a provider. recordings: directory of the `replay` provider; None: the shipped one."""
+    """What the user chose for a provider; a model for another role has options of its own.
+
+    recordings: directory of the `replay` provider; None: the shipped one. key: the variable, of the environment or of
+    ./.env, that holds the key. timeout: seconds without a byte from the endpoint. retries: after the first try.
+    backoff: seconds before the first retry, doubled before each further one.
+    """
 
     model: str | None = None
     base_url: str | None = None
     recordings: Path | None = None
+    key: str = "OPENAI_API_KEY"
+    timeout: float = 600.0  # a reasoning model may think for minutes
+    retries: int = 4
+    backoff: float = 0.5
+    price: Price = FREE
 
 
 class Provider(Protocol):
@@ -91,15 +123,20 @@ class Waiting(Exception):
 
 
 def provider_names() -> list[str]:
-    return sorted(p.stem for p in Path(__file__).parent.glob("*.py") if p.stem != "__init__")
+    names = sorted(p.stem for p in Path(__file__).parent.glob("*.py") if p.stem != "__init__")
+    return [name for name in names if hasattr(_module(name), "provider")]
 
 
 def load_provider(name: str, options: Options | None = None) -> Provider:
     """Raises UserError that lists the choices for an unknown name, ProviderError where it cannot work."""
     if name not in provider_names():
         raise UserError(f"unknown LLM provider {name!r}; choose one of: {', '.join(provider_names())}")
-    provider: Provider = importlib.import_module(f"generate.llm.{name}").provider(options or Options())
+    provider: Provider = _module(name).provider(options or Options())
     return provider
+
+
+def _module(name: str) -> ModuleType:
+    return importlib.import_module(f"generate.llm.{name}")
 
 
 def estimate_tokens(messages: Sequence[Message]) -> int:

@@ -15,8 +15,8 @@ class ManualProvider:
 
     def complete(self, request: Request) -> Answer:
         """Raises Waiting until the answer exists, ProviderError if it was written for another prompt."""
-        prompt = request.directory / f"{request.number:03d}-prompt.md"
-        answer = request.directory / f"{request.number:03d}-answer.md"
+        prompt = prompt_path(request.directory, request.number)
+        answer = answer_path(request.directory, request.number)
         text = conversation(request)
         written = answer.is_file() and _text(answer).strip() != ""
         if written and prompt.is_file() and prompt.read_text(encoding="utf-8") != text:
@@ -28,6 +28,16 @@ class ManualProvider:
         if not written:
             raise Waiting(prompt, answer)
         return Answer(_text(answer))
+
+
+def prompt_path(directory: Path, number: int) -> Path:
+    """Where a run's call leaves its prompt."""
+    return directory / f"{number:03d}-prompt.md"
+
+
+def answer_path(directory: Path, number: int) -> Path:
+    """Where its answer is taken from."""
+    return directory / f"{number:03d}-answer.md"
 
 
 def _text(answer: Path) -> str:

@@ -1,95 +1,237 @@
-"""Any OpenAI-compatible endpoint: OPENAI_BASE_URL, OPENAI_API_KEY and a model's name."""
+"""Any OpenAI-compatible endpoint: a model's name, OPENAI_BASE_URL and OPENAI_API_KEY of the environment or ./.env."""
 
 from __future__ import annotations
 
+import json
 import os
-from typing import TYPE_CHECKING, Any
+import re
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import SplitResult, urlsplit
 
 from generate.llm import Answer, ContextOverflow, Options, ProviderError, Request
+from generate.llm.chunks import MAX_CHARACTERS, Interrupted, Malformed, Refused, collect
+from generate.llm.retry import Passing, retry_after, retrying
 
 if TYPE_CHECKING:
-    from openai import OpenAI
-    from openai.types.chat import ChatCompletion
+    from openai import OpenAI, Stream
 
-TIMEOUT_S = 600.0  # a reasoning model may think for minutes
-RETRIES = 4  # by the client, with backoff: 408, 409, 429, 5xx, lost connections
+OPENAI = "https://api.openai.com/v1"
+_FORMS: tuple[dict[str, Any], ...] = (  # of a request; endpoints that refuse one get the next
+    {"stream": True, "stream_options": {"include_usage": True}},
+    {"stream": True},
+    {},
+)
+_EMPTY = "(empty)"  # stands for an answer without text: some endpoints refuse messages without content
+_PASSING = frozenset({408, 409, 425, 429})  # and 5xx
+_HINTS = {
+    401: "the key was refused; set {key} to a valid one",
+    403: "the key may not use this model; choose another with --model",
+    404: "no model {model!r} here; choose another with --model",
+    429: "too many requests or no quota; try again later",
+}
+_OVERFLOW_CODES = ("context_length_exceeded", "exceed_context_size_error", "string_above_max_length")
+_OVERFLOW = re.compile(
+    r"context[ _-]?(length|size|window)"  # OpenAI, vLLM up to 0.8, llama.cpp, Ollama, SGLang, LM Studio, Mistral
+    r"|maximum model length|too long to fit into the model|max_model_len"  # vLLM
+    r"|(prompt|input|messages?)\b.{0,60}\btoo (long|large)"  # Anthropic, llama.cpp, Ollama
+    r"|input token count\b.{0,40}\bexceeds"  # Gemini
+    r"|\btokens\b.{0,60}\bmust be <=",  # TGI
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+class _Failure(NamedTuple):
+    """What an endpoint says went wrong. status: of HTTP, None inside a stream that began well."""
+
+    status: int | None
+    body: Any
+    message: str
+    headers: Mapping[str, str]
+
+    @property
+    def codes(self) -> list[str]:
+        """The error's own names for itself."""
+        body = self.body if isinstance(self.body, dict) else {}
+        return [str(body[name]) for name in ("code", "type") if body.get(name) is not None]
+
+    @property
+    def is_overflow(self) -> bool:
+        if self.status not in (None, 400, 413, 422, 500):
+            return False
+        return any(code in _OVERFLOW_CODES for code in self.codes) or _OVERFLOW.search(self.message) is not None
+
+    @property
+    def is_passing(self) -> bool:
+        if "insufficient_quota" in self.codes:
+            return False
+        status = self.status
+        if status is None:
+            numbers = [int(c) for c in self.codes if c.isdecimal()]
+            status = numbers[0] if numbers else 500
+        return status in _PASSING or status >= 500
+
+    @property
+    def is_about_streaming(self) -> bool:
+        words = f"{self.message} {self.body}".lower()
+        return self.status in (400, 404, 405, 415, 422, 501) and re.search(r"\bstream", words) is not None
 
 
 class OpenAIProvider:
-    """Chat completions. The key stays in the client: no message of ours holds it."""
+    """Chat completions, streamed where the endpoint can. The key stays in the client: no message of ours holds it."""
 
-    def __init__(self, model: str, base_url: str | None, key: str) -> None:
+    def __init__(self, options: Options, url: SplitResult, key: str) -> None:
         from openai import OpenAI  # deferred: half a second
 
-        self.name = f"openai {model}"
-        self._model, self._key = model, key
-        self._client: OpenAI = OpenAI(api_key=key, base_url=base_url, timeout=TIMEOUT_S, max_retries=RETRIES)
+        self.name = f"openai {options.model}"
+        self._options = options
+        host = f"[{url.hostname}]" if ":" in (url.hostname or "") else url.hostname
+        self._where = f"LLM endpoint {url.scheme}://{host}{f':{url.port}' if url.port else ''}{url.path}"
+        self._secrets = re.compile("|".join(_secrets(key, url)))
+        self._form = 0
+        self._client: OpenAI = OpenAI(api_key=key, base_url=url.geturl(), timeout=options.timeout, max_retries=0)
 
     def complete(self, request: Request) -> Answer:
         """Raises ProviderError with the cause in one line, ContextOverflow if the endpoint says so."""
+        while True:
+            form = self._form
+            try:
+                return retrying(partial(self._attempt, request, form), self._options.retries, self._options.backoff)
+            except _StreamingRefused:
+                self._form = max(self._form, form + 1)
+
+    def _attempt(self, request: Request, form: int) -> Answer:
+        """One request. Raises Passing where another may succeed."""
+        import httpx2  # what the client is made of; reading a body raises its errors
         import openai
 
-        try:
-            completion = self._client.chat.completions.create(
-                model=self._model,
-                messages=[{"role": m.role, "content": m.content} for m in request.messages],  # type: ignore[misc]
-                temperature=request.temperature,
-            )
-            return _answer(completion)
-        except openai.APIStatusError as error:
-            if _is_overflow(error):
-                raise ContextOverflow from None
-            raise ProviderError(self._status(error)) from None
-        except openai.APITimeoutError:
-            raise ProviderError(f"{self._where()}: no answer within {TIMEOUT_S:.0f} s; try again later") from None
-        except openai.APIConnectionError as error:
-            cause = self._clean(str(error.__cause__ or error))
-            raise ProviderError(f"{self._where()}: cannot connect ({cause}); check OPENAI_BASE_URL") from None
-        except (openai.OpenAIError, ValueError, AttributeError, TypeError) as error:
-            raise ProviderError(f"{self._where()}: malformed answer ({self._clean(str(error))})") from None
-
-    def _where(self) -> str:
-        return f"LLM endpoint {self._client.base_url}"
-
-    def _status(self, error: Any) -> str:
-        hints = {
-            401: "the key was refused; set OPENAI_API_KEY to a valid one",
-            403: "the key may not use this model; choose another with --model",
-            404: f"no model {self._model!r} here; choose another with --model",
-            429: "too many requests or no quota; try again later",
+        body = {
+            "model": self._options.model,
+            "messages": [{"role": m.role, "content": m.content or _EMPTY} for m in request.messages],
+            "temperature": request.temperature,
+            **_FORMS[form],
         }
-        message = error.body.get("message") if isinstance(error.body, dict) else None
-        said = "" if error.status_code == 401 else f" ({self._clean(str(message or error.message))})"
-        return f"{self._where()}: HTTP {error.status_code}: {hints.get(error.status_code, 'the request failed')}{said}"
+        try:
+            with self._client.post(
+                "/chat/completions", body=body, cast_to=object, stream=True, stream_cls=openai.Stream[object]
+            ) as stream:
+                return _read(stream)
+        except openai.APIStatusError as error:
+            message = _message(error.body) or error.message
+            failure = _Failure(error.status_code, error.body, message, error.response.headers)
+            raise self._told(failure, form) from None
+        except Refused as error:
+            raise self._told(_Failure(None, error.body, _message(error.body) or str(error), {}), form) from None
+        except (openai.APITimeoutError, httpx2.TimeoutException):
+            raise Passing(f"{self._where}: no answer within {self._options.timeout:g} s; try again later") from None
+        except (openai.APIConnectionError, httpx2.TransportError, Interrupted) as error:
+            raise Passing(self._lost(error.__cause__ or error)) from None
+        except openai.APIError as error:
+            raise self._told(_Failure(None, error.body, error.message, {}), form) from None
+        except (openai.OpenAIError, httpx2.HTTPError, Malformed, ValueError) as error:
+            raise ProviderError(f"{self._where}: malformed answer ({self._clean(str(error))})") from None
+
+    def _told(self, failure: _Failure, form: int) -> Exception:
+        """What to raise for what the endpoint said."""
+        if failure.is_overflow:
+            return ContextOverflow()
+        if failure.is_about_streaming and form + 1 < len(_FORMS):
+            return _StreamingRefused()
+        hint = _HINTS.get(failure.status or 0, "the request failed")
+        hint = hint.format(key=self._options.key, model=self._options.model)
+        said = "" if failure.status == 401 else f" ({self._clean(failure.message)})"
+        status = f"HTTP {failure.status}" if failure.status else "in the middle of an answer"
+        text = f"{self._where}: {status}: {hint}{said}"
+        return Passing(text, retry_after(failure.headers)) if failure.is_passing else ProviderError(text)
+
+    def _lost(self, cause: BaseException) -> str:
+        import httpx2
+
+        said = self._clean(str(cause))
+        if isinstance(cause, httpx2.ConnectError):
+            return f"{self._where}: cannot connect ({said}); check OPENAI_BASE_URL"
+        return f"{self._where}: the connection was lost ({said or 'the stream ended early'}); try again later"
 
     def _clean(self, text: str) -> str:
-        """One short line without the key."""
-        return " ".join(text.replace(self._key, "***").split())[:300]
+        """One short line without the key or a part of it."""
+        return " ".join(self._secrets.sub("***", text).split())[:300]
 
 
-def _answer(completion: ChatCompletion) -> Answer:
-    """Raises AttributeError, TypeError or ValueError where the endpoint's JSON is no chat completion."""
-    if not completion.choices:
-        raise ValueError("it has no choices")
-    text = completion.choices[0].message.content or ""
-    if not isinstance(text, str):
-        raise TypeError("its content is no text")
-    usage = completion.usage
-    if usage is None:
-        return Answer(text)
-    return Answer(text, int(usage.prompt_tokens), int(usage.completion_tokens))
+class _StreamingRefused(Exception):
+    """The endpoint does not take this form of a request."""
 
 
-def _is_overflow(error: Any) -> bool:
-    code = error.body.get("code") if isinstance(error.body, dict) else None
-    return error.status_code in (400, 413) and (code == "context_length_exceeded" or "context length" in error.message)
+def _message(body: Any) -> str:
+    """What the JSON of an error says; '' if it is of no known form."""
+    if isinstance(body, dict):
+        return str(body.get("message") or body.get("detail") or "")
+    return body if isinstance(body, str) else ""
+
+
+def _read(stream: Stream[object]) -> Answer:
+    """The answer, of a stream or of an endpoint that does not stream."""
+    if stream.response.headers.get("content-type", "").startswith("text/event-stream"):
+        return collect(stream, streamed=True)
+    return collect(_whole(stream), streamed=False)
+
+
+def _whole(stream: Stream[object]) -> Iterator[Any]:
+    """The JSON of a body that is no stream. Raises Malformed, and what reading raises."""
+    body = bytearray()
+    for part in stream.response.iter_bytes():
+        body += part
+        if len(body) > 8 * MAX_CHARACTERS:
+            raise Malformed(f"it is longer than {8 * MAX_CHARACTERS} bytes")
+    try:
+        yield json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise Malformed(f"it is no JSON: {error}") from None
+
+
+def _secrets(key: str, url: SplitResult) -> Iterator[str]:
+    """Patterns of what no message may hold: the key, what begins like it, and the password and query of the URL."""
+    yield re.escape(key)
+    if len(key) > 12:
+        yield re.escape(key[:8]) + r"\S*"
+    yield from (re.escape(part) for part in (url.password, url.query) if part)
+
+
+def _settings() -> dict[str, str]:
+    """The environment over ./.env. Raises ProviderError for a file that cannot be read."""
+    from dotenv import dotenv_values
+
+    try:
+        found = dotenv_values(".env", interpolate=False)
+    except (OSError, UnicodeDecodeError) as error:
+        what = getattr(error, "strerror", None) or "not a text in UTF-8"
+        raise ProviderError(f".env: cannot be read ({what}); write lines NAME=VALUE or remove it") from None
+    return {name: value for name, value in found.items() if value} | {k: v for k, v in os.environ.items() if v}
+
+
+def _checked_url(text: str) -> SplitResult:
+    """Raises ProviderError unless this is a URL to send requests to. Its password, if any, is not told."""
+    shown = re.sub(r"//[^/@]*@", "//***@", text.partition("?")[0])
+    try:
+        url = urlsplit(text)
+        if url.scheme in ("http", "https") and url.hostname and url.port != 0 and not re.search(r"\s", text):
+            return url
+    except ValueError:  # a port that is no number, a broken IPv6 address
+        pass
+    example = "http://127.0.0.1:8000/v1"
+    raise ProviderError(f"{shown!r} is no URL of an LLM endpoint; give one such as {example} with --base-url")
 
 
 def provider(options: Options) -> OpenAIProvider:
-    """Raises ProviderError without a key or a model."""
-    key = os.environ.get("OPENAI_API_KEY", "")
+    """Raises ProviderError without a key, a model or a URL."""
+    settings = _settings()
+    key = settings.get(options.key, "").strip()
     if not key:
-        raise ProviderError("no LLM key: set OPENAI_API_KEY, or use --llm replay or --llm manual")
+        where = f"set {options.key} in the environment or in ./.env"
+        raise ProviderError(f"no LLM key: {where}, or use --llm replay or --llm manual")
+    if not re.fullmatch(r"[\x21-\x7e]+", key):
+        raise ProviderError(f"{options.key} holds characters that no key has; set it to the key alone")
     if not options.model:
         raise ProviderError("no LLM model: name one with --model")
-    return OpenAIProvider(options.model, options.base_url or os.environ.get("OPENAI_BASE_URL"), key)
+    url = _checked_url(options.base_url or settings.get("OPENAI_BASE_URL") or OPENAI)
+    return OpenAIProvider(options, url, key)

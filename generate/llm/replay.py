@@ -24,7 +24,7 @@ class ReplayProvider:
         """Raises ProviderError that shows the nearest recording and what differs."""
         answer = self._answers.get(key(request.messages))
         if answer is not None:
-            return Answer(answer)
+            return answer
         difference = nearest_difference(request.messages, self._exchanges)
         where = f"no recorded answer in {self._directory} to call {request.number}"
         raise ProviderError(f"{where}; record it with --llm openai or --llm manual. {difference}")

@@ -170,7 +170,7 @@ def test_a_kernel_of_an_earlier_run_is_judged_again_before_it_is_accepted(home, 
     server.replies = [RIGHT]
     assert refine(home, url=server.url).returncode == 0
     (journal,) = (home / ".enable" / "dialogs").rglob("journal.jsonl")
-    (kernel,) = (home / ".enable" / "kernels").rglob("*.py")
+    (kernel,) = (home / ".enable" / "kernels").glob("*/*.py")
     kernel.unlink()
     records = [json.loads(line) for line in journal.read_text().splitlines()]
     lines = []

@@ -53,7 +53,7 @@ class Run:
                 raise result
             return result
 
-        model = load_provider("openai", Options(model="m"))
+        model = load_provider("openai", Options(model="m", backoff=0.001))
         self.journal = open_journal(self.dialogs, task, limits, switches, restart)
         try:
             return refine_operator(task, model, tester, self.journal, lambda s, e: self.kinds.append(e.kind))
@@ -89,7 +89,7 @@ def test_lint_then_wrong_then_right(run):
 
 
 def test_a_skipped_case_keeps_a_kernel_from_passing(run):
-    assert run([FENCED, FENCED], [verdicts(Outcome.PASS, Outcome.SKIPPED), PASSES]).passed
+    assert run([FENCED, LATER], [verdicts(Outcome.PASS, Outcome.SKIPPED), PASSES]).passed
     assert "A case was not run." in run.said(1)
 
 
@@ -100,7 +100,7 @@ def test_a_kernel_that_was_not_tested_never_passes(run):
 
 @pytest.mark.parametrize("outcome", [o for o in Outcome if o is not Outcome.PASS])
 def test_every_failing_outcome_gets_feedback(run, outcome):
-    assert run([FENCED, FENCED], [verdicts(outcome), PASSES]).passed
+    assert run([FENCED, LATER], [verdicts(outcome), PASSES]).passed
     assert "the report" in run.said(1)
     assert (Kind.DEBUGGED in run.kinds) == (outcome in (Outcome.CRASH, Outcome.TIMEOUT))
 
@@ -125,15 +125,15 @@ def test_a_finished_run_is_not_run_again_unless_asked(run):
 
 def test_context_overflow_reported_by_the_server_opens_a_new_dialog(run):
     overflow = (400, {"message": "too long", "code": "context_length_exceeded"})
-    result = run([FENCED, overflow, FENCED], [FAILS, PASSES])
+    result = run([FENCED, overflow, LATER], [FAILS, PASSES])
     assert result.passed
     assert result.dialogs == 2
 
 
 def test_a_full_context_opens_a_new_dialog(run):
-    usage = {"prompt_tokens": 49_000, "completion_tokens": 990, "total_tokens": 49_990}
+    usage = {"prompt_tokens": 49_500, "completion_tokens": 490, "total_tokens": 49_990}
     long = {"choices": [{"message": {"content": FENCED}}], "usage": usage}
-    result = run([long, FENCED], [FAILS, PASSES], limits=Limits(context=50_000))
+    result = run([long, LATER], [FAILS, PASSES], limits=Limits(context=50_000))
     assert result.passed
     assert result.dialogs == 2, "no room is left for the feedback"
 
@@ -141,7 +141,7 @@ def test_a_full_context_opens_a_new_dialog(run):
 def test_long_reports_are_summarised_by_the_model(run):
     log = "error: bad type\n" * 2_000
     failing = verdicts(Outcome.COMPILE_ERROR, report=log)
-    result = run([FENCED, "the summary", FENCED], [failing, PASSES])
+    result = run([FENCED, "the summary", LATER], [failing, PASSES])
     assert result.passed
     assert result.llm_calls == 3
     assert run.said(1).startswith("Below is the report of a failed test")
@@ -152,7 +152,7 @@ def test_long_reports_are_summarised_by_the_model(run):
 
 def test_without_summaries_long_reports_are_cut(run):
     failing = verdicts(Outcome.COMPILE_ERROR, report="x" * 100_000)
-    assert run([FENCED, FENCED], [failing, PASSES], switches=Switches(summarize=False)).passed
+    assert run([FENCED, LATER], [failing, PASSES], switches=Switches(summarize=False)).passed
     assert "characters left out" in run.said(1)
     assert len(run.said(1)) < 10_000
 
@@ -163,7 +163,7 @@ def test_without_lint_only_the_form_is_checked(run):
 
 
 def test_without_debug_a_crash_is_a_failure_like_others(run):
-    assert run([FENCED, FENCED], [verdicts(Outcome.CRASH), PASSES], switches=Switches(debug=False)).passed
+    assert run([FENCED, LATER], [verdicts(Outcome.CRASH), PASSES], switches=Switches(debug=False)).passed
     assert Kind.DEBUGGED not in run.kinds
 
 
@@ -182,7 +182,7 @@ def test_a_failing_model_aborts_with_the_cause_and_goes_on_later(run):
 def test_a_failing_summary_aborts_and_goes_on_later(run):
     failing = verdicts(Outcome.COMPILE_ERROR, report="x" * 10_000)
     assert run([FENCED, 404], [failing]).stage is Stage.ABORTED
-    assert run(["the summary", FENCED], [PASSES]).passed
+    assert run(["the summary", LATER], [PASSES]).passed
     assert "the summary" in run.said(3)
 
 

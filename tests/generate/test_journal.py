@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import zlib
+from contextlib import closing
+from dataclasses import asdict
 
 import pytest
 
@@ -72,15 +74,46 @@ def test_damage_before_the_end_is_refused(journal, line):
         read_journal(journal)
 
 
-@pytest.mark.parametrize(("key", "value"), [("version", 2), ("format", "other")])
+@pytest.mark.parametrize(("key", "value"), [("version", 3), ("format", "other")])
 def test_an_unknown_version_is_refused(tmp_path, key, value):
     header = {"format": "enable-dialog", "version": 1, **HEADER, key: value}
     body = json.dumps(header, sort_keys=True)
     path = tmp_path / "aten.add.Tensor" / "run-001" / "journal.jsonl"
     path.parent.mkdir(parents=True)
     path.write_text(f'{body[:-1]}, "crc": "{zlib.crc32(body.encode()):08x}"}}\n')
-    with pytest.raises(UserError, match="is unknown; this program reads enable-dialog 1"):
+    with pytest.raises(UserError, match="is unknown; this program reads enable-dialog 1, 2; move"):
         open_run(tmp_path, HEADER)
+
+
+def test_a_run_of_version_1_goes_on(tmp_path):
+    limits = {"dialogs": 2, "calls": 15, "context": 131_072, "temperature": 1.0, "report": 8_000}
+    header = {**HEADER, "format": "enable-dialog", "version": 1, "limits": limits}
+    path = tmp_path / "aten.add.Tensor" / "run-001" / "journal.jsonl"
+    old = Journal(path, header)
+    for event in EVENTS:
+        old.append_event(event)
+    old.close()
+    now = asdict(Limits(dialogs=2))
+    with closing(open_run(tmp_path, {**HEADER, "limits": now})) as journal:
+        assert journal.path == path
+        assert journal.fold(State(Limits(**journal.header["limits"]))).stage is Stage.FEEDBACK
+    with closing(open_run(tmp_path, {**HEADER, "limits": now | {"repeats": 1}})) as journal:
+        assert journal.directory.name == "run-002", "a limit that is not the default begins another run"
+
+
+def test_a_torn_journal_can_be_read_while_it_is_written(journal):
+    journal.write_bytes(journal.read_bytes()[:-20])
+    assert [event_of(r) for r in read_journal(journal, torn=True)[1:]] == EVENTS[:-1]
+    with pytest.raises(UserError, match="not fully written"):
+        read_journal(journal)
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join([lines[0], lines[1][:-9] + b"\n", *lines[2:]]))
+    with pytest.raises(UserError, match="line 2 is damaged"):
+        read_journal(journal, torn=True)
+
+
+def test_others_may_not_read_a_run(journal):
+    assert journal.parent.stat().st_mode & 0o077 == 0
 
 
 def test_another_task_begins_another_run_and_keeps_the_old(tmp_path, journal):
@@ -118,11 +151,12 @@ def test_a_resumption_undoes_the_failure_before_it(tmp_path):
 def test_requests_are_noted_by_digest(tmp_path):
     journal = open_run(tmp_path, HEADER)
     messages = (Message("user", "secret plan"),)
-    journal.append_request(Request(messages, 1.0, "generate", 1, tmp_path))
-    journal.append_request(Request(messages, 1.0, "summarize", 2, tmp_path))
+    journal.append_request(Request(messages, 1.0, "generate", 1, tmp_path), "openai m")
+    journal.append_request(Request(messages, 1.0, "summarize", 2, tmp_path), "replay")
     journal.close()
     first, second = read_journal(journal.path)[1:]
     assert "messages" not in first
+    assert (first["model"], second["model"]) == ("openai m", "replay")
     assert second["messages"] == [{"role": "user", "content": "secret plan"}]
     assert first["request"] != second["request"]
 

@@ -5,16 +5,16 @@ from dataclasses import replace
 import pytest
 
 from generate.llm import Message
-from generate.machine import FINAL, TABLE, Event, IllegalTransition, Kind, Limits, Stage, State, step
+from generate.machine import FINAL, TABLE, Event, Flaw, IllegalTransition, Kind, Limits, Stage, State, Tried, step
 
 PAIRS = [(stage, kind) for stage in Stage for kind in Kind]
 
 
 @pytest.mark.parametrize(("stage", "kind"), PAIRS, ids=lambda v: str(v))
 def test_every_pair_is_in_the_table_or_refused(stage, kind):
-    state = State(stage=stage)
+    state = State(stage=stage, tried=(Tried("s", "WRONG", "r", {}),))
     if (stage, kind) in TABLE:
-        assert step(state, Event(kind)).stage is TABLE[stage, kind]
+        assert step(state, Event(kind, source="s")).stage is TABLE[stage, kind]
     else:
         with pytest.raises(IllegalTransition, match=f"{kind} in state {stage}"):
             step(state, Event(kind))
@@ -25,7 +25,7 @@ def test_final_states_have_no_way_out_and_all_others_do():
 
 
 def test_every_state_can_be_reached():
-    reached = {Stage.PROMPT, Stage.OUT_OF_CALLS, Stage.OUT_OF_DIALOGS}  # the last two by limits, tested below
+    reached = {Stage.PROMPT, Stage.OUT_OF_CALLS, Stage.STUCK, Stage.OUT_OF_DIALOGS}  # all but the first by limits
     assert reached | set(TABLE.values()) == set(Stage)
 
 
@@ -50,7 +50,7 @@ ADVISED = Event(Kind.ADVISED, text="mend it")
 def test_a_conversation_grows_and_is_counted():
     state = run(State(), PROMPTED, ANSWERED, REFUSED, ADVISED, ANSWERED)
     assert [m.role for m in state.messages] == ["system", "user", "assistant", "user", "assistant"]
-    assert (state.calls, state.llm_calls, state.tokens, state.context) == (2, 2, 240, 120)
+    assert (state.calls, state.llm_calls, state.tokens, state.context) == (2, 2, 240, 110)
     assert (state.source, state.outcome, state.report) == ("bad", "LINT", "[name] x")
 
 
@@ -84,9 +84,62 @@ def test_tokens_are_estimated_where_the_provider_counts_none():
     assert 100 < state.context < 200
 
 
-def test_an_answer_without_a_file_keeps_the_latest_kernel():
+def test_reasoning_takes_no_room_in_the_conversation():
+    state = run(State(), PROMPTED, replace(ANSWERED, completion_tokens=50_000, reasoning="x" * 10_000))
+    assert (state.tokens, state.context) == (50_100, 110)
+
+
+@pytest.mark.parametrize("flaw", [f for f in Flaw if f is not Flaw.REPEATED])
+def test_an_answer_without_a_file_keeps_the_latest_kernel_and_its_failure(flaw):
+    state = run(State(), PROMPTED, ANSWERED, CLEAN, FAILED, ADVISED, ANSWERED)
+    state = step(state, Event(Kind.UNUSABLE, outcome=flaw, report="[answer-format] none"))
+    assert (state.stage, state.source, state.outcome, state.report) == (Stage.FEEDBACK, "s", "WRONG", "r")
+    assert (state.flaw, state.refusal) == (flaw, "[answer-format] none")
+    assert run(state, ADVISED, ANSWERED).flaw == ""
+
+
+def test_version_1_knows_no_unusable_answers():
     state = run(State(source="old"), PROMPTED, ANSWERED, Event(Kind.LINT_REFUSED, report="[answer-format] none"))
-    assert state.source == "old"
+    assert (state.source, state.outcome, state.tried) == ("old", "LINT", ())
+
+
+CLEAN = Event(Kind.LINT_CLEAN, source="s")
+FAILED = Event(Kind.TEST_FAILED, outcome="WRONG", report="r", counts={"WRONG": 1})
+REPEATED = Event(Kind.REPEATED, source="bad")
+
+
+def test_a_repeated_file_takes_the_place_of_the_latest_with_its_own_failure():
+    state = run(State(), PROMPTED, ANSWERED, REFUSED, ADVISED, ANSWERED, CLEAN, FAILED, ADVISED, ANSWERED, REPEATED)
+    assert (state.stage, state.flaw, state.repeats) == (Stage.FEEDBACK, Flaw.REPEATED, 1)
+    assert (state.source, state.outcome, state.report, state.counts) == ("bad", "LINT", "[name] x", {})
+    assert [t.source for t in state.tried] == ["s", "bad"]
+    with pytest.raises(IllegalTransition, match="of a file that was not tried"):
+        run(state, ADVISED, ANSWERED, replace(REPEATED, source="new"))
+
+
+def test_repeats_end_a_dialog_and_the_next_knows_only_the_latest_file():
+    again = (ADVISED, ANSWERED, REPEATED)
+    state = run(State(Limits(repeats=2)), PROMPTED, ANSWERED, CLEAN, FAILED, ADVISED, ANSWERED, REFUSED, *again, *again)
+    assert state.stage is Stage.STUCK
+    state = step(state, Event(Kind.DIALOG_ENDED))
+    assert (state.stage, state.dialog, state.repeats) == (Stage.PROMPT, 2, 0)
+    assert [t.source for t in state.tried] == ["bad"]
+
+
+def test_a_summary_stands_for_the_report_wherever_it_is_told_again():
+    summarized = Event(Kind.SUMMARIZED, text="short", report="summary")
+    debugged = Event(Kind.DEBUGGED, text="there", report="line 3")
+    state = run(State(), PROMPTED, ANSWERED, CLEAN, FAILED, Event(Kind.REPORT_LONG), summarized)
+    assert [t.report for t in state.tried] == ["summary"]
+    state = run(state, ANSWERED, CLEAN, FAILED, Event(Kind.REPORT_CRASH), debugged)
+    assert (state.report, [t.report for t in state.tried]) == ("line 3", ["line 3"])
+    state = run(state, ANSWERED, CLEAN, FAILED, Event(Kind.REPORT_CRASH), replace(debugged, report=""))
+    assert state.report == "r", "without a debugger's report the judge's stands"
+
+
+def test_a_report_that_is_too_long_for_a_summary_is_cut():
+    state = run(State(), PROMPTED, ANSWERED, CLEAN, FAILED, Event(Kind.REPORT_LONG), ADVISED)
+    assert (state.stage, state.llm_calls) == (Stage.GENERATE, 1)
 
 
 def test_a_summary_counts_as_llm_call_but_not_against_the_dialog():

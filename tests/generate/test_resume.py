@@ -14,11 +14,15 @@ from generate.machine import Kind
 ROOT = Path(__file__).parents[2]
 GOOD = (ROOT / "generate" / "examples" / "exp.py").read_text()
 FENCED = f"```python\n{GOOD}```"
-ANSWERS = [FENCED.replace("tl.exp", "tl.log"), "a summary", FENCED]
+WRONG = FENCED.replace("tl.exp", "tl.log")
+# A long report that is summarised, no file, the same file again, a crash that is debugged, and the right one.
+ANSWERS = [WRONG, "a summary", "prose", WRONG, FENCED.replace("tl.exp", "tl.sin"), FENCED]
 
-# Kills itself without warning after the n-th event of this process; 0: never.
+# Kills itself without warning after the n-th event; 0: never. With "each", goes on in one process an event until it is
+# through, and prints how many were killed: the processes are forked, which saves the imports.
 PROGRAM = """
 import os, signal, sys
+import openai, dotenv, generate.llm.openai, generate.llm.retry, httpx2  # before the forks
 from pathlib import Path
 from generate.dialog import open_journal, refine_operator
 from generate.llm import Options, load_provider
@@ -26,12 +30,13 @@ from generate.machine import Limits
 from generate.task import Task
 from verify.outcome import Outcome, Verdict
 
-left = int(sys.argv[2])
+left = 1 if sys.argv[2] == "each" else int(sys.argv[2])
 task = Task("aten::exp", ("aten::exp(Tensor self) -> Tensor",), ("float32",), "x.py")
 
 def tester(source):
-    wrong = "tl.log(" in source
-    return [Verdict("c", Outcome.WRONG if wrong else Outcome.PASS, "", "bad " * 3000 if wrong else "")]
+    if "tl.log(" in source:
+        return [Verdict("c", Outcome.WRONG, "", "bad " * 3000)]
+    return [Verdict("c", Outcome.CRASH if "tl.sin(" in source else Outcome.PASS, "", "crashed")]
 
 def die(state, event):
     global left
@@ -39,9 +44,23 @@ def die(state, event):
     if left == 0:
         os.kill(os.getpid(), signal.SIGKILL)
 
-journal = open_journal(Path(sys.argv[1]), task, Limits(dialogs=2, calls=4))
-result = refine_operator(task, load_provider("openai", Options(model="m")), tester, journal, die)
-print(result.stage, result.llm_calls, result.tokens, result.source == sys.argv[3], journal.dropped)
+def hold():
+    journal = open_journal(Path(sys.argv[1]), task, Limits(dialogs=2, calls=6))
+    models = [load_provider("openai", Options(model=name)) for name in ("m", "small")]
+    result = refine_operator(task, models[0], tester, journal, die, lambda source: "in line 3", models[1])
+    print(result.stage, result.llm_calls, result.tokens, result.source == sys.argv[3], journal.dropped, flush=True)
+
+killed = 0
+while sys.argv[2] == "each":
+    child = os.fork()
+    if not child:
+        break
+    status = os.waitpid(child, 0)[1]
+    if not os.WIFSIGNALED(status):
+        sys.exit(print(killed))
+    assert os.WTERMSIG(status) == signal.SIGKILL
+    killed += 1
+hold()
 """
 
 
@@ -58,20 +77,16 @@ def events(directory):
 def test_killed_after_every_event_and_resumed(endpoint, tmp_path):
     endpoint.replies = list(ANSWERS)
     undisturbed = run(tmp_path / "a", 0)
-    assert undisturbed.stdout.startswith("PASSED 3 3600 True"), undisturbed.stderr
-    asked = [r["messages"] for r in endpoint.requests]
+    assert undisturbed.stdout.startswith("PASSED 6 7200 True"), undisturbed.stderr
+    asked = [(r["model"], r["messages"]) for r in endpoint.requests]
+    assert [model for model, _ in asked] == ["m", "small", "m", "m", "m", "m"]
+    kinds = [e.kind for e in events(tmp_path / "a")]
+    assert {Kind.SUMMARIZED, Kind.UNUSABLE, Kind.REPEATED, Kind.DEBUGGED} <= set(kinds)
 
     endpoint.replies, endpoint.requests = list(ANSWERS), []
-    count = 0
-    while True:
-        killed = run(tmp_path / "b", 1)
-        if killed.returncode == 0:
-            break
-        assert killed.returncode == -signal.SIGKILL, killed.stderr
-        count += 1
-    assert count == len(events(tmp_path / "a"))
-    assert killed.stdout == undisturbed.stdout
-    assert [r["messages"] for r in endpoint.requests] == asked, "no call was repeated"
+    resumed = run(tmp_path / "b", "each")
+    assert resumed.stdout == f"{undisturbed.stdout}{len(events(tmp_path / 'a'))}\n", resumed.stderr
+    assert [(r["model"], r["messages"]) for r in endpoint.requests] == asked, "no call was repeated"
     assert events(tmp_path / "b") == events(tmp_path / "a")
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from verify.lint.expr import ExpressionRules
 from verify.lint.kinds import HOLDS_TENSORS, MUTABLE, OF_RESULT, Kind, of_display
-from verify.lint.names import parameters, shown
+from verify.lint.names import ATEN, call_of, operator_of, parameters, shown
 from verify.lint.spread import spread
 
 _SORTS = frozenset({"sorted", "min", "max"})
@@ -90,6 +90,8 @@ class CallRules(ExpressionRules):
     def _function_call(self, node: ast.Call, dotted: str) -> Kind:
         kinds = self.arguments(node)
         kind = self.profile.host.functions.get(dotted)
+        if kind is None and self.profile.calls and dotted.startswith(ATEN):
+            return self._library_call(node, dotted)
         if kind is None:
             self.visit(node.func) if isinstance(node.func, ast.Attribute) else self.refuse(node, dotted)
             return Kind.TENSOR if dotted.startswith("torch.") else Kind.VALUE
@@ -104,6 +106,19 @@ class CallRules(ExpressionRules):
         if self.lambda_depth and kind in ("tensor", "tensors"):
             self.findings.add("lambda", node, f"{dotted} in a lambda", "allocate in the wrapper's body")
         return OF_RESULT[kind]
+
+    def _library_call(self, node: ast.Call, dotted: str) -> Kind:
+        """An operator that the library serves, by its overload's full name."""
+        overload, callable_ = operator_of(dotted), self.profile.calls
+        if overload not in callable_:
+            base = f"aten::{dotted.removeprefix(ATEN).partition('.')[0]}"
+            same = sorted(o for o in callable_ if o.partition(".")[0] == base)
+            what = f"{dotted} is no overload that this kernel may call"
+            hint = f"write {' or '.join(map(call_of, same))}" if same else "compute it in a @triton.jit kernel"
+            self.findings.add("library-call", node, what, hint)
+        if self.lambda_depth:
+            self.findings.add("lambda", node, f"{dotted} in a lambda", "call it in the wrapper's body")
+        return Kind.TENSOR
 
     def _name_call(self, node: ast.Call, name: str) -> Kind:
         if name in self.env:

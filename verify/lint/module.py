@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import ast
 
-from verify.lint.names import Findings, Function, Names, is_kernel, literal_strings, no_wrapper, shown
+from verify.lint.names import (
+    Findings,
+    Function,
+    Names,
+    called_operators,
+    is_kernel,
+    literal_strings,
+    no_wrapper,
+    shown,
+)
 from verify.lint.profile import Profile
 from verify.lint.schema import stated_schemas
 from verify.lint.tables import ModuleValues
@@ -120,7 +129,8 @@ class _ModuleRules:
             self.findings.add("wrapper", line, what, instead)
         elif not self.bare:
             self._variadic(self.names.helpers["wrapper"])
-        if not self.names.kernels and not self.bare:  # a view needs none: what was launched tells
+        calls = self.profile.calls.intersection(called_operators(self.tree))
+        if not (self.names.kernels or self.bare or calls):  # a view needs none: what was launched tells
             self.findings.add(
                 "no-kernel", 0, "no @triton.jit function", "write the computation as a @triton.jit kernel"
             )

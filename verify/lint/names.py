@@ -21,6 +21,7 @@ RULES = frozenset(
         *("name", "scope", "module-value", "function-value", "attribute", "builtin", "unknown-name", "call"),
         *("tensor-operator", "tensor-indexing", "tensor-builtin", "lambda", "launch", "launch-argument", "assignment"),
         *("kernel-global", "argument", "readback", "endless-loop", "unroll"),
+        "library-call",
         *("scatter-store", "half-maths", "alignment"),
     }
 )
@@ -31,6 +32,7 @@ _LONGEST = 300  # characters of what a violation says
 _PARTS = 100  # nodes of a tree that are worth showing
 _LONGEST_NAME = 40  # characters of a name that may be a misspelt one
 _LONGEST_ALIAS = 500  # characters of a dotted name
+ATEN = "torch.ops.aten."
 
 
 @dataclass(frozen=True, order=True)
@@ -107,6 +109,26 @@ def dotted_name(node: ast.AST, modules: dict[str, str]) -> str | None:
     if not isinstance(node, ast.Name) or node.id not in modules:
         return None
     return _canonical(".".join([modules[node.id], *reversed(parts)]))
+
+
+def operator_of(dotted: str) -> str | None:
+    """`aten::sum.dim_IntList` for `torch.ops.aten.sum.dim_IntList`; None for a name that says no overload of ATen's."""
+    parts = dotted.removeprefix(ATEN).split(".")
+    if not dotted.startswith(ATEN) or len(parts) != 2:  # noqa: PLR2004 - name and overload
+        return None
+    return f"aten::{parts[0]}" if parts[1] == "default" else f"aten::{parts[0]}.{parts[1]}"
+
+
+def call_of(overload: str) -> str:
+    """How a wrapper calls an overload: `torch.ops.aten.exp.default(...)`."""
+    name, _, which = overload.removeprefix("aten::").partition(".")
+    return f"{ATEN}{name}.{which or 'default'}(...)"
+
+
+def called_operators(tree: ast.Module) -> tuple[str, ...]:
+    """The overloads that a file calls as `torch.ops.aten.NAME.OVERLOAD(...)`, each once, in order of their names."""
+    called = (dotted_name(n.func, {"torch": "torch"}) for n in ast.walk(tree) if isinstance(n, ast.Call))
+    return tuple(sorted({o for o in (operator_of(d) for d in called if d is not None) if o is not None}))
 
 
 def _canonical(dotted: str) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,8 @@ class Profile:
     alignment: bytes at which every access has to begin. forbidden: `scatter-store` (a store whose offsets were loaded),
     `half-maths` (maths on fp16 or bf16 that is not converted to fp32). decorators: those that may be called, with the
     keywords that they may be given. importable: modules beside `imports`. wrapper_operators: overloads that the wrapper
-    may have ATen compute.
+    may have ATen compute. calls: overloads that the wrapper may have the library's kernels compute, none unless
+    `with_calls` says so.
     """
 
     name: str
@@ -76,6 +78,11 @@ class Profile:
     kernel: Kernel
     constructs: dict[str, str]
     hints: dict[str, str]
+    calls: frozenset[str] = frozenset()
+
+    def with_calls(self, overloads: Iterable[str]) -> Profile:
+        """The same dialect for a wrapper that may call these overloads of the library (`--self-consistent`)."""
+        return replace(self, calls=frozenset(overloads))
 
     @property
     def bare(self) -> bool:

@@ -1,0 +1,85 @@
+"""`enable library`."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from enable.options import PLATFORM, AsJson, Library, Platform
+
+app = typer.Typer(
+    help="Look at the kernels in force and at their versions.", no_args_is_help=True, rich_markup_mode=None
+)
+
+_Operator = Annotated[str, typer.Argument(metavar="OP", help="An overload, such as aten::gelu.")]
+
+
+@app.command("list")
+def list_(context: typer.Context, as_json: AsJson = False, library: Library = None) -> None:
+    """List the kernels in force: those accepted in this workspace, then those of the base library."""
+    from enable.history import History, list_table
+    from enable.workspace import Workspace
+
+    rows = History(Workspace(context.obj), library).kernels()
+    typer.echo(json.dumps({"kernels": rows}) if as_json else list_table(rows))
+
+
+@app.command()
+def history(context: typer.Context, operator: _Operator, as_json: AsJson = False, library: Library = None) -> None:
+    """List the versions of an operator's kernel, with where each comes from."""
+    from enable.history import History, history_table
+    from enable.workspace import Workspace
+
+    found = History(Workspace(context.obj), library).of(operator)
+    typer.echo(json.dumps(found) if as_json else history_table(found))
+
+
+@app.command()
+def show(
+    context: typer.Context,
+    operator: _Operator,
+    version: Annotated[int | None, typer.Option(min=0, help="Of this version, not of the one in force.")] = None,
+    as_json: AsJson = False,
+    library: Library = None,
+) -> None:
+    """Print the source of an operator's kernel."""
+    from enable.history import History
+    from enable.workspace import Workspace
+
+    source = History(Workspace(context.obj), library).source(operator, version)
+    if as_json:
+        typer.echo(json.dumps({"overload": operator, "version": version, "source": source}))
+    else:
+        typer.echo(source, nl=False)
+
+
+@app.command()
+def rollback(
+    context: typer.Context,
+    operator: _Operator,
+    to: Annotated[
+        int | None, typer.Option(min=0, help="Number of the version; 0 is the base library's kernel.")
+    ] = None,
+    as_json: AsJson = False,
+    platform: Platform = PLATFORM,
+    library: Library = None,
+) -> None:
+    """Put an earlier version of an operator's kernel in force, by default the one before.
+
+    This makes a new version. It is refused where other kernels call the operator and nothing would serve it.
+    """
+    from dataclasses import asdict
+
+    from enable.acceptance import roll_back
+    from enable.history import History, version_text
+    from enable.session import Session
+    from enable.workspace import Workspace
+
+    workspace = Workspace(context.obj)
+    told = History(workspace, library)
+    group, name = told.find(operator)
+    roll_back(Session(workspace, library, platform), group, name, to)
+    version = told.versions.list(group, name)[-1]
+    typer.echo(json.dumps(asdict(version)) if as_json else version_text(version))

@@ -1,0 +1,85 @@
+"""`enable refine`: the dialogs of one operator, or of all that coverage finds failing, and what becomes of them."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from enable.dialogs import runs
+from enable.engine import Local
+from enable.holding import Held, Holder, Terms, accepted, say
+from enable.refinement import Operator, Refinement
+from enable.session import Session
+from enable.workspace import Workspace
+from generate.llm import Options, load_provider
+from generate.machine import FINAL, Limits, Switches
+from traces import UserError
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the user asked for. model None: every trace. op None: all that coverage finds failing.
+
+    again: the words after `enable` that ask for the same with other operators, without --restart.
+    """
+
+    model: str | None
+    op: str | None
+    only_failing: bool
+    llm: str
+    options: Options
+    limits: Limits
+    again: tuple[str, ...]
+    restart: bool = False
+    workers: int = 1
+    switches: Switches = field(default_factory=Switches)
+
+    def command(self, operator: str) -> str:
+        """What to type to go on with one operator."""
+        return shlex.join(["enable", *self.again, "--op", operator])
+
+
+def refine(workspace: Workspace, base: Path | None, platform: str, choice: Choice) -> list[dict[str, Any]]:
+    """One object an operator, as `--json` prints them. Raises UserError for what the user has to mend first."""
+    names = [choice.model] if choice.model else workspace.trace_names()
+    if not names:
+        raise UserError(f"{workspace.traces} holds no trace yet; record one: enable capture nanogpt")
+    with Session(workspace, base, platform) as session:
+        refinement = Refinement(session, names)
+        operators = [refinement.operator(choice.op)] if choice.op else []
+        begun = choice.op and not choice.restart and _is_begun(workspace, operators[0])
+        if choice.op and not choice.restart and not begun and refinement.is_covered(operators[0]):
+            say(f"{operators[0].overload}  passes every recorded case already; --restart holds a dialog all the same")
+            return []
+        provider = load_provider(choice.llm, choice.options)
+        if choice.only_failing:
+            failing = refinement.failing(names)
+            operators = [o for o in failing if not choice.op or o in operators]
+        terms = Terms(choice.limits, choice.switches, workspace.dialogs, choice.command)
+        return list(_held(refinement, operators, Holder(refinement, provider, terms), choice, provider.name))
+
+
+def _is_begun(workspace: Workspace, operator: Operator) -> bool:
+    """Whether a dialog about it waits to be gone on with, as one that --restart began."""
+    found = runs(workspace, operator.overload, "")
+    return bool(found) and found[-1].state.stage not in FINAL
+
+
+def _held(
+    refinement: Refinement, operators: list[Operator], holder: Holder, choice: Choice, model: str
+) -> Iterator[dict[str, Any]]:
+    by_name = {o.overload: o for o in operators}
+    engine = Local(lambda overload: holder.hold(by_name[overload], choice.restart), choice.workers)
+    for held in engine.run(list(by_name)):
+        yield row(*accepted(refinement, by_name[held.overload], held, model))
+
+
+def row(held: Held, kernel: str | None) -> dict[str, Any]:
+    """What `--json` tells of an operator."""
+    fields = held.as_json()
+    return {name: fields[name] for name in ("overload", "exit", "dialogs", "calls", "tokens", "detail")} | {
+        "kernel": kernel
+    }

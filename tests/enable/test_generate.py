@@ -1,0 +1,211 @@
+"""`enable generate` and `enable campaign` as a user types them."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from generate.journal import read_journal
+from generate.recording import to_recording
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = Path(sys.executable).parent / "enable"
+NAMES = ("exp", "reciprocal", "sqrt")
+SOURCES = {name: (ROOT / "generate" / "kernels" / "pointwise" / f"{name}.py").read_text() for name in NAMES}
+RIGHT = {name: f"```python\n{source}```\n" for name, source in SOURCES.items()}
+WRONG = {name: text.replace(" out.to(", " (out + 1).to(") for name, text in RIGHT.items()}
+
+
+def environment(url=None):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("OPENAI_")}
+    env["ENABLE_LIBRARY"] = "library"
+    return env | ({"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "sk-test"} if url else {})
+
+
+def enable(home, *arguments, url=None, timeout=400):
+    command = [PROGRAM, *map(str, arguments)]
+    return subprocess.run(command, cwd=home, capture_output=True, text=True, timeout=timeout, env=environment(url))
+
+
+def generate(home, *arguments, **options):
+    return enable(home, "generate", "--query", "lacking in opinfo", *arguments, **options)
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory, module_server):
+    """A workspace with a trace of three operators of OpInfo, a library without their kernels, and recorded dialogs."""
+    home = tmp_path_factory.mktemp("generate")
+    shutil.copytree(ROOT / "generate" / "kernels", home / "library")
+    for name in NAMES:
+        (home / "library" / "pointwise" / f"{name}.py").unlink()
+    chosen = [word for name in NAMES for word in ("--op", name)]
+    assert enable(home, "capture", "opinfo", *chosen, "--dtype", "float32").returncode == 0
+    talk = home / "talk"
+    shutil.copytree(home / ".enable", talk / ".enable")
+    shutil.copytree(home / "library", talk / "library")
+    rows = json.loads(generate(talk, "--dry-run", "--json").stdout)["operators"]
+    order = [row["overload"].removeprefix("aten::") for row in rows]
+    module_server.replies = [text for name in order for text in (WRONG[name], RIGHT[name])]
+    result = generate(talk, "--llm", "openai", "--model", "m", "--workers", "1", "--json", url=module_server.url)
+    assert result.returncode == 0, result.stderr
+    (home / "first.json").write_text(result.stdout)
+    (home / "recordings").mkdir()
+    for journal in (talk / ".enable" / "campaigns").rglob("journal.jsonl"):
+        to_recording(journal, home / "recordings" / f"{journal.parents[1].name}.jsonl")
+    shutil.rmtree(talk)
+    (home / "campaign.toml").write_text(
+        'name = "offline"\nquery = "lacking in opinfo"\nworkers = 2\n[model]\nrecordings = "recordings"\n'
+    )
+    return home
+
+
+@pytest.fixture
+def home(prepared, tmp_path):
+    shutil.copytree(prepared, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+def what_remains(home, name="offline"):
+    """The library, the journals' events and the counts of a campaign: what has to be the same however it came about."""
+    kernels = {p.name: p.read_text() for p in (home / ".enable" / "kernels").glob("*/*.py")}
+    place = home / ".enable" / "campaigns" / name
+    events = {
+        p.parents[1].name: [r["event"] for r in read_journal(p) if "event" in r] for p in place.rglob("journal.jsonl")
+    }
+    rows = {row["overload"]: row for row in map(json.loads, (place / "results.jsonl").read_text().splitlines())}
+    return kernels, events, {o: (row["exit"], row["calls"], row["dialogs"]) for o, row in rows.items()}
+
+
+def test_from_the_prompt_to_the_library(prepared):
+    found = json.loads((prepared / "first.json").read_text())
+    assert found["exits"] == {"PASSED": 3} and found["calls"] == 6
+    assert {row["category"] for row in found["operators"]} == {"Elementwise"}
+    assert all(row["seconds"]["tests"] > 0 for row in found["operators"])
+
+
+def test_offline_from_a_file_and_again_it_has_nothing_to_do(home):
+    result = enable(home, "generate", "--config", "campaign.toml", "--json")
+    assert result.returncode == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert (found["campaign"], found["exits"], found["calls"]) == ("offline", {"PASSED": 3}, 6)
+    kernels, events, _ = what_remains(home)
+    assert kernels == {f"{name}.py": SOURCES[name] for name in NAMES}
+    assert all(e.count("ANSWERED") == 2 for e in events.values())
+    before = what_remains(home)
+    again = enable(home, "generate", "--config", "campaign.toml", "--json")
+    assert json.loads(again.stdout) == found and what_remains(home) == before
+    report = json.loads(enable(home, "campaign", "report", "--json", "--plot", "drawn.svg").stdout)
+    assert report["campaigns"][0]["categories"] == {"Elementwise": {"total": 3, "passed": 3}}
+    assert report["campaigns"][0]["passed_within_calls"] == {"1": 0.0, "2": 100.0}
+    ((kind, fed_back),) = report["campaigns"][0]["feedback"].items()
+    assert kind in ("LINT", "CRASH", "WRONG", "COMPILE_ERROR")
+    assert fed_back == {"answers": 3, "answered_again": 3, "got_further": 3}
+    assert "<svg" in (home / "drawn.svg").read_text()
+    assert "offline" in enable(home, "campaign", "list").stdout
+
+
+def test_killed_at_random_moments_it_goes_on_to_the_same_end(home, tmp_path_factory):
+    """benchmarks/campaign.py does this 30 times."""
+    alone = tmp_path_factory.mktemp("alone")
+    shutil.copytree(home, alone, dirs_exist_ok=True)
+    assert enable(alone, "generate", "--config", "campaign.toml").returncode == 0
+    draw, kills = random.Random(5), 0
+    while kills < 3:
+        process = subprocess.Popen(
+            [PROGRAM, "generate", "--config", "campaign.toml"],
+            cwd=home,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=environment(),
+            start_new_session=True,
+        )
+        time.sleep(2 + draw.random() * 6)
+        if process.poll() is not None:
+            break
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        kills += 1
+    assert kills
+    assert enable(home, "generate", "--config", "campaign.toml").returncode == 0
+    assert what_remains(home) == what_remains(alone)
+
+
+def test_a_campaign_of_other_settings_is_refused_and_may_begin_anew(home):
+    assert enable(home, "generate", "--config", "campaign.toml", "--most", "1").returncode == 0
+    result = enable(home, "generate", "--config", "campaign.toml")
+    assert result.returncode == 2 and "begun with other settings (most)" in result.stderr
+    assert result.stderr.count("\n") == 1
+    result = enable(home, "generate", "--config", "campaign.toml", "--restart", "--json")
+    assert json.loads(result.stdout)["total"] == 2  # one has a kernel now
+    assert sorted(p.name for p in (home / ".enable" / "campaigns").iterdir()) == ["offline", "offline.old-1"]
+
+
+def test_without_acceptance_the_library_stays_as_it_is(home):
+    (home / "campaign.toml").write_text(
+        (home / "campaign.toml").read_text().replace("workers", "accept = false\nworkers")
+    )
+    result = enable(home, "generate", "--config", "campaign.toml", "--json")
+    assert json.loads(result.stdout)["exits"] == {"PASSED": 3}
+    assert not (home / ".enable" / "kernels").exists()
+
+
+def test_a_budget_ends_it_and_more_of_it_goes_on(home):
+    text = (home / "campaign.toml").read_text()
+    (home / "campaign.toml").write_text(text.replace("workers = 2", "workers = 1") + "[budget]\ncalls = 3\n")
+    result = enable(home, "generate", "--config", "campaign.toml", "--json")
+    assert result.returncode == 1
+    found = json.loads(result.stdout)
+    assert found["calls"] == 3 and found["exits"]["PASSED"] == 1
+    assert any("budget of 3 calls is spent" in row["detail"] for row in found["operators"])
+    (home / "campaign.toml").write_text(text)
+    found = json.loads(enable(home, "generate", "--config", "campaign.toml", "--json").stdout)
+    assert found["exits"] == {"PASSED": 3} and found["calls"] == 6
+
+
+def test_a_dry_run_asks_and_writes_nothing(home):
+    before = sorted(p for p in home.rglob("*"))
+    result = enable(home, "generate", "--config", "campaign.toml", "--dry-run")
+    assert result.returncode == 0
+    assert "aten::exp" in result.stdout and "3 operators (3 Elementwise)" in result.stdout
+    after = [p for p in home.rglob("*") if "cache" not in p.parts and "verdicts" not in p.name]
+    assert set(after) <= set(before)
+
+
+@pytest.mark.parametrize(
+    "arguments, told",
+    [
+        ([], "operators or query: name one of the two"),
+        (["--query", "all of opinfo"], "is none of: failing in TRACE"),
+        (["--query", "lacking in dlrm"], "no trace 'dlrm'"),
+        (["--op", "expp"], "'expp' is neither an overload"),
+        (["--op", "aten::nothing"], "aten::nothing"),
+        (["--op", "exp", "--engine", "slurm"], "'local' or 'ray'"),
+        (["--op", "exp", "--name", "../x"], "has to be letters"),
+        (["--op", "exp", "--llm", "oracle"], "unknown LLM provider 'oracle'"),
+        (["--op", "exp", "--platform", "tpu"], "unknown platform 'tpu'"),
+        (["--config", "none.toml"], "none.toml: cannot be read as TOML"),
+        (["--query", "lacking in opinfo", "--category", "Pointwise"], "'Pointwise' is none of those of opinfo"),
+    ],
+)
+def test_bad_input_is_told_in_one_line(home, arguments, told):
+    result = enable(home, "generate", *arguments)
+    assert result.returncode == 2 and told in result.stderr, result.stderr
+    assert result.stderr.startswith("enable: ") and result.stderr.count("\n") == 1
+    assert not (home / ".enable" / "campaigns").exists()
+
+
+def test_ray_comes_to_the_same_end(home, tmp_path_factory):
+    pytest.importorskip("ray")
+    local = tmp_path_factory.mktemp("local")
+    shutil.copytree(home, local, dirs_exist_ok=True)
+    assert enable(local, "generate", "--config", "campaign.toml").returncode == 0
+    result = enable(home, "generate", "--config", "campaign.toml", "--engine", "ray")
+    assert result.returncode == 0, result.stderr
+    assert what_remains(home) == what_remains(local)

@@ -1,0 +1,122 @@
+"""`enable library` as a user types it."""
+
+import json
+import shutil
+
+import pytest
+import torch
+
+from capture import Recorder
+from enable.cli import run
+from enable.session import Session
+from enable.workspace import Workspace
+from generate.library import KERNELS
+from generate.versions import Versions
+
+EXP = (KERNELS / "pointwise" / "exp.py").read_text()
+WRONG = EXP.replace("tl.exp(", "2.0 + tl.exp(")
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """A directory with a library of one kernel, and a workspace with two versions over it, the second wrong."""
+    base = tmp_path / "library" / "pointwise"
+    base.mkdir(parents=True)
+    shutil.copy(KERNELS / "pointwise" / "exp.py", base)
+    versions = Versions(tmp_path / ".enable" / "kernels")
+    versions.put("pointwise", "exp", f"{EXP}# one\n", {"model": "m", "traces": ["small"]})
+    versions.put("pointwise", "exp", WRONG, {})
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ENABLE_LIBRARY", "library")
+    return tmp_path
+
+
+@pytest.fixture
+def enable(home, capsys):
+    """Run the program; (exit status, stdout, stderr)."""
+
+    def call(*arguments):
+        status = run(list(arguments))
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return call
+
+
+def test_list(enable):
+    status, out, _ = enable("library", "list")
+    assert status == 0 and "pointwise/exp" in out and "kernels in force: 1, of this workspace: 1" in out
+    (row,) = json.loads(enable("library", "list", "--json")[1])["kernels"]
+    assert (row["kernel"], row["overloads"], row["version"], row["accepted"]) == (
+        "pointwise/exp",
+        ["aten::exp"],
+        2,
+        True,
+    )
+
+
+def test_history(enable):
+    status, out, _ = enable("library", "history", "aten::exp")
+    lines = out.splitlines()
+    assert status == 0 and lines[0].split() == ["version", "standing", "action", "when", "sha256", "model", "traces"]
+    assert lines[1].split()[:3] == ["1", "replaced", "accepted"] and "small" in lines[1]
+    assert lines[-1] == "pointwise/exp: version 2 is in force"
+    found = json.loads(enable("library", "history", "aten::exp_", "--json")[1])  # derived from exp
+    assert found["in_force"] == 2 and [v["number"] for v in found["versions"]] == [1, 2]
+    assert found["versions"][0]["provenance"] == {"model": "m", "traces": ["small"]}
+
+
+def test_show(enable):
+    assert enable("library", "show", "aten::exp") == (0, WRONG, "")
+    assert enable("library", "show", "aten::exp", "--version", "1") == (0, f"{EXP}# one\n", "")
+    assert json.loads(enable("library", "show", "aten::exp", "--json")[1])["source"] == WRONG
+
+
+def test_rollback(enable, home):
+    assert "version 3: the source of version 1 is in force" in enable("library", "rollback", "aten::exp")[1]
+    assert enable("library", "show", "aten::exp")[1] == f"{EXP}# one\n"
+    done = json.loads(enable("library", "rollback", "aten::exp", "--to", "0", "--json")[1])
+    assert (done["number"], done["standing"], done["back_to"]) == (4, "in force", 0)
+    assert enable("library", "show", "aten::exp")[1] == EXP
+    assert "base library" in enable("library", "history", "aten::exp")[1].splitlines()[4]
+    assert enable("library", "rollback", "aten::exp", "--to", "2")[0] == 0
+    assert enable("library", "show", "aten::exp")[1] == WRONG
+
+
+@pytest.mark.parametrize(
+    "words, told",
+    [
+        (["rollback", "aten::exp", "--to", "7"], "has no version 7; it has 0 (the base library's kernel), 1, 2"),
+        (["rollback", "aten::exp", "--to", "2"], "version 2 of pointwise/exp is in force already"),
+        (["show", "aten::exp", "--version", "9"], "has no version 9"),
+        (["history", "aten::sin"], "no kernel serves aten::sin or did"),
+        (["show", "aten::nothing"], "aten::nothing"),
+        (["show", "exp"], "write it like aten::"),
+    ],
+)
+def test_the_users_mistakes_are_one_line_and_exit_2(enable, words, told):
+    status, out, err = enable("library", *words)
+    assert (status, out) == (2, "") and err.startswith("enable: ") and err.count("\n") == 1, err
+    assert told in err
+
+
+def test_a_workspace_without_versions(enable, home):
+    shutil.rmtree(home / ".enable")
+    assert "none was accepted here" in enable("library", "history", "aten::exp")[1]
+    status, _, err = enable("library", "rollback", "aten::exp")
+    assert status == 2 and "nothing came before it" in err
+    assert enable("library", "show", "aten::exp")[1] == EXP
+
+
+def test_roll_back_takes_effect_for_coverage_at_once(enable, home):
+    model = torch.nn.Sequential(torch.nn.Identity())
+    with Recorder(home / ".enable" / "traces" / "small.trace"):
+        torch.exp(model(torch.linspace(-1, 1, 30)))
+
+    def outcome():
+        with Session(Workspace(home / ".enable"), home / "library", "sim") as session:
+            return {row.overload: str(row.outcome) for row in session.coverage("small").rows}["aten::exp"]
+
+    assert outcome() == "WRONG"
+    assert enable("library", "rollback", "aten::exp")[0] == 0
+    assert outcome() == "PASS"

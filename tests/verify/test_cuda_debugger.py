@@ -1,0 +1,122 @@
+"""The debugger on CUDA: its reading of compute-sanitizer's words anywhere, the whole of it where there is a GPU."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from verify import confine, cuda_debugger
+from verify.cases import case_of_values
+from verify.derive import Plan
+from verify.judge import Job
+from verify.kernel_file import KernelFile
+
+STORE = "tl.store(y_ptr + i, -x, mask=mask)"
+KERNEL = '''"""aten::neg(Tensor self) -> Tensor
+
+Pointwise.
+"""
+import torch
+import triton
+import triton.language as tl
+
+OVERLOADS = ("aten::neg",)
+DTYPES = ("float32",)
+
+
+@triton.jit
+def kernel_neg(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < n
+    x = tl.load(x_ptr + i, mask=mask)
+    tl.store(y_ptr + i, -x, mask=mask)
+
+
+def wrapper(self):
+    y = torch.empty_like(self)
+    n = self.numel()
+    kernel_neg[(triton.cdiv(n, 64),)](self, y, n, BLOCK=64)
+    return y
+'''
+SAID = """========= COMPUTE-SANITIZER
+========= Invalid __global__ write of size 4 bytes
+=========     at kernel_neg+0x190 in kernel.py:18
+=========     by thread (48,0,0) in block (3,0,0)
+=========     Access at 0x7f0a4b6003c0 is out of bounds
+=========     and is 1 bytes after the nearest allocation at 0x7f0a4b600000 of size 960 bytes
+=========     Saved host backtrace up to driver entry point at kernel launch time
+=========         Host Frame: cuLaunchKernelEx [0x37aa07] in libcuda.so.580.159.04
+=========
+========= Program hit CUDA_ERROR_LAUNCH_FAILED (error 719) due to "unspecified launch failure" on CUDA API call to cu.
+=========     Saved host backtrace up to driver entry point at error
+=========
+========= ERROR SUMMARY: 2 errors
+"""
+
+
+def test_sanitizers_words_are_read():
+    report = cuda_debugger._report(SAID, {0x7F0A4B600000: "self"}, KERNEL)
+    assert "Invalid __global__ write of size 4 bytes\n" in report
+    assert "at kernel_neg+0x190 in kernel file:18\n" in report and "by thread (48,0,0) in block (3,0,0)" in report
+    assert "1 bytes after the memory of argument self, of size 960 bytes" in report.replace("the nearest", "the")
+    assert f"  >   18 |     {STORE}" in report and "Host Frame" not in report
+
+
+def test_the_same_error_of_many_threads_is_told_once():
+    error = SAID[SAID.index("========= Invalid") : SAID.index("========= Program")]
+    report = cuda_debugger._report(error + error.replace("thread (48", "thread (49"), {}, KERNEL)
+    assert report.count("Invalid __global__ write") == 1 and "thread (48,0,0)" in report
+
+
+def test_memory_that_the_wrapper_allocated_is_told_from_arguments():
+    assert "memory that is no argument's, of size 960" in cuda_debugger._report(SAID, {}, KERNEL)
+
+
+def test_what_ends_well_is_said():
+    said = "========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n"
+    assert "ended without an error" in cuda_debugger._report(said, {}, KERNEL)
+
+
+def test_without_the_sanitizer_the_last_words_are_shown():
+    said = "RuntimeError: CUDA error: an illegal memory access\n  line 18, in wrapper: kernel_neg[...]\n"
+    report = cuda_debugger._report(said, {}, KERNEL)
+    assert "an illegal memory access" in report and f"  >   18 |     {STORE}" in report
+
+
+gpu = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")]
+
+
+@pytest.fixture(params=["none", "full"])
+def debug(request):
+    if request.param == "full" and confine.missing():
+        pytest.skip("this machine has no Landlock or no seccomp")
+
+    def told(body):
+        source = KERNEL.replace(STORE, body)
+        case = case_of_values("aten::neg", self=torch.arange(240.0).reshape(12, 20))
+        job = Job(Plan("aten::neg", "aten::neg"), KernelFile.parse(source, Path("k.py")), (case,))
+        report = cuda_debugger.debug_cuda(job, case, request.param)
+        assert not re.search(r"0x[0-9a-f]{6,}|(^|\s)/\w+/", report) and "self: shape [12, 20]" in report
+        return report
+
+    return told
+
+
+class TestOnAGpu:
+    pytestmark = gpu
+
+    @pytest.mark.skipif(not shutil.which("compute-sanitizer"), reason="no compute-sanitizer")
+    def test_an_access_just_outside_is_found(self, debug):
+        body = STORE.replace("mask=mask", "mask=i <= n")
+        report = debug(body)
+        assert "Invalid __global__ write of size 4 bytes" in report and f"  >   18 |     {body}" in report
+
+    def test_without_the_sanitizer(self, debug, monkeypatch):
+        which = shutil.which
+        monkeypatch.setattr(shutil, "which", lambda name: None if name == "compute-sanitizer" else which(name))
+        assert "illegal memory access" in debug(STORE.replace("y_ptr + i", "y_ptr + i + (1 << 40)")).lower()
+
+    def test_a_right_kernel(self, debug):
+        assert "ended without an error" in debug(STORE)

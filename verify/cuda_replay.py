@@ -1,0 +1,82 @@
+"""One case on a GPU, for a debugger that watches the process: `python -m verify.cuda_replay DIRECTORY SANDBOX`.
+
+DIRECTORY holds `kernel.py`, perhaps `copy.py`, and `case.json` with the buffers of the case in `case.bin`. Every
+argument's memory is an allocation of its own, exactly as large as what the case holds of it, so that an access outside
+is one outside an allocation; `places.json` tells the addresses.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from traces.values import Bytes, Packed, unpack
+from verify import confine
+from verify.cases import tensor_names
+from verify.child import described, load_wrappers
+from verify.derive import Plan, call
+from verify.smoke import KERNEL
+
+
+def replay(directory: Path, sandbox: str) -> None:
+    """Run the case. Nothing is judged."""
+    header = json.loads((directory / "case.json").read_text())
+    raw = (directory / "case.bin").read_bytes()
+    spans: list[Bytes | None] = []
+    at = 0
+    for size in header["sizes"]:
+        spans.append(None if size is None else raw[at : at + size])
+        at += size or 0
+    packed = Packed.from_header(header["packed"], spans, "case")
+    groups = [_on_device(group.nbytes, data) for group, data in zip(packed.groups, packed.data, strict=True)]
+    places = dict(zip(tensor_names(packed.tree), (groups[r.group].data_ptr() for r in packed.tensors), strict=True))
+    (directory / "places.json").write_text(json.dumps(places))
+    tensors = iter([_tensor(ref, groups[ref.group]) for ref in packed.tensors])
+    arguments = {name: _placed(value, tensors) for name, value in unpack(packed).items()}
+    load_wrappers({"kernel": KERNEL}, directory / "own")["kernel"](torch.arange(100.0, device="cuda"))
+    if sandbox == confine.FULL:
+        confine.confine(confine.PROFILES["cuda"], directory)
+    wrappers = load_wrappers(header["sources"], directory)
+    call(Plan(**header["plan"]), arguments, wrappers["kernel"], header["takes_out"], wrappers["copy"])
+    torch.cuda.synchronize()
+
+
+def _on_device(nbytes: int, data: Any) -> torch.Tensor:
+    if data is None:
+        return torch.empty(nbytes, dtype=torch.uint8, device="cuda")
+    return torch.frombuffer(bytearray(data), dtype=torch.uint8).cuda() if nbytes else torch.empty(0, device="cuda")
+
+
+def _tensor(ref: Any, group: torch.Tensor) -> torch.Tensor:
+    dtype = getattr(torch, ref.dtype)
+    made = torch.empty(0, dtype=dtype, device="cuda")
+    made.set_(group.untyped_storage(), ref.offset // dtype.itemsize, ref.shape, ref.stride)
+    made = torch.conj(made) if ref.conj else made
+    return torch._neg_view(made) if ref.neg else made
+
+
+def _placed(value: Any, tensors: Any) -> Any:
+    """The same value with every tensor on the device, in the order in which they are packed."""
+    if isinstance(value, torch.Tensor):
+        return next(tensors)
+    if isinstance(value, torch.device):
+        return torch.device("cuda")
+    if isinstance(value, list | tuple):
+        return type(value)(_placed(v, tensors) for v in value)
+    return value
+
+
+if __name__ == "__main__":
+    place = Path(sys.argv[1])
+    (place / "own").mkdir()
+    try:
+        replay(place, sys.argv[2])
+    except Exception as error:  # noqa: BLE001 - the candidate's error is what this process is asked for
+        sys.stdout.write(f"{described(error, str(place))}\n")
+        sys.stdout.flush()
+    os._exit(0)  # after an error of CUDA nothing can be freed
