@@ -1,7 +1,7 @@
 """The debugger on CUDA: a case that crashed, once more on the GPU under compute-sanitizer.
 
-Without compute-sanitizer on the PATH launches block, so that the error is raised by the launch that made it. The driver's
-core dump is not used: of driver 580 cuda-gdb 13 fails to read it, and writing it ends the process before its error.
+Without compute-sanitizer on the PATH launches block, so that the error is raised by the launch that made it. The core
+dump of the driver is not used: of driver 580 cuda-gdb 13 fails to read it, and writing it ends the process too early.
 """
 
 from __future__ import annotations
