@@ -201,11 +201,26 @@ def test_bad_input_is_told_in_one_line(home, arguments, told):
     assert not (home / ".enable" / "campaigns").exists()
 
 
-def test_ray_comes_to_the_same_end(home, tmp_path_factory):
+def test_ray_comes_to_the_same_end_also_when_a_worker_is_killed(home, tmp_path_factory):
     pytest.importorskip("ray")
-    local = tmp_path_factory.mktemp("local")
-    shutil.copytree(home, local, dirs_exist_ok=True)
-    assert enable(local, "generate", "--config", "campaign.toml").returncode == 0
-    result = enable(home, "generate", "--config", "campaign.toml", "--engine", "ray")
-    assert result.returncode == 0, result.stderr
-    assert what_remains(home) == what_remains(local)
+    alone = tmp_path_factory.mktemp("alone")
+    shutil.copytree(home, alone, dirs_exist_ok=True)
+    assert enable(alone, "generate", "--config", "campaign.toml").returncode == 0
+    command = [PROGRAM, "generate", "--config", "campaign.toml", "--engine", "ray"]
+    with open(home / "told", "w") as told:
+        process = subprocess.Popen(command, cwd=home, stdout=told, stderr=told, env=environment())
+        victim, journals = None, home / ".enable" / "campaigns"
+        while victim is None or not list(journals.rglob("journal.jsonl")):  # one is at work
+            assert process.poll() is None, (home / "told").read_text()
+            time.sleep(0.02)
+            victim = next((p for p in Path("/proc").glob("[0-9]*") if words_of(p).startswith(b"ray::_hold")), None)
+        os.kill(int(victim.name), signal.SIGKILL)
+        assert process.wait(300) == 0, (home / "told").read_text()
+    assert what_remains(home) == what_remains(alone)
+
+
+def words_of(process):
+    try:
+        return (process / "cmdline").read_bytes()
+    except OSError:
+        return b""  # it has ended
