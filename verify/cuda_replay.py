@@ -79,4 +79,5 @@ if __name__ == "__main__":
     except Exception as error:  # noqa: BLE001 - the candidate's error is what this process is asked for
         sys.stdout.write(f"{described(error, str(place))}\n")
         sys.stdout.flush()
-    os._exit(0)  # after an error of CUDA nothing can be freed
+        os._exit(1)  # at once: after an error of CUDA memory cannot even be freed
+    os._exit(0)
