@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +20,7 @@ from generate.task import Task
 from traces import UserError
 from traces.overloads import resolve
 from traces.store import Trace
+from traces.values import TensorRef
 from verify.cases import Case
 from verify.debugger import debug
 from verify.derive import functional_base
@@ -28,6 +29,7 @@ from verify.kernel_file import KernelFile, KernelFileError
 from verify.outcome import Outcome, Verdict
 
 SHOWN_CASES = 6  # recorded inputs that a first prompt lists
+MOST_READ = 400  # among which these are chosen
 _NEW_KERNELS = "refined"  # group of a kernel that replaces none
 
 
@@ -132,14 +134,13 @@ class Refinement:
             self.reveal(failing.case)
         overloads = list(dict.fromkeys((operator.overload, *operator.serves)))
         cases = [c for o in self._concerned(operator) for c in self.shown.get(o, ())]
-        listed = list(dict.fromkeys(f"{c.overload}: {describe(c.load())}" for c in cases[: 20 * SHOWN_CASES]))
         return Task(
             overload=operator.overload,
             schemas=tuple(str(resolve(o)._schema) for o in overloads),
             dtypes=self._dtypes([c for o in self._concerned(operator) for c in self.cases[o]]),
             path=str(self.path(operator)),
             docs=documentation(operator.overload),
-            cases=tuple(listed[:SHOWN_CASES]),
+            cases=_various(cases),
             source=operator.replaces.source if operator.replaces is not None else None,
             failing=failing,
             profile=self.session.platform.lint,
@@ -234,6 +235,33 @@ class Refinement:
     def _proposal(self, operator: Operator, source: str, provenance: Mapping[str, Any]) -> Proposal:
         shown, held_back = ([c for cases in half.values() for c in cases] for half in self._halves)
         return Proposal(self.path(operator), source, shown, held_back, provenance, self.self_consistent)
+
+
+def _various(cases: Sequence[Case]) -> tuple[str, ...]:
+    """Up to SHOWN_CASES inputs, as unlike each other as they come: by overload, dtypes, dimensions and other arguments.
+
+    Those with elements go before empty ones, those with more dimensions before others.
+    """
+    groups: dict[Any, list[str]] = defaultdict(list)
+    packed = [(c, c.load()) for c in cases[:MOST_READ]]
+    packed.sort(key=lambda pair: -min((_size(ref) for ref in pair[1].tensors), default=0))
+    for case, p in packed:
+        others = repr({k: v for k, v in p.tree.items() if not (isinstance(v, dict) and "tensor" in v)})
+        kind = (case.overload, tuple((t.dtype, len(t.shape)) for t in p.tensors), others)
+        groups[kind].append(f"{case.overload}: {describe(p)}")
+    unlike = sorted(groups, key=lambda kind: (-sum(n for _, n in kind[1]), kind[0]))
+    chosen: list[str] = []
+    seen: Counter[Any] = Counter()
+    while unlike and len(chosen) < SHOWN_CASES:
+        best = min(unlike, key=lambda kind: (seen[kind[0], kind[2]], seen[kind[1]], seen[kind[2]]))
+        unlike.remove(best)
+        seen.update([(best[0], best[2]), best[1], best[2]])
+        chosen.append(groups[best][0])
+    return tuple(chosen)
+
+
+def _size(ref: TensorRef) -> int:
+    return 2 if 0 not in ref.shape and ref.shape else int(0 not in ref.shape)
 
 
 def _by_overload(cases: Sequence[Case]) -> dict[str, list[Case]]:

@@ -15,6 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from generate.llm import Message
 from generate.machine import Flaw, State
 from generate.task import Task
+from verify.derive import functional_base
 from verify.lint import Profile, load_profile
 from verify.outcome import Outcome
 
@@ -65,13 +66,20 @@ def opening(task: Task, state: State) -> tuple[Message, ...]:
         "outcome_text": _OUTCOMES[outcome][0] if outcome else "",
         "report": cut_middle(report, state.limits.report),
     }
-    return Message("system", system(task.profile)), Message("user", _render("operator.md.j2", **fields))
+    return Message("system", system(task.profile, _without(task.overload))), Message(
+        "user", _render("operator.md.j2", **fields)
+    )
 
 
 @cache
-def system(profile: str) -> str:
-    """The rules of the task, the same for every operator of a dialect."""
-    return _render("system.md.j2", examples=_examples(), **_dialect(load_profile(profile)))
+def system(profile: str, examples: tuple[str, ...] = EXAMPLES) -> str:
+    """The rules of the task, the same for every operator of a dialect but for those that are examples themselves."""
+    return _render("system.md.j2", examples=_examples(examples), **_dialect(load_profile(profile)))
+
+
+def _without(overload: str) -> tuple[str, ...]:
+    """The examples that do not give the answer away."""
+    return tuple(name for name in EXAMPLES if functional_base(overload) != f"aten::{name}")
 
 
 def feedback(state: State, report: str) -> str:
@@ -106,8 +114,8 @@ def count_text(counts: dict[str, int]) -> str:
     return ", ".join(f"{n} {outcome}" for outcome, n in sorted(counts.items()))
 
 
-def _examples() -> list[str]:
-    return [(HERE / "examples" / f"{name}.py").read_text(encoding="utf-8") for name in EXAMPLES]
+def _examples(names: Iterable[str]) -> list[str]:
+    return [(HERE / "examples" / f"{name}.py").read_text(encoding="utf-8") for name in names]
 
 
 def _dialect(profile: Profile) -> dict[str, Any]:

@@ -14,13 +14,14 @@ def accuracy_report(name: str, got: torch.Tensor, expected: torch.Tensor, wrong:
     """One line, and the report. `wrong` marks the elements outside the tolerance; all three have one shape."""
     count, total = int(wrong.sum()), wrong.numel()
     line = f"{name}: {count} of {total} elements wrong"
+    told = summary(got), summary(expected)
     if not got.dim():
         got, expected, wrong = got[None], expected[None], wrong[None]
     common = pattern(got, expected, wrong)
     lines = [
         f"{line}{f' ({common})' if common else ''}",
-        f"  got      {summary(got)}",
-        f"  expected {summary(expected)} (the reference)",
+        f"  got      {told[0]}",
+        f"  expected {told[1]} (the reference)",
         "  worst elements (index: got, expected):",
         *(f"    {index}: {_number(g)}, {_number(e)}" for index, g, e in _worst(got, expected, wrong)),
     ]

@@ -44,6 +44,68 @@ for source in (torch.float16, torch.float32, torch.float64, torch.bfloat16, torc
         expected = x.to(target)
         assert torch.equal(torch.nan_to_num(out, 7), torch.nan_to_num(expected, 7)), (source, target)
         assert torch.equal(out.isnan(), expected.isnan()), (source, target)
+
+
+@triton.jit
+def compute(x_ptr, y_ptr, out_ptr, OP: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x, y = tl.load(x_ptr + i), tl.load(y_ptr + i)
+    if OP == "add":
+        z = x + y
+    elif OP == "fma":
+        z = tl.fma(x, y, x)
+    elif OP == "equal":
+        z = (x == y).to(tl.bfloat16)
+    elif OP == "less":
+        z = tl.where(x < y, x, y)
+    elif OP == "max":
+        z = tl.maximum(x, y)
+    elif OP == "neg":
+        z = -x
+    elif OP == "abs":
+        z = tl.abs(x)
+    elif OP == "minus one":
+        z = x - 1
+    elif OP == "sum":
+        z = tl.zeros((BLOCK,), tl.bfloat16) + tl.sum(x, 0)
+    elif OP == "largest":
+        z = tl.zeros((BLOCK,), tl.bfloat16) + tl.max(x, 0)
+    elif OP == "cumsum":
+        z = tl.cumsum(x, 0)
+    else:
+        z = tl.sort(x)
+    tl.store(out_ptr + i, z)
+
+
+@triton.jit
+def multiply(x_ptr, y_ptr, out_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    ij = i[:, None] * N + i[None, :]
+    tl.store(out_ptr + ij, tl.dot(tl.load(x_ptr + ij), tl.load(y_ptr + ij)))
+
+
+x, y = torch.randn(16).bfloat16(), torch.randn(16).bfloat16()
+y[::3] = x[::3]
+for name, expected in {
+    "add": x + y,
+    "fma": (x.float() * y.float() + x.float()).bfloat16(),
+    "equal": (x == y).bfloat16(),
+    "less": torch.where(x < y, x, y),
+    "max": torch.maximum(x, y),
+    "neg": -x,
+    "abs": x.abs(),
+    "minus one": x - 1,
+    "sum": x.float().sum().bfloat16().expand(16),
+    "largest": x.max().expand(16),
+    "cumsum": x.float().cumsum(0).bfloat16(),
+    "sort": x.sort()[0],
+}.items():
+    out = torch.empty(16, dtype=torch.bfloat16)
+    compute[(1,)](x, y, out, OP=name, BLOCK=16)
+    assert torch.equal(out, expected), name
+x, y, out = torch.randn(16, 16).bfloat16(), torch.randn(16, 16).bfloat16(), torch.empty(16, 16)
+multiply[(1,)](x, y, out, N=16)
+torch.testing.assert_close(out, x.float() @ y.float())
 out = torch.empty(4, dtype=torch.bfloat16)
 fill[(1,)](out, 3.14, 4, BLOCK=4)
 assert out.tolist() == [3.140625] * 4
@@ -51,7 +113,7 @@ print("converted")
 """
 
 
-def test_conversions_round_as_hardware_does(tmp_path):
+def test_bfloat16_is_computed_as_hardware_does(tmp_path):
     file = tmp_path / "convert.py"  # Triton reads a kernel's source from its file
     file.write_text(PROGRAM)
     environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(Path(__file__).parents[2])}
