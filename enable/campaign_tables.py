@@ -86,7 +86,7 @@ def report_lines(found: dict[str, Any]) -> str:
     parts.append("Passed, by category\n" + table(rows))
     steps = sorted({n for one in campaigns for n in one["passed_within_calls"]})
     rows = [
-        {"LLM calls": n, **_columns(campaigns, (f"{one['passed_within_calls'].get(n, 0.0)} %" for one in campaigns))}
+        {"LLM calls": n, **_columns(campaigns, (_within(one["passed_within_calls"], n) for one in campaigns))}
         for n in steps
     ]
     if rows:
@@ -125,3 +125,9 @@ def _columns(campaigns: list[dict[str, Any]], values: Iterable[str]) -> dict[str
 
 def _share(category: dict[str, int] | None) -> str:
     return f"{category['passed']} of {category['total']}" if category else "-"
+
+
+def _within(percent: dict[int, float], calls: int) -> str:
+    """The share within so many calls; where no operator took as many, that of the most that one took."""
+    known = [n for n in percent if n <= calls]
+    return f"{percent[max(known)]} %" if known else "-"

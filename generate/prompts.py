@@ -15,7 +15,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from generate.llm import Message
 from generate.machine import Flaw, State
 from generate.task import Task
-from verify.derive import functional_base
 from verify.lint import Profile, load_profile
 from verify.outcome import Outcome
 
@@ -79,7 +78,8 @@ def system(profile: str, examples: tuple[str, ...] = EXAMPLES) -> str:
 
 def _without(overload: str) -> tuple[str, ...]:
     """The examples that do not give the answer away."""
-    return tuple(name for name in EXAMPLES if functional_base(overload) != f"aten::{name}")
+    own = overload.removeprefix("aten::").split(".")[0].rstrip("_")
+    return tuple(name for name in EXAMPLES if name != own)
 
 
 def feedback(state: State, report: str) -> str:

@@ -1,7 +1,12 @@
-"""Triton's interpreter made to compute as compiled kernels do, where it does not."""
+"""Triton's interpreter made to compute as compiled kernels do, where it does not.
+
+Of Triton 3.6 to 3.9. Values of bfloat16 are their bits in uint16 there, and most of it takes them for integers; here
+they are computed with in float32 and rounded to nearest even after each operation, as hardware does.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -12,59 +17,54 @@ _COMPARISONS = (np.less, np.less_equal, np.greater, np.greater_equal, np.equal, 
 
 @cache
 def mend() -> None:
-    """Of Triton 3.6 to 3.9, in this process: what is done with bfloat16, and bounds of loops."""
-    import triton.language as tl
+    """Mend the interpreter of this process."""
     from triton.runtime import interpreter
 
-    cast, patch = interpreter.InterpreterBuilder.cast_impl, interpreter._patch_lang_tensor
-
-    def cast_impl(self: Any, src: Any, dst_type: Any) -> Any:
-        """It cuts float32 to bfloat16 where hardware rounds to nearest even, and takes others' numbers for bits."""
-        source, target = src.dtype.scalar, dst_type.scalar
-        if source == target or tl.bfloat16 not in (source, target):
-            return cast(self, src, dst_type)
-        if target == tl.bfloat16:
-            return interpreter.TensorHandle(_to_bfloat16(src.data), target)
-        return cast(self, wide(src), dst_type)
-
-    def widened(method: Any) -> Any:
-        """Reductions and scans that NumPy does at once; the others combine elements by the operators above."""
-
-        def call(self: Any, tensor: Any, *args: Any, **kwargs: Any) -> Any:
-            if tensor.handle.dtype.scalar != tl.bfloat16:
-                return method(self, tensor, *args, **kwargs)
-            found = method(self, self.to_tensor(wide(tensor.handle).data, tl.float32), *args, **kwargs)
-            results = found if isinstance(found, list | tuple) else [found]
-            narrow = [narrowed(self, r) if r.handle.dtype.scalar == tl.float32 else r for r in results]
-            return narrow if isinstance(found, list | tuple) else narrow[0]
-
-        return call
-
-    def narrowed(self: Any, tensor: Any) -> Any:
-        return self.to_tensor(_to_bfloat16(tensor.handle.data), tl.bfloat16)
-
-    for owner, names in ((interpreter.ReduceOps, ("sum", "min_max")), (interpreter.ScanOps, ("cumsum", "cumprod"))):
-        for name in names:
-            setattr(owner, name, widened(getattr(owner, name)))
+    _mend_conversions(interpreter)
+    _mend_operators(interpreter)
+    _mend_reductions(interpreter)
+    patch = interpreter._patch_lang_tensor
 
     def patch_tensor(tensor: Any, *rest: Any) -> None:
         """Triton 3.6 takes `int()` of an array of one element for a loop's bound; NumPy 2.5 refuses that."""
         patch(tensor, *rest)
         tensor.__index__ = lambda self: int(self.handle.data.item())
 
+    interpreter._patch_lang_tensor = patch_tensor
+
+
+def _mend_conversions(interpreter: Any) -> None:
+    """It cuts float32 to bfloat16, and takes the numbers of other types for bits."""
+    builder, bfloat16 = interpreter.InterpreterBuilder, interpreter.tl.bfloat16
+    cast = builder.cast_impl
+
+    def cast_impl(self: Any, src: Any, dst_type: Any) -> Any:
+        source, target = src.dtype.scalar, dst_type.scalar
+        if source == target or bfloat16 not in (source, target):
+            return cast(self, src, dst_type)
+        if target == bfloat16:
+            return interpreter.TensorHandle(_rounded(src.data), target)
+        return cast(self, _wide(interpreter, src), dst_type)
+
+    builder.cast_impl = cast_impl
+    builder.get_bf16 = lambda self, value: cast_impl(self, self.get_fp32(value), bfloat16)  # Triton 3.6 has none
+
+
+def _mend_operators(interpreter: Any) -> None:
+    """What works element by element, and products of matrices."""
     builder = interpreter.InterpreterBuilder
     binary, unary, ternary = builder.binary_op, builder.unary_op, builder.ternary_op
     fma, dot = builder.create_fma, builder.create_dot
 
     def wide(handle: Any) -> Any:
-        """It computes with the bits of bfloat16 as if they were integers; hardware, with the numbers."""
-        if handle.dtype.scalar != tl.bfloat16:
-            return handle
-        return interpreter.TensorHandle((handle.data.astype(np.uint32) << 16).view(np.float32), tl.float32)
+        return _wide(interpreter, handle)
 
     def like(handle: Any, result: Any) -> Any:
-        narrow = handle.dtype.scalar == tl.bfloat16 and result.dtype.scalar == tl.float32
-        return interpreter.TensorHandle(_to_bfloat16(result.data), tl.bfloat16) if narrow else result
+        """The result in the type of one of the operands."""
+        bfloat16, float32 = interpreter.tl.bfloat16, interpreter.tl.float32
+        if handle.dtype.scalar != bfloat16 or result.dtype.scalar != float32:
+            return result
+        return interpreter.TensorHandle(_rounded(result.data), bfloat16)
 
     def binary_op(self: Any, lhs: Any, rhs: Any, op: Any) -> Any:
         result = binary(self, wide(lhs), wide(rhs), op)
@@ -73,16 +73,47 @@ def mend() -> None:
     def ternary_op(self: Any, lhs: Any, rhs: Any, other: Any, op: Any) -> Any:
         return like(other, ternary(self, wide(lhs), wide(rhs), wide(other), op))
 
-    builder.cast_impl, builder.binary_op, builder.ternary_op = cast_impl, binary_op, ternary_op
+    builder.binary_op, builder.ternary_op = binary_op, ternary_op
     builder.unary_op = lambda self, arg, op: like(arg, unary(self, wide(arg), op))
-    builder.get_bf16 = lambda self, value: cast_impl(self, self.get_fp32(value), tl.bfloat16)  # 3.6 has none
     builder.create_fma = lambda self, x, y, z: like(z, fma(self, wide(x), wide(y), wide(z)))
     builder.create_dot = lambda self, a, b, d, *rest: like(d, dot(self, wide(a), wide(b), wide(d), *rest))
-    interpreter._patch_lang_tensor = patch_tensor
 
 
-def _to_bfloat16(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The bits of numbers rounded to nearest, ties to even, by way of float32."""
+def _mend_reductions(interpreter: Any) -> None:
+    """Those that NumPy does at once; the others combine elements by the operators above."""
+    bfloat16, float32 = interpreter.tl.bfloat16, interpreter.tl.float32
+
+    def narrowed(self: Any, tensor: Any) -> Any:
+        if tensor.handle.dtype.scalar != float32:  # indices
+            return tensor
+        return self.to_tensor(_rounded(tensor.handle.data), bfloat16)
+
+    def widened(method: Callable[..., Any]) -> Callable[..., Any]:
+        def call(self: Any, tensor: Any, *args: Any, **kwargs: Any) -> Any:
+            if tensor.handle.dtype.scalar != bfloat16:
+                return method(self, tensor, *args, **kwargs)
+            wide = self.to_tensor(_wide(interpreter, tensor.handle).data, float32)
+            found = method(self, wide, *args, **kwargs)
+            several = isinstance(found, list | tuple)
+            return [narrowed(self, one) for one in found] if several else narrowed(self, found)
+
+        return call
+
+    for owner, names in ((interpreter.ReduceOps, ("sum", "min_max")), (interpreter.ScanOps, ("cumsum", "cumprod"))):
+        for name in names:
+            setattr(owner, name, widened(getattr(owner, name)))
+
+
+def _wide(interpreter: Any, handle: Any) -> Any:
+    """A handle of bfloat16 as one of float32; others as they are."""
+    if handle.dtype.scalar != interpreter.tl.bfloat16:
+        return handle
+    numbers = (handle.data.astype(np.uint32) << 16).view(np.float32)
+    return interpreter.TensorHandle(numbers, interpreter.tl.float32)
+
+
+def _rounded(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The bits in bfloat16 of numbers rounded to nearest, ties to even, by way of float32."""
     with np.errstate(over="ignore", invalid="ignore"):
         wide = np.ascontiguousarray(values.astype(np.float32))
     bits = wide.view(np.uint32)
