@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -193,7 +193,7 @@ class _Run:
         failing = [v for v in verdicts if v.outcome is not Outcome.PASS]
         if failing:
             first = min(failing, key=lambda v: v.outcome is Outcome.SKIPPED)
-            report = first.report or first.detail
+            report = "\n\n".join(filter(None, (first.report or first.detail, _by_dtype(verdicts))))
             return Event(Kind.TEST_FAILED, outcome=str(first.outcome), report=report, counts=counts)
         if not verdicts:
             return Event(Kind.FAILED, text="no case of this operator could be tested", counts=counts)
@@ -230,3 +230,15 @@ class _Run:
             completion_tokens=answer.completion_tokens,
             reasoning=prompts.cut_middle(answer.reasoning, self.state.limits.answer),
         )
+
+
+def _by_dtype(verdicts: Sequence[Verdict]) -> str:
+    """A line on how the cases of each floating dtype ended; '' where that does not tell them apart."""
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    for verdict in verdicts:
+        found[verdict.dtypes or "no floating dtype"][str(verdict.outcome)] += 1
+    if len({frozenset(counts) for counts in found.values()}) < 2:
+        return ""
+    return (
+        f"By dtype: {'; '.join(f'{dtypes}: {prompts.count_text(counts)}' for dtypes, counts in sorted(found.items()))}."
+    )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from generate.dialog import open_journal, refine_operator
+from generate.dialog import _by_dtype, open_journal, refine_operator
 from generate.journal import event_of, read_journal
 from generate.llm import Options, load_provider
 from generate.machine import Kind, Limits, Stage, Switches
@@ -217,3 +217,11 @@ def test_a_model_that_repeats_itself_runs_out_of_dialogs(run):
     result = run([UNCLEAN] * 4, [], limits=Limits(dialogs=2, calls=2))
     assert result.stage is Stage.OUT_OF_DIALOGS
     assert run.tested == []
+
+
+def test_feedback_tells_dtypes_apart(tmp_path):
+    """The first thing that a programmer wants to know of 14 wrong cases out of 25."""
+    verdicts = [Verdict(str(i), Outcome.PASS, dtypes="float32") for i in range(2)]
+    verdicts += [Verdict("w", Outcome.WRONG, dtypes="bfloat16"), Verdict("i", Outcome.PASS)]
+    assert _by_dtype(verdicts) == "By dtype: bfloat16: 1 WRONG; float32: 2 PASS; no floating dtype: 1 PASS."
+    assert _by_dtype([Verdict("a", Outcome.WRONG, dtypes="float32"), Verdict("b", Outcome.WRONG)]) == ""
