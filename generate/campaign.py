@@ -44,7 +44,9 @@ class Model(_Table):
     base_url: str | None = Field(
         default=None, description="endpoint of the openai provider; by default OPENAI_BASE_URL"
     )
-    recordings: Path | None = Field(default=None, description="recorded dialogs of the replay provider", strict=False)
+    recordings: Path | None = Field(
+        default=None, description="directory of the replay provider, beside this file", strict=False
+    )
     temperature: float = Field(default=_LIMITS.temperature, ge=0, description="of the model")
     price: tuple[float, float] | None = Field(
         default=None, description="money for a million tokens of prompts and of answers", strict=False
@@ -163,6 +165,9 @@ def load(path: Path | None, **options: Any) -> Campaign:
             told = tomllib.loads(path.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise UserError(f"{path}: cannot be read as TOML ({error}); see docs/campaigns.md") from error
+        model = told.get("model")
+        if isinstance(model, dict) and isinstance(model.get("recordings"), str):
+            model["recordings"] = path.parent / model["recordings"]
     given = {key: value for key, value in options.items() if value not in (None, ())}
     if "operators" in given:
         told.pop("query", None)

@@ -17,6 +17,7 @@ import torch
 
 from traces.overloads import bind, call, resolve, written
 from traces.values import unpack
+from verify import syntax
 from verify.cases import Case, case_of_values
 from verify.tolerance import elementwise
 from verify.variants import Arguments, layouts, numbers, spread, values
@@ -43,7 +44,7 @@ class Variant:
 def literals(source: str) -> list[int]:
     """Integers of a source that may be block sizes, each once."""
     try:
-        nodes = ast.walk(ast.parse(source))
+        nodes = ast.walk(syntax.parse(source))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
     return sorted({n for n in map(_number, nodes) if n is not None and 2 <= n <= MAX_LITERAL})

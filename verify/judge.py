@@ -120,6 +120,8 @@ class Judge:
     def _judged(self, run: Run, job: Job, case: Case) -> Verdict:
         started = time.monotonic()
         verdict = replace(run.judge(case), sandbox=self.sandbox)
+        if self._closed:  # what was killed with its children is no verdict
+            raise JudgeClosed("the judge was closed while a case was judged")
         if run.lasting(verdict):
             self._store.put(self._identity(job, case), verdict, time.monotonic() - started)
         return verdict

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from traces import UserError
+from verify import syntax
 from verify.lint.names import called_operators, literal_strings, no_wrapper
 
 
@@ -56,7 +57,7 @@ class KernelFile:
     def parse(cls, source: str, path: Path) -> KernelFile:
         """`path` only names the file in messages. Raises KernelFileError."""
         try:
-            tree = ast.parse(source)
+            tree = syntax.parse(source)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             line = getattr(error, "lineno", None) or "?"
             raise KernelFileError(

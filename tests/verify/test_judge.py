@@ -1,6 +1,8 @@
 """The judge on committed kernels: the first word of a file's name is the outcome that it must get."""
 
 import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -9,11 +11,12 @@ import torch
 from verify import platforms
 from verify.cases import Case, case_of_values
 from verify.derive import Plan
-from verify.judge import Job, Judge
+from verify.judge import Job, Judge, JudgeClosed
 from verify.kernel_file import KernelFile
 from verify.outcome import Outcome
 from verify.reply import MalformedReply, Reply
 from verify.verdicts import VerdictStore
+from verify.zygote import descendants
 
 KERNELS = sorted((Path(__file__).parent / "kernels").glob("*.py"))
 
@@ -190,3 +193,17 @@ def test_an_in_place_kernel_that_hardly_changes_anything_is_no_cheat(judge, tmp_
     path.write_text(source.replace("aten::exp_", "aten::sqrt_"))
     case = case_of_values("aten::sqrt_", self=torch.tensor([1 + 2.0**-23, 1.0]))
     assert verdict_on(judge, path, [case])[0].outcome is Outcome.PASS
+
+
+def test_what_closing_kills_has_no_verdict(tmp_path):
+    """As when a campaign is stopped: its dialogs must not be told of a crash."""
+    store = VerdictStore(tmp_path / "verdicts.sqlite")
+    job = Job(Plan("aten::exp", "aten::exp"), KernelFile.read(kernel("timeout_loop")), (EXP,))
+    with Judge(platforms.load("sim"), store, workers=1) as judge, ThreadPoolExecutor(1) as pool:
+        future = pool.submit(judge.judge, [job])
+        while not any(descendants(zygote._process.pid) for zygote in list(judge._started)):
+            time.sleep(0.02)
+        judge.close()
+        with pytest.raises(JudgeClosed):
+            future.result()
+    store.close()

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 
+from verify import syntax
 from verify.lint.decorators import check_decorators
 from verify.lint.device import check_device
 from verify.lint.host import HostRules
@@ -143,8 +143,7 @@ def _parse(source: str, profile: Profile, findings: Findings) -> ast.Module | No
         findings.add("encoding", number, f"character {bad[0]!r} in the source", "write plain text")
         return None
     try:
-        with warnings.catch_warnings(action="ignore"):  # such as of `1if x else y`
-            tree = ast.parse(source)
+        tree = syntax.parse(source)
     except SyntaxError as error:
         findings.add(
             "syntax", error.lineno or 0, f"not valid Python: {error.msg}", "mend this line; answer with the whole file"

@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
 
+from verify import syntax
 from verify.lint.expr import ExpressionRules
 from verify.lint.kinds import HOLDS_TENSORS, MUTABLE, OF_RESULT, Kind, of_display
 from verify.lint.names import ATEN, call_of, operator_of, parameters, shown
@@ -290,6 +291,6 @@ class CallRules(ExpressionRules):
 
     def _quoted_type(self, text: str) -> bool:
         try:
-            return len(text) <= _LONGEST_QUOTED and self._plain_type(ast.parse(text, mode="eval").body)
+            return len(text) <= _LONGEST_QUOTED and self._plain_type(syntax.parse_expression(text))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return False

@@ -1,0 +1,28 @@
+"""Dialogs that a real model held (docs/results/dialogs.md), replayed offline; a sample of three of the 34."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = Path(sys.executable).parent / "enable"
+DIALOGS = ROOT / "tests" / "dialogs"
+SAMPLE = ("aten::heaviside", "aten::masked_fill.Tensor", "aten::triu")
+
+
+def test_recorded_dialogs_lead_to_the_same_kernels(tmp_path):
+    environment = {**os.environ, "ENABLE": str(PROGRAM)}
+    subprocess.run(["bash", DIALOGS / "capture.sh"], cwd=tmp_path, check=True, capture_output=True, env=environment)
+    chosen = [word for name in SAMPLE for word in ("--op", name)]
+    command = [PROGRAM, "generate", "--config", DIALOGS / "campaign.toml", *chosen, "--json"]
+    told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=280)
+    assert told.returncode == 0, told.stderr[-2000:]
+    found = json.loads(told.stdout)
+    assert found["exits"] == {"PASSED": len(SAMPLE)}
+    for row in found["operators"]:
+        recording = DIALOGS / f"{row['overload'].replace('::', '.')}.jsonl"
+        answers = [json.loads(line) for line in recording.read_text().splitlines()]
+        last = [message["content"] for message in answers if message.get("role") == "assistant"][-1]
+        assert Path(tmp_path / row["kernel"]).read_text().strip() in last
