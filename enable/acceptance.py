@@ -82,7 +82,7 @@ class Refused:
 
 
 def split(cases: Sequence[Case], show: Collection[str] = ()) -> tuple[list[Case], list[Case]]:
-    """(shown, held back): of each overload with at least HELD_BACK cases, about one in HELD_BACK by a hash of its id.
+    """(shown, held back): of each overload with at least HELD_BACK cases, about one signature in HELD_BACK, by its hash.
 
     Which half a case falls into hardly depends on the others, so that a trace recorded later hides nothing that was
     shown. show: ids that are not held back whatever their hash says.
@@ -100,7 +100,7 @@ def split(cases: Sequence[Case], show: Collection[str] = ()) -> tuple[list[Case]
 
 
 def _rank(case: Case) -> int:
-    return int.from_bytes(blake3(f"held back {case.id}".encode()).digest(8))
+    return int.from_bytes(blake3(f"held back {case.signature or case.id}".encode()).digest(8))
 
 
 def accept(session: Session, proposal: Proposal) -> Accepted | Refused:
