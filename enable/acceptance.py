@@ -82,7 +82,7 @@ class Refused:
 
 
 def split(cases: Sequence[Case], show: Collection[str] = ()) -> tuple[list[Case], list[Case]]:
-    """(shown, held back): of each overload with at least HELD_BACK cases, about one signature in HELD_BACK, by its hash.
+    """(shown, held back): of each overload with at least HELD_BACK cases about one signature in HELD_BACK, by its hash.
 
     Which half a case falls into hardly depends on the others, so that a trace recorded later hides nothing that was
     shown. show: ids that are not held back whatever their hash says.
