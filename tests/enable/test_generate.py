@@ -15,6 +15,7 @@ import pytest
 from generate.journal import read_journal
 from generate.recording import to_recording
 
+pytestmark = pytest.mark.timeout(900)  # a campaign takes half a minute on two quiet cores
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(sys.executable).parent / "enable"
 NAMES = ("exp", "reciprocal", "sqrt")
@@ -167,6 +168,20 @@ def test_a_budget_ends_it_and_more_of_it_goes_on(home):
     (home / "campaign.toml").write_text(text)
     found = json.loads(enable(home, "generate", "--config", "campaign.toml", "--json").stdout)
     assert found["exits"] == {"PASSED": 3} and found["calls"] == 6
+
+
+def test_a_wrapper_may_call_what_is_verified_if_that_is_asked_for(home, server):
+    assert enable(home, "verify", "aten::mul.Tensor", "--cases", "trace:opinfo").returncode == 0
+    calling = RIGHT["reciprocal"].replace("    return out\n", "    return torch.ops.aten.mul.Tensor(out, 1.0)\n")
+    assert calling != RIGHT["reciprocal"]
+    server.replies = [calling, calling]
+    asked = ["--op", "aten::reciprocal", "--llm", "openai", "--model", "m", "--dialogs", "1", "--calls", "1", "--json"]
+    refused = json.loads(enable(home, "generate", *asked, url=server.url).stdout)
+    assert refused["exits"] == {"OUT_OF_DIALOGS": 1}
+    passed = json.loads(enable(home, "generate", *asked, "--self-consistent", url=server.url).stdout)
+    assert passed["exits"] == {"PASSED": 1}, passed
+    prompts = [request["messages"][-1]["content"] for request in server.requests]
+    assert ["`torch.ops.aten.mul.Tensor`" in prompt for prompt in prompts] == [False, True]
 
 
 def test_a_dry_run_asks_and_writes_nothing(home):

@@ -6,6 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.timeout(900)  # half a minute on two quiet cores
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(sys.executable).parent / "enable"
 DIALOGS = ROOT / "tests" / "dialogs"
@@ -17,7 +20,7 @@ def test_recorded_dialogs_lead_to_the_same_kernels(tmp_path):
     subprocess.run(["bash", DIALOGS / "capture.sh"], cwd=tmp_path, check=True, capture_output=True, env=environment)
     chosen = [word for name in SAMPLE for word in ("--op", name)]
     command = [PROGRAM, "generate", "--config", DIALOGS / "campaign.toml", *chosen, "--json"]
-    told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=280)
+    told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=800)
     assert told.returncode == 0, told.stderr[-2000:]
     found = json.loads(told.stdout)
     assert found["exits"] == {"PASSED": len(SAMPLE)}
