@@ -183,7 +183,7 @@ def killed(home: Path, kills: int, seed: int) -> None:
         begun = time.monotonic()
         try:
             process.wait(draw.uniform(0.1, 1.0) * length)
-            length = min(length, time.monotonic() - begun)  # the machine may have become quieter
+            length = max(0.9 * length, time.monotonic() - begun)  # the machine may have become quieter
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
