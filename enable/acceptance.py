@@ -6,7 +6,7 @@ rests on verdicts alone, so that it can be tried without a model.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -22,7 +22,7 @@ from enable.verification import REPEATS
 from generate.library import Library, Match
 from generate.versions import Versions
 from traces import UserError
-from verify.cases import Case, NoReference, reference
+from verify.cases import Case, NoReference, by_overload, reference
 from verify.extended import extended
 from verify.judge import Job
 from verify.kernel_file import KernelFile
@@ -87,11 +87,8 @@ def split(cases: Sequence[Case], show: Collection[str] = ()) -> tuple[list[Case]
     Which half a case falls into hardly depends on the others, so that a trace recorded later hides nothing that was
     shown. show: ids that are not held back whatever their hash says.
     """
-    groups: defaultdict[str, list[Case]] = defaultdict(list)
-    for case in cases:
-        groups[case.overload].append(case)
     held: set[str] = set()
-    for group in groups.values():
+    for group in by_overload(cases).values():
         ranked = sorted(group, key=_rank) if len(group) >= HELD_BACK else []
         chosen = [case for case in ranked if _rank(case) % HELD_BACK == 0] or ranked[:1]
         held |= {case.id for case in chosen[: len(group) // 2]}
@@ -284,9 +281,7 @@ class _Trial:
 
     def _judge(self, cases: Sequence[Case], library: Library, repeats: int) -> dict[str, Verdict]:
         """Verdicts by case id, with every layer asked; none of a case that the library does not serve."""
-        groups: defaultdict[str, list[Case]] = defaultdict(list)
-        for case in cases:
-            groups[case.overload].append(case)
+        groups = by_overload(cases)
         matches = {overload: library.match(overload) for overload in groups}
         jobs = [_job(m, groups[o], repeats) for o, m in matches.items() if m is not None]
         return {case: verdict for (_, case), verdict in self._session.judge.judge(jobs).items()}

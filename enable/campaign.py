@@ -14,6 +14,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from tqdm import tqdm
 from enable.engine import Engine, Local
 from enable.holding import Holder, Terms, accepted, say
 from enable.refinement import Refinement
-from enable.selection import choose, trace_of
+from enable.selection import NO_CATEGORY, choose, trace_of
 from enable.session import Session
 from enable.workspace import Workspace
 from generate.campaign import Campaign
@@ -54,7 +55,9 @@ class Place:
             told = json.loads((self.path / _FILE).read_text(encoding="utf-8"))
             if told["format"] != FORMAT:
                 raise UserError(f"{self.path / _FILE}: format {told['format']} is unknown; this program reads {FORMAT}")
-            return {"settings": told["settings"], "operators": list(told["operators"]), **told}
+            if not all(isinstance(told[name], dict) for name in ("settings", "operators")):
+                raise TypeError("settings and operators are tables")
+            return dict(told)
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -128,7 +131,6 @@ class Work:
     def __init__(self, workspace: Workspace, base: Path | None, campaign: Campaign, tests: int | None = None) -> None:
         self.campaign, self.place = campaign, place_of(workspace, campaign.name)
         self.session = Session(workspace, base, campaign.platform, tests or campaign.tests)
-        self._refinement: Refinement | None = None
 
     def __enter__(self) -> Work:
         self.session.__enter__()
@@ -137,13 +139,11 @@ class Work:
     def __exit__(self, *error: Any) -> None:
         self.session.__exit__(*error)
 
-    @property
+    @cached_property
     def refinement(self) -> Refinement:
         """Reads the trace when it is first asked for."""
-        if self._refinement is None:
-            campaign = self.campaign
-            self._refinement = Refinement(self.session, [trace_of(campaign)], campaign.dtypes, campaign.self_consistent)
-        return self._refinement
+        campaign = self.campaign
+        return Refinement(self.session, [trace_of(campaign)], campaign.dtypes, campaign.self_consistent)
 
     def holder(self, budget: Budget, words: Sequence[str]) -> Holder:
         """words: after `enable`, that ask for the campaign. Raises UserError where a model cannot work."""
@@ -271,7 +271,7 @@ def _planned(work: Work, overload: str) -> dict[str, Any]:
     kernel = operator.replaces
     return {
         "overload": operator.overload,
-        "category": refinement.users.categories.get(overload, "-"),
+        "category": refinement.users.categories.get(overload, NO_CATEGORY),
         "cases": refinement.count(operator),
         "kernel": os.fspath(kernel.path) if kernel else None,
     }

@@ -12,11 +12,24 @@ from typing import Any
 import pandas as pd
 
 from enable.campaign import Place
+from generate.campaign import flattened
 from generate.journal import NAME, event_of, read_journal, slug
-from generate.machine import Kind
+from generate.machine import Flaw, Kind
 from traces import UserError
+from verify.outcome import Outcome
 
 _STEPS = (1, 2, 3, 5, 10, 15, 20, 30, 45)  # LLM calls at which the cumulative coverage is told
+_OPERATOR = ["overload", "category", "exit", "passed", "calls", "dialogs", "tokens", "model_s", "tests_s", "cause"]
+_ANSWER = ["overload", "category", "number", "outcome", "cause"]
+# How far an answer came that ended so.
+_REACHED: dict[str, int] = {
+    **dict.fromkeys(map(str, Flaw), 0),
+    "LINT": 1,
+    Outcome.COMPILE_ERROR: 2,
+    **dict.fromkeys((Outcome.RUNTIME_ERROR, Outcome.CRASH, Outcome.TIMEOUT, Outcome.CHEAT), 3),
+    **dict.fromkeys((Outcome.WRONG, Outcome.SKIPPED), 4),
+    Outcome.PASS: 5,
+}
 _VARYING = re.compile(r"0x[0-9a-f]+|\d+(\.\d+)?(e[+-]?\d+)?|'[^']*'|\"[^\"]*\"|`[^`]*`|\[[^\]]*\]|\([^)]*\)")
 
 
@@ -57,16 +70,16 @@ def read(place: Place) -> Told:
                 "cause": judged[-1]["cause"] if judged else row.get("detail", ""),
             }
         )
-    columns = ["overload", "category", "number", "outcome", "cause"]
-    frame = pd.DataFrame(answers, columns=columns) if not answers else pd.DataFrame(answers)
-    return Told(place.path.name, told["settings"], pd.DataFrame(rows), frame, len(told["operators"]))
+    operators, judged_answers = pd.DataFrame(rows, columns=_OPERATOR), pd.DataFrame(answers, columns=_ANSWER)
+    operators = operators.astype({"passed": bool})
+    return Told(place.path.name, told["settings"], operators, judged_answers, len(told["operators"]))
 
 
 def _answers(home: Path) -> Iterator[dict[str, Any]]:
     """Each answer of the newest run: its number, what judged it, and why it was refused."""
     journals = sorted(home.glob(f"run-*/{NAME}"))
     number = 0
-    for record in read_journal(journals[-1]) if journals else ():
+    for record in read_journal(journals[-1], torn=True) if journals else ():
         if "event" not in record:
             continue
         event = event_of(record)
@@ -77,6 +90,10 @@ def _answers(home: Path) -> Iterator[dict[str, Any]]:
             yield {"number": number, "outcome": event.outcome, "cause": cause(event.outcome, event.report)}
         elif event.kind is Kind.LINT_REFUSED:
             yield {"number": number, "outcome": "LINT", "cause": cause("LINT", event.report)}
+        elif event.kind is Kind.UNUSABLE:
+            yield {"number": number, "outcome": event.outcome, "cause": event.outcome}
+        elif event.kind is Kind.REPEATED:
+            yield {"number": number, "outcome": str(Flaw.REPEATED), "cause": str(Flaw.REPEATED)}
 
 
 def cause(outcome: str, report: str) -> str:
@@ -103,18 +120,16 @@ def union(campaigns: Sequence[Told]) -> dict[str, list[str]]:
 
 def mended(told: Told) -> dict[str, dict[str, int]]:
     """By the kind of feedback: answers that it followed, and how many next answers came past what had refused them."""
-    order = {"LINT": 0, "COMPILE_ERROR": 1, "RUNTIME_ERROR": 2, "CRASH": 2, "TIMEOUT": 2, "CHEAT": 2}
     found: dict[str, dict[str, int]] = defaultdict(lambda: {"answers": 0, "answered_again": 0, "got_further": 0})
     for _, group in told.answers.groupby("overload", sort=False):
         outcomes = list(group.outcome)
-        for now, after in zip(outcomes, [*outcomes[1:], None], strict=True):
-            if now == "PASS":
+        for outcome, following in zip(outcomes, [*outcomes[1:], None], strict=True):
+            if outcome == Outcome.PASS:
                 continue
-            found[now]["answers"] += 1
-            if after is not None:
-                found[now]["answered_again"] += 1
-                rank = {**order, "WRONG": 3, "SKIPPED": 3, "PASS": 4}
-                found[now]["got_further"] += rank[after] > rank[now]
+            found[outcome]["answers"] += 1
+            if following is not None:
+                found[outcome]["answered_again"] += 1
+                found[outcome]["got_further"] += _REACHED[following] > _REACHED[outcome]
     return dict(found)
 
 
@@ -131,18 +146,10 @@ def clusters(campaigns: Iterable[Told]) -> list[dict[str, Any]]:
 
 def differing(campaigns: Sequence[Told]) -> dict[str, list[Any]]:
     """Settings in which the campaigns differ, with the value of each: the axes of an ablation."""
-    flat = [dict(_flat(told.settings)) for told in campaigns]
+    flat = [dict(flattened(told.settings)) for told in campaigns]
     names = list(dict.fromkeys(name for settings in flat for name in settings))
     values = {name: [settings.get(name) for settings in flat] for name in names}
     return {name: found for name, found in values.items() if any(v != found[0] for v in found)}
-
-
-def _flat(settings: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    for name, value in settings.items():
-        if isinstance(value, dict):
-            yield from ((f"{name}.{inner}", one) for inner, one in value.items())
-        else:
-            yield name, value
 
 
 def report(campaigns: Sequence[Told]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 from enable.campaign import Place, summary
 from enable.tables import table
 from enable.workspace import Workspace
+from generate.campaign import flattened
 
 _SHOWN = 40  # operators that a plan lists
 
@@ -18,7 +19,7 @@ def plan_lines(found: dict[str, Any]) -> str:
     settings, rows = found["settings"], found["operators"]
     lines = [f"campaign {settings['name']}"]
     lines += [
-        f"  {name:<22} {value}" for name, value in _flat(settings) if name != "name" and value not in (None, "", [])
+        f"  {name:<22} {value}" for name, value in flattened(settings) if name != "name" and value not in (None, "", [])
     ]
     listed = [{**row, "kernel": row["kernel"] or "-", "exit": row["exit"] or "-"} for row in rows[:_SHOWN]]
     if listed:
@@ -29,16 +30,6 @@ def plan_lines(found: dict[str, Any]) -> str:
     told = ", ".join(f"{n} {category}" for category, n in categories.most_common())
     lines += ["", f"{len(rows)} operators ({told})" if rows else "0 operators: there is nothing to do"]
     return "\n".join(lines)
-
-
-def _flat(settings: dict[str, Any]) -> list[tuple[str, Any]]:
-    found = []
-    for name, value in settings.items():
-        if isinstance(value, dict):
-            found += [(f"{name}.{inner}", one) for inner, one in value.items()]
-        else:
-            found.append((name, value))
-    return found
 
 
 def campaign_lines(found: dict[str, Any]) -> str:

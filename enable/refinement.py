@@ -19,9 +19,9 @@ from generate.signatures import describe
 from generate.task import Task
 from traces import UserError
 from traces.overloads import resolve
-from traces.store import Trace
+from traces.store import CallRecord, Trace
 from traces.values import TensorRef
-from verify.cases import Case
+from verify.cases import Case, by_overload
 from verify.debugger import debug
 from verify.derive import functional_base
 from verify.judge import Job
@@ -65,11 +65,18 @@ class Refinement:
         self._dtypes_wanted = frozenset(dtypes)
         self._revealed: frozenset[str] = frozenset()
         self.cases: dict[str, list[Case]] = defaultdict(list)
+        self._floating: dict[str, frozenset[str]] = {}  # dtypes by signature
         for trace in self._traces.values():
             self.users = Users(trace)
-            for overload, cases in read_calls(trace, self.users.see).cases.items():
+            for overload, cases in read_calls(trace, self._see).cases.items():
                 known = {c.id for c in self.cases[overload]}
                 self.cases[overload] += [c for c in cases if c.id not in known and self._is_wanted(c)]
+
+    def _see(self, record: CallRecord, case: str | None) -> None:
+        self.users.see(record, case)
+        if record.signature not in self._floating:
+            dtypes = (tensor["dtype"] for tensor in record.header["tensors"])
+            self._floating[record.signature] = frozenset(dtype for dtype in dtypes if "float" in dtype)
 
     def trace(self, name: str) -> Trace:
         return self._traces[name]
@@ -77,7 +84,7 @@ class Refinement:
     @cached_property
     def _halves(self) -> tuple[Mapping[str, list[Case]], Mapping[str, list[Case]]]:
         shown, held_back = split([c for cases in self.cases.values() for c in cases], self._revealed)
-        return _by_overload(shown), _by_overload(held_back)
+        return by_overload(shown), by_overload(held_back)
 
     @property
     def shown(self) -> Mapping[str, list[Case]]:
@@ -161,11 +168,11 @@ class Refinement:
         return sorted(served, key=lambda o: (o != operator.overload, o))
 
     def _is_wanted(self, case: Case) -> bool:
-        return not self._dtypes_wanted or _floating(case) <= self._dtypes_wanted
+        return not self._dtypes_wanted or self._floating[case.signature] <= self._dtypes_wanted
 
     def _dtypes(self, cases: Sequence[Case]) -> tuple[str, ...]:
         """Floating dtypes of the recorded inputs; float32 where there are none."""
-        found = {dtype for case in cases for dtype in _floating(case)}
+        found = {dtype for case in cases for dtype in self._floating[case.signature]}
         return tuple(sorted(found)) or ("float32",)
 
     def path(self, operator: Operator) -> Path:
@@ -229,7 +236,7 @@ class Refinement:
 
     def accept(self, operator: Operator, source: str, provenance: Mapping[str, Any]) -> Accepted | Refused:
         """Put a kernel that passed where coverage finds it, if nothing that happened meanwhile speaks against it."""
-        told = {"traces": list(self.names), "sandbox": self.session.judge.sandbox, **provenance}
+        told = {"traces": list(self.names), **provenance}
         return accept(self.session, self._proposal(operator, source, told))
 
     def _proposal(self, operator: Operator, source: str, provenance: Mapping[str, Any]) -> Proposal:
@@ -262,14 +269,3 @@ def _various(cases: Sequence[Case]) -> tuple[str, ...]:
 
 def _size(ref: TensorRef) -> int:
     return 2 if 0 not in ref.shape and ref.shape else int(0 not in ref.shape)
-
-
-def _by_overload(cases: Sequence[Case]) -> dict[str, list[Case]]:
-    found: dict[str, list[Case]] = defaultdict(list)
-    for case in cases:
-        found[case.overload].append(case)
-    return dict(found)
-
-
-def _floating(case: Case) -> set[str]:
-    return {ref.dtype for ref in case.load().tensors if "float" in ref.dtype}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +34,6 @@ class Choice:
     limits: Limits
     again: tuple[str, ...]
     restart: bool = False
-    workers: int = 1
-    switches: Switches = field(default_factory=Switches)
 
     def command(self, operator: str) -> str:
         """What to type to go on with one operator."""
@@ -58,7 +56,7 @@ def refine(workspace: Workspace, base: Path | None, platform: str, choice: Choic
         if choice.only_failing:
             failing = refinement.failing(names)
             operators = [o for o in failing if not choice.op or o in operators]
-        terms = Terms(choice.limits, choice.switches, workspace.dialogs, choice.command)
+        terms = Terms(choice.limits, Switches(), workspace.dialogs, choice.command)
         return list(_held(refinement, operators, Holder(refinement, provider, terms), choice, provider.name))
 
 
@@ -72,7 +70,7 @@ def _held(
     refinement: Refinement, operators: list[Operator], holder: Holder, choice: Choice, model: str
 ) -> Iterator[dict[str, Any]]:
     by_name = {o.overload: o for o in operators}
-    engine = Local(lambda overload: holder.hold(by_name[overload], choice.restart), choice.workers)
+    engine = Local(lambda overload: holder.hold(by_name[overload], choice.restart), workers=1)
     for held in engine.run(list(by_name)):
         yield row(*accepted(refinement, by_name[held.overload], held, model))
 

@@ -210,6 +210,15 @@ def fields() -> Iterator[tuple[str, str, str]]:
             yield name, _toml(default), str(field.description)
 
 
+def flattened(settings: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Settings as `Campaign.as_json` has them, each by its dotted name."""
+    for name, value in settings.items():
+        if isinstance(value, dict):
+            yield from ((f"{name}.{inner}", one) for inner, one in value.items())
+        else:
+            yield name, value
+
+
 def _toml(value: Any) -> str:
     if value is None or value in ("", ()):
         return "-"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -30,6 +30,14 @@ class Case:
     overload: str
     signature: str
     load: Callable[[], Packed]
+
+
+def by_overload(cases: Iterable[Case]) -> dict[str, list[Case]]:
+    """Cases of each overload, in their order."""
+    found: dict[str, list[Case]] = {}
+    for case in cases:
+        found.setdefault(case.overload, []).append(case)
+    return found
 
 
 def case_of(trace: Trace, record: CallRecord) -> Case:
