@@ -22,6 +22,7 @@ import torch
 from torch._ops import OpOverload
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
+from capture import sim_autocast
 from traces.errors import UserError
 from traces.overloads import kind, name_of, resolve, written
 
@@ -321,7 +322,7 @@ def _zeros(size: list[int], dtype: torch.dtype | None = None, **kwargs: Any) -> 
     return SimTensor(torch.zeros(size, dtype=dtype))
 
 
-_library: torch.library.Library | None = None
+_libraries: list[torch.library.Library] = []
 
 
 def install() -> None:
@@ -330,8 +331,7 @@ def install() -> None:
     Modules keep tied parameters tied when they are moved, which sets
     `torch.__future__.set_swap_module_params_on_conversion`. Raises UserError if another out-of-tree device is there.
     """
-    global _library
-    if _library is not None:
+    if _libraries:
         return
     taken = torch._C._get_privateuse1_backend_name()
     if taken not in ("privateuseone", NAME):
@@ -340,8 +340,10 @@ def install() -> None:
     torch.serialization.register_package(0, lambda _: None, lambda s, place: s if str(place).startswith(NAME) else None)
     _setup_privateuseone_for_python_backend(NAME, _Module(), device_guard=_Guard())
     torch.__future__.set_swap_module_params_on_conversion(True)
-    _library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
-    _library.impl("_efficientzerotensor", _zeros, "PrivateUse1")  # type: ignore[no-untyped-call]
-    _library.impl("_copy_from", _copy_from, "PrivateUse1")  # type: ignore[no-untyped-call]
+    library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
+    _libraries.append(library)
+    library.impl("_efficientzerotensor", _zeros, "PrivateUse1")  # type: ignore[no-untyped-call]
+    library.impl("_copy_from", _copy_from, "PrivateUse1")  # type: ignore[no-untyped-call]
+    _libraries.extend(sim_autocast.install(NAME))
     for op in _factories():
-        _library.impl(op, partial(_made, op), "PrivateUse1")  # type: ignore[no-untyped-call]
+        library.impl(op, partial(_made, op), "PrivateUse1")  # type: ignore[no-untyped-call]

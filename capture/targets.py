@@ -7,6 +7,7 @@ import dataclasses
 import importlib
 import re
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
@@ -21,7 +22,7 @@ LIBRARIES = ("transformers", "timm")
 DEVICES = ("cpu", "cuda", "sim")
 
 _ZOO = Path(__file__).parent.parent / "models"
-_NOT_MODELS = frozenset({"__init__", "training"})
+_NOT_MODELS = frozenset({"__init__", "training", "rowwise_adagrad"})
 _HINT = "or name transformers:CLASS, timm:MODEL or your own MODULE:FACTORY"
 
 
@@ -104,11 +105,19 @@ def _of_zoo(name: str, given: Mapping[str, str], device: str) -> Target:
     try:
         config = module.Config(**values)
         _check_device(device)
-        training = module.build(config, device=device)
+        with _able_to_build(device):
+            training = module.build(config, device=device)
     except (ValueError, RuntimeError, OverflowError, MemoryError) as error:
         reason = str(error).partition("\n")[0][:200]
         raise UserError(f"{name}: cannot be built with these settings ({reason}); see: enable models") from error
     return Target(name, dataclasses.asdict(config), device, training)
+
+
+def _able_to_build(device: str) -> AbstractContextManager[Any]:
+    """On `sim` the CPU computes what a model and its optimizer start with, whatever has a kernel."""
+    from capture import sim
+
+    return sim.executing(sim.on_cpu) if device.startswith(sim.NAME) else nullcontext()
 
 
 def _module(name: str) -> Any:

@@ -15,9 +15,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from models.rowwise_adagrad import RowwiseAdagrad
 from models.training import Batch, Training, choose, require_positive
 
-OPTIMIZERS = ("sgd", "adagrad")
+OPTIMIZERS = ("sgd", "adagrad", "rowwise-adagrad")
 DENSE = 13  # integer features of a Criteo line
 CATEGORIES = 26  # hexadecimal features of a Criteo line
 COLUMNS = 1 + DENSE + CATEGORIES  # the label first
@@ -29,6 +30,7 @@ ZIPF = 1.05  # exponent of the popularity of categories
 @dataclass(frozen=True)
 class Config:
     """Settings. rows: of each table. dim: width of an embedding. lookups: categories a table and sample.
+    sparse: whether the gradients of tables are sparse tensors, of the rows that were looked up.
 
     data: a file in the format of the Criteo Kaggle data set (tab-separated: label, 13 integers, 26 hexadecimal numbers;
     any of them may be missing); empty for generated data. A file has 26 tables and one lookup each.
@@ -38,6 +40,7 @@ class Config:
     rows: int = 10_000
     dim: int = 16
     lookups: int = 10
+    sparse: bool = True
     batch: int = 128
     optimizer: str = "sgd"
     lr: float = 0.01
@@ -58,14 +61,24 @@ def build(config: Config, device: str = "cpu") -> Training:
     samples = read_criteo(config) if config.data else generate(config)
     # Adagrad builds sparse tensors of gradients that are known to be valid; PyTorch warns unless told not to check.
     torch.sparse.check_sparse_tensor_invariants.disable()  # type: ignore[no-untyped-call]
-    kind = torch.optim.SGD if config.optimizer == "sgd" else torch.optim.Adagrad
     return Training(
         model=model,
-        optimizer=kind(model.parameters(), lr=config.lr, foreach=False),
+        optimizer=make_optimizer(model, config),
         batches=(tuple(part.to(device) for part in batch) for batch in samples),
         forward=lambda batch: model(*batch[:3]),
         loss=lambda probability, batch: F.binary_cross_entropy(probability, batch[3]),
     )
+
+
+def make_optimizer(model: DLRM, config: Config) -> torch.optim.Optimizer:
+    """SGD or Adagrad by a loop over the parameters, or Adagrad that keeps one number a row of a table."""
+    if config.optimizer == "sgd":
+        return torch.optim.SGD(model.parameters(), lr=config.lr, foreach=False)
+    if config.optimizer == "adagrad":
+        return torch.optim.Adagrad(model.parameters(), lr=config.lr, foreach=False)
+    dense = [*model.bottom.parameters(), *model.top.parameters()]
+    groups = [{"params": dense}, {"params": list(model.tables.parameters()), "rowwise": True}]
+    return RowwiseAdagrad(groups, lr=config.lr)
 
 
 def generate(config: Config) -> Iterator[Batch]:
@@ -140,7 +153,7 @@ class DLRM(nn.Module):
         super().__init__()
         vectors = config.tables + 1
         self.bottom = mlp((*BOTTOM, config.dim), nn.ReLU())
-        self.tables = nn.ModuleList(table(config.rows, config.dim) for _ in range(config.tables))
+        self.tables = nn.ModuleList(table(config.rows, config.dim, config.sparse) for _ in range(config.tables))
         self.top = mlp((config.dim + vectors * (vectors - 1) // 2, *TOP), nn.Sigmoid())
         self.register_buffer("pairs", torch.tril_indices(vectors, vectors, offset=-1), persistent=False)
 
@@ -159,9 +172,9 @@ class DLRM(nn.Module):
         return torch.cat([x, below], dim=1)
 
 
-def table(rows: int, dim: int) -> nn.EmbeddingBag:
-    """A table of sums, uniform in +-sqrt(1 / rows); its gradient is sparse."""
-    bag = nn.EmbeddingBag(rows, dim, mode="sum", sparse=True)
+def table(rows: int, dim: int, sparse: bool = True) -> nn.EmbeddingBag:
+    """A table of sums, uniform in +-sqrt(1 / rows). sparse: whether its gradient is."""
+    bag = nn.EmbeddingBag(rows, dim, mode="sum", sparse=sparse)
     nn.init.uniform_(bag.weight, -math.sqrt(1 / rows), math.sqrt(1 / rows))
     return bag
 

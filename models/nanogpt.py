@@ -26,8 +26,8 @@ OPTIMIZERS = ("adamw", "adamw-foreach", "adamw-fused", "sgd")  # adamw and sgd: 
 class Config:
     """Settings.
 
-    batch: sequences a step. block_size: tokens a sequence. dropout: probability. bf16: run forward and loss under
-    bfloat16 autocast. seed: of everything.
+    batch: sequences a step. block_size: tokens a sequence. dropout: probability. bf16, f16: run forward and loss under
+    bfloat16 or float16 autocast; float16 with a scaled loss. seed: of everything.
     """
 
     n_layer: int = 4
@@ -38,6 +38,7 @@ class Config:
     bias: bool = False
     dropout: float = 0.0
     bf16: bool = False
+    f16: bool = False
     optimizer: str = "adamw"
     lr: float = 1e-3
     weight_decay: float = 0.1
@@ -51,6 +52,8 @@ class Config:
             raise ValueError(f"n_embd {self.n_embd} is not a multiple of n_head {self.n_head}")
         if not 0 <= self.dropout < 1:
             raise ValueError(f"dropout {self.dropout} is not a probability below 1")
+        if self.bf16 and self.f16:
+            raise ValueError("bf16 and f16 are both true; autocast has one dtype")
         if min(self.weight_decay, self.grad_clip) < 0:
             raise ValueError(f"weight_decay {self.weight_decay} or grad_clip {self.grad_clip} is negative")
 
@@ -63,8 +66,9 @@ def build(config: Config, device: str = "cpu") -> Training:
     torch.manual_seed(config.seed)
     model = GPT(config, len(vocabulary)).to(device)
     cast: Callable[[Any], Any] = lambda function: function  # noqa: E731 - as autocast is one
-    if config.bf16:
-        cast = torch.autocast(torch.device(device).type, torch.bfloat16)
+    kind = torch.device(device).type
+    if config.bf16 or config.f16:
+        cast = torch.autocast(kind, torch.bfloat16 if config.bf16 else torch.float16)
     return Training(
         model=model,
         optimizer=make_optimizer(model, config),
@@ -72,6 +76,7 @@ def build(config: Config, device: str = "cpu") -> Training:
         forward=cast(lambda batch: model(batch[0])),
         loss=cast(cross_entropy),
         grad_clip=config.grad_clip,
+        scaler=torch.amp.GradScaler(kind) if config.f16 else None,
     )
 
 

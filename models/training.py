@@ -19,7 +19,8 @@ class Training:
     """A model and what trains it.
 
     batches: yields batches without end. forward: the model's output for a batch. loss: the scalar loss of an output
-    and its batch. grad_clip: the largest gradient norm, 0 for no clipping.
+    and its batch. grad_clip: the largest gradient norm, 0 for no clipping. scaler: scales the loss before backward, and
+    leaves out a step of gradients that are not finite.
     """
 
     model: nn.Module
@@ -28,6 +29,7 @@ class Training:
     forward: Callable[[Batch], Tensor]
     loss: Callable[[Tensor, Batch], Tensor]
     grad_clip: float = 0.0
+    scaler: torch.amp.GradScaler | None = None
 
     def step(self, batch: Batch, phase: Phase = lambda name: nullcontext()) -> Tensor:
         """One training step; returns the loss, its graph used up. phase: entered around each phase, by its name."""
@@ -36,12 +38,18 @@ class Training:
         with phase("loss"):
             loss = self.loss(output, batch)
         with phase("backward"):
-            loss.backward()  # type: ignore[no-untyped-call]
+            (self.scaler.scale(loss) if self.scaler else loss).backward()  # type: ignore[no-untyped-call]
         if self.grad_clip:
             with phase("clip"):
+                if self.scaler:
+                    self.scaler.unscale_(self.optimizer)
                 nn.utils.clip_grad_norm_(self.model.parameters(), self.grad_clip)
         with phase("optimizer"):
-            self.optimizer.step()
+            if self.scaler:
+                self.scaler.step(self.optimizer)
+                self.scaler.update()
+            else:
+                self.optimizer.step()
             self.optimizer.zero_grad(set_to_none=True)
         return loss
 
