@@ -33,7 +33,8 @@ from verify.derive import Plan, call  # noqa: E402
 from verify.judge import Job, Judge  # noqa: E402
 from verify.kernel_file import KernelFile  # noqa: E402
 from verify.outcome import Outcome  # noqa: E402
-from verify.sandbox import EXECUTE, Zygote  # noqa: E402
+from verify.platforms import EXECUTE
+from verify.sandbox import Zygote  # noqa: E402
 from verify.verdicts import VerdictStore  # noqa: E402
 
 OVERLOAD = "aten::exp"

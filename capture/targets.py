@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from capture.factories import Program
 
 LIBRARIES = ("transformers", "timm")
-DEVICES = ("cpu", "cuda", "sim")
+DEVICES = ("cpu", "cuda", "xpu", "sim")
 
 _ZOO = Path(__file__).parent.parent / "models"
 _NOT_MODELS = frozenset({"__init__", "training", "rowwise_adagrad"})

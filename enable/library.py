@@ -6,10 +6,10 @@
         train(model)
     print(registration.counts.served)
 
-On `cuda` and `cpu` a call that the kernels do not serve runs natively; on `sim` it raises NotImplementedError, or with
-`fallback="cpu"` runs on the CPU and is counted. A kernel is used for the floating dtypes that all its kept verdicts
-pass for; verdicts are those of `enable coverage`, `enable verify` and `enable refine` in the workspace. Kernels run in
-this process and are not confined.
+On a GPU and on `cpu` a call that the kernels do not serve runs natively; on `sim` it raises NotImplementedError, or
+with `fallback="cpu"` runs on the CPU and is counted. A kernel is used for the floating dtypes that all its kept verdicts
+on the device's platform pass for; verdicts are those of `enable coverage`, `enable verify` and `enable refine` in the
+workspace. Kernels run in this process and are not confined.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from torch._ops import OpOverload
 
 from capture import sim
 from enable.coverage import shown_path
-from enable.options import PLATFORM, WORKSPACE
+from enable.options import WORKSPACE
 from enable.registration import KEYS, Registration, innermost, under_dispatcher
 from enable.serving import NO_FLOATS, NO_KERNEL, NOT_VERIFIED, REFUSED, Entry, Server, refusal
 from enable.workspace import Workspace
@@ -39,7 +39,7 @@ from verify.verdicts import judge_version
 __all__ = ["Registration", "Selection", "register", "select", "use"]
 
 CONDITIONS = " strict=True off= "  # of verdicts that count: strides as ATen gives them, every layer asked
-DEVICES = ("cuda", sim.NAME, "cpu")
+DEVICES = (*(name for name in KEYS if name != "cpu"), sim.NAME, "cpu")
 COMPOSITE = "PyTorch makes it of other operators, whose gradients it needs"
 
 
@@ -60,8 +60,8 @@ def register(
     fallback: on sim, `cpu` to run there what is not served. Raises UserError for what cannot be registered.
     """
     _check(device, fallback)
-    chosen = select(ops, unverified, library, workspace)
-    server = Server(chosen.entries.get, "cuda" if device == "cuda" else "cpu")
+    chosen = select(ops, unverified, library, workspace, device)
+    server = Server(chosen.entries.get, "cpu" if device == sim.NAME else device)
     if device in KEYS:
         return under_dispatcher(server, device, chosen.entries, chosen.left_out)
     sim.install()
@@ -94,13 +94,14 @@ def select(
     unverified: bool = False,
     library: Library | None = None,
     workspace: Path | None = None,
+    device: str = sim.NAME,
 ) -> Selection:
     """The overloads that kernels may serve; arguments as of `register`. Raises UserError where none may be, or `ops`
     names one that may not."""
     place = Workspace(workspace or WORKSPACE)
     library = library or place.library(None)
     matches = _all(library) if ops is None else {name: _match(library, name) for name in map(_full, ops)}
-    verified = {} if unverified else _verified(place)
+    verified = {} if unverified else _verified(place, device)
     entries, left_out = {}, {}
     for overload, match in matches.items():
         fit = _claimed(match) if unverified else verified.get((_kernels(match), overload), frozenset())
@@ -149,8 +150,9 @@ class _Executor:
 def _check(device: str, fallback: str | None) -> None:
     if device not in DEVICES:
         raise UserError(f"unknown device {device!r}; choose from {', '.join(DEVICES)}")
-    if device == "cuda" and not torch.cuda.is_available():
-        raise UserError("PyTorch sees no CUDA device; choose sim, or cpu for tests")
+    here = torch.accelerator.current_accelerator() if device not in (sim.NAME, "cpu") else None
+    if device not in (sim.NAME, "cpu") and (here is None or here.type != device):
+        raise UserError(f"PyTorch sees no {device} device; choose sim, or cpu for tests")
     if fallback not in (None, "cpu") or (fallback and device != sim.NAME):
         raise UserError(f"fallback {fallback!r} on {device}: there is only cpu, on {sim.NAME}")
 
@@ -182,13 +184,14 @@ def _kernels(match: Match) -> tuple[str, ...]:
     return Job(match.plan, match.kernel, (), match.copy).kernels
 
 
-def _verified(place: Workspace) -> Mapping[tuple[tuple[str, ...], str], frozenset[str]]:
-    """Floating dtypes by kernels and overload; none where there is no workspace, and then none is made."""
+def _verified(place: Workspace, device: str) -> Mapping[tuple[tuple[str, ...], str], frozenset[str]]:
+    """Floating dtypes by kernels and overload, as judged on the device's platform; none where there is no workspace,
+    and then none is made."""
     if not place.root.is_dir():
         return {}
     store = place.verdicts()
     try:
-        return store.verified(platforms.load(PLATFORM), CONDITIONS)
+        return store.verified(platforms.load(platforms.of_device(device)), CONDITIONS)
     finally:
         store.close()
 

@@ -22,6 +22,7 @@ from traces.overloads import resolve
 from traces.store import CallRecord, Trace
 from traces.values import TensorRef
 from verify.cases import Case, by_overload
+from verify.cuda_debugger import debug_cuda
 from verify.debugger import debug
 from verify.derive import functional_base
 from verify.judge import Job
@@ -208,8 +209,14 @@ class Refinement:
             for case in job.cases:
                 verdict = verdicts[job.plan.overload, case.id]
                 if verdict.outcome in (Outcome.CRASH, Outcome.TIMEOUT):
-                    return debug(self.session.platform, job, case, verdict)
+                    return self._explained(job, case, verdict)
         return ""
+
+    def _explained(self, job: Job, case: Case, verdict: Verdict) -> str:
+        platform = self.session.platform
+        if platform.device and verdict.outcome is Outcome.CRASH:
+            return debug_cuda(job, case, platform.devices()[0])
+        return debug(platform, job, case, verdict)
 
     def test(self, operator: Operator, source: str) -> list[Verdict]:
         """The state machine's tester: judge a candidate that serves all that the file it replaces served.

@@ -17,7 +17,7 @@ from traces.errors import UserError
 from traces.overloads import resolve
 
 _NUMBER_DTYPES = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}
-KEYS = {"cpu": "CPU", "cuda": "CUDA"}  # dispatch keys by device
+KEYS = {"cuda": "CUDA", "xpu": "XPU", "cpu": "CPU"}  # dispatch keys by device
 
 
 class Registration:

@@ -26,7 +26,7 @@ from generate.library import Library
 from traces import UserError
 from traces.overloads import bind, kind, name_of
 
-DEVICES = ("sim", "cuda")
+DEVICES = ("sim", "cuda", "xpu")
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,10 @@ class Choice:
             raise UserError(f"unknown device {self.device!r}; choose from {', '.join(DEVICES)}")
         if self.fallback not in (None, "cpu"):
             raise UserError(f"unknown fallback {self.fallback!r}; there is only --fallback cpu")
-        if self.fallback and self.device == "cuda":
-            raise UserError("--fallback is for sim; on cuda what the library lacks runs natively, and is counted")
+        if self.fallback and self.device != "sim":
+            raise UserError(
+                f"--fallback is for sim; on {self.device} what the library lacks runs natively, and is counted"
+            )
 
 
 @dataclass
@@ -103,7 +105,7 @@ def run(recipe: Recipe, choice: Choice, workspace: Workspace, base: Path | None,
         if choice.compare:
             report.comparison = compare_with_cpu(recipe)
         try:
-            with seen if choice.device == "cuda" else nullcontext():
+            with seen if choice.device != "sim" else nullcontext():
                 for step in on_device(recipe, choice.device):
                     if not report.steps:
                         tell(_line(_TITLES[: None if choice.compare else _ALONE]))

@@ -245,9 +245,9 @@ def _surroundings(device: str, index: int | None) -> AbstractContextManager[Any]
         import numpy as np
 
         return np.errstate(all="ignore")
-    if index is None or index == torch.cuda.current_device():
+    if index is None or index == torch.accelerator.current_device_index():
         return nullcontext()
-    return torch.cuda.device(index)
+    return torch.accelerator.device_index(index)
 
 
 def _load_wrapper(path: Path) -> Callable[..., Any]:

@@ -36,7 +36,7 @@ class Session:
     def __enter__(self) -> Self:
         store = self.workspace.verdicts()
         self._stack.callback(store.close)
-        self.judge = self._stack.enter_context(Judge(self.platform, store, self._tests))
+        self.judge = self._stack.enter_context(Judge(self.platform, store, self._tests, cache=self.workspace.compiled))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:

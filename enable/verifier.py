@@ -39,7 +39,8 @@ class Verifier:
     def __enter__(self) -> Self:
         store = self._workspace.verdicts()
         self._stack.callback(store.close)
-        self.judge = self._stack.enter_context(Judge(self._platform, store, sandbox=self._sandbox))
+        judge = Judge(self._platform, store, sandbox=self._sandbox, cache=self._workspace.compiled)
+        self.judge = self._stack.enter_context(judge)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:

@@ -48,6 +48,11 @@ class Workspace:
     def cache(self) -> Path:
         return self.root / "cache"
 
+    @property
+    def compiled(self) -> Path:
+        """Compiled kernels; may be removed at any time."""
+        return self.cache / "triton"
+
     def trace_path(self, name: str) -> Path:
         """Where the trace of model `name` is kept."""
         return self.traces / f"{name}.trace"

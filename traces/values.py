@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -107,8 +107,7 @@ class Packed:
             _check_ref(ref, self.groups, f"{where}: tensors[{i}]")
 
 
-_TENSOR_DEFAULTS = {"requires_grad": False, "conj": False, "neg": False}
-_GROUP_DEFAULTS = {"known": True}
+_TENSOR_DEFAULTS, _GROUP_DEFAULTS = {"requires_grad": False, "conj": False, "neg": False}, {"known": True}
 
 
 def _trim(fields: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
@@ -288,9 +287,8 @@ def pack(arguments: dict[str, Any], write_only: frozenset[str] = frozenset()) ->
     tensors change. Tensors under a name in `write_only` keep their metadata; their contents are not read, unless
     another argument shares their storage.
     """
-    packed, found = lay_out(arguments, write_only)
-    packed.data = [None if span is None else span.host() for span in found]
-    return packed
+    packed, spans = lay_out(arguments, write_only)
+    return replace(packed, data=[None if span is None else span.host() for span in spans])
 
 
 def lay_out(arguments: dict[str, Any], write_only: frozenset[str] = frozenset()) -> tuple[Packed, list[Span | None]]:
@@ -299,19 +297,22 @@ def lay_out(arguments: dict[str, Any], write_only: frozenset[str] = frozenset())
     return packer.finish({name: packer.encode(value, name not in write_only) for name, value in arguments.items()})
 
 
-def unpack(packed: Packed, where: str = "call", memory: list[Rebuilt] | None = None) -> dict[str, Any]:
+def unpack(
+    packed: Packed, where: str = "call", memory: list[Rebuilt] | None = None, device: str = "cpu"
+) -> dict[str, Any]:
     """Build the arguments anew in fresh memory: same aliasing, strides and alignment; unknown contents are poisoned.
 
-    Tensors never require grad. `memory` is given each group's memory, to look at its guards later; what it holds of a
-    call with the same groups is used again. Raises TraceError where the tree holds something that cannot be built.
+    Tensors never require grad and lie on `device`; another than "cpu" also stands in for arguments that are devices.
+    `memory` is given each group's memory, to look at its guards later; what it holds of a call with the same groups is
+    used again. Raises TraceError where the tree holds something that cannot be built.
     """
     packed.validate(where)
     earlier: list[Any] = memory or [None] * len(packed.groups)
-    groups = [_rebuild_group(*g) for g in zip(packed.groups, packed.data, earlier, strict=True)]
+    groups = [_rebuild_group(*g, device) for g in zip(packed.groups, packed.data, earlier, strict=True)]
     tensors = [_rebuild_tensor(ref, groups[ref.group]) for ref in packed.tensors]
     if memory is not None:
         memory[:] = groups
-    decode = _decoder(tensors, where)
+    decode = _decoder(tensors, where, device)
     try:
         return {name: decode(value) for name, value in packed.tree.items()}
     except RecursionError as error:
@@ -328,29 +329,28 @@ class Rebuilt:
 
     def guards_intact(self) -> bool:
         """False once something was written just before or behind the group."""
-        bytes_ = self.buffer.numpy()
-        guards = (bytes_[: self.start], bytes_[self.start + self.nbytes :])
-        return all(bool((guard == POISON).all()) for guard in guards)
+        sides = self.buffer[: self.start], self.buffer[self.start + self.nbytes :]
+        return all(bool((side == POISON).all()) for side in sides)
 
 
-def _rebuild_group(group: Group, data: Bytes | None, earlier: Rebuilt | None) -> Rebuilt:
+def _rebuild_group(group: Group, data: Bytes | None, earlier: Rebuilt | None, device: str) -> Rebuilt:
     size = group.nbytes + 2 * GUARD + ALIGNMENT
-    buffer = earlier.buffer.fill_(POISON) if earlier else torch.full((size,), POISON, dtype=torch.uint8)
+    buffer = earlier.buffer.fill_(POISON) if earlier else torch.full((size,), POISON, dtype=torch.uint8, device=device)
     start = GUARD + (group.align - buffer.data_ptr() - GUARD) % ALIGNMENT
     if data is not None and group.nbytes:
-        buffer.numpy().data[start : start + group.nbytes] = data
+        buffer[start : start + group.nbytes].copy_(torch.frombuffer(bytearray(data), dtype=torch.uint8))
     return Rebuilt(buffer, start, group.nbytes)
 
 
 def _rebuild_tensor(ref: TensorRef, group: Rebuilt) -> torch.Tensor:
     dtype = _DTYPES[ref.dtype]
-    t = torch.empty(0, dtype=dtype)
+    t = torch.empty(0, dtype=dtype, device=group.buffer.device)
     t.set_(group.buffer.untyped_storage(), (group.start + ref.offset) // dtype.itemsize, ref.shape, ref.stride)
     t = torch.conj(t) if ref.conj else t
     return torch._neg_view(t) if ref.neg else t
 
 
-def _decoder(tensors: list[torch.Tensor], where: str) -> Callable[[Json], Any]:
+def _decoder(tensors: list[torch.Tensor], where: str, device: str) -> Callable[[Json], Any]:
     def tensor(index: Json) -> torch.Tensor:
         if not isinstance(index, int) or not 0 <= index < len(tensors):
             raise TraceError(f"{where}: tensor {index!r} does not exist")
@@ -371,7 +371,7 @@ def _decoder(tensors: list[torch.Tensor], where: str) -> Callable[[Json], Any]:
             "float": float.fromhex,
             "complex": lambda parts: complex(*map(float.fromhex, parts)),
             "tuple": lambda items: tuple(map(decode, items)),
-            "device": torch.device,
+            "device": torch.device if device == "cpu" else lambda _: torch.device(device),
             "sparse_coo": sparse,
         }
         if tag not in kinds:

@@ -46,7 +46,7 @@ def case_of(trace: Trace, record: CallRecord) -> Case:
         identity(trace, record),
         record.overload,
         record.signature,
-        lambda: _on_host(trace.packed(record)),
+        lambda: on_host(trace.packed(record)),
     )
 
 
@@ -63,7 +63,7 @@ def case_of_values(overload: str, **arguments: Any) -> Case:
     return Case(digest.hexdigest()[:32], overload, "", load)
 
 
-def _on_host(packed: Packed) -> Packed:
+def on_host(packed: Packed) -> Packed:
     """The same call with every device argument naming host memory, wherever it was recorded."""
 
     def moved(value: Any) -> Any:

@@ -1,8 +1,8 @@
 """What runs in a child: load a kernel file, rebuild a case's arguments, run the wrapper, send raw bytes back.
 
-Two modes. `execute` runs launches in Triton's interpreter. `compile` compiles each launch for the platform's targets
-and does not run it, so what it returns is what the wrapper would return if its kernels did nothing. The child holds no
-reference, no tolerance and no verdict.
+Three modes. `execute` runs launches in Triton's interpreter, `device` on a GPU. `compile` compiles each
+launch for the platform's targets and does not run it, so what it returns is what the wrapper would return if its
+kernels did nothing. The child holds no reference, no tolerance and no verdict.
 """
 
 from __future__ import annotations
@@ -24,16 +24,17 @@ import torch
 
 from traces.overloads import resolve, written
 from traces.values import Packed, Rebuilt, pack, unpack
-from verify import wire
+from verify import devices, wire
 from verify.answers import EarlierResults, complaints, tensors
 from verify.callees import serving
+from verify.cases import on_host
 from verify.compiling import patch_compiler
 from verify.derive import Plan, call
 from verify.excerpts import anonymous, cut_log
 from verify.fresh import fresh
 from verify.global_state import GlobalState
 from verify.guards import count_threads, notes, watch_threads, watched
-from verify.sandbox import COMPILE, EXECUTE
+from verify.platforms import COMPILE, DEVICE, EXECUTE
 from verify.simulator import patch_interpreter, simulator
 from verify.witness import witness
 
@@ -51,6 +52,8 @@ def prepare(mode: str) -> None:
     watch_threads()
     if mode == EXECUTE:
         patch_interpreter()
+    if mode == DEVICE:
+        devices.patch_launches()
 
 
 class _Runner:
@@ -58,7 +61,8 @@ class _Runner:
 
     def __init__(self, job: dict[str, Any], mode: str) -> None:
         self._job = job
-        self._executes = mode == EXECUTE
+        self._executes = mode != COMPILE
+        self._place = job["place"] if mode == DEVICE else "cpu"
         self._plan = Plan(**job["plan"])
         self._wrappers: dict[str, Any] | None = None
         self._earlier = EarlierResults()
@@ -83,8 +87,9 @@ class _Runner:
                 witness.request()
                 with watched():
                     result = self._call(arguments)
+                    self._synchronize()
                 notes.threads = max(0, count_threads() - before)
-                answer = _copied({**arguments, "return": result})
+                answer = on_host(_copied({**arguments, "return": result}))
             finally:
                 witness.answered()
                 notes.globals = self._state.restore()
@@ -99,9 +104,19 @@ class _Runner:
         same = last is not None and (packed.groups, packed.tensors) == (last.groups, last.tensors)
         if not (reuse and same and _places(self._memory) == self._places):
             self._memory = []
-        arguments = unpack(packed, memory=self._memory)
+        arguments = unpack(packed, memory=self._memory, device=self._place)
         self._packed, self._places = packed, _places(self._memory)
         return arguments
+
+    @property
+    def lost(self) -> bool:
+        """Whether the last error was one after which this process can run nothing more."""
+        return self._place != "cpu" and devices.is_lost(self._place)
+
+    def _synchronize(self) -> None:
+        """Errors of a launch are told here at the latest."""
+        if self._place != "cpu":
+            torch.accelerator.synchronize(torch.device(self._place))
 
     def _call(self, arguments: dict[str, Any]) -> Any:
         self._wrappers = self._wrappers or load_wrappers(
@@ -157,7 +172,10 @@ def serve(mode: str, sock: socket.socket, job: dict[str, Any], log_fd: int | Non
             try:
                 reply, packed = runner.run(header, wire.packed_of(header, buffers, "case"))
             except Exception as error:  # noqa: BLE001 - one case: the candidate's error is the case's outcome
-                wire.send(sock, _failure(error, directory, log))
+                lost = runner.lost
+                wire.send(sock, {**_failure(error, directory, log), "lost": lost})
+                if lost:
+                    return
                 continue
             wire.send_packed(sock, reply, packed)
 

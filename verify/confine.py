@@ -21,11 +21,13 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
+from glob import glob
 from pathlib import Path
 
 from traces.errors import UserError
 from verify import seccomp
+from verify.platforms import Device
 
 FULL, NONE = "full", "none"  # the two sandboxes that can be asked for
 
@@ -33,7 +35,7 @@ FILE_BYTES = 64 << 20  # of one file
 OPEN_FILES = 128
 CPU_SECONDS = 4 * 3600  # of one child, all its cases; the parent's deadline comes first
 # of the environment that the zygote was given
-_KEPT = ("PATH", "CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "TRITON_INTERPRET", "TRITON_DEFAULT_FP_FUSION")
+_KEPT = ("PATH", "OMP_NUM_THREADS", "TRITON_INTERPRET", "TRITON_DEFAULT_FP_FUSION")
 
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 1, 4, 38  # linux/prctl.h
 
@@ -53,7 +55,7 @@ _CAP_DAC_READ_SEARCH = 2  # root reads what belongs to others; Landlock says whi
 
 @dataclass(frozen=True)
 class Profile:
-    """What one kind of child needs. compilers: it starts ptxas; devices: it uses CUDA, initialised before the lock."""
+    """What one kind of child needs. compilers: it starts ptxas; devices: it uses a GPU, initialised before the lock."""
 
     compilers: bool = False
     devices: bool = False
@@ -65,12 +67,12 @@ class Profile:
         return frozenset(names - ({"memory"} if self.devices else set()))
 
 
-# `cuda` compiles and executes in one process that has imported torch, initialised CUDA and built Triton's launcher
+# `device` compiles and executes in one process that has imported torch, initialised a GPU and built Triton's launcher
 # before the lock, and after `isolate`, which would close the driver's descriptors; nothing can be forked after that.
-PROFILES = {"execute": Profile(), "compile": Profile(compilers=True), "cuda": Profile(compilers=True, devices=True)}
+PROFILES = {"execute": Profile(), "compile": Profile(compilers=True), "device": Profile(compilers=True, devices=True)}
 
 
-@cache
+@lru_cache(None)
 def _landlock_abi() -> int:
     """The version of Landlock that this kernel has; 0: none."""
     return max(0, int(ctypes.CDLL(None).syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), 1)))
@@ -123,23 +125,25 @@ def limit(memory_bytes: int | None) -> None:
     Path("/proc/self/oom_score_adj").write_text("1000")
 
 
-def isolate(work: Path, keep: Iterable[int]) -> None:
-    """No descriptor but `keep`, /dev/null as the standard ones, none of the environment, `work` as every directory."""
+def isolate(work: Path, keep: Iterable[int], cache: Path | None = None, device: Device | None = None) -> None:
+    """No descriptor but `keep`, /dev/null as the standard ones, none of the environment but what `device` needs, `work`
+    as every directory but that of compiled kernels, if there is a `cache` for them."""
     null = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         os.dup2(null, standard)
     kept = sorted({0, 1, 2, *keep})
     for low, high in zip(kept, [*kept[1:], 1 << 20], strict=True):
         os.closerange(low + 1, high)
-    values = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    names = (*_KEPT, *(device.environment if device else ()))
+    values = {name: os.environ[name] for name in names if name in os.environ}
     os.environ.clear()
-    os.environ.update(values, HOME=str(work), TMPDIR=str(work), TRITON_CACHE_DIR=str(work / "triton"))
+    os.environ.update(values, HOME=str(work), TMPDIR=str(work), TRITON_CACHE_DIR=str(cache or work / "triton"))
     tempfile.tempdir = None
     os.chdir(work)
 
 
-def confine(profile: Profile, work: Path) -> None:
-    """Take away everything else, for good. `work`: the one directory that stays writable.
+def confine(profile: Profile, work: Path, cache: Path | None = None, device: Device | None = None) -> None:
+    """Take away everything else, for good. `work` and `cache`: the directories that stay writable.
 
     Raises OSError if the kernel refuses, RuntimeError if there are threads that Landlock would not cover.
     """
@@ -147,7 +151,7 @@ def confine(profile: Profile, work: Path) -> None:
         raise RuntimeError("this process has other threads, which Landlock would not cover")
     _prctl(_PR_SET_DUMPABLE, 0)
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
-    _restrict(_rules(profile, work))
+    _restrict([*_rules(profile, [work, *([cache] if cache else [])]), *_device_rules(device)])
     _drop_capabilities()
     seccomp.install(seccomp.program(os.getpid(), profile.compilers, profile.devices))
 
@@ -211,17 +215,24 @@ def _drop_capabilities() -> None:
         raise OSError(ctypes.get_errno(), "capset")
 
 
-def _rules(profile: Profile, work: Path) -> list[tuple[str, int]]:
+def _rules(profile: Profile, own: Iterable[Path]) -> list[tuple[str, int]]:
     """Paths and what may be done beneath them."""
-    rules = [(str(work), _OWN), (f"/proc/{os.getpid()}", _READ), ("/dev/null", _READ_FILE | _WRITE_FILE)]
+    rules = [(f"/proc/{os.getpid()}", _READ), ("/dev/null", _READ_FILE | _WRITE_FILE)]
+    rules += [(str(path), _OWN) for path in own]
     rules += [(path, _READ) for path in _readable()]
     if profile.compilers:
         rules += [(path, _EXECUTE | _READ) for path in _compilers(profile.devices)]
-    if profile.devices:
-        devices = [str(p) for p in Path("/dev").glob("nvidia*") if p.name != "nvidia-modeset"]
-        rules += [(path, _DEVICE | (_READ_DIR if os.path.isdir(path) else 0)) for path in devices]
-        rules += [(f"/proc/{os.getpid()}/task", _READ | _WRITE_FILE)]  # the driver names its threads
-        rules += [(path, _READ) for path in ("/proc/driver/nvidia", "/proc/modules", "/proc/devices", "/sys")]
+    return [(path, access) for path, access in rules if os.path.exists(path)]
+
+
+def _device_rules(device: Device | None) -> list[tuple[str, int]]:
+    """What a driver opens while kernels run."""
+    if device is None:
+        return []
+    files = [path for pattern in device.files for path in glob(pattern) if not path.endswith("modeset")]
+    rules = [(path, _DEVICE | (_READ_DIR if os.path.isdir(path) else 0)) for path in files]
+    rules += [(f"/proc/{os.getpid()}/task", _READ | _WRITE_FILE)]  # the driver names its threads
+    rules += [(path, _READ) for path in device.system_files]
     return [(path, access) for path, access in rules if os.path.exists(path)]
 
 

@@ -1,7 +1,8 @@
-"""The debugger on CUDA: a case that crashed, once more on the GPU under compute-sanitizer.
+"""The debugger on a GPU: a case that crashed, once more there, on CUDA under compute-sanitizer.
 
-Without compute-sanitizer on the PATH launches block, so that the error is raised by the launch that made it. The core
-dump of the driver is not used: of driver 580 cuda-gdb 13 fails to read it, and writing it ends the process too early.
+Elsewhere, and without compute-sanitizer on the PATH, launches block, so that the error is raised by the launch that
+made it. The core dump of the driver is not used: of driver 580 cuda-gdb 13 fails to read it, and writing it ends the
+process too early.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from traces import UserError
 from verify import confine
 from verify.cases import Case
 from verify.excerpts import anonymous, snippet
+from verify.platforms import Device
 from verify.reports import inputs_report
 from verify.run import Job
 
@@ -36,8 +38,8 @@ _SUMMARY = re.compile(r"^(COMPUTE-SANITIZER|ERROR SUMMARY: 0 errors)$")
 _HOST = re.compile(r"\n[^\n]*(?:Saved host backtrace|Host Frame:).*", re.DOTALL)
 
 
-def debug_cuda(job: Job, case: Case, sandbox: str = confine.FULL) -> str:
-    """A report, fit for a prompt, on a case that ends in an error of CUDA, or a sentence that it does not.
+def debug_cuda(job: Job, case: Case, device: Device, sandbox: str = confine.FULL) -> str:
+    """A report, fit for a prompt, on a case that ends in an error of the device, or a sentence that it does not.
 
     Raises UserError where this machine has no such sandbox, or the case took over SECONDS.
     """
@@ -47,17 +49,23 @@ def debug_cuda(job: Job, case: Case, sandbox: str = confine.FULL) -> str:
         directory = Path(name)
         sources = {"kernel": job.kernel.source} | ({"copy": job.copy.source} if job.copy else {})
         sizes = [None if data is None else len(data) for data in packed.data]
-        fields = {"plan": asdict(job.plan), "takes_out": job.kernel.takes_out, "sizes": sizes, "sources": sources}
+        fields = {
+            "device": asdict(device),
+            "plan": asdict(job.plan),
+            "takes_out": job.kernel.takes_out,
+            "sizes": sizes,
+            "sources": sources,
+        }
         (directory / "case.json").write_text(json.dumps({**fields, "packed": packed.header()}))
         (directory / "case.bin").write_bytes(b"".join(bytes(data) for data in packed.data if data is not None))
-        said = _run(directory, sandbox)
+        said = _run(directory, sandbox, device)
         places = directory / "places.json"
         names = {v: k for k, v in json.loads(places.read_text()).items()} if places.is_file() else {}
         report = anonymous(_report(said, names, job.kernel.source))
     return f"{report}\n\n{inputs_report(packed)}"
 
 
-def _run(directory: Path, sandbox: str) -> str:
+def _run(directory: Path, sandbox: str, device: Device) -> str:
     """All that the process and its debugger said."""
     replay = [sys.executable, "-P", "-m", "verify.cuda_replay", str(directory), sandbox]
     sanitizer = shutil.which("compute-sanitizer")
@@ -69,8 +77,9 @@ def _run(directory: Path, sandbox: str) -> str:
         "TMPDIR": str(directory),
         "TRITON_CACHE_DIR": str(directory / "triton"),
         "CUDA_LAUNCH_BLOCKING": "1",
+        "HIP_LAUNCH_BLOCKING": "1",
         "PYTORCH_NO_CUDA_MEMORY_CACHING": "1",  # each tensor an allocation of its own
-        **{k: os.environ[k] for k in ("CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH") if k in os.environ},
+        **{k: os.environ[k] for k in device.environment if k in os.environ},
     }
     return _output(watched, environment)
 

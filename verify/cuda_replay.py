@@ -20,6 +20,7 @@ from verify import confine
 from verify.cases import tensor_names
 from verify.child import described, load_wrappers
 from verify.derive import Plan, call
+from verify.platforms import Device
 from verify.smoke import KERNEL
 
 
@@ -32,42 +33,46 @@ def replay(directory: Path, sandbox: str) -> None:
     for size in header["sizes"]:
         spans.append(None if size is None else raw[at : at + size])
         at += size or 0
+    device = Device.read(header["device"])
     packed = Packed.from_header(header["packed"], spans, "case")
-    groups = [_on_device(group.nbytes, data) for group, data in zip(packed.groups, packed.data, strict=True)]
+    groups = [
+        _on_device(group.nbytes, data, device.place) for group, data in zip(packed.groups, packed.data, strict=True)
+    ]
     places = dict(zip(tensor_names(packed.tree), (groups[r.group].data_ptr() for r in packed.tensors), strict=True))
     (directory / "places.json").write_text(json.dumps(places))
     tensors = iter([_tensor(ref, groups[ref.group]) for ref in packed.tensors])
-    arguments = {name: _placed(value, tensors) for name, value in unpack(packed).items()}
-    load_wrappers({"kernel": KERNEL}, directory / "own")["kernel"](torch.arange(100.0, device="cuda"))
+    arguments = {name: _placed(value, tensors, device.place) for name, value in unpack(packed).items()}
+    load_wrappers({"kernel": KERNEL}, directory / "own")["kernel"](torch.arange(100.0, device=device.place))
     if sandbox == confine.FULL:
-        confine.confine(confine.PROFILES["cuda"], directory)
+        confine.confine(confine.PROFILES["device"], directory, device=device)
     wrappers = load_wrappers(header["sources"], directory)
     call(Plan(**header["plan"]), arguments, wrappers["kernel"], header["takes_out"], wrappers["copy"])
-    torch.cuda.synchronize()
+    torch.accelerator.synchronize()
 
 
-def _on_device(nbytes: int, data: Any) -> torch.Tensor:
-    if data is None:
-        return torch.empty(nbytes, dtype=torch.uint8, device="cuda")
-    return torch.frombuffer(bytearray(data), dtype=torch.uint8).cuda() if nbytes else torch.empty(0, device="cuda")
+def _on_device(nbytes: int, data: Any, place: str) -> torch.Tensor:
+    held = torch.empty(nbytes, dtype=torch.uint8, device=place)
+    if data is not None and nbytes:
+        held.copy_(torch.frombuffer(bytearray(data), dtype=torch.uint8))
+    return held
 
 
 def _tensor(ref: Any, group: torch.Tensor) -> torch.Tensor:
     dtype = getattr(torch, ref.dtype)
-    made = torch.empty(0, dtype=dtype, device="cuda")
+    made = torch.empty(0, dtype=dtype, device=group.device)
     made.set_(group.untyped_storage(), ref.offset // dtype.itemsize, ref.shape, ref.stride)
     made = torch.conj(made) if ref.conj else made
     return torch._neg_view(made) if ref.neg else made
 
 
-def _placed(value: Any, tensors: Any) -> Any:
+def _placed(value: Any, tensors: Any, place: str) -> Any:
     """The same value with every tensor on the device, in the order in which they are packed."""
     if isinstance(value, torch.Tensor):
         return next(tensors)
     if isinstance(value, torch.device):
-        return torch.device("cuda")
+        return torch.device(place)
     if isinstance(value, list | tuple):
-        return type(value)(_placed(v, tensors) for v in value)
+        return type(value)(_placed(v, tensors, place) for v in value)
     return value
 
 

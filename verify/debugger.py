@@ -18,9 +18,9 @@ from verify.cases import Case
 from verify.confine import FULL
 from verify.excerpts import anonymous, snippet
 from verify.outcome import Outcome, Verdict
-from verify.platforms import Platform
+from verify.platforms import COMPILE, Platform
 from verify.run import Job, Run
-from verify.sandbox import COMPILE, EXECUTE, Zygote
+from verify.sandbox import Zygote
 from verify.witness import RECORD
 
 SECONDS = 20.0  # of one request: enough to see a loop that does not end
@@ -76,7 +76,8 @@ def debug(platform: Platform, job: Job, case: Case, verdict: Verdict, sandbox: s
     if verdict.outcome not in _ENDED:
         return verdict.report
     with ExitStack() as stack:
-        zygotes = {mode: stack.enter_context(closing(Zygote(mode, sandbox))) for mode in (COMPILE, EXECUTE)}
+        modes = {COMPILE: None, platform.mode: next(iter(platform.devices()), None)}
+        zygotes = {mode: stack.enter_context(closing(Zygote(mode, sandbox, d))) for mode, d in modes.items()}
         return explain(platform, job, case, verdict, zygotes)
 
 

@@ -42,16 +42,22 @@ class Fresh:
         size, length = result.element_size(), _nbytes(result) - first
         if length < size:
             return
+        chosen = self._random.integers(0, 2, length // size, dtype=np.uint8) != self._flipped
+        value = 0 if result.dtype is torch.bool else OTHER
+        if result.device.type != "cpu":
+            memory = torch.empty(0, dtype=torch.uint8, device=result.device)
+            memory.set_(result.untyped_storage(), first, (length // size, size), (size, 1))
+            memory.masked_fill_(torch.from_numpy(chosen).to(result.device).unsqueeze(1), value)
+            return
         address = result.untyped_storage().data_ptr() + first
-        memory = np.ctypeslib.as_array((ctypes.c_uint8 * length).from_address(address))
-        elements = memory[: length // size * size].reshape(-1, size)
-        chosen = self._random.integers(0, 2, len(elements), dtype=np.uint8) != self._flipped
-        elements[chosen] = 0 if result.dtype is torch.bool else OTHER
+        held = np.ctypeslib.as_array((ctypes.c_uint8 * length).from_address(address))
+        held[: length // size * size].reshape(-1, size)[chosen] = value
 
 
 def _nbytes(tensor: torch.Tensor) -> int:
-    """Of its storage, if that is in host memory."""
-    return tensor.untyped_storage().nbytes() if tensor.layout is torch.strided and tensor.device.type == "cpu" else 0
+    """Of its storage, if it has one."""
+    has_none = tensor.layout is not torch.strided or tensor.device.type == "meta"
+    return 0 if has_none else tensor.untyped_storage().nbytes()
 
 
 fresh = Fresh()

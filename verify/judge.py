@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import queue
 import threading
@@ -10,15 +11,16 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from verify.cases import Case
 from verify.confine import level
 from verify.outcome import Outcome, Verdict
-from verify.platforms import Platform
+from verify.platforms import COMPILE, Device, Platform
 from verify.run import Job, Run
-from verify.sandbox import COMPILE, EXECUTE, Zygote
+from verify.sandbox import Zygote
 from verify.verdicts import VerdictStore
 from verify.wire import WireError
 
@@ -38,12 +40,22 @@ class Judge:
     """
 
     def __init__(
-        self, platform: Platform, store: VerdictStore, workers: int | None = None, sandbox: str = "full"
+        self,
+        platform: Platform,
+        store: VerdictStore,
+        workers: int | None = None,
+        sandbox: str = "full",
+        cache: Path | None = None,
     ) -> None:
-        """sandbox: full or none. Raises UserError where full confinement cannot be had."""
+        """sandbox: full or none. cache: a directory that keeps compiled kernels for later processes, too.
+
+        Raises UserError where full confinement cannot be had, or the platform's device.
+        """
         self.platform = platform
         self.sandbox = level(sandbox)
         self._confinement = sandbox
+        self._devices = itertools.cycle(platform.devices() or [None])  # taken in turn
+        self._cache = cache
         self._store = store
         self._workers = workers or min(8, os.cpu_count() or 1)
         self._idle: queue.SimpleQueue[dict[str, Zygote]] = queue.SimpleQueue()
@@ -108,7 +120,7 @@ class Judge:
         with self._permits:
             zygotes = self._borrow()
             try:
-                with Run(job, self.platform, zygotes) as run:
+                with Run(job, self.platform, zygotes, cache=self._cache) as run:
                     yield run
             except (OSError, WireError) as error:
                 if self._closed:
@@ -134,11 +146,12 @@ class Judge:
         try:
             return self._idle.get_nowait()
         except queue.Empty:
+            modes = {COMPILE: None, self.platform.mode: next(self._devices)}
             with ThreadPoolExecutor(2) as pool:  # each takes the seconds that importing torch takes
-                return dict(zip((COMPILE, EXECUTE), pool.map(self._start, (COMPILE, EXECUTE)), strict=True))
+                return dict(zip(modes, pool.map(self._start, modes, modes.values()), strict=True))
 
-    def _start(self, mode: str) -> Zygote:
-        zygote = Zygote(mode, self._confinement)
+    def _start(self, mode: str, device: Device | None) -> Zygote:
+        zygote = Zygote(mode, self._confinement, device)
         with self._lock:
             if not self._closed:
                 self._started.append(zygote)

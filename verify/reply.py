@@ -37,6 +37,7 @@ class Reply:
     memory just outside an argument was written, told of a call that returned. scalars: numbers read back to the host.
     threads: still running at return. aliases_earlier: the result shares memory with that of an earlier case. types:
     complaints of results that are no plain tensors. globals: state that was changed. accesses: of the kernels.
+    lost: the child can run nothing more.
     """
 
     status: str
@@ -52,6 +53,7 @@ class Reply:
     types: tuple[str, ...] = ()
     globals: tuple[str, ...] = ()
     accesses: tuple[Access, ...] = ()
+    lost: bool = False
 
     @classmethod
     def read(cls, header: dict[str, Any]) -> Reply:
@@ -71,6 +73,7 @@ class Reply:
             threads=threads,
             aliases_earlier=header.get("aliases_earlier", False) is not False,
             accesses=_accesses(header.get("accesses", [])),
+            lost=header.get("lost", False) is not False,
             **{name: _names(header, name) for name in _NAMES},
         )
 

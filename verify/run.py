@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import itertools
 import os
 import re
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -24,10 +26,10 @@ from verify.compare import Mismatch, compare, error_ratio, right_without_kernels
 from verify.derive import Plan
 from verify.kernel_file import KernelFile
 from verify.outcome import Outcome, Verdict
-from verify.platforms import Platform
+from verify.platforms import COMPILE, Platform
 from verify.reply import MalformedReply, Reply
 from verify.reports import inputs_report
-from verify.sandbox import COMPILE, EXECUTE, Child, ChildDied, Zygote
+from verify.sandbox import Child, ChildDied, Zygote
 
 MAX_READ = 8  # numbers that a wrapper may read back in one call
 MOST_ACCESSES = 5  # that a report shows
@@ -104,14 +106,24 @@ class Job:
 class Run:
     """The two children of one job, started when first needed and again after one has died.
 
-    log_fd: a file in which the latest child notes what it does, for the debugger.
+    log_fd: a file in which the latest child notes what it does, for the debugger. cache: where compiled kernels are
+    kept, by the sources that take part, so that a kernel file reads what no other wrote.
     """
 
-    def __init__(self, job: Job, platform: Platform, zygotes: dict[str, Zygote], log_fd: int | None = None) -> None:
+    def __init__(
+        self,
+        job: Job,
+        platform: Platform,
+        zygotes: dict[str, Zygote],
+        log_fd: int | None = None,
+        cache: Path | None = None,
+    ) -> None:
         self._job = job
         self._platform = platform
+        self._mode = platform.mode
         self._zygotes = zygotes
         self._log_fd = log_fd
+        self._cache = cache
         self._children: dict[str, tuple[Child, ExitStack]] = {}
         self._chance = False
         self._accuracy = ""  # of the last case
@@ -154,7 +166,7 @@ class Run:
         compiled, problem = self._compile(expected, {})
         if problem is not None:
             return problem
-        executed, got = self._ask(EXECUTE, expected.before, {"seed": 0})
+        executed, got = self._ask(self._mode, expected.before, {"seed": 0})
         if executed.scalars and len(executed.scalars) <= MAX_READ:
             compiled, problem = self._compile(expected, {"scalars": list(executed.scalars)})
         problem = problem or self._first(self._conduct(executed))
@@ -218,7 +230,7 @@ class Run:
         """Repeat a case that passed, with the programs in other orders, then in the same memory with new contents."""
         loose = any(_FREE_ORDER.search(k.source) for k in (self._job.kernel, *self._job.reached))
         for seed in ORDERS:
-            executed, other = self._ask(EXECUTE, expected.before, {"seed": seed})
+            executed, other = self._ask(self._mode, expected.before, {"seed": seed})
             problem = self._first(self._conduct(executed), *_side_effects(executed))
             if problem is not None:
                 return problem
@@ -238,7 +250,7 @@ class Run:
             other = reference(Case("", self._job.plan.overload, "", lambda: changed))
         except NoReference:
             return None
-        executed, got = self._ask(EXECUTE, changed, {"seed": 0, "reuse": True})
+        executed, got = self._ask(self._mode, changed, {"seed": 0, "reuse": True})
         problem = self._first(self._conduct(executed), *_side_effects(executed))
         if problem is not None:
             return problem
@@ -259,6 +271,9 @@ class Run:
             self._drop(mode)
             raise ChildDied(f"{mode}: {death.how}", death.timeout, death.keep) from death
         reply = Reply.read(header)
+        if reply.lost:
+            self._drop(mode)
+            raise ChildDied(_first_line(reply.text), keep=True)
         return reply, wire.packed_of(header, buffers, "answer") if reply.status == "ok" else None
 
     def _child(self, mode: str) -> Child:
@@ -289,7 +304,16 @@ class Run:
             "targets": [asdict(t) for t in self._platform.targets],
             "memory_bytes": self._platform.memory_bytes,
             "alignment": self._platform.alignment,
+            "cache": self._kept(),
         }
+
+    def _kept(self) -> str | None:
+        if self._cache is None:
+            return None
+        sources = hashlib.sha256("\n".join(self._job.kernels).encode()).hexdigest()
+        directory = self._cache / sources
+        directory.mkdir(parents=True, exist_ok=True)
+        return str(directory)
 
 
 def _sizes(case: Case) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -10,6 +11,7 @@ import sys
 import tempfile
 import time
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -17,9 +19,9 @@ from typing import Any, Self
 from traces import UserError
 from traces.values import Packed
 from verify import confine, wire
+from verify.platforms import EXECUTE, Device
 from verify.zygote import HOME_PREFIX, MEMORY, remove
 
-COMPILE, EXECUTE = "compile", "execute"  # the two modes of a child
 END_SECONDS = 5.0  # a zygote ends in milliseconds, unless its child fights back
 START_SECONDS = 120.0  # torch and triton import in 2.5 s; a busy machine may take long
 
@@ -38,14 +40,15 @@ class ChildDied(Exception):
 
 
 class Zygote:
-    """A pre-imported process of one mode, COMPILE or EXECUTE; started again if it is lost.
+    """A pre-imported process of one mode, COMPILE, EXECUTE or DEVICE; started again if it is lost.
 
-    sandbox: `full`, or `none` for kernels that are trusted. level: what holds its children, for the record.
-    Raises UserError if `full` cannot be had.
+    device: of mode DEVICE, where its children run kernels. sandbox: `full`, or `none` for kernels that are
+    trusted. level: what holds its children, for the record. Raises UserError if `full` cannot be had.
     """
 
-    def __init__(self, mode: str, sandbox: str = confine.FULL) -> None:
+    def __init__(self, mode: str, sandbox: str = confine.FULL, device: Device | None = None) -> None:
         self.mode = mode
+        self._device = device
         self.level = confine.level(sandbox)
         self._sandbox = sandbox
         self._closed = False
@@ -58,7 +61,7 @@ class Zygote:
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "verify.zygote", self.mode, self._sandbox, str(theirs.fileno())],
+                [sys.executable, "-P", "-m", "verify.zygote", *self._words(), str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -73,9 +76,15 @@ class Zygote:
             self.close()
             raise RuntimeError(f"the {self.mode} process did not start: {error}") from error
 
+    def _words(self) -> list[str]:
+        return [self.mode, self._sandbox, json.dumps(asdict(self._device) if self._device else None)]
+
     def _environment(self) -> dict[str, str]:
-        """Nothing of the user's environment but the search path: no keys, no proxies."""
+        """Nothing of the user's environment but the search path, and what a device's driver needs: no keys, no
+        proxies."""
+        needed = self._device.environment if self._device else ()
         return {
+            **{name: os.environ[name] for name in needed if name in os.environ},
             "PATH": os.environ.get("PATH", os.defpath),
             "PYTHONPATH": str(Path(__file__).parents[1]),
             "HOME": self._home.name,
@@ -108,13 +117,17 @@ class Zygote:
             deadline = time.monotonic() + START_SECONDS
             pid = wire.receive(self.control, deadline)[0]["pid"]
             wire.send(ours, job)
-            denied = wire.receive(ours, deadline)[0]["denied"]
+            told = wire.receive(ours, deadline)[0]
         except (wire.WireError, OSError):
             ours.close()
             raise
         child = Child(self, pid, ours, job["memory_bytes"])
+        if "failed" in told:
+            with child:
+                place = self._device.place if self._device else self.mode
+                raise UserError(f"{place} cannot be used ({told['failed']}); see: enable doctor")
         if self._sandbox == confine.FULL:
-            self._check(child, denied)
+            self._check(child, told["denied"])
         return child
 
     def _check(self, child: Child, denied: list[str]) -> None:

@@ -61,7 +61,7 @@ _NEWEST = 450  # set_mempolicy_home_node, the last call of Linux 6.1
 _ARCHITECTURES = {"x86_64": (0xC000003E, 1), "aarch64": (0xC00000B7, 2)}  # AUDIT_ARCH of linux/audit.h, column
 _CONDITIONS = ("clone", "clone3", "kill", "tgkill", "prlimit64", "fcntl", "ioctl", "prctl")
 _COMPILERS = ("vfork", "execve")  # how a compiler is started; Landlock's EXECUTE says which
-_DEVICES = ("socket", "socketpair", "sendmsg", "recvmsg", "memfd_create")  # CUDA's driver needs these
+_DEVICES = ("socket", "socketpair", "sendmsg", "recvmsg", "memfd_create")  # a GPU's driver needs these
 
 _CLONE_VM_VFORK, _CLONE_THREAD = 0x4100, 0x10000  # linux/sched.h
 _AF_UNIX = 1
@@ -101,7 +101,7 @@ def install(program: Iterable[Instruction]) -> None:
 
 
 def program(pid: int, compilers: bool, devices: bool) -> list[Instruction]:
-    """The filter of process `pid`. compilers: it may start programs (Landlock says which); devices: it uses CUDA."""
+    """The filter of process `pid`. compilers: it may start programs (Landlock says which); devices: it uses a GPU."""
     architecture, column = _ARCHITECTURES[platform.machine()]
     numbers = _numbers(column)
     excepted = {*_CONDITIONS, *(_COMPILERS if compilers else ()), *(_DEVICES if devices else ())}

@@ -1,14 +1,15 @@
 """A process that has torch and triton imported and forks one child per job: 0.1 s instead of 2.5 s.
 
-Run as `python -m verify.zygote MODE SANDBOX FD`. Over the control socket FD comes a job's memory limit with its socket
-attached, and where the debugger asks for it a file for a log; back go the child's pid and, when it has ended, its wait
-status and why it was killed, if it was killed here.
+Run as `python -m verify.zygote MODE SANDBOX DEVICE FD`; DEVICE is JSON, of mode `device` a platforms.Device. Over the
+control socket FD comes a job's memory limit with its socket attached, and where the debugger asks for it a file for a
+log; back go the child's pid and, when it has ended, its wait status and why it was killed, if it was killed here.
 """
 
 from __future__ import annotations
 
 import ctypes
 import importlib
+import json
 import os
 import resource
 import select
@@ -25,6 +26,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from verify import confine, wire
+from verify.platforms import Device
 
 HOME_PREFIX = "enable-"  # of the directory that a zygote and its children have for themselves
 MEMORY = struct.Struct("<Q")  # a job's limit in bytes, as it comes over the control socket
@@ -141,7 +143,7 @@ def remove(directory: Path) -> None:
         subprocess.run(["rm", "-rf", str(directory)], check=False)
 
 
-def serve(mode: str, sandbox: str, control: socket.socket) -> None:
+def serve(mode: str, sandbox: str, device: Device | None, control: socket.socket) -> None:
     """Fork one child per request until the parent closes the control socket."""
     from verify import child
 
@@ -162,7 +164,7 @@ def serve(mode: str, sandbox: str, control: socket.socket) -> None:
         pid = os.fork()
         if not pid:
             confine.detach(parent)
-            _work(mode, sandbox, descriptors, work, memory_bytes)
+            _work(mode, sandbox, device, descriptors, work, memory_bytes)
         for descriptor in descriptors:
             os.close(descriptor)
         wire.send(control, {"pid": pid})
@@ -177,19 +179,30 @@ def _warm() -> None:
     importlib.import_module("triton.runtime.cache").triton_key()
 
 
-def _work(mode: str, sandbox: str, descriptors: list[int], work: Path, memory_bytes: int) -> NoReturn:
+def _work(  # noqa: PLR0913 - one call, in a child that is to lose everything else
+    mode: str, sandbox: str, device: Device | None, descriptors: list[int], work: Path, memory_bytes: int
+) -> NoReturn:
     """Be a child: lose every right, show it, and answer the job's frames. descriptors: its socket and perhaps a log."""
-    from verify import child
+    from verify import child, devices
 
     sock = socket.socket(fileno=descriptors[0])
     canary = Path(os.environ["HOME"]) / "canary"
     job, _ = wire.receive(sock)
-    confine.isolate(work, descriptors)
-    confine.limit(memory_bytes)
+    cache = Path(job["cache"]) if job.get("cache") else None
+    confine.isolate(work, descriptors, cache, device)
+    address_space = None if device else memory_bytes  # a GPU's driver reserves more than there is
+    confine.limit(address_space)
     denied: list[str] = []
+    if device is not None:
+        job["place"] = device.place
+        try:
+            devices.start(device.place, work)
+        except Exception as error:  # noqa: BLE001 - of a driver; the parent says it to the user
+            wire.send(sock, {"denied": [], "failed": " ".join(str(error).split())[:500]})
+            os._exit(1)
     if sandbox == confine.FULL:
-        confine.confine(confine.PROFILES[mode], work)
-        denied = confine.observed(canary, memory_bytes)
+        confine.confine(confine.PROFILES[mode], work, cache, device)
+        denied = confine.observed(canary, address_space)
     wire.send(sock, {"denied": denied})
     status = 1
     try:
@@ -205,7 +218,10 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     home, zygote = Path(os.environ["HOME"]), os.getpid()
     with suppress(wire.WireError, OSError):  # the parent may be killed, as by kill -9, while a child is at work
-        serve(sys.argv[1], sys.argv[2], socket.socket(fileno=int(sys.argv[3])))
+        mode, sandbox, told, descriptor = sys.argv[1:]
+        fields = json.loads(told)
+        device = Device.read(fields) if fields else None
+        serve(mode, sandbox, device, socket.socket(fileno=int(descriptor)))
     if os.getpid() == zygote and home.name.startswith(HOME_PREFIX):
         remove(home)
     os._exit(0)

@@ -9,7 +9,8 @@ import torch
 from traces.values import pack
 from verify import platforms
 from verify.derive import Plan
-from verify.sandbox import EXECUTE, Zygote
+from verify.platforms import EXECUTE
+from verify.sandbox import Zygote
 from verify.smoke import KERNEL
 
 SECRET = "sk-secret-of-the-user"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from verify import confine, cuda_debugger
+from verify import confine, cuda_debugger, platforms
 from verify.cases import case_of_values
 from verify.derive import Plan
 from verify.judge import Job
@@ -97,7 +97,7 @@ def debug(request):
         source = KERNEL.replace(STORE, body)
         case = case_of_values("aten::neg", self=torch.arange(240.0).reshape(12, 20))
         job = Job(Plan("aten::neg", "aten::neg"), KernelFile.parse(source, Path("k.py")), (case,))
-        report = cuda_debugger.debug_cuda(job, case, request.param)
+        report = cuda_debugger.debug_cuda(job, case, platforms.load("cuda").devices()[0], request.param)
         assert not re.search(r"0x[0-9a-f]{6,}|(^|\s)/\w+/", report) and "self: shape [12, 20]" in report
         return report
 

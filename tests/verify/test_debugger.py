@@ -14,7 +14,7 @@ from verify.derive import Plan
 from verify.judge import Job
 from verify.kernel_file import KernelFile
 from verify.outcome import Outcome, Verdict
-from verify.sandbox import COMPILE, EXECUTE
+from verify.platforms import COMPILE, EXECUTE
 from verify.witness import RECORD
 
 KERNEL = '''"""aten::neg(Tensor self) -> Tensor

@@ -10,7 +10,8 @@ from traces.values import pack
 from verify import platforms, wire
 from verify.answers import complaints
 from verify.derive import Plan
-from verify.sandbox import COMPILE, EXECUTE, Zygote
+from verify.platforms import COMPILE, EXECUTE
+from verify.sandbox import Zygote
 
 SIM = platforms.load("sim")
 HEAD = "import math\nimport torch\nimport triton\nimport triton.language as tl\n"

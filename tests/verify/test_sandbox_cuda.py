@@ -16,25 +16,27 @@ pytestmark = [
     pytest.mark.skipif(bool(confine.missing()), reason="this machine has no Landlock or no seccomp"),
 ]
 
-# As a child of the `cuda` platform does it: descriptors closed, CUDA, a launch, then the lock, then the kernel.
+# As a child of mode `device` does it: descriptors closed, CUDA, a launch, then the lock, then the kernel.
 CHILD = """
 import json, os, sys, tempfile, time
 from pathlib import Path
 import torch
-from verify import confine
+from verify import confine, platforms
 from verify.child import load_wrappers
 from verify.smoke import KERNEL
 
 canary, source, out = Path(sys.argv[1]), sys.argv[2], os.dup(1)
 work = Path(tempfile.mkdtemp())
 started = time.monotonic()
-confine.isolate(work, [out])
+profile = platforms.load("cuda")  # asking the driver for its devices now would open descriptors
+device = platforms.Device("cuda:0", profile.device_files, profile.system_files, profile.environment)
+confine.isolate(work, [out], device=device)
 torch.cuda.init()
 x = torch.arange(1000.0, device="cuda")
 load_wrappers({"kernel": KERNEL}, work)["kernel"](x).cpu()
 ready = time.monotonic() - started
 confine.limit(None)
-confine.confine(confine.PROFILES["cuda"], work)
+confine.confine(confine.PROFILES["device"], work, device=device)
 said = {"denied": confine.observed(canary, None), "ready": ready}
 try:
     said["result"] = load_wrappers({"kernel": source}, work)["kernel"](x).sum().item()
@@ -72,7 +74,7 @@ def ask(source, tmp_path):
 
 def test_a_kernel_compiles_and_runs_confined(tmp_path):
     said = ask(GOOD, tmp_path)
-    assert confine.PROFILES["cuda"].denied <= set(said.get("denied", ())), said
+    assert confine.PROFILES["device"].denied <= set(said.get("denied", ())), said
     assert said.get("result") == 1000 * 999 + 1000, said
 
 

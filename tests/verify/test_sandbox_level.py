@@ -10,7 +10,8 @@ import pytest
 
 from traces import UserError
 from verify import confine
-from verify.sandbox import EXECUTE, Zygote
+from verify.platforms import EXECUTE
+from verify.sandbox import Zygote
 from verify.smoke import KERNEL
 
 ROOT = Path(__file__).parents[2]

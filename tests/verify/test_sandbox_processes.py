@@ -9,7 +9,8 @@ import torch
 
 from traces.values import pack
 from verify import zygote
-from verify.sandbox import COMPILE, ChildDied
+from verify.platforms import COMPILE
+from verify.sandbox import ChildDied
 from verify.smoke import KERNEL
 
 
