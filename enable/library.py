@@ -7,9 +7,9 @@
     print(registration.counts.served)
 
 On a GPU and on `cpu` a call that the kernels do not serve runs natively; on `sim` it raises NotImplementedError, or
-with `fallback="cpu"` runs on the CPU and is counted. A kernel is used for the floating dtypes that all its kept verdicts
-on the device's platform pass for; verdicts are those of `enable coverage`, `enable verify` and `enable refine` in the
-workspace. Kernels run in this process and are not confined.
+with `fallback="cpu"` runs on the CPU and is counted. A kernel is used for the floating dtypes that all its kept
+verdicts on the device's platform pass for; verdicts are those of `enable coverage`, `enable verify` and `enable refine`
+in the workspace. Kernels run in this process and are not confined.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from verify.judge import Job, Judge
 from verify.kernel_file import KernelFile
 from verify.lint import Profile
 from verify.outcome import LAYERS, OPTIONAL, Outcome, Verdict
+from verify.run import RUN
 from verify.samples import opinfo_cases
 
 _COPIES = frozenset({"aten::clone", "aten::copy_"})  # `contiguous` makes them; ghost replay sees them
@@ -87,6 +88,10 @@ def verify_candidate(
         lines = tuple(map(str, candidate.violations))
         return replace(found, outcome=outcome, layer="lint", rule=first.rule, detail=str(first), violations=lines)
     assert candidate.kernel is not None
+    if RUN in request.off and not judge.platform.targets:
+        raise UserError(
+            f"platform {judge.platform.name} names no target to compile for; choose another, or run the kernels"
+        )
     jobs = [
         Job(
             Plan(overload, overload),
@@ -105,7 +110,11 @@ def verify_candidate(
     told = [verdicts[key] for key in order if key in verdicts]
     if len(told) < len(order) and all(v.outcome in (Outcome.PASS, Outcome.SKIPPED) for v in told):
         raise RuntimeError(f"{len(order) - len(told)} of {len(order)} cases have no verdict")
-    return _summary(found, told)
+    summary = _summary(found, told)
+    if RUN in request.off and summary.outcome is Outcome.PASS:
+        targets = ", ".join(f"{t.backend}:{t.arch}" for t in judge.platform.targets)
+        return replace(summary, detail=f"{summary.passed} cases compile for {targets}; none was run")
+    return summary
 
 
 def _summary(found: Finding, verdicts: list[Verdict]) -> Finding:

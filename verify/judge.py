@@ -19,7 +19,7 @@ from verify.cases import Case
 from verify.confine import level
 from verify.outcome import Outcome, Verdict
 from verify.platforms import COMPILE, Device, Platform
-from verify.run import Job, Run
+from verify.run import RUN, Job, Run
 from verify.sandbox import Zygote
 from verify.verdicts import VerdictStore
 from verify.wire import WireError
@@ -54,7 +54,7 @@ class Judge:
         self.platform = platform
         self.sandbox = level(sandbox)
         self._confinement = sandbox
-        self._devices = itertools.cycle(platform.devices() or [None])  # taken in turn
+        self._devices: Iterator[Device | None] | None = None  # taken in turn
         self._cache = cache
         self._store = store
         self._workers = workers or min(8, os.cpu_count() or 1)
@@ -120,6 +120,7 @@ class Judge:
         with self._permits:
             zygotes = self._borrow()
             try:
+                self._complete(zygotes, [COMPILE] if RUN in job.off else [COMPILE, self.platform.mode])
                 with Run(job, self.platform, zygotes, cache=self._cache) as run:
                     yield run
             except (OSError, WireError) as error:
@@ -146,9 +147,19 @@ class Judge:
         try:
             return self._idle.get_nowait()
         except queue.Empty:
-            modes = {COMPILE: None, self.platform.mode: next(self._devices)}
-            with ThreadPoolExecutor(2) as pool:  # each takes the seconds that importing torch takes
-                return dict(zip(modes, pool.map(self._start, modes, modes.values()), strict=True))
+            return {}
+
+    def _complete(self, zygotes: dict[str, Zygote], modes: Iterable[str]) -> None:
+        """Start those that are missing. Raises UserError if the platform's device is."""
+        missing = {mode: None if mode == COMPILE else self._device() for mode in modes if mode not in zygotes}
+        with ThreadPoolExecutor(2) as pool:  # each takes the seconds that importing torch takes
+            zygotes.update(zip(missing, pool.map(self._start, missing, missing.values()), strict=True))
+
+    def _device(self) -> Device | None:
+        with self._lock:
+            if self._devices is None:
+                self._devices = itertools.cycle(self.platform.devices() or [None])
+            return next(self._devices)
 
     def _start(self, mode: str, device: Device | None) -> Zygote:
         zygote = Zygote(mode, self._confinement, device)

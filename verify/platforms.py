@@ -75,7 +75,7 @@ class Platform:
         if here is None or here.type != self.device or not self.fits():
             raise UserError(
                 f"platform {self.name}: this machine or its PyTorch {torch.__version__} has no such device; "
-                "choose --platform sim, or compile only: enable verify --all --compile-only"
+                f"choose --platform sim, or compile only: enable verify --all --platform {self.name} --compile-only"
             )
         count = torch.accelerator.device_count()
         extra = (self.device_files, self.system_files, self.environment)

@@ -27,6 +27,9 @@ def command(  # noqa: PLR0913 - each is an option of the command
     limit: Annotated[int, typer.Option(min=1, help="Extended cases of each overload.")] = 64,
     case: Annotated[str | None, typer.Option(help="Judge this case alone.")] = None,
     without: Annotated[list[str] | None, typer.Option(help="Leave a layer out, such as lint.")] = None,
+    compile_only: Annotated[
+        bool, typer.Option("--compile-only", help="Compile for the platform's targets alone.")
+    ] = False,
     exhaustive: Annotated[bool, typer.Option("--exhaustive", help="Run all cases after one has failed.")] = False,
     report: Annotated[
         Path | None, typer.Option(help="Judge a corpus (bad/*.py, honest/*.py) and print a table.")
@@ -50,13 +53,15 @@ def command(  # noqa: PLR0913 - each is an option of the command
     from enable.stopping import stoppable
     from enable.verification import Request, check_request
     from enable.verifier import Verifier, corpus_files
+    from verify.run import RUN
 
     off = tuple(without or ())
+    alone = (RUN,) if compile_only else ()
     sources = tuple(name for name in cases.split(",") if name)
     check_request(sources, off)
     drawn = seed is None
     seed = secrets.randbits(31) if seed is None else seed
-    request = Request(sources, seed, frozenset(off), case, not exhaustive, limit)
+    request = Request(sources, seed, frozenset((*off, *alone)), case, not exhaustive, limit)
     program = ["enable", *typed(context.parent), "verify"]
     again = [*program, *typed(context, ("seed",)), "--seed", str(seed)]
     if report is not None:
