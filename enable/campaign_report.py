@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from enable.campaign import Place
+from enable.plots import axes_of
 from generate.campaign import flattened
 from generate.journal import NAME, event_of, read_journal, slug
 from generate.machine import Flaw, Kind
@@ -190,23 +191,14 @@ def _one(told: Told) -> dict[str, Any]:
 def draw(campaigns: Sequence[Told], path: Path) -> None:
     """Cumulative coverage against LLM calls as a step curve a campaign; the kind of file is its suffix.
 
-    Raises UserError without matplotlib, and for a kind of file that it does not write.
+    Raises UserError as `plots.axes_of`.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise UserError("--plot needs matplotlib: pip install 'enablekit[plot]'") from None
-    figure = Figure(figsize=(7, 4.2), layout="constrained")
-    axes = figure.add_subplot()
-    for told in campaigns:
-        within = cumulative(told)
-        axes.step([0, *within.index], [0.0, *within], where="post", label=f"{told.name} ({told.total} operators)")
-    axes.set_xlabel("LLM calls of an operator")
-    axes.set_ylabel("operators that pass (%)")
-    axes.set_ylim(0, 100)
-    axes.grid(alpha=0.3)
-    axes.legend(loc="lower right")
-    try:
-        figure.savefig(path)
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path}: cannot be drawn ({error}); name a .svg or .png file") from error
+    with axes_of(path) as axes:
+        for told in campaigns:
+            within = cumulative(told)
+            label = f"{told.name} ({told.total} operators)"
+            axes.step([0, *within.index], [0.0, *within], where="post", label=label)
+        axes.set_xlabel("LLM calls of an operator")
+        axes.set_ylabel("operators that pass (%)")
+        axes.set_ylim(0, 100)
+        axes.legend(loc="lower right")

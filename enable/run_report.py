@@ -5,8 +5,9 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from capture.targets import trace_name
 from enable.coverage import shown_path
 from enable.library import Registration, use
 from enable.serving import NO_KERNEL, NOT_VERIFIED, REFUSED
+from enable.step_time import StepTime, measure
 from enable.tables import table
 from enable.training_run import Comparison, Recipe, Step, Stopped, compare_with_cpu, on_device
 from enable.workspace import Workspace
@@ -27,6 +29,7 @@ from traces import UserError
 from traces.overloads import bind, kind, name_of
 
 DEVICES = ("sim", "cuda", "xpu")
+COUNTED = 3  # steps on a GPU in which every call is looked at; this takes as long as the step itself
 
 
 @dataclass(frozen=True)
@@ -52,11 +55,14 @@ class Choice:
 
 @dataclass
 class Report:
-    """What a run came to. comparison: None unless asked for. stopped: why it ended early, in a line."""
+    """What a run came to. comparison: with the CPU, None unless asked for. native: losses of PyTorch's own kernels on
+    the same GPU, and time: of steps there, likewise. stopped: why it ended early, in a line."""
 
     recipe: Recipe
     choice: Choice
     comparison: Comparison | None = None
+    native: list[float] = field(default_factory=list)
+    time: StepTime | None = None
     steps: list[Step] = field(default_factory=list)
     served: dict[str, dict[str, Any]] = field(default_factory=dict)
     fallbacks: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -73,6 +79,15 @@ class Report:
     def passed(self) -> bool:
         return not self.stopped and not self.differing
 
+    def curves(self) -> dict[str, list[float]]:
+        """Losses by whose they are."""
+        found = {f"the library's kernels on {self.choice.device}": [step.loss for step in self.steps]}
+        if self.native:
+            found[f"PyTorch's own on {self.choice.device}"] = self.native
+        if self.comparison is not None:
+            found["PyTorch's own on the CPU"] = self.comparison.loss
+        return found
+
     def as_json(self) -> dict[str, Any]:
         """What `enable run --json` prints."""
         c = self.comparison
@@ -84,6 +99,8 @@ class Report:
             "loss": [s.loss for s in self.steps],
             "reference_loss": c and c.loss,
             "tolerance": c and c.loss_tolerance,
+            "native_loss": self.native,
+            "step_time": self.time and self.time.as_json(),
             "gradient_norm": [s.gradient_norm for s in self.steps],
             "reference_gradient_norm": c and c.norm,
             "gradient_norm_tolerance": c and c.norm_tolerance,
@@ -99,22 +116,34 @@ class Report:
 def run(recipe: Recipe, choice: Choice, workspace: Workspace, base: Path | None, tell: Callable[[str], None]) -> Report:
     """Train as asked. tell: given the line of each step as it ends. Raises UserError for what cannot be begun."""
     report, library = Report(recipe, choice), workspace.library(base)
-    seen = Calls(choice.device)
+    seen, gpu = Calls(choice.device), choice.device != "sim"
+    if choice.compare and gpu:
+        report.native = [step.loss for step in on_device(recipe, choice.device)]
     options = {"fallback": choice.fallback, "unverified": choice.unverified, "workspace": workspace.root}
     with use(choice.device, library=library, **options) as registration:  # before the model's code can import Triton
         if choice.compare:
             report.comparison = compare_with_cpu(recipe)
         try:
-            with seen if choice.device != "sim" else nullcontext():
+            outside: Counter[str] | None = None
+            with ExitStack() as counting:
+                counting.enter_context(seen if gpu else nullcontext())
                 for step in on_device(recipe, choice.device):
                     if not report.steps:
                         tell(_line(_TITLES[: None if choice.compare else _ALONE]))
                     report.steps.append(step)
                     tell(_line(_cells(report)))
+                    if len(report.steps) == COUNTED:
+                        counting.close()
+                        outside = seen.calls - registration.counts.served
         except Stopped as error:
             report.stopped = _lacking(registration, report) or f"{choice.device} stopped: {error}"
     report.served = _served(registration, library)
-    report.fallbacks = _fallbacks(registration, report, seen.calls)
+    if outside is None:
+        outside = seen.calls - registration.counts.served
+    report.fallbacks = _fallbacks(registration, report, outside)
+    if choice.compare and gpu and not report.stopped:
+        again = partial(use, choice.device, library=library, **options)
+        report.time = measure(recipe, choice.device, again, library)
     return report
 
 
@@ -158,12 +187,13 @@ def _served(registration: Registration, library: Library) -> dict[str, dict[str,
     return found
 
 
-def _fallbacks(registration: Registration, report: Report, seen: Counter[str]) -> dict[str, dict[str, Any]]:
-    """What another implementation did: of sim the CPU's, of cuda PyTorch's own. seen: all calls, on cuda."""
+def _fallbacks(registration: Registration, report: Report, outside: Counter[str]) -> dict[str, dict[str, Any]]:
+    """What another implementation did: of sim the CPU's, of a GPU PyTorch's own. outside: calls on a GPU that were not
+    served, in the first COUNTED steps."""
     counts, reasons = registration.counts, _reasons(registration)
-    calls = seen - counts.served
-    if report.choice.fallback:
-        calls = Counter({name: found.total() for name, found in counts.unserved.items()})
+    calls = outside
+    if report.choice.fallback or report.choice.device != "sim":
+        calls |= Counter({name: found.total() for name, found in counts.unserved.items()})
     return {name: {"calls": n, "reason": reasons.get(name, NO_KERNEL)} for name, n in calls.most_common()}
 
 
@@ -230,4 +260,11 @@ def summary(report: Report) -> str:
     if report.comparison is not None and report.steps:
         differ = f"DIFFER in {len(report.differing)} steps" if report.differing else "are the CPU's, but for rounding"
         lines.append(f"  compared   losses and gradients {differ}")
+    if report.time is not None:
+        t = report.time
+        native = f"with PyTorch's own kernels {t.native_ms:.2f} ms: {t.ratio:.2f} times as long"
+        lines += [
+            f"  step time  {t.library_ms:.2f} ms, {native}",
+            f"  GPU time   {100 * t.share:.1f} % of it in the library's kernels",
+        ]
     return "\n".join(lines)

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from capture import sim
 from enable.cli import run
 from enable.rounding import Truncating
 from enable.run_report import Calls
+from enable.step_time import kernel_names, share
 from enable.training_run import EPS, MARGIN, Comparison, Recipe, Step, tolerances, train
 from enable.workspace import Workspace
 from generate.library import KERNELS, Library
@@ -243,3 +245,33 @@ def test_the_norm_is_taken_before_clipping():
 
 def _clips(settings):
     return {**settings, "grad_clip": "0"}, {**settings, "grad_clip": "0.01"}
+
+
+def test_losses_are_drawn(enable, tmp_path):
+    pytest.importorskip("matplotlib")
+    figure = tmp_path / "losses.svg"
+    status, out, _ = enable("run", *SMALL, "--steps", "2", "--plot", figure)
+    assert status == 0 and "2 of 2 steps" in out
+    assert "<svg" in figure.read_text() and "kernels on sim" in figure.read_text()
+
+
+def test_what_cannot_be_drawn_is_told_before_the_training(enable, tmp_path):
+    pytest.importorskip("matplotlib")
+    status, out, err = enable("run", *SMALL, "--plot", tmp_path / "losses.txt")
+    assert status == 2 and not out and err.count("\n") == 1 and ".svg or .png" in err
+
+
+def test_the_share_of_the_library_is_that_of_its_kernels():
+    gpu, cpu = torch._C._autograd.DeviceType.CUDA, torch._C._autograd.DeviceType.CPU
+    events = [
+        SimpleNamespace(name=lambda n=n: n, duration_ns=lambda t=t: t, device_type=lambda d=d: d)
+        for n, t, d in [
+            ("kernel_mm", 30, gpu),
+            ("ampere_sgemm", 10, gpu),
+            ("Memcpy HtoD", 100, gpu),
+            ("kernel_mm", 500, cpu),
+        ]
+    ]
+    assert share(events, frozenset({"kernel_mm"})) == 0.75
+    assert share([], frozenset()) == 0.0
+    assert {"kernel_mm", "kernel_gelu"} <= kernel_names(Library(KERNELS))
