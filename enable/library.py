@@ -104,7 +104,7 @@ def select(
     verified = {} if unverified else _verified(place, device)
     entries, left_out = {}, {}
     for overload, match in matches.items():
-        fit = _claimed(match) if unverified else verified.get((_kernels(match), overload), frozenset())
+        fit = _claimed(match) if unverified else verified.get((kernels_of(match), overload), frozenset())
         if _is_composite(overload):
             left_out[overload] = COMPOSITE
         elif not fit:
@@ -179,7 +179,7 @@ def _claimed(match: Match) -> frozenset[str]:
     return frozenset((*match.kernel.dtypes, NO_FLOATS))
 
 
-def _kernels(match: Match) -> tuple[str, ...]:
+def kernels_of(match: Match) -> tuple[str, ...]:
     """What verdicts on it are kept by."""
     return Job(match.plan, match.kernel, (), match.copy).kernels
 

@@ -17,6 +17,7 @@ Library = Annotated[
     typer.Option("--library", envvar="ENABLE_LIBRARY", help="Base kernel library instead of the packaged one."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
+Markdown = Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")]
 
 
 def typed(context: Any, without: Collection[str] = ()) -> Iterator[str]:

@@ -18,6 +18,14 @@ PHASES = ("forward", "loss", "backward", "clip", "optimizer")
 _WIDTH = 96  # characters of the last, free-text column's line are cut beyond this
 
 
+def markdown_table(rows: list[dict[str, Any]]) -> str:
+    """Rows as a table of Markdown."""
+    lines = [
+        "| " + " | ".join(cells) + " |" for cells in (rows[0], *([_cell(v) for v in row.values()] for row in rows))
+    ]
+    return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:]])
+
+
 def table(rows: list[dict[str, Any]]) -> str:
     """Rows as aligned text: numbers to the right, text to the left."""
     frame = pd.DataFrame(rows)

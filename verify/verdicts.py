@@ -11,6 +11,7 @@ from collections import defaultdict
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from traces import UserError
 from verify.outcome import Outcome, Verdict
@@ -159,15 +160,7 @@ class VerdictStore:
         "" stands for the cases that name none. conditions: what those of the verdicts contain. Raises UserError if the
         store is damaged.
         """
-        place = f"{platform.name} {platform.sha256} "
-        columns = "SELECT DISTINCT kernel, overload, dtypes, outcome FROM verdicts"
-        where = "WHERE judge = ? AND substr(platform, 1, ?) = ? AND instr(platform, ?) > 0"
-        values = (judge_version(), len(place), place, conditions)
-        try:
-            with self._lock:
-                rows = self._db.execute(f"{columns} {where}", values).fetchall()
-        except sqlite3.DatabaseError as error:
-            raise self._explained(error) from error
+        rows = self._select("SELECT DISTINCT kernel, overload, dtypes, outcome FROM verdicts", platform, conditions)
         outcomes: defaultdict[tuple[tuple[str, ...], str], defaultdict[str, set[str]]]
         outcomes = defaultdict(lambda: defaultdict(set))
         for kernels, overload, dtypes, outcome in rows:
@@ -176,6 +169,26 @@ class VerdictStore:
         return {
             which: frozenset(d for d, o in found.items() if o == {Outcome.PASS}) for which, found in outcomes.items()
         }
+
+    def counts(self, platform: Platform, conditions: str) -> dict[tuple[tuple[str, ...], str], tuple[int, int]]:
+        """Cases that passed and cases that this judge has judged, keyed and chosen as by `verified`."""
+        found: defaultdict[tuple[tuple[str, ...], str], dict[str, bool]] = defaultdict(dict)
+        rows = self._select("SELECT kernel, overload, case_id, outcome FROM verdicts", platform, conditions)
+        for kernels, overload, case, outcome in rows:
+            cases = found[tuple(kernels.split("+")), overload]
+            cases[case] = cases.get(case, True) and outcome == Outcome.PASS
+        return {which: (sum(cases.values()), len(cases)) for which, cases in found.items()}
+
+    def _select(self, columns: str, platform: Platform, conditions: str) -> list[Any]:
+        """Rows of this judge's verdicts on a platform. Raises UserError if the store is damaged."""
+        place = f"{platform.name} {platform.sha256} "
+        where = "WHERE judge = ? AND substr(platform, 1, ?) = ? AND instr(platform, ?) > 0"
+        values = (judge_version(), len(place), place, conditions)
+        try:
+            with self._lock:
+                return self._db.execute(f"{columns} {where}", values).fetchall()
+        except sqlite3.DatabaseError as error:
+            raise self._explained(error) from error
 
     def close(self) -> None:
         self._db.close()

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from enable.options import PLATFORM, AsJson, Library, Platform
+from enable.options import PLATFORM, AsJson, Library, Markdown, Platform
 
 app = typer.Typer(
     help="Look at the kernels in force and at their versions.", no_args_is_help=True, rich_markup_mode=None
@@ -24,6 +24,22 @@ def list_(context: typer.Context, as_json: AsJson = False, library: Library = No
 
     rows = History(Workspace(context.obj), library).kernels()
     typer.echo(json.dumps({"kernels": rows}) if as_json else list_table(rows))
+
+
+@app.command()
+def table(context: typer.Context, as_json: AsJson = False, markdown: Markdown = False, library: Library = None) -> None:
+    """List every overload that a kernel file serves itself: its dtypes, and the cases passed by platform.
+
+    Cases are those of the workspace's verdicts on the present kernel: enable verify --all, enable coverage TRACE.
+    """
+    from enable.operators import cells, operators
+    from enable.tables import markdown_table
+    from enable.tables import table as text_table
+    from enable.workspace import Workspace
+
+    rows = operators(Workspace(context.obj), library)
+    text = markdown_table if markdown else text_table
+    typer.echo(json.dumps({"operators": rows}) if as_json else text(cells(rows)))
 
 
 @app.command()

@@ -1,0 +1,276 @@
+"""The library's kernels against ATen's, and FlagGems' where it is installed, on what a model's training step asks for.
+
+    python benchmarks/kernels.py nanogpt --set n_layer=6 --set n_embd=384 --set n_head=6 --set block_size=256 \\
+        --set bf16=true --batch 1024 --optimizer adamw-fused
+    python benchmarks/kernels.py dlrm --batch 1024
+
+Every call of one step, after a first one, is timed where it occurs, once for each signature: the device's time between
+two events, median of REPEATS, the L2 cache flushed before each. A call is launch-bound (marked *) where the host takes
+longer to launch the library's kernels than the GPU to run them. limit: the time that the GPU needs at the least, to
+move each tensor of the call once at the bandwidth of a large copy, or for its multiplications at the rate of a large
+matrix product of that dtype, both measured first; of the library's time. Ratios are ATen's time by the library's, so
+that above 1 is faster, and mean the geometric mean over signatures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import statistics
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map
+from torch.utils.flop_counter import FlopCounterMode
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from capture.signatures import call_token  # noqa: E402 - needs the path above
+from enable.library import select  # noqa: E402
+from enable.serving import Server  # noqa: E402
+from enable.tables import table  # noqa: E402
+from enable.training_run import Recipe  # noqa: E402
+from traces.overloads import bind, kind, name_of, written  # noqa: E402
+
+REPEATS = 15
+WARM = 3
+FLUSHED = 256 << 20  # bytes; more than any L2 cache has
+
+try:
+    import flag_gems
+except ImportError:
+    flag_gems = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One signature. Times of the GPU in microseconds; host: of launching the library's kernels. calls: in the step."""
+
+    overload: str
+    shapes: str
+    aten: float
+    library: float | None
+    gems: float | None
+    host: float
+    least: float
+    calls: int = 1
+
+    @property
+    def launch_bound(self) -> bool:
+        return self.library is not None and self.host > self.library
+
+
+class Timer:
+    """Times calls on the device, and knows what it can do at best."""
+
+    def __init__(self, device: str) -> None:
+        self._flush = torch.empty(FLUSHED, dtype=torch.uint8, device=device)
+        self._rates: dict[torch.dtype, float] = {}
+        self.device = device
+        source = torch.empty(1 << 30, dtype=torch.uint8, device=device)
+        target = torch.empty_like(source)
+        self.bandwidth = 2 * (1 << 30) / self.gpu(lambda: target.copy_(source))  # bytes a microsecond
+
+    def gpu(self, call: Callable[[], Any]) -> float:
+        """Median time between two events, microseconds."""
+        for _ in range(WARM):
+            call()
+        events = [
+            (torch.Event(self.device, enable_timing=True), torch.Event(self.device, enable_timing=True))
+            for _ in range(REPEATS)
+        ]
+        for before, after in events:
+            self._flush.zero_()
+            before.record()
+            call()
+            after.record()
+        torch.accelerator.synchronize()
+        return statistics.median(1e3 * before.elapsed_time(after) for before, after in events)
+
+    def host(self, call: Callable[[], Any]) -> float:
+        """Median time until the call returns, microseconds."""
+        found = []
+        for _ in range(REPEATS):
+            torch.accelerator.synchronize()
+            started = time.perf_counter()
+            call()
+            found.append(1e6 * (time.perf_counter() - started))
+        return statistics.median(found)
+
+    def rate(self, dtype: torch.dtype) -> float:
+        """Floating-point operations a microsecond, of a matrix product."""
+        if dtype not in self._rates:
+            a = torch.randn(8192, 8192, device=self.device).to(dtype)
+            self._rates[dtype] = 2 * 8192**3 / self.gpu(lambda: a @ a)
+        return self._rates[dtype]
+
+
+class Timing(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Times each signature of a device's calls where it first occurs."""
+
+    def __init__(self, server: Server, timer: Timer) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.rows: dict[Any, Row] = {}
+        self.counts: dict[Any, int] = defaultdict(int)
+        self.failed: dict[str, str] = {}
+        self._server, self._timer = server, timer
+
+    def __torch_dispatch__(
+        self, func: OpOverload, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        tensors = [t for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)]
+        asked = kind(func, bind(func, args, kwargs)) in ("compute", "random")
+        device = self._timer.device
+        if (
+            asked
+            and {t.device.type for t in tensors} <= {device}
+            and (tensors or str(kwargs.get("device", "")).startswith(device))
+        ):
+            key = call_token(id(func), args, kwargs)
+            self.counts[key] += 1
+            if key not in self.rows:
+                self.rows[key] = self._row(func, args, kwargs)
+        return func(*args, **kwargs)
+
+    def _row(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Row:
+        if written(func):  # what the step goes on with stays as it is
+            args, kwargs = tree_map(_copied, args), tree_map(_copied, kwargs)
+        timer, name = self._timer, name_of(func)
+        call = lambda: func(*args, **kwargs)  # noqa: E731
+        with FlopCounterMode(display=False) as counter:
+            result = call()
+        leaves = [t for t in tree_leaves((args, kwargs, result)) if isinstance(t, torch.Tensor)]
+        moved = sum({(t.data_ptr(), t.numel()): _nbytes(t) for t in leaves}.values())
+        floating = next((t.dtype for t in leaves if t.is_floating_point()), torch.float32)
+        flops = counter.get_total_flops()
+        least = max(moved / timer.bandwidth, flops / timer.rate(floating) if flops else 0.0)
+        del result, leaves
+        aten = timer.gpu(call)
+        served = self._server.find(func, args, kwargs)
+        library = host = None
+        try:
+            if served is not None:
+                library, host = timer.gpu(served), timer.host(served)
+        except Exception as error:  # noqa: BLE001 - a kernel that fails is told, and the others are timed
+            self.failed[name] = str(error).partition("\n")[0][:200]
+        return Row(name, _shapes(args), aten, library, self._gems(func, args, kwargs), host or 0.0, least)
+
+    def _gems(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> float | None:
+        if flag_gems is None:
+            return None
+        try:
+            with flag_gems.use_gems():
+                return self._timer.gpu(lambda: func(*args, **kwargs))
+        except Exception as error:  # noqa: BLE001 - likewise
+            self.failed[f"FlagGems {name_of(func)}"] = str(error).partition("\n")[0][:200]
+            return None
+
+
+def _copied(value: Any) -> Any:
+    return value.clone() if isinstance(value, torch.Tensor) else value
+
+
+def _nbytes(tensor: torch.Tensor) -> int:
+    if tensor.is_sparse:
+        return _nbytes(tensor._indices()) + _nbytes(tensor._values())
+    return tensor.numel() * tensor.element_size()
+
+
+def _shapes(args: Iterable[Any]) -> str:
+    shapes = ["x".join(map(str, t.shape)) or "0-dim" for t in tree_leaves(args) if isinstance(t, torch.Tensor)]
+    return " ".join(shapes[:3]) + (f" and {len(shapes) - 3} more" if len(shapes) > 3 else "")
+
+
+def mean(values: Iterable[float]) -> float | None:
+    """Geometric; None of nothing."""
+    found = list(values)
+    return math.exp(statistics.fmean(map(math.log, found))) if found else None
+
+
+def by_overload(rows: list[Row]) -> Iterator[dict[str, Any]]:
+    """A line of each overload, those first that take the most of the step."""
+    groups: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[row.overload].append(row)
+    ranked = sorted(groups.items(), key=lambda item: -sum(r.aten * r.calls for r in item[1]))
+    for overload, group in ranked:
+        ours = [r for r in group if r.library is not None]
+        bound = sum(r.launch_bound for r in ours)
+        yield {
+            "overload": overload,
+            "signatures": len(group),
+            "calls": sum(r.calls for r in group),
+            "ATen us": round(sum(r.aten * r.calls for r in group), 1),
+            "library us": round(sum((r.library or 0) * r.calls for r in ours), 1) if ours else None,
+            "vs ATen": mean(r.aten / r.library for r in ours if r.library),
+            "vs FlagGems": mean(r.gems / r.library for r in ours if r.gems and r.library),
+            "limit": mean(max(r.least, 1e-3) / r.library for r in ours if r.library),
+            "launch-bound": f"{bound}*" if bound else "",
+        }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("model")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings")
+    parser.add_argument("--batch", type=int)
+    parser.add_argument("--optimizer")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--json", type=Path, help="Write every signature there.")
+    asked = parser.parse_args()
+    settings = dict(text.split("=", 1) for text in asked.settings)
+    server = Server(select(unverified=True, device=asked.device).entries.get, asked.device)
+    timer = Timer(asked.device)
+    timing = Timing(server, timer)
+    target = Recipe(asked.model, settings, asked.batch, asked.optimizer).build(asked.device)
+    for step in range(2):
+        batch = next(target.training.batches)
+        with timing if step else nullcontext():
+            target.training.step(batch, lambda name: nullcontext())
+    rows = [Row(**{**vars(row), "calls": timing.counts[key]}) for key, row in timing.rows.items()]
+    if asked.json:
+        asked.json.write_text(json.dumps([{**vars(row), "launch_bound": row.launch_bound} for row in rows], indent=1))
+    report(rows, timing, timer)
+
+
+def report(rows: list[Row], timing: Timing, timer: Timer) -> None:
+    """Print the tables."""
+    lines = [{k: _cell(v) for k, v in line.items()} for line in by_overload(rows)]
+    print(table(lines))
+    ours = [r for r in rows if r.library is not None]
+    both = [r for r in ours if r.gems is not None]
+    busy = [r for r in ours if not r.launch_bound]
+    print(f"\n{torch.get_device_module(timer.device).get_device_name()}, torch {torch.__version__}")
+    print(f"  a copy moves {timer.bandwidth / 1e6:.2f} TB/s; {len(ours)} of {len(rows)} signatures have a kernel")
+    print(
+        f"  geometric mean against ATen: {_cell(mean(r.aten / r.library for r in ours if r.library))} of all, "
+        f"{_cell(mean(r.aten / r.library for r in busy if r.library))} of the {len(busy)} that are not launch-bound"
+    )
+    total, native = (sum(getattr(r, name) * r.calls for r in ours) for name in ("library", "aten"))
+    print(f"  the step's calls, added up: {total / 1e3:.2f} ms, ATen {native / 1e3:.2f} ms")
+    if both:
+        ahead = sum(r.gems >= r.library for r in both if r.gems and r.library)
+        against = mean(r.gems / r.library for r in both if r.gems and r.library)
+        print(f"  against FlagGems: {_cell(against)}, ahead on {ahead} of {len(both)} signatures")
+    for name, error in timing.failed.items():
+        print(f"  failed: {name}: {error}")
+
+
+def _cell(value: Any) -> Any:
+    return "-" if value is None else f"{value:.2f}" if isinstance(value, float) else value
+
+
+if __name__ == "__main__":
+    main()
