@@ -93,10 +93,10 @@ def operands(out, *tensors):
 
 
 def wrapper(grad_output, self, threshold, *, out=None):
-    tensors, out = operands(out, grad_output, self)
+    (x, grad), out = operands(out, self, grad_output)  # in ATen's order, which decides how the result lies
     n = out.numel()
-    shape, strides = walk(*tensors, out)
+    shape, strides = walk(grad, x, out)
     kernel_threshold_backward[(triton.cdiv(n, 4096),)](
-        *tensors, out, float(threshold), n, shape, *strides, BLOCK=4096, num_warps=8
+        grad, x, out, float(threshold), n, shape, *strides, BLOCK=4096, num_warps=8
     )
     return out
