@@ -33,6 +33,7 @@ from verify.excerpts import anonymous, cut_log
 from verify.fresh import fresh
 from verify.global_state import GlobalState
 from verify.guards import count_threads, notes, watch_threads, watched
+from verify.random_state import bound
 from verify.sandbox import COMPILE, EXECUTE
 from verify.simulator import patch_interpreter, simulator
 from verify.witness import witness
@@ -82,7 +83,7 @@ class _Runner:
             try:
                 witness.request()
                 with watched():
-                    result = self._call(arguments)
+                    result = self._call(arguments, header.get("philox"))
                 notes.threads = max(0, count_threads() - before)
                 answer = _copied({**arguments, "return": result})
             finally:
@@ -103,11 +104,12 @@ class _Runner:
         self._packed, self._places = packed, _places(self._memory)
         return arguments
 
-    def _call(self, arguments: dict[str, Any]) -> Any:
+    def _call(self, arguments: dict[str, Any], philox: list[int] | None) -> Any:
         self._wrappers = self._wrappers or load_wrappers(
             self._job["sources"], Path(self._job["directory"]), self._job.get("calls", {})
         )
-        wrapper, copy = self._wrappers["kernel"], self._wrappers["copy"]
+        wrapper = bound(self._wrappers["kernel"], None if philox is None else (philox[0], philox[1]))
+        copy = self._wrappers["copy"]
         own = self._job.get("own_defaults", False)
         return call(self._plan, arguments, wrapper, self._job["takes_out"], copy, own)
 
