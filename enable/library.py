@@ -199,7 +199,8 @@ def _entry(match: Match, fit: frozenset[str]) -> Entry:
     listed = frozenset(kernel.dtypes)
     files = (kernel, *kernel.reached, *((match.copy, *match.copy.reached) if match.copy else ()))
     calls = {file.path: {o: callee.path for o, callee in file.callees} for file in files if file.callees}
-    return Entry(match.plan, kernel.path, kernel.takes_out, copy, shown_path(kernel.path), listed, fit, calls)
+    label = shown_path(kernel.path)
+    return Entry(match.plan, kernel.path, kernel.takes_out, copy, label, listed, fit, calls, kernel.draws)
 
 
 def _is_composite(overload: str) -> bool:

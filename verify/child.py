@@ -108,7 +108,7 @@ class _Runner:
         self._wrappers = self._wrappers or load_wrappers(
             self._job["sources"], Path(self._job["directory"]), self._job.get("calls", {})
         )
-        wrapper = bound(self._wrappers["kernel"], None if philox is None else (philox[0], philox[1]))
+        wrapper = bound(self._wrappers["kernel"], philox)
         copy = self._wrappers["copy"]
         own = self._job.get("own_defaults", False)
         return call(self._plan, arguments, wrapper, self._job["takes_out"], copy, own)

@@ -21,6 +21,7 @@ from traces import UserError
 from verify import confine
 from verify.cases import Case
 from verify.excerpts import anonymous, snippet
+from verify.random_judging import Pairs
 from verify.reports import inputs_report
 from verify.run import Job
 
@@ -48,6 +49,7 @@ def debug_cuda(job: Job, case: Case, sandbox: str = confine.FULL) -> str:
         sources = {"kernel": job.kernel.source} | ({"copy": job.copy.source} if job.copy else {})
         sizes = [None if data is None else len(data) for data in packed.data]
         fields = {"plan": asdict(job.plan), "takes_out": job.kernel.takes_out, "sizes": sizes, "sources": sources}
+        fields["philox"] = Pairs(job.kernel.sha256, case.id)[0] if job.kernel.draws else None
         (directory / "case.json").write_text(json.dumps({**fields, "packed": packed.header()}))
         (directory / "case.bin").write_bytes(b"".join(bytes(data) for data in packed.data if data is not None))
         said = _run(directory, sandbox)

@@ -7,7 +7,7 @@ offset whatever its size, and no two calls use the same counter.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -33,9 +33,9 @@ def draw(generator: torch.Generator | None, device: torch.device) -> Philox:
     return seed - (1 << 64) * (seed >> 63), offset // _STEP
 
 
-def bound(wrapper: Callable[..., Any], philox: Philox | None) -> Callable[..., Any]:
+def bound(wrapper: Callable[..., Any], philox: Sequence[int] | None) -> Callable[..., Any]:
     """The wrapper with its key and counter, if it takes them."""
-    return wrapper if philox is None else partial(wrapper, philox=philox)
+    return wrapper if philox is None else partial(wrapper, philox=tuple(philox))
 
 
 def _default(device: torch.device) -> torch.Generator:
