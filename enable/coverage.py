@@ -138,7 +138,7 @@ def read_calls(trace: Trace, told: Callable[[CallRecord, str | None], None] = la
 
 
 def cases_by_overload(trace: Trace) -> dict[str, list[Case]]:
-    """The replayable calls of a trace, each once: those that need a kernel and whose contents it holds or synthesises."""
+    """The replayable calls of a trace, each once: of what needs a kernel, contents held or synthesised."""
     return read_calls(trace).cases
 
 
@@ -206,7 +206,7 @@ def rows_of(
 
 
 def needs_kernel(overload: str, kind: str) -> bool:
-    """Whether calls of an overload, which are of this kind, can be served and judged: they compute, or draw by a law."""
+    """Whether calls of an overload, which are of this kind, are for kernels: they compute, or draw by a known law."""
     return kind == "compute" or (kind == "random" and is_known(overload) and law_of(overload) is not None)
 
 

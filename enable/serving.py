@@ -145,7 +145,7 @@ class Server:
         self, wrapper: Callable[..., Any], index: int | None, kwargs: dict[str, Any]
     ) -> tuple[Callable[..., Any], dict[str, Any]]:
         """The wrapper with what the call's generator, which it does not see, gives for this call."""
-        philox = draw(kwargs.get("generator"), torch.device(self._device, index))
+        philox = draw(kwargs.get("generator"), self._device, index)
         return bound(wrapper, philox), {name: None if name == "generator" else v for name, v in kwargs.items()}
 
     def _wrapper(self, entry: Entry, path: Path) -> Callable[..., Any]:

@@ -18,14 +18,14 @@ Philox: TypeAlias = tuple[int, int]  # seed, offset
 _STEP = 4  # by which a call moves the offset of a generator, which counts 32-bit words
 
 
-def draw(generator: torch.Generator | None, device: torch.device) -> Philox:
-    """The next pair of a generator, by default of the device's own; the generator moves on.
+def draw(generator: torch.Generator | None, device: str, index: int | None = None) -> Philox:
+    """The next pair of a generator, by default of the device's own; the generator moves on. device: its type.
 
     Of a generator that is a key and an offset, as CUDA's, these; ATen's own kernels lay their counters out alike
     (curand: subsequence above offset), so that theirs and these never meet. Of any other, as the CPU's, which serves
     `sim` too, a key of 63 bits that it draws. What saves and restores its state gets the same numbers again.
     """
-    generator = generator if generator is not None else _default(device)
+    generator = generator if generator is not None else _default(device, index)
     if generator.device.type == "cpu":
         return int(torch.empty((), dtype=torch.int64).random_(generator=generator)), 0
     seed, offset = generator.initial_seed(), generator.get_offset()
@@ -38,9 +38,9 @@ def bound(wrapper: Callable[..., Any], philox: Sequence[int] | None) -> Callable
     return wrapper if philox is None else partial(wrapper, philox=tuple(philox))
 
 
-def _default(device: torch.device) -> torch.Generator:
-    if device.type == "cpu":
+def _default(device: str, index: int | None) -> torch.Generator:
+    if device == "cpu":
         return torch.default_generator
-    index = torch.accelerator.current_device_index() if device.index is None else device.index
-    generators: tuple[torch.Generator, ...] = torch.get_device_module(device).default_generators
-    return generators[index]
+    module = torch.get_device_module(device)
+    found: torch.Generator = module.default_generators[module.current_device() if index is None else index]
+    return found
