@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias
 
 import torch
@@ -25,9 +26,8 @@ from traces import UserError
 
 MARGIN = 8.0  # times the deviation that truncation causes
 TRUNCATED = 2  # runs of the reference with truncated results
-Around: TypeAlias = Callable[[], AbstractContextManager[Any]]
-
 EPS = torch.finfo(torch.float32).eps  # relative; the least that is allowed is MARGIN of it
+Around: TypeAlias = Callable[[], AbstractContextManager[Any]]
 
 
 class Stopped(Exception):
@@ -151,9 +151,8 @@ def compare_with_cpu(recipe: Recipe, drawing: Around | None) -> Comparison:
     runs = [_on_cpu(recipe, "reference", nullcontext, drawing)]
     if drawing is None and any(step.drew for step in runs[0]):
         raise Incomparable("its steps draw random numbers, and the CPU draws others than the device")
-    runs += [
-        _on_cpu(recipe, f"reference, truncated {i + 1}", lambda i=i: Truncating(i), drawing) for i in range(TRUNCATED)
-    ]  # type: ignore[misc]
+    for i in range(TRUNCATED):
+        runs.append(_on_cpu(recipe, f"reference, truncated {i + 1}", partial(Truncating, i), drawing))
     losses = [[step.loss for step in run] for run in runs]
     norms = [[step.gradient_norm for step in run] for run in runs]
     measured = all(norm is not None for run in norms for norm in run)
@@ -182,7 +181,8 @@ def _on_cpu(recipe: Recipe, what: str, around: Around, drawing: Around | None) -
 
 
 def on_device(recipe: Recipe, device: str, around: Around = nullcontext) -> Iterator[Step]:
-    """Train on an accelerator. around: as of `train`. Raises UserError for what cannot be built, Stopped for what a step raises."""
+    """Train on an accelerator. around: as of `train`. Raises UserError for what cannot be built, Stopped for what a
+    step raises."""
     target = recipe.build(device)
     with warnings.catch_warnings():
         # NumPy's, of lanes that a mask leaves out.
