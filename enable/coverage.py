@@ -17,12 +17,13 @@ from traces.store import CallRecord, Trace
 from verify.cases import Case, case_of
 from verify.judge import Job, Judge
 from verify.outcome import Outcome, Verdict
+from verify.random_laws import law_of
 
 _NO_KERNEL = "no kernel"
 _NO_KERNEL_NEEDED = {
     "view": "metadata only; the platform provides it",
     "memory": "allocation or transfer; the platform provides it",
-    "random": "random; judged by distribution, not by replay",
+    "random": "draws random numbers, and there is no law to judge them by",
 }
 
 
@@ -47,6 +48,10 @@ class Row:
     def covered(self) -> bool:
         return self.outcome is Outcome.PASS
 
+    @property
+    def needs_kernel(self) -> bool:
+        return needs_kernel(self.overload, self.kind)
+
 
 @dataclass(frozen=True)
 class Coverage:
@@ -60,7 +65,8 @@ class Coverage:
 
     @property
     def compute(self) -> list[Row]:
-        return [r for r in self.rows if r.kind == "compute"]
+        """The overloads that need a kernel: those that compute, and those that draw by a known law."""
+        return [r for r in self.rows if r.needs_kernel]
 
     def with_hints(self, name: str) -> Coverage:
         """The same, with the command for each missing kernel. name: what the user calls the trace."""
@@ -72,7 +78,7 @@ class Coverage:
         return replace(self, rows=tuple(map(hinted, self.rows)))
 
     def failing(self) -> list[Row]:
-        """Compute overloads that are not covered."""
+        """Overloads that need a kernel and are not covered."""
         return [r for r in self.compute if not r.covered]
 
     def as_json(self) -> dict[str, Any]:
@@ -106,7 +112,7 @@ def _percent(total: int, covered: int) -> float:
 
 @dataclass(frozen=True)
 class Stored:
-    """What a trace holds of its compute overloads. cases: the replayable calls of each, each once.
+    """What a trace holds of the overloads that need a kernel. cases: the replayable calls of each, each once.
 
     lacking: how many stored calls of each were stored without values, by level.
     """
@@ -121,17 +127,18 @@ def read_calls(trace: Trace, told: Callable[[CallRecord, str | None], None] = la
     lacking: dict[str, Counter[str]] = defaultdict(Counter)
     for record in trace.calls():
         case = None
-        if record.kind == "compute" and record.level in REPLAYABLE:
+        wanted = needs_kernel(record.overload, record.kind)
+        if wanted and record.level in REPLAYABLE:
             case = case_of(trace, record)
             cases[record.overload].setdefault(case.id, case)
-        elif record.kind == "compute":
+        elif wanted:
             lacking[record.overload][record.level] += 1
         told(record, case.id if case else None)
     return Stored({overload: list(found.values()) for overload, found in cases.items()}, lacking)
 
 
 def cases_by_overload(trace: Trace) -> dict[str, list[Case]]:
-    """The replayable calls of a trace, each once: those of compute overloads whose contents it holds or synthesises."""
+    """The replayable calls of a trace, each once: of what needs a kernel, contents held or synthesised."""
     return read_calls(trace).cases
 
 
@@ -143,7 +150,7 @@ def measure(
     progress: Callable[[int], Callable[[Job, Verdict], None]],
     opinfo: frozenset[str],
 ) -> Coverage:
-    """Judge every case of every compute overload that has a kernel. Verdicts already known are not run again.
+    """Judge every case of every overload that needs a kernel and has one. Verdicts already known are not run again.
 
     progress: given the number of cases, returns what to call as each verdict arrives. opinfo: overloads that OpInfo
     tests. Raises TraceError on a damaged trace.
@@ -154,8 +161,8 @@ def measure(
 
 
 def match_overloads(trace: Trace, library: Library) -> dict[str, Match | None]:
-    """The kernel of each compute overload of a trace that this torch has; None where there is none."""
-    return {o: library.match(o) for o, kind in _overloads(trace) if kind == "compute" and is_known(o)}
+    """The kernel of each overload of a trace that needs one and that this torch has; None where there is none."""
+    return {o: library.match(o) for o, kind in _overloads(trace) if needs_kernel(o, kind) and is_known(o)}
 
 
 def judge_cases(
@@ -198,6 +205,11 @@ def rows_of(
     )
 
 
+def needs_kernel(overload: str, kind: str) -> bool:
+    """Whether calls of an overload, which are of this kind, are for kernels: they compute, or draw by a known law."""
+    return kind == "compute" or (kind == "random" and is_known(overload) and law_of(overload) is not None)
+
+
 def is_known(overload: str) -> bool:
     """Whether this torch has the overload, as its own: a user's custom operators have no reference here."""
     try:
@@ -221,7 +233,7 @@ def _row(
 ) -> Row:
     signatures = [s for s in trace.signatures.values() if (s.overload, s.kind) == (overload, kind)]
     calls = sum(s.calls for s in signatures)
-    if kind != "compute":
+    if not needs_kernel(overload, kind):
         return Row(overload, kind, calls, len(signatures), 0, None, None, _NO_KERNEL_NEEDED[kind])
     if not is_known(overload):
         detail = "not an ATen operator of this torch: there is no reference to judge a kernel by"

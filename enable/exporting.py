@@ -32,6 +32,7 @@ _RUNTIME = (
     "verify/calling.py",
     "verify/derive.py",
     "verify/interpreter.py",
+    "verify/random_state.py",
     "enable/serving.py",
     "enable/registration.py",
 )
@@ -126,11 +127,14 @@ def write_backendbench(directory: Path, entries: Mapping[str, Entry], label: Lab
     left_out: dict[str, str] = {}
     operators: dict[str, list[str]] = defaultdict(list)
     for overload, entry in entries.items():
-        served = operators[base_name(resolve(overload))] if entry.plan.direct and not entry.calls else []
+        own = entry.plan.direct and not entry.calls and not entry.draws
+        served = operators[base_name(resolve(overload))] if own else []
         if not entry.plan.direct:
             left_out[overload] = f"derived from {entry.plan.base}"
         elif entry.calls:
             left_out[overload] = "its wrapper calls other kernels"
+        elif entry.draws:
+            left_out[overload] = "its wrapper is given a key and counter of random numbers"
         elif served and entries[served[0]].kernel != entry.kernel:
             left_out[overload] = f"in another kernel file than {served[0]}"
         else:
@@ -177,6 +181,7 @@ def _fields(entry: Entry, places: Mapping[Path, str]) -> dict[str, Any]:
         "kernel": places[entry.kernel],
         "copy": places[entry.copy] if entry.copy else None,
         "takes_out": entry.takes_out,
+        "draws": entry.draws,
         "listed": sorted(entry.listed),
         "verified": sorted(entry.verified),
         "calls": {places[path]: {o: places[p] for o, p in callees.items()} for path, callees in entry.calls.items()},

@@ -14,8 +14,8 @@ in the workspace. Kernels run in this process and are not confined.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,7 +74,22 @@ def register(
 @contextmanager
 def use(device: str = "cuda", **options: Any) -> Iterator[Registration]:
     """`register` for the length of a block; undone however the block ends."""
-    registration = register(device, **options)
+    with _until_undone(register(device, **options)) as registration:
+        yield registration
+
+
+def drawing_on_cpu(
+    unverified: bool, library: Library, workspace: Path
+) -> Callable[[], AbstractContextManager[Registration]]:
+    """Makes contexts in which the kernels that draw random numbers answer on the CPU, too, as they do on sim: from the
+    same seed the two then draw the same numbers. Arguments as of `register`."""
+    entries = {o: e for o, e in select(None, unverified, library, workspace).entries.items() if e.draws}
+    server = Server(entries.get, "cpu")
+    return lambda: _until_undone(under_dispatcher(server, "cpu", entries, {}))
+
+
+@contextmanager
+def _until_undone(registration: Registration) -> Iterator[Registration]:
     try:
         yield registration
     finally:
@@ -202,7 +217,8 @@ def _entry(match: Match, fit: frozenset[str]) -> Entry:
     listed = frozenset(kernel.dtypes)
     files = (kernel, *kernel.reached, *((match.copy, *match.copy.reached) if match.copy else ()))
     calls = {file.path: {o: callee.path for o, callee in file.callees} for file in files if file.callees}
-    return Entry(match.plan, kernel.path, kernel.takes_out, copy, shown_path(kernel.path), listed, fit, calls)
+    label = shown_path(kernel.path)
+    return Entry(match.plan, kernel.path, kernel.takes_out, copy, label, listed, fit, calls, kernel.draws)
 
 
 def _is_composite(overload: str) -> bool:

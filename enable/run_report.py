@@ -18,11 +18,11 @@ from torch.utils._pytree import tree_leaves
 
 from capture.targets import trace_name
 from enable.coverage import shown_path
-from enable.library import Registration, use
+from enable.library import Registration, drawing_on_cpu, use
 from enable.serving import NO_KERNEL, NOT_VERIFIED, REFUSED
 from enable.step_time import StepTime, measure
 from enable.tables import table
-from enable.training_run import Comparison, Recipe, Step, Stopped, compare_with_cpu, on_device
+from enable.training_run import Comparison, Incomparable, Recipe, Step, Stopped, compare_with_cpu, on_device
 from enable.workspace import Workspace
 from generate.library import Library
 from traces import UserError
@@ -55,14 +55,16 @@ class Choice:
 
 @dataclass
 class Report:
-    """What a run came to. comparison: with the CPU, None unless asked for. native: losses of PyTorch's own kernels on
-    the same GPU, and time: of steps there, likewise. stopped: why it ended early, in a line."""
+    """What a run came to. comparison: with the CPU, None unless asked for. incomparable: why there is none although it
+    was asked for. native: losses of PyTorch's own kernels on the same GPU, and time: of steps there, likewise. stopped:
+    why it ended early, in a line."""
 
     recipe: Recipe
     choice: Choice
     comparison: Comparison | None = None
     native: list[float] = field(default_factory=list)
     time: StepTime | None = None
+    incomparable: str | None = None
     steps: list[Step] = field(default_factory=list)
     served: dict[str, dict[str, Any]] = field(default_factory=dict)
     fallbacks: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -105,6 +107,7 @@ class Report:
             "reference_gradient_norm": c and c.norm,
             "gradient_norm_tolerance": c and c.norm_tolerance,
             "differing_steps": self.differing,
+            "not_compared": self.incomparable,
             "seconds": [round(s.seconds, 3) for s in self.steps],
             "served": self.served,
             "fallbacks": self.fallbacks,
@@ -120,16 +123,23 @@ def run(recipe: Recipe, choice: Choice, workspace: Workspace, base: Path | None,
     if choice.compare and gpu:
         report.native = [step.loss for step in on_device(recipe, choice.device)]
     options = {"fallback": choice.fallback, "unverified": choice.unverified, "workspace": workspace.root}
-    with use(choice.device, library=library, **options) as registration:  # before the model's code can import Triton
+    with ExitStack() as stack:  # before the model's code can import Triton
+        registration = stack.enter_context(use(choice.device, library=library, **options))
+        drawing = None
         if choice.compare:
-            report.comparison = compare_with_cpu(recipe)
+            if choice.device == "sim":
+                drawing = drawing_on_cpu(choice.unverified, library, workspace.root)
+            try:
+                report.comparison = compare_with_cpu(recipe, drawing)
+            except Incomparable as error:
+                report.incomparable = str(error)
         try:
             outside: Counter[str] | None = None
             with ExitStack() as counting:
                 counting.enter_context(seen if gpu else nullcontext())
-                for step in on_device(recipe, choice.device):
+                for step in on_device(recipe, choice.device, drawing or nullcontext):
                     if not report.steps:
-                        tell(_line(_TITLES[: None if choice.compare else _ALONE]))
+                        tell(_line(_TITLES[: None if report.comparison else _ALONE]))
                     report.steps.append(step)
                     tell(_line(_cells(report)))
                     if len(report.steps) == COUNTED:
@@ -260,6 +270,8 @@ def summary(report: Report) -> str:
     if report.comparison is not None and report.steps:
         differ = f"DIFFER in {len(report.differing)} steps" if report.differing else "are the CPU's, but for rounding"
         lines.append(f"  compared   losses and gradients {differ}")
+    if report.incomparable:
+        lines.append(f"  compared   no: {report.incomparable}")
     if report.time is not None:
         t = report.time
         native = f"with PyTorch's own kernels {t.native_ms:.2f} ms: {t.ratio:.2f} times as long"

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from enable.coverage import match_overloads
+from enable.coverage import match_overloads, needs_kernel
 from enable.refinement import Operator, Refinement
 from generate.campaign import QUERY, Campaign
 from traces import UserError
@@ -53,7 +53,7 @@ def _overloads(refinement: Refinement, campaign: Campaign) -> Iterable[str]:
     trace, session = refinement.trace(name), refinement.session
     calls: Counter[str] = Counter()
     for signature in trace.signatures.values():
-        if signature.kind == "compute":
+        if needs_kernel(signature.overload, signature.kind):
             calls[signature.overload] += signature.calls
     if match is None:
         return [o for given in campaign.operators for o in _named(refinement, name, given, calls)]

@@ -29,6 +29,7 @@ from traces.overloads import bind, name_of
 from verify.callees import serving
 from verify.derive import Plan, call, call_direct
 from verify.interpreter import mend
+from verify.random_state import bound, draw
 
 NO_KERNEL = "no kernel"
 NOT_VERIFIED = "not verified"
@@ -47,7 +48,7 @@ class Entry:
     kernel: the kernel file. copy: the file of the `aten::copy_` kernel, where the plan needs it. label: the kernel file
     as reports show it. listed: the dtypes that the kernel claims, by name. verified: the floating ones for which it may
     be used, and NO_FLOATS where it may be for calls without any. calls: of each kernel file that calls others, which
-    files answer which overloads.
+    files answer which overloads. draws: the kernel is given a key and counter of the call's generator.
     """
 
     plan: Plan
@@ -58,6 +59,7 @@ class Entry:
     listed: frozenset[str]
     verified: frozenset[str]
     calls: Mapping[Path, Mapping[str, Path]] = field(default_factory=dict)
+    draws: bool = False
 
     def objection(self, dtypes: frozenset[str]) -> str:
         """Why it does not serve calls with these floating dtypes; empty if it does."""
@@ -130,12 +132,21 @@ class Server:
         self._running.deep = True
         try:
             with torch._C._AutoDispatchBelowAutograd(), _surroundings(self._device, index):
+                if entry.draws:
+                    wrapper, kwargs = self._drawing(wrapper, index, kwargs)
                 if entry.plan.direct:
                     return call_direct(op, wrapper, args, kwargs)
                 copy = self._wrapper(entry, entry.copy) if entry.copy else None
                 return call(entry.plan, bind(op, args, kwargs), wrapper, entry.takes_out, copy)
         finally:
             self._running.deep = False
+
+    def _drawing(
+        self, wrapper: Callable[..., Any], index: int | None, kwargs: dict[str, Any]
+    ) -> tuple[Callable[..., Any], dict[str, Any]]:
+        """The wrapper with what the call's generator, which it does not see, gives for this call."""
+        philox = draw(kwargs.get("generator"), self._device, index)
+        return bound(wrapper, philox), {name: None if name == "generator" else v for name, v in kwargs.items()}
 
     def _wrapper(self, entry: Entry, path: Path) -> Callable[..., Any]:
         """The wrapper of a file of the entry; the library's kernels answer what it calls of the library."""

@@ -65,7 +65,7 @@ def coverage_tables(coverage: Coverage, name: str) -> str:
             "detail": r.detail,
         }
         for r in coverage.rows
-        if r.kind in ("compute", "random")
+        if r.needs_kernel or r.kind == "random"
     ]
     platform = [r for r in coverage.rows if r.kind in ("view", "memory")]
     moved = sum(r.calls for r in platform)

@@ -13,7 +13,8 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 import torch
 from torch import nn
@@ -26,10 +27,15 @@ from traces import UserError
 MARGIN = 8.0  # times the deviation that truncation causes
 TRUNCATED = 2  # runs of the reference with truncated results
 EPS = torch.finfo(torch.float32).eps  # relative; the least that is allowed is MARGIN of it
+Around: TypeAlias = Callable[[], AbstractContextManager[Any]]
 
 
 class Stopped(Exception):
     """The device could not go on: one line."""
+
+
+class Incomparable(Exception):
+    """The CPU's training is no reference for the device's: why, in a line."""
 
 
 @dataclass(frozen=True)
@@ -62,21 +68,26 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Step:
-    """loss: before the step. gradient_norm: of all parameters together, before clipping; None if not to be seen."""
+    """loss: before the step. gradient_norm: of all parameters together, before clipping; None if not to be seen. drew:
+    whether the step took random numbers from the CPU's generator."""
 
     loss: float
     gradient_norm: float | None
     seconds: float
+    drew: bool = False
 
 
-def train(target: Target, steps: int) -> Iterator[Step]:
-    """Train from the start, yielding each step as it ends. What a step raises passes through."""
+def train(target: Target, steps: int, around: Around = nullcontext) -> Iterator[Step]:
+    """Train from the start, yielding each step as it ends. What a step raises passes through. around: makes the context
+    of each."""
     for _ in range(steps):
         batch = next(target.training.batches, None)
-        norm = _GradientNorm(target.training.model)
+        norm, before = _GradientNorm(target.training.model), torch.get_rng_state()
         started = time.perf_counter()
-        loss = _number(target.name, target.training.step(batch, norm.phase))
-        yield Step(loss, norm.value, time.perf_counter() - started)
+        with around():
+            loss = _number(target.name, target.training.step(batch, norm.phase))
+        seconds = time.perf_counter() - started
+        yield Step(loss, norm.value, seconds, not torch.equal(before, torch.get_rng_state()))
 
 
 def _number(model: str, loss: Any) -> float:
@@ -131,10 +142,17 @@ def _near(value: float, reference: float, tolerance: float) -> bool:
     return same or abs(value - reference) <= tolerance
 
 
-def compare_with_cpu(recipe: Recipe) -> Comparison:
-    """Run the reference and its truncated variants. Raises UserError where the model does not train on the CPU."""
-    runs = [_on_cpu(recipe, "reference", nullcontext)]
-    runs += [_on_cpu(recipe, f"reference, truncated {i + 1}", lambda i=i: Truncating(i)) for i in range(TRUNCATED)]  # type: ignore[misc]
+def compare_with_cpu(recipe: Recipe, drawing: Around | None) -> Comparison:
+    """Run the reference and its truncated variants. drawing: makes contexts in which the CPU draws the random numbers
+    that the device draws; None if there are none.
+
+    Raises UserError where the model does not train on the CPU, Incomparable where other draws make other losses.
+    """
+    runs = [_on_cpu(recipe, "reference", nullcontext, drawing)]
+    if drawing is None and any(step.drew for step in runs[0]):
+        raise Incomparable("its steps draw random numbers, and the CPU draws others than the device")
+    for i in range(TRUNCATED):
+        runs.append(_on_cpu(recipe, f"reference, truncated {i + 1}", partial(Truncating, i), drawing))
     losses = [[step.loss for step in run] for run in runs]
     norms = [[step.gradient_norm for step in run] for run in runs]
     measured = all(norm is not None for run in norms for norm in run)
@@ -153,23 +171,24 @@ def tolerances(reference: list[float], *others: list[float]) -> list[float]:
     return allowed
 
 
-def _on_cpu(recipe: Recipe, what: str, around: Callable[[], AbstractContextManager[Any]]) -> list[Step]:
+def _on_cpu(recipe: Recipe, what: str, around: Around, drawing: Around | None) -> list[Step]:
     target = recipe.build("cpu")
     try:
         with around():
-            return list(over(train(target, recipe.steps), recipe.steps, what))
+            return list(over(train(target, recipe.steps, drawing or nullcontext), recipe.steps, what))
     except (RuntimeError, MemoryError) as error:
         raise UserError(f"{recipe.model}: does not train on the CPU ({_line(error)}); see: enable models") from error
 
 
-def on_device(recipe: Recipe, device: str) -> Iterator[Step]:
-    """Train on an accelerator. Raises UserError for what cannot be built, Stopped for what a step raises."""
+def on_device(recipe: Recipe, device: str, around: Around = nullcontext) -> Iterator[Step]:
+    """Train on an accelerator. around: as of `train`. Raises UserError for what cannot be built, Stopped for what a
+    step raises."""
     target = recipe.build(device)
     with warnings.catch_warnings():
         # NumPy's, of lanes that a mask leaves out.
         warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"triton\.runtime\.interpreter")
         try:
-            yield from train(target, recipe.steps)
+            yield from train(target, recipe.steps, around)
         except Exception as error:  # noqa: BLE001 - kernels and a user's own step may raise anything
             if isinstance(error, UserError) and error.__cause__ is None:
                 raise

@@ -35,6 +35,7 @@ from verify.fresh import fresh
 from verify.global_state import GlobalState
 from verify.guards import count_threads, notes, watch_threads, watched
 from verify.platforms import COMPILE, DEVICE, EXECUTE
+from verify.random_state import bound
 from verify.simulator import patch_interpreter, simulator
 from verify.witness import witness
 
@@ -86,7 +87,7 @@ class _Runner:
             try:
                 witness.request()
                 with watched():
-                    result = self._call(arguments)
+                    result = self._call(arguments, header.get("philox"))
                     self._synchronize()
                 notes.threads = max(0, count_threads() - before)
                 answer = on_host(_copied({**arguments, "return": result}))
@@ -118,11 +119,12 @@ class _Runner:
         if self._place != "cpu":
             torch.accelerator.synchronize(torch.device(self._place))
 
-    def _call(self, arguments: dict[str, Any]) -> Any:
+    def _call(self, arguments: dict[str, Any], philox: list[int] | None) -> Any:
         self._wrappers = self._wrappers or load_wrappers(
             self._job["sources"], Path(self._job["directory"]), self._job.get("calls", {})
         )
-        wrapper, copy = self._wrappers["kernel"], self._wrappers["copy"]
+        wrapper = bound(self._wrappers["kernel"], philox)
+        copy = self._wrappers["copy"]
         own = self._job.get("own_defaults", False)
         return call(self._plan, arguments, wrapper, self._job["takes_out"], copy, own)
 

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 import torch
 
-from traces.overloads import resolve
+from traces.overloads import resolve, written
 from traces.values import Bytes, Packed, TensorRef, numel
 from verify.accuracy import accuracy_report
 from verify.cases import Expected, contents, tensor_names
+from verify.random_laws import law_of, unlawful
 from verify.ties import names_another, open_ties
 from verify.tolerance import MOST_NUDGED, NUDGES, SUM_ROUNDINGS, conditioned, group, tolerance
 
@@ -33,6 +34,7 @@ class Mismatch:
 def compare(overload: str, expected: Expected, got: Packed, strict: bool = True) -> Mismatch | None:
     """None if `got` (arguments after the call, and "return") is what `expected` says; else the first mismatch.
 
+    Of an overload that draws, values have to be what its law says (verify/random_laws.py), and not the expected ones.
     strict: results have the strides that ATen gives, not only where the operator's meaning fixes them.
     """
     problem = _structure(expected.native, got, strict or fixes_strides(overload, expected), _may_copy(overload, strict))
@@ -44,8 +46,11 @@ def compare(overload: str, expected: Expected, got: Packed, strict: bool = True)
             if not _same_bytes(expected.before, got, i):
                 text = f"argument {name} was changed; this overload must leave it alone"
                 return Mismatch(text, text)
-        elif _is_wrong(overload, expected, got, i):
+        elif law_of(overload) is None and _is_wrong(overload, expected, got, i):
             return _wrong_values(overload, expected, got, i)
+    contradiction = unlawful(expected, got)
+    if contradiction:
+        return Mismatch(contradiction, contradiction)
     if _outside_elements(expected.before, got, _changed_groups(expected)):
         text = "memory between the elements of a written argument was changed"
         return Mismatch(text, text)
@@ -136,9 +141,15 @@ def _written(expected: Expected) -> set[int]:
 
 
 def _changed_groups(expected: Expected) -> set[int]:
-    """Groups of the arguments whose bytes the operator changed, or whose contents were not recorded."""
+    """Groups of the arguments whose bytes the operator changed, or whose contents were not recorded; if it draws, of
+    those that it writes, which draws may leave as they were."""
     before, native = expected.before, expected.native
-    return {g for g in range(len(before.groups)) if before.data[g] is None or before.data[g] != native.data[g]}
+    changed = {g for g in range(len(before.groups)) if before.data[g] is None or before.data[g] != native.data[g]}
+    if law_of(expected.overload) is None:
+        return changed
+    drawn = written(resolve(expected.overload))
+    names = tensor_names(before.tree)
+    return changed | {ref.group for ref, name in zip(before.tensors, names, strict=True) if name in drawn}
 
 
 def _same_bytes(before: Packed, got: Packed, index: int) -> bool:
@@ -181,7 +192,10 @@ def _unsure(expected: Expected, index: int) -> float:
 
 
 def error_ratio(expected: Expected, got: Packed) -> float | None:
-    """The largest error of the results as a multiple of ATen's own, both against float64; None where ATen has none."""
+    """The largest error of the results as a multiple of ATen's own, both against float64; None where ATen has none, or
+    draws."""
+    if law_of(expected.overload) is not None:
+        return None
     ours, atens = 0.0, 0.0
     for i in range(len(expected.before.tensors), len(expected.native.tensors)):
         native, reference, answer = (_real(contents(p, i)) for p in (expected.native, expected.values, got))
@@ -277,4 +291,7 @@ def right_without_kernels(overload: str, expected: Expected, ghost: Packed) -> b
     shown = telling(overload, expected)
     if not shown or _structure(expected.native, ghost, strict=False) is not None:
         return False
+    if law_of(overload) is not None:  # what was there before may be lawful too
+        left = [i for i in shown if i < len(expected.before.tensors) and _same_bytes(expected.before, ghost, i)]
+        return not left and not unlawful(expected, ghost)
     return not any(_is_wrong(overload, expected, ghost, i) for i in shown)

@@ -33,3 +33,14 @@ def _placed(error: BaseException, file: str) -> str:
         return str(error)
     before = file.count("\n", 0, start)
     return _PLACE.sub(lambda m: f"at line {before + int(m[1])}, column {m[2]}:", str(error), count=1)
+
+
+def headline(log: str) -> str:
+    """A compiler's log in a line: Triton puts the place first, the source in between and the message last; the tools
+    that it runs call theirs an error, and it puts the command that repeats them last."""
+    lines = [line.strip() for line in log.split("\n") if line.strip()] or ["no log"]
+    errors = (re.search(r"\berror\s*:.*", line) for line in lines[1:])
+    message = next((found[0] for found in errors if found), lines[-1])
+    if "Block pointers have been removed" in log:  # from Triton 3.7 on
+        message += " (write tl.make_tensor_descriptor, or pointers: base + offsets)"
+    return " ".join(dict.fromkeys((lines[0], message)))

@@ -23,6 +23,7 @@ from verify import confine
 from verify.cases import Case
 from verify.excerpts import anonymous, snippet
 from verify.platforms import Device
+from verify.random_judging import Pairs
 from verify.reports import inputs_report
 from verify.run import Job
 
@@ -55,6 +56,7 @@ def debug_cuda(job: Job, case: Case, device: Device, sandbox: str = confine.FULL
             "takes_out": job.kernel.takes_out,
             "sizes": sizes,
             "sources": sources,
+            "philox": Pairs(job.kernel.sha256, case.id)[0] if job.kernel.draws else None,
         }
         (directory / "case.json").write_text(json.dumps({**fields, "packed": packed.header()}))
         (directory / "case.bin").write_bytes(b"".join(bytes(data) for data in packed.data if data is not None))

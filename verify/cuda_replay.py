@@ -21,6 +21,7 @@ from verify.cases import tensor_names
 from verify.child import described, load_wrappers
 from verify.derive import Plan, call
 from verify.platforms import Device
+from verify.random_state import bound
 from verify.smoke import KERNEL
 
 
@@ -46,7 +47,8 @@ def replay(directory: Path, sandbox: str) -> None:
     if sandbox == confine.FULL:
         confine.confine(confine.PROFILES["device"], directory, device=device)
     wrappers = load_wrappers(header["sources"], directory)
-    call(Plan(**header["plan"]), arguments, wrappers["kernel"], header["takes_out"], wrappers["copy"])
+    wrapper = bound(wrappers["kernel"], header["philox"])
+    call(Plan(**header["plan"]), arguments, wrapper, header["takes_out"], wrappers["copy"])
     torch.accelerator.synchronize()
 
 

@@ -23,6 +23,7 @@ from verify import calling
 COPY = "aten::copy_"
 _FOREACH = "_foreach_"
 _FOREACH_BASE = {"norm": "linalg_vector_norm"}  # the operators whose foreach form has another name
+_FUNCTIONAL = {"normal": "normal_functional"}  # those whose functional form has another name
 Wrapper = Callable[..., Any]
 
 
@@ -52,7 +53,7 @@ def plans(overload: str) -> list[Plan]:
     if len(targets) > 1:
         return direct
     stem = name.removeprefix(_FOREACH).removesuffix("_") if targets != ["out"] else name.removeprefix(_FOREACH)
-    packet = _FOREACH_BASE.get(stem, stem) if foreach else stem
+    packet = (_FOREACH_BASE if foreach else _FUNCTIONAL).get(stem, stem)
     distances = {b: _distance(schema, b) for b in _functional_overloads(packet)}
     fitting = [b for b, distance in distances.items() if distance is not None]
     fitting.sort(key=lambda b: (distances[b], b._overloadname != schema.overload_name, b._overloadname != "default"))

@@ -15,6 +15,7 @@ from pathlib import Path
 from traces import UserError
 from verify import syntax
 from verify.lint.names import called_operators, literal_strings, no_wrapper
+from verify.lint.schema import PHILOX
 
 
 class KernelFileError(UserError):
@@ -23,7 +24,8 @@ class KernelFileError(UserError):
 
 @dataclass(frozen=True)
 class KernelFile:
-    """One parsed kernel file. `takes_out`: its wrapper can write to a destination of the caller's.
+    """One parsed kernel file. `takes_out`: its wrapper can write to a destination of the caller's. `draws`: it is given
+    `philox`, the key and counter of random numbers (verify/random_state.py).
 
     calls: overloads that it asks for as `torch.ops.aten.NAME.OVERLOAD(...)`. callees: the kernel files that serve
     them, as a library gives them (generate/library.py); a call without one is served by nothing.
@@ -35,6 +37,7 @@ class KernelFile:
     overloads: tuple[str, ...]
     dtypes: tuple[str, ...]
     takes_out: bool
+    draws: bool = False
     calls: tuple[str, ...] = ()
     callees: tuple[tuple[str, KernelFile], ...] = ()
 
@@ -63,13 +66,15 @@ class KernelFile:
             raise KernelFileError(
                 f"{path}: line {line}: not valid Python ({getattr(error, 'msg', error)}); mend or remove the file"
             ) from error
+        parameters = _wrapper_parameters(tree, path)
         return cls(
             path=path,
             source=source,
             sha256=hashlib.sha256(source.encode()).hexdigest(),
             overloads=_literal_tuple(tree, "OVERLOADS", path),
             dtypes=_literal_tuple(tree, "DTYPES", path),
-            takes_out="out" in _wrapper_parameters(tree, path),
+            takes_out="out" in parameters,
+            draws=PHILOX in parameters,
             calls=called_operators(tree),
         )
 

@@ -19,14 +19,19 @@ import torch
 
 from traces import TraceError
 from traces.contents import NotRecorded
+from traces.overloads import kind
 from traces.values import Packed, numel
 from verify import wire
 from verify.cases import Case, Expected, NoReference, contents, mapped, reference
 from verify.compare import Mismatch, compare, error_ratio, right_without_kernels, telling
+from verify.compiler_log import headline
 from verify.derive import Plan
 from verify.kernel_file import KernelFile
 from verify.outcome import Outcome, Verdict
 from verify.platforms import COMPILE, Platform
+from verify.random_judging import Pairs, examine
+from verify.random_laws import law_of
+from verify.random_state import Philox
 from verify.reply import MalformedReply, Reply
 from verify.reports import inputs_report
 from verify.sandbox import Child, ChildDied, Zygote
@@ -48,6 +53,14 @@ class Problem:
     detail: str
     report: str = ""
     rule: str = ""
+
+
+class _Ended(Exception):
+    """A problem was found in the midst of something else."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.detail)
+        self.problem = problem
 
 
 @dataclass(frozen=True)
@@ -128,6 +141,7 @@ class Run:
         self._children: dict[str, tuple[Child, ExitStack]] = {}
         self._chance = False
         self._accuracy = ""  # of the last case
+        self._pairs = Pairs("", "")  # of this case, for a kernel that draws
 
     def lasting(self, verdict: Verdict) -> bool:
         """Whether the verdict says something of the kernel for good: not of a busy machine, or of what was not run."""
@@ -143,7 +157,9 @@ class Run:
 
     def judge(self, case: Case) -> Verdict:
         """One case: reference, compile, execute, compare. Raises TraceError on a damaged trace."""
-        self._chance, self._accuracy = False, ""
+        self._chance, self._accuracy, self._pairs = False, "", Pairs(self._job.kernel.sha256, case.id)
+        if kind(case.overload) == "random" and law_of(case.overload) is None:
+            return Verdict(case.id, Outcome.SKIPPED, "it draws random numbers, and there is no law to judge them by")
         try:
             expected = reference(case)
         except NoReference as error:
@@ -153,6 +169,8 @@ class Run:
             return Verdict(case.id, Outcome.SKIPPED, f"the kernel's DTYPES do not list {', '.join(unlisted)}")
         try:
             problem = self._problem(expected, case.id in self._job.repeated)
+        except _Ended as ended:
+            problem = ended.problem
         except ChildDied as death:
             self._chance = not death.keep
             outcome, layer = (Outcome.TIMEOUT, "time") if death.timeout else (Outcome.CRASH, "crash")
@@ -163,7 +181,7 @@ class Run:
         return replace(verdict, dtypes=",".join(_floating_dtypes(expected.before)))
 
     def _problem(self, expected: Expected, repeated: bool) -> Problem | None:
-        """What is wrong with the kernel on this case, or None. Raises ChildDied, MalformedReply, TraceError."""
+        """What is wrong with the kernel on this case, or None. Raises _Ended, ChildDied, MalformedReply, TraceError."""
         compiled, problem = self._compile(expected, {})
         if problem is not None:
             return problem
@@ -186,6 +204,9 @@ class Run:
             return problem
         ratio = error_ratio(expected, got) if mismatch is None else None
         self._accuracy = "" if ratio is None else f"largest error {ratio:.2g} of ATen's own"
+        problem = self._drawn(expected, got) if law_of(expected.overload) and "draws" not in self._job.off else None
+        if problem is not None:
+            return problem
         return self._again(expected, got) if repeated and "repeat" not in self._job.off else None
 
     def _first(self, *problems: Problem | None) -> Problem | None:
@@ -197,7 +218,7 @@ class Run:
         compiled, ghost = self._ask(COMPILE, expected.before, request)
         refused = conjured = None
         if compiled.refused:
-            refused = Problem(Outcome.COMPILE_ERROR, "compile", _headline(compiled.refused), compiled.refused)
+            refused = Problem(Outcome.COMPILE_ERROR, "compile", headline(compiled.refused), compiled.refused)
         if ghost is not None and right_without_kernels(self._job.plan.overload, expected, ghost):
             text = "the result is right although no kernel ran: it was computed elsewhere"
             conjured = Problem(Outcome.CHEAT, "ghost", text)
@@ -229,17 +250,29 @@ class Run:
             found.append(Problem(Outcome.CHEAT, "launch", "no kernel was launched"))
         return found
 
+    def _drawn(self, expected: Expected, got: Packed) -> Problem | None:
+        """What is wrong with the draws of an answer in which nothing else is. Raises _Ended."""
+
+        def ask(philox: Philox, order: int) -> Packed:
+            request = {"seed": order, "philox": philox}
+            answer = self._once_more(expected.before, request, f"with philox={philox}", ("draws", "reproducible"))
+            mismatch = compare(self._job.plan.overload, expected, answer, self._job.strict)
+            if mismatch is not None:
+                raise _Ended(Problem(Outcome.WRONG, "compare", mismatch.detail, mismatch.report))
+            return answer
+
+        found = examine(expected, got, self._pairs, ask)
+        if found is None:
+            return None
+        return Problem(Outcome.WRONG, "draws", found.detail, f"{found.detail}\n{found.advice}", found.rule)
+
     def _again(self, expected: Expected, got: Packed) -> Problem | None:
-        """Repeat a case that passed, with the programs in other orders, then in the same memory with new contents."""
+        """Repeat a case that passed, with the programs in other orders, then in the same memory with new contents.
+        Raises _Ended."""
         loose = any(_FREE_ORDER.search(k.source) for k in (self._job.kernel, *self._job.reached))
         for seed in ORDERS:
-            executed, other = self._ask(self._mode, expected.before, {"seed": seed})
-            problem = self._first(self._conduct(executed), *_side_effects(executed))
-            if problem is not None:
-                return problem
-            if other is None:
-                text = f"it fails when its programs run in another order: {_first_line(executed.text)}"
-                return Problem(Outcome.WRONG, "repeat", text, executed.text, "order")
+            how = "when its programs run in another order"
+            other = self._once_more(expected.before, {"seed": seed}, how, ("repeat", "order"))
             mismatch = compare(self._job.plan.overload, expected, other, self._job.strict)
             if mismatch is not None or (not loose and not _same_results(got, other)):
                 detail = mismatch.detail if mismatch else "the results are not the same to the bit"
@@ -253,21 +286,26 @@ class Run:
             other = reference(Case("", self._job.plan.overload, "", lambda: changed))
         except NoReference:
             return None
-        executed, got = self._ask(self._mode, changed, {"seed": 0, "reuse": True})
-        problem = self._first(self._conduct(executed), *_side_effects(executed))
-        if problem is not None:
-            return problem
-        if got is None:
-            text = f"it fails on the same memory with new contents: {_first_line(executed.text)}"
-            return Problem(Outcome.WRONG, "repeat", text, executed.text, "contents")
+        how = "on the same memory with new contents"
+        got = self._once_more(changed, {"seed": 0, "reuse": True}, how, ("repeat", "contents"))
         mismatch = compare(self._job.plan.overload, other, got, self._job.strict)
         if mismatch is None:
             return None
         text = f"the same memory with new contents: {mismatch.detail}"
         return Problem(Outcome.WRONG, "repeat", text, mismatch.report, "contents")
 
+    def _once_more(self, packed: Packed, request: dict[str, Any], how: str, rule: tuple[str, str]) -> Packed:
+        """The answer to another request. Raises _Ended with what is wrong; with `rule`, of a layer, if it fails."""
+        executed, answer = self._ask(self._mode, packed, request)
+        problem = self._first(self._conduct(executed), *_side_effects(executed))
+        if problem is None and answer is not None:
+            return answer
+        text = f"it fails {how}: {_first_line(executed.text)}"
+        raise _Ended(problem or Problem(Outcome.WRONG, rule[0], text, executed.text, rule[1]))
+
     def _ask(self, mode: str, packed: Packed, request: dict[str, Any]) -> tuple[Reply, Packed | None]:
         """A child's reply, and what the wrapper returned; None if it raised."""
+        request = {"philox": self._pairs[0], **request} if self._job.kernel.draws else request
         try:
             header, buffers = self._child(mode).ask(packed, self._seconds(mode), request)
         except ChildDied as death:
@@ -373,17 +411,6 @@ def _same_results(a: Packed, b: Packed) -> bool:
 def _first_line(text: str) -> str:
     """Of what a child said, which may be nothing."""
     return text.partition("\n")[0] or "no reason was given"
-
-
-def _headline(log: str) -> str:
-    """A compiler's log in a line: Triton puts the place first, the source in between and the message last; the tools
-    that it runs call theirs an error, and it puts the command that repeats them last."""
-    lines = [line.strip() for line in log.split("\n") if line.strip()] or ["no log"]
-    errors = (re.search(r"\berror\s*:.*", line) for line in lines[1:])
-    message = next((found[0] for found in errors if found), lines[-1])
-    if "Block pointers have been removed" in log:  # from Triton 3.7 on
-        message += " (write tl.make_tensor_descriptor, or pointers: base + offsets)"
-    return " ".join(dict.fromkeys((lines[0], message)))
 
 
 def _unlisted_dtypes(kernel: KernelFile, packed: Packed) -> list[str]:

@@ -7,8 +7,8 @@ import ast
 import pytest
 
 from verify.candidate import completed
+from verify.compiler_log import headline
 from verify.lint import lint, load_profile, render
-from verify.run import _headline
 
 ANY, STRICT = load_profile("triton-cuda"), load_profile("triton")
 
@@ -238,8 +238,8 @@ BLOCK_POINTERS = (
 
 
 def test_headline_of_a_compilers_log():
-    assert _headline(PTXAS).endswith("error   : Modifier '.evict_last' cannot be combined with modifier '.ca'")
-    assert "Repro" not in _headline(PTXAS)
-    assert _headline(TRITON) == "CompilationError: at 3:4: module has no attribute 'nothing'"
-    assert "tl.make_tensor_descriptor" in _headline(BLOCK_POINTERS)
-    assert _headline("") == "no log"
+    assert headline(PTXAS).endswith("error   : Modifier '.evict_last' cannot be combined with modifier '.ca'")
+    assert "Repro" not in headline(PTXAS)
+    assert headline(TRITON) == "CompilationError: at 3:4: module has no attribute 'nothing'"
+    assert "tl.make_tensor_descriptor" in headline(BLOCK_POINTERS)
+    assert headline("") == "no log"

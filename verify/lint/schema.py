@@ -6,6 +6,7 @@ import ast
 import re
 from dataclasses import dataclass
 
+PHILOX = "philox"  # keyword-only, beside the schema's arguments: the key and counter that a random kernel draws from
 _SCHEMA = re.compile(r"^(?P<name>\w+::\w+(\.\w+)?)\((?P<parameters>.*)\)\s*->\s*(?P<returns>.+)$")
 _PARAMETER = re.compile(r"^(?P<type>\S.*?)\s+(?P<name>\w+)(\s*=.*)?$", re.DOTALL)
 
@@ -98,5 +99,6 @@ def _required(wrapper: ast.FunctionDef) -> list[str]:
     a = wrapper.args
     positional = [*a.posonlyargs, *a.args]
     without_default = positional[: len(positional) - len(a.defaults)]
-    keyword = [k for k, default in zip(a.kwonlyargs, a.kw_defaults, strict=True) if default is None]
+    given = zip(a.kwonlyargs, a.kw_defaults, strict=True)
+    keyword = [k for k, default in given if default is None and k.arg != PHILOX]
     return [x.arg for x in (*without_default, *keyword)]

@@ -1,0 +1,240 @@
+"""Tests of random draws: their distribution, and that none depends on another.
+
+A test is a bound that holds for any number of draws, and no approximation for many. Right draws fail all the tests of
+a case together with a probability under `FALSE_ALARM`: each kind of test has a share of it, divided by the number of
+comparisons that it makes (Bonferroni). Sources of the bounds:
+
+- shares of events, and coincidences of two: Chernoff's bound exp(-n KL(k/n, p)) of sums of independent events, whose
+  probabilities may differ (Hoeffding, Probability inequalities for sums of bounded random variables, 1963, theorem 1);
+- coincidences at a distance within one call: such sums fall into two of independent terms, which halves the exponent
+  (Cauchy-Schwarz; Janson, Large deviations for sums of partly dependent random variables, 2004);
+- distribution function: 2 exp(-2 n d^2) (Dvoretzky, Kiefer and Wolfowitz, 1956; the constant: Massart, 1990);
+- variance of normal draws: the tails of chi-square (Laurent and Massart, Adaptive estimation of a quadratic functional
+  by model selection, 2000, lemma 1); their mean: exp(-n t^2 / 2).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields
+from itertools import combinations
+from typing import Any, TypeAlias
+
+import numpy as np
+
+FALSE_ALARM = 1e-9
+_SHARE = FALSE_ALARM / 4  # of each kind of test: shares, distances, moments, coincidences
+HEAD = 1 << 16  # draws of a call that are compared at every distance: its first ones, and with those its last ones
+MOST = 1 << 20  # draws of a call that are looked at: the first and the last of them
+_PARTS = 16  # of a call, and of the probabilities, whose shares are counted each
+_FINE = 64  # intervals that a finer look at the draws is to tell apart
+_ROUNDING = 1e-9  # of expected coincidences, by the Fourier transform
+
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What speaks against the draws. rule: which property they lack. detail: one line. advice: what to look at."""
+
+    rule: str
+    detail: str
+    advice: str
+
+
+def _nothing() -> Array:
+    return np.empty(0)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The draws of one call, in the order of the elements, or of several. All arrays are [n].
+
+    hits: whether an event came about, of a probability between `low` and `high`. below, above: bounds of the uniform
+    number that a draw stands for, which is its distribution function's value; empty for draws that are events alone.
+    normal: the draws less their mean, over their standard deviation, and `rounding`, how far each may be off; empty
+    where the law is another.
+    """
+
+    hits: Array
+    low: Array
+    high: Array
+    below: Array = field(default_factory=_nothing)
+    above: Array = field(default_factory=_nothing)
+    normal: Array = field(default_factory=_nothing)
+    rounding: Array = field(default_factory=_nothing)
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def part(self, where: slice) -> Sample:
+        """The draws at these places."""
+        return Sample(*(getattr(self, f.name)[where] for f in fields(self)))
+
+
+def ends(sample: Sample) -> Sample:
+    """At most `MOST` draws: the first half of them, and the last."""
+    if len(sample) <= MOST:
+        return sample
+    return pooled([sample.part(slice(0, MOST // 2)), sample.part(slice(-MOST // 2, None))])
+
+
+def pooled(samples: Iterable[Sample]) -> Sample:
+    """The draws of several calls, one after the other."""
+    parts = list(samples)
+    return Sample(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Sample)))
+
+
+def law_of_draws(sample: Sample) -> Finding | None:
+    """What is wrong with the distribution of draws, whatever their order."""
+    return _shares(sample) or _distances(sample) or _moments(sample)
+
+
+def _shares(sample: Sample) -> Finding | None:
+    """Events in all draws, in each part of them, and among those of like probability."""
+    n, like = len(sample), (sample.low * _PARTS).astype(int)
+    parts = [slice(n * i // _PARTS, n * (i + 1) // _PARTS) for i in range(_PARTS)]
+    groups = [slice(0, n), *(like == i for i in np.unique(like)), *parts]
+    for where in groups:
+        hits, low, high = sample.hits[where], sample.low[where], sample.high[where]
+        if len(hits) and _surprise(hits.sum(), len(hits), low.sum(), high.sum()) > math.log(2 * len(groups) / _SHARE):
+            share, wanted = hits.mean(), (low.mean() + high.mean()) / 2
+            place = "" if len(hits) == n else f" of some {len(hits)} of the {n}"
+            text = f"the share{place} is {share:.4g} ({hits.sum()} of {len(hits)} draws), expected {wanted:.4g}"
+            return Finding("share", text, "look at which outcome the probability is of, and at the comparison with it")
+    return None
+
+
+def _surprise(hits: Any, n: Any, low: Any, high: Any) -> Any:
+    """The exponent of Chernoff's bound for so many hits of n, where between `low` and `high` are expected."""
+    share = np.asarray(hits / n, dtype=float)
+    p = np.clip(share, low / n, high / n).clip(1e-300, 1 - 1e-16)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        hit = np.where(share > 0, share * np.log(share / p), 0.0)
+        miss = np.where(share < 1, (1 - share) * np.log((1 - share) / (1 - p)), 0.0)
+    return n * (hit + miss)
+
+
+def _distances(sample: Sample) -> Finding | None:
+    """The distribution function; then that of the fractions of the draws, cut into many intervals, which shows whether
+    they take few values only."""
+    n = len(sample.below)
+    if not n:
+        return None
+    by_chance = math.sqrt(math.log(2 * 2 / _SHARE) / (2 * n))
+    width = float((sample.above - sample.below).max())
+    advice = "look at how random words become numbers, and at the function applied to them"
+    distance = _distance(sample.below, sample.above) - width
+    if distance > by_chance:
+        text = f"the distribution function of {n} draws is off by {distance:.3g}; by chance it is by {by_chance:.3g}"
+        return Finding("distribution", text, advice)
+    scale = 2.0 ** math.floor(-math.log2(max(width, 1e-300) * _FINE))
+    below, above = sample.below * scale, sample.above * scale
+    whole = np.floor(below)
+    split = np.floor(above) != whole  # says nothing of the fraction
+    distance = _distance(np.where(split, 0.0, below - whole), np.where(split, 1.0, above - whole)) - width * scale
+    if scale > 1 and distance > by_chance:
+        text = f"{n} draws fall on a grid: in each {scale:.3g}th of their range the distribution function is off by "
+        return Finding("grid", f"{text}{distance:.3g}; by chance it is by {by_chance:.3g}", advice)
+    return None
+
+
+def _distance(below: Array, above: Array) -> float:
+    """How far the distribution function of uniform numbers, known to lie between these bounds, is at least off."""
+    n = len(below)
+    steps = np.arange(1, n + 1) / n
+    return float(max((steps - np.sort(above)).max(), (np.sort(below) - steps + 1 / n).max(), 0.0))
+
+
+def _moments(sample: Sample) -> Finding | None:
+    z, n = sample.normal, len(sample.normal)
+    if not n:
+        return None
+    x = math.log(4 / _SHARE)
+    mean, allowed = float(z.mean()), math.sqrt(2 * x / n) + float(sample.rounding.mean())
+    advice = "look at the mean, at the standard deviation and at the transform to normal numbers"
+    if not abs(mean) <= allowed:
+        text = f"the mean of {n} draws is {mean:.3g} standard deviations off; by chance it is by {allowed:.3g}"
+        return Finding("mean", text, advice)
+    squares, rounded = float((z * z).sum()), float((sample.rounding * (2 * np.abs(z) + sample.rounding)).sum())
+    lowest, highest = n - 2 * math.sqrt(n * x) - rounded, n + 2 * math.sqrt(n * x) + 2 * x + rounded
+    if not lowest <= squares <= highest:
+        text = f"the variance of {n} draws is {squares / n:.4g} of the right one; by chance it is {lowest / n:.4g} to "
+        return Finding("variance", f"{text}{highest / n:.4g}", advice)
+    return None
+
+
+Pair: TypeAlias = tuple[int, int]  # seed and offset of a call
+
+
+def independence(calls: Sequence[tuple[Pair, Sample]]) -> Finding | None:
+    """What shows that draws are no independent ones: within a call at any distance, or between two at any shift.
+
+    calls: with the pairs that they were given, several of which may be of like differences to the first.
+    """
+    pairs = [pair for pair, _ in calls]
+    spectra = [_Spectrum(sample.part(slice(0, HEAD))) for _, sample in calls]
+    couples = [(i, i) for i in range(len(calls))] + list(combinations(range(len(calls)), 2))
+    longest = calls[0][1]
+    if len(longest) > 2 * HEAD:
+        pairs.append(pairs[0])
+        spectra.append(_Spectrum(longest.part(slice(-HEAD, None))))
+        couples.append((0, len(calls)))
+    comparisons = sum(len(spectra[i]) + len(spectra[j]) for i, j in couples)
+    limit = math.log(2 * max(comparisons, 1) / _SHARE)
+    for i, j in couples:
+        found = _coincidence(spectra[i], spectra[j], limit)
+        if found is not None:
+            return _dependent(pairs[i], pairs[j], j == len(calls), *found)
+    return None
+
+
+class _Spectrum:
+    """At most `HEAD` draws as Fourier transforms of their rarer events and of the bounds of their probabilities."""
+
+    def __init__(self, sample: Sample) -> None:
+        rare, hits = sample.low + sample.high <= 1, sample.hits.astype(float)
+        bounds = np.where(rare, sample.low, 1 - sample.high), np.where(rare, sample.high, 1 - sample.low)
+        self.length = len(sample)
+        self.values = [np.fft.rfft(x, 2 * HEAD) for x in (np.where(rare, hits, 1 - hits), *bounds)]
+
+    def __len__(self) -> int:
+        return self.length
+
+
+def _coincidence(a: _Spectrum, b: _Spectrum, limit: float) -> tuple[int, int, int, float] | None:
+    """The shift at which events of two calls, or of one, coincide more or less often than by chance, the places where
+    they do, the places there are, and the number expected; None if they do at no shift."""
+    n, m = len(a), len(b)
+    shifts = np.arange(1 if a is b else 1 - n, m)  # draw i of a call, and draw i + shift of the other
+    if not len(shifts):
+        return None
+    hits, low, high = (np.fft.irfft(x.conj() * y, 2 * HEAD)[shifts] for x, y in zip(a.values, b.values, strict=True))
+    places = np.minimum(n, m - shifts) - np.maximum(0, -shifts)
+    slack = _ROUNDING * places
+    surprise = _surprise(np.rint(hits), places, (low - slack).clip(0), np.minimum(high + slack, places))
+    surprise = surprise / 2 if a is b else surprise
+    worst = int(surprise.argmax())
+    if surprise[worst] <= limit:
+        return None
+    return int(shifts[worst]), int(np.rint(hits[worst])), int(places[worst]), float((low + high)[worst] / 2)
+
+
+def _dependent(a: Pair, b: Pair, far: bool, shift: int, hits: int, places: int, expected: float) -> Finding:  # noqa: PLR0913
+    both = f"in {hits} of {places} places both have the rarer outcome, expected {expected:.3g}"
+    if a == b:
+        which = "the first and the last elements" if far else f"elements {shift} apart"
+        text = f"within a call, {which} have not been drawn independently: {both}"
+        return Finding("index", text, "give each element a counter of its own: its index in the whole tensor")
+    seeds, offsets = a[0] != b[0], a[1] != b[1]
+    what = "pair" if seeds and offsets else "seed" if seeds else "offset"
+    how = f"element i of one and element i{f' {shift:+d}' if shift else ''} of the other"
+    text = f"calls with philox={a} and philox={b} have not been drawn independently, {how}: {both}"
+    advice = {
+        "seed": "use all 64 bits of seed as Philox's key",
+        "offset": "use all 64 bits of offset as the counter's low words and the element's index as its high ones: "
+        "offset + index makes calls overlap",
+        "pair": "seed is the key and offset belongs into the counter; do not mix them",
+    }
+    return Finding(what, text, advice[what])
