@@ -35,7 +35,7 @@ NOT_VERIFIED = "not verified"
 ELSEWHERE = "arguments on another device"
 NUMBER = "a number in the place of a tensor"
 REFUSED = "arguments that ATen refuses"
-SPARSE = "sparse arguments, and kernels take strided ones"
+SPARSE = "sparse_coo"  # stands among the dtypes for calls with such a tensor, as in verdicts
 NO_FLOATS = ""  # stands for the calls that have no floating dtype
 MAX_DECISIONS = 1 << 16
 
@@ -45,8 +45,9 @@ class Entry:
     """How one overload is served.
 
     kernel: the kernel file. copy: the file of the `aten::copy_` kernel, where the plan needs it. label: the kernel file
-    as reports show it. listed: the dtypes that the kernel claims, by name. verified: the floating ones for which it may
-    be used, and NO_FLOATS where it may be for calls without any. calls: of each kernel file that calls others, which
+    as reports show it. listed: the dtypes that the kernel claims, by name, and SPARSE if it takes sparse tensors.
+    verified: the floating ones of these for which it may be used, NO_FLOATS where it may be for calls without any, and
+    SPARSE. calls: of each kernel file that calls others, which
     files answer which overloads.
     """
 
@@ -60,8 +61,11 @@ class Entry:
     calls: Mapping[Path, Mapping[str, Path]] = field(default_factory=dict)
 
     def objection(self, dtypes: frozenset[str]) -> str:
-        """Why it does not serve calls with these floating dtypes; empty if it does."""
-        unlisted, unverified = sorted(dtypes - self.listed), sorted((dtypes or {NO_FLOATS}) - self.verified)
+        """Why it does not serve calls with these floating dtypes; empty if it does. SPARSE may be among them."""
+        if SPARSE in dtypes - self.listed:
+            return f"the kernel's LAYOUTS do not list {SPARSE}"
+        wanted = dtypes if dtypes - {SPARSE} else dtypes | {NO_FLOATS}
+        unlisted, unverified = sorted(dtypes - self.listed), sorted(wanted - self.verified)
         if unlisted:
             return f"the kernel's DTYPES do not list {', '.join(unlisted)}"
         if unverified and dtypes:
@@ -106,6 +110,11 @@ class Server:
         self.counts.served[overload] += 1
         self.counts.kernels[entry.label] += 1
         return lambda: self._run(entry, op, args, kwargs, found.gpu)
+
+    def takes_sparse(self, overload: str) -> bool:
+        """Whether it may serve calls with sparse tensors."""
+        entry = self._entry_of(overload)
+        return entry is not None and SPARSE in entry.listed & entry.verified
 
     def reason(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         """Why such a call is not served; empty if it is."""
@@ -165,6 +174,8 @@ def refusal(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Ex
 
     Asked of ATen's functions for device `meta`; what has none, or asks for contents, is taken to be right.
     """
+    if SPARSE in _Seen("", op, args, kwargs).dtypes:
+        return None
     try:
         op(*tree_map(_on_meta, args), **tree_map(_on_meta, kwargs))
     except NotImplementedError:
@@ -202,8 +213,10 @@ class _Seen:
             if isinstance(value, torch.Tensor):
                 self._device_is(value.device)
                 self._dtype_is(value.dtype)
-                if value.layout is not torch.strided:
-                    self.elsewhere = SPARSE
+                if value.layout is torch.sparse_coo:
+                    self.dtypes.add(SPARSE)
+                elif value.layout is not torch.strided:
+                    self.elsewhere = f"arguments of layout {_dtype_name(value.layout)}"
             elif isinstance(value, list | tuple):
                 self._look(value)
             elif isinstance(value, torch.device):
@@ -235,7 +248,7 @@ def tensor_places(op: OpOverload) -> frozenset[int]:
 
 
 @cache
-def _dtype_name(dtype: torch.dtype) -> str:
+def _dtype_name(dtype: torch.dtype | torch.layout) -> str:
     return str(dtype).removeprefix("torch.")
 
 

@@ -1,8 +1,9 @@
 """The contract of a kernel file, read without executing it.
 
 A kernel file is one Python file: a docstring that begins with the schema, `OVERLOADS` and `DTYPES` as literal tuples,
-`@triton.jit` kernels and one `wrapper`. Everything here comes from its syntax tree, so a file that would misbehave
-when imported can still be matched, hashed and shown.
+`@triton.jit` kernels and one `wrapper`; `LAYOUTS = ("sparse_coo", "strided")` where it takes sparse tensors, too.
+Everything here comes from its syntax tree, so a file that would misbehave when imported can still be matched, hashed
+and shown.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from pathlib import Path
 from traces import UserError
 from verify import syntax
 from verify.lint.names import called_operators, literal_strings, no_wrapper
+from verify.lint.profile import LAYOUTS, SPARSE, STRIDED
+
+__all__ = ["SPARSE", "KernelFile", "KernelFileError"]
 
 
 class KernelFileError(UserError):
@@ -25,8 +29,9 @@ class KernelFileError(UserError):
 class KernelFile:
     """One parsed kernel file. `takes_out`: its wrapper can write to a destination of the caller's.
 
-    calls: overloads that it asks for as `torch.ops.aten.NAME.OVERLOAD(...)`. callees: the kernel files that serve
-    them, as a library gives them (generate/library.py); a call without one is served by nothing.
+    layouts: of the tensors that it takes. calls: overloads that it asks for as `torch.ops.aten.NAME.OVERLOAD(...)`.
+    callees: the kernel files that serve them, as a library gives them (generate/library.py); a call without one is
+    served by nothing.
     """
 
     path: Path
@@ -35,6 +40,7 @@ class KernelFile:
     overloads: tuple[str, ...]
     dtypes: tuple[str, ...]
     takes_out: bool
+    layouts: tuple[str, ...] = (STRIDED,)
     calls: tuple[str, ...] = ()
     callees: tuple[tuple[str, KernelFile], ...] = ()
 
@@ -69,18 +75,23 @@ class KernelFile:
             sha256=hashlib.sha256(source.encode()).hexdigest(),
             overloads=_literal_tuple(tree, "OVERLOADS", path),
             dtypes=_literal_tuple(tree, "DTYPES", path),
+            layouts=_literal_tuple(tree, LAYOUTS, path, (STRIDED,)),
             takes_out="out" in _wrapper_parameters(tree, path),
             calls=called_operators(tree),
         )
 
 
-def _literal_tuple(tree: ast.Module, name: str, path: Path) -> tuple[str, ...]:
+def _literal_tuple(tree: ast.Module, name: str, path: Path, otherwise: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """otherwise: what holds where the file does not say."""
     for node in tree.body:
         if isinstance(node, ast.Assign) and [getattr(t, "id", None) for t in node.targets] == [name]:
             value = literal_strings(node.value)
             if value is not None:
                 return value
             break
+    else:
+        if otherwise:
+            return otherwise
     raise KernelFileError(f'{path}: {name} must be a literal tuple of strings such as {name} = ("...",)')
 
 
