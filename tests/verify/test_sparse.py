@@ -154,7 +154,7 @@ def test_sums_that_cancel(judge):
     assert_passes(judge, "aten::_coalesce", self=other)
 
 
-# ---- the judge --------------------------------------------------------------------------------------------------------
+# ---- the judge -----------------------------------------------------------------------------------------------------
 
 HEAD = '''"""{schema}
 
@@ -238,16 +238,32 @@ BAD_CLONES = {
         Outcome.WRONG,
         "self",
     ),
-    "writes behind its argument": ("kernel_copy[(1,)](values, values, 61, 0, ADD=0)\n" + HONEST, Outcome.WRONG, "kernel_copy"),
-    "reads behind its argument": ("copied(indices, out=torch.empty(99, dtype=torch.int64))\nkernel_copy[(1,)](indices, torch.empty(99, dtype=torch.int64), 21, 0, ADD=0)\n" + HONEST, Outcome.WRONG, "kernel_copy"),
-    "memory that nobody wrote": ("return made(copied(indices), torch.empty_like(values), self.shape)", Outcome.WRONG, "return.values"),
+    "writes behind its argument": (
+        "kernel_copy[(1,)](values, values, 61, 0, ADD=0)\n" + HONEST, Outcome.WRONG, "kernel_copy",
+    ),
+    "reads behind its argument": (
+        "kernel_copy[(1,)](indices, torch.empty(99, dtype=torch.int64), 21, 0, ADD=0)\n" + HONEST,
+        Outcome.WRONG,
+        "kernel_copy",
+    ),
+    "memory that nobody wrote": (
+        "return made(copied(indices), torch.empty_like(values), self.shape)", Outcome.WRONG, "return.values",
+    ),
     "clones": ("return self.clone()", Outcome.CHEAT, "aten::clone"),
     "clones the values": ("return made(copied(indices), values.clone(), self.shape)", Outcome.CHEAT, "aten::clone"),
     "coalesces": ("self.coalesce()\n" + HONEST, Outcome.CHEAT, "aten::_coalesce"),
     "becomes dense": ("self.to_dense()\n" + HONEST, Outcome.CHEAT, "aten::"),
 
-    "checks invariants": ("torch.sparse_coo_tensor(indices, values, self.shape, check_invariants=True)\n" + HONEST, Outcome.CHEAT, "aten::"),
-    "converts the values": ("torch.sparse_coo_tensor(indices, values, self.shape, dtype=torch.float16)\n" + HONEST, Outcome.CHEAT, "aten::"),
+    "checks invariants": (
+        "torch.sparse_coo_tensor(indices, values, self.shape, check_invariants=True)\n" + HONEST,
+        Outcome.CHEAT,
+        "aten::",
+    ),
+    "converts the values": (
+        "torch.sparse_coo_tensor(indices, values, self.shape, dtype=torch.float16)\n" + HONEST,
+        Outcome.CHEAT,
+        "aten::",
+    ),
     "reads values back": ("values.select(0, 0).select(0, 0).item()\n" + HONEST, Outcome.CHEAT, "numbers back"),
     "reads all indices back": (
         "for k in range(20):\n    indices.select(0, 0).select(0, k).item()\n" + HONEST,
@@ -267,3 +283,60 @@ def test_bad_clones(judge, name):
 def test_an_honest_clone(judge):
     found = verdict_of(judge, "aten::clone", source_of(CLONE, HONEST), self=sparse((9, 3), 1, 20))
     assert found.outcome is Outcome.PASS, found
+
+
+def mutant(overload, before, after):
+    """The library's kernel with a fault."""
+    source = Library(KERNELS).match(overload).kernel.source
+    assert source.count(before) == 1
+    return source.replace(before, after)
+
+
+BAD_ADDS = {
+    "alpha is ignored": ("(widen(value) * alpha)", "widen(value)"),
+    "the last of equal rows wins": (
+        "tl.atomic_add(out_ptr + offset + strided(column, shape, out_stride), value, mask=mask)",
+        "tl.store(out_ptr + offset + strided(column, shape, out_stride), value, mask=mask)",
+    ),
+    "added without atomics": (
+        "tl.atomic_add(out_ptr + offset + strided(column, shape, out_stride), value, mask=mask)",
+        "out_ptr += offset + strided(column, shape, out_stride)\n"
+        "    tl.store(out_ptr, tl.load(out_ptr, mask=mask) + value, mask=mask)",
+    ),
+    "the dense operand is written": (
+        "wrapper(dense, 0, out=out)",
+        "wrapper(dense, 0, out=out)\n        wrapper(dense, 0, out=dense)",
+    ),
+    "the first column for all": ("strided(column, shape, shape_stride), mask", "0, mask"),
+}
+BAD_COALESCES = {
+    "rows are not sorted": ("while largest >> shift:", "while largest >> shift > largest:"),
+    "the last pass is left out": ("while largest >> shift:", "while largest >> shift >> BITS:"),
+    "marked as uncoalesced": ("is_coalesced=True", "is_coalesced=False"),
+    "a number too many": ("count.item()", "(count.item() + 1)"),
+    "every entry is a row": ("(row != before)", "(row == row)"),
+    "the first entry of each row": ("tl.arange(0, ROWS) < end", "tl.arange(0, ROWS) < i + 1"),
+    "the room is the argument's": ("torch.empty(values.shape, dtype=values.dtype, device=values.device)", "values"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_ADDS)
+def test_bad_adds(judge, name):
+    other = sparse((9, 3), 1, 700)
+    source = mutant("aten::add.Tensor", *BAD_ADDS[name])
+    found = verdict_of(judge, "aten::add.Tensor", source, self=dense(other), other=other, alpha=-0.5)
+    assert found.outcome is Outcome.WRONG, found
+
+
+@pytest.mark.parametrize("name", BAD_COALESCES)
+def test_bad_coalesces(judge, name):
+    source = mutant("aten::_coalesce", *BAD_COALESCES[name])
+    found = verdict_of(judge, "aten::_coalesce", source, self=sparse((90, 3), 1, 700))
+    assert found.outcome is Outcome.WRONG, found
+
+
+def test_a_kernel_that_does_not_say_so_is_given_no_sparse_tensors(judge):
+    source = mutant("aten::clone", 'LAYOUTS = ("sparse_coo", "strided")\n', "")
+    found = verdict_of(judge, "aten::clone", source, self=sparse((9, 3), 1, 20))
+    assert found.outcome is Outcome.SKIPPED and "LAYOUTS do not list sparse_coo" in found.detail
+    assert verdict_of(judge, "aten::clone", source, self=torch.ones(3)).outcome is Outcome.PASS

@@ -173,7 +173,7 @@ def kernel_sum_rows(
         inside = mask[:, None] & (column < width)[None, :]
         total += widen(tl.load(values_ptr + entry[:, None] * stride, mask=inside, other=0))
     out = tl.sum(total, 0).to(out_ptr.dtype.element_ty)
-    tl.store(out_ptr + row * width + column, out, mask=(column < width) & (end > start))
+    tl.store(out_ptr + row * width + column, out, mask=column < tl.where(row < tl.load(count_ptr), width, 0))
 
 
 def copied(x):
