@@ -25,7 +25,7 @@ from torch.utils._pytree import tree_map
 
 from capture.signatures import call_token
 from traces.errors import UserError
-from traces.overloads import bind, name_of
+from traces.overloads import bind, name_of, written
 from verify.callees import serving
 from verify.derive import Plan, call, call_direct
 from verify.interpreter import mend
@@ -36,6 +36,8 @@ ELSEWHERE = "arguments on another device"
 NUMBER = "a number in the place of a tensor"
 REFUSED = "arguments that ATen refuses"
 SPARSE = "sparse_coo"  # stands among the dtypes for calls with such a tensor, as in verdicts
+SEVERAL = "several sparse tensors"
+WRITTEN = "a sparse tensor that is written"  # a kernel makes new ones, and cannot put other parts into it
 NO_FLOATS = ""  # stands for the calls that have no floating dtype
 MAX_DECISIONS = 1 << 16
 
@@ -205,8 +207,13 @@ class _Seen:
         self.dtypes: set[str] = set()
         self.elsewhere = ""
         self.index: int | None = None  # of the device
+        self._sparse = 0
         self._look(args)
         self._look(kwargs.values())
+        if self._sparse > 1:
+            self.elsewhere = SEVERAL
+        elif self._sparse and any(map(_is_sparse, map(bind(op, args, kwargs).get, written(op)))):
+            self.elsewhere = WRITTEN
 
     def _look(self, values: Iterable[Any]) -> None:
         for value in values:
@@ -215,6 +222,7 @@ class _Seen:
                 self._dtype_is(value.dtype)
                 if value.layout is torch.sparse_coo:
                     self.dtypes.add(SPARSE)
+                    self._sparse += 1
                 elif value.layout is not torch.strided:
                     self.elsewhere = f"arguments of layout {_dtype_name(value.layout)}"
             elif isinstance(value, list | tuple):
@@ -234,6 +242,10 @@ class _Seen:
     def _dtype_is(self, dtype: torch.dtype) -> None:
         if dtype.is_floating_point or dtype.is_complex:
             self.dtypes.add(_dtype_name(dtype))
+
+
+def _is_sparse(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.layout is torch.sparse_coo
 
 
 def is_number(value: Any) -> bool:
