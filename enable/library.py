@@ -27,7 +27,7 @@ from capture import sim
 from enable.coverage import shown_path
 from enable.options import WORKSPACE
 from enable.registration import KEYS, Registration, innermost, under_dispatcher
-from enable.serving import NO_FLOATS, NO_KERNEL, NOT_VERIFIED, REFUSED, Entry, Server, refusal
+from enable.serving import NO_FLOATS, NO_KERNEL, NOT_VERIFIED, REFUSED, SPARSE, Entry, Server, refusal
 from enable.workspace import Workspace
 from generate.library import Library, Match
 from traces import UserError
@@ -191,7 +191,13 @@ def _match(library: Library, overload: str) -> Match:
 
 
 def _claimed(match: Match) -> frozenset[str]:
-    return frozenset((*match.kernel.dtypes, NO_FLOATS))
+    return frozenset((*_listed(match), NO_FLOATS))
+
+
+def _listed(match: Match) -> frozenset[str]:
+    """What the kernel claims: dtypes, and SPARSE if it takes sparse tensors."""
+    sparse = [SPARSE] if SPARSE in match.kernel.layouts else []
+    return frozenset((*match.kernel.dtypes, *sparse))
 
 
 def kernels_of(match: Match) -> tuple[str, ...]:
@@ -214,11 +220,10 @@ def _verified(place: Workspace, device: str) -> Mapping[tuple[tuple[str, ...], s
 def _entry(match: Match, fit: frozenset[str]) -> Entry:
     copy = match.copy.path if match.copy else None
     kernel = match.kernel
-    listed = frozenset(kernel.dtypes)
     files = (kernel, *kernel.reached, *((match.copy, *match.copy.reached) if match.copy else ()))
     calls = {file.path: {o: callee.path for o, callee in file.callees} for file in files if file.callees}
     label = shown_path(kernel.path)
-    return Entry(match.plan, kernel.path, kernel.takes_out, copy, label, listed, fit, calls, kernel.draws)
+    return Entry(match.plan, kernel.path, kernel.takes_out, copy, label, _listed(match), fit, calls, kernel.draws)
 
 
 def _is_composite(overload: str) -> bool:

@@ -17,7 +17,11 @@ from traces.errors import UserError
 from traces.overloads import resolve
 
 _NUMBER_DTYPES = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}
-KEYS = {"cuda": "CUDA", "xpu": "XPU", "cpu": "CPU"}  # dispatch keys by device
+KEYS = {
+    "cuda": "CUDA",
+    "xpu": "XPU",
+    "cpu": "CPU",
+}  # dispatch keys by device; of calls with a sparse tensor, Sparse and it
 
 
 class Registration:
@@ -66,20 +70,25 @@ def under_dispatcher(
     """
     if not hasattr(torch.library, "get_kernel"):
         raise UserError(f"registration needs torch 2.10 or newer, this is {torch.__version__}; update it")
-    key = KEYS[device]
     library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
     with ExitStack() as stack, warnings.catch_warnings():
         stack.callback(library._destroy)
         warnings.filterwarnings("ignore", "(?s).*Overriding a previously registered kernel", UserWarning)
         for overload in overloads:
-            library.impl(  # type: ignore[no-untyped-call]
-                overload.removeprefix("aten::"),
-                _implementation(server, resolve(overload), key),
-                key,
-                with_keyset=True,
-                allow_override=True,  # of an earlier registration, which this one hands on to
-            )
+            for key in _keys(server, overload, KEYS[device]):
+                library.impl(  # type: ignore[no-untyped-call]
+                    overload.removeprefix("aten::"),
+                    _implementation(server, resolve(overload), key),
+                    key,
+                    with_keyset=True,
+                    allow_override=True,  # of an earlier registration, which this one hands on to
+                )
         return Registration(device, server.counts, left_out, stack.pop_all().close)
+
+
+def _keys(server: Server, overload: str, key: str) -> tuple[str, ...]:
+    """The dispatch keys under which the overload is served."""
+    return (key, f"Sparse{key}") if server.takes_sparse(overload) else (key,)
 
 
 def _implementation(server: Server, op: OpOverload, key: str) -> Callable[..., Any]:

@@ -25,7 +25,7 @@ from torch.utils._pytree import tree_map
 
 from capture.signatures import call_token
 from traces.errors import UserError
-from traces.overloads import bind, name_of
+from traces.overloads import bind, name_of, written
 from verify.callees import serving
 from verify.derive import Plan, call, call_direct
 from verify.interpreter import mend
@@ -36,7 +36,9 @@ NOT_VERIFIED = "not verified"
 ELSEWHERE = "arguments on another device"
 NUMBER = "a number in the place of a tensor"
 REFUSED = "arguments that ATen refuses"
-SPARSE = "sparse arguments, and kernels take strided ones"
+SPARSE = "sparse_coo"  # stands among the dtypes for calls with such a tensor, as in verdicts
+SEVERAL = "several sparse tensors"
+WRITTEN = "a sparse tensor that is written"  # a kernel makes new ones, and cannot put other parts into it
 NO_FLOATS = ""  # stands for the calls that have no floating dtype
 MAX_DECISIONS = 1 << 16
 
@@ -46,9 +48,10 @@ class Entry:
     """How one overload is served.
 
     kernel: the kernel file. copy: the file of the `aten::copy_` kernel, where the plan needs it. label: the kernel file
-    as reports show it. listed: the dtypes that the kernel claims, by name. verified: the floating ones for which it may
-    be used, and NO_FLOATS where it may be for calls without any. calls: of each kernel file that calls others, which
-    files answer which overloads. draws: the kernel is given a key and counter of the call's generator.
+    as reports show it. listed: the dtypes that the kernel claims, by name, and SPARSE if it takes sparse tensors.
+    verified: the floating ones of these for which it may be used, NO_FLOATS where it may be for calls without any, and
+    SPARSE. calls: of each kernel file that calls others, which files answer which overloads. draws: the kernel is given
+    a key and counter of the call's generator.
     """
 
     plan: Plan
@@ -62,8 +65,11 @@ class Entry:
     draws: bool = False
 
     def objection(self, dtypes: frozenset[str]) -> str:
-        """Why it does not serve calls with these floating dtypes; empty if it does."""
-        unlisted, unverified = sorted(dtypes - self.listed), sorted((dtypes or {NO_FLOATS}) - self.verified)
+        """Why it does not serve calls with these floating dtypes; empty if it does. SPARSE may be among them."""
+        if SPARSE in dtypes - self.listed:
+            return f"the kernel's LAYOUTS do not list {SPARSE}"
+        wanted = dtypes if dtypes - {SPARSE} else dtypes | {NO_FLOATS}
+        unlisted, unverified = sorted(dtypes - self.listed), sorted(wanted - self.verified)
         if unlisted:
             return f"the kernel's DTYPES do not list {', '.join(unlisted)}"
         if unverified and dtypes:
@@ -108,6 +114,11 @@ class Server:
         self.counts.served[overload] += 1
         self.counts.kernels[entry.label] += 1
         return lambda: self._run(entry, op, args, kwargs, found.gpu)
+
+    def takes_sparse(self, overload: str) -> bool:
+        """Whether it may serve calls with sparse tensors."""
+        entry = self._entry_of(overload)
+        return entry is not None and SPARSE in entry.listed & entry.verified
 
     def reason(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         """Why such a call is not served; empty if it is."""
@@ -176,6 +187,8 @@ def refusal(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Ex
 
     Asked of ATen's functions for device `meta`; what has none, or asks for contents, is taken to be right.
     """
+    if SPARSE in _Seen("", op, args, kwargs).dtypes:
+        return None
     try:
         op(*tree_map(_on_meta, args), **tree_map(_on_meta, kwargs))
     except NotImplementedError:
@@ -205,16 +218,24 @@ class _Seen:
         self.dtypes: set[str] = set()
         self.elsewhere = ""
         self.index: int | None = None  # of the device
+        self._sparse = 0
         self._look(args)
         self._look(kwargs.values())
+        if self._sparse > 1:
+            self.elsewhere = SEVERAL
+        elif self._sparse and any(map(_is_sparse, map(bind(op, args, kwargs).get, written(op)))):
+            self.elsewhere = WRITTEN
 
     def _look(self, values: Iterable[Any]) -> None:
         for value in values:
             if isinstance(value, torch.Tensor):
                 self._device_is(value.device)
                 self._dtype_is(value.dtype)
-                if value.layout is not torch.strided:
-                    self.elsewhere = SPARSE
+                if value.layout is torch.sparse_coo:
+                    self.dtypes.add(SPARSE)
+                    self._sparse += 1
+                elif value.layout is not torch.strided:
+                    self.elsewhere = f"arguments of layout {_dtype_name(value.layout)}"
             elif isinstance(value, list | tuple):
                 self._look(value)
             elif isinstance(value, torch.device):
@@ -234,6 +255,10 @@ class _Seen:
             self.dtypes.add(_dtype_name(dtype))
 
 
+def _is_sparse(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.layout is torch.sparse_coo
+
+
 def is_number(value: Any) -> bool:
     return isinstance(value, bool | int | float | complex)
 
@@ -246,7 +271,7 @@ def tensor_places(op: OpOverload) -> frozenset[int]:
 
 
 @cache
-def _dtype_name(dtype: torch.dtype) -> str:
+def _dtype_name(dtype: torch.dtype | torch.layout) -> str:
     return str(dtype).removeprefix("torch.")
 
 

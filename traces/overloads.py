@@ -57,6 +57,16 @@ _MEMORY = (
         "record_stream",  # a note for the caching allocator
     }
 )
+# A sparse tensor of existing parts, or its flag: the results alias the parts, which the schemas do not say.
+_OF_PARTS = frozenset(
+    {
+        "sparse_coo_tensor",
+        "_sparse_coo_tensor_unsafe",
+        "_sparse_coo_tensor_with_dims",
+        "_sparse_coo_tensor_with_dims_and_tensors",
+        "_coalesced_",
+    }
+)
 # Return no tensor, yet read contents, so they are not questions about metadata.
 _READ_CONTENTS = frozenset(
     {
@@ -207,6 +217,8 @@ def _static_kind(op: OpOverload) -> Kind:
     if base in _MEMORY:
         return "memory"
     if torch.Tag.inplace_view in op.tags or name_of(op) == "aten::_unsafe_view" or _aliases_input(op):
+        return "view"
+    if base in _OF_PARTS and not any(a.is_out for a in schema.arguments):
         return "view"
     if torch.Tag.nondeterministic_seeded in op.tags:
         return "random"

@@ -18,7 +18,8 @@ MAX_COUNTED = 1 << 20  # elements whose places are compared one by one
 def complaints(overload: str, arguments: Mapping[str, Any], result: Any) -> list[str]:
     """Why the result, or an argument after the call, is no plain tensor of its own memory; a line each.
 
-    Conj and neg bits are the parent's to compare where the overload is a view, which may set them.
+    Conj and neg bits are the parent's to compare where the overload is a view, which may set them. So is whether a
+    result is sparse.
     """
     given = list(tensors(arguments))
     odd = {name for t in given for name in _properties(t)}
@@ -36,14 +37,14 @@ _GRAD = "requires_grad set"
 
 
 def _classes(value: Any) -> list[str]:
-    return [f"class {type(t).__name__}" for t in tensors(value) if type(t) is not torch.Tensor]
+    return [f"class {type(t).__name__}" for t in (*tensors(value), *strided(value)) if type(t) is not torch.Tensor]
 
 
 def _properties(tensor: torch.Tensor) -> list[str]:
     with torch._C.DisableTorchFunctionSubclass():
         checks = {
             f"device {tensor.device}": tensor.device.type == "meta",
-            f"layout {tensor.layout}": tensor.layout is not torch.strided,
+            f"layout {tensor.layout}": tensor.layout not in (torch.strided, torch.sparse_coo),
             "a quantised dtype": tensor.is_quantized,
             "its conj bit set": tensor.is_conj(),
             "its neg bit set": tensor.is_neg(),
@@ -55,8 +56,8 @@ def _properties(tensor: torch.Tensor) -> list[str]:
 def _shared(arguments: Mapping[str, Any], result: Any) -> list[str]:
     """Results whose elements share memory that is no argument's: the next operator in place would write them all."""
     with torch._C.DisableTorchFunctionSubclass():
-        given = {t.untyped_storage().data_ptr() for t in tensors(arguments) if t.layout is torch.strided}
-        new = [t for t in tensors(result) if t.layout is torch.strided and t.untyped_storage().data_ptr() not in given]
+        given = {t.untyped_storage().data_ptr() for t in strided(arguments)}
+        new = [t for t in strided(result) if t.untyped_storage().data_ptr() not in given]
         return [
             f"elements that share memory: shape {list(t.shape)}, stride {list(t.stride())}" for t in new if _overlaps(t)
         ]
@@ -89,6 +90,15 @@ def tensors(value: Any) -> Iterator[torch.Tensor]:
             yield from tensors(item)
 
 
+def strided(value: Any) -> Iterator[torch.Tensor]:
+    """The tensors that have memory: of a sparse one its indices and values."""
+    for tensor in tensors(value):
+        if tensor.layout is torch.sparse_coo:
+            yield from (tensor._indices(), tensor._values())
+        elif tensor.layout is torch.strided:
+            yield tensor
+
+
 class EarlierResults:
     """Results of earlier requests, kept alive so that memory in common with one is no accident."""
 
@@ -99,7 +109,7 @@ class EarlierResults:
     def shares_memory(self, result: Any, arguments: Collection[int]) -> bool:
         """Whether `result` lies in memory of an earlier one; it is kept. arguments: buffers that do not count."""
         with torch._C.DisableTorchFunctionSubclass():
-            found = [t.untyped_storage() for t in tensors(result) if t.layout is torch.strided]
+            found = [t.untyped_storage() for t in strided(result)]
         fresh = {s.data_ptr(): s for s in found if s.nbytes() and s.data_ptr() not in arguments}
         shared = any(_overlap(a, b) for a in fresh.values() for b in self._kept)
         for storage in fresh.values():

@@ -17,7 +17,7 @@ from traces.overloads import bind, call, resolve
 from traces.store import CallRecord, Trace
 from traces.values import Bytes, Group, Packed, TensorRef, numel, pack, unpack
 from verify import references
-from verify.tolerance import adds_up
+from verify.tolerance import adds_up, judged_as
 
 
 @dataclass(frozen=True)
@@ -144,13 +144,25 @@ def reference(case: Case) -> Expected:
 
 
 def _sizes(overload: str, packed: Packed, native: Packed) -> Packed | None:
-    if not adds_up(overload):
+    if not adds_up(judged_as(overload, packed.tree)):
         return None
     try:
-        found = _run(overload, mapped(packed, torch.abs))
+        found = _run(overload, _positive(mapped(packed, torch.abs)))
     except (RuntimeError, NotImplementedError, TypeError):
         return None
     return found if found.tree["return"] == native.tree["return"] else None
+
+
+def _positive(packed: Packed) -> Packed:
+    """The same call with its factors' absolute values."""
+    tree = dict(packed.tree)
+    for name in {"alpha", "beta"} & tree.keys():
+        value = tree[name]
+        if isinstance(value, dict) and "float" in value:
+            tree[name] = {"float": abs(float.fromhex(value["float"])).hex()}
+        elif type(value) is int:
+            tree[name] = abs(value)
+    return replace(packed, tree=tree)
 
 
 def mapped(packed: Packed, change: Callable[[torch.Tensor], torch.Tensor]) -> Packed:
@@ -240,6 +252,13 @@ def _widen_tree(tree: Any) -> Any:
             return {"dtype": "float64"}
         return {k: _widen_tree(v) for k, v in tree.items()}
     return tree
+
+
+def holds_sparse(tree: Any) -> bool:
+    """Whether there is a sparse tensor in a packed tree."""
+    if isinstance(tree, dict):
+        return "sparse_coo" in tree or any(map(holds_sparse, tree.values()))
+    return isinstance(tree, list) and any(map(holds_sparse, tree))
 
 
 def tensor_names(tree: dict[str, Any]) -> list[str]:

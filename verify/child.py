@@ -25,7 +25,7 @@ import torch
 from traces.overloads import resolve, written
 from traces.values import Packed, Rebuilt, pack, unpack
 from verify import devices, wire
-from verify.answers import EarlierResults, complaints, tensors
+from verify.answers import EarlierResults, complaints, strided
 from verify.callees import serving
 from verify.cases import on_host
 from verify.compiling import patch_compiler
@@ -135,11 +135,10 @@ def _protected(overload: str, arguments: dict[str, Any]) -> dict[int, str]:
     found: dict[int, str] = {}
     free: set[int] = set()  # of an argument that is written
     for name, value in arguments.items():
-        for tensor in tensors(value):
-            if tensor.layout is torch.strided:
-                address = tensor.untyped_storage().data_ptr()
-                found.setdefault(address, name)
-                free |= {address} if name in may else set()
+        for tensor in strided(value):
+            address = tensor.untyped_storage().data_ptr()
+            found.setdefault(address, name)
+            free |= {address} if name in may else set()
     return {address: name for address, name in found.items() if address not in free}
 
 

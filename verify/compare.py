@@ -15,7 +15,7 @@ from verify.accuracy import accuracy_report
 from verify.cases import Expected, contents, tensor_names
 from verify.random_laws import law_of, unlawful
 from verify.ties import names_another, open_ties
-from verify.tolerance import MOST_NUDGED, NUDGES, SUM_ROUNDINGS, conditioned, group, tolerance
+from verify.tolerance import MOST_NUDGED, NUDGES, SUM_ROUNDINGS, conditioned, group, judged_as, tolerance
 
 # Operators whose results' strides are what they are asked for.
 _ABOUT_STRIDES = frozenset(
@@ -88,6 +88,10 @@ def _structure(native: Packed, got: Packed, strict: bool = True, may_copy: bool 
         return "the child returned other arguments than it was given"
     if got.tree["return"] != native.tree["return"] or len(got.tensors) != len(native.tensors):
         return f"returned {_outline(got.tree['return'])}, expected {_outline(native.tree['return'])}"
+    for argument in native.tree:
+        if _sparse(got.tree[argument]) != _sparse(native.tree[argument]):
+            outlines = [_outline(p.tree[argument]) for p in (got, native)]
+            return f"argument {argument} is {outlines[0]} after the call, expected {outlines[1]}"
     for name, want, have in zip(tensor_names(native.tree), native.tensors, got.tensors, strict=True):
         for what in ("dtype", "shape", "conj", "neg"):
             if getattr(want, what) != getattr(have, what):
@@ -97,10 +101,20 @@ def _structure(native: Packed, got: Packed, strict: bool = True, may_copy: bool 
     return _aliasing(native, got, may_copy)
 
 
+def _sparse(value: object) -> list[object]:
+    """Size and flag of each sparse tensor in a packed value."""
+    if isinstance(value, dict) and "sparse_coo" in value:
+        return [(value["sparse_coo"]["size"], value["sparse_coo"]["coalesced"])]
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [found for item in inner for found in _sparse(item)]
+
+
 def _outline(value: object) -> str:
     """The shape of a result: `tensor`, `(tensor, None)`."""
     if isinstance(value, dict):
         tag, content = next(iter(value.items()))
+        if tag == "sparse_coo":
+            return f"sparse_coo{content['size']}, {'' if content['coalesced'] else 'not '}coalesced"
         return f"({', '.join(map(_outline, content))})" if tag == "tuple" else str(tag)
     if isinstance(value, list):
         return f"[{', '.join(map(_outline, value))}]"
@@ -166,6 +180,7 @@ def _differences(
     """One tensor of an answer, the reference, and where it is wrong. What ATen answers itself is always right."""
     packed = (expected.native, expected.values, answer)
     native, reference, got = (_real(contents(p, index)) for p in packed)
+    overload = judged_as(overload, expected.before.tree)
     exact = group(overload) == "exact" or not native.is_floating_point()
     want = native if exact else reference
     wrong = (got != native) & ~(got.isnan() & native.isnan())

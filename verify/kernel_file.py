@@ -1,8 +1,9 @@
 """The contract of a kernel file, read without executing it.
 
 A kernel file is one Python file: a docstring that begins with the schema, `OVERLOADS` and `DTYPES` as literal tuples,
-`@triton.jit` kernels and one `wrapper`. Everything here comes from its syntax tree, so a file that would misbehave
-when imported can still be matched, hashed and shown.
+`@triton.jit` kernels and one `wrapper`; `LAYOUTS = ("sparse_coo", "strided")` where it takes sparse tensors, too.
+Everything here comes from its syntax tree, so a file that would misbehave when imported can still be matched, hashed
+and shown.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ from pathlib import Path
 from traces import UserError
 from verify import syntax
 from verify.lint.names import called_operators, literal_strings, no_wrapper
+from verify.lint.profile import LAYOUTS, SPARSE, STRIDED
 from verify.lint.schema import PHILOX
+
+__all__ = ["SPARSE", "KernelFile", "KernelFileError"]
 
 
 class KernelFileError(UserError):
@@ -27,8 +31,9 @@ class KernelFile:
     """One parsed kernel file. `takes_out`: its wrapper can write to a destination of the caller's. `draws`: it is given
     `philox`, the key and counter of random numbers (verify/random_state.py).
 
-    calls: overloads that it asks for as `torch.ops.aten.NAME.OVERLOAD(...)`. callees: the kernel files that serve
-    them, as a library gives them (generate/library.py); a call without one is served by nothing.
+    layouts: of the tensors that it takes. calls: overloads that it asks for as `torch.ops.aten.NAME.OVERLOAD(...)`.
+    callees: the kernel files that serve them, as a library gives them (generate/library.py); a call without one is
+    served by nothing.
     """
 
     path: Path
@@ -38,6 +43,7 @@ class KernelFile:
     dtypes: tuple[str, ...]
     takes_out: bool
     draws: bool = False
+    layouts: tuple[str, ...] = (STRIDED,)
     calls: tuple[str, ...] = ()
     callees: tuple[tuple[str, KernelFile], ...] = ()
 
@@ -75,17 +81,22 @@ class KernelFile:
             dtypes=_literal_tuple(tree, "DTYPES", path),
             takes_out="out" in parameters,
             draws=PHILOX in parameters,
+            layouts=_literal_tuple(tree, LAYOUTS, path, (STRIDED,)),
             calls=called_operators(tree),
         )
 
 
-def _literal_tuple(tree: ast.Module, name: str, path: Path) -> tuple[str, ...]:
+def _literal_tuple(tree: ast.Module, name: str, path: Path, otherwise: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """otherwise: what holds where the file does not say."""
     for node in tree.body:
         if isinstance(node, ast.Assign) and [getattr(t, "id", None) for t in node.targets] == [name]:
             value = literal_strings(node.value)
             if value is not None:
                 return value
             break
+    else:
+        if otherwise:
+            return otherwise
     raise KernelFileError(f'{path}: {name} must be a literal tuple of strings such as {name} = ("...",)')
 
 

@@ -26,7 +26,7 @@ class Verdict:
     case: the case's id. detail: one line for a table. report: the whole evidence as text, fit for a prompt: compiler
     log, accuracy report or traceback; it holds no path, time or address of the machine that ran it. layer: the guard
     that spoke, one of LAYERS; empty for PASS and SKIPPED. rule: which of its rules. sandbox: what confined the child.
-    dtypes: floating dtypes of the case's arguments, sorted, with commas.
+    dtypes: floating dtypes of the case's arguments, sorted, with commas, and sparse_coo if one is sparse.
     """
 
     case: str

@@ -22,11 +22,11 @@ from traces.contents import NotRecorded
 from traces.overloads import kind
 from traces.values import Packed, numel
 from verify import wire
-from verify.cases import Case, Expected, NoReference, contents, mapped, reference
+from verify.cases import Case, Expected, NoReference, contents, holds_sparse, mapped, reference
 from verify.compare import Mismatch, compare, error_ratio, right_without_kernels, telling
 from verify.compiler_log import headline
 from verify.derive import Plan
-from verify.kernel_file import KernelFile
+from verify.kernel_file import SPARSE, KernelFile
 from verify.outcome import Outcome, Verdict
 from verify.platforms import COMPILE, Platform
 from verify.random_judging import Pairs, examine
@@ -164,9 +164,9 @@ class Run:
             expected = reference(case)
         except NoReference as error:
             return Verdict(case.id, Outcome.SKIPPED, str(error))
-        unlisted = _unlisted_dtypes(self._job.kernel, expected.before)
+        unlisted = _unlisted(self._job.kernel, expected.before)
         if unlisted:
-            return Verdict(case.id, Outcome.SKIPPED, f"the kernel's DTYPES do not list {', '.join(unlisted)}")
+            return Verdict(case.id, Outcome.SKIPPED, unlisted)
         try:
             problem = self._problem(expected, case.id in self._job.repeated)
         except _Ended as ended:
@@ -178,7 +178,8 @@ class Run:
         except (TraceError, MalformedReply) as error:
             problem = Problem(Outcome.WRONG, "wire", f"the answer is malformed: {error}")
         verdict = _verdict(case, problem, expected) if problem else Verdict(case.id, Outcome.PASS, self._accuracy)
-        return replace(verdict, dtypes=",".join(_floating_dtypes(expected.before)))
+        named = [*_floating_dtypes(expected.before), *([SPARSE] if holds_sparse(expected.before.tree) else [])]
+        return replace(verdict, dtypes=",".join(named))
 
     def _problem(self, expected: Expected, repeated: bool) -> Problem | None:
         """What is wrong with the kernel on this case, or None. Raises _Ended, ChildDied, MalformedReply, TraceError."""
@@ -413,10 +414,14 @@ def _first_line(text: str) -> str:
     return text.partition("\n")[0] or "no reason was given"
 
 
-def _unlisted_dtypes(kernel: KernelFile, packed: Packed) -> list[str]:
-    """Floating dtypes of the case that the kernel does not claim to serve."""
+def _unlisted(kernel: KernelFile, packed: Packed) -> str:
+    """Which floating dtypes or layout of the case the kernel does not claim to serve; empty if there is none."""
     floating = {ref.dtype for ref in packed.tensors if "float" in ref.dtype}
-    return sorted(floating - set(kernel.dtypes))
+    missing = sorted(floating - set(kernel.dtypes))
+    if missing:
+        return f"the kernel's DTYPES do not list {', '.join(missing)}"
+    sparse = holds_sparse(packed.tree) and SPARSE not in kernel.layouts
+    return f"the kernel's LAYOUTS do not list {SPARSE}" if sparse else ""
 
 
 def _floating_dtypes(packed: Packed) -> list[str]:

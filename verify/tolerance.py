@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -36,7 +38,7 @@ _EXACT = {
     "diag_embed", "embedding", "fill", "flip", "floor", "fmax", "fmin", "full", "gather", "heaviside", "index",
     "index_select", "kthvalue", "masked_fill", "max", "maximum", "min", "minimum", "nan_to_num", "nextafter", "ones",
     "relu", "repeat", "roll", "scalar_tensor", "select", "select_scatter", "sign", "slice", "slice_scatter",
-    "sort", "stack", "take", "to_copy", "topk", "tril", "triu", "trunc", "where", "zero", "zeros",
+    "sort", "sparse_mask", "stack", "take", "to_copy", "topk", "tril", "triu", "trunc", "where", "zero", "zeros",
 }  # fmt: skip
 _POINTWISE = {
     "abs", "add", "addcdiv", "addcmul", "arange", "clamp", "cos", "div", "exp", "exp2", "fused_adamw", "gelu", "lerp",
@@ -44,9 +46,9 @@ _POINTWISE = {
     "tanh", "threshold",
 }  # fmt: skip
 _SUMS = {
-    "addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "conv1d", "conv2d", "conv3d", "convolution", "cumsum", "dot",
-    "embedding_dense", "gelu", "index_add", "inner", "linear", "matmul", "mean", "mm", "mv", "nansum", "outer",
-    "scatter_add", "sum", "sum_to_size", "tensordot", "trace", "vdot",
+    "addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "coalesce", "conv1d", "conv2d", "conv3d", "convolution",
+    "cumsum", "dot", "embedding_dense", "gelu", "index_add", "inner", "linear", "matmul", "mean", "mm", "mv", "nansum",
+    "outer", "scatter_add", "sum", "sum_to_size", "tensordot", "trace", "vdot",
 }  # fmt: skip
 NUDGES = 8  # times what a rounding of the arguments to float32 makes of the results, where they depend on each other
 MOST_NUDGED = 2.0**-6  # of the largest result, beyond one rounding: so an ill-conditioned case still tells something
@@ -64,6 +66,14 @@ def group(overload: str) -> str:
 def _stem(overload: str) -> str:
     stem = overload.removeprefix("aten::").split(".")[0].strip("_").removeprefix("foreach_").strip("_")
     return stem.removesuffix("_backward").removesuffix("_like")
+
+
+def judged_as(overload: str, tree: Mapping[str, Any]) -> str:
+    """The overload whose row of the table a call falls under, by its packed arguments: its own, but adding sparse rows
+    that may be there several times is adding them up."""
+    other = tree.get("other")
+    sparse = other.get("sparse_coo") if isinstance(other, dict) else None
+    return "aten::index_add" if sparse and not sparse["coalesced"] and _stem(overload) in ("add", "sub") else overload
 
 
 def adds_up(overload: str) -> bool:

@@ -16,7 +16,7 @@ from verify.lint.host import HostRules
 from verify.lint.kernel import KernelRules, check_kernel_annotation
 from verify.lint.kinds import OF_PARAMETER, Kind, join
 from verify.lint.module import check_module, module_docstring
-from verify.lint.names import Findings, Names, TooMuchWork, Violation, collect_names, parameters
+from verify.lint.names import Findings, Names, TooMuchWork, Violation, collect_names, declared_layouts, parameters
 from verify.lint.profile import ANY_FILE, Profile, load_profile, profile_names
 from verify.lint.schema import Schema, bind, stated_schemas
 
@@ -49,6 +49,7 @@ def lint(source: str, profile: Profile, overload: str | None = None) -> list[Vio
     try:
         tree = _parse(source, profile, findings)
         if tree is not None:
+            profile = profile.with_layouts(declared_layouts(tree) or ())
             names = collect_names(tree, profile)
             check_module(tree, names, profile, findings, overload)
             _check_kernels(names, profile, findings)

@@ -9,12 +9,13 @@ from verify.lint.names import (
     Function,
     Names,
     called_operators,
+    declared_layouts,
     is_kernel,
     literal_strings,
     no_wrapper,
     shown,
 )
-from verify.lint.profile import Profile
+from verify.lint.profile import LAYOUTS, SPARSE, STRIDED, Profile
 from verify.lint.schema import stated_schemas
 from verify.lint.tables import ModuleValues
 
@@ -37,6 +38,7 @@ def check_module(tree: ast.Module, names: Names, profile: Profile, findings: Fin
     overloads = rules.declared(tree, "OVERLOADS", "overloads")
     rules.overloads(overloads, overload)
     rules.dtypes(rules.declared(tree, "DTYPES", "dtypes"))
+    rules.layouts(declared_layouts(tree))
     if not profile.bare:
         rules.docstring(module_docstring(tree), overloads)
     rules.functions()
@@ -167,6 +169,14 @@ class _ModuleRules:
             if name not in self.profile.dtypes:
                 what = f"DTYPES names {name!r}"
                 self.findings.add("dtypes", 0, what, f"choose from {', '.join(self.profile.dtypes)}")
+
+    def layouts(self, declared: tuple[str, ...] | None) -> None:
+        if declared is not None and not (declared and {*declared} <= {SPARSE, STRIDED}):
+            what = f"{LAYOUTS} names {', '.join(map(repr, declared)) or 'nothing'}"
+            hint = (
+                f'leave it out, or write {LAYOUTS} = ("{SPARSE}", "{STRIDED}") for a kernel that takes sparse tensors'
+            )
+            self.findings.add("layouts", 0, what, hint)
 
     def docstring(self, text: str, overloads: tuple[str, ...]) -> None:
         stated = stated_schemas(text)

@@ -9,14 +9,14 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import TypeAlias
 
-from verify.lint.profile import Profile
+from verify.lint.profile import LAYOUTS, Profile
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
 RULES = frozenset(
     {
         *("size", "encoding", "syntax", "depth", "answer-format"),
-        *("docstring", "overloads", "dtypes", "import", "module-state", "redefinition", "shadowing"),
+        *("docstring", "overloads", "dtypes", "layouts", "import", "module-state", "redefinition", "shadowing"),
         *("wrapper", "wrapper-signature", "no-kernel", "decorator", "annotation", "default-argument", "construct"),
         *("name", "scope", "module-value", "function-value", "attribute", "builtin", "unknown-name", "call"),
         *("tensor-operator", "tensor-indexing", "tensor-builtin", "lambda", "launch", "launch-argument", "assignment"),
@@ -227,6 +227,14 @@ def shown(node: ast.AST, parts: int = _PARTS) -> str:
         except ValueError:  # a text in an f-string that cannot be written without a backslash
             pass
     return f"a long {type(node).__name__}"
+
+
+def declared_layouts(tree: ast.Module) -> tuple[str, ...] | None:
+    """What a file says of the layouts that it takes; empty if that is no literal, None if it says nothing."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and [getattr(t, "id", None) for t in node.targets] == [LAYOUTS]:
+            return literal_strings(node.value) or ()
+    return None
 
 
 def literal_strings(node: ast.expr) -> tuple[str, ...] | None:

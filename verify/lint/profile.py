@@ -16,6 +16,9 @@ from traces import UserError
 VERSION = 1
 DEFAULT = "triton"
 ANY_FILE = "triton-cuda"  # for files of others: plain answers of an LLM, bare files
+LAYOUTS = "LAYOUTS"  # a declaration of a kernel file, and what it may name:
+STRIDED = "strided"
+SPARSE = "sparse_coo"
 DIRECTORY = Path(__file__).parents[1] / "profiles"
 
 
@@ -54,6 +57,16 @@ class Kernel:
 
 
 @dataclass(frozen=True)
+class Sparse:
+    """What host code may use beside in a file that takes sparse tensors; fields as of `Host`."""
+
+    functions: dict[str, str]
+    values: frozenset[str]
+    attributes: dict[str, frozenset[str]]
+    keywords: frozenset[str]
+
+
+@dataclass(frozen=True)
 class Profile:
     """One dialect, as read from verify/profiles/<name>.yaml.
 
@@ -75,6 +88,7 @@ class Profile:
     decorators: dict[str, list[str]]
     dtypes: tuple[str, ...]
     host: Host
+    sparse: Sparse
     kernel: Kernel
     constructs: dict[str, str]
     hints: dict[str, str]
@@ -83,6 +97,22 @@ class Profile:
     def with_calls(self, overloads: Iterable[str]) -> Profile:
         """The same dialect for a wrapper that may call these overloads of the library (`--self-consistent`)."""
         return replace(self, calls=frozenset(overloads))
+
+    def with_layouts(self, layouts: Iterable[str]) -> Profile:
+        """The dialect of a file whose LAYOUTS are these."""
+        if SPARSE not in layouts:
+            return self
+        host, more = self.host, self.sparse
+        return replace(
+            self,
+            host=replace(
+                host,
+                functions=host.functions | more.functions,
+                values=host.values | more.values,
+                attributes=host.attributes | more.attributes,
+                keywords=host.keywords | more.keywords,
+            ),
+        )
 
     @property
     def bare(self) -> bool:
@@ -158,16 +188,11 @@ def _edit(into: dict[str, Any], changes: dict[str, Any], remove: bool) -> None:
 
 def _profile(raw: dict[str, Any]) -> Profile:
     raw = {key: value for key, value in raw.items() if key != "version"}
-    host = dict(raw.pop("host"))
-    functions = {name: kind for kind, names in host.pop("functions").items() for name in names}
-    attributes: dict[str, frozenset[str]] = {}
-    for kind, names in host.pop("attributes").items():
-        for name in names:
-            attributes[name] = attributes.get(name, frozenset()) | {kind}
-    sets = {key: frozenset(names) for key, names in host.items()}
+    host, sparse = (_host(dict(raw.pop(key))) for key in ("host", "sparse"))
     kernel = {key: frozenset(names) for key, names in raw.pop("kernel").items()}
     return Profile(
-        host=Host(functions=functions, attributes=attributes, **sets),
+        host=Host(**host),
+        sparse=Sparse(**sparse),
         kernel=Kernel(**kernel),
         dtypes=tuple(raw.pop("dtypes")),
         forbidden=frozenset(raw.pop("forbidden")),
@@ -175,3 +200,13 @@ def _profile(raw: dict[str, Any]) -> Profile:
         importable=frozenset(raw.pop("importable")),
         **raw,
     )
+
+
+def _host(raw: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a `Host`: names by the kind of their results turned round, lists made sets."""
+    functions = {name: kind for kind, names in raw.pop("functions").items() for name in names}
+    attributes: dict[str, frozenset[str]] = {}
+    for kind, names in raw.pop("attributes").items():
+        for name in names:
+            attributes[name] = attributes.get(name, frozenset()) | {kind}
+    return {"functions": functions, "attributes": attributes} | {key: frozenset(names) for key, names in raw.items()}

@@ -1,6 +1,7 @@
 """aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor
 
-One flat grid over the output, which is allocated in the memory format asked for.
+One flat grid over the output, which is allocated in the memory format asked for; of a sparse tensor, its
+indices and values.
 """
 
 import torch
@@ -9,6 +10,7 @@ import triton.language as tl
 
 OVERLOADS = ("aten::clone",)
 DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+LAYOUTS = ("sparse_coo", "strided")
 
 
 @triton.jit
@@ -39,6 +41,11 @@ def walk(*tensors):
 
 
 def wrapper(self, *, memory_format=None):
+    if self.is_sparse:
+        indices, values = wrapper(self._indices()), wrapper(self._values())
+        return torch.sparse_coo_tensor(
+            indices, values, self.shape, is_coalesced=self.is_coalesced(), check_invariants=False
+        )
     out = torch.empty_like(self, memory_format=memory_format or torch.preserve_format)
     n = out.numel()
     shape, (x_stride, out_stride) = walk(self, out)

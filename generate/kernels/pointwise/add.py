@@ -3,7 +3,12 @@ aten::add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor
 
 One flat grid over the output. The other operand is a tensor or a Python number; floating point is computed in fp32,
 integers and bools in int64, and the result is cast to the type that ATen promotes to.
+
+Rows of a sparse operand, which may be there several times, are added to a copy of the dense one by atomics. Types that
+have none, or too few bits to add up in, first get the sum of each row in fp32 or int64 at the row's first entry.
 """
+
+import math
 
 import torch
 import triton
@@ -11,6 +16,7 @@ import triton.language as tl
 
 OVERLOADS = ("aten::add.Tensor", "aten::add.Scalar")
 DTYPES = ("bfloat16", "bool", "float16", "float32", "int16", "int32", "int64", "int8", "uint8")
+LAYOUTS = ("sparse_coo", "strided")
 
 
 @triton.jit
@@ -42,6 +48,94 @@ def kernel_add(
         y = widen(tl.load(y + strided(i, shape, y_stride), mask=mask)) * alpha
     out = x + y
     tl.store(out_ptr + strided(i, shape, out_stride), out.to(out_ptr.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def row_offset(indices_ptr, i, mask, indices_stride, stride):
+    """Offset, in elements, of the row that entry i of a sparse tensor is of: its indices times these strides."""
+    offset = tl.zeros_like(i)
+    for k in tl.static_range(len(stride)):
+        index = tl.load(indices_ptr + k * indices_stride[0] + i * indices_stride[1], mask=mask, other=0)
+        offset += index.to(tl.int64) * stride[k]
+    return offset
+
+
+@triton.jit
+def kernel_claim(indices_ptr, first_ptr, nnz, indices_stride, stride, MARK: tl.constexpr, BLOCK: tl.constexpr):
+    """The first entry of each row that has one: all such rows are marked, then the least entry stays."""
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < nnz
+    row = row_offset(indices_ptr, i, mask, indices_stride, stride)
+    if MARK:
+        tl.store(first_ptr + row, tl.zeros_like(i) + nnz, mask=mask)
+    else:
+        tl.atomic_min(first_ptr + row, i, mask=mask)
+
+
+@triton.jit
+def kernel_zero(out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + i, tl.zeros([BLOCK], out_ptr.dtype.element_ty), mask=i < n)
+
+
+@triton.jit
+def kernel_add_rows(
+    indices_ptr,
+    values_ptr,
+    out_ptr,
+    first_ptr,
+    n,
+    alpha,
+    indices_stride,
+    values_stride,
+    row_stride,
+    shape,
+    shape_stride,
+    out_stride,
+    BLOCK: tl.constexpr,
+):
+    """Add elements of the values, alpha times, to the rows that their entries are of, or to those of first entries."""
+    e = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    mask = e < n
+    width = 1
+    for k in tl.static_range(len(shape)):
+        width *= shape[k]
+    i, column = e // width, e % width
+    offset = row_offset(indices_ptr, i, mask, indices_stride, row_stride)
+    if first_ptr is not None:
+        offset = tl.load(first_ptr + offset, mask=mask, other=0) * width
+    value = tl.load(values_ptr + i * values_stride + strided(column, shape, shape_stride), mask=mask, other=0)
+    value = (widen(value) * alpha).to(out_ptr.dtype.element_ty)
+    tl.atomic_add(out_ptr + offset + strided(column, shape, out_stride), value, mask=mask)
+
+
+@triton.jit
+def kernel_store_rows(
+    indices_ptr,
+    sums_ptr,
+    first_ptr,
+    out_ptr,
+    n,
+    indices_stride,
+    claim_stride,
+    row_stride,
+    shape,
+    out_stride,
+    BLOCK: tl.constexpr,
+):
+    """Add the sum of each row to the row."""
+    e = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    mask = e < n
+    width = 1
+    for k in tl.static_range(len(shape)):
+        width *= shape[k]
+    i = e // width
+    mask &= (
+        tl.load(first_ptr + row_offset(indices_ptr, i, mask, indices_stride, claim_stride), mask=mask, other=-1) == i
+    )
+    out_ptr += row_offset(indices_ptr, i, mask, indices_stride, row_stride) + strided(e % width, shape, out_stride)
+    total = widen(tl.load(out_ptr, mask=mask)) + tl.load(sums_ptr + e, mask=mask)
+    tl.store(out_ptr, total.to(out_ptr.dtype.element_ty), mask=mask)
 
 
 def walk(*tensors):
@@ -79,8 +173,57 @@ def stride_order(tensors, a, b):
     return 0
 
 
+def row_major(shape):
+    return [math.prod(shape[k + 1 :]) for k in range(len(shape))]
+
+
+def add_sparse(dense, sparse, alpha, out):
+    if dense.is_sparse or dense.shape != sparse.shape:
+        raise RuntimeError("a sparse tensor is added to a dense one of its own shape")
+    if out is None:
+        out = torch.empty(dense.shape, dtype=torch.result_type(dense, sparse), device=dense.device)
+    if out is not dense:
+        wrapper(dense, 0, out=out)
+    indices, values = sparse._indices(), sparse._values()
+    nnz, dims, n = values.shape[0], indices.shape[0], values.numel()
+    shape, strides = tuple(values.shape[1:]), out.stride()
+    if not n:
+        return out
+    grid = (triton.cdiv(n, 1024),)
+    entries = values.stride(0), tuple(strides[:dims]), shape, values.stride()[1:]
+    if out.dtype in (torch.float32, torch.int32, torch.int64):
+        kernel_add_rows[grid](
+            indices, values, out, None, n, alpha, indices.stride(), *entries, tuple(strides[dims:]), BLOCK=1024
+        )
+        return out
+    claim = tuple(row_major(sparse.shape[:dims]))
+    first = torch.empty(math.prod(sparse.shape[:dims]), dtype=torch.int64, device=out.device)
+    sums = torch.empty(n, dtype=torch.float32 if out.is_floating_point() else torch.int64, device=out.device)
+    kernel_zero[grid](sums, n, BLOCK=1024)
+    for mark in (True, False):
+        kernel_claim[(triton.cdiv(nnz, 256),)](indices, first, nnz, indices.stride(), claim, MARK=mark, BLOCK=256)
+    own = values.stride(0), claim, shape, values.stride()[1:], tuple(row_major(shape))
+    kernel_add_rows[grid](indices, values, sums, first, n, alpha, indices.stride(), *own, BLOCK=1024)
+    kernel_store_rows[grid](
+        indices,
+        sums,
+        first,
+        out,
+        n,
+        indices.stride(),
+        claim,
+        tuple(strides[:dims]),
+        shape,
+        tuple(strides[dims:]),
+        BLOCK=1024,
+    )
+    return out
+
+
 def wrapper(self, other, alpha=1, *, out=None):
     is_tensor = isinstance(other, torch.Tensor)
+    if self.is_sparse or (is_tensor and other.is_sparse):
+        return add_sparse(self, other, alpha, out)
     tensors = torch.broadcast_tensors(self, other) if is_tensor else (self,)
     if out is None:
         out = empty_broadcast(tensors, torch.result_type(self, other))
