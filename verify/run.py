@@ -23,12 +23,13 @@ from traces.overloads import kind
 from traces.values import Packed, numel
 from verify import wire
 from verify.cases import Case, Expected, NoReference, contents, holds_sparse, mapped, reference
-from verify.compare import Mismatch, compare, error_ratio, right_without_kernels, telling
+from verify.compare import compare, error_ratio, right_without_kernels, telling
 from verify.compiler_log import headline
 from verify.derive import Plan
 from verify.kernel_file import SPARSE, KernelFile
 from verify.outcome import Outcome, Verdict
 from verify.platforms import COMPILE, Platform
+from verify.problems import Problem, astray, first_line, mismatched, side_effects
 from verify.random_judging import Pairs, examine
 from verify.random_laws import law_of
 from verify.random_state import Philox
@@ -38,21 +39,9 @@ from verify.sandbox import Child, ChildDied, Zygote
 
 RUN = "run"  # the layer without which cases are only compiled
 MAX_READ = 8  # numbers that a wrapper may read back in one call
-MOST_ACCESSES = 5  # that a report shows
 MAX_REPEATED = 12_000  # elements of a case that is run four times
 ORDERS = (1, 2)  # seeds of the orders in which the programs of a grid run when a case is repeated
 _FREE_ORDER = re.compile(r"\b(?:atomic_(?:add|xchg|cas)|autotune)\b")  # of additions: by chance, or as it was tuned
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Why a case does not pass. layer: one of outcome.LAYERS. detail: one line. report: more evidence, if there is."""
-
-    outcome: Outcome
-    layer: str
-    detail: str
-    report: str = ""
-    rule: str = ""
 
 
 class _Ended(Exception):
@@ -193,14 +182,14 @@ class Run:
             compiled, problem = self._compile(expected, {"scalars": list(executed.scalars)})
         problem = problem or self._first(self._conduct(executed))
         if problem is None and got is None:
-            text = "\n".join([executed.text, *_astray(executed)])
-            return Problem(Outcome.RUNTIME_ERROR, "run", _first_line(executed.text), text)
+            text = "\n".join([executed.text, *astray(executed)])
+            return Problem(Outcome.RUNTIME_ERROR, "run", first_line(executed.text), text)
         problem = problem or self._first(*self._launches(compiled, executed, expected))
         if problem is not None or got is None:
             return problem
         mismatch = compare(self._job.plan.overload, expected, got, self._job.strict)
-        wrong = mismatch and _mismatched(mismatch, executed)
-        problem = self._first(wrong or None, *_side_effects(executed))
+        wrong = mismatch and mismatched(mismatch, executed)
+        problem = self._first(wrong or None, *side_effects(executed))
         if problem is not None:
             return problem
         ratio = error_ratio(expected, got) if mismatch is None else None
@@ -244,7 +233,7 @@ class Run:
         found = []
         uncompiled = sorted(set(executed.kernels) - set(compiled.kernels))
         if uncompiled:
-            why = f" ({_first_line(compiled.text)})" if compiled.text else ""
+            why = f" ({first_line(compiled.text)})" if compiled.text else ""
             text = f"{', '.join(uncompiled)} was not reached when kernels only compile{why}"
             found.append(Problem(Outcome.COMPILE_ERROR, "compile", text))
         if not executed.kernels and telling(self._job.plan.overload, expected):
@@ -298,10 +287,10 @@ class Run:
     def _once_more(self, packed: Packed, request: dict[str, Any], how: str, rule: tuple[str, str]) -> Packed:
         """The answer to another request. Raises _Ended with what is wrong; with `rule`, of a layer, if it fails."""
         executed, answer = self._ask(self._mode, packed, request)
-        problem = self._first(self._conduct(executed), *_side_effects(executed))
+        problem = self._first(self._conduct(executed), *side_effects(executed))
         if problem is None and answer is not None:
             return answer
-        text = f"it fails {how}: {_first_line(executed.text)}"
+        text = f"it fails {how}: {first_line(executed.text)}"
         raise _Ended(problem or Problem(Outcome.WRONG, rule[0], text, executed.text, rule[1]))
 
     def _ask(self, mode: str, packed: Packed, request: dict[str, Any]) -> tuple[Reply, Packed | None]:
@@ -315,7 +304,7 @@ class Run:
         reply = Reply.read(header)
         if reply.lost:
             self._drop(mode)
-            raise ChildDied(_first_line(reply.text), keep=True)
+            raise ChildDied(first_line(reply.text), keep=True)
         return reply, wire.packed_of(header, buffers, "answer") if reply.status == "ok" else None
 
     def _child(self, mode: str) -> Child:
@@ -367,36 +356,6 @@ def _sizes(case: Case) -> tuple[int, int]:
     return sum(map(numel, tensors)), max((n for ref in tensors for n in ref.shape), default=1)
 
 
-def _mismatched(mismatch: Mismatch, reply: Reply) -> Problem:
-    """Wrong values, with the accesses that must not be, which may have made them so."""
-    return Problem(Outcome.WRONG, "compare", mismatch.detail, "\n".join([mismatch.report, *_astray(reply)]))
-
-
-def _astray(reply: Reply) -> list[str]:
-    """Reports of the first few accesses that must not be."""
-    return [access.report for access in reply.accesses[:MOST_ACCESSES]]
-
-
-def _side_effects(reply: Reply) -> list[Problem]:
-    """What a call did beside its answer."""
-    found = []
-    if reply.accesses:
-        first, text = reply.accesses[0], "\n".join(_astray(reply))
-        found.append(Problem(Outcome.WRONG, "access", first.text, text, first.kind))
-    if reply.outside:
-        found.append(Problem(Outcome.WRONG, "access", "memory just outside an argument was written", rule="guard band"))
-    if reply.threads:
-        found.append(Problem(Outcome.CHEAT, "threads", f"{reply.threads} threads still ran when the wrapper returned"))
-    if reply.types:
-        found.append(Problem(Outcome.WRONG, "types", reply.types[0], "\n".join(reply.types)))
-    if reply.aliases_earlier:
-        text = "the result shares memory with the result of an earlier call"
-        found.append(Problem(Outcome.WRONG, "repeat", text, rule="alias"))
-    if reply.globals:
-        found.append(Problem(Outcome.CHEAT, "globals", f"the call changed {', '.join(reply.globals)}"))
-    return found
-
-
 def _verdict(case: Case, problem: Problem, expected: Expected) -> Verdict:
     text = f"{problem.report or problem.detail}\n\n{inputs_report(expected.before)}"
     return Verdict(case.id, problem.outcome, problem.detail[:300], text, problem.layer, problem.rule)
@@ -407,11 +366,6 @@ def _same_results(a: Packed, b: Packed) -> bool:
     return a.tensors == b.tensors and all(
         torch.equal(*(contents(p, i).reshape(-1).view(torch.uint8) for p in (a, b))) for i in range(len(a.tensors))
     )
-
-
-def _first_line(text: str) -> str:
-    """Of what a child said, which may be nothing."""
-    return text.partition("\n")[0] or "no reason was given"
 
 
 def _unlisted(kernel: KernelFile, packed: Packed) -> str:
