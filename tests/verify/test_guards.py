@@ -328,7 +328,7 @@ def test_threads_that_live_on(ask):
         ("return copied(self).as_subclass(type('Yes', (torch.Tensor,), {}))", "the result has class Yes"),
         ("return torch.nn.Parameter(copied(self))", "the result has class Parameter"),
         ("return torch.empty(50, device='meta')", "the result has device meta"),
-        ("return copied(self).to_sparse()", "the result has layout torch.sparse_coo"),
+        ("return copied(self).reshape(1, -1).to_sparse_csr()", "the result has layout torch.sparse_csr"),
         ("return copied(self).requires_grad_()", "the result has requires_grad set"),
         ("return torch._neg_view(copied(self))", "the result has its neg bit set"),
         ("self.requires_grad_()\nreturn copied(self.detach())", "an argument has requires_grad set"),
