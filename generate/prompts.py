@@ -121,6 +121,7 @@ def _examples(names: Iterable[str]) -> list[str]:
 def _dialect(profile: Profile) -> dict[str, Any]:
     host, kernel = profile.host, profile.kernel
     tensor = {n for n, kinds in host.attributes.items() if kinds & {"tensor", "tensors", "value"}}
+    tensor -= profile.hints.keys()  # allowed, such as item, but seldom what is wanted
     return {
         "imports": [
             f"import {module}" if alias == module else f"import {module} as {alias}"

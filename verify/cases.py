@@ -101,15 +101,22 @@ class Expected:
 
         How far they lie apart is what no algorithm that computes in float32 can be held to (Higham 2002, section 1.6).
         """
+        if self.widened is None or self.values is self.native:
+            return []
+        try:
+            found = self._answers_nudged(lambda relative: relative)
+        except RuntimeError:  # an argument left its range, such as a probability that was 1
+            found = self._answers_nudged(lambda relative: -relative.abs())
+        return [f for f in found if f.tree["return"] == self.native.tree["return"]]
+
+    def _answers_nudged(self, change: Callable[[torch.Tensor], torch.Tensor]) -> list[Packed]:
+        assert self.widened is not None
         generator = torch.Generator().manual_seed(0)
 
         def nudge(t: torch.Tensor) -> torch.Tensor:
-            return t * (1 + 2.0**-24 * torch.randn(t.shape, generator=generator, dtype=torch.float64))
+            return t * (1 + 2.0**-24 * change(torch.randn(t.shape, generator=generator, dtype=torch.float64)))
 
-        if self.widened is None or self.values is self.native:
-            return []
-        found = [_run(self.overload, mapped(self.widened, nudge)) for _ in range(2)]
-        return [f for f in found if f.tree["return"] == self.native.tree["return"]]
+        return [_run(self.overload, mapped(self.widened, nudge)) for _ in range(2)]
 
 
 class NoReference(Exception):

@@ -5,8 +5,8 @@
 A program takes BLOCK_M items: reads their bags' gradient rows, scales them, and adds them to the rows of the items'
 indices by atomics in fp32 (fp64 for fp64); half precision is rounded from fp32 sums at the end. Where the bags were not
 recorded they are found by bisection among the offsets. The maximum's gradient goes to the row that won, element by
-element. A sparse gradient has a row an item, in the order of the items; the rows of padding are 0, where ATen leaves
-them out.
+element. A sparse gradient has a row for each item but padding, in the order of the items; where there is padding, their
+number is read back, since it is a size. Frequencies are of the row's own index (ATen's CPU kernel takes another's).
 """
 
 import math
@@ -17,6 +17,7 @@ import triton.language as tl
 
 OVERLOADS = ("aten::_embedding_bag_backward",)
 DTYPES = ("bfloat16", "float16", "float32", "float64")
+LAYOUTS = ("sparse_coo", "strided")
 
 
 @triton.jit
@@ -75,6 +76,7 @@ def kernel_add_max(
 def kernel_add_rows(
     grad_ptr,
     indices_ptr,
+    items_ptr,
     offsets_ptr,
     offset2bag_ptr,
     bag_size_ptr,
@@ -95,9 +97,12 @@ def kernel_add_rows(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    item = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
+    slot = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
     col = tl.program_id(1).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
-    inside = item < m
+    inside = slot < m
+    item = slot
+    if items_ptr is not None:
+        item = tl.load(items_ptr + slot, mask=inside, other=0)
     index = tl.load(indices_ptr + item * indices_stride, mask=inside, other=0).to(tl.int64)
     used = inside & (index != padding_idx)
     bag = bag_of(item, offset2bag_ptr, offsets_ptr, offsets_stride, bags, inside, LEVELS)
@@ -112,15 +117,44 @@ def kernel_add_rows(
         x = x / tl.load(counts_ptr + index, mask=used, other=1).to(x.dtype)[:, None]
     if SPARSE:
         mask = inside[:, None] & (col < cols)[None, :]
-        tl.store(sums_ptr + item[:, None] * cols + col[None, :], x.to(sums_ptr.dtype.element_ty), mask=mask)
+        tl.store(sums_ptr + slot[:, None] * cols + col[None, :], x.to(sums_ptr.dtype.element_ty), mask=mask)
     else:
         tl.atomic_add(sums_ptr + index[:, None] * cols + col[None, :], x, mask=mask, sem="relaxed")
 
 
 @triton.jit
-def kernel_widen(indices_ptr, out_ptr, m, indices_stride, BLOCK: tl.constexpr):
+def kernel_count_used(indices_ptr, counts_ptr, m, padding_idx, indices_stride, BLOCK: tl.constexpr):
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(out_ptr + i, tl.load(indices_ptr + i * indices_stride, mask=i < m).to(tl.int64), mask=i < m)
+    used = (i < m) & (tl.load(indices_ptr + i * indices_stride, mask=i < m, other=0) != padding_idx)
+    tl.store(counts_ptr + tl.program_id(0), tl.sum(used.to(tl.int64), 0))
+
+
+@triton.jit
+def kernel_starts(counts_ptr, starts_ptr, blocks, BLOCK: tl.constexpr):
+    total = tl.zeros([], tl.int64)
+    for first in range(0, blocks, BLOCK):
+        i = first + tl.arange(0, BLOCK)
+        counts = tl.load(counts_ptr + i, mask=i < blocks, other=0)
+        tl.store(starts_ptr + i, total + tl.cumsum(counts, 0) - counts, mask=i < blocks)
+        total += tl.sum(counts, 0)
+    tl.store(starts_ptr + blocks, total)
+
+
+@triton.jit
+def kernel_used(indices_ptr, starts_ptr, items_ptr, m, padding_idx, indices_stride, BLOCK: tl.constexpr):
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    used = (i < m) & (tl.load(indices_ptr + i * indices_stride, mask=i < m, other=0) != padding_idx)
+    rank = tl.load(starts_ptr + tl.program_id(0)) + tl.cumsum(used.to(tl.int64), 0) - 1
+    tl.store(items_ptr + rank, i, mask=used)
+
+
+@triton.jit
+def kernel_indices(indices_ptr, items_ptr, out_ptr, n, indices_stride, BLOCK: tl.constexpr):
+    slot = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    item = slot
+    if items_ptr is not None:
+        item = tl.load(items_ptr + slot, mask=slot < n, other=0)
+    tl.store(out_ptr + slot, tl.load(indices_ptr + item * indices_stride, mask=slot < n).to(tl.int64), mask=slot < n)
 
 
 def levels(bags):
@@ -135,13 +169,15 @@ def tile(m, cols):
     return BLOCK_M, BLOCK_N, max(1, min(BLOCK_M * BLOCK_N // 256, 8))
 
 
-def add_rows(grad, indices, offsets, offset2bag, bag_size, weights, counts, sums, mode, padding_idx, sparse):
-    m, cols = indices.shape[0], grad.shape[1]
+def add_rows(grad, indices, items, offsets, offset2bag, bag_size, weights, counts, sums, mode, padding_idx, sparse):
+    """Add the items' gradient rows to the rows of their indices in `sums`, or write them there one after another."""
+    m, cols = sums.shape[0] if sparse else indices.shape[0], grad.shape[1]
     bags = min(offsets.shape[0], grad.shape[0])
     BLOCK_M, BLOCK_N, num_warps = tile(m, cols)
     kernel_add_rows[(triton.cdiv(m, BLOCK_M), triton.cdiv(cols, BLOCK_N))](
         grad,
         indices,
+        items,
         offsets,
         offset2bag if offset2bag.shape[0] else None,
         bag_size,
@@ -165,15 +201,27 @@ def add_rows(grad, indices, offsets, offset2bag, bag_size, weights, counts, sums
     )
 
 
+def used_items(indices, padding_idx):
+    """The items that are no padding, in their order. How many there are is read from the device."""
+    m, stride = indices.shape[0], indices.stride(0)
+    blocks = triton.cdiv(m, 1024)
+    counts = torch.empty(blocks, dtype=torch.int64, device=indices.device)
+    starts = torch.empty(blocks + 1, dtype=torch.int64, device=indices.device)
+    kernel_count_used[(blocks,)](indices, counts, m, padding_idx, stride, BLOCK=1024)
+    kernel_starts[(1,)](counts, starts, blocks, BLOCK=1024)
+    items = torch.empty(starts.select(0, blocks).item(), dtype=torch.int64, device=indices.device)
+    kernel_used[(blocks,)](indices, starts, items, m, padding_idx, stride, BLOCK=1024)
+    return items
+
+
 def sparse_gradient(grad, indices, offsets, offset2bag, bag_size, num_weights, mode, weights, padding_idx):
-    m, cols = indices.shape[0], grad.shape[1]
-    values = torch.empty((m, cols), dtype=grad.dtype, device=grad.device)
-    add_rows(grad, indices, offsets, offset2bag, bag_size, weights, None, values, mode, padding_idx, True)
-    index = indices.unsqueeze(0)
-    if indices.dtype != torch.int64:
-        index = torch.empty((1, m), dtype=torch.int64, device=grad.device)
-        kernel_widen[(triton.cdiv(m, 1024),)](indices, index, m, indices.stride(0), BLOCK=1024)
-    return torch._sparse_coo_tensor_unsafe(index, values, (num_weights, cols))
+    items = None if padding_idx == -1 else used_items(indices, padding_idx)
+    n, cols = indices.shape[0] if items is None else items.shape[0], grad.shape[1]
+    values = torch.empty((n, cols), dtype=grad.dtype, device=grad.device)
+    add_rows(grad, indices, items, offsets, offset2bag, bag_size, weights, None, values, mode, padding_idx, True)
+    rows = torch.empty((1, n), dtype=torch.int64, device=grad.device)
+    kernel_indices[(triton.cdiv(n, 1024),)](indices, items, rows, n, indices.stride(0), BLOCK=1024)
+    return torch.sparse_coo_tensor(rows, values, (num_weights, cols), is_coalesced=False, check_invariants=False)
 
 
 def wrapper(
@@ -216,6 +264,7 @@ def wrapper(
         add_rows(
             grad,
             indices,
+            None,
             offsets,
             offset2bag,
             bag_size,
