@@ -42,6 +42,7 @@ from enable.serving import Server  # noqa: E402
 from enable.tables import table  # noqa: E402
 from enable.training_run import Recipe  # noqa: E402
 from traces.overloads import bind, kind, name_of, written  # noqa: E402
+from verify.devices import is_lost  # noqa: E402
 
 REPEATS = 15
 WARM = 3
@@ -119,8 +120,9 @@ class Timer:
 class Timing(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Times each signature of a device's calls where it first occurs."""
 
-    def __init__(self, server: Server, timer: Timer) -> None:
+    def __init__(self, server: Server, timer: Timer, alone: bool) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
+        self._alone = alone or flag_gems is None
         self.rows: dict[Any, Row] = {}
         self.counts: dict[Any, int] = defaultdict(int)
         self.failed: dict[str, str] = {}
@@ -164,18 +166,24 @@ class Timing(TorchDispatchMode):  # type: ignore[no-untyped-call]
             if served is not None:
                 library, host = timer.gpu(served), timer.host(served)
         except Exception as error:  # noqa: BLE001 - a kernel that fails is told, and the others are timed
-            self.failed[name] = str(error).partition("\n")[0][:200]
+            self._note(name, error)
         return Row(name, _shapes(args), aten, library, self._gems(func, args, kwargs), host or 0.0, least)
 
     def _gems(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> float | None:
-        if flag_gems is None:
+        if self._alone:
             return None
         try:
             with flag_gems.use_gems():
                 return self._timer.gpu(lambda: func(*args, **kwargs))
         except Exception as error:  # noqa: BLE001 - likewise
-            self.failed[f"FlagGems {name_of(func)}"] = str(error).partition("\n")[0][:200]
+            self._note(f"FlagGems' {name_of(func)}", error)
             return None
+
+    def _note(self, name: str, error: Exception) -> None:
+        """Raises SystemExit where the device is of no more use."""
+        self.failed[name] = str(error).partition("\n")[0][:200]
+        if is_lost(self._timer.device):
+            raise SystemExit(f"{name}: {self.failed[name]}")
 
 
 def _copied(value: Any) -> Any:
@@ -228,12 +236,13 @@ def main() -> None:
     parser.add_argument("--batch", type=int)
     parser.add_argument("--optimizer")
     parser.add_argument("--device", default="cuda")
+    parser.add_argument("--alone", action="store_true", help="Leave FlagGems out.")
     parser.add_argument("--json", type=Path, help="Write every signature there.")
     asked = parser.parse_args()
     settings = dict(text.split("=", 1) for text in asked.settings)
     server = Server(select(unverified=True, device=asked.device).entries.get, asked.device)
     timer = Timer(asked.device)
-    timing = Timing(server, timer)
+    timing = Timing(server, timer, asked.alone)
     target = Recipe(asked.model, settings, asked.batch, asked.optimizer).build(asked.device)
     for step in range(2):
         batch = next(target.training.batches)

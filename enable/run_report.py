@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,7 +19,7 @@ from torch.utils._pytree import tree_leaves
 from capture.targets import trace_name
 from enable.coverage import shown_path
 from enable.library import Registration, drawing_on_cpu, use
-from enable.serving import NO_KERNEL, NOT_VERIFIED, REFUSED
+from enable.serving import ELSEWHERE, NO_KERNEL, NOT_VERIFIED, REFUSED
 from enable.step_time import StepTime, measure
 from enable.tables import table
 from enable.training_run import Comparison, Incomparable, Recipe, Step, Stopped, compare_with_cpu, on_device
@@ -203,8 +203,16 @@ def _fallbacks(registration: Registration, report: Report, outside: Counter[str]
     counts, reasons = registration.counts, _reasons(registration)
     calls = outside
     if report.choice.fallback or report.choice.device != "sim":
-        calls |= Counter({name: found.total() for name, found in counts.unserved.items()})
+        calls |= Counter({name: found.total() for name, found in _unserved(counts.unserved)})
     return {name: {"calls": n, "reason": reasons.get(name, NO_KERNEL)} for name, n in calls.most_common()}
+
+
+def _unserved(counts: Mapping[str, Counter[str]]) -> Iterator[tuple[str, Counter[str]]]:
+    """By overload and reason, without transfers between devices."""
+    for name, found in counts.items():
+        kept = Counter({r: n for r, n in found.items() if not (name in _COPIES and r == ELSEWHERE)})
+        if kept:
+            yield name, kept
 
 
 def _lacking(registration: Registration, report: Report) -> str | None:

@@ -76,7 +76,7 @@ def _step(target: Target) -> float:
 
 def _share(target: Target, device: str, names: frozenset[str]) -> float:
     activity = getattr(torch.profiler.ProfilerActivity, device.upper())
-    with torch.profiler.profile(activities=[activity]) as profile:
+    with torch.profiler.profile(activities=[activity], acc_events=True) as profile:
         for _ in range(PROFILED):
             _step(target)
     assert profile.profiler is not None

@@ -41,9 +41,10 @@ _EXACT = {
     "sort", "sparse_mask", "stack", "take", "to_copy", "topk", "tril", "triu", "trunc", "where", "zero", "zeros",
 }  # fmt: skip
 _POINTWISE = {
-    "abs", "add", "addcdiv", "addcmul", "arange", "clamp", "cos", "div", "exp", "exp2", "fused_adamw", "gelu", "lerp",
-    "log", "log10", "log2", "mul", "neg", "pow", "reciprocal", "rsqrt", "sigmoid", "silu", "sin", "sqrt", "sub",
-    "tanh", "threshold",
+    "abs", "add", "addcdiv", "addcmul", "amp_foreach_non_finite_check_and_unscale", "amp_update_scale", "arange",
+    "clamp", "cos", "div", "exp", "exp2", "fused_adagrad", "fused_adam", "fused_adamw", "fused_sgd", "gelu", "lerp",
+    "log", "log10", "log2", "mul", "neg", "pow", "reciprocal", "rsqrt", "sigmoid", "silu", "sin", "sqrt", "sub", "tanh",
+    "threshold",
 }  # fmt: skip
 _SUMS = {
     "addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "coalesce", "conv1d", "conv2d", "conv3d", "convolution",

@@ -403,3 +403,16 @@ def test_a_call_is_decided_once_for_all_that_are_alike(monkeypatch):
         torch.add(torch.rand(4), torch.rand(4))
     assert len(decided) == 2
     assert registration.counts.served == Counter({"aten::add.Tensor": 3})
+
+
+@pytest.mark.filterwarnings("ignore:Sparse invariant checks:UserWarning")
+def test_sparse_tensors_reach_kernels_that_take_them():
+    x = torch.sparse_coo_tensor(torch.tensor([[2, 0, 2]]), torch.ones(3, 2), (4, 2))
+    expected = x.coalesce()
+    with library.use(device="cpu", unverified=True) as registration:
+        assert torch.equal(x.coalesce().values(), expected.values())
+        assert torch.equal(torch.ones(4, 2).add_(x, alpha=2)[2], torch.tensor([5.0, 5.0]))
+        assert registration.counts.served["aten::_coalesce"] == registration.counts.served["aten::add_.Tensor"] == 1
+        assert (x + x).coalesce().values().sum() == 12
+        assert "several sparse tensors" in registration.counts.unserved["aten::add.Tensor"]
+        assert (x * 3).coalesce().values().sum() == 18  # by PyTorch

@@ -328,7 +328,7 @@ def test_threads_that_live_on(ask):
         ("return copied(self).as_subclass(type('Yes', (torch.Tensor,), {}))", "the result has class Yes"),
         ("return torch.nn.Parameter(copied(self))", "the result has class Parameter"),
         ("return torch.empty(50, device='meta')", "the result has device meta"),
-        ("return copied(self).reshape(1, -1).to_sparse_csr()", "the result has layout torch.sparse_csr"),
+        ("return copied(self).view(5, 10).to_sparse_csr()", "the result has layout torch.sparse_csr"),
         ("return copied(self).requires_grad_()", "the result has requires_grad set"),
         ("return torch._neg_view(copied(self))", "the result has its neg bit set"),
         ("self.requires_grad_()\nreturn copied(self.detach())", "an argument has requires_grad set"),
@@ -350,8 +350,13 @@ def test_types_of_results(ask, body, text):
         (lambda x: torch.ones(0, 1).expand(0, 9), False),
         (lambda x: torch.ones(6, 5)[1::2, ::2].t(), False),
         (lambda x: torch.ones(99).as_strided((3, 2), (2, 3)), False),
+        (lambda x: torch.sparse_coo_tensor(torch.zeros(1, 3).long(), torch.ones(1).expand(3), (5,)), True),
+        (lambda x: torch.sparse_coo_tensor(torch.zeros(1, 1).long().expand(1, 3), torch.ones(3), (5,)), True),
+        (lambda x: torch.sparse_coo_tensor(torch.zeros(1, 3).long(), torch.ones(3), (5,)), False),
+        (lambda x: torch.sparse_coo_tensor(torch.zeros(1, 50).long(), x, (5,)), False),
     ],
 )
+@pytest.mark.filterwarnings("ignore:Sparse invariant checks:UserWarning")
 def test_elements_of_a_result_that_share_memory(result, shared):
     found = complaints("aten::exp", {"self": X}, result(X))
     assert [text for text in found if "elements that share memory" in text] == found

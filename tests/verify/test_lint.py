@@ -138,6 +138,11 @@ BAD: dict[str, dict[str, str]] = {
         "unknown": CLEAN.replace('"float16"', '"float17"'),
         "computed": CLEAN.replace('DTYPES = ("bfloat16"', 'DTYPES = (str("bfloat16")'),
     },
+    "layouts": {
+        "unknown": module('LAYOUTS = ("sparse_csr", "strided")'),
+        "no tuple": module('LAYOUTS = "sparse_coo"'),
+        "computed": module('LAYOUTS = tuple("strided".split())'),
+    },
     "import": {
         "numpy": CLEAN.replace("import math\n", "import numpy as np\n"),
         "from torch": CLEAN.replace("import math\n", "from torch import exp\n"),
@@ -512,3 +517,26 @@ def test_unknown_profile_lists_the_choices():
 def test_lint_needs_neither_torch_nor_triton():
     code = "import sys, verify.lint; sys.exit(bool({'torch', 'triton'} & sys.modules.keys()))"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
+SPARSE_HOST = {
+    "_indices": "x = self._indices()",
+    "_values": "x = self._values()",
+    "item": "n = self.select(0, 0).item()",
+    "sparse_coo_tensor": "x = torch.sparse_coo_tensor(self, other, self.shape, is_coalesced=True)",
+}
+
+
+@pytest.mark.parametrize("name", SPARSE_HOST)
+def test_what_is_of_sparse_tensors_is_for_files_that_say_so(name):
+    source = wrapper(f"{SPARSE_HOST[name]}\nreturn self")
+    assert lint(source, PROFILE)
+    declared = 'LAYOUTS = ("sparse_coo", "strided")\n'
+    assert not lint(source.replace("DTYPES", f"{declared}DTYPES", 1), PROFILE)
+    assert lint(source.replace("DTYPES", 'LAYOUTS = ("strided",)\nDTYPES', 1), PROFILE)
+
+
+def test_sparse_files_read_no_values_one_by_one():
+    source = wrapper("for k in range(3):\n    n = self.select(0, k).item()\nreturn self")
+    found = lint(source.replace("DTYPES", 'LAYOUTS = ("sparse_coo",)\nDTYPES', 1), PROFILE)
+    assert {v.rule for v in found} == {"readback"}

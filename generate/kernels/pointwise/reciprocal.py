@@ -1,6 +1,6 @@
 """aten::reciprocal(Tensor self) -> Tensor
 
-One flat grid over the output, computed in fp32; integers give the default floating-point type.
+One flat grid over the output, computed in fp32, of float64 in fp64; integers give the default floating-point type.
 """
 
 import torch
@@ -8,7 +8,7 @@ import triton
 import triton.language as tl
 
 OVERLOADS = ("aten::reciprocal",)
-DTYPES = ("bfloat16", "bool", "float16", "float32", "int16", "int32", "int64", "int8", "uint8")
+DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
 
 
 @triton.jit
@@ -27,8 +27,9 @@ def strided(i, shape, stride):
 def kernel_reciprocal(x_ptr, out_ptr, n, shape, x_stride, out_stride, BLOCK: tl.constexpr):
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = i < n
-    x = tl.load(x_ptr + strided(i, shape, x_stride), mask=mask).to(tl.float32)
-    out = tl.div_rn(tl.full(x.shape, 1.0, tl.float32), x)
+    x = tl.load(x_ptr + strided(i, shape, x_stride), mask=mask)
+    x = x if x.dtype == tl.float64 else x.to(tl.float32)
+    out = 1 / x if x.dtype == tl.float64 else tl.div_rn(tl.full(x.shape, 1.0, tl.float32), x)
     tl.store(out_ptr + strided(i, shape, out_stride), out.to(out_ptr.dtype.element_ty), mask=mask)
 
 

@@ -1,0 +1,34 @@
+"""aten::_amp_update_scale_(Tensor(a!) self, Tensor(b!) growth_tracker, Tensor found_inf, float scale_growth_factor,
+    float scale_backoff_factor, int growth_interval) -> Tensor(a!)
+
+One program, with nothing read back: the scale shrinks where found_inf is not 0, and grows after growth_interval steps
+without, unless it would become infinite.
+"""
+
+import triton
+import triton.language as tl
+
+OVERLOADS = ("aten::_amp_update_scale_",)
+DTYPES = ("float32",)
+
+
+@triton.jit
+def kernel_update_scale(
+    scale_ptr, tracker_ptr, found_inf_ptr, growth: tl.float64, backoff: tl.float64, growth_interval
+):
+    scale = tl.load(scale_ptr).to(tl.float64)
+    successful = tl.load(tracker_ptr) + 1
+    found = tl.load(found_inf_ptr) != 0
+    grows = successful == growth_interval
+    grown = (scale * growth).to(tl.float32)
+    grown = tl.where(tl.abs(grown) < float("inf"), grown, scale.to(tl.float32))
+    kept = tl.where(grows, grown, scale.to(tl.float32))
+    tl.store(scale_ptr, tl.where(found, (scale * backoff).to(tl.float32), kept))
+    tl.store(tracker_ptr, tl.where(found | grows, 0, successful).to(tracker_ptr.dtype.element_ty))
+
+
+def wrapper(self, growth_tracker, found_inf, scale_growth_factor, scale_backoff_factor, growth_interval):
+    kernel_update_scale[(1,)](
+        self, growth_tracker, found_inf, scale_growth_factor, scale_backoff_factor, growth_interval, num_warps=1
+    )
+    return self
