@@ -1,0 +1,82 @@
+"""nanoGPT and DLRM in every configuration, recorded on sim and on the CPU: each operator that needs a kernel passes.
+
+All of them: pytest -m "sweep or not sweep" tests/enable/test_matrix.py
+"""
+
+import itertools
+import json
+
+import pytest
+
+from enable.cli import run
+
+NANOGPT = ["nanogpt", "--batch", "2"]
+NANOGPT += [w for s in ("n_layer=1", "n_embd=16", "n_head=2", "block_size=8") for w in ("--set", s)]
+DLRM = ["dlrm", "--batch", "8"]
+DLRM += [w for s in ("tables=2", "rows=50", "lookups=3", "dim=8") for w in ("--set", s)]
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory):
+    """One for all configurations: what two of them ask alike is judged once."""
+    return tmp_path_factory.mktemp("matrix")
+
+
+@pytest.fixture
+def covered(workspace, capfd):
+    """A function that records a step of a model and returns its compute overloads that do not pass."""
+
+    def call(name, *words):
+        capfd.readouterr()
+        assert run(["--workspace", str(workspace), "capture", *words, "--name", name]) == 0
+        capfd.readouterr()
+        assert run(["--workspace", str(workspace), "coverage", name, "--json"]) == 0
+        found = json.loads(capfd.readouterr().out)
+        assert found["overloads"]["compute"] > 15
+        needed = [row for row in found["rows"] if row["kind"] in ("compute", "random")]
+        return {row["overload"]: row["detail"] for row in needed if row["outcome"] != "PASS"}
+
+    return call
+
+
+def configurations(sample, **choices):
+    """All combinations; CI runs the sample of them, which has each value with most of the others."""
+    for values in itertools.product(*choices.values()):
+        yield pytest.param(*values, marks=[] if values in sample else [pytest.mark.sweep])
+
+
+@pytest.mark.parametrize(
+    ("device", "dropout", "dtype", "optimizer"),
+    configurations(
+        {
+            ("sim", "0.2", "f32", "adamw"),
+            ("sim", "0.0", "bf16", "adamw-foreach"),
+            ("sim", "0.2", "f16", "adamw-fused"),
+            ("sim", "0.2", "bf16", "sgd"),
+            ("cpu", "0.0", "f32", "adamw-fused"),
+            ("cpu", "0.2", "f16", "adamw"),
+        },
+        device=("sim", "cpu"),
+        dropout=("0.0", "0.2"),
+        dtype=("f32", "bf16", "f16"),
+        optimizer=("adamw", "adamw-foreach", "adamw-fused", "sgd"),
+    ),
+)
+def test_nanogpt(covered, device, dropout, dtype, optimizer):
+    words = [*NANOGPT, "--device", device, "--optimizer", optimizer, "--set", f"dropout={dropout}"]
+    words += [] if dtype == "f32" else ["--set", f"{dtype}=true"]
+    assert covered(f"nanogpt-{device}-{dropout}-{dtype}-{optimizer}", *words) == {}
+
+
+@pytest.mark.parametrize(
+    ("device", "sparse", "optimizer"),
+    configurations(
+        {("sim", "true", "adagrad"), ("sim", "true", "rowwise-adagrad"), ("cpu", "false", "sgd")},
+        device=("sim", "cpu"),
+        sparse=("true", "false"),
+        optimizer=("sgd", "adagrad", "rowwise-adagrad"),
+    ),
+)
+def test_dlrm(covered, device, sparse, optimizer):
+    words = [*DLRM, "--device", device, "--optimizer", optimizer, "--set", f"sparse={sparse}"]
+    assert covered(f"dlrm-{device}-{sparse}-{optimizer}", *words) == {}
