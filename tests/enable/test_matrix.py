@@ -41,8 +41,8 @@ def covered(workspace, capfd):
 
 def configurations(sample, **choices):
     """All combinations; CI runs the sample of them, which has each value with most of the others."""
-    for values in itertools.product(*choices.values()):
-        yield pytest.param(*values, marks=[] if values in sample else [pytest.mark.sweep])
+    every = itertools.product(*choices.values())
+    return [pytest.param(*values, marks=[] if values in sample else [pytest.mark.sweep]) for values in every]
 
 
 @pytest.mark.parametrize(
