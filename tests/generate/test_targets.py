@@ -1,0 +1,45 @@
+"""Every kernel that nanoGPT and DLRM ask for compiles for the targets of platforms that are not here."""
+
+import pytest
+
+from enable.cli import run
+from enable.coverage import cases_by_overload
+from generate.library import KERNELS, Library
+from traces.store import Trace
+from verify import platforms
+from verify.judge import Job, Judge
+from verify.outcome import Outcome
+from verify.verdicts import VerdictStore
+
+NANOGPT = ["nanogpt", "--batch", "2", "--optimizer", "adamw-fused"]
+NANOGPT += [w for s in ("n_layer=1", "n_embd=16", "n_head=2", "block_size=8") for w in ("--set", s)]
+NANOGPT += ["--set", "bf16=true", "--set", "dropout=0.2"]
+DLRM = ["dlrm", "--batch", "8", "--optimizer", "adagrad"]
+DLRM += [w for s in ("tables=2", "rows=50", "lookups=3", "dim=8") for w in ("--set", s)]
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory):
+    """The first case of each overload of both models."""
+    workspace = tmp_path_factory.mktemp("targets")
+    found = {}
+    for name, words in (("nanogpt", NANOGPT), ("dlrm", DLRM)):
+        path = workspace / f"{name}.trace"
+        assert run(["--workspace", str(workspace), "capture", *words, "--device", "sim", "--out", str(path)]) == 0
+        for overload, of_it in cases_by_overload(Trace.open(path)).items():
+            found.setdefault(overload, of_it[0])
+    return found
+
+
+@pytest.mark.parametrize("platform", ["cuda", "hip"])
+def test_kernels_compile(cases, platform, tmp_path):
+    library = Library(KERNELS)
+    matches = {overload: library.match(overload) for overload in cases}
+    jobs = [
+        Job(m.plan, m.kernel, (cases[o],), m.copy, off=frozenset({"run"})) for o, m in matches.items() if m is not None
+    ]
+    assert len(jobs) > 50
+    with Judge(platforms.load(platform), VerdictStore(tmp_path / "v.sqlite"), workers=2) as judge:
+        verdicts = judge.judge(jobs)
+    failed = {o: v.detail for (o, _), v in verdicts.items() if v.outcome is not Outcome.PASS}
+    assert failed == {} and len(verdicts) == len(jobs)
