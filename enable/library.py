@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +31,10 @@ from enable.serving import NO_FLOATS, NO_KERNEL, NOT_VERIFIED, REFUSED, SPARSE, 
 from enable.workspace import Workspace
 from generate.library import Library, Match
 from traces import UserError
-from traces.overloads import name_of, resolve
+from traces.overloads import may_draw, name_of, resolve
 from verify import platforms
 from verify.judge import Job
+from verify.random_laws import law_of
 from verify.verdicts import judge_version
 
 __all__ = ["Registration", "Selection", "register", "select", "use"]
@@ -125,7 +126,8 @@ def select(
         elif not fit:
             left_out[overload] = NOT_VERIFIED
         else:
-            entries[overload] = _entry(match, fit)
+            lawless = not unverified and law_of(overload) is None
+            entries[overload] = replace(_entry(match, fit), lawless=lawless and may_draw(overload))
     if left_out and (ops is not None or not entries):
         overload, reason = next(iter(left_out.items()))
         raise UserError(_refusal(overload if ops is not None else None, reason, place))

@@ -25,7 +25,7 @@ from torch.utils._pytree import tree_map
 
 from capture.signatures import call_token
 from traces.errors import UserError
-from traces.overloads import bind, name_of, written
+from traces.overloads import bind, kind, name_of, written
 from verify.callees import serving
 from verify.derive import Plan, call, call_direct
 from verify.interpreter import mend
@@ -33,6 +33,7 @@ from verify.random_state import bound, draw
 
 NO_KERNEL = "no kernel"
 NOT_VERIFIED = "not verified"
+LAWLESS = "it draws random numbers here, and there is no law to judge them by"
 ELSEWHERE = "arguments on another device"
 NUMBER = "a number in the place of a tensor"
 REFUSED = "arguments that ATen refuses"
@@ -51,7 +52,8 @@ class Entry:
     as reports show it. listed: the dtypes that the kernel claims, by name, and SPARSE if it takes sparse tensors.
     verified: the floating ones of these for which it may be used, NO_FLOATS where it may be for calls without any, and
     SPARSE. calls: of each kernel file that calls others, which files answer which overloads. draws: the kernel is given
-    a key and counter of the call's generator.
+    a key and counter of the call's generator. lawless: no verdict speaks for calls of it that draw, as attention with
+    dropout, so that it serves the others.
     """
 
     plan: Plan
@@ -63,6 +65,7 @@ class Entry:
     verified: frozenset[str]
     calls: Mapping[Path, Mapping[str, Path]] = field(default_factory=dict)
     draws: bool = False
+    lawless: bool = False
 
     def objection(self, dtypes: frozenset[str]) -> str:
         """Why it does not serve calls with these floating dtypes; empty if it does. SPARSE may be among them."""
@@ -107,9 +110,11 @@ class Server:
         if getattr(self._running, "deep", False):
             return None
         found, overload = self._decide(op, args, kwargs), name_of(op)
-        entry = found.entry
+        entry, reason = found.entry, found.reason
+        if entry is not None and entry.lawless and kind(op, bind(op, args, kwargs)) == "random":
+            entry, reason = None, LAWLESS
         if entry is None:
-            self.counts.unserved[overload][found.reason] += 1
+            self.counts.unserved[overload][reason] += 1
             return None
         self.counts.served[overload] += 1
         self.counts.kernels[entry.label] += 1

@@ -204,6 +204,11 @@ def kind(op: OpOverload | str, arguments: Mapping[str, Any] | None = None) -> Ki
     return static
 
 
+def may_draw(overload: str) -> bool:
+    """Whether there are calls of this overload that draw from a generator."""
+    return _static_kind(resolve(overload)) == "random"
+
+
 @cache
 def _dropout_p(op: OpOverload) -> float | None:
     """The default of the overload's `dropout_p`, 0 where it has none; None if there is no such argument."""

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import warnings
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,11 +14,12 @@ import torch
 
 from capture import sim
 from enable import library, serving
-from enable.serving import ELSEWHERE, NO_KERNEL, Server
+from enable.library import select
+from enable.serving import ELSEWHERE, LAWLESS, NO_KERNEL, Server
 from enable.workspace import Workspace
 from generate.library import KERNELS, Library
 from traces import UserError
-from traces.overloads import name_of
+from traces.overloads import name_of, resolve
 from verify import platforms
 from verify.judge import Job
 from verify.outcome import Outcome, Verdict
@@ -416,3 +418,16 @@ def test_sparse_tensors_reach_kernels_that_take_them():
         assert (x + x).coalesce().values().sum() == 12
         assert "several sparse tensors" in registration.counts.unserved["aten::add.Tensor"]
         assert (x * 3).coalesce().values().sum() == 18  # by PyTorch
+
+
+def test_attention_serves_dropout_only_where_nobody_asks_for_verdicts():
+    overload = "aten::_scaled_dot_product_efficient_attention"
+    op = resolve(overload)
+    entry = select([overload], unverified=True).entries[overload]
+    assert not entry.lawless
+    q = torch.randn(1, 1, 16, 16)
+    for lawless in (False, True):
+        server = Server({overload: replace(entry, lawless=lawless)}.get, "cpu")
+        assert server.find(op, (q, q, q, None, True, 0.0, True), {}) is not None
+        assert (server.find(op, (q, q, q, None, True, 0.5, True), {}) is None) == lawless
+        assert server.counts.unserved[overload][LAWLESS] == lawless

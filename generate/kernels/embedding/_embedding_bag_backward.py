@@ -219,9 +219,8 @@ def sparse_gradient(grad, indices, offsets, offset2bag, bag_size, num_weights, m
     n, cols = indices.shape[0] if items is None else items.shape[0], grad.shape[1]
     values = torch.empty((n, cols), dtype=grad.dtype, device=grad.device)
     add_rows(grad, indices, items, offsets, offset2bag, bag_size, weights, None, values, mode, padding_idx, True)
-    if items is None and indices.dtype == torch.int64:
-        rows = indices.unsqueeze(0)  # as in ATen, the gradient's rows are the indices themselves
-    else:
+    rows = indices.unsqueeze(0)  # shared with the result, as in ATen, where they are what it wants
+    if items is not None or indices.dtype != torch.int64:
         rows = torch.empty((1, n), dtype=torch.int64, device=grad.device)
         kernel_indices[(triton.cdiv(n, 1024),)](indices, items, rows, n, indices.stride(0), BLOCK=1024)
     return torch.sparse_coo_tensor(rows, values, (num_weights, cols), is_coalesced=False, check_invariants=False)

@@ -205,10 +205,20 @@ def stride_order(tensors, a, b):
     return 0
 
 
+def row_major(t):
+    """Whether all strides are those of a new tensor, also of dimensions of size 1, where is_contiguous does not look."""
+    step = 1
+    for size, stride in zip(reversed(t.shape), reversed(t.stride()), strict=True):
+        if stride != step:
+            return False
+        step *= max(size, 1)
+    return True
+
+
 def wrapper(self, indices):
     indices = by_integers(indices)
     shape, stride, chosen, sizes, steps = layout(self, indices)
-    if self.is_contiguous() and all(index is None or index.is_contiguous() for index in indices):
+    if row_major(self) and all(index is None or row_major(index) for index in indices):
         out = torch.empty(shape, dtype=self.dtype, device=self.device)
     else:
         out = empty_broadcast([self.as_strided(shape, stride), *chosen], self.dtype)
