@@ -206,7 +206,7 @@ def stride_order(tensors, a, b):
 
 
 def row_major(t):
-    """Whether all strides are those of a new tensor, also of dimensions of size 1, where is_contiguous does not look."""
+    """Whether all strides are those of a new tensor, also in dimensions of size 1, which is_contiguous passes over."""
     step = 1
     for size, stride in zip(reversed(t.shape), reversed(t.stride()), strict=True):
         if stride != step:
