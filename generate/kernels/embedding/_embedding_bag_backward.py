@@ -223,7 +223,7 @@ def sparse_gradient(grad, indices, offsets, offset2bag, bag_size, num_weights, m
     if items is not None or indices.dtype != torch.int64:
         rows = torch.empty((1, n), dtype=torch.int64, device=grad.device)
         kernel_indices[(triton.cdiv(n, 1024),)](indices, items, rows, n, indices.stride(0), BLOCK=1024)
-    return torch.sparse_coo_tensor(rows, values, (num_weights, cols), is_coalesced=False, check_invariants=False)
+    return torch.sparse_coo_tensor(rows, values, (num_weights, cols), check_invariants=False)
 
 
 def wrapper(

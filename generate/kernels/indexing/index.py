@@ -161,20 +161,21 @@ def by_integers(indices):
 
 
 def layout(self, indices):
-    """How an indexed tensor is walked through: the result's shape, self as a view of that shape with stride 0 where
-    indices choose, the index tensors as views of that shape, and the sizes and strides of the dimensions that they
-    index. Dimensions of adjacent indices stand where these stood, else in front."""
+    """How an indexed tensor is walked through: how many of its dimensions stand before the indices', which are in front
+    unless the indices are adjacent; the result's shape; the index tensors; strides in that shape, of self, 0 where
+    indices choose, and of each index tensor; and the sizes and strides of the dimensions that they index."""
+    size, stride = self.shape, self.stride()
     dims = [d for d, index in enumerate(indices) if index is not None]
-    chosen = torch.broadcast_tensors(*[indices[d] for d in dims])
-    kept = [d for d in range(self.dim()) if d not in dims]
-    adjacent = dims[-1] - dims[0] + 1 == len(dims)
-    before = dims[0] if adjacent else 0
+    chosen = [indices[d] for d in dims]
+    if any(index.shape != chosen[0].shape for index in chosen):
+        chosen = torch.broadcast_tensors(*chosen)
+    kept = [d for d in range(len(size)) if d not in dims]
+    before = dims[0] if dims[-1] - dims[0] + 1 == len(dims) else 0
     front, back = kept[:before], kept[before:]
-    shape = [self.shape[d] for d in front] + list(chosen[0].shape) + [self.shape[d] for d in back]
-    stride = [self.stride(d) for d in front] + [0] * chosen[0].dim() + [self.stride(d) for d in back]
-    ones = [1] * len(front), [1] * len(back)
-    chosen = [index.view(ones[0] + list(index.shape) + ones[1]).expand(shape) for index in chosen]
-    return shape, stride, chosen, tuple(self.shape[d] for d in dims), tuple(self.stride(d) for d in dims)
+    shape = [size[d] for d in front] + list(chosen[0].shape) + [size[d] for d in back]
+    own = [stride[d] for d in front] + [0] * chosen[0].dim() + [stride[d] for d in back]
+    strides = [own] + [[0] * before + list(index.stride()) + [0] * len(back) for index in chosen]
+    return before, shape, tuple(chosen), strides, tuple(size[d] for d in dims), tuple(stride[d] for d in dims)
 
 
 def empty_broadcast(tensors, dtype):
@@ -206,7 +207,7 @@ def stride_order(tensors, a, b):
 
 
 def row_major(t):
-    """Whether all strides are those of a new tensor, also of dimensions of size 1, which is_contiguous leaves out."""
+    """Whether all strides are those of a new tensor, also in dimensions of size 1, which is_contiguous passes over."""
     step = 1
     for size, stride in zip(reversed(t.shape), reversed(t.stride()), strict=True):
         if stride != step:
@@ -217,20 +218,20 @@ def row_major(t):
 
 def wrapper(self, indices):
     indices = by_integers(indices)
-    shape, stride, chosen, sizes, steps = layout(self, indices)
+    before, shape, chosen, strides, sizes, steps = layout(self, indices)
     if row_major(self) and all(index is None or row_major(index) for index in indices):
         out = torch.empty(shape, dtype=self.dtype, device=self.device)
     else:
-        out = empty_broadcast([self.as_strided(shape, stride), *chosen], self.dtype)
-    walked, (self_stride, out_stride, *index_strides) = collapse(
-        shape, [stride, out.stride(), *[index.stride() for index in chosen]]
-    )
+        after = len(shape) - before - chosen[0].dim()
+        views = [index.view([1] * before + list(index.shape) + [1] * after).expand(shape) for index in chosen]
+        out = empty_broadcast([self.as_strided(shape, strides[0]), *views], self.dtype)
+    walked, (out_stride, self_stride, *index_strides) = collapse(shape, [out.stride(), *strides])
     m, n = math.prod(walked[:-1]), walked[-1]
     BLOCK_M, BLOCK_N, num_warps = tile(m, n)
     col_blocks = triton.cdiv(n, BLOCK_N)
     kernel_index[(triton.cdiv(m, BLOCK_M) * col_blocks,)](
         self,
-        tuple(chosen),
+        chosen,
         out,
         m,
         n,
