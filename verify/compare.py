@@ -278,13 +278,14 @@ def telling(overload: str, expected: Expected) -> list[int]:
     """Tensors that show whether a kernel ran: non-empty results in memory of their own, and arguments that changed.
 
     A result that is nothing but zeros, ones or what fresh memory is poisoned with tells nothing, since it may be a
-    constant answer; nor does an argument that changed by no more than the tolerance.
+    constant answer; nor does an argument that changed by no more than the tolerance, but for draws.
     """
     before, native = expected.before, expected.native
     owned = [i for i, ref in enumerate(native.tensors) if ref.group >= len(before.groups)]
     changed = [i for i, ref in enumerate(before.tensors) if ref.group in _changed_groups(expected)]
     unknown = [i for i in changed if before.data[before.tensors[i].group] is None]
-    moved = unknown + [i for i in changed if i not in unknown and _is_wrong(overload, expected, before, i)]
+    drawn = law_of(overload) is not None
+    moved = [i for i in changed if i in unknown or drawn or _is_wrong(overload, expected, before, i)]
     return [i for i in (*owned, *moved) if numel(native.tensors[i]) and not _tells_nothing(contents(native, i))]
 
 

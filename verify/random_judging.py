@@ -16,10 +16,11 @@ import torch
 from blake3 import blake3
 
 from traces.values import Packed
+from verify import random_tests
 from verify.cases import Expected
 from verify.random_laws import arguments_of, law_of, results
 from verify.random_state import Philox
-from verify.random_tests import Finding, Sample, ends, independence, law_of_draws, pooled
+from verify.random_tests import Finding, Sample, ends, pooled
 
 DRAWS = 1 << 16  # of a case, if they can be had with at most
 MOST_SERIES = 4  # times as many calls as `_STEPS` has
@@ -70,7 +71,7 @@ def examine(expected: Expected, first: Packed, pairs: Pairs, ask: Ask) -> Findin
     calls = [pooled(step) for step in found]
     seed, offset = pairs[0]
     named = [(_wrapped(seed + s), offset + o) for s, o in _STEPS]
-    return law_of_draws(pooled(calls)) or independence(list(zip(named, calls, strict=True)))
+    return random_tests.examine(list(zip(named, calls, strict=True)), length)
 
 
 def _wrapped(seed: int) -> int:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import warnings
 from collections import Counter
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 
@@ -119,13 +120,13 @@ def test_everything_at_once_trains_and_leaves_nothing():
     """All that the library serves, under a model with its optimizer: the kernels' own work is not served again."""
     names = [n for n in torch._C._dispatch_get_all_op_names() if n.startswith("aten::")]
 
+    torch.manual_seed(0)
+    start = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.GELU(), torch.nn.LayerNorm(8), torch.nn.Linear(8, 3))
+    x, target = torch.randn(5, 6), torch.tensor([0, 1, 2, 1, 0])
+
     def train():
-        torch.manual_seed(0)
-        model = torch.nn.Sequential(
-            torch.nn.Linear(6, 8), torch.nn.GELU(), torch.nn.LayerNorm(8), torch.nn.Linear(8, 3)
-        )
+        model = deepcopy(start)
         optimizer = torch.optim.AdamW(model.parameters(), foreach=True)
-        x, target = torch.randn(5, 6), torch.tensor([0, 1, 2, 1, 0])
         for _ in range(2):
             loss = torch.nn.functional.cross_entropy(model(x), target)
             loss.backward()

@@ -146,8 +146,6 @@ def test_a_model_of_transformers_names_what_it_lacks(enable):
 GPT2_LACKS = {
     "aten::constant_pad_nd",
     "aten::eq.Scalar",
-    "aten::native_dropout",
-    "aten::native_dropout_backward",
     "aten::pow.Tensor_Scalar",
     "aten::tanh",
     "aten::tanh_backward",

@@ -71,7 +71,7 @@ def walk(*tensors):
     tensors = [t.permute(order) for t in tensors]
     if all(t.is_contiguous() for t in tensors):
         return (first.numel(),), [(1,)] * len(tensors)
-    return tuple(first.shape), [t.stride() for t in tensors]
+    return tuple(tensors[0].shape), [t.stride() for t in tensors]
 
 
 def wrapper(input, p, train, *, philox):

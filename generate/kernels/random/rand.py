@@ -57,7 +57,7 @@ def kernel_rand(out_ptr, n, seed: tl.int64, offset: tl.int64, BLOCK: tl.constexp
 
 
 def wrapper(
-    self,
+    size,
     *,
     generator=None,
     dtype=None,
@@ -68,10 +68,10 @@ def wrapper(
     philox,
 ):
     seed, offset = philox
-    if isinstance(self, torch.Tensor):
-        out = torch.empty_like(self, dtype=dtype, device=device, memory_format=memory_format or torch.preserve_format)
+    if isinstance(size, torch.Tensor):  # of the `_like` forms
+        out = torch.empty_like(size, dtype=dtype, device=device, memory_format=memory_format or torch.preserve_format)
     else:
-        out = torch.empty(self, dtype=dtype, device=device)
+        out = torch.empty(size, dtype=dtype, device=device)
     n = out.numel()
     kernel_rand[(triton.cdiv(n, 4096),)](out, n, seed, offset, BLOCK=4096, num_warps=8)
     return out

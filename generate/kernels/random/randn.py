@@ -71,7 +71,7 @@ def kernel_randn(out_ptr, n, seed: tl.int64, offset: tl.int64, BLOCK: tl.constex
 
 
 def wrapper(
-    self,
+    size,
     *,
     generator=None,
     dtype=None,
@@ -82,10 +82,10 @@ def wrapper(
     philox,
 ):
     seed, offset = philox
-    if isinstance(self, torch.Tensor):
-        out = torch.empty_like(self, dtype=dtype, device=device, memory_format=memory_format or torch.preserve_format)
+    if isinstance(size, torch.Tensor):  # of the `_like` forms
+        out = torch.empty_like(size, dtype=dtype, device=device, memory_format=memory_format or torch.preserve_format)
     else:
-        out = torch.empty(self, dtype=dtype, device=device)
+        out = torch.empty(size, dtype=dtype, device=device)
     n = out.numel()
     kernel_randn[(triton.cdiv(n, 4096),)](out, n, seed, offset, BLOCK=4096, num_warps=8)
     return out

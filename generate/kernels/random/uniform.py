@@ -80,7 +80,7 @@ def walk(*tensors):
     tensors = [t.permute(order) for t in tensors]
     if all(t.is_contiguous() for t in tensors):
         return (first.numel(),), [(1,)] * len(tensors)
-    return tuple(first.shape), [t.stride() for t in tensors]
+    return tuple(tensors[0].shape), [t.stride() for t in tensors]
 
 
 def wrapper(self, low=0.0, high=1.0, *, generator=None, out=None, philox):

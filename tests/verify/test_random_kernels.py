@@ -1,0 +1,173 @@
+"""The judge on kernels that draw: the library's pass, and each flaw put into one of them is refused."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from generate.library import KERNELS
+from verify import platforms
+from verify.cases import case_of_values
+from verify.derive import plans
+from verify.judge import Job, Judge
+from verify.kernel_file import KernelFile
+from verify.outcome import Outcome
+from verify.verdicts import VerdictStore
+
+COPY = KernelFile.read(KERNELS / "copy" / "copy_.py")
+FILE = {
+    "aten::bernoulli": "bernoulli",
+    "aten::bernoulli_.float": "bernoulli",
+    "aten::bernoulli_.Tensor": "bernoulli",
+    "aten::bernoulli.out": "bernoulli",
+    "aten::native_dropout": "native_dropout",
+    "aten::uniform_": "uniform",
+    "aten::normal_": "normal_functional",
+    "aten::rand": "rand",
+    "aten::randn_like": "randn",
+}
+
+
+@pytest.fixture(scope="module")
+def verdict_of(tmp_path_factory):
+    store = VerdictStore(tmp_path_factory.mktemp("random") / "verdicts.sqlite")
+    with Judge(platforms.load("sim"), store, workers=1) as judge:
+
+        def of(overload, arguments, *changes):
+            path = KERNELS / "random" / f"{FILE[overload]}.py"
+            source = path.read_text()
+            for old, new in changes:
+                assert old in source, old
+                source = source.replace(old, new)
+            kernel = KernelFile.parse(source, Path("kernel.py"))
+            plan = next(p for p in plans(overload) if p.base in kernel.overloads)
+            case = case_of_values(overload, **arguments)
+            return judge.judge([Job(plan, kernel, (case,), COPY, repeats=1)])[overload, case.id]
+
+        yield of
+    store.close()
+
+
+def values(*shape, dtype=torch.float32):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(1)).to(dtype)
+
+
+X = values(33, 250)
+BFLOAT16 = values(33, 250, dtype=torch.bfloat16)
+DROPOUT = ("aten::native_dropout", {"input": X, "p": 0.2, "train": True})
+BERNOULLI = ("aten::bernoulli_.float", {"self": X, "p": 0.3})
+UNIFORM = ("aten::uniform_", {"self": X, "from": -1.0, "to": 2.0})
+NORMAL = ("aten::normal_", {"self": X, "mean": 1.0, "std": 0.5})
+
+HONEST = {
+    "dropout": DROPOUT,
+    "dropout of nothing": ("aten::native_dropout", {"input": X, "p": 0.0, "train": True}),
+    "dropout of all": ("aten::native_dropout", {"input": BFLOAT16, "p": 1.0, "train": None}),
+    "dropout out of training": ("aten::native_dropout", {"input": X, "p": 0.5, "train": False}),
+    "dropout of no elements": ("aten::native_dropout", {"input": X[:0], "p": 0.5, "train": True}),
+    "dropout of one": ("aten::native_dropout", {"input": X[0, 0], "p": 0.5, "train": True}),
+    "dropout, transposed": ("aten::native_dropout", {"input": BFLOAT16.t(), "p": 0.1, "train": True}),
+    "dropout, expanded": ("aten::native_dropout", {"input": X[:, :1].expand(33, 9), "p": 0.1, "train": True}),
+    "bernoulli": BERNOULLI,
+    "bernoulli, strided": ("aten::bernoulli_.float", {"self": values(20, 64)[:, ::2], "p": 0.01}),
+    "bernoulli of probabilities": ("aten::bernoulli", {"self": X.abs().clamp(max=1)}),
+    "bernoulli of float64": ("aten::bernoulli", {"self": X.double().abs().clamp(max=1).t()}),
+    "bernoulli of others": ("aten::bernoulli_.Tensor", {"self": X, "p": X[:1].abs().clamp(max=1)}),
+    "bernoulli, out": ("aten::bernoulli.out", {"self": X.abs().clamp(max=1), "generator": None, "out": X.bool()}),
+    "uniform": UNIFORM,
+    "uniform of halves": ("aten::uniform_", {"self": BFLOAT16, "from": 0.0, "to": 1.0}),
+    "uniform of doubles": ("aten::uniform_", {"self": X.double(), "from": 0.0, "to": 1.0}),
+    "normal": NORMAL,
+    "normal of halves": ("aten::normal_", {"self": BFLOAT16, "mean": 0.0, "std": 0.02}),
+    "normal of doubles": ("aten::normal_", {"self": X.double(), "mean": 0.0, "std": 1.0}),
+    "normal, far from 0": ("aten::normal_", {"self": BFLOAT16, "mean": 1000.0, "std": 0.1}),
+    "normal, a number": ("aten::normal_", {"self": X, "mean": 1.5, "std": 0.0}),
+    "rand": ("aten::rand", {"size": [3, 1000], "dtype": torch.float16}),
+    "randn_like": ("aten::randn_like", {"self": X.t()}),
+}
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_the_librarys_kernels_pass(name, verdict_of):
+    verdict = verdict_of(*HONEST[name])
+    assert verdict.outcome is Outcome.PASS, verdict
+
+
+MANY = ("aten::bernoulli_.float", {"self": values(300, 1000), "p": 0.3})
+OF_EACH = ("aten::bernoulli", {"self": X.abs().clamp(max=1)})
+HALVES = ("aten::uniform_", {"self": BFLOAT16, "from": 0.0, "to": 1.0})
+DOUBLES = ("aten::uniform_", {"self": X.double(), "from": 0.0, "to": 1.0})
+SEED, OFFSET, KEY = "seed, offset = philox", "random_words(seed, offset, start, BLOCK)", "tl.philox(seed, low, high,"
+LANES, UNIT = "start // 4 + tl.arange(0, BLOCK // 4)", " >> 8).to(tl.float32) * 5.9604644775390625e-08"
+FLAWS = {
+    "ignores the seed": (*DROPOUT, (SEED, "seed, offset = 7, philox[1]"), "seed"),
+    "ignores the offset": (*DROPOUT, (SEED, "seed, offset = philox[0], 7"), "offset"),
+    "ignores both": (*BERNOULLI, (SEED, "seed, offset = 7, 7"), "offset"),
+    "ignores half of the seed": (*BERNOULLI, (KEY, "tl.philox(seed & 0xFFFFFFFF, low, high,"), "seed"),
+    "ignores half of the offset": (*BERNOULLI, (KEY, "tl.philox(seed, low, low,"), "offset"),
+    "adds the two": (*BERNOULLI, (SEED, "seed, offset = philox[0] + philox[1], 0"), "pair"),
+    "adds the index": (*UNIFORM, ("(seed, offset, start // 4 +", "(seed, 0, offset + start // 4 +"), "offset"),
+    "same bits in every program": (*DROPOUT, (OFFSET, "random_words(seed, offset, start * 0, BLOCK)"), "index"),
+    "same bits in every lane": (*DROPOUT, (LANES, f"{LANES} // 64"), "index"),
+    "one word for four": (*BERNOULLI, ("tl.join(b, d)", "tl.join(a, c)"), "index"),
+    "a pattern": (*DROPOUT, (f"{OFFSET}.to(tl.int64) < limit", "((i + offset) * 7919 + seed) % 5 > 0"), "offset"),
+    "keeps what it is to drop": (*DROPOUT, (" < limit", " >= limit"), "share"),
+    "p for 1 - p": (*DROPOUT, ("else 1.0 - p\n", "else p\n"), "compare"),
+    "no scale": (*DROPOUT, (" * scale).to", ").to"), "compare"),
+    "adds where it drops": (*DROPOUT, (" * scale).to", " * scale + 1e-3).to"), "compare"),
+    "twos": (*BERNOULLI, ("hit.to(out_ptr", "(2 * hit.to(tl.int32)).to(out_ptr"), "compare"),
+    "half a percent too many": (*MANY, ("probabilities * 4", "(probabilities + 0.005) * 4"), "share"),
+    "the first probability": (*OF_EACH, ("strided(i, shape, p_stride)", "i * 0"), "share"),
+    "to is in the range": (*HALVES, ("tl.where(x >= high.to(dtype), low.to(dtype), x)", "x"), "compare"),
+    "16 values": (*UNIFORM, (UNIT, " >> 28).to(tl.float32) * 0.0625"), "grid"),
+    "4096 values": (*UNIFORM, (UNIT, " >> 20).to(tl.float32) * 0.000244140625"), "grid"),
+    "32 bits of a double": (*DOUBLES, ("+ (low >> 6).to(tl.float64)", "+ 0.5"), "grid"),
+    "squares": (*UNIFORM, ("low + x * (high", "low + x * x * (high"), "distribution"),
+    "a tenth more variance": (*NORMAL, ("mean + std * x", "mean + std * x * 1.0488"), "variance"),
+    "variance for deviation": (*NORMAL, ("mean + std * x", "mean + std * std * x"), "variance"),
+    "another mean": (*NORMAL, ("mean + std * x", "mean + std * (x + 0.04)"), "mean"),
+    "pairs of opposite sign": (*NORMAL, ("radius * tl.sin(angle)", "-radius * tl.cos(angle)"), "index"),
+}
+
+
+@pytest.mark.parametrize("name", FLAWS)
+def test_a_flawed_kernel_is_refused(name, verdict_of):
+    overload, arguments, change, rule = FLAWS[name]
+    verdict = verdict_of(overload, arguments, change)
+    assert verdict.outcome is Outcome.WRONG, verdict
+    assert (verdict.rule or verdict.layer) == rule and verdict.layer in ("draws", "compare"), verdict
+    assert verdict.detail in verdict.report
+
+
+def test_atens_own_draws_are_refused(verdict_of):
+    change = ("    n = out.numel()\n", "    out.bernoulli_(0.3)\n    n = 0\n")
+    verdict = verdict_of(*BERNOULLI, change)
+    assert (verdict.outcome, verdict.layer) == (Outcome.CHEAT, "dispatch"), verdict
+
+
+def test_draws_depend_on_nothing_but_the_pair_and_the_index(verdict_of):
+    """A counter that each program takes the next number of, whichever comes first."""
+    change = ("start = tl.program_id(0).to(tl.int64) * BLOCK\n    i = start", f"{TAKEN}    i = start")
+    drawn = (OFFSET, "random_words(seed, offset, taken * BLOCK, BLOCK)")
+    verdict = verdict_of(*DROPOUT, change, drawn, *COUNTER)
+    assert (verdict.outcome, verdict.rule) == (Outcome.WRONG, "reproducible"), verdict
+
+
+TAKEN = """start = tl.program_id(0).to(tl.int64) * BLOCK
+    taken = tl.atomic_add(counter, 1) - 0x7FFFFFFF
+"""
+COUNTER = (
+    ("    mask_ptr,\n    n,", "    mask_ptr,\n    counter,\n    n,"),
+    (
+        "        mask,\n        n,",
+        "        mask,\n        torch.empty(1, dtype=torch.int32, device=out.device),\n        n,",
+    ),
+)
+
+
+def test_the_same_case_has_the_same_verdict(verdict_of):
+    """And another one where it is drawn with other keys, as of another kernel file."""
+    change = FLAWS["a tenth more variance"][2]
+    first, second = (verdict_of(*NORMAL, change, ("One flat grid", word)) for word in ("One flat grid", "One grid"))
+    again = verdict_of(*NORMAL, change)
+    assert first.detail == again.detail and first.detail != second.detail
