@@ -154,7 +154,7 @@ class Timing(TorchDispatchMode):  # type: ignore[no-untyped-call]
         with FlopCounterMode(display=False) as counter:
             result = call()
         leaves = [t for t in tree_leaves((args, kwargs, result)) if isinstance(t, torch.Tensor)]
-        moved = sum({(t.data_ptr(), t.numel()): _nbytes(t) for t in leaves}.values())
+        moved = sum({(_place(t), t.numel()): _nbytes(t) for t in leaves}.values())
         floating = next((t.dtype for t in leaves if t.is_floating_point()), torch.float32)
         flops = counter.get_total_flops()
         least = max(moved / timer.bandwidth, flops / timer.rate(floating) if flops else 0.0)
@@ -188,6 +188,10 @@ class Timing(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 def _copied(value: Any) -> Any:
     return value.clone() if isinstance(value, torch.Tensor) else value
+
+
+def _place(tensor: torch.Tensor) -> int:
+    return id(tensor) if tensor.is_sparse else tensor.data_ptr()
 
 
 def _nbytes(tensor: torch.Tensor) -> int:

@@ -1,8 +1,9 @@
 """aten::mm(Tensor self, Tensor mat2) -> Tensor
 
-One program a tile of the output; operands are read through their own strides, so transposed views cost no copy. fp32
-products are exact ("ieee"); fp16 and bf16 are multiplied as tf32, which holds them exactly. All types accumulate in
-fp32.
+One program a tile of the output; tiles that share rows of self run near each other. Operands are read through their own
+strides, so transposed views cost no copy. fp16 and bf16 are multiplied as they are, fp32 exactly ("ieee"); all types
+accumulate in fp32. Where the output has few tiles and K is long, K is cut into parts: each part's sum goes to a buffer
+of its own in fp32, and a second kernel adds the parts in their order.
 """
 
 import torch
@@ -21,55 +22,100 @@ def kernel_mm(
     M,
     N,
     K,
+    part,
     a_stride,
     b_stride,
     out_stride,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
+    GROUP: tl.constexpr,
+    EVEN: tl.constexpr,
     PRECISION: tl.constexpr,
 ):
-    rows = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
-    cols = tl.program_id(1).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
+    """Tile of a[:, ks] @ b[ks, :] for the ks of part program_id(1); out has a dimension for the parts in front."""
+    down, across = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)
+    group = tl.program_id(0) // (GROUP * across)
+    height = tl.minimum(down - group * GROUP, GROUP)
+    inside = tl.program_id(0) % (GROUP * across)
+    rows = (group * GROUP + inside % height).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
+    cols = (inside // height).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
+    first = tl.program_id(1).to(tl.int64) * part
+    ks = first + tl.arange(0, BLOCK_K)
+    a_ptr += (rows % M)[:, None] * a_stride[0] + ks[None, :] * a_stride[1]
+    b_ptr += ks[:, None] * b_stride[0] + (cols % N)[None, :] * b_stride[1]
     acc = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
-    for start in range(0, K, BLOCK_K):
-        ks = start + tl.arange(0, BLOCK_K).to(tl.int64)
-        a_mask = (rows < M)[:, None] & (ks < K)[None, :]
-        b_mask = (ks < K)[:, None] & (cols < N)[None, :]
-        a = tl.load(a_ptr + rows[:, None] * a_stride[0] + ks[None, :] * a_stride[1], mask=a_mask, other=0).to(
-            tl.float32
-        )
-        b = tl.load(b_ptr + ks[:, None] * b_stride[0] + cols[None, :] * b_stride[1], mask=b_mask, other=0).to(
-            tl.float32
-        )
+    for start in range(0, part, BLOCK_K):
+        if EVEN:
+            a = tl.load(a_ptr)
+            b = tl.load(b_ptr)
+        else:
+            left = K - first - start
+            a = tl.load(a_ptr, mask=(tl.arange(0, BLOCK_K) < left)[None, :], other=0.0)
+            b = tl.load(b_ptr, mask=(tl.arange(0, BLOCK_K) < left)[:, None], other=0.0)
         acc = tl.dot(a, b, acc, input_precision=PRECISION)
+        a_ptr += BLOCK_K * a_stride[1]
+        b_ptr += BLOCK_K * b_stride[0]
     mask = (rows < M)[:, None] & (cols < N)[None, :]
-    tl.store(
-        out_ptr + rows[:, None] * out_stride[0] + cols[None, :] * out_stride[1],
-        acc.to(out_ptr.dtype.element_ty),
-        mask=mask,
-    )
+    out_ptr += tl.program_id(1).to(tl.int64) * out_stride[0]
+    out_ptr += rows[:, None] * out_stride[1] + cols[None, :] * out_stride[2]
+    tl.store(out_ptr, acc.to(out_ptr.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def kernel_add_parts(parts_ptr, out_ptr, n, count, BLOCK: tl.constexpr):
+    """out = the sum of `count` parts of n elements each."""
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    total = tl.zeros([BLOCK], tl.float32)
+    for _ in range(count):
+        total += tl.load(parts_ptr + i, mask=i < n, other=0.0)
+        parts_ptr += n
+    tl.store(out_ptr + i, total.to(out_ptr.dtype.element_ty), mask=i < n)
+
+
+def tile(M, N, half):
+    """BLOCK_M, BLOCK_N, BLOCK_K and warps."""
+    BLOCK_M, BLOCK_N = (min(max(triton.next_power_of_2(size), 16), 128) for size in (M, N))
+    if not half:
+        BLOCK_M, BLOCK_N = min(BLOCK_M, 64), min(BLOCK_N, 64)
+    return BLOCK_M, BLOCK_N, 64 if half else 32, 8 if BLOCK_M * BLOCK_N == 16384 else 4
 
 
 def wrapper(self, mat2):
     (M, K), N = self.shape, mat2.shape[1]
     out = torch.empty((M, N), dtype=self.dtype, device=self.device)
-    BLOCK_M, BLOCK_N = (min(max(triton.next_power_of_2(size), 16), 128) for size in (M, N))
-    grid = (triton.cdiv(M, BLOCK_M), triton.cdiv(N, BLOCK_N))
-    kernel_mm[grid](
+    half = self.dtype != torch.float32
+    BLOCK_M, BLOCK_N, BLOCK_K, warps = tile(M, N, half)
+    tiles = triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N)
+    if tiles == 0:
+        return out
+    parts = max(min(264 // tiles, K // 1024), 1)  # two tiles for each of the 132 processors of an H100
+    part = triton.cdiv(triton.cdiv(K, parts), BLOCK_K) * BLOCK_K
+    parts = max(triton.cdiv(K, part), 1) if part else 1
+    sums = out.unsqueeze(0)
+    if parts > 1:
+        sums = torch.empty((parts, M, N), dtype=torch.float32, device=self.device)
+    kernel_mm[(tiles, parts)](
         self,
         mat2,
-        out,
+        sums,
         M,
         N,
         K,
+        part,
         self.stride(),
         mat2.stride(),
-        out.stride(),
+        sums.stride(),
         BLOCK_M=BLOCK_M,
         BLOCK_N=BLOCK_N,
-        BLOCK_K=32,
-        PRECISION="ieee" if self.dtype == torch.float32 else "tf32",
-        num_warps=8,
+        BLOCK_K=BLOCK_K,
+        GROUP=8,
+        EVEN=K % part == 0 if part else True,
+        PRECISION="tf32" if half else "ieee",
+        num_warps=warps,
+        num_stages=3,
     )
+    if parts > 1:
+        n = M * N
+        kernel_add_parts[(triton.cdiv(n, 1024),)](sums, out, n, parts, BLOCK=1024)
     return out
