@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 
 OVERLOADS = ("aten::pow.Tensor_Scalar", "aten::pow.Tensor_Tensor")
-DTYPES = ("bfloat16", "float16", "float32", "float64", "bool", "int16", "int32", "int64", "int8", "uint8")
+DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
 
 
 @triton.jit

@@ -8,7 +8,7 @@ import triton
 import triton.language as tl
 
 OVERLOADS = ("aten::sigmoid",)
-DTYPES = ("bfloat16", "float16", "float32", "float64", "bool", "int16", "int32", "int64", "int8", "uint8")
+DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
 
 
 @triton.jit
