@@ -83,11 +83,11 @@ def walk(*tensors):
     return tuple(tensors[0].shape), [t.stride() for t in tensors]
 
 
-def wrapper(self, low=0.0, high=1.0, *, generator=None, out=None, philox):
+def wrapper(self, from_=0.0, to=1.0, *, generator=None, out=None, philox):
     seed, offset = philox
     if out is None:
         out = torch.empty_like(self)
     n = out.numel()
     shape, (stride,) = walk(out)
-    kernel_uniform[(triton.cdiv(n, 4096),)](out, n, low, high, seed, offset, shape, stride, BLOCK=4096, num_warps=8)
+    kernel_uniform[(triton.cdiv(n, 4096),)](out, n, from_, to, seed, offset, shape, stride, BLOCK=4096, num_warps=8)
     return out
