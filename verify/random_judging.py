@@ -22,8 +22,8 @@ from verify.random_laws import arguments_of, law_of, results
 from verify.random_state import Philox
 from verify.random_tests import Finding, Sample, ends, pooled
 
-DRAWS = 1 << 16  # of a case, if they can be had with at most
-MOST_SERIES = 4  # times as many calls as `_STEPS` has
+DRAWS = 1 << 16  # of a case, unless that takes more than `MOST_SERIES` series
+MOST_SERIES = 4  # of calls, one for each of `_STEPS`
 _STEPS = ((0, 0), (0, 1), (1, 0), (0, 1 << 32), (1 << 32, 0))  # to seed and offset; the first is the case's own
 Ask: TypeAlias = Callable[[Philox, int], Packed]  # the answer to a pair, with the programs in an order of this seed
 

@@ -92,6 +92,7 @@ def test_a_package_lists_what_it_serves(installed):
     listed = json.loads((site / "their_kernels" / "overloads.json").read_text())["overloads"]
     assert sorted(listed) == sorted(told["overloads"]) and len(listed) > 200
     assert listed["aten::exp_"]["plan"]["base"] == "aten::exp" and "float32" in listed["aten::exp_"]["verified"]
+    assert [listed[f"aten::{name}"]["draws"] for name in ("exp", "bernoulli_.float")] == [False, True]
     kernels = {p.relative_to(site / "their_kernels/kernels").as_posix() for p in site.rglob("kernels/*/*.py")}
     assert {entry["kernel"] for entry in listed.values()} <= kernels
     assert not any("enable." in p.read_text() or "verify." in p.read_text() for p in site.rglob("runtime/*.py"))

@@ -86,3 +86,9 @@ def test_signatures_show_everything_but_data():
 def test_a_task_is_the_same_task_whatever_its_path_and_command():
     assert replace(TASK, path="other.py", command="enable refine x").digest() == TASK.digest()
     assert len({TASK.digest(), MEND.digest(), replace(TASK, dtypes=()).digest()}) == 3
+
+
+def test_an_operator_that_draws_is_told_where_from():
+    drawing = replace(TASK, overload="aten::bernoulli.p")
+    assert "`philox`" in opening(drawing, State())[1].content
+    assert "philox" not in opening(TASK, State())[1].content

@@ -106,7 +106,7 @@ FLAWS = {
     "opposite": ("offset", opposite),
     "16 values": (
         "grid",
-        lambda g: [_numbers(torch.from_numpy(np.floor(g.random(N) * 16) / 16), 2.0**-22)] * 5,
+        lambda g: [_numbers(torch.from_numpy(np.floor(g.random(N) * 16) / 16), 2.0**-22) for _ in PAIRS],
     ),
     "4096 values": (
         "grid",

@@ -244,15 +244,7 @@ def gradients(grad, query, key, value, bias, out, lse, seed, offset, dropout_p, 
     delta = torch.empty((B, H, Tq), dtype=torch.float32, device=query.device)
     BLOCK_D = max(triton.next_power_of_2(max(D, Dv)), 16)
     BLOCK = 64 if BLOCK_D <= 64 and query.dtype != torch.float32 else 32
-    options = dict(
-        CAUSAL=is_causal,
-        DROPOUT=dropout_p > 0,
-        PRECISION="ieee" if query.dtype == torch.float32 else "tf32",
-        BLOCK_M=BLOCK,
-        BLOCK_N=BLOCK,
-        BLOCK_D=BLOCK_D,
-        num_warps=4,
-    )
+    precision = "ieee" if query.dtype == torch.float32 else "tf32"
     kernel_delta[(triton.cdiv(Tq, 64), B * H)](
         grad, out, delta, H, Tq, Dv, grad.stride(), out.stride(), BLOCK=64, BLOCK_D=BLOCK_D, num_warps=4
     )
@@ -262,7 +254,21 @@ def gradients(grad, query, key, value, bias, out, lse, seed, offset, dropout_p, 
     bias_stride = () if bias is None else bias.expand(B, H, Tq, Tk).stride()
     strides = (grad.stride(), query.stride(), key.stride(), value.stride(), bias_stride, lse.stride())
     kernel_key_value[(triton.cdiv(Tk, BLOCK), B * H)](
-        *inputs, grad_key, grad_value, *sizes, *dropout, *strides, grad_key.stride(), grad_value.stride(), **options
+        *inputs,
+        grad_key,
+        grad_value,
+        *sizes,
+        *dropout,
+        *strides,
+        grad_key.stride(),
+        grad_value.stride(),
+        CAUSAL=is_causal,
+        DROPOUT=dropout_p > 0,
+        PRECISION=precision,
+        BLOCK_M=BLOCK,
+        BLOCK_N=BLOCK,
+        BLOCK_D=BLOCK_D,
+        num_warps=4,
     )
     kernel_query[(triton.cdiv(Tq, BLOCK), B * H)](
         *inputs,
@@ -273,7 +279,13 @@ def gradients(grad, query, key, value, bias, out, lse, seed, offset, dropout_p, 
         *strides,
         grad_query.stride(),
         () if grad_bias is None else grad_bias.stride(),
-        **options,
+        CAUSAL=is_causal,
+        DROPOUT=dropout_p > 0,
+        PRECISION=precision,
+        BLOCK_M=BLOCK,
+        BLOCK_N=BLOCK,
+        BLOCK_D=BLOCK_D,
+        num_warps=4,
     )
     return grad_query, grad_key, grad_value
 

@@ -48,11 +48,11 @@ def kernel_dropout_backward(
 
 def walk(*tensors):
     """Shape, and strides of each tensor, to step through: one dimension where all lie dense in the same order."""
-    first = tensors[0]
-    order = sorted(range(first.dim()), key=first.stride, reverse=True)
-    tensors = [t.permute(order) for t in tensors]
+    if not all(t.is_contiguous() for t in tensors):
+        order = sorted(range(tensors[0].dim()), key=tensors[0].stride, reverse=True)
+        tensors = [t.permute(order) for t in tensors]
     if all(t.is_contiguous() for t in tensors):
-        return (first.numel(),), [(1,)] * len(tensors)
+        return (tensors[0].numel(),), [(1,)] * len(tensors)
     return tuple(tensors[0].shape), [t.stride() for t in tensors]
 
 

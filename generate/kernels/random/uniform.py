@@ -75,19 +75,19 @@ def kernel_uniform(
 
 def walk(*tensors):
     """Shape, and strides of each tensor, to step through: one dimension where all lie dense in the same order."""
-    first = tensors[0]
-    order = sorted(range(first.dim()), key=first.stride, reverse=True)
-    tensors = [t.permute(order) for t in tensors]
+    if not all(t.is_contiguous() for t in tensors):
+        order = sorted(range(tensors[0].dim()), key=tensors[0].stride, reverse=True)
+        tensors = [t.permute(order) for t in tensors]
     if all(t.is_contiguous() for t in tensors):
-        return (first.numel(),), [(1,)] * len(tensors)
+        return (tensors[0].numel(),), [(1,)] * len(tensors)
     return tuple(tensors[0].shape), [t.stride() for t in tensors]
 
 
-def wrapper(self, low=0.0, high=1.0, *, generator=None, out=None, philox):
+def wrapper(self, from_=0.0, to=1.0, *, generator=None, out=None, philox):
     seed, offset = philox
     if out is None:
         out = torch.empty_like(self)
     n = out.numel()
     shape, (stride,) = walk(out)
-    kernel_uniform[(triton.cdiv(n, 4096),)](out, n, low, high, seed, offset, shape, stride, BLOCK=4096, num_warps=8)
+    kernel_uniform[(triton.cdiv(n, 4096),)](out, n, from_, to, seed, offset, shape, stride, BLOCK=4096, num_warps=8)
     return out
