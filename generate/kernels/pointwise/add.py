@@ -69,7 +69,7 @@ def kernel_claim(indices_ptr, first_ptr, nnz, indices_stride, stride, MARK: tl.c
     if MARK:
         tl.store(first_ptr + row, tl.zeros_like(i) + nnz, mask=mask)
     else:
-        tl.atomic_min(first_ptr + row, i, mask=mask)
+        tl.atomic_min(first_ptr + row, i, mask=mask, sem="relaxed")
 
 
 @triton.jit
@@ -106,7 +106,7 @@ def kernel_add_rows(
         offset = tl.load(first_ptr + offset, mask=mask, other=0) * width
     value = tl.load(values_ptr + i * values_stride + strided(column, shape, shape_stride), mask=mask, other=0)
     value = (widen(value) * alpha).to(out_ptr.dtype.element_ty)
-    tl.atomic_add(out_ptr + offset + strided(column, shape, out_stride), value, mask=mask)
+    tl.atomic_add(out_ptr + offset + strided(column, shape, out_stride), value, mask=mask, sem="relaxed")
 
 
 @triton.jit

@@ -3,7 +3,7 @@
 Entries are sorted by their row (the row-major flat index of the sparse dimensions) with a stable radix sort, BITS bits
 a pass: each block counts its digits, a scan turns the counts into places, and entries go there in their order. Where a
 sorted row differs from the one before, a new row of the result begins; a program sums the values of each in fp32 or
-int64, in an order that does not change from run to run. How many rows there are is read back at the end.
+int64, in an order that does not change from run to run. How many rows there are is read back before.
 """
 
 import math
@@ -146,7 +146,6 @@ def kernel_sum_rows(
     values_ptr,
     order_ptr,
     starts_ptr,
-    count_ptr,
     out_ptr,
     stride,
     shape,
@@ -159,9 +158,7 @@ def kernel_sum_rows(
     for k in tl.static_range(len(shape)):
         width *= shape[k]
     column = tl.program_id(1).to(tl.int64) * COLUMNS + tl.arange(0, COLUMNS)
-    start, end = row - row, row - row
-    if row < tl.load(count_ptr):
-        start, end = tl.load(starts_ptr + row), tl.load(starts_ptr + row + 1)
+    start, end = tl.load(starts_ptr + row), tl.load(starts_ptr + row + 1)
     total = widen(tl.zeros([ROWS, COLUMNS], values_ptr.dtype.element_ty))
     values_ptr += strided(column, shape, column_stride)[None, :]
     for i in range(start, end, ROWS):
@@ -170,7 +167,7 @@ def kernel_sum_rows(
         inside = mask[:, None] & (column < width)[None, :]
         total += widen(tl.load(values_ptr + entry[:, None] * stride, mask=inside, other=0))
     out = tl.sum(total, 0).to(out_ptr.dtype.element_ty)
-    tl.store(out_ptr + row * width + column, out, mask=column < tl.where(row < tl.load(count_ptr), width, 0))
+    tl.store(out_ptr + row * width + column, out, mask=column < width)
 
 
 def copied(x):
@@ -217,15 +214,14 @@ def wrapper(self):
     kernel_starts[(blocks,)](
         rows, order, counts, indices, starts, out_indices, nnz, indices.stride(), nnz, DIMS=dims, BLOCK=BLOCK_SORT
     )
-    count = counts.narrow(0, blocks, 1)
+    found = counts.narrow(0, blocks, 1).item()
     width = math.prod(values.shape[1:])
     if width:
         columns = min(triton.next_power_of_2(width), 256)
-        kernel_sum_rows[(nnz, triton.cdiv(width, columns))](
+        kernel_sum_rows[(found, triton.cdiv(width, columns))](
             values,
             order,
             starts,
-            count,
             out_values,
             values.stride(0),
             tuple(values.shape[1:]),
@@ -233,5 +229,4 @@ def wrapper(self):
             ROWS=1024 // columns,
             COLUMNS=columns,
         )
-    found = count.item()
     return coalesced(out_indices.narrow(1, 0, found), out_values.narrow(0, 0, found), size)
