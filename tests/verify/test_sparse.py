@@ -308,7 +308,7 @@ BAD_COALESCES = {
     "rows are not sorted": ("while largest >> shift:", "while largest >> shift > largest:"),
     "the last pass is left out": ("while largest >> shift:", "while largest >> shift >> BITS:"),
     "marked as uncoalesced": ("is_coalesced=True", "is_coalesced=False"),
-    "a number too many": ("blocks, 1).item()", "blocks, 1).item() + 1"),
+    "the last row is lost": ("blocks, 1).item()", "blocks, 1).item() - 1"),
     "every entry is a row": ("(row != before)", "(row == row)"),
     "the first entry of each row": ("tl.arange(0, ROWS) < end", "tl.arange(0, ROWS) < i + 1"),
     "the room is the argument's": ("torch.empty(values.shape, dtype=values.dtype, device=values.device)", "values"),
