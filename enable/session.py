@@ -36,7 +36,8 @@ class Session:
     def __enter__(self) -> Self:
         store = self.workspace.verdicts()
         self._stack.callback(store.close)
-        self.judge = self._stack.enter_context(Judge(self.platform, store, self._tests, cache=self.workspace.compiled))
+        compiled = self.workspace.compiled if self.platform.device else None
+        self.judge = self._stack.enter_context(Judge(self.platform, store, self._tests, cache=compiled))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:

@@ -39,7 +39,8 @@ class Verifier:
     def __enter__(self) -> Self:
         store = self._workspace.verdicts()
         self._stack.callback(store.close)
-        judge = Judge(self._platform, store, sandbox=self._sandbox, cache=self._workspace.compiled)
+        compiled = self._workspace.compiled if self._platform.device else None
+        judge = Judge(self._platform, store, sandbox=self._sandbox, cache=compiled)
         self.judge = self._stack.enter_context(judge)
         return self
 

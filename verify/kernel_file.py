@@ -72,13 +72,14 @@ class KernelFile:
             raise KernelFileError(
                 f"{path}: line {line}: not valid Python ({getattr(error, 'msg', error)}); mend or remove the file"
             ) from error
+        overloads, dtypes = (_literal_tuple(tree, name, path) for name in ("OVERLOADS", "DTYPES"))
         parameters = _wrapper_parameters(tree, path)
         return cls(
             path=path,
             source=source,
             sha256=hashlib.sha256(source.encode()).hexdigest(),
-            overloads=_literal_tuple(tree, "OVERLOADS", path),
-            dtypes=_literal_tuple(tree, "DTYPES", path),
+            overloads=overloads,
+            dtypes=dtypes,
             takes_out="out" in parameters,
             draws=PHILOX in parameters,
             layouts=_literal_tuple(tree, LAYOUTS, path, (STRIDED,)),

@@ -237,7 +237,7 @@ def test_an_exception_undoes_and_undoing_twice_is_nothing():
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        ({"device": "tpu"}, "unknown device 'tpu'; choose from cuda, sim, cpu"),
+        ({"device": "tpu"}, "unknown device 'tpu'; choose from cuda, xpu, sim, cpu"),
         ({"device": "cpu", "ops": ["aten::nothing"]}, "no such operator"),
         ({"device": "cpu", "ops": ["exp"]}, "write it like aten::add.Tensor"),
         ({"device": "cpu", "ops": ["aten::exp.Tensor"]}, "no such overload; aten::exp has default"),
@@ -258,7 +258,7 @@ def test_what_cannot_be_registered_is_refused_in_one_line(arguments, message, tm
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="says what is said where there is none")
 def test_cuda_is_refused_where_there_is_none():
-    with pytest.raises(UserError, match="sees no CUDA device"):
+    with pytest.raises(UserError, match="sees no cuda device"):
         library.register("cuda", unverified=True)
 
 

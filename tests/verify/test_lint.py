@@ -522,7 +522,6 @@ def test_lint_needs_neither_torch_nor_triton():
 SPARSE_HOST = {
     "_indices": "x = self._indices()",
     "_values": "x = self._values()",
-    "item": "n = self.select(0, 0).item()",
     "sparse_coo_tensor": "x = torch.sparse_coo_tensor(self, other, self.shape, is_coalesced=True)",
 }
 

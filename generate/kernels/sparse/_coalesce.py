@@ -35,9 +35,7 @@ def strided(i, shape, stride):
 @triton.jit
 def widen(x):
     """The type to add up in: fp32 for halves, int64 for integers and bools."""
-    if x.dtype == tl.float64:
-        return x
-    return x.to(tl.float32) if x.dtype.is_floating() else x.to(tl.int64)
+    return x if x.dtype == tl.float64 else x.to(tl.float32) if x.dtype.is_floating() else x.to(tl.int64)
 
 
 @triton.jit
