@@ -253,7 +253,7 @@ def wrapper(
     n = num_weights * cols
     kernel_zero[(triton.cdiv(n, 4096),)](sums, n, BLOCK=4096, num_warps=8)
     if mode == 2:
-        n_max = grad.numel()
+        n_max = min(grad.shape[0], bag_size.shape[0]) * cols
         kernel_add_max[(triton.cdiv(n_max, 1024),)](
             grad, bag_size, maximum_indices, sums, n_max, cols, grad.stride(), maximum_indices.stride(), BLOCK=1024
         )
