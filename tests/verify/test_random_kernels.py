@@ -24,7 +24,7 @@ FILE = {
     "aten::uniform_": "uniform",
     "aten::normal_": "normal_functional",
     "aten::rand": "rand",
-    "aten::randn_like": "randn",
+    "aten::randn_like": "randn_like",
 }
 
 
