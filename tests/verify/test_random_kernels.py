@@ -23,6 +23,7 @@ FILE = {
     "aten::native_dropout": "native_dropout",
     "aten::uniform_": "uniform",
     "aten::normal_": "normal_functional",
+    "aten::normal.Tensor_Tensor": "normal",
     "aten::rand": "rand",
     "aten::randn_like": "randn_like",
 }
@@ -82,6 +83,7 @@ HONEST = {
     "normal of doubles": ("aten::normal_", {"self": X.double(), "mean": 0.0, "std": 1.0}),
     "normal, far from 0": ("aten::normal_", {"self": BFLOAT16, "mean": 1000.0, "std": 0.1}),
     "normal, a number": ("aten::normal_", {"self": X, "mean": 1.5, "std": 0.0}),
+    "normal of tensors": ("aten::normal.Tensor_Tensor", {"mean": X[:1], "std": X.abs().t().contiguous().t()}),
     "rand": ("aten::rand", {"size": [3, 1000], "dtype": torch.float16}),
     "randn_like": ("aten::randn_like", {"self": X.t()}),
 }
