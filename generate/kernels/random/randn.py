@@ -2,10 +2,6 @@
     pin_memory=None) -> Tensor
 aten::randn.generator(SymInt[] size, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device?
     device=None, bool? pin_memory=None) -> Tensor
-aten::randn_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool?
-    pin_memory=None, MemoryFormat? memory_format=None) -> Tensor
-aten::randn_like.generator(Tensor self, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device?
-    device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor
 
 One flat grid over the memory of a new tensor, which is dense.
 One Philox gives four fp32 numbers or two fp64 ones by the method of Box and Muller.
@@ -15,7 +11,7 @@ import torch
 import triton
 import triton.language as tl
 
-OVERLOADS = ("aten::randn", "aten::randn.generator", "aten::randn_like", "aten::randn_like.generator")
+OVERLOADS = ("aten::randn", "aten::randn.generator")
 DTYPES = ("bfloat16", "float16", "float32", "float64")
 
 
@@ -70,22 +66,9 @@ def kernel_randn(out_ptr, n, seed: tl.int64, offset: tl.int64, BLOCK: tl.constex
     tl.store(out_ptr + i, x.to(dtype), mask=i < n)
 
 
-def wrapper(
-    size,
-    *,
-    generator=None,
-    dtype=None,
-    layout=None,
-    device=None,
-    pin_memory=None,
-    memory_format=None,
-    philox,
-):
+def wrapper(size, *, generator=None, dtype=None, layout=None, device=None, pin_memory=None, philox):
     seed, offset = philox
-    if isinstance(size, torch.Tensor):  # of the `_like` forms
-        out = torch.empty_like(size, dtype=dtype, device=device, memory_format=memory_format or torch.preserve_format)
-    else:
-        out = torch.empty(size, dtype=dtype, device=device)
+    out = torch.empty(size, dtype=dtype, device=device)
     n = out.numel()
     kernel_randn[(triton.cdiv(n, 4096),)](out, n, seed, offset, BLOCK=4096, num_warps=8)
     return out
