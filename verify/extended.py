@@ -18,7 +18,7 @@ import torch
 from traces.overloads import bind, call, resolve, written
 from traces.values import unpack
 from verify import syntax
-from verify.cases import Case, case_of_values
+from verify.cases import Case, case_of_values, holds_sparse
 from verify.tolerance import elementwise
 from verify.variants import Arguments, layouts, numbers, spread, values
 
@@ -87,6 +87,8 @@ def _templates(cases: list[Case]) -> list[Case]:
     sized: dict[Any, tuple[int, Case]] = {}
     for case in cases:
         packed = case.load()
+        if holds_sparse(packed.tree):
+            continue  # its parts depend on each other
         size = sum(math.prod(ref.shape) for ref in packed.tensors)
         kinds = (tuple((len(r.shape), r.dtype) for r in packed.tensors), _outline(packed.tree))
         if size > sized.get(kinds, (0, case))[0] and _valid(case.overload, unpack(packed)):

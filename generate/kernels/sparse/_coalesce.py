@@ -3,7 +3,7 @@
 Entries are sorted by their row (the row-major flat index of the sparse dimensions) with a stable radix sort, BITS bits
 a pass: each block counts its digits, a scan turns the counts into places, and entries go there in their order. Where a
 sorted row differs from the one before, a new row of the result begins; a program sums the values of each in fp32 or
-int64, in an order that does not change from run to run. How many rows there are is read back before.
+int64, in an order that does not change from run to run. How many rows there are is read back before that.
 """
 
 import math
