@@ -17,7 +17,6 @@ from generate.machine import Flaw, State
 from generate.task import Task
 from verify.lint import Profile, load_profile
 from verify.outcome import Outcome
-from verify.random_laws import law_of
 
 HERE = Path(__file__).parent
 EXAMPLES = ("exp", "argmax", "diag")
@@ -65,7 +64,7 @@ def opening(task: Task, state: State) -> tuple[Message, ...]:
         "counts": count_text(state.counts),
         "outcome_text": _OUTCOMES[outcome][0] if outcome else "",
         "report": cut_middle(report, state.limits.report),
-        "draws": law_of(task.overload) is not None,
+        "draws": task.draws,
     }
     return Message("system", system(task.profile, _without(task.overload))), Message(
         "user", _render("operator.md.j2", **fields)

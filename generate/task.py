@@ -21,7 +21,7 @@ class Task:
     recorded inputs of the first few cases, one line each (`generate.signatures`). source, failing: the current kernel
     and its first case that neither passes nor is skipped. path: where an accepted kernel belongs. profile: the
     dialect. command: what the user types to go on after an interruption. calls: overloads of the library that the
-    wrapper may call.
+    wrapper may call. draws: whether it is a random operator that is judged by a law.
     """
 
     overload: str
@@ -35,14 +35,16 @@ class Task:
     profile: str = "triton"
     command: str = "enable refine"
     calls: tuple[str, ...] = ()
+    draws: bool = False
 
     def digest(self) -> str:
         """sha256, in hex, of all that a prompt depends on."""
         fields: dict[str, Any] = asdict(self)
         for name in ("path", "command"):
             del fields[name]
-        if not self.calls:
-            del fields["calls"]  # as in journals that were begun before there were any
+        for name in ("calls", "draws"):
+            if not fields[name]:
+                del fields[name]  # as in journals that were begun before there were any
         return hashlib.sha256(json.dumps(fields, sort_keys=True, default=str).encode()).hexdigest()
 
     def save(self, path: Path) -> None:
