@@ -17,7 +17,7 @@ from traces.store import CallRecord, Trace
 from verify.cases import Case, case_of
 from verify.judge import Job, Judge
 from verify.outcome import Outcome, Verdict
-from verify.random_laws import law_of
+from verify.random_laws import judged_by
 
 _NO_KERNEL = "no kernel"
 _NO_KERNEL_NEEDED = {
@@ -65,7 +65,7 @@ class Coverage:
 
     @property
     def compute(self) -> list[Row]:
-        """The overloads that need a kernel: those that compute, and those that draw by a known law."""
+        """The overloads that need a kernel: those that compute, and those that draw as can be judged."""
         return [r for r in self.rows if r.needs_kernel]
 
     def with_hints(self, name: str) -> Coverage:
@@ -206,8 +206,8 @@ def rows_of(
 
 
 def needs_kernel(overload: str, kind: str) -> bool:
-    """Whether calls of an overload, which are of this kind, are for kernels: they compute, or draw by a known law."""
-    return kind == "compute" or (kind == "random" and is_known(overload) and law_of(overload) is not None)
+    """Whether calls of an overload, which are of this kind, are for kernels: they compute, or draw as can be judged."""
+    return kind == "compute" or (kind == "random" and is_known(overload) and bool(judged_by(overload)))
 
 
 def is_known(overload: str) -> bool:

@@ -182,6 +182,7 @@ def _fields(entry: Entry, places: Mapping[Path, str]) -> dict[str, Any]:
         "copy": places[entry.copy] if entry.copy else None,
         "takes_out": entry.takes_out,
         "draws": entry.draws,
+        "lawless": entry.lawless,
         "listed": sorted(entry.listed),
         "verified": sorted(entry.verified),
         "calls": {places[path]: {o: places[p] for o, p in callees.items()} for path, callees in entry.calls.items()},

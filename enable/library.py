@@ -34,7 +34,7 @@ from traces import UserError
 from traces.overloads import may_draw, name_of, resolve
 from verify import platforms
 from verify.judge import Job
-from verify.random_laws import law_of
+from verify.random_laws import judged_by
 from verify.verdicts import judge_version
 
 __all__ = ["Registration", "Selection", "register", "select", "use"]
@@ -126,7 +126,7 @@ def select(
         elif not fit:
             left_out[overload] = NOT_VERIFIED
         else:
-            lawless = not unverified and law_of(overload) is None
+            lawless = not unverified and not judged_by(overload)
             entries[overload] = replace(_entry(match, fit), lawless=lawless and may_draw(overload))
     if left_out and (ops is not None or not entries):
         overload, reason = next(iter(left_out.items()))

@@ -28,7 +28,7 @@ from verify.derive import functional_base
 from verify.judge import Job
 from verify.kernel_file import KernelFile, KernelFileError
 from verify.outcome import Outcome, Verdict
-from verify.random_laws import law_of
+from verify.random_laws import judged_by
 
 SHOWN_CASES = 6  # recorded inputs that a first prompt lists
 MOST_READ = 400  # among which these are chosen
@@ -155,7 +155,7 @@ class Refinement:
             profile=self.session.platform.lint,
             command=command,
             calls=self._callable(operator),
-            draws=law_of(operator.overload) is not None,
+            draws=judged_by(operator.overload),
         )
 
     def _callable(self, operator: Operator) -> tuple[str, ...]:

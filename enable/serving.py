@@ -25,7 +25,7 @@ from torch.utils._pytree import tree_map
 
 from capture.signatures import call_token
 from traces.errors import UserError
-from traces.overloads import bind, kind, name_of, written
+from traces.overloads import bind, counterpart, name_of, written
 from verify.callees import serving
 from verify.derive import Plan, call, call_direct
 from verify.interpreter import mend
@@ -34,6 +34,7 @@ from verify.random_state import bound, draw
 NO_KERNEL = "no kernel"
 NOT_VERIFIED = "not verified"
 LAWLESS = "it draws random numbers here, and there is no law to judge them by"
+UNPAIRED = "its dropout has to be that of {}, which is not served"
 ELSEWHERE = "arguments on another device"
 NUMBER = "a number in the place of a tensor"
 REFUSED = "arguments that ATen refuses"
@@ -52,8 +53,8 @@ class Entry:
     as reports show it. listed: the dtypes that the kernel claims, by name, and SPARSE if it takes sparse tensors.
     verified: the floating ones of these for which it may be used, NO_FLOATS where it may be for calls without any, and
     SPARSE. calls: of each kernel file that calls others, which files answer which overloads. draws: the kernel is given
-    a key and counter of the call's generator. lawless: no verdict speaks for calls of it that draw, as attention with
-    dropout, so that it serves the others.
+    a key and counter of the call's generator. lawless: no verdict speaks for calls of it that draw, so that it serves
+    the others.
     """
 
     plan: Plan
@@ -111,8 +112,8 @@ class Server:
             return None
         found, overload = self._decide(op, args, kwargs), name_of(op)
         entry, reason = found.entry, found.reason
-        if entry is not None and entry.lawless and kind(op, bind(op, args, kwargs)) == "random":
-            entry, reason = None, LAWLESS
+        if found.undrawn and _draws(op, args, kwargs):
+            entry, reason = None, found.undrawn
         if entry is None:
             self.counts.unserved[overload][reason] += 1
             return None
@@ -138,8 +139,23 @@ class Server:
                 self._decisions.clear()
             entry, seen = self._entry_of(name_of(op)), _Seen(self._device, op, args, kwargs)
             reason = _reason(entry, seen) or (REFUSED if refusal(op, args, kwargs) else "")
-            found = self._decisions[key] = _Decision(op, None if reason else entry, reason, seen.index)
+            entry = None if reason else entry
+            undrawn = self._undrawn(entry, frozenset(seen.dtypes)) if entry else ""
+            found = self._decisions[key] = _Decision(op, entry, reason, seen.index, undrawn)
         return found
+
+    def _undrawn(self, entry: Entry, dtypes: frozenset[str]) -> str:
+        """Why those of its calls that draw are not served; empty if they are.
+
+        Attention's forward and backward drop the same if both are served, for which either has to tell it in advance:
+        a call's dtypes are those of the queries, and float32, in which one hands the other its sums.
+        """
+        other = counterpart(entry.plan.overload)
+        if entry.lawless or other is None:
+            return LAWLESS if entry.lawless else ""
+        pair = (entry, self._entry_of(other))
+        served = all(e is not None and not e.lawless and not e.objection(dtypes | {"float32"}) for e in pair)
+        return "" if served else UNPAIRED.format(other)
 
     def _run(
         self, entry: Entry, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], index: int | None
@@ -171,12 +187,18 @@ class Server:
 
 
 class _Decision(NamedTuple):
-    """op: kept alive, since its id is in the key. entry: what serves, or None and a reason. gpu: the device's index."""
+    """op: kept alive, since its id is in the key. entry: what serves, or None and a reason. gpu: the device's index.
+    undrawn: why calls of it that draw are not served."""
 
     op: OpOverload
     entry: Entry | None
     reason: str
     gpu: int | None
+    undrawn: str = ""
+
+
+def _draws(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    return bool(bind(op, args, kwargs).get("dropout_p", 1.0) > 0)
 
 
 def _reason(entry: Entry | None, seen: _Seen) -> str:

@@ -21,7 +21,8 @@ class Task:
     recorded inputs of the first few cases, one line each (`generate.signatures`). source, failing: the current kernel
     and its first case that neither passes nor is skipped. path: where an accepted kernel belongs. profile: the
     dialect. command: what the user types to go on after an interruption. calls: overloads of the library that the
-    wrapper may call. draws: whether it is a random operator that is judged by a law.
+    wrapper may call. draws: how it is judged if it may draw random numbers: by a `law`, or
+    exactly, since these are `fixed`.
     """
 
     overload: str
@@ -35,7 +36,7 @@ class Task:
     profile: str = "triton"
     command: str = "enable refine"
     calls: tuple[str, ...] = ()
-    draws: bool = False
+    draws: str = ""
 
     def digest(self) -> str:
         """sha256, in hex, of all that a prompt depends on."""

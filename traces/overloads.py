@@ -210,6 +210,16 @@ def may_draw(overload: str) -> bool:
 
 
 @cache
+def counterpart(overload: str) -> str | None:
+    """Of a forward or backward overload with a `dropout_p` the other, which has to drop the same; None for any else."""
+    if _dropout_p(resolve(overload)) is None:
+        return None
+    stem = overload.removesuffix("_forward").removesuffix("_backward")
+    others = (f"{stem}_backward",) if stem + "_backward" != overload else (stem, f"{stem}_forward")
+    return next((o for o in others if o in torch._C._dispatch_get_all_op_names()), None)
+
+
+@cache
 def _dropout_p(op: OpOverload) -> float | None:
     """The default of the overload's `dropout_p`, 0 where it has none; None if there is no such argument."""
     found = [a for a in op._schema.arguments if a.name == "dropout_p"]

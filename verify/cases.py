@@ -17,6 +17,7 @@ from traces.overloads import bind, call, resolve
 from traces.store import CallRecord, Trace
 from traces.values import Bytes, Group, Packed, TensorRef, numel, pack, unpack
 from verify import references
+from verify.random_state import Philox
 from verify.tolerance import adds_up, judged_as
 
 
@@ -85,7 +86,7 @@ class Expected:
     All hold every argument after the call by its name and the result under "return"; their trees are alike. sizes: of
     operators that add up terms, the answer to the arguments' absolute values, in float64: what rounding is relative to
     where terms cancel (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1). widened: the
-    arguments in float64, if there are such.
+    arguments in float64, if there are such. philox: what the call draws from.
     """
 
     overload: str
@@ -94,6 +95,7 @@ class Expected:
     values: Packed
     sizes: Packed | None = None
     widened: Packed | None = None
+    philox: Philox = (0, 0)
 
     @cached_property
     def nudged(self) -> list[Packed]:
@@ -116,16 +118,17 @@ class Expected:
         def nudge(t: torch.Tensor) -> torch.Tensor:
             return t * (1 + 2.0**-24 * change(torch.randn(t.shape, generator=generator, dtype=torch.float64)))
 
-        return [_run(self.overload, mapped(self.widened, nudge)) for _ in range(2)]
+        return [_run(self.overload, mapped(self.widened, nudge), self.philox) for _ in range(2)]
 
 
 class NoReference(Exception):
     """The operator's own answer to a case cannot be had on this machine; the message says why, in a line."""
 
 
-def reference(case: Case) -> Expected:
+def reference(case: Case, philox: Philox = (0, 0)) -> Expected:
     """Run the operator twice on the CPU, each time on its own copy of the bytes.
 
+    philox: what a call draws from whose draws are fixed (verify/references.py).
     Raises TraceError on a damaged trace, NoReference where there are no arguments or no answer of ATen.
     """
     try:
@@ -135,26 +138,37 @@ def reference(case: Case) -> Expected:
     unrecorded = unsupported(before.tree)
     if unrecorded:
         raise NoReference(f"an argument could not be recorded: {unrecorded}")
+    before = _settled(case.overload, before, philox)
     try:
-        native = _run(case.overload, before)
+        native = _run(case.overload, before, philox)
     except (RuntimeError, NotImplementedError, TypeError, ValueError, IndexError) as error:
         raise NoReference(f"ATen on the CPU does not answer: {' '.join(str(error).split())[:200]}") from error
     widened = widen(before)
     try:
-        values = _run(case.overload, widened) if widened is not None else native
+        values = _run(case.overload, widened, philox) if widened is not None else native
     except (RuntimeError, NotImplementedError, TypeError):
         values = native  # the operator has no float64 implementation, or demands the case's own dtypes
     if values.tree["return"] != native.tree["return"]:
         values = native
-    sizes = _sizes(case.overload, widened or before, native)
-    return Expected(case.overload, before, native, values, sizes, widened)
+    sizes = _sizes(case.overload, widened or before, native, philox)
+    return Expected(case.overload, before, native, values, sizes, widened, philox)
 
 
-def _sizes(overload: str, packed: Packed, native: Packed) -> Packed | None:
+def _settled(overload: str, packed: Packed, philox: Philox) -> Packed:
+    """The call as it is once a kernel of this library's conventions has made its arguments."""
+    if not references.has(overload):
+        return packed
+    arguments = unpack(packed)
+    if not references.settle(overload, bind(resolve(overload), (), arguments), philox):
+        return packed
+    return replace(packed, data=[None if d is None else bytes(d) for d in pack(arguments).data])
+
+
+def _sizes(overload: str, packed: Packed, native: Packed, philox: Philox) -> Packed | None:
     if not adds_up(judged_as(overload, packed.tree)):
         return None
     try:
-        found = _run(overload, _positive(mapped(packed, torch.abs)))
+        found = _run(overload, _positive(mapped(packed, torch.abs)), philox)
     except (RuntimeError, NotImplementedError, TypeError):
         return None
     return found if found.tree["return"] == native.tree["return"] else None
@@ -195,12 +209,12 @@ def unsupported(tree: Any) -> str:
     return next(filter(None, map(unsupported, tree)), "") if isinstance(tree, list) else ""
 
 
-def _run(overload: str, packed: Packed) -> Packed:
+def _run(overload: str, packed: Packed, philox: Philox) -> Packed:
     arguments = unpack(packed)
     bound = bind(resolve(overload), (), arguments)
     with torch.no_grad():
         known = references.has(overload)
-        result = references.answer(overload, bound) if known else call(resolve(overload), bound)
+        result = references.answer(overload, bound, philox) if known else call(resolve(overload), bound)
     after = pack({**arguments, "return": result})
     after.data = [None if d is None else bytes(d) for d in after.data]
     return after

@@ -15,6 +15,7 @@ import torch
 
 from traces.overloads import base_name, bind, kind, resolve
 from traces.values import Packed, unpack
+from verify import references
 from verify.cases import Expected, contents
 from verify.random_tests import Sample
 
@@ -41,6 +42,14 @@ def law_of(overload: str) -> Law | None:
     if kind(op) != "random":
         return None
     return _LAWS.get(base_name(op).removesuffix("_"))
+
+
+def judged_by(overload: str) -> str:
+    """How answers that depend on random numbers are judged: by a `law`, or exactly where the numbers are `fixed`.
+
+    Empty for an overload that has neither.
+    """
+    return "law" if law_of(overload) is not None else "fixed" if references.has(overload) else ""
 
 
 def arguments_of(expected: Expected) -> Arguments:

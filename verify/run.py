@@ -31,7 +31,7 @@ from verify.outcome import Outcome, Verdict
 from verify.platforms import COMPILE, Platform
 from verify.problems import Problem, astray, first_line, mismatched, side_effects
 from verify.random_judging import Pairs, examine
-from verify.random_laws import law_of
+from verify.random_laws import judged_by, law_of
 from verify.random_state import Philox
 from verify.reply import MalformedReply, Reply
 from verify.reports import inputs_report
@@ -147,10 +147,10 @@ class Run:
     def judge(self, case: Case) -> Verdict:
         """One case: reference, compile, execute, compare. Raises TraceError on a damaged trace."""
         self._chance, self._accuracy, self._pairs = False, "", Pairs(self._job.kernel.sha256, case.id)
-        if kind(case.overload) == "random" and law_of(case.overload) is None:
+        if kind(case.overload) == "random" and not judged_by(case.overload):
             return Verdict(case.id, Outcome.SKIPPED, "it draws random numbers, and there is no law to judge them by")
         try:
-            expected = reference(case)
+            expected = reference(case, self._pairs[0])
         except NoReference as error:
             return Verdict(case.id, Outcome.SKIPPED, str(error))
         unlisted = _unlisted(self._job.kernel, expected.before)
@@ -273,11 +273,11 @@ class Run:
     def _new_contents(self, expected: Expected) -> Problem | None:
         changed = mapped(expected.before, torch.neg)
         try:
-            other = reference(Case("", self._job.plan.overload, "", lambda: changed))
+            other = reference(Case("", self._job.plan.overload, "", lambda: changed), self._pairs[0])
         except NoReference:
             return None
         how = "on the same memory with new contents"
-        got = self._once_more(changed, {"seed": 0, "reuse": True}, how, ("repeat", "contents"))
+        got = self._once_more(other.before, {"seed": 0, "reuse": True}, how, ("repeat", "contents"))
         mismatch = compare(self._job.plan.overload, other, got, self._job.strict)
         if mismatch is None:
             return None

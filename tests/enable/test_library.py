@@ -16,7 +16,7 @@ import torch
 from capture import sim
 from enable import library, serving
 from enable.library import select
-from enable.serving import ELSEWHERE, LAWLESS, NO_KERNEL, Server
+from enable.serving import ELSEWHERE, LAWLESS, NO_KERNEL, UNPAIRED, Server
 from enable.workspace import Workspace
 from generate.library import KERNELS, Library
 from traces import UserError
@@ -421,14 +421,33 @@ def test_sparse_tensors_reach_kernels_that_take_them():
         assert (x * 3).coalesce().values().sum() == 18  # by PyTorch
 
 
-def test_attention_serves_dropout_only_where_nobody_asks_for_verdicts():
-    overload = "aten::_scaled_dot_product_efficient_attention"
-    op = resolve(overload)
-    entry = select([overload], unverified=True).entries[overload]
-    assert not entry.lawless
+def test_attention_with_dropout_is_served_with_its_backward_or_not_at_all():
+    forward = "aten::_scaled_dot_product_efficient_attention"
+    entries = select([forward, f"{forward}_backward"], unverified=True).entries
+    narrow = replace(entries[f"{forward}_backward"], verified=frozenset({"float16"}))
     q = torch.randn(1, 1, 16, 16)
-    for lawless in (False, True):
-        server = Server({overload: replace(entry, lawless=lawless)}.get, "cpu")
-        assert server.find(op, (q, q, q, None, True, 0.0, True), {}) is not None
-        assert (server.find(op, (q, q, q, None, True, 0.5, True), {}) is None) == lawless
-        assert server.counts.unserved[overload][LAWLESS] == lawless
+    for others, whole in (({}, False), ({f"{forward}_backward": narrow}, False), (entries, True)):
+        server = Server({forward: entries[forward], **others}.get, "cpu")
+        assert server.find(resolve(forward), (q, q, q, None, True, 0.0, True), {}) is not None
+        assert (server.find(resolve(forward), (q, q, q, None, True, 0.5, True), {}) is not None) == whole
+        assert server.counts.unserved[forward][UNPAIRED.format(f"{forward}_backward")] == (not whole)
+
+
+def test_calls_that_draw_without_a_way_to_judge_them_are_left_to_pytorch():
+    overload = "aten::native_dropout"
+    entry = replace(select([overload], unverified=True).entries[overload], lawless=True)
+    server = Server({overload: entry}.get, "cpu")
+    assert server.find(resolve(overload), (torch.randn(4), 0.5, True), {}) is None
+    assert server.counts.unserved[overload][LAWLESS] == 1
+
+
+def test_attention_with_dropout_has_the_gradients_of_what_it_kept():
+    """Of the sum of the output, by value: each column's share of kept probability, from both served kernels."""
+    forward = "aten::_scaled_dot_product_efficient_attention"
+    q, k, v = (torch.randn(2, 2, 24, 16, requires_grad=True) for _ in range(3))
+    with library.use(device="cpu", ops=[forward, f"{forward}_backward"], unverified=True) as registration:
+        torch.manual_seed(3)
+        out, *_ = torch.ops.aten._scaled_dot_product_efficient_attention(q, k, v, None, True, 0.4, True)
+        out.sum().backward()
+    assert registration.counts.served == {forward: 1, f"{forward}_backward": 1}
+    torch.testing.assert_close((v * v.grad).sum(), out.sum(), rtol=1e-4, atol=1e-4)

@@ -89,6 +89,7 @@ def test_a_task_is_the_same_task_whatever_its_path_and_command():
 
 
 def test_an_operator_that_draws_is_told_where_from():
-    drawing = replace(TASK, draws=True)
+    drawing = replace(TASK, draws="law")
     assert "`philox`" in opening(drawing, State())[1].content
+    assert "`philox`" in opening(replace(TASK, draws="fixed"), State())[1].content
     assert "philox" not in opening(TASK, State())[1].content

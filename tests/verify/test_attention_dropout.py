@@ -1,0 +1,131 @@
+"""The judge on fused attention: forward and backward have to drop what is laid down, for pairs they cannot know."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from generate.library import KERNELS, Library
+from verify import platforms, references
+from verify.cases import case_of_values
+from verify.derive import Plan
+from verify.judge import Job, Judge
+from verify.kernel_file import KernelFile
+from verify.outcome import Outcome
+from verify.philox import kept, philox
+from verify.verdicts import VerdictStore
+
+KINDS = ("efficient", "cudnn", "flash")
+
+
+@pytest.fixture(scope="module")
+def verdict_of(tmp_path_factory):
+    store = VerdictStore(tmp_path_factory.mktemp("attention") / "verdicts.sqlite")
+    library = Library(KERNELS)
+    with Judge(platforms.load("sim"), store, workers=1) as judge:
+
+        def of(overload, arguments, *changes):
+            kernel = library.match(overload).kernel
+            for old, new in changes:
+                assert old in kernel.source, old
+                kernel = KernelFile.parse(kernel.source.replace(old, new), Path("kernel.py"))
+            case = case_of_values(overload, **arguments)
+            return judge.judge([Job(Plan(overload, overload), kernel, (case,), repeats=1)])[overload, case.id]
+
+        yield of
+    store.close()
+
+
+def values(*shape, dtype, number=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(number)).to(dtype)
+
+
+def inputs(dtype, rows=21, columns=39, bias=False):
+    q, k, v = (values(2, 3, n, 16, dtype=dtype, number=n) for n in (rows, columns, columns))
+    return {"query": q, "key": k, "value": v, "attn_bias": values(2, 3, rows, columns, dtype=dtype) if bias else None}
+
+
+def forward(kind, dtype, dropout_p, is_causal=False, **sizes):
+    arguments = {**inputs(dtype, **sizes), "dropout_p": dropout_p, "is_causal": is_causal, "scale": None}
+    if kind == "flash":
+        del arguments["attn_bias"]
+    else:
+        arguments["compute_log_sumexp"] = True
+    if kind != "efficient":
+        arguments["return_debug_mask"] = False
+    return f"aten::_scaled_dot_product_{kind}_attention", arguments
+
+
+def backward(kind, dtype, dropout_p, is_causal=False, **sizes):
+    """A call as ATen's own forward could have left it: its state of the generator and output are not this library's."""
+    overload, given = forward(kind, dtype, 0.0, is_causal, **sizes)
+    made = references.answer(overload, given, (0, 0))
+    names = ("query", "key", "value", "attn_bias", "is_causal", "scale")
+    arguments = {name: given[name] for name in names if name in given}
+    grad = values(*made[0].shape, dtype=dtype, number=7)
+    arguments |= {"out": made[0], "logsumexp": made[1], "dropout_p": dropout_p}
+    if kind == "efficient":
+        arguments |= {"grad_out_": grad, "grad_input_mask": [True, True, True, sizes.get("bias", False)]}
+    else:
+        rows, columns = given["query"].shape[2], given["key"].shape[2]
+        arguments |= {"grad_out": grad, "cum_seq_q": None, "cum_seq_k": None, "max_q": rows, "max_k": columns}
+    state = made[2:4] if kind == "efficient" else made[6:8]
+    return f"{overload}_backward", arguments | dict(zip(("philox_seed", "philox_offset"), state, strict=True))
+
+
+CALLS = {"forward": forward, "backward": backward}
+
+
+@pytest.mark.parametrize("dropout_p", [0.0, 0.2, 1.0])
+@pytest.mark.parametrize("direction", CALLS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_librarys_pass(kind, direction, dropout_p, verdict_of):
+    verdict = verdict_of(*CALLS[direction](kind, torch.float16, dropout_p))
+    assert verdict.outcome is Outcome.PASS, verdict
+
+
+@pytest.mark.parametrize("direction", CALLS)
+def test_causal_with_bias_in_float32(direction, verdict_of):
+    given = CALLS[direction]("efficient", torch.float32, 0.5, columns=21, bias=True)
+    assert verdict_of(*given).outcome is Outcome.PASS
+    given = CALLS[direction]("efficient", torch.float32, 0.5, is_causal=True, columns=21)
+    assert verdict_of(*given).outcome is Outcome.PASS
+
+
+FLAWS = {
+    "no dropout": ("DROPOUT=dropout_p > 0", "DROPOUT=False"),
+    "another element's draw": ("(head * Tq + rows)[:, None]", "(head * Tq + rows + 1)[:, None]"),
+    "the same draws for all heads": ("i = (head * Tq + rows)", "i = (0 * head * Tq + rows)"),
+    "half of the seed": ("tl.philox(\n        seed,", "tl.philox(\n        seed & 0xFFFFFFFF,"),
+    "half of the offset": ("(call >> 32).to(tl.uint32), i.to", "(call >> 63).to(tl.uint32), i.to"),
+    "p for 1 - p": ("math.ceil((1 - dropout_p)", "math.ceil(dropout_p"),
+}
+
+
+@pytest.mark.parametrize("direction", CALLS)
+@pytest.mark.parametrize("name", FLAWS)
+def test_a_flawed_kernel_is_refused(name, direction, verdict_of):
+    verdict = verdict_of(*CALLS[direction]("efficient", torch.float32, 0.2), FLAWS[name])
+    assert (verdict.outcome, verdict.layer) == (Outcome.WRONG, "compare"), verdict
+
+
+def test_a_forward_that_hands_on_another_state_is_refused(verdict_of):
+    change = ("tl.store(offset_ptr, offset)", "tl.store(offset_ptr, offset + 1)")
+    assert verdict_of(*forward("cudnn", torch.float32, 0.2), change).outcome is Outcome.WRONG
+
+
+def test_philox_gives_the_known_answers():
+    """Those of its authors' library, for counters and keys of zeros and of the digits of pi."""
+    zeros = philox(0, 0, np.zeros(1, np.uint64))
+    assert [hex(w) for w in zeros[0].tolist()] == ["0x6627e8d5", "0xe169c58d", "0xbc57ac4c", "0x9b00dbd8"]
+    key, low, high = 0x299F31D0_A4093822, 0x85A308D3_243F6A88, 0x03707344_13198A2E
+    digits = philox(key, low, np.array([high], np.uint64))
+    assert [hex(w) for w in digits[0].tolist()] == ["0xd16cfe09", "0x94fdcceb", "0x5001e420", "0x24126ea1"]
+
+
+@pytest.mark.parametrize("p", [0.0, 0.1, 0.5, 1.0])
+def test_the_share_that_dropout_keeps(p):
+    share = kept((-5, 3), (4, 100, 333), p).mean()
+    assert abs(share - (1 - p)) < 0.01
+    assert 0 < p < 1 or share == 1 - p
