@@ -17,13 +17,14 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
 from torch._ops import OpOverload
 from torch.utils._pytree import tree_map
 
 from capture.signatures import call_token
+from enable.shortcuts import MISS, Inputs, Shortcut, watched
 from traces.errors import UserError
 from traces.overloads import bind, counterpart, name_of, written
 from verify.callees import serving
@@ -43,6 +44,8 @@ SEVERAL = "several sparse tensors"
 WRITTEN = "a sparse tensor that is written"  # a kernel makes new ones, and cannot put other parts into it
 NO_FLOATS = ""  # stands for the calls that have no floating dtype
 MAX_DECISIONS = 1 << 16
+_Shortcuts: TypeAlias = dict[Hashable, "Shortcut | None"]
+MAX_SHORTCUTS = 8  # of calls that are alike but for floats, such as learning rates
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,7 @@ class Server:
         self._wrapper_of = cache(_load_wrapper)
         self._decisions: dict[Hashable, _Decision] = {}
         self._device = device
+        self._compiled = device != "cpu"
         self._running = threading.local()
 
     def find(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[], Any] | None:
@@ -119,7 +123,7 @@ class Server:
             return None
         self.counts.served[overload] += 1
         self.counts.kernels[entry.label] += 1
-        return lambda: self._run(entry, op, args, kwargs, found.gpu)
+        return lambda: self._run(entry, op, args, kwargs, found)
 
     def takes_sparse(self, overload: str) -> bool:
         """Whether it may serve calls with sparse tensors."""
@@ -141,7 +145,8 @@ class Server:
             reason = _reason(entry, seen) or (REFUSED if refusal(op, args, kwargs) else "")
             entry = None if reason else entry
             undrawn = self._undrawn(entry, frozenset(seen.dtypes)) if entry else ""
-            found = self._decisions[key] = _Decision(op, entry, reason, seen.index, undrawn)
+            shortcuts: _Shortcuts | None = {} if self._compiled and SPARSE not in seen.dtypes else None
+            found = self._decisions[key] = _Decision(op, entry, reason, seen.index, undrawn, shortcuts)
         return found
 
     def _undrawn(self, entry: Entry, dtypes: frozenset[str]) -> str:
@@ -158,6 +163,24 @@ class Server:
         return "" if served else UNPAIRED.format(other)
 
     def _run(
+        self, entry: Entry, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], found: _Decision
+    ) -> Any:
+        """By the call's shortcut, or by the wrapper, which is watched for a shortcut the first few times."""
+        shortcuts, draws = found.shortcuts, entry.draws and _draws(op, args, kwargs)
+        if shortcuts is None or draws:
+            return self._wrapped(entry, op, args, kwargs, found.gpu)
+        inputs = Inputs(args, kwargs)
+        shortcut = shortcuts.get(inputs.key)
+        with _surroundings(self._device, found.gpu):
+            answer = shortcut.run(inputs.tensors, found.gpu) if shortcut is not None else MISS
+        if answer is not MISS:
+            return answer
+        if inputs.key in shortcuts or len(shortcuts) >= MAX_SHORTCUTS:
+            return self._wrapped(entry, op, args, kwargs, found.gpu)
+        answer, shortcuts[inputs.key] = watched(lambda: self._wrapped(entry, op, args, kwargs, found.gpu), inputs)
+        return answer
+
+    def _wrapped(
         self, entry: Entry, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], index: int | None
     ) -> Any:
         wrapper = self._wrapper(entry, entry.kernel)
@@ -165,7 +188,7 @@ class Server:
         try:
             with torch._C._AutoDispatchBelowAutograd(), _surroundings(self._device, index):
                 if entry.draws:
-                    wrapper, kwargs = self._drawing(wrapper, index, kwargs)
+                    wrapper, kwargs = self._drawing(wrapper, index, kwargs, _draws(op, args, kwargs))
                 if entry.plan.direct:
                     return call_direct(op, wrapper, args, kwargs)
                 copy = self._wrapper(entry, entry.copy) if entry.copy else None
@@ -174,10 +197,10 @@ class Server:
             self._running.deep = False
 
     def _drawing(
-        self, wrapper: Callable[..., Any], index: int | None, kwargs: dict[str, Any]
+        self, wrapper: Callable[..., Any], index: int | None, kwargs: dict[str, Any], draws: bool
     ) -> tuple[Callable[..., Any], dict[str, Any]]:
         """The wrapper with what the call's generator, which it does not see, gives for this call."""
-        philox = draw(kwargs.get("generator"), self._device, index)
+        philox = draw(kwargs.get("generator"), self._device, index) if draws else (0, 0)
         return bound(wrapper, philox), {name: None if name == "generator" else v for name, v in kwargs.items()}
 
     def _wrapper(self, entry: Entry, path: Path) -> Callable[..., Any]:
@@ -188,13 +211,15 @@ class Server:
 
 class _Decision(NamedTuple):
     """op: kept alive, since its id is in the key. entry: what serves, or None and a reason. gpu: the device's index.
-    undrawn: why calls of it that draw are not served."""
+    undrawn: why calls of it that draw are not served. shortcuts: by what they depend on besides, where
+    there may be any."""
 
     op: OpOverload
     entry: Entry | None
     reason: str
     gpu: int | None
     undrawn: str = ""
+    shortcuts: _Shortcuts | None = None
 
 
 def _draws(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

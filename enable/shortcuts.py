@@ -1,0 +1,300 @@
+"""Shortcuts: calls that differ in nothing but contents launch the same kernels with other pointers.
+
+The first such call runs its wrapper and is watched: what it allocates, what it launches, what it returns. Later ones
+allocate and launch likewise, without the wrapper's Python and without Triton's own way to a launch, which looks every
+argument up again (triton/runtime/jit.py, JITFunction.run). A call that reads contents, computes with ATen, tunes itself
+or mixes up what it is given has no
+shortcut; neither has one whose backend specialises kernels by more of a tensor than the
+alignment of its pointer.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import torch
+from torch._ops import OpOverload
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from traces.overloads import kind, uninitialised, written
+
+MISS = object()  # a shortcut's answer to a call that it does not fit
+ALIGNMENT = (
+    16  # bytes; Triton compiles kernels for pointers that are multiples of it, and others for those that are not
+)
+_STREAM, _HOOKS, _ARGUMENTS = 3, (7, 8), 9  # places among the arguments of a compiled kernel's launcher
+_PATCHED = threading.Lock()
+
+Place: TypeAlias = tuple[int, int] | list[Any]  # whose pointer and bytes from it; of a tuple its elements' or None
+
+
+class Inputs:
+    """The tensors of a call, in their order, and what else a shortcut depends on that a decision to serve does not."""
+
+    __slots__ = ("key", "tensors", "usable")
+
+    def __init__(self, args: Iterable[Any], kwargs: Mapping[str, Any]) -> None:
+        self.tensors: list[torch.Tensor] = []
+        self.usable = True
+        numbers: list[Any] = [torch.get_default_dtype()]
+        for value in (*args, *kwargs.values()) if kwargs else args:
+            made = type(value)
+            if made is list or made is tuple:
+                for item in value:
+                    self._add(item, type(item), numbers)
+            else:
+                self._add(value, made, numbers)
+        self.key = tuple(numbers)
+
+    def _add(self, value: Any, made: type, numbers: list[Any]) -> None:
+        if made is torch.Tensor or made is torch.nn.Parameter:
+            self.tensors.append(value)
+        elif made is float or made is complex:
+            numbers.append(value)
+        elif isinstance(value, torch.Tensor | torch.Generator):
+            self.usable = False
+
+
+@dataclass(frozen=True)
+class _Launch:
+    """run: a compiled kernel's launcher. arguments: all of its, with the stream and pointers still to be filled in.
+
+    places: where a pointer goes, whose, and how many bytes from it. tuples: arguments that are tuples with such.
+    """
+
+    run: Callable[..., None]
+    arguments: tuple[Any, ...]
+    places: tuple[tuple[int, int, int], ...]
+    tuples: tuple[tuple[int, list[Any]], ...]
+
+
+@dataclass(frozen=True)
+class Shortcut:
+    """aligned: whether the pointer of each given tensor is a multiple of `ALIGNMENT`. made: size, strides, dtype and
+    device of each tensor to allocate. result: with numbers for tensors, of the given ones and then the made ones."""
+
+    aligned: tuple[bool, ...]
+    made: tuple[tuple[Any, ...], ...]
+    launches: tuple[_Launch, ...]
+    result: Any
+
+    def run(self, tensors: list[torch.Tensor], index: int | None) -> Any:
+        """The call's answer for these tensors on this device, or MISS, with nothing done."""
+        pointers = [t.data_ptr() for t in tensors]
+        for pointer, aligned in zip(pointers, self.aligned, strict=True):
+            if (pointer % ALIGNMENT == 0) != aligned:
+                return MISS
+        for launch in self.launches[:1]:
+            if any(getattr(launch.arguments[hook], "calls", launch.arguments[hook]) for hook in _HOOKS):
+                return MISS  # a profiler wants to know the arguments of each launch
+        made = [
+            torch.empty_strided(size, stride, dtype=dtype, device=device) for size, stride, dtype, device in self.made
+        ]
+        pointers += [t.data_ptr() for t in made]
+        stream = _current_stream(index)
+        for launch in self.launches:
+            arguments = list(launch.arguments)
+            arguments[_STREAM] = stream
+            for i, source, offset in launch.places:
+                arguments[i] = pointers[source] + offset
+            for i, places in launch.tuples:
+                arguments[i] = _filled(arguments[i], places, pointers)
+            launch.run(*arguments)
+        return _result(self.result, tensors, made)
+
+
+def _filled(values: tuple[Any, ...], places: list[Any], pointers: list[int]) -> tuple[Any, ...]:
+    return tuple(
+        v if p is None else pointers[p[0]] + p[1] if type(p) is tuple else _filled(v, p, pointers)
+        for v, p in zip(values, places, strict=True)
+    )
+
+
+class _Tensor(int):
+    """In a result: the number of a tensor, first of the given ones, then of the made ones."""
+
+
+def _result(wanted: Any, given: list[torch.Tensor], made: list[torch.Tensor]) -> Any:
+    if type(wanted) is _Tensor:
+        return given[wanted] if wanted < len(given) else made[wanted - len(given)]
+    if type(wanted) is tuple or type(wanted) is list:
+        return type(wanted)([_result(item, given, made) for item in wanted])
+    return wanted
+
+
+def watched(call: Callable[[], Any], inputs: Inputs) -> tuple[Any, Shortcut | None]:
+    """The answer of a call, and its shortcut if it has one."""
+    noted: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
+    watch = _Watch()  # type: ignore[no-untyped-call]
+    with watch, _noting(noted, watch):
+        result = call()
+    if watch.more or not inputs.usable or not _specialises_by_alignment():
+        return result, None
+    try:
+        return result, _Follower(inputs.tensors).shortcut(noted, result)
+    except _Unclear:
+        return result, None
+
+
+class _Unclear(Exception):
+    """What a later call does cannot be told from this one."""
+
+
+class _Follower:
+    def __init__(self, given: list[torch.Tensor]) -> None:
+        self._given = given
+        self._storages = [_storage(t) for t in given]
+        self._fresh: dict[int, int] = {}  # number of each storage that was made
+        self._made: list[torch.Tensor] = []  # a tensor of each, which keeps it
+
+    def shortcut(self, noted: Sequence[tuple[Callable[..., None], tuple[Any, ...]]], result: Any) -> Shortcut:
+        aligned = tuple(t.data_ptr() % ALIGNMENT == 0 for t in self._given)
+        wanted = self._wanted(result)
+        launches = tuple(self._launch(run, arguments) for run, arguments in noted)
+        returned = list(_numbers(wanted))
+        if len(returned) > len(set(returned)):
+            raise _Unclear
+        made = tuple(self._allocation(t, len(self._given) + i in returned) for i, t in enumerate(self._made))
+        return Shortcut(aligned, made, launches, wanted)
+
+    def _launch(self, run: Callable[..., None], arguments: tuple[Any, ...]) -> _Launch:
+        places = [(i, self._place(value)) for i, value in enumerate(arguments) if i >= _ARGUMENTS]
+        unfilled = [_without_tensors(value) for value in arguments]
+        unfilled[_STREAM] = None
+        own = tuple((i, *place) for i, place in places if isinstance(place, tuple))
+        return _Launch(run, tuple(unfilled), own, tuple((i, place) for i, place in places if isinstance(place, list)))
+
+    def _place(self, value: Any) -> Place | None:
+        if isinstance(value, torch.Tensor):
+            return self._pointer(value)
+        if isinstance(value, tuple):
+            found = [self._place(item) for item in value]
+            return found if any(p is not None for p in found) else None
+        if not isinstance(value, int | float | str | torch.dtype | None) and not type(value).__module__.startswith(
+            "triton."
+        ):
+            raise _Unclear
+        return None
+
+    def _pointer(self, t: torch.Tensor) -> tuple[int, int]:
+        """Which tensor's pointer this one's is made of, and how."""
+        mates = {id(g): i for i, (g, s) in enumerate(zip(self._given, self._storages, strict=True)) if s == _storage(t)}
+        if id(t) in mates:
+            return mates[id(t)], 0
+        if len(mates) > 1:
+            raise _Unclear  # of which it is a part, this time
+        if mates:
+            number = next(iter(mates.values()))
+            return number, t.data_ptr() - self._given[number].data_ptr()
+        return len(self._given) + self._number(t), t.data_ptr() - t.untyped_storage().data_ptr()
+
+    def _number(self, t: torch.Tensor) -> int:
+        storage = _storage(t)
+        if storage not in self._fresh:
+            self._fresh[storage] = len(self._made)
+            self._made.append(t)
+        return self._fresh[storage]
+
+    def _wanted(self, value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            if _storage(value) in self._storages:
+                return _Tensor(self._identical(value))
+            return _Tensor(len(self._given) + self._number(value))
+        if isinstance(value, tuple | list):
+            return type(value)([self._wanted(item) for item in value])
+        return value
+
+    def _identical(self, value: torch.Tensor) -> int:
+        for i, given in enumerate(self._given):
+            if given is value:
+                return i
+        raise _Unclear  # a view of an argument
+
+    def _allocation(self, t: torch.Tensor, returned: bool) -> tuple[Any, ...]:
+        size = t.untyped_storage().nbytes()
+        if not returned:
+            return (size,), (1,), torch.uint8, t.device
+        spans = sum((n - 1) * s for n, s in zip(t.shape, t.stride(), strict=True)) + 1 if t.numel() else 0
+        if type(t) is not torch.Tensor or t.storage_offset() or spans * t.itemsize != size:
+            raise _Unclear
+        return tuple(t.shape), t.stride(), t.dtype, t.device
+
+
+def _numbers(wanted: Any) -> Iterator[int]:
+    if type(wanted) is _Tensor:
+        yield wanted
+    elif isinstance(wanted, tuple | list):
+        for item in wanted:
+            yield from _numbers(item)
+
+
+def _without_tensors(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return None
+    return tuple(map(_without_tensors, value)) if type(value) is tuple else value
+
+
+def _storage(t: torch.Tensor) -> int:
+    return int(t.untyped_storage()._cdata)
+
+
+class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """more: whether ATen did anything but allocate and view, or launches were for tuning."""
+
+    more = False
+
+    def __torch_dispatch__(
+        self, func: OpOverload, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if kind(func) != "view" and (not uninitialised(func) or written(func)):
+            self.more = True
+        return func(*args, **(kwargs or {}))
+
+
+@contextmanager
+def _noting(noted: list[tuple[Callable[..., None], tuple[Any, ...]]], watch: _Watch) -> Iterator[None]:
+    """Note this thread's launches: what is called, and with what."""
+    from triton.compiler import CompiledKernel
+    from triton.runtime.autotuner import Autotuner
+
+    own, tuned, thread = CompiledKernel.run, Autotuner.run, threading.get_ident()
+
+    def tune(tuner: Any, *args: Any, **kwargs: Any) -> Any:
+        watch.more = True
+        return tuned(tuner, *args, **kwargs)
+
+    def run(kernel: Any) -> Callable[..., None]:
+        launch = own.__get__(kernel)
+
+        def noting(*arguments: Any) -> None:
+            if threading.get_ident() == thread:
+                noted.append((launch, arguments))
+            launch(*arguments)
+
+        return noting
+
+    with _PATCHED:
+        CompiledKernel.run, Autotuner.run = property(run), tune
+        try:
+            yield
+        finally:
+            CompiledKernel.run, Autotuner.run = own, tuned
+
+
+def _specialises_by_alignment() -> bool:
+    from triton.backends.compiler import BaseBackend
+    from triton.compiler import make_backend
+    from triton.runtime import driver
+
+    backend = type(make_backend(driver.active.get_current_target()))
+    return backend.get_tensor_specialization is BaseBackend.get_tensor_specialization
+
+
+def _current_stream(index: int | None) -> Any:
+    from triton.runtime import driver
+
+    return driver.active.get_current_stream(driver.active.get_current_device() if index is None else index)

@@ -1,0 +1,218 @@
+"""Shortcuts past wrappers, with launchers that really run: on host memory, by pointers."""
+
+import ctypes
+from pathlib import Path
+
+import pytest
+import torch
+from triton.compiler import CompiledKernel
+
+from enable import shortcuts
+from enable.serving import MAX_SHORTCUTS, Entry, Server
+from enable.shortcuts import Inputs, watched
+from verify.derive import Plan
+
+LAUNCHES = []
+
+
+class Chain:
+    def __init__(self):
+        self.calls = []
+
+
+ENTER, EXIT = Chain(), Chain()
+
+
+def compiled(function):
+    """A kernel whose launcher calls `function` with the pointers and numbers that it is given."""
+    kernel = object.__new__(CompiledKernel)
+
+    def launch(x, y, z, stream, handle, metadata, launch_metadata, enter, exit_, *arguments):
+        LAUNCHES.append((stream, arguments))
+        function(*[[p(a) for a in arg] if isinstance(arg, tuple) else p(arg) for arg in arguments])
+
+    def p(value):
+        return value.data_ptr() if isinstance(value, torch.Tensor) else value
+
+    kernel._run, kernel.module = launch, None
+    return kernel
+
+
+def array(pointer, n):
+    return (ctypes.c_float * n).from_address(pointer)
+
+
+def scale(x, out, n, factor):
+    for i in range(n):
+        array(out, n)[i] = array(x, n)[i] * factor
+
+
+SCALE = compiled(scale)
+
+
+def launch(kernel, *arguments):
+    kernel.run(1, 1, 1, 0, None, None, None, ENTER, EXIT, *arguments)
+
+
+@pytest.fixture(autouse=True)
+def device(monkeypatch):
+    """As on a device whose kernels are compiled for the alignment of pointers."""
+    LAUNCHES.clear()
+    ENTER.calls.clear()
+    monkeypatch.setattr(shortcuts, "_specialises_by_alignment", lambda: True)
+    monkeypatch.setattr(shortcuts, "_current_stream", lambda index: 42)
+
+
+def doubled(x, factor=2.0):
+    out = torch.empty_like(x)
+    launch(SCALE, x, out, x.numel(), factor)
+    return out
+
+
+def shortcut_of(wrapper, *args):
+    inputs = Inputs(args, {})
+    answer, shortcut = watched(lambda: wrapper(*args), inputs)
+    return answer, shortcut
+
+
+def test_a_later_call_launches_with_its_own_pointers():
+    answer, shortcut = shortcut_of(doubled, torch.arange(4.0))
+    assert answer.tolist() == [0, 2, 4, 6]
+    again = shortcut.run([torch.ones(4)], None)
+    assert again.tolist() == [2, 2, 2, 2]
+    assert again.data_ptr() != answer.data_ptr()
+    assert [stream for stream, _ in LAUNCHES] == [0, 42]
+    assert all(isinstance(value, int | float) for value in LAUNCHES[1][1])
+
+
+def test_parts_scratch_memory_tuples_and_what_is_written_in_place():
+    def wrapper(x, y):
+        scratch = torch.empty(2)
+        launch(SCALE, x[2:], scratch, 2, 3.0)
+        launch(compiled(lambda pair, out: scale(pair[0], out, 2, 10.0)), (scratch, 7, (y,)), y[1:3])
+        return y, None, [torch.empty((2, 0)), 5]
+
+    x, y = torch.arange(4.0), torch.zeros(4)
+    answer, shortcut = shortcut_of(wrapper, x, y)
+    assert answer[0] is y
+    assert y.tolist() == [0, 60, 90, 0]
+    z = torch.zeros(4)
+    again = shortcut.run([torch.ones(4), z], None)
+    assert again[0] is z
+    assert z.tolist() == [0, 30, 30, 0]
+    assert again[1] is None
+    assert (again[2][0].shape, again[2][1]) == ((2, 0), 5)
+
+
+def test_strides_and_dtype_of_what_is_allocated():
+    def wrapper(x):
+        out = torch.empty((3, 2), dtype=torch.float16).t()
+        launch(SCALE, x, x, 0, 1.0)
+        return out.unsqueeze(2)
+
+    answer, shortcut = shortcut_of(wrapper, torch.zeros(1))
+    again = shortcut.run([torch.zeros(1)], None)
+    assert (again.shape, again.stride(), again.dtype) == (answer.shape, answer.stride(), answer.dtype)
+
+
+@pytest.mark.parametrize(
+    ("wrapper", "args"),
+    [
+        (lambda x: doubled(x, float(x.sum())), (torch.ones(2),)),
+        (lambda x: doubled(x, x[0].item()), (torch.ones(2),)),
+        (lambda x: x + 1, (torch.ones(2),)),
+        (lambda x: x[1:], (torch.ones(2),)),
+        (lambda x: (lambda out: (out, out[1:]))(torch.empty(3)), (torch.ones(2),)),
+        (lambda x: torch.empty(3)[1:], (torch.ones(2),)),
+    ],
+    ids=["computes", "reads contents", "ATen", "a view of an argument", "two of one memory", "a part of what was made"],
+)
+def test_what_has_no_shortcut(wrapper, args):
+    assert shortcut_of(wrapper, *args)[1] is None
+
+
+def test_arguments_of_one_memory_that_are_taken_apart():
+    def wrapper(x, y):
+        launch(SCALE, x[1:], y, 1, 1.0)
+        return y
+
+    x = torch.zeros(4)
+    assert shortcut_of(wrapper, x, x[2:])[1] is None
+    assert shortcut_of(wrapper, x, torch.zeros(4))[1] is not None
+    assert shortcut_of(lambda x, y: launch(SCALE, x, y, 1, 1.0), x, x[2:])[1] is not None
+
+
+def test_another_alignment_or_a_profiler_takes_the_long_way():
+    _, shortcut = shortcut_of(doubled, torch.zeros(4))
+    assert shortcut.run([torch.zeros(5)[1:]], None) is shortcuts.MISS
+    ENTER.calls.append(print)
+    assert shortcut.run([torch.zeros(4)], None) is shortcuts.MISS
+    assert len(LAUNCHES) == 1
+
+
+def test_a_kernel_that_tunes_itself_has_no_shortcut():
+    from triton.runtime.autotuner import Autotuner
+
+    class Tuner(Autotuner):
+        def __init__(self):
+            self.configs, self.fn = [], None
+
+    def wrapper(x):
+        with pytest.raises(AttributeError):
+            Tuner().run(x, grid=(1,))
+        return doubled(x)
+
+    assert shortcut_of(wrapper, torch.zeros(2))[1] is None
+
+
+SOURCE = """
+from tests_shortcuts import doubled, calls
+def wrapper(self, other):
+    calls.append(other)
+    return doubled(self, other)
+"""
+
+
+@pytest.fixture
+def server(tmp_path, monkeypatch):
+    """Of a kernel for mul.Scalar, as on a device; the numbers that its wrapper was called with."""
+    import sys
+    import types
+
+    calls = []
+    module = types.ModuleType("tests_shortcuts")
+    module.doubled, module.calls = doubled, calls
+    monkeypatch.setitem(sys.modules, "tests_shortcuts", module)
+    path = Path(tmp_path / "mul.py")
+    path.write_text(SOURCE)
+    floats = frozenset({"float32"})
+    overload = "aten::mul.Scalar"
+    entry = Entry(Plan(overload, overload), path, False, None, "mul.py", floats, floats)
+    server = Server({overload: entry}.get, "cpu")
+    server._compiled = True
+    return lambda x, number: server.find(torch.ops.aten.mul.Scalar, (x, number), {})(), calls
+
+
+def test_a_float_has_a_shortcut_of_its_own(server):
+    mul, calls = server
+    for number in (2.0, 3.0, 2.0, 3.0):
+        assert mul(torch.ones(2), number).tolist() == [number, number]
+    assert calls == [2.0, 3.0]
+
+
+def test_floats_that_never_return_take_the_wrapper_and_no_memory(server):
+    mul, calls = server
+    numbers = [2.0 + n for n in range(2 * MAX_SHORTCUTS)]
+    for number in numbers * 2:
+        assert mul(torch.ones(2), number).tolist() == [number, number]
+    assert calls == numbers + numbers[MAX_SHORTCUTS:]
+
+
+def test_the_default_dtype_is_part_of_the_key():
+    narrow = Inputs((torch.ones(1), 2.0), {})
+    try:
+        torch.set_default_dtype(torch.float64)
+        assert Inputs((torch.ones(1), 2.0), {}).key != narrow.key
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert Inputs(([torch.ones(1), 1.5],), {"alpha": 2.0}).key == (torch.float32, 1.5, 2.0)
