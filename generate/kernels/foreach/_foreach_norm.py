@@ -61,7 +61,8 @@ def kernel_partial(xs, partial_ptr, p, firsts, sizes, shape, strides, ORD: tl.co
     start = (tl.program_id(0) - pick(firsts, firsts) // 2).to(tl.int64) * BLOCK
     n = pick(sizes, firsts) // 2
     i = start + tl.arange(0, BLOCK)
-    x = tl.load(pick(xs, firsts) + strided(i, shape, strides[0]), mask=i < n, other=0)
+    x_ptr = pick(xs, firsts) + strided(i, shape, strides[0])
+    x = tl.load(x_ptr) if start + BLOCK <= n else tl.load(x_ptr, mask=i < n, other=0)
     x = tl.abs(x.to(tl.float32))
     if ORD == "-inf":
         x = tl.where(i < n, x, float("inf"))

@@ -59,7 +59,7 @@ def adagrad(param_ptr, grad_ptr, sum_ptr, rate, grad_scale_ptr, weight_decay, ep
 
 @triton.jit
 def kernel_adagrad(
-    params,
+    weights,
     grads,
     sums,
     steps,
@@ -85,7 +85,7 @@ def kernel_adagrad(
         lr = tl.load(lr).to(tl.float32)
     rate = lr / (1 + (tl.load(pick(steps, firsts)).to(tl.float32) - 1) * lr_decay)
     i = start + tl.arange(0, BLOCK)
-    param_ptr = pick(params, firsts) + strided(i, shape, strides[0])
+    param_ptr = pick(weights, firsts) + strided(i, shape, strides[0])
     grad_ptr = pick(grads, firsts) + strided(i, shape, strides[1])
     sum_ptr = pick(sums, firsts) + strided(i, shape, strides[2])
     if start + BLOCK <= n:

@@ -90,7 +90,7 @@ def adamw(
 
 @triton.jit
 def kernel_adamw(
-    params,
+    weights,
     grads,
     ms,
     vs,
@@ -115,7 +115,7 @@ def kernel_adamw(
     if LR_IS_TENSOR:
         lr = tl.load(lr).to(tl.float32)
     i = start + tl.arange(0, BLOCK)
-    param_ptr = pick(params, firsts) + strided(i, shape, strides[0])
+    param_ptr = pick(weights, firsts) + strided(i, shape, strides[0])
     grad_ptr = pick(grads, firsts) + strided(i, shape, strides[1])
     m_ptr = pick(ms, firsts) + strided(i, shape, strides[2])
     v_ptr = pick(vs, firsts) + strided(i, shape, strides[3])

@@ -75,7 +75,7 @@ def sgd(
 
 @triton.jit
 def kernel_sgd(
-    params,
+    weights,
     grads,
     buffers,
     lr,
@@ -99,7 +99,7 @@ def kernel_sgd(
     if LR_IS_TENSOR:
         lr = tl.load(lr).to(tl.float32)
     i = start + tl.arange(0, BLOCK)
-    param_ptr = pick(params, firsts) + strided(i, shape, strides[0])
+    param_ptr = pick(weights, firsts) + strided(i, shape, strides[0])
     grad_ptr = pick(grads, firsts) + strided(i, shape, strides[1])
     buffer_ptr = None
     if buffers is not None:

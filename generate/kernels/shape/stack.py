@@ -69,8 +69,8 @@ def kernel_stack_rows(
 
 def common_format(tensors):
     for memory_format, dims in ((torch.channels_last, 4), (torch.channels_last_3d, 5)):
-        if all(
-            t.dim() == dims and t.is_contiguous(memory_format=memory_format) and not t.is_contiguous() for t in tensors
+        if tensors[0].dim() == dims and all(
+            t.is_contiguous(memory_format=memory_format) and not t.is_contiguous() for t in tensors
         ):
             return memory_format
     return torch.contiguous_format
@@ -83,6 +83,7 @@ def stack_rows(tensors, widths, out, rows):
     """
     BLOCK_N = min(triton.next_power_of_2(max(widths)), 4096)
     BLOCK_M = min(triton.next_power_of_2(rows), 4096 // BLOCK_N)
+    row_tiles = triton.cdiv(rows, BLOCK_M)
     starts, width = [], 0
     for w in widths:
         starts.append(width)
@@ -91,7 +92,7 @@ def stack_rows(tensors, widths, out, rows):
         firsts, programs = [], 0
         for w in widths[at : at + 32]:
             firsts.append(2 * programs + 1)
-            programs += triton.cdiv(rows, BLOCK_M) * triton.cdiv(w, BLOCK_N)
+            programs += row_tiles * -(-w // BLOCK_N)
         kernel_stack_rows[(programs,)](
             tuple(tensors[at : at + 32]),
             out,
@@ -110,9 +111,8 @@ def stack_rows(tensors, widths, out, rows):
 def wrapper(tensors, dim=0):
     first = tensors[0]
     dtype = first.dtype
-    for t in tensors:
-        if t.dtype != dtype:
-            dtype = torch.promote_types(dtype, t.dtype)
+    for other in {t.dtype for t in tensors}:
+        dtype = torch.promote_types(dtype, other)
     dim = dim % (first.dim() + 1)
     if dim == first.dim():
         out = torch.empty((*first.shape, len(tensors)), dtype=dtype, device=first.device)
