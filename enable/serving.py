@@ -191,6 +191,9 @@ class Server:
                     wrapper, kwargs = self._drawing(wrapper, index, kwargs, _draws(op, args, kwargs))
                 if entry.plan.direct:
                     return call_direct(op, wrapper, args, kwargs)
+                if entry.plan.whole and args:
+                    call_direct(op, wrapper, args, kwargs, out=args[0])
+                    return None
                 copy = self._wrapper(entry, entry.copy) if entry.copy else None
                 return call(entry.plan, bind(op, args, kwargs), wrapper, entry.takes_out, copy)
         finally:

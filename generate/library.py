@@ -116,6 +116,8 @@ class Library:
             if found is None:
                 continue
             kernel, refined = self._linked[found[0]], found[1]
+            if plan.whole and not kernel.takes_out:
+                continue
             needs_copy = plan.written is not None and (plan.written == "out" or not kernel.takes_out)
             if not needs_copy or copier is not None:
                 return Match(plan, kernel, copier if needs_copy else None, refined)

@@ -241,7 +241,9 @@ def _outside(
     # float64 may stay finite where the case's own dtype overflows.
     overflow = have.isinf() & (want.abs() > torch.finfo(dtype).max) & (have.sign() == want.sign())
     magnitude = want[want.isfinite()].abs().max() if want.isfinite().any() else torch.zeros((), dtype=torch.float64)
-    allowed = limits.scale * magnitude + limits.rtol * want.abs()
+    info = torch.finfo(dtype)
+    half = info.smallest_normal * info.eps / 2  # the step between numbers too small for their full precision
+    allowed = limits.scale * magnitude + limits.rtol * want.abs() + half
     if sizes is not None:
         allowed = allowed + SUM_ROUNDINGS * 2.0**-24 * sizes.abs().nan_to_num(0.0, posinf=0.0)
     close = finite & ((have - want).abs() <= allowed)

@@ -3,6 +3,7 @@
 This is the only place that knows. A `Plan` says which overload's kernel is used and how; `call` runs it:
 
 - foreach: the kernel once per element of the tensor lists (ATen, native/ForeachOpsKernels.cpp, slow path);
+- foreach in place, where its functional form has a kernel of its own that takes a destination: that, with `out=self`;
 - in place: the kernel with `out=self` where its wrapper takes a destination, else the kernel and then the library's
   `aten::copy_` kernel;
 - `out=`: the kernel, then `aten::copy_` into the destination, resized by the platform if its shape differs.
@@ -17,6 +18,7 @@ from typing import Any
 
 import torch
 
+from traces.errors import UserError
 from traces.overloads import bind, name_of, resolve, written
 from verify import calling
 
@@ -40,31 +42,48 @@ class Plan:
     def direct(self) -> bool:
         return self.overload == self.base
 
+    @property
+    def whole(self) -> bool:
+        """Whether the kernel takes the lists as they are and writes them in place, so that it must take `out`."""
+        return not self.direct and self.base.startswith(f"aten::{_FOREACH}")
+
 
 def plans(overload: str) -> list[Plan]:
     """Every way to serve `overload`, best first: its own kernel, then the functional overloads it derives from."""
-    direct = [Plan(overload, overload)]
+    found = [Plan(overload, overload)]
     schema = resolve(overload)._schema
     name = schema.name.removeprefix("aten::")
     targets = [a.name for a in schema.arguments if a.name in written(resolve(overload))]
     foreach = name.startswith(_FOREACH)
-    if not foreach and not targets:
-        return direct
-    if len(targets) > 1:
-        return direct
+    if (not foreach and not targets) or len(targets) > 1:
+        return found
+    if foreach and targets == ["self"]:
+        packet, _, variant = overload.partition(".")
+        functional = packet.removesuffix("_") + (f".{variant}" if variant else "")
+        found += [Plan(overload, functional, written="self")] if _alike(overload, functional) else []
     stem = name.removeprefix(_FOREACH).removesuffix("_") if targets != ["out"] else name.removeprefix(_FOREACH)
     packet = (_FOREACH_BASE if foreach else _FUNCTIONAL).get(stem, stem)
     distances = {b: _distance(schema, b) for b in _functional_overloads(packet)}
     fitting = [b for b, distance in distances.items() if distance is not None]
     fitting.sort(key=lambda b: (distances[b], b._overloadname != schema.overload_name, b._overloadname != "default"))
     target = targets[0] if targets else None
-    return direct + [Plan(overload, name_of(b), foreach, target) for b in fitting]
+    return found + [Plan(overload, name_of(b), foreach, target) for b in fitting]
+
+
+def _alike(overload: str, functional: str) -> bool:
+    """Whether `functional` exists, writes nothing and takes the same arguments."""
+    try:
+        other = resolve(functional)
+    except UserError:
+        return False
+    arguments = [[(a.name, str(a.type)) for a in op._schema.arguments] for op in (resolve(overload), other)]
+    return not written(other) and arguments[0] == arguments[1]
 
 
 def functional_base(overload: str) -> str:
     """The overload to write a kernel for so that `overload` is served: its functional form, or itself."""
     found = plans(overload)
-    same_kind = [p.base for p in found[1:]]
+    same_kind = [p.base for p in found[1:] if not p.whole]
     return same_kind[0] if same_kind else overload
 
 
@@ -128,17 +147,22 @@ def call(
     outs = out if plan.foreach and out is not None else [out] * len(elements)
     run = _Element(plan, wrapper, takes_out, copy)
     results = [run(element, o) for element, o in zip(elements, outs, strict=True)]
-    if not plan.foreach:
-        return results[0]
-    return None if plan.written else results
+    if plan.written and (plan.foreach or plan.whole):
+        return None
+    return results if plan.foreach else results[0]
 
 
-def call_direct(op: torch._ops.OpOverload, wrapper: Wrapper, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """As `call` for a plan that is direct, on arguments as the dispatcher hands them over; it takes less time."""
+def call_direct(
+    op: torch._ops.OpOverload, wrapper: Wrapper, args: tuple[Any, ...], kwargs: dict[str, Any], **extra: Any
+) -> Any:
+    """As `call` for a plan that is direct, on arguments as the dispatcher hands them over; it takes less time.
+
+    extra: what the wrapper gets beside, such as `out=self` for a plan that is `whole`.
+    """
     positional, keywords = _defaults(op)
     if not kwargs.keys() <= keywords.keys():
-        return _invoke(name_of(op), wrapper, bind(op, args, kwargs))
-    return wrapper(*args, *positional[len(args) :], **{**keywords, **kwargs})
+        return _invoke(name_of(op), wrapper, bind(op, args, kwargs), **extra)
+    return wrapper(*args, *positional[len(args) :], **{**keywords, **kwargs}, **extra)
 
 
 @cache

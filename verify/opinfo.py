@@ -11,6 +11,7 @@ from pathlib import Path
 import torch
 
 from traces.overloads import name_of
+from verify.samples import foreach_infos
 
 
 def tested_overloads(cache: Path) -> frozenset[str]:
@@ -38,8 +39,7 @@ def _operator_names() -> set[str]:
         names |= {info.aten_name, info.aten_backward_name or ""}
         if info.inplace_variant is not None:
             names.add(f"{info.aten_name}_")
-    foreach = [v for k, v in vars(database).items() if k.startswith("foreach_") and k.endswith("_db")]
-    for info in (i for group in foreach for i in group):
+    for info in foreach_infos():
         names |= {info.name, f"{info.name}_"}
     return names - {""}
 

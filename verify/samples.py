@@ -85,15 +85,26 @@ def opinfo_cases(overloads: list[str], dtypes: tuple[str, ...]) -> list[Case]:
 @cache
 def _infos() -> dict[str, list[Any]]:
     """OpInfo's operators by the base name of their ATen operator, and by their own name and its last part."""
-    from torch.testing._internal.common_methods_invocations import op_db
+    from torch.testing._internal import common_methods_invocations as database
 
     found: dict[str, list[Any]] = {}
-    for info in op_db:
+    for info in database.op_db:
         if info.name.startswith("sparse."):
             continue
         for name in {info.aten_name, info.name.replace(".", "_"), info.name.rpartition(".")[2]} - {None}:
             found.setdefault(name, []).append(info)
+    for info in foreach_infos():
+        for name in {info.name, info.op.__name__}:  # _foreach_zero, of which there is _foreach_zero_ alone
+            found.setdefault(name, []).append(info)
     return found
+
+
+def foreach_infos() -> list[Any]:
+    """OpInfo's operators on lists of tensors, which it keeps apart."""
+    from torch.testing._internal import common_methods_invocations as database
+
+    several = [v for k, v in vars(database).items() if k.startswith("foreach_") and k.endswith("_db")]
+    return [info for infos in several for info in infos]
 
 
 def _named(operator: str) -> list[Any]:

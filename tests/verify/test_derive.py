@@ -36,7 +36,7 @@ def test_no_derivation(overload):
 
 
 def best(overload):
-    return next(p for p in plans(overload) if not p.direct)
+    return next(p for p in plans(overload) if not p.direct and not p.whole)
 
 
 def copy_kernel(self, src, non_blocking):
@@ -70,6 +70,24 @@ def test_foreach_in_place_returns_nothing():
     addcdiv = lambda self, a, b, *, value: torch.addcdiv(self, a, b, value=value)  # noqa: E731
     assert call(best("aten::_foreach_addcdiv_.ScalarList"), given, addcdiv, False, copy_kernel) is None
     assert [x.tolist() for x in xs] == [[2, 2], [3, 3, 3]]
+
+
+def test_foreach_in_place_by_its_functional_form():
+    plan = plans("aten::_foreach_add_.List")[1]
+    assert plan.whole and plan.base == "aten::_foreach_add.List" and not plan.foreach
+    xs, taken = [torch.ones(2), torch.ones(3)], []
+
+    def wrapper(self, other, *, alpha, out=None):
+        taken.append(out)
+        return [o.copy_(x + alpha * y) for x, y, o in zip(self, other, out, strict=True)]
+
+    assert call(plan, {"self": xs, "other": [x * 2 for x in xs], "alpha": 3}, wrapper, True, None) is None
+    assert [x.tolist() for x in xs] == [[7, 7], [7, 7, 7]] and len(taken) == 1
+
+
+@pytest.mark.parametrize("overload", ["aten::_foreach_add.List", "aten::add_.Tensor", "aten::_foreach_add.List_out"])
+def test_only_foreach_in_place_is_taken_whole(overload):
+    assert not any(p.whole for p in plans(overload))
 
 
 def test_foreach_returns_a_list():

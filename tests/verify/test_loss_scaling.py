@@ -103,7 +103,7 @@ BAD_UNSCALES = {
     "infinities are not flagged": ('tl.abs(grad) < float("inf")', "grad == grad"),
     "-inf is not flagged": ('tl.abs(grad) < float("inf")', 'grad < float("inf")'),
     "only the first block": ("if tl.min(", "if tl.program_id(0) == 0 and tl.min("),
-    "the first gradient alone": ("for grad in self:", "for grad in self[:1]:"),
+    "the first gradient alone": ("launches(self)", "launches(self[:1])"),
     "halves are multiplied as they are": (
         "grad * tl.load(inv_scale_ptr).to(tl.float32)",
         "(grad.to(grad_ptr.dtype.element_ty) * tl.load(inv_scale_ptr).to(grad_ptr.dtype.element_ty))",
@@ -271,7 +271,7 @@ def test_fused_of_nothing(judge, name):
 
 
 BAD_FUSED = {
-    "the flag is ignored": ("!= 1)", "!= 2)", 1.0),
+    "the flag is ignored": ("(found_inf_ptr) == 1", "(found_inf_ptr) == 2", 1.0),
     "the gradient is not written back": ("    tl.store(grad_ptr, ", "    tl.static_assert(True)  # ", 0.0),
     "the scale is ignored": ("tl.load(grad_scale_ptr).to(tl.float32))", "1)", 0.0),
 }  # fmt: skip

@@ -1,0 +1,106 @@
+"""aten::_foreach_reciprocal(Tensor[] self) -> Tensor[]
+
+1 / x, computed in fp32. Integers give the default floating-point type. One launch takes up to 32 tensors, as tuples of
+pointers; a program finds its own by the first program of each. A tensor that is not contiguous is launched alone, with
+its strides.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+OVERLOADS = ("aten::_foreach_reciprocal",)
+DTYPES = ("bfloat16", "bool", "float16", "float32", "int16", "int32", "int64", "int8", "uint8")
+
+
+@triton.jit
+def strided(i, shape, stride):
+    """Offset, in elements, of row-major flat index i in a tensor of this shape and stride."""
+    offset = tl.zeros_like(i)
+    for k in tl.static_range(len(shape) - 1, 0, -1):
+        offset += (i % shape[k]) * stride[k]
+        i = i // shape[k]
+    if len(shape) > 0:
+        offset += i * stride[0]
+    return offset
+
+
+@triton.jit
+def pick(values, firsts):
+    """The value of the tensor that this program works on: the last whose first program is not after this one."""
+    place = 2 * tl.program_id(0) + 1
+    value = values[0]
+    for k in tl.static_range(1, len(values)):
+        value = tl.where(place >= firsts[k], values[k], value)
+    return value
+
+
+@triton.jit
+def reciprocal(x_ptr, out_ptr, mask):
+    x = tl.load(x_ptr, mask=mask).to(tl.float32)
+    out = tl.div_rn(tl.full(x.shape, 1.0, tl.float32), x)
+    tl.store(out_ptr, out.to(out_ptr.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def kernel_reciprocal(xs, outs, firsts, sizes, shape, strides, BLOCK: tl.constexpr):
+    start = (tl.program_id(0) - pick(firsts, firsts) // 2).to(tl.int64) * BLOCK
+    n = pick(sizes, firsts) // 2
+    i = start + tl.arange(0, BLOCK)
+    x_ptr = pick(xs, firsts) + strided(i, shape, strides[0])
+    out_ptr = pick(outs, firsts) + strided(i, shape, strides[-1])
+    if start + BLOCK <= n:
+        reciprocal(x_ptr, out_ptr, None)
+    else:
+        reciprocal(x_ptr, out_ptr, i < n)
+
+
+def alike(lists, sizes):
+    """Lists of indices: of tensors that are contiguous, of one size and of the same types; and of the others."""
+    own = lists[lists[0] is lists[-1] and len(lists) > 1 :]  # not twice what is written in place
+    dense = all([t.is_contiguous() for ts in own for t in ts]) and all([len({t.dtype for t in ts}) == 1 for ts in own])
+    if dense and all([[t.numel() for t in ts] == sizes for ts in own[:-1]]):
+        return [[k for k, n in enumerate(sizes) if n]], []
+    kinds, others = {}, []
+    for k, tensors in enumerate(zip(*lists, strict=True)):
+        if sizes[k] and all([t.is_contiguous() and t.numel() == sizes[k] for t in tensors]):
+            types = tuple([t.dtype for t in tensors])
+            kinds[types] = [*kinds.get(types, []), k]
+        elif sizes[k]:
+            others.append(k)
+    return [ks for _, ks in kinds.items()], others
+
+
+def launches(*lists):
+    """Of each launch: indices of its tensors, number of programs, first program and size of each, shape and strides.
+
+    Up to 32 tensors go together, the last repeated so that there are 8, 16 or 32 of them; one that is not contiguous,
+    or is broadcast to its shape in the last list, goes alone. First programs and sizes v are given as 2 * v + 1, since
+    Triton compiles anew for integers that are 1 or multiples of 16.
+    """
+    sizes = [t.numel() for t in lists[-1]]
+    together, others = alike(lists, sizes)
+    found = []
+    for ks in [every[at : at + 32] for every in together for at in range(0, len(every), 32)]:
+        firsts, programs = [], 0
+        for k in ks:
+            firsts.append(2 * programs + 1)
+            programs += (sizes[k] + 4095) // 4096
+        more = (8 if len(ks) <= 8 else 16 if len(ks) <= 16 else 32) - len(ks)
+        padded = ks + ks[-1:] * more
+        ends = (*firsts, *[2 * programs + 1] * more)
+        found.append((padded, programs, ends, tuple([2 * sizes[k] + 1 for k in padded]), (1,), ((1,),) * len(lists)))
+    for k in others:
+        shape = tuple(lists[-1][k].shape)
+        strides = tuple([ts[k].expand(shape).stride() for ts in lists])
+        found.append(([k], (sizes[k] + 4095) // 4096, (1,), (2 * sizes[k] + 1,), shape, strides))
+    return found
+
+
+def wrapper(self, *, out=None):
+    if out is None:
+        out = [torch.empty_like(x, dtype=torch.result_type(x, 1.0)) for x in self]
+    for ks, programs, firsts, sizes, shape, strides in launches(self, out):
+        xs, outs = tuple([self[k] for k in ks]), tuple([out[k] for k in ks])
+        kernel_reciprocal[(programs,)](xs, outs, firsts, sizes, shape, strides, BLOCK=4096, num_warps=8)
+    return out
