@@ -132,7 +132,7 @@ def wrapper(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq):
         grad_output.stride(-1),
         BY_INDEX=by_index,
         SCALE=scale_grad_by_freq,
-        GATHER=16,
+        GATHER=8,
         BLOCK_M=BLOCK_M,
         BLOCK_N=BLOCK_N,
         num_warps=8,
