@@ -54,10 +54,10 @@ def kernel_bmm(
 ):
     down, across = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)
     batch = (tl.program_id(0) // (down * across)).to(tl.int64)
-    tile = tl.program_id(0) % (down * across)
-    group = tile // (GROUP * across)
+    index = tl.program_id(0) % (down * across)
+    group = index // (GROUP * across)
     height = tl.minimum(down - group * GROUP, GROUP)
-    inside = tile % (GROUP * across)
+    inside = index % (GROUP * across)
     rows = (group * GROUP + inside % height).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
     cols = (inside // height).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
     ks = tl.arange(0, BLOCK_K).to(tl.int64)
