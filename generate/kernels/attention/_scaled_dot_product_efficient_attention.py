@@ -25,10 +25,14 @@ DTYPES = ("bfloat16", "float16", "float32")
 
 
 @triton.jit
-def load_rows(x_ptr, rows, cols, length, D, stride):
-    """x[rows, :D] of one head, 0 outside. stride: of [B, H, T, D]."""
-    mask = (rows < length)[:, None] & (cols < D)[None, :]
-    return tl.load(x_ptr + rows[:, None] * stride[2] + cols[None, :] * stride[3], mask=mask, other=0.0)
+def load_rows(x_ptr, rows, dims, length, D, stride, MASKED: tl.constexpr, WHOLE: tl.constexpr):
+    """x[rows, :D] of one head; 0 from row `length` on if MASKED, from column D on unless WHOLE. stride: of 4 dims."""
+    x_ptr += rows.to(tl.int64)[:, None] * stride[2] + dims[None, :] * stride[3]
+    if MASKED:
+        return tl.load(x_ptr, mask=(rows < length)[:, None] & (dims < D)[None, :], other=0.0)
+    if WHOLE:
+        return tl.load(x_ptr)
+    return tl.load(x_ptr, mask=(dims < D)[None, :], other=0.0)
 
 
 @triton.jit
@@ -42,6 +46,72 @@ def kept(seed, offset, head, rows, start, Tq, Tk, limit, ROWS: tl.constexpr, COL
     )
     words = tl.reshape(tl.join(tl.join(a, c), tl.join(b, d)), [ROWS, COLS])
     return words.to(tl.int64) < limit
+
+
+@triton.jit
+def attend(
+    q,
+    peak,
+    total,
+    acc,
+    k_ptr,
+    v_ptr,
+    bias_ptr,
+    first,
+    last,
+    head,
+    row,
+    Tq,
+    Tk,
+    D,
+    Dv,
+    scale,
+    limit,
+    seed,
+    offset,
+    k_stride,
+    v_stride,
+    bias_stride,
+    MASKED: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    DROPOUT: tl.constexpr,
+    PRECISION: tl.constexpr,
+    WHOLE: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_D: tl.constexpr,
+):
+    """(peak, total, acc) of queries `row` and on after the keys from first to last. Scores are in units of log 2; only
+    where MASKED may some of them not count."""
+    m, n, dims = tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N), tl.arange(0, BLOCK_D)
+    rows = row.to(tl.int64) + m
+    k_step, v_step = tl.zeros([], tl.int64) + k_stride[2], tl.zeros([], tl.int64) + v_stride[2]
+    for start in range(first, last, BLOCK_N):
+        k = load_rows(k_ptr + start * k_step, n, dims, Tk - start, D, k_stride, MASKED, WHOLE)
+        v = load_rows(v_ptr + start * v_step, n, dims, Tk - start, Dv, v_stride, MASKED, WHOLE)
+        scores = tl.dot(q, tl.trans(k), input_precision=PRECISION) * (scale * 1.4426950408889634)
+        if bias_ptr is not None:
+            cols = start + n.to(tl.int64)
+            at = rows[:, None] * bias_stride[2] + cols[None, :] * bias_stride[3]
+            inside = (rows < Tq)[:, None] & (cols < Tk)[None, :]
+            scores += tl.load(bias_ptr + at, mask=inside, other=0.0).to(tl.float32) * 1.4426950408889634
+        if MASKED:
+            valid = (n < Tk - start)[None, :]
+            if CAUSAL:
+                valid = valid & ((row - start + m)[:, None] >= n[None, :])
+            scores = tl.where(valid, scores, float("-inf"))
+        new_peak = tl.maximum(peak, tl.max(scores, 1))
+        finite = new_peak
+        if bias_ptr is not None:  # which may leave a query nothing
+            finite = tl.where(new_peak == float("-inf"), 0.0, new_peak)
+        p = tl.exp2(scores - finite[:, None])
+        shrink = tl.exp2(peak - finite)
+        total = total * shrink + tl.sum(p, 1)
+        if DROPOUT:
+            p = tl.where(kept(seed, offset, head, rows, start, Tq, Tk, limit, BLOCK_M, BLOCK_N), p, 0.0)
+        acc = tl.dot(p.to(v.dtype), v, acc * shrink[:, None], input_precision=PRECISION)
+        peak = new_peak
+    return peak, total, acc
 
 
 @triton.jit(do_not_specialize=["limit", "seed", "offset"])
@@ -73,10 +143,12 @@ def kernel_attention(
     CAUSAL: tl.constexpr,
     DROPOUT: tl.constexpr,
     PRECISION: tl.constexpr,
+    WHOLE: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_D: tl.constexpr,
 ):
+    """WHOLE: D and Dv are BLOCK_D. Tiles with the most keys before them run first."""
     head = tl.program_id(1).to(tl.int64)
     b = head // H
     h = head % H
@@ -86,37 +158,52 @@ def kernel_attention(
     out_ptr += b * out_stride[0] + h * out_stride[1]
     if bias_ptr is not None:
         bias_ptr += b * bias_stride[0] + h * bias_stride[1]
-    rows = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
+    row = (tl.num_programs(0) - 1 - tl.program_id(0)) * BLOCK_M
+    rows = row.to(tl.int64) + tl.arange(0, BLOCK_M)
     dims = tl.arange(0, BLOCK_D)
-    q = load_rows(q_ptr, rows, dims, Tq, D, q_stride)
+    q = load_rows(q_ptr, rows, dims, Tq, D, q_stride, True, WHOLE)
     peak = tl.full([BLOCK_M], float("-inf"), tl.float32)
     total = tl.zeros([BLOCK_M], tl.float32)
     acc = tl.zeros([BLOCK_M, BLOCK_D], tl.float32)
     end = Tk
+    full = Tk // BLOCK_N * BLOCK_N
     if CAUSAL:
-        end = tl.minimum(Tk, (tl.program_id(0) + 1) * BLOCK_M)
-    for start in range(0, end, BLOCK_N):
-        cols = start + tl.arange(0, BLOCK_N).to(tl.int64)
-        k = load_rows(k_ptr, cols, dims, Tk, D, k_stride)
-        v = load_rows(v_ptr, cols, dims, Tk, Dv, v_stride)
-        scores = tl.dot(q, tl.trans(k), input_precision=PRECISION) * scale
-        valid = (rows < Tq)[:, None] & (cols < Tk)[None, :]
-        if bias_ptr is not None:
-            at = rows[:, None] * bias_stride[2] + cols[None, :] * bias_stride[3]
-            scores += tl.load(bias_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        if CAUSAL:
-            valid = valid & (rows[:, None] >= cols[None, :])
-        scores = tl.where(valid, scores, float("-inf"))
-        new_peak = tl.maximum(peak, tl.max(scores, 1))
-        finite = tl.where(new_peak == float("-inf"), 0.0, new_peak)
-        p = tl.exp(scores - finite[:, None])
-        shrink = tl.exp(peak - finite)
-        total = total * shrink + tl.sum(p, 1)
-        if DROPOUT:
-            p = tl.where(kept(seed, offset, head, rows, start, Tq, Tk, limit, BLOCK_M, BLOCK_N), p, 0.0)
-        acc = tl.dot(p.to(v.dtype), v, acc * shrink[:, None], input_precision=PRECISION)
-        peak = new_peak
-    lse = tl.where(total == 0, float("inf"), peak + tl.log(total))
+        end = tl.minimum(Tk, row + BLOCK_M)
+        full = tl.minimum(full, (row + 1) // BLOCK_N * BLOCK_N)
+    for masked in tl.static_range(2):
+        peak, total, acc = attend(
+            q,
+            peak,
+            total,
+            acc,
+            k_ptr,
+            v_ptr,
+            bias_ptr,
+            full if masked else 0,
+            end if masked else full,
+            head,
+            row,
+            Tq,
+            Tk,
+            D,
+            Dv,
+            scale,
+            limit,
+            seed,
+            offset,
+            k_stride,
+            v_stride,
+            bias_stride,
+            masked == 1,
+            CAUSAL,
+            DROPOUT,
+            PRECISION,
+            WHOLE,
+            BLOCK_M,
+            BLOCK_N,
+            BLOCK_D,
+        )
+    lse = tl.where(total == 0, float("inf"), (peak + tl.log2(total)) * 0.6931471805599453)
     out = acc * (keep_scale / tl.where(total == 0, 1.0, total))[:, None]
     at = rows[:, None] * out_stride[2] + dims[None, :] * out_stride[3]
     tl.store(out_ptr + at, out.to(out_ptr.dtype.element_ty), mask=(rows < Tq)[:, None] & (dims < Dv)[None, :])
@@ -128,11 +215,13 @@ def kernel_attention(
         tl.store(offset_ptr, offset)
 
 
-def blocks(D, dtype):
-    """BLOCK_M, BLOCK_N and warps that fit the registers."""
+def blocks(D, T, dtype):
+    """BLOCK_M, BLOCK_N, warps and stages that fit the registers; of small tiles less is masked, as few queries want."""
     if dtype == torch.float32:
-        return (64, 32, 4) if D <= 64 else (32, 32, 4)
-    return (128, 64, 4) if D <= 64 else (64, 64, 4)
+        return (64, 32, 4, 2) if D <= 64 else (32, 32, 4, 2)
+    if D > 64 or T <= 512:
+        return 64, 64, 4, 2
+    return 128, 64, 8, 3
 
 
 def wrapper(
@@ -160,7 +249,7 @@ def wrapper(
     offset_out = torch.empty((), dtype=torch.int64, device=device)
     seed, offset = philox if dropout_p > 0 else (0, 0)
     BLOCK_D = max(triton.next_power_of_2(max(D, Dv)), 16)
-    BLOCK_M, BLOCK_N, warps = blocks(BLOCK_D, query.dtype)
+    BLOCK_M, BLOCK_N, warps, stages = blocks(BLOCK_D, Tq, query.dtype)
     BLOCK_M = min(BLOCK_M, max(triton.next_power_of_2(Tq), 32))
     BLOCK_N = min(BLOCK_N, max(triton.next_power_of_2(Tk), 32))
     kernel_attention[(triton.cdiv(rows, BLOCK_M), B * H)](
@@ -191,10 +280,12 @@ def wrapper(
         CAUSAL=is_causal,
         DROPOUT=dropout_p > 0,
         PRECISION="ieee" if query.dtype == torch.float32 else "tf32",
+        WHOLE=D == Dv == BLOCK_D,
         BLOCK_M=BLOCK_M,
         BLOCK_N=BLOCK_N,
         BLOCK_D=BLOCK_D,
         num_warps=warps,
+        num_stages=stages,
     )
     if efficient:
         return out, lse, seed_out, offset_out

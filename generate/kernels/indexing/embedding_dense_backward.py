@@ -3,8 +3,10 @@
 
 A program sums, in fp32 and in the order of the indices, the gradient rows of all indices equal to its own: no atomics,
 so the result is deterministic. Where the vocabulary is no larger than the indices there is a program per vocabulary
-row. Else there is one per index, of which the first with its value writes, after a kernel that zeroes the output. Work
-is O(min(vocabulary, indices) * indices) comparisons; only matching gradient rows are read, GATHER at a time.
+row and part of the indices: of a small vocabulary few rows have all the work, so the indices are cut into parts, whose
+sums a second kernel adds up in their order. Else there is one per index, of which the first with its value writes,
+after a kernel that zeroes the output. Work is O(min(vocabulary, indices) * indices) comparisons; only matching gradient
+rows are read, GATHER at a time.
 """
 
 import torch
@@ -40,6 +42,7 @@ def kernel_gather(
     out_ptr,
     m,
     n,
+    part,
     padding_idx,
     shape,
     indices_stride,
@@ -51,6 +54,7 @@ def kernel_gather(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
+    """Sums over indices program_id(2) * part and on, `part` of them; out has a dimension for the parts in front."""
     own = tl.program_id(0).to(tl.int64)
     word = own
     if BY_INDEX:
@@ -61,8 +65,10 @@ def kernel_gather(
     acc = tl.zeros([GATHER, BLOCK_N], tl.float32)
     count = tl.zeros([], tl.int32)
     earlier = tl.zeros([], tl.int32)
-    for start in range(0, m, BLOCK_M):
-        rows = start + tl.arange(0, BLOCK_M).to(tl.int64)
+    begin = tl.program_id(2).to(tl.int64) * part
+    lanes = tl.arange(0, BLOCK_M)
+    for start in range(begin, tl.minimum(begin + part, m), BLOCK_M):
+        rows = start + lanes.to(tl.int64)
         index = tl.load(indices_ptr + strided(rows, shape, indices_stride), mask=rows < m, other=-1).to(tl.int64)
         same = (rows < m) & (index == word) & (index != padding_idx)
         rank = tl.cumsum(same.to(tl.int32), 0)
@@ -72,7 +78,7 @@ def kernel_gather(
         for first in range(0, found, GATHER):
             ranks = first + 1 + tl.arange(0, GATHER)
             hit = same[None, :] & (rank[None, :] == ranks[:, None])
-            row = tl.sum(tl.where(hit, rows[None, :], 0), 1)
+            row = start + tl.sum(tl.where(hit, lanes[None, :], 0), 1).to(tl.int64)
             offset = strided(row, shape, grad_row_stride)[:, None] + cols[None, :] * grad_col_stride
             mask = (ranks <= found)[:, None] & (cols < n)[None, :]
             acc += tl.load(grad_ptr + offset, mask=mask, other=0).to(tl.float32)
@@ -82,7 +88,19 @@ def kernel_gather(
     mask = cols < n
     if BY_INDEX:
         mask = mask & (earlier + tl.zeros_like(cols) == 0)
+    out_ptr += tl.program_id(2).to(tl.int64) * tl.num_programs(0) * n
     tl.store(out_ptr + word * n + cols, out.to(out_ptr.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def kernel_add_parts(parts_ptr, out_ptr, n, count, BLOCK: tl.constexpr):
+    """out = the sum of `count` parts of n elements each."""
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    total = tl.zeros([BLOCK], tl.float32)
+    for _ in range(count):
+        total += tl.load(parts_ptr + i, mask=i < n, other=0.0)
+        parts_ptr += n
+    tl.store(out_ptr + i, total.to(out_ptr.dtype.element_ty), mask=i < n)
 
 
 def wrapper(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq):
@@ -91,14 +109,22 @@ def wrapper(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq):
     by_index = num_weights > m
     if by_index:
         kernel_zero[(triton.cdiv(out.numel(), 4096),)](out, out.numel(), BLOCK=4096, num_warps=8)
-    BLOCK_N = min(triton.next_power_of_2(max(n, 1)), 256)
+    BLOCK_N = min(triton.next_power_of_2(max(n, 1)), 512)
     BLOCK_M = min(triton.next_power_of_2(max(m, 1)), 1024)
-    kernel_gather[(m if by_index else num_weights, triton.cdiv(n, BLOCK_N))](
+    across, part, parts, sums = triton.cdiv(n, BLOCK_N), m, 1, out
+    if not by_index and not scale_grad_by_freq and out.numel():
+        parts = max(min(4096 // (num_weights * across), triton.cdiv(m, BLOCK_M)), 1)
+        part = triton.cdiv(triton.cdiv(m, parts), BLOCK_M) * BLOCK_M
+        parts = max(triton.cdiv(m, part), 1)
+    if parts > 1:
+        sums = torch.empty((parts, num_weights, n), dtype=torch.float32, device=out.device)
+    kernel_gather[(m if by_index else num_weights, across, parts)](
         grad_output,
         indices,
-        out,
+        sums,
         m,
         n,
+        part,
         padding_idx,
         tuple(indices.shape),
         indices.stride(),
@@ -106,9 +132,11 @@ def wrapper(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq):
         grad_output.stride(-1),
         BY_INDEX=by_index,
         SCALE=scale_grad_by_freq,
-        GATHER=16,
+        GATHER=8,
         BLOCK_M=BLOCK_M,
         BLOCK_N=BLOCK_N,
         num_warps=8,
     )
+    if parts > 1:
+        kernel_add_parts[(triton.cdiv(out.numel(), 1024),)](sums, out, out.numel(), parts, BLOCK=1024)
     return out

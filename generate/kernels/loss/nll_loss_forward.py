@@ -1,8 +1,9 @@
 """aten::nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor
     output, Tensor total_weight)
 
--weight[target] * self[row, target] in fp32. Without reduction one flat grid writes a loss a row; mean (1) and sum (2)
-are one program that loops over the rows, so the sum is deterministic. The mean over ignored rows only is NaN.
+-weight[target] * self[row, target] in fp32. Without reduction one flat grid writes a loss a row. For mean (1) and sum
+(2) programs sum losses and weights of every PARTS-th block of rows; where there are several, a second kernel adds up
+their sums in their order, so the result is deterministic. The mean over ignored rows only is NaN.
 """
 
 import torch
@@ -47,6 +48,15 @@ def kernel_rows(
 
 
 @triton.jit
+def store_reduced(losses, weights, out_ptr, total_ptr, MEAN: tl.constexpr):
+    out, total = tl.sum(losses, 0), tl.sum(weights, 0)
+    if MEAN:
+        out = out / total
+    tl.store(out_ptr, out.to(out_ptr.dtype.element_ty))
+    tl.store(total_ptr, total.to(total_ptr.dtype.element_ty))
+
+
+@triton.jit
 def kernel_reduced(
     x_ptr,
     target_ptr,
@@ -61,20 +71,25 @@ def kernel_reduced(
     MEAN: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
+    """Element program_id(0) of out and total."""
     losses = tl.zeros([BLOCK], tl.float32)
     weights = tl.zeros([BLOCK], tl.float32)
-    for start in range(0, n, BLOCK):
+    for start in range(tl.program_id(0).to(tl.int64) * BLOCK, n, tl.num_programs(0) * BLOCK):
         rows = start + tl.arange(0, BLOCK).to(tl.int64)
         loss, weight = row_loss(
             x_ptr, target_ptr, weight_ptr, rows, n, ignore_index, x_stride, target_stride, weight_stride
         )
         losses += loss
         weights += weight
-    out, total = tl.sum(losses, 0), tl.sum(weights, 0)
-    if MEAN:
-        out = out / total
-    tl.store(out_ptr, out.to(out_ptr.dtype.element_ty))
-    tl.store(total_ptr, total.to(total_ptr.dtype.element_ty))
+    store_reduced(losses, weights, out_ptr + tl.program_id(0), total_ptr + tl.program_id(0), MEAN)
+
+
+@triton.jit
+def kernel_add_parts(losses_ptr, weights_ptr, out_ptr, total_ptr, count, MEAN: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    losses = tl.load(losses_ptr + i, mask=i < count, other=0.0)
+    weights = tl.load(weights_ptr + i, mask=i < count, other=0.0)
+    store_reduced(losses, weights, out_ptr, total_ptr, MEAN)
 
 
 def wrapper(self, target, weight, reduction, ignore_index):
@@ -88,7 +103,12 @@ def wrapper(self, target, weight, reduction, ignore_index):
         kernel_rows[grid](x, rows, weight, out, total_weight, n, ignore_index, *strides, BLOCK=1024)
     else:
         out = torch.empty((), dtype=self.dtype, device=self.device)
-        kernel_reduced[(1,)](
-            x, rows, weight, out, total_weight, n, ignore_index, *strides, MEAN=reduction == 1, BLOCK=1024
-        )
+        sums = out, total_weight
+        parts = max(min(triton.cdiv(n, 512), 512), 1)
+        if parts > 1:
+            sums = [torch.empty(parts, dtype=torch.float32, device=self.device) for _ in sums]
+        mean = reduction == 1
+        kernel_reduced[(parts,)](x, rows, weight, *sums, n, ignore_index, *strides, MEAN=mean and parts == 1, BLOCK=512)
+        if parts > 1:
+            kernel_add_parts[(1,)](*sums, out, total_weight, parts, MEAN=mean, BLOCK=512)
     return out, total_weight

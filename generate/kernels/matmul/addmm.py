@@ -1,8 +1,11 @@
 """aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
 
 One program a tile of beta * self + alpha * mat1 @ mat2; self is broadcast through strides of 0 and not read where beta
-is 0. fp32 products are exact ("ieee"); fp16 and bf16 are multiplied as tf32, which holds them exactly. All types
-accumulate in fp32.
+is 0. Tiles that share rows of mat1 run near each other. Operands are read through their own strides, so transposed
+views cost no copy. fp16 and bf16 are multiplied as they are. fp32 is split into two numbers of tf32's 11 bits, of whose
+products all but the least are added up: 22 bits of each operand count. All types accumulate in fp32. Where the output
+has few tiles and K is long, K is cut into parts: each part's sum goes to a buffer of its own in fp32, and a second
+kernel adds the parts in their order, and self.
 """
 
 import torch
@@ -14,6 +17,36 @@ DTYPES = ("bfloat16", "float16", "float32")
 
 
 @triton.jit
+def plus_bias(acc, bias_ptr, rows, cols, bias_stride, mask, beta, alpha):
+    """beta * bias[rows, cols] + alpha * acc."""
+    acc *= alpha
+    if bias_ptr is not None:
+        bias = tl.load(bias_ptr + rows * bias_stride[0] + cols * bias_stride[1], mask=mask, other=0.0)
+        acc += beta * bias.to(tl.float32)
+    return acc
+
+
+@triton.jit
+def leading(x):
+    """x cut to the 11 significant bits that tf32 has."""
+    return (x.to(tl.int32, bitcast=True) & -8192).to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def dot(a, b, acc, SPLIT: tl.constexpr):
+    """acc + a @ b; SPLIT: of fp32, by three products of tf32. Where infinity meets a rest of 0, no rests count."""
+    if SPLIT:
+        a_high, b_high = leading(a), leading(b)
+        small = tl.dot(tl.where(a == a_high, 0.0, a - a_high), b_high, input_precision="tf32")
+        small = tl.dot(a_high, tl.where(b == b_high, 0.0, b - b_high), small, input_precision="tf32")
+        small = tl.where(small == small, small, 0.0)
+        acc += tl.dot(a_high, b_high, small, input_precision="tf32")
+    else:
+        acc = tl.dot(a, b, acc)
+    return acc
+
+
+@triton.jit
 def kernel_addmm(
     a_ptr,
     b_ptr,
@@ -22,69 +55,116 @@ def kernel_addmm(
     M,
     N,
     K,
+    part,
     beta,
     alpha,
     bias_stride,
     a_stride,
     b_stride,
     out_stride,
-    HAS_BIAS: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
-    PRECISION: tl.constexpr,
+    GROUP: tl.constexpr,
+    EVEN: tl.constexpr,
+    SPLIT: tl.constexpr,
+    PARTS: tl.constexpr,
 ):
-    rows = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
-    cols = tl.program_id(1).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
+    """Tile of a[:, ks] @ b[ks, :] for the ks of part program_id(1); out has a dimension for the parts in front. PARTS:
+    whether there are several, which get their bias later."""
+    down, across = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)
+    group = tl.program_id(0) // (GROUP * across)
+    height = tl.minimum(down - group * GROUP, GROUP)
+    inside = tl.program_id(0) % (GROUP * across)
+    rows = (group * GROUP + inside % height).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
+    cols = (inside // height).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
+    first = tl.program_id(1).to(tl.int64) * part
+    ks = first + tl.arange(0, BLOCK_K)
+    a_ptr += (rows % M)[:, None] * a_stride[0] + ks[None, :] * a_stride[1]
+    b_ptr += ks[:, None] * b_stride[0] + (cols % N)[None, :] * b_stride[1]
     acc = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
-    for start in range(0, K, BLOCK_K):
-        ks = start + tl.arange(0, BLOCK_K).to(tl.int64)
-        a_mask = (rows < M)[:, None] & (ks < K)[None, :]
-        b_mask = (ks < K)[:, None] & (cols < N)[None, :]
-        a = tl.load(a_ptr + rows[:, None] * a_stride[0] + ks[None, :] * a_stride[1], mask=a_mask, other=0).to(
-            tl.float32
-        )
-        b = tl.load(b_ptr + ks[:, None] * b_stride[0] + cols[None, :] * b_stride[1], mask=b_mask, other=0).to(
-            tl.float32
-        )
-        acc = tl.dot(a, b, acc, input_precision=PRECISION)
+    for start in range(0, part, BLOCK_K):
+        if EVEN:
+            a = tl.load(a_ptr)
+            b = tl.load(b_ptr)
+        else:
+            left = K - first - start
+            a = tl.load(a_ptr, mask=(tl.arange(0, BLOCK_K) < left)[None, :], other=0.0)
+            b = tl.load(b_ptr, mask=(tl.arange(0, BLOCK_K) < left)[:, None], other=0.0)
+        acc = dot(a, b, acc, SPLIT)
+        a_ptr += BLOCK_K * a_stride[1]
+        b_ptr += BLOCK_K * b_stride[0]
     mask = (rows < M)[:, None] & (cols < N)[None, :]
-    acc *= alpha
-    if HAS_BIAS:
-        bias = tl.load(bias_ptr + rows[:, None] * bias_stride[0] + cols[None, :] * bias_stride[1], mask=mask)
-        acc += beta * bias.to(tl.float32)
-    tl.store(
-        out_ptr + rows[:, None] * out_stride[0] + cols[None, :] * out_stride[1],
-        acc.to(out_ptr.dtype.element_ty),
-        mask=mask,
-    )
+    if not PARTS:
+        acc = plus_bias(acc, bias_ptr, rows[:, None], cols[None, :], bias_stride, mask, beta, alpha)
+    out_ptr += tl.program_id(1).to(tl.int64) * out_stride[0]
+    out_ptr += rows[:, None] * out_stride[1] + cols[None, :] * out_stride[2]
+    tl.store(out_ptr, acc.to(out_ptr.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def kernel_add_parts(parts_ptr, bias_ptr, out_ptr, n, N, count, beta, alpha, bias_stride, BLOCK: tl.constexpr):
+    """out = beta * bias + alpha * the sum of `count` parts of n elements each, in rows of N."""
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    total = tl.zeros([BLOCK], tl.float32)
+    for _ in range(count):
+        total += tl.load(parts_ptr + i, mask=i < n, other=0.0)
+        parts_ptr += n
+    total = plus_bias(total, bias_ptr, i // N, i % N, bias_stride, i < n, beta, alpha)
+    tl.store(out_ptr + i, total.to(out_ptr.dtype.element_ty), mask=i < n)
+
+
+def tile(M, N, K, half):
+    """BLOCK_M, BLOCK_N, BLOCK_K and warps; smaller tiles where these would leave processors idle and K is short."""
+    BLOCK_M, BLOCK_N = (min(max(triton.next_power_of_2(size), 16), 128 if half else 64) for size in (M, N))
+    small = 4096 if half else 1024
+    while K < 2048 and small < BLOCK_M * BLOCK_N and triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N) < 128:
+        BLOCK_M, BLOCK_N = (BLOCK_M // 2, BLOCK_N) if BLOCK_M > BLOCK_N else (BLOCK_M, BLOCK_N // 2)
+    return BLOCK_M, BLOCK_N, 64 if half else 32, 8 if BLOCK_M * BLOCK_N == 16384 else 4
 
 
 def wrapper(self, mat1, mat2, *, beta=1, alpha=1):
     (M, K), N = mat1.shape, mat2.shape[1]
-    bias = self.expand(M, N)
+    bias = None if beta == 0 else self.expand(M, N)
+    bias_stride = (0, 0) if bias is None else bias.stride()
     out = torch.empty((M, N), dtype=self.dtype, device=self.device)
-    BLOCK_M, BLOCK_N = (min(max(triton.next_power_of_2(size), 16), 128) for size in (M, N))
-    grid = (triton.cdiv(M, BLOCK_M), triton.cdiv(N, BLOCK_N))
-    kernel_addmm[grid](
+    half = self.dtype != torch.float32
+    BLOCK_M, BLOCK_N, BLOCK_K, warps = tile(M, N, K, half)
+    tiles = triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N)
+    if tiles == 0:
+        return out
+    parts = max(min(264 // tiles, K // 512), 1)  # two tiles for each of the 132 processors of an H100
+    part = triton.cdiv(triton.cdiv(K, parts), BLOCK_K) * BLOCK_K
+    parts = max(triton.cdiv(K, part), 1) if part else 1
+    sums = out.unsqueeze(0)
+    if parts > 1:
+        sums = torch.empty((parts, M, N), dtype=torch.float32, device=self.device)
+    kernel_addmm[(tiles, parts)](
         mat1,
         mat2,
         bias,
-        out,
+        sums,
         M,
         N,
         K,
+        part,
         beta,
         alpha,
-        bias.stride(),
+        bias_stride,
         mat1.stride(),
         mat2.stride(),
-        out.stride(),
-        HAS_BIAS=beta != 0,
+        sums.stride(),
         BLOCK_M=BLOCK_M,
         BLOCK_N=BLOCK_N,
-        BLOCK_K=32,
-        PRECISION="ieee" if self.dtype == torch.float32 else "tf32",
-        num_warps=8,
+        BLOCK_K=BLOCK_K,
+        GROUP=8,
+        EVEN=K % part == 0 if part else True,
+        SPLIT=not half,
+        PARTS=parts > 1,
+        num_warps=warps,
+        num_stages=3,
     )
+    if parts > 1:
+        n = M * N
+        kernel_add_parts[(triton.cdiv(n, 1024),)](sums, bias, out, n, N, parts, beta, alpha, bias_stride, BLOCK=1024)
     return out

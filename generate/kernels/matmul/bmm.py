@@ -1,7 +1,9 @@
 """aten::bmm(Tensor self, Tensor mat2) -> Tensor
 
-One program a tile of one matrix of the batch; operands are read through their own strides. fp32 products are exact
-("ieee"); fp16 and bf16 are multiplied as tf32, which holds them exactly. All types accumulate in fp32.
+One program a tile of one matrix of the batch; tiles that share rows of self run near each other. Operands are read
+through their own strides, so transposed views cost no copy. fp16 and bf16 are multiplied as they are. fp32 is split
+into two numbers of tf32's 11 bits, of whose products all but the least are added up: 22 bits of each operand count. All
+types accumulate in fp32.
 """
 
 import torch
@@ -10,6 +12,26 @@ import triton.language as tl
 
 OVERLOADS = ("aten::bmm",)
 DTYPES = ("bfloat16", "float16", "float32")
+
+
+@triton.jit
+def leading(x):
+    """x cut to the 11 significant bits that tf32 has."""
+    return (x.to(tl.int32, bitcast=True) & -8192).to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def dot(a, b, acc, SPLIT: tl.constexpr):
+    """acc + a @ b; SPLIT: of fp32, by three products of tf32. Where infinity meets a rest of 0, no rests count."""
+    if SPLIT:
+        a_high, b_high = leading(a), leading(b)
+        small = tl.dot(tl.where(a == a_high, 0.0, a - a_high), b_high, input_precision="tf32")
+        small = tl.dot(a_high, tl.where(b == b_high, 0.0, b - b_high), small, input_precision="tf32")
+        small = tl.where(small == small, small, 0.0)
+        acc += tl.dot(a_high, b_high, small, input_precision="tf32")
+    else:
+        acc = tl.dot(a, b, acc)
+    return acc
 
 
 @triton.jit
@@ -26,40 +48,57 @@ def kernel_bmm(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
-    PRECISION: tl.constexpr,
+    GROUP: tl.constexpr,
+    EVEN: tl.constexpr,
+    SPLIT: tl.constexpr,
 ):
-    rows = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
-    cols = tl.program_id(1).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
-    batch = tl.program_id(2).to(tl.int64)
-    a_ptr += batch * a_stride[0]
-    b_ptr += batch * b_stride[0]
-    out_ptr += batch * out_stride[0]
+    down, across = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)
+    batch = (tl.program_id(0) // (down * across)).to(tl.int64)
+    index = tl.program_id(0) % (down * across)
+    group = index // (GROUP * across)
+    height = tl.minimum(down - group * GROUP, GROUP)
+    inside = index % (GROUP * across)
+    rows = (group * GROUP + inside % height).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
+    cols = (inside // height).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
+    ks = tl.arange(0, BLOCK_K).to(tl.int64)
+    a_ptr += batch * a_stride[0] + (rows % M)[:, None] * a_stride[1] + ks[None, :] * a_stride[2]
+    b_ptr += batch * b_stride[0] + ks[:, None] * b_stride[1] + (cols % N)[None, :] * b_stride[2]
     acc = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
     for start in range(0, K, BLOCK_K):
-        ks = start + tl.arange(0, BLOCK_K).to(tl.int64)
-        a_mask = (rows < M)[:, None] & (ks < K)[None, :]
-        b_mask = (ks < K)[:, None] & (cols < N)[None, :]
-        a = tl.load(a_ptr + rows[:, None] * a_stride[1] + ks[None, :] * a_stride[2], mask=a_mask, other=0).to(
-            tl.float32
-        )
-        b = tl.load(b_ptr + ks[:, None] * b_stride[1] + cols[None, :] * b_stride[2], mask=b_mask, other=0).to(
-            tl.float32
-        )
-        acc = tl.dot(a, b, acc, input_precision=PRECISION)
+        if EVEN:
+            a = tl.load(a_ptr)
+            b = tl.load(b_ptr)
+        else:
+            left = K - start
+            a = tl.load(a_ptr, mask=(tl.arange(0, BLOCK_K) < left)[None, :], other=0.0)
+            b = tl.load(b_ptr, mask=(tl.arange(0, BLOCK_K) < left)[:, None], other=0.0)
+        acc = dot(a, b, acc, SPLIT)
+        a_ptr += BLOCK_K * a_stride[2]
+        b_ptr += BLOCK_K * b_stride[1]
     mask = (rows < M)[:, None] & (cols < N)[None, :]
-    tl.store(
-        out_ptr + rows[:, None] * out_stride[1] + cols[None, :] * out_stride[2],
-        acc.to(out_ptr.dtype.element_ty),
-        mask=mask,
-    )
+    out_ptr += batch * out_stride[0]
+    out_ptr += rows[:, None] * out_stride[1] + cols[None, :] * out_stride[2]
+    tl.store(out_ptr, acc.to(out_ptr.dtype.element_ty), mask=mask)
+
+
+def tile(B, M, N, K, half):
+    """BLOCK_M, BLOCK_N, BLOCK_K and warps; smaller tiles where these would leave processors idle and K is short."""
+    BLOCK_M, BLOCK_N = (min(max(triton.next_power_of_2(size), 16), 128 if half else 64) for size in (M, N))
+    small = 4096 if half else 1024
+    while K < 2048 and small < BLOCK_M * BLOCK_N and B * triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N) < 128:
+        BLOCK_M, BLOCK_N = (BLOCK_M // 2, BLOCK_N) if BLOCK_M > BLOCK_N else (BLOCK_M, BLOCK_N // 2)
+    return BLOCK_M, BLOCK_N, 64 if half else 32, 8 if BLOCK_M * BLOCK_N == 16384 else 4
 
 
 def wrapper(self, mat2):
     (B, M, K), N = self.shape, mat2.shape[2]
     out = torch.empty((B, M, N), dtype=self.dtype, device=self.device)
-    BLOCK_M, BLOCK_N = (min(max(triton.next_power_of_2(size), 16), 128) for size in (M, N))
-    grid = (triton.cdiv(M, BLOCK_M), triton.cdiv(N, BLOCK_N), B)
-    kernel_bmm[grid](
+    half = self.dtype != torch.float32
+    BLOCK_M, BLOCK_N, BLOCK_K, warps = tile(B, M, N, K, half)
+    tiles = B * triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N)
+    if tiles == 0:
+        return out
+    kernel_bmm[(tiles,)](
         self,
         mat2,
         out,
@@ -71,8 +110,11 @@ def wrapper(self, mat2):
         out.stride(),
         BLOCK_M=BLOCK_M,
         BLOCK_N=BLOCK_N,
-        BLOCK_K=32,
-        PRECISION="ieee" if self.dtype == torch.float32 else "tf32",
-        num_warps=8,
+        BLOCK_K=BLOCK_K,
+        GROUP=8,
+        EVEN=K % BLOCK_K == 0,
+        SPLIT=not half,
+        num_warps=warps,
+        num_stages=3,
     )
     return out

@@ -1,9 +1,10 @@
 """aten::mm(Tensor self, Tensor mat2) -> Tensor
 
 One program a tile of the output; tiles that share rows of self run near each other. Operands are read through their own
-strides, so transposed views cost no copy. fp16 and bf16 are multiplied as they are, fp32 exactly ("ieee"); all types
-accumulate in fp32. Where the output has few tiles and K is long, K is cut into parts: each part's sum goes to a buffer
-of its own in fp32, and a second kernel adds the parts in their order.
+strides, so transposed views cost no copy. fp16 and bf16 are multiplied as they are. fp32 is split into two numbers of
+tf32's 11 bits, of whose products all but the least are added up: 22 bits of each operand count. All types accumulate in
+fp32. Where the output has few tiles and K is long, K is cut into parts: each part's sum goes to a buffer of its own in
+fp32, and a second kernel adds the parts in their order.
 """
 
 import torch
@@ -12,6 +13,26 @@ import triton.language as tl
 
 OVERLOADS = ("aten::mm",)
 DTYPES = ("bfloat16", "float16", "float32")
+
+
+@triton.jit
+def leading(x):
+    """x cut to the 11 significant bits that tf32 has."""
+    return (x.to(tl.int32, bitcast=True) & -8192).to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def dot(a, b, acc, SPLIT: tl.constexpr):
+    """acc + a @ b; SPLIT: of fp32, by three products of tf32. Where infinity meets a rest of 0, no rests count."""
+    if SPLIT:
+        a_high, b_high = leading(a), leading(b)
+        small = tl.dot(tl.where(a == a_high, 0.0, a - a_high), b_high, input_precision="tf32")
+        small = tl.dot(a_high, tl.where(b == b_high, 0.0, b - b_high), small, input_precision="tf32")
+        small = tl.where(small == small, small, 0.0)
+        acc += tl.dot(a_high, b_high, small, input_precision="tf32")
+    else:
+        acc = tl.dot(a, b, acc)
+    return acc
 
 
 @triton.jit
@@ -31,7 +52,7 @@ def kernel_mm(
     BLOCK_K: tl.constexpr,
     GROUP: tl.constexpr,
     EVEN: tl.constexpr,
-    PRECISION: tl.constexpr,
+    SPLIT: tl.constexpr,
 ):
     """Tile of a[:, ks] @ b[ks, :] for the ks of part program_id(1); out has a dimension for the parts in front."""
     down, across = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)
@@ -53,7 +74,7 @@ def kernel_mm(
             left = K - first - start
             a = tl.load(a_ptr, mask=(tl.arange(0, BLOCK_K) < left)[None, :], other=0.0)
             b = tl.load(b_ptr, mask=(tl.arange(0, BLOCK_K) < left)[:, None], other=0.0)
-        acc = tl.dot(a, b, acc, input_precision=PRECISION)
+        acc = dot(a, b, acc, SPLIT)
         a_ptr += BLOCK_K * a_stride[1]
         b_ptr += BLOCK_K * b_stride[0]
     mask = (rows < M)[:, None] & (cols < N)[None, :]
@@ -73,11 +94,12 @@ def kernel_add_parts(parts_ptr, out_ptr, n, count, BLOCK: tl.constexpr):
     tl.store(out_ptr + i, total.to(out_ptr.dtype.element_ty), mask=i < n)
 
 
-def tile(M, N, half):
-    """BLOCK_M, BLOCK_N, BLOCK_K and warps."""
-    BLOCK_M, BLOCK_N = (min(max(triton.next_power_of_2(size), 16), 128) for size in (M, N))
-    if not half:
-        BLOCK_M, BLOCK_N = min(BLOCK_M, 64), min(BLOCK_N, 64)
+def tile(M, N, K, half):
+    """BLOCK_M, BLOCK_N, BLOCK_K and warps; smaller tiles where these would leave processors idle and K is short."""
+    BLOCK_M, BLOCK_N = (min(max(triton.next_power_of_2(size), 16), 128 if half else 64) for size in (M, N))
+    small = 4096 if half else 1024
+    while K < 2048 and small < BLOCK_M * BLOCK_N and triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N) < 128:
+        BLOCK_M, BLOCK_N = (BLOCK_M // 2, BLOCK_N) if BLOCK_M > BLOCK_N else (BLOCK_M, BLOCK_N // 2)
     return BLOCK_M, BLOCK_N, 64 if half else 32, 8 if BLOCK_M * BLOCK_N == 16384 else 4
 
 
@@ -85,11 +107,11 @@ def wrapper(self, mat2):
     (M, K), N = self.shape, mat2.shape[1]
     out = torch.empty((M, N), dtype=self.dtype, device=self.device)
     half = self.dtype != torch.float32
-    BLOCK_M, BLOCK_N, BLOCK_K, warps = tile(M, N, half)
+    BLOCK_M, BLOCK_N, BLOCK_K, warps = tile(M, N, K, half)
     tiles = triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N)
     if tiles == 0:
         return out
-    parts = max(min(264 // tiles, K // 1024), 1)  # two tiles for each of the 132 processors of an H100
+    parts = max(min(264 // tiles, K // 512), 1)  # two tiles for each of the 132 processors of an H100
     part = triton.cdiv(triton.cdiv(K, parts), BLOCK_K) * BLOCK_K
     parts = max(triton.cdiv(K, part), 1) if part else 1
     sums = out.unsqueeze(0)
@@ -111,7 +133,7 @@ def wrapper(self, mat2):
         BLOCK_K=BLOCK_K,
         GROUP=8,
         EVEN=K % part == 0 if part else True,
-        PRECISION="tf32" if half else "ieee",
+        SPLIT=not half,
         num_warps=warps,
         num_stages=3,
     )

@@ -1,6 +1,7 @@
 """aten::_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor
 
-grad - exp(output) * sum(grad): a program takes BLOCK_M rows, sums in a first pass and writes in a second.
+grad - exp(output) * sum(grad): a program takes BLOCK_M rows. Rows that fit its registers are read once;
+longer ones are summed in a first pass and written in a second.
 """
 
 import torch
@@ -24,6 +25,11 @@ def strided(i, shape, stride):
 
 
 @triton.jit
+def load(x_ptr, mask):
+    return tl.load(x_ptr, mask=mask, other=0.0).to(tl.float32)
+
+
+@triton.jit
 def kernel_log_softmax_backward_data(
     grad_ptr,
     y_ptr,
@@ -39,50 +45,78 @@ def kernel_log_softmax_backward_data(
     out_col_stride,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
+    WHOLE: tl.constexpr,
 ):
     rows = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
+    lanes = tl.arange(0, BLOCK_N).to(tl.int64)[None, :]
+    inside = (rows < m)[:, None]
     grad_ptr += strided(rows, row_shape, grad_row_stride)[:, None]
     y_ptr += strided(rows, row_shape, y_row_stride)[:, None]
     out_ptr += strided(rows, row_shape, out_row_stride)[:, None]
-    acc = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
-    for start in range(0, n, BLOCK_N):
-        cols = start + tl.arange(0, BLOCK_N).to(tl.int64)[None, :]
-        mask = (rows < m)[:, None] & (cols < n)
-        grad = tl.load(grad_ptr + cols * grad_col_stride, mask=mask, other=0).to(tl.float32)
-        acc += grad
-    total = tl.sum(acc, 1)[:, None]
-    for start in range(0, n, BLOCK_N):
-        cols = start + tl.arange(0, BLOCK_N).to(tl.int64)[None, :]
-        mask = (rows < m)[:, None] & (cols < n)
-        grad = tl.load(grad_ptr + cols * grad_col_stride, mask=mask).to(tl.float32)
-        y = tl.load(y_ptr + cols * y_col_stride, mask=mask).to(tl.float32)
+    if WHOLE:
+        mask = inside & (lanes < n)
+        grad = load(grad_ptr + lanes * grad_col_stride, mask)
+        y = load(y_ptr + lanes * y_col_stride, mask)
+        total = tl.sum(grad, 1)[:, None]
         out = grad - tl.exp(y) * total
-        tl.store(out_ptr + cols * out_col_stride, out.to(out_ptr.dtype.element_ty), mask=mask)
+        tl.store(out_ptr + lanes * out_col_stride, out.to(out_ptr.dtype.element_ty), mask=mask)
+    else:
+        acc = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
+        for start in range(0, n, BLOCK_N):
+            cols = start + lanes
+            mask = inside & (cols < n)
+            grad = load(grad_ptr + cols * grad_col_stride, mask)
+            acc += grad
+        total = tl.sum(acc, 1)[:, None]
+        for start in range(0, n, BLOCK_N):
+            cols = start + lanes
+            mask = inside & (cols < n)
+            grad = load(grad_ptr + cols * grad_col_stride, mask)
+            y = load(y_ptr + cols * y_col_stride, mask)
+            out = grad - tl.exp(y) * total
+            tl.store(out_ptr + cols * out_col_stride, out.to(out_ptr.dtype.element_ty), mask=mask)
+
+
+def walk(dim, *tensors):
+    """Shape of the rows along dim and, of each tensor, strides of the rows and stride in a row: rows in one dimension
+    where all tensors are contiguous and dim is their last."""
+    x = tensors[0]
+    if x.dim() == 0:
+        return (), [((), 1)] * len(tensors)
+    dim %= x.dim()
+    if dim == x.dim() - 1 and all(t.is_contiguous() for t in tensors):
+        return (x.numel() // max(x.shape[dim], 1),), [((x.shape[dim],), 1)] * len(tensors)
+    kept = [d for d in range(x.dim()) if d != dim]
+    return tuple(x.shape[d] for d in kept), [(tuple(t.stride(d) for d in kept), t.stride(dim)) for t in tensors]
+
+
+def tile(m, n):
+    """BLOCK_M, BLOCK_N and warps: rows of up to 4096 elements are held whole, of up to 1024 by one warp."""
+    BLOCK_N = triton.next_power_of_2(max(n, 1))
+    if BLOCK_N <= 1024:
+        return min(triton.next_power_of_2(max(m, 1)), 1024 // BLOCK_N), BLOCK_N, 1
+    return (1, BLOCK_N, BLOCK_N // 512) if BLOCK_N <= 4096 else (1, 4096, 8)
 
 
 def wrapper(grad_output, output, dim, input_dtype):
     out = torch.empty(output.shape, dtype=input_dtype, device=output.device)
-    dims = max(out.dim(), 1)
-    kept = [d for d in range(out.dim()) if d != dim % dims]
     n = out.shape[dim] if out.dim() else 1
     m = out.numel() // max(n, 1)
-    BLOCK_N = min(triton.next_power_of_2(max(n, 1)), 4096)
-    BLOCK_M = min(triton.next_power_of_2(max(m, 1)), 4096 // BLOCK_N)
+    shape, (grad_strides, y_strides, out_strides) = walk(dim, grad_output, output, out)
+    BLOCK_M, BLOCK_N, warps = tile(m, n)
     kernel_log_softmax_backward_data[(triton.cdiv(m, BLOCK_M),)](
         grad_output,
         output,
         out,
         m,
         n,
-        tuple(out.shape[d] for d in kept),
-        tuple(grad_output.stride(d) for d in kept),
-        grad_output.stride(dim) if out.dim() else 1,
-        tuple(output.stride(d) for d in kept),
-        output.stride(dim) if out.dim() else 1,
-        tuple(out.stride(d) for d in kept),
-        out.stride(dim) if out.dim() else 1,
+        shape,
+        *grad_strides,
+        *y_strides,
+        *out_strides,
         BLOCK_M=BLOCK_M,
         BLOCK_N=BLOCK_N,
-        num_warps=8,
+        WHOLE=n <= BLOCK_N,
+        num_warps=warps,
     )
     return out
