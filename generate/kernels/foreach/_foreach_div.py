@@ -50,7 +50,7 @@ def div(x_ptr, y, out_ptr, mask, Y: tl.constexpr):
         y = tl.load(y, mask=mask).to(tl.float32)
     elif Y == "tensor":
         y = tl.load(y).to(tl.float32)
-    out = tl.div_rn(x, tl.zeros_like(x) + y)
+    out = tl.div_rn(x, tl.cast(y, tl.float32))
     tl.store(out_ptr, out.to(out_ptr.dtype.element_ty), mask=mask)
 
 

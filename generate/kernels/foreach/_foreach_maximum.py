@@ -51,7 +51,6 @@ def maximum(x_ptr, y, out_ptr, mask, Y: tl.constexpr):
         y = widen(tl.load(y, mask=mask))
     elif Y == "tensor":
         y = widen(tl.load(y))
-    y += tl.zeros_like(x)
     out = tl.where((x > y) | (x != x), x, y)
     tl.store(out_ptr, out.to(out_ptr.dtype.element_ty), mask=mask)
 
