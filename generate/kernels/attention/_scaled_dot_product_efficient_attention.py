@@ -61,14 +61,9 @@ def attend(
     last,
     head,
     row,
-    Tq,
-    Tk,
-    D,
-    Dv,
+    sizes,
     scale,
-    limit,
-    seed,
-    offset,
+    draw,
     k_stride,
     v_stride,
     bias_stride,
@@ -82,7 +77,9 @@ def attend(
     BLOCK_D: tl.constexpr,
 ):
     """(peak, total, acc) of queries `row` and on after the keys from first to last. Scores are in units of log 2; only
-    where MASKED may some of them not count."""
+    where MASKED may some of them not count. sizes: Tq, Tk, D, Dv; draw: seed, offset, limit."""
+    Tq, Tk, D, Dv = sizes
+    seed, offset, limit = draw
     m, n, dims = tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N), tl.arange(0, BLOCK_D)
     rows = row.to(tl.int64) + m
     k_step, v_step = tl.zeros([], tl.int64) + k_stride[2], tl.zeros([], tl.int64) + v_stride[2]
@@ -183,14 +180,9 @@ def kernel_attention(
             end if masked else full,
             head,
             row,
-            Tq,
-            Tk,
-            D,
-            Dv,
+            (Tq, Tk, D, Dv),
             scale,
-            limit,
-            seed,
-            offset,
+            (seed, offset, limit),
             k_stride,
             v_stride,
             bias_stride,
@@ -218,7 +210,7 @@ def kernel_attention(
 def blocks(D, T, dtype):
     """BLOCK_M, BLOCK_N, warps and stages that fit the registers; of small tiles less is masked, as few queries want."""
     if dtype == torch.float32:
-        return (64, 32, 4, 2) if D <= 64 else (32, 32, 4, 2)
+        return 32, 32, 4, 2
     if D > 64 or T <= 512:
         return 64, 64, 4, 2
     return 128, 64, 8, 3
