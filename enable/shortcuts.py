@@ -14,13 +14,14 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeAlias
 
 import torch
 from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from traces.overloads import kind, uninitialised, written
+from traces.overloads import moves_data, written
 
 MISS = object()  # a shortcut's answer to a call that it does not fit
 ALIGNMENT = (
@@ -74,10 +75,11 @@ class _Launch:
 
 @dataclass(frozen=True)
 class Shortcut:
-    """aligned: whether the pointer of each given tensor is a multiple of `ALIGNMENT`. made: size, strides, dtype and
+    """aligned: whether the pointer of each given tensor is a multiple of `ALIGNMENT`. hooks: Triton's, of launches. made: size, strides, dtype and
     device of each tensor to allocate. result: with numbers for tensors, of the given ones and then the made ones."""
 
     aligned: tuple[bool, ...]
+    hooks: tuple[Any, ...]
     made: tuple[tuple[Any, ...], ...]
     launches: tuple[_Launch, ...]
     result: Any
@@ -88,14 +90,14 @@ class Shortcut:
         for pointer, aligned in zip(pointers, self.aligned, strict=True):
             if (pointer % ALIGNMENT == 0) != aligned:
                 return MISS
-        for launch in self.launches[:1]:
-            if any(getattr(launch.arguments[hook], "calls", launch.arguments[hook]) for hook in _HOOKS):
+        for hook in self.hooks:
+            if hook.calls:
                 return MISS  # a profiler wants to know the arguments of each launch
         made = [
             torch.empty_strided(size, stride, dtype=dtype, device=device) for size, stride, dtype, device in self.made
         ]
         pointers += [t.data_ptr() for t in made]
-        stream = _current_stream(index)
+        stream = _streams()(index)
         for launch in self.launches:
             arguments = list(launch.arguments)
             arguments[_STREAM] = stream
@@ -159,7 +161,10 @@ class _Follower:
         if len(returned) > len(set(returned)):
             raise _Unclear
         made = tuple(self._allocation(t, len(self._given) + i in returned) for i, t in enumerate(self._made))
-        return Shortcut(aligned, made, launches, wanted)
+        hooks = [arguments[place] for _, arguments in noted for place in _HOOKS if arguments[place] is not None]
+        if not all(hasattr(hook, "calls") for hook in hooks):
+            raise _Unclear
+        return Shortcut(aligned, tuple({id(hook): hook for hook in hooks}.values()), made, launches, wanted)
 
     def _launch(self, run: Callable[..., None], arguments: tuple[Any, ...]) -> _Launch:
         places = [(i, self._place(value)) for i, value in enumerate(arguments) if i >= _ARGUMENTS]
@@ -250,7 +255,7 @@ class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(
         self, func: OpOverload, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        if kind(func) != "view" and (not uninitialised(func) or written(func)):
+        if moves_data(func) or written(func):
             self.more = True
         return func(*args, **(kwargs or {}))
 
@@ -294,7 +299,10 @@ def _specialises_by_alignment() -> bool:
     return backend.get_tensor_specialization is BaseBackend.get_tensor_specialization
 
 
-def _current_stream(index: int | None) -> Any:
+@cache
+def _streams() -> Callable[[int | None], Any]:
+    """Tells the current stream of a device, by default of the current one."""
     from triton.runtime import driver
 
-    return driver.active.get_current_stream(driver.active.get_current_device() if index is None else index)
+    stream, device = driver.active.get_current_stream, driver.active.get_current_device
+    return lambda index: stream(device() if index is None else index)
