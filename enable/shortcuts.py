@@ -75,9 +75,9 @@ class _Launch:
 
 @dataclass(frozen=True)
 class Shortcut:
-    """aligned: whether the pointer of each given tensor is a multiple of `ALIGNMENT`. hooks: Triton's, of launches. made:
-    size, strides, dtype and device of each tensor to allocate. result: with numbers for tensors, of the given ones and
-    then the made ones.
+    """aligned: whether the pointer of each given tensor is a multiple of `ALIGNMENT`. hooks: Triton's, of launches.
+    made: size, strides, dtype and device of each tensor to allocate. result: with numbers for tensors, of the given
+    ones and then the made ones.
     """
 
     aligned: tuple[bool, ...]

@@ -1,13 +1,15 @@
 """Shortcuts past wrappers, with launchers that really run: on host memory, by pointers."""
 
 import ctypes
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 import torch
 from triton.compiler import CompiledKernel
 
-from enable import shortcuts
+from enable import library, shortcuts
+from enable.registration import under_dispatcher
 from enable.serving import MAX_SHORTCUTS, Entry, Server
 from enable.shortcuts import Inputs, watched
 from verify.derive import Plan
@@ -206,6 +208,39 @@ def test_floats_that_never_return_take_the_wrapper_and_no_memory(server):
     for number in numbers * 2:
         assert mul(torch.ones(2), number).tolist() == [number, number]
     assert calls == numbers + numbers[MAX_SHORTCUTS:]
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_calls_on_a_device_go_by_shortcuts_and_are_right():
+    overloads = [
+        "aten::mm",
+        "aten::mul_.Tensor",
+        "aten::add.Tensor",
+        "aten::native_layer_norm",
+        "aten::_foreach_add_.List",
+    ]
+    entries = library.select(overloads, unverified=True, device="cuda").entries
+    server = Server(entries.get, "cuda")
+    a, b = (torch.randn(2, 65, 64, device="cuda") for _ in range(2))
+    with ExitStack() as stack:
+        stack.callback(under_dispatcher(server, "cuda", entries, {}).undo)
+        for _ in range(3):
+            a, b = a.clone(), b.clone()
+            for x, y in ((a, b), (a[1:], b[:1]), (a.view(-1)[1:8193].view(64, 128), b.view(-1)[:8192].view(64, 128))):
+                want = x.cpu() + y.cpu() * 2
+                torch.testing.assert_close(torch.add(x, y, alpha=2).cpu(), want)
+                normal = torch.nn.functional.layer_norm(x.cpu(), x.shape[-1:])
+                torch.testing.assert_close(torch.nn.functional.layer_norm(x, x.shape[-1:]).cpu(), normal)
+            torch.testing.assert_close((a[0] @ b[0].t()).cpu(), a[0].cpu() @ b[0].cpu().t(), rtol=1e-4, atol=1e-4)
+            want = [a.cpu() + b.cpu(), b.cpu() + b.cpu()]
+            torch._foreach_add_([a, b], [b, b.clone()])
+            torch.testing.assert_close([a.cpu(), b.cpu()], want)
+            want = a.cpu() * b.cpu()
+            torch.testing.assert_close(a.mul_(b).cpu(), want)
+    found = [s for decision in server._decisions.values() for s in (decision.shortcuts or {}).values()]
+    assert len(found) >= len(overloads)
+    assert all(found)
 
 
 def test_the_default_dtype_is_part_of_the_key():
