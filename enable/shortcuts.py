@@ -21,7 +21,7 @@ import torch
 from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from traces.overloads import moves_data, written
+from traces.overloads import moves_data, name_of, written
 
 MISS = object()  # a shortcut's answer to a call that it does not fit
 ALIGNMENT = (
@@ -257,6 +257,9 @@ class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(
         self, func: OpOverload, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
+        if torch._C._dispatch_has_kernel_for_dispatch_key(name_of(func), "CompositeImplicitAutograd"):
+            with self:  # below autograd these come here whole, such as broadcast_tensors
+                return func.decompose(*args, **(kwargs or {}))
         if moves_data(func) or written(func):
             self.more = True
         return func(*args, **(kwargs or {}))

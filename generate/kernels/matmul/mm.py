@@ -134,7 +134,7 @@ def wrapper(self, mat2):
         GROUP=8,
         EVEN=K % part == 0 if part else True,
         SPLIT=not half,
-        num_warps=warps,
+        num_warps=warps if parts == 1 else 4,  # each for more rows, where K is long enough to fill them
         num_stages=3,
     )
     if parts > 1:
