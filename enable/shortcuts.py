@@ -246,6 +246,8 @@ def _without_tensors(value: Any) -> Any:
 
 
 def _storage(t: torch.Tensor) -> int:
+    if t.layout is not torch.strided:
+        raise _Unclear
     return int(t.untyped_storage()._cdata)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-os.environ["TRITON_INTERPRET"] = "1"  # before anything imports Triton: kernels run here without a GPU
+os.environ.setdefault("TRITON_INTERPRET", "1")  # before anything imports Triton: kernels run here without a GPU
 
 
 class ChatServer(ThreadingHTTPServer):

@@ -1,6 +1,7 @@
 """Shortcuts past wrappers, with launchers that really run: on host memory, by pointers."""
 
 import ctypes
+import os
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -127,8 +128,17 @@ def test_strides_and_dtype_of_what_is_allocated():
         (lambda x: x[1:], (torch.ones(2),)),
         (lambda x: (lambda out: (out, out[1:]))(torch.empty(3)), (torch.ones(2),)),
         (lambda x: torch.empty(3)[1:], (torch.ones(2),)),
+        (lambda x: torch.sparse_coo_tensor(torch.empty((1, 0), dtype=torch.int64), x[:0], (9,)), (torch.ones(2),)),
     ],
-    ids=["computes", "reads contents", "ATen", "a view of an argument", "two of one memory", "a part of what was made"],
+    ids=[
+        "computes",
+        "reads contents",
+        "ATen",
+        "a view of an argument",
+        "two of one memory",
+        "a part of what was made",
+        "sparse",
+    ],
 )
 def test_what_has_no_shortcut(wrapper, args):
     assert shortcut_of(wrapper, *args)[1] is None
@@ -213,6 +223,7 @@ def test_floats_that_never_return_take_the_wrapper_and_no_memory(server):
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.skipif(os.environ["TRITON_INTERPRET"] != "0", reason="needs kernels compiled: TRITON_INTERPRET=0")
 def test_calls_on_a_device_go_by_shortcuts_and_are_right():
     overloads = [
         "aten::mm",
