@@ -117,6 +117,20 @@ def test_layouts():
     assert "channels-last arguments" in {v.how for v in extended([image], 1)}
 
 
+def test_layouts_that_aten_itself_reads_wrongly_are_left_out():
+    """mean and rstd with gaps: native_layer_norm_backward takes the memory, one number after the other."""
+    x, mean = torch.randn(6, 5), torch.randn(6, 1)
+    arguments = {"grad_out": x, "input": x, "normalized_shape": [5], "mean": mean, "rstd": mean.exp()}
+    last = {"weight": None, "bias": None, "output_mask": [True, False, False]}
+    case = case_of_values("aten::native_layer_norm_backward", **arguments, **last)
+    how = {variant.how for variant in extended([case], 1)}
+    assert "offset arguments" in how
+    assert "strided arguments" not in how
+    forward = {"input": x, "normalized_shape": [5], "weight": None, "bias": None, "eps": 1e-5}
+    case = case_of_values("aten::native_layer_norm", **forward)
+    assert "strided arguments" in {variant.how for variant in extended([case], 1)}
+
+
 def test_indices_stay_valid():
     weight, indices = torch.randn(10, 4), torch.tensor([1, 9, 3])
     case = case_of_values("aten::embedding", weight=weight, indices=indices)

@@ -2,8 +2,8 @@
 
 One program a tile of one matrix of the batch; tiles that share rows of self run near each other. Operands are read
 through their own strides, so transposed views cost no copy. fp16 and bf16 are multiplied as they are. fp32 is split
-into two numbers of tf32's 11 bits, of whose products all but the least are added up: 22 bits of each operand count. All
-types accumulate in fp32.
+into two numbers of tf32's 11 bits, of whose products all but the least are added up: 22 bits of each operand count.
+Sums are in fp32. Integers and fp64 are added up in int64 and fp64, without tensor cores.
 """
 
 import torch
@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 
 OVERLOADS = ("aten::bmm",)
-DTYPES = ("bfloat16", "float16", "float32")
+DTYPES = ("bfloat16", "float16", "float32", "float64", "int32", "int64")
 
 
 @triton.jit
@@ -22,15 +22,18 @@ def leading(x):
 
 @triton.jit
 def dot(a, b, acc, SPLIT: tl.constexpr):
-    """acc + a @ b; SPLIT: of fp32, by three products of tf32. Where infinity meets a rest of 0, no rests count."""
+    """acc + a @ b; SPLIT: of fp32, by three products of tf32. Where infinity meets a rest of 0, no rests count.
+    Integers and fp64, which tl.dot does not take, are multiplied one by one."""
     if SPLIT:
         a_high, b_high = leading(a), leading(b)
         small = tl.dot(tl.where(a == a_high, 0.0, a - a_high), b_high, input_precision="tf32")
         small = tl.dot(a_high, tl.where(b == b_high, 0.0, b - b_high), small, input_precision="tf32")
         small = tl.where(small == small, small, 0.0)
         acc += tl.dot(a_high, b_high, small, input_precision="tf32")
-    else:
+    elif acc.dtype == tl.float32:
         acc = tl.dot(a, b, acc)
+    else:
+        acc += tl.sum(a.to(acc.dtype)[:, :, None] * b.to(acc.dtype)[None, :, :], 1)
     return acc
 
 
@@ -63,7 +66,9 @@ def kernel_bmm(
     ks = tl.arange(0, BLOCK_K).to(tl.int64)
     a_ptr += batch * a_stride[0] + (rows % M)[:, None] * a_stride[1] + ks[None, :] * a_stride[2]
     b_ptr += batch * b_stride[0] + ks[:, None] * b_stride[1] + (cols % N)[None, :] * b_stride[2]
-    acc = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
+    element = a_ptr.dtype.element_ty
+    wide = tl.float64 if element.is_fp64() else tl.int64 if element.is_int() else tl.float32
+    acc = tl.zeros([BLOCK_M, BLOCK_N], wide)
     for start in range(0, K, BLOCK_K):
         if EVEN:
             a = tl.load(a_ptr)
@@ -93,8 +98,8 @@ def tile(B, M, N, K, half):
 def wrapper(self, mat2):
     (B, M, K), N = self.shape, mat2.shape[2]
     out = torch.empty((B, M, N), dtype=self.dtype, device=self.device)
-    half = self.dtype != torch.float32
-    BLOCK_M, BLOCK_N, BLOCK_K, warps = tile(B, M, N, K, half)
+    half, single = self.dtype in (torch.float16, torch.bfloat16), self.dtype == torch.float32
+    BLOCK_M, BLOCK_N, BLOCK_K, warps = tile(B, M, N, K, half) if half or single else (16, 16, 16, 4)
     tiles = B * triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N)
     if tiles == 0:
         return out
@@ -113,7 +118,7 @@ def wrapper(self, mat2):
         BLOCK_K=BLOCK_K,
         GROUP=8,
         EVEN=K % BLOCK_K == 0,
-        SPLIT=not half,
+        SPLIT=single,
         num_warps=warps,
         num_stages=3,
     )

@@ -2,9 +2,10 @@
 
 One program a tile of the output; tiles that share rows of self run near each other. Operands are read through their own
 strides, so transposed views cost no copy. fp16 and bf16 are multiplied as they are. fp32 is split into two numbers of
-tf32's 11 bits, of whose products all but the least are added up: 22 bits of each operand count. All types accumulate in
-fp32. Where the output has few tiles and K is long, K is cut into parts: each part's sum goes to a buffer of its own in
-fp32, and a second kernel adds the parts in their order.
+tf32's 11 bits, of whose products all but the least are added up: 22 bits of each operand count. Sums are in fp32.
+Integers and fp64 are added up in int64 and fp64, without tensor cores. Where the output has few tiles and K is long, K
+is cut into parts: each part's sum goes to a buffer of its own in fp32, and a second kernel adds the parts in their
+order.
 """
 
 import torch
@@ -12,7 +13,7 @@ import triton
 import triton.language as tl
 
 OVERLOADS = ("aten::mm",)
-DTYPES = ("bfloat16", "float16", "float32")
+DTYPES = ("bfloat16", "float16", "float32", "float64", "int32", "int64")
 
 
 @triton.jit
@@ -23,15 +24,18 @@ def leading(x):
 
 @triton.jit
 def dot(a, b, acc, SPLIT: tl.constexpr):
-    """acc + a @ b; SPLIT: of fp32, by three products of tf32. Where infinity meets a rest of 0, no rests count."""
+    """acc + a @ b; SPLIT: of fp32, by three products of tf32. Where infinity meets a rest of 0, no rests count.
+    Integers and fp64, which tl.dot does not take, are multiplied one by one."""
     if SPLIT:
         a_high, b_high = leading(a), leading(b)
         small = tl.dot(tl.where(a == a_high, 0.0, a - a_high), b_high, input_precision="tf32")
         small = tl.dot(a_high, tl.where(b == b_high, 0.0, b - b_high), small, input_precision="tf32")
         small = tl.where(small == small, small, 0.0)
         acc += tl.dot(a_high, b_high, small, input_precision="tf32")
-    else:
+    elif acc.dtype == tl.float32:
         acc = tl.dot(a, b, acc)
+    else:
+        acc += tl.sum(a.to(acc.dtype)[:, :, None] * b.to(acc.dtype)[None, :, :], 1)
     return acc
 
 
@@ -65,7 +69,9 @@ def kernel_mm(
     ks = first + tl.arange(0, BLOCK_K)
     a_ptr += (rows % M)[:, None] * a_stride[0] + ks[None, :] * a_stride[1]
     b_ptr += ks[:, None] * b_stride[0] + (cols % N)[None, :] * b_stride[1]
-    acc = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
+    element = a_ptr.dtype.element_ty
+    wide = tl.float64 if element.is_fp64() else tl.int64 if element.is_int() else tl.float32
+    acc = tl.zeros([BLOCK_M, BLOCK_N], wide)
     for start in range(0, part, BLOCK_K):
         if EVEN:
             a = tl.load(a_ptr)
@@ -106,12 +112,13 @@ def tile(M, N, K, half):
 def wrapper(self, mat2):
     (M, K), N = self.shape, mat2.shape[1]
     out = torch.empty((M, N), dtype=self.dtype, device=self.device)
-    half = self.dtype != torch.float32
-    BLOCK_M, BLOCK_N, BLOCK_K, warps = tile(M, N, K, half)
+    half, single = self.dtype in (torch.float16, torch.bfloat16), self.dtype == torch.float32
+    BLOCK_M, BLOCK_N, BLOCK_K, warps = tile(M, N, K, half) if half or single else (16, 16, 16, 4)
     tiles = triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N)
     if tiles == 0:
         return out
-    parts = max(min(264 // tiles, K // 512), 1)  # two tiles for each of the 132 processors of an H100
+    # Two tiles for each of the 132 processors of an H100.
+    parts = max(min(264 // tiles, K // 512), 1) if half or single else 1
     part = triton.cdiv(triton.cdiv(K, parts), BLOCK_K) * BLOCK_K
     parts = max(triton.cdiv(K, part), 1) if part else 1
     sums = out.unsqueeze(0)
@@ -133,7 +140,7 @@ def wrapper(self, mat2):
         BLOCK_K=BLOCK_K,
         GROUP=8,
         EVEN=K % part == 0 if part else True,
-        SPLIT=not half,
+        SPLIT=single,
         num_warps=warps if parts == 1 else 4,  # each for more rows, where K is long enough to fill them
         num_stages=3,
     )

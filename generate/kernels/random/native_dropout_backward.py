@@ -8,7 +8,7 @@ import triton
 import triton.language as tl
 
 OVERLOADS = ("aten::native_dropout_backward",)
-DTYPES = ("bfloat16", "float16", "float32", "float64")
+DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
 
 
 @triton.jit
@@ -86,7 +86,10 @@ def stride_order(tensors, a, b):
 
 def wrapper(grad_output, mask, scale):
     tensors = torch.broadcast_tensors(grad_output, mask)
-    out = empty_broadcast(tensors, torch.result_type(grad_output, mask))
+    dtype = torch.result_type(grad_output, mask)
+    if not dtype.is_floating_point:
+        dtype = torch.get_default_dtype()  # as of a product with the scale
+    out = empty_broadcast(tensors, dtype)
     n = out.numel()
     shape, (out_stride, grad_stride, mask_stride) = walk(out, *tensors)
     kernel_dropout_backward[(triton.cdiv(n, 4096),)](
