@@ -100,6 +100,7 @@ def kernel_add_parts(parts_ptr, out_ptr, n, count, BLOCK: tl.constexpr):
 def kernel_count(
     indices_ptr,
     counts_ptr,
+    copy_ptr,
     zeros_ptr,
     m,
     n,
@@ -108,11 +109,15 @@ def kernel_count(
     shift,
     shape,
     stride,
+    FIRST: tl.constexpr,
     DIGITS: tl.constexpr,
     BLOCK: tl.constexpr,
     ZEROS: tl.constexpr,
 ):
-    """counts: [blocks, DIGITS], of `part` tokens each. The programs behind those of the blocks zero n elements."""
+    """counts: [blocks, DIGITS], of `part` tokens each.
+
+    At the first digit the indices are copied, and the programs behind those of the blocks zero n elements.
+    """
     block = tl.program_id(0).to(tl.int64)
     if block < blocks:
         count = tl.zeros([DIGITS], tl.int32)
@@ -121,6 +126,8 @@ def kernel_count(
             i = start + tl.arange(0, BLOCK)
             index = tl.load(indices_ptr + strided(i, shape, stride), mask=i < end, other=0)
             count += tl.histogram(((index >> shift) & (DIGITS - 1)).to(tl.int32), DIGITS, i < end)
+            if FIRST:
+                tl.store(copy_ptr + i, index.to(copy_ptr.dtype.element_ty), mask=i < end)
         tl.store(counts_ptr + block * DIGITS + tl.arange(0, DIGITS), count)
     else:
         i = (block - blocks) * ZEROS + tl.arange(0, ZEROS)
@@ -137,8 +144,6 @@ def kernel_place(
     m,
     part,
     shift,
-    shape,
-    stride,
     FIRST: tl.constexpr,
     DIGITS: tl.constexpr,
     BLOCK: tl.constexpr,
@@ -160,13 +165,13 @@ def kernel_place(
     end = tl.minimum(block * part + part, m)
     for start in range(block * part, end, BLOCK):
         i = start + lanes
-        index = tl.load(indices_ptr + strided(i, shape, stride), mask=i < end, other=0)
+        index = tl.load(indices_ptr + i, mask=i < end, other=0)
         digit = ((index >> shift) & (DIGITS - 1)).to(tl.int32)
         earlier = (digit[:, None] == digit[None, :]) & (lanes[None, :] < lanes[:, None])
         to = tl.gather(place, digit, 0) + tl.sum(earlier.to(tl.int32), 1)
         place += tl.histogram(digit, DIGITS, i < end)
         token = i if FIRST else tl.load(tokens_ptr + i, mask=i < end)
-        tl.store(indices_out_ptr + to, index.to(indices_out_ptr.dtype.element_ty), mask=i < end)
+        tl.store(indices_out_ptr + to, index, mask=i < end)
         tl.store(tokens_out_ptr + to, token.to(tokens_out_ptr.dtype.element_ty), mask=i < end)
 
 
@@ -242,8 +247,8 @@ def kernel_add_pieces(
         total = tl.load(pieces_ptr + (chunk * 2 + 1) * n + cols, mask=cols < n, other=0)
         count = tl.zeros([], tl.float32)
         if SCALE:
-            own = tl.load(indices_ptr + end - CHUNK + tl.arange(0, CHUNK)) == word
-            count += tl.sum(own.to(tl.float32), 0)
+            first = tl.load(indices_ptr + end - CHUNK + tl.arange(0, CHUNK)) == word
+            count += tl.sum(first.to(tl.float32), 0)
         more = chunk >= 0
         while more:
             others = chunk + 1 + tl.arange(0, CHUNKS)
@@ -305,35 +310,41 @@ def sort(indices, out):
     blocks, digits = triton.cdiv(m, max(part, 1)), 2**bits
     counts = torch.empty((blocks, digits), dtype=torch.int32, device=out.device)
     dtype = torch.int32 if max(m, num_weights) < 2**31 else torch.int64
-    tokens, zeros = counts, triton.cdiv(out.numel(), 4096)
+    copy, *spare = [torch.empty(m, dtype=dtype, device=out.device) for _ in range(5)]
+    tokens, zeros = copy, triton.cdiv(out.numel(), 4096)
     for k in range(passes):
-        given = m, part, k * bits, tuple(indices.shape), indices.stride()
         kernel_count[(blocks + zeros,)](
             indices,
             counts,
+            copy,
             out,
             m,
             out.numel(),
             blocks,
-            *given[1:],
+            part,
+            k * bits,
+            tuple(indices.shape),
+            indices.stride(),
+            FIRST=k == 0,
             DIGITS=digits,
             BLOCK=1024,
             ZEROS=4096,
         )
-        places = [torch.empty(m, dtype=dtype, device=out.device) for _ in range(2)]
         kernel_place[(blocks,)](
-            indices,
+            indices if k else copy,
             tokens,
             counts,
-            *places,
-            *given,
+            *spare[:2],
+            m,
+            part,
+            k * bits,
             FIRST=k == 0,
             DIGITS=digits,
             BLOCK=BLOCK_PLACE,
             ROWS=max(8192 // digits, 1),
             num_warps=8,
         )
-        (indices, tokens), zeros = places, 0
+        indices, tokens, zeros, spare = *spare[:2], 0, spare[2:] + spare[:2]
     return indices, tokens
 
 
