@@ -1,0 +1,86 @@
+"""The gradient of an embedding of a large vocabulary, whose tokens the library's kernel sorts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from generate.library import Library
+from verify import platforms
+from verify.cases import case_of_values
+from verify.judge import Job, Judge
+from verify.kernel_file import KernelFile
+from verify.outcome import Outcome
+from verify.verdicts import VerdictStore
+
+KERNELS = Path(__file__).parents[2] / "generate" / "kernels"
+OVERLOAD = "aten::embedding_dense_backward"
+WORDS = 2**15 + 1  # at which sorting begins, for few tokens
+
+
+@pytest.fixture(scope="module")
+def judge(tmp_path_factory):
+    store = VerdictStore(tmp_path_factory.mktemp("judge") / "verdicts.sqlite")
+    with Judge(platforms.load("sim"), store, workers=1) as judge:
+        yield judge
+    store.close()
+
+
+def drawn(m, words=WORDS):
+    """Few words are frequent and many are rare: the logarithm of an index is uniform."""
+    return (words ** torch.rand(m, generator=torch.Generator().manual_seed(m))).long() - 1
+
+
+def verdict_of(judge, indices, columns, fault=("", ""), dtype=torch.float32, layout=None, **arguments):
+    """fault: what the library's kernel has, and what this one has instead."""
+    match = Library(KERNELS).match(OVERLOAD)
+    kernel = match.kernel
+    if fault[0]:
+        assert fault[0] in kernel.source
+        kernel = KernelFile.parse(kernel.source.replace(*fault), Path("bad.py"))
+    grad = torch.randn(*indices.shape, columns, generator=torch.Generator().manual_seed(columns)).to(dtype)
+    if layout == "transposed":
+        grad, indices = grad.transpose(0, -1).contiguous().transpose(0, -1), indices.t().contiguous().t()
+    given = {"num_weights": WORDS, "padding_idx": -1, "scale_grad_by_freq": False, **arguments}
+    case = case_of_values(OVERLOAD, grad_output=grad, indices=indices, **given)
+    return judge.judge([Job(match.plan, kernel, (case,), match.copy, repeats=1)])[OVERLOAD, case.id]
+
+
+CALLS = {
+    "frequent and rare": lambda: {"indices": drawn(300).view(3, 100), "columns": 5},
+    "more columns than a block": lambda: {"indices": drawn(40), "columns": 130, "dtype": torch.bfloat16},
+    "divided by how often": lambda: {"indices": drawn(300).int(), "columns": 3, "scale_grad_by_freq": True},
+    "a run of many chunks": lambda: {"indices": torch.full((1100,), WORDS - 1), "columns": 2},
+    "such a run, divided": lambda: {"indices": drawn(1100) // 2**14, "columns": 2, "scale_grad_by_freq": True},
+    "padding": lambda: {"indices": drawn(150) // 2, "columns": 3, "padding_idx": 0, "dtype": torch.float16},
+    "transposed": lambda: {"indices": drawn(60).view(6, 10), "columns": 3, "layout": "transposed"},
+    "three digits": lambda: {"indices": drawn(60, 2**22 + 2), "columns": 1, "num_weights": 2**22 + 2},
+    "one token": lambda: {"indices": torch.tensor([WORDS - 1]), "columns": 4},
+    "no token": lambda: {"indices": drawn(0), "columns": 4},
+    "no column": lambda: {"indices": drawn(9), "columns": 0},
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_sorted(judge, name):
+    found = verdict_of(judge, **CALLS[name]())
+    assert found.outcome is Outcome.PASS, found
+
+
+FAULTS = {
+    "never adds up pieces": ("if (word == after) &", "if (word < 0) &"),
+    "64 pieces alone": ("more = tl.sum(same.to(tl.int32), 0) == CHUNKS", "more = chunk < 0"),
+    "the run begins in every chunk": ("(word != before) & (word", "(word >= 0) & (word"),
+    "blocks forget those before": ("(other < block)[:, None]", "(other < 0)[:, None]"),
+    "ties in no order": ("(lanes[None, :] < lanes[:, None])", "(lanes[None, :] < 0)"),
+    "one digit": ("range(passes)", "range(1)"),
+    "zeroes nothing": ("kernel_count[(blocks + zeros,)]", "kernel_count[(blocks,)]"),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_faults(judge, name):
+    indices = torch.cat([drawn(150), torch.full((1100,), 7)])
+    assert verdict_of(judge, indices, 2, FAULTS[name]).outcome is not Outcome.PASS
