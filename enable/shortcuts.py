@@ -54,8 +54,10 @@ class Inputs:
     def _add(self, value: Any, made: type, numbers: list[Any]) -> None:
         if made is torch.Tensor or made is torch.nn.Parameter:
             self.tensors.append(value)
-        elif made is float or made is complex:
+        elif made is float and value:
             numbers.append(value)
+        elif made is float or made is bool or made is complex:
+            numbers.append(str(value))  # -0.0 equals 0.0, and True 1
         elif isinstance(value, torch.Tensor | torch.Generator):
             self.usable = False
 

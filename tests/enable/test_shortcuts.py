@@ -263,3 +263,8 @@ def test_the_default_dtype_is_part_of_the_key():
     finally:
         torch.set_default_dtype(torch.float32)
     assert Inputs(([torch.ones(1), 1.5],), {"alpha": 2.0}).key == (torch.float32, 1.5, 2.0)
+
+
+@pytest.mark.parametrize(("a", "b"), [(0.0, -0.0), (True, 1), (1.5, complex(1.5)), (True, False), (0.0, 0)])
+def test_numbers_that_are_equal_and_not_the_same(a, b):
+    assert Inputs((a,), {}).key != Inputs((b,), {}).key
