@@ -12,6 +12,8 @@ the runs inside; of a run that crosses chunks it leaves the pieces, which a last
 Work is O(tokens * columns + rows * columns); launches are two, and two per digit.
 """
 
+import math
+
 import torch
 import triton
 import triton.language as tl
@@ -19,7 +21,7 @@ import triton.language as tl
 OVERLOADS = ("aten::embedding_dense_backward",)
 DTYPES = ("bfloat16", "float16", "float32")
 
-MOST_COMPARISONS = 2**25  # of vocabulary rows with indices; beyond, sorting is faster
+MOST_COMPARISONS = 33554432  # of vocabulary rows with indices; beyond, sorting is faster
 LEAST_COMPARISONS = 1024  # what a vocabulary row costs at least, in comparisons
 BITS = 11  # of a digit, at most
 BLOCK_PLACE = 128  # tokens, of which all pairs are compared
@@ -303,7 +305,7 @@ def scan(grad_output, indices, out, padding_idx, scale_grad_by_freq):
 def sort(indices, out):
     """Indices in ascending order, and the token of each; zeroes out on the way."""
     m, num_weights = indices.numel(), out.shape[0]
-    bits = max((num_weights - 1).bit_length(), 1)
+    bits = max(int(math.log2(triton.next_power_of_2(num_weights))), 1)
     passes = triton.cdiv(bits, BITS)
     bits = triton.cdiv(bits, passes)
     part = triton.cdiv(triton.cdiv(m, SORT_BLOCKS), BLOCK_PLACE) * BLOCK_PLACE
@@ -359,7 +361,6 @@ def wrapper(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq):
     chunks = triton.cdiv(m, CHUNK)
     grid = chunks, triton.cdiv(n, columns)
     pieces = torch.empty((chunks, 2, n), dtype=torch.float32, device=out.device)
-    constants = {"SCALE": scale_grad_by_freq, "CHUNK": CHUNK, "BLOCK_N": columns}
     kernel_sum_runs[grid](
         grad_output,
         ascending,
@@ -372,8 +373,21 @@ def wrapper(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq):
         tuple(indices.shape),
         grad_output.stride()[:-1],
         grad_output.stride(-1),
-        **constants,
+        SCALE=scale_grad_by_freq,
+        CHUNK=CHUNK,
+        BLOCK_N=columns,
         num_warps=1,
     )
-    kernel_add_pieces[grid](ascending, pieces, out, m, n, padding_idx, **constants, CHUNKS=64)
+    kernel_add_pieces[grid](
+        ascending,
+        pieces,
+        out,
+        m,
+        n,
+        padding_idx,
+        SCALE=scale_grad_by_freq,
+        CHUNK=CHUNK,
+        CHUNKS=64,
+        BLOCK_N=columns,
+    )
     return out
