@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from traces.contents import REPLAYABLE
 from traces.overloads import resolve
 from traces.store import CallRecord, Trace
 from verify.cases import Case, case_of
+from verify.derive import functional_base
 from verify.judge import Job, Judge
 from verify.outcome import Outcome, Verdict
 from verify.random_laws import judged_by
@@ -121,13 +122,18 @@ class Stored:
     lacking: dict[str, Counter[str]]
 
 
-def read_calls(trace: Trace, told: Callable[[CallRecord, str | None], None] = lambda record, case: None) -> Stored:
-    """Read all calls of a trace, once. told: of each call, with the id of its case if it is one."""
+def read_calls(
+    trace: Trace,
+    told: Callable[[CallRecord, str | None], None] = lambda record, case: None,
+    only: Collection[str] | None = None,
+) -> Stored:
+    """Read all calls of a trace, once. told: of each call, with the id of its case if it is one. only: overloads whose
+    calls are cases, all that need a kernel by default."""
     cases: dict[str, dict[str, Case]] = defaultdict(dict)
     lacking: dict[str, Counter[str]] = defaultdict(Counter)
     for record in trace.calls():
         case = None
-        wanted = needs_kernel(record.overload, record.kind)
+        wanted = needs_kernel(record.overload, record.kind) and (only is None or record.overload in only)
         if wanted and record.level in REPLAYABLE:
             case = case_of(trace, record)
             cases[record.overload].setdefault(case.id, case)
@@ -149,15 +155,23 @@ def measure(
     judge: Judge,
     progress: Callable[[int], Callable[[Job, Verdict], None]],
     opinfo: frozenset[str],
+    only: Collection[str] | None = None,
 ) -> Coverage:
     """Judge every case of every overload that needs a kernel and has one. Verdicts already known are not run again.
 
     progress: given the number of cases, returns what to call as each verdict arrives. opinfo: overloads that OpInfo
-    tests. Raises TraceError on a damaged trace.
+    tests. only: the overloads to look at, all by default. Raises TraceError on a damaged trace.
     """
-    stored, matches = read_calls(trace), match_overloads(trace, library)
+    stored, matches = read_calls(trace, only=only), match_overloads(trace, library)
     rows = rows_of(trace, stored, matches, judge_cases(stored.cases, matches, judge, progress))
+    rows = tuple(r for r in rows if only is None or r.overload in only)
     return Coverage(model, str(trace.path), judge.platform.name, rows, opinfo)
+
+
+def needed_overloads(trace: Trace) -> frozenset[str]:
+    """The overloads of a trace that need a kernel, and those whose kernels these derive from."""
+    found = [o for o, kind in _overloads(trace) if needs_kernel(o, kind)]
+    return frozenset((*found, *(functional_base(o) for o in found if is_known(o))))
 
 
 def match_overloads(trace: Trace, library: Library) -> dict[str, Match | None]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from enable.coverage import Coverage, measure
+from enable.coverage import Coverage, measure, needed_overloads
 from enable.opinfo import OpInfoCoverage, is_opinfo, measure_opinfo
 from enable.progress import bar
 from enable.workspace import Workspace
@@ -48,14 +48,18 @@ class Session:
         self.library = self.workspace.library(self.base)
         return self.library
 
-    def coverage(self, name: str) -> Coverage:
-        """The coverage of the trace `name`. Raises UserError if there is no such trace or it is damaged."""
+    def coverage(self, name: str, of: Sequence[str] = ()) -> Coverage:
+        """The coverage of the trace `name`. of: traces whose overloads alone are looked at, if there are any.
+
+        Raises UserError if there is no such trace or it is damaged.
+        """
         trace = self.workspace.open_trace(name)
+        only = frozenset().union(*(needed_overloads(self.workspace.open_trace(o)) for o in of)) if of else None
         recorded = trace.manifest.get("info")  # of a user's own recording, whatever they passed
         model = recorded.get("model") if isinstance(recorded, dict) else None
         model = model if isinstance(model, str) else trace.path.name.removesuffix(".trace")
         opinfo = tested_overloads(self.workspace.cache)
-        coverage = measure(model, trace, self.library, self.judge, verdict_bar(f"coverage {model}"), opinfo)
+        coverage = measure(model, trace, self.library, self.judge, verdict_bar(f"coverage {model}"), opinfo, only)
         return coverage.with_hints(name)
 
     def opinfo_coverage(self, name: str, exhaustive: bool) -> OpInfoCoverage | None:

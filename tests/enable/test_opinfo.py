@@ -70,6 +70,19 @@ def test_an_operator_is_covered_if_every_call_of_it_passes(recorded):
     assert "OpInfo operators covered: 2 of 3" in text and "not counted  1 (random): bernoulli" in text
 
 
+def test_the_overloads_of_another_trace_alone(recorded):
+    directory, _ = recorded
+    made = enable("capture", "opinfo", "--op", "exp", "--dtype", "float32", "--name", "exponential", cwd=directory)
+    assert made.returncode == 0, made.stderr
+    found = enable("coverage", "opinfo", "--of", "exponential", "--json", cwd=directory)
+    assert found.returncode == 0, found.stderr
+    rows = {row["overload"]: row for row in json.loads(found.stdout)["rows"]}
+    assert {"aten::exp", "aten::mul.Tensor"} <= rows.keys() and "aten::sgn" not in rows
+    assert rows["aten::exp"]["cases"] >= 3 and rows["aten::exp"]["outcome"] == "PASS"
+    refused = enable("coverage", "opinfo", "--of", "nothing", cwd=directory)
+    assert refused.returncode == 2 and "nothing" in refused.stderr and "Traceback" not in refused.stderr
+
+
 @pytest.mark.parametrize(
     "arguments, words",
     [
