@@ -26,7 +26,7 @@ from torch.utils._pytree import tree_map
 from capture.signatures import call_token
 from enable.shortcuts import MISS, Inputs, Shortcut, watched
 from traces.errors import UserError
-from traces.overloads import bind, counterpart, name_of, written
+from traces.overloads import base_name, bind, counterpart, name_of, written
 from verify.callees import serving
 from verify.derive import Plan, call, call_direct
 from verify.interpreter import mend
@@ -44,6 +44,7 @@ SEVERAL = "several sparse tensors"
 WRITTEN = "a sparse tensor that is written"  # a kernel makes new ones, and cannot put other parts into it
 NO_FLOATS = ""  # stands for the calls that have no floating dtype
 MAX_DECISIONS = 1 << 16
+_PRODUCTS = frozenset({"mm", "bmm", "addmm", "baddbmm"})
 _Shortcuts: TypeAlias = dict[Hashable, "Shortcut | None"]
 MAX_SHORTCUTS = 8  # of calls that are alike but for floats, such as learning rates
 
@@ -240,10 +241,14 @@ def _reason(entry: Entry | None, seen: _Seen) -> str:
 def refusal(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception | None:
     """The error that ATen raises for such arguments, whatever they contain, if it does: kernels do not check them.
 
-    Asked of ATen's functions for device `meta`; what has none, or asks for contents, is taken to be right.
+    Asked of ATen's functions for device `meta`; what has none, or asks for contents, is taken to be right. Those of
+    matrix products take any dtypes.
     """
     if SPARSE in _Seen("", op, args, kwargs).dtypes:
         return None
+    dtypes = {value.dtype for value in (*args, *kwargs.values()) if isinstance(value, torch.Tensor)}
+    if base_name(op) in _PRODUCTS and len(dtypes) > 1:
+        return RuntimeError(f"{name_of(op)}: matrices of {', '.join(sorted(map(_dtype_name, dtypes)))}")
     try:
         op(*tree_map(_on_meta, args), **tree_map(_on_meta, kwargs))
     except NotImplementedError:
