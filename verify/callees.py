@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any
@@ -12,7 +11,6 @@ from torch.overrides import TorchFunctionMode
 
 from traces.overloads import name_of
 from verify.derive import call_direct
-from verify.random_state import Philox, bound
 
 Wrapper = Callable[..., Any]
 
@@ -20,15 +18,14 @@ Wrapper = Callable[..., Any]
 def serving(wrapper: Wrapper, callees: Mapping[str, Wrapper]) -> Wrapper:
     """The wrapper, whose own calls `torch.ops.aten.NAME.OVERLOAD(...)` of these overloads their wrappers answer.
 
-    A callee is served with its own callees and no others; one that draws is given the wrapper's own pair. Whatever else
-    is called goes on to PyTorch.
+    A callee is served with its own callees and no others. Whatever else is called goes on to PyTorch.
     """
     if not callees:
         return wrapper
 
     @wraps(wrapper)
     def run(*args: Any, **kwargs: Any) -> Any:
-        with _Serving(callees, kwargs.get("philox")):
+        with _Serving(callees):
             return wrapper(*args, **kwargs)
 
     return run
@@ -37,9 +34,9 @@ def serving(wrapper: Wrapper, callees: Mapping[str, Wrapper]) -> Wrapper:
 class _Serving(TorchFunctionMode):
     """Comes before the dispatcher, and is off while a callee runs."""
 
-    def __init__(self, callees: Mapping[str, Wrapper], philox: Philox | None) -> None:
+    def __init__(self, callees: Mapping[str, Wrapper]) -> None:
         super().__init__()
-        self._callees, self._philox = callees, philox
+        self._callees = callees
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -47,6 +44,4 @@ class _Serving(TorchFunctionMode):
         callee = self._callees.get(name_of(func)) if isinstance(func, OpOverload) else None
         if callee is None:
             return func(*args, **(kwargs or {}))
-        if "philox" in inspect.signature(callee).parameters:
-            callee = bound(callee, self._philox)
         return call_direct(func, callee, args, kwargs or {})
