@@ -9,21 +9,26 @@ two events, median of REPEATS, the L2 cache flushed before each. A call is launc
 longer to launch the library's kernels than the GPU to run them. limit: the time that the GPU needs at the least, to
 move each tensor of the call once at the bandwidth of a large copy, or for its multiplications at the rate of a large
 matrix product of that dtype, both measured first; of the library's time. Ratios are ATen's time by the library's, so
-that above 1 is faster, and mean the geometric mean over signatures.
+that above 1 is faster, and mean the geometric mean over signatures. FlagGems runs in a process of its own, which is
+started anew without the overload that ended it or that took over GEMS_SECONDS for a signature. At last the whole step
+is timed with the library registered and without.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import math
+import signal
 import statistics
+import subprocess
 import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,21 +42,19 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from capture.signatures import call_token  # noqa: E402 - needs the path above
-from enable.library import select  # noqa: E402
+from enable import step_time  # noqa: E402
+from enable.library import select, use  # noqa: E402
 from enable.serving import Server  # noqa: E402
 from enable.tables import table  # noqa: E402
 from enable.training_run import Recipe  # noqa: E402
+from generate.library import KERNELS, Library  # noqa: E402
 from traces.overloads import bind, kind, name_of, written  # noqa: E402
 from verify.devices import is_lost  # noqa: E402
 
 REPEATS = 15
 WARM = 3
 FLUSHED = 256 << 20  # bytes; more than any L2 cache has
-
-try:
-    import flag_gems
-except ImportError:
-    flag_gems = None
+GEMS_SECONDS = 60  # for a signature, tuning among it
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,7 @@ class Timer:
     """Times calls on the device, and knows what it can do at best."""
 
     def __init__(self, device: str) -> None:
-        self._flush = torch.empty(FLUSHED, dtype=torch.uint8, device=device)
+        self.flush = torch.empty(FLUSHED, dtype=torch.uint8, device=device)
         self._rates: dict[torch.dtype, float] = {}
         self.device = device
         source = torch.empty(1 << 30, dtype=torch.uint8, device=device)
@@ -92,7 +95,7 @@ class Timer:
             for _ in range(REPEATS)
         ]
         for before, after in events:
-            self._flush.zero_()
+            self.flush.zero_()
             before.record()
             call()
             after.record()
@@ -117,38 +120,44 @@ class Timer:
         return self._rates[dtype]
 
 
-class Timing(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Times each signature of a device's calls where it first occurs."""
+class Signatures(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Visits each signature of a device's calls where it first occurs; what is to be written there is a copy."""
 
-    def __init__(self, server: Server, timer: Timer, alone: bool) -> None:
+    def __init__(self, device: str, visit: Callable[[OpOverload, tuple[Any, ...], dict[str, Any]], None]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._alone = alone or flag_gems is None
-        self.rows: dict[Any, Row] = {}
-        self.counts: dict[Any, int] = defaultdict(int)
-        self.failed: dict[str, str] = {}
-        self._server, self._timer = server, timer
+        self.counts: dict[Any, int] = {}  # of calls, in the order of first occurrence
+        self._device, self._visit = device, visit
 
     def __torch_dispatch__(
         self, func: OpOverload, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
-        tensors = [t for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)]
-        asked = kind(func, bind(func, args, kwargs)) in ("compute", "random")
-        device = self._timer.device
-        if (
-            asked
-            and {t.device.type for t in tensors} <= {device}
-            and (tensors or str(kwargs.get("device", "")).startswith(device))
-        ):
+        if self._asked(func, args, kwargs):
             key = call_token(id(func), args, kwargs)
-            self.counts[key] += 1
-            if key not in self.rows:
-                self.rows[key] = self._row(func, args, kwargs)
+            if key not in self.counts:
+                copied = tree_map(_copied, (args, kwargs)) if written(func) else (args, kwargs)
+                self._visit(func, *copied)
+            self.counts[key] = self.counts.get(key, 0) + 1
         return func(*args, **kwargs)
 
-    def _row(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Row:
-        if written(func):  # what the step goes on with stays as it is
-            args, kwargs = tree_map(_copied, args), tree_map(_copied, kwargs)
+    def _asked(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        if kind(func, bind(func, args, kwargs)) not in ("compute", "random"):
+            return False
+        tensors = [t for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)]
+        here = tensors or str(kwargs.get("device", "")).startswith(self._device)
+        return bool(here) and {t.device.type for t in tensors} <= {self._device}
+
+
+class Timing:
+    """Times the library's kernels and ATen's."""
+
+    def __init__(self, server: Server, timer: Timer) -> None:
+        self.rows: list[Row] = []
+        self.failed: dict[str, str] = {}
+        self._server, self._timer = server, timer
+
+    def visit(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Add a row. Raises SystemExit where the device is of no more use."""
         timer, name = self._timer, name_of(func)
         call = lambda: func(*args, **kwargs)  # noqa: E731
         with FlopCounterMode(display=False) as counter:
@@ -166,24 +175,71 @@ class Timing(TorchDispatchMode):  # type: ignore[no-untyped-call]
             if served is not None:
                 library, host = timer.gpu(served), timer.host(served)
         except Exception as error:  # noqa: BLE001 - a kernel that fails is told, and the others are timed
-            self._note(name, error)
-        return Row(name, _shapes(args), aten, library, self._gems(func, args, kwargs), host or 0.0, least)
+            self.failed[name] = str(error).partition("\n")[0][:200]
+            if is_lost(timer.device):
+                raise SystemExit(f"{name}: {self.failed[name]}") from error
+        self.rows.append(Row(name, _shapes(args), aten, library, None, host or 0.0, least))
 
-    def _gems(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> float | None:
-        if self._alone:
-            return None
+
+def visited(recipe: Recipe, device: str, visit: Callable[..., None]) -> list[int]:
+    """Visit what a training step asks for, after a first step. Gives the calls of each signature."""
+    target, signatures = recipe.build(device), Signatures(device, visit)
+    for step in range(2):
+        batch = next(target.training.batches)
+        with signatures if step else nullcontext():
+            target.training.step(batch, lambda name: nullcontext())
+    return list(signatures.counts.values())
+
+
+class Gems:
+    """Times FlagGems' kernels in this process, and prints a line before each signature and one with what it took."""
+
+    def __init__(self, timer: Timer, skipped: Iterable[str]) -> None:
+        self._timer, self._skipped, self._number = timer, frozenset(skipped), -1
+
+    def visit(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """SIGALRM ends the process where a signature takes too long."""
+        import flag_gems  # type: ignore[import-not-found, unused-ignore]
+
+        self._number, name = self._number + 1, name_of(func)
+        if name in self._skipped:
+            return
+        line: dict[str, Any] = {"number": self._number, "name": name}
+        print(json.dumps(line), flush=True)
+        signal.alarm(GEMS_SECONDS)
         try:
             with flag_gems.use_gems():
-                return self._timer.gpu(lambda: func(*args, **kwargs))
-        except Exception as error:  # noqa: BLE001 - likewise
-            self._note(f"FlagGems' {name_of(func)}", error)
-            return None
+                line["us"] = self._timer.gpu(lambda: func(*args, **kwargs))
+        except Exception as error:  # noqa: BLE001 - theirs may raise anything
+            line["error"] = str(error).partition("\n")[0][:200]
+            if is_lost(self._timer.device):
+                raise SystemExit(line["error"]) from error
+        signal.alarm(0)
+        print(json.dumps(line), flush=True)
 
-    def _note(self, name: str, error: Exception) -> None:
-        """Raises SystemExit where the device is of no more use."""
-        self.failed[name] = str(error).partition("\n")[0][:200]
-        if is_lost(self._timer.device):
-            raise SystemExit(f"{name}: {self.failed[name]}")
+
+def beside(words: list[str]) -> tuple[dict[int, float], dict[str, str]]:
+    """FlagGems' times by the number of the signature, and what failed; empty where it is not installed."""
+    times: dict[int, float] = {}
+    failed: dict[str, str] = {}
+    if importlib.util.find_spec("flag_gems") is None:
+        return times, failed
+    skipped: list[str] = []
+    while True:
+        command = [sys.executable, __file__, *words, "--gems", *(w for name in skipped for w in ("--skip", name))]
+        child = subprocess.run(command, capture_output=True, text=True)
+        lines = [json.loads(text) for text in child.stdout.splitlines() if text.startswith('{"number"')]
+        times.update({line["number"]: line["us"] for line in lines if "us" in line})
+        failed.update({f"FlagGems' {line['name']}": line["error"] for line in lines if "error" in line})
+        if child.returncode == 0:
+            return times, failed
+        error = (child.stderr.strip().splitlines() or ["ended"])[-1][:200]
+        why = f"over {GEMS_SECONDS} s" if child.returncode == -signal.SIGALRM else error
+        if not lines or len(lines[-1]) > 2:  # it ended outside of a signature
+            failed["FlagGems"] = why
+            return times, failed
+        skipped.append(lines[-1]["name"])
+        failed[f"FlagGems' {skipped[-1]}"] = why
 
 
 def _copied(value: Any) -> Any:
@@ -242,23 +298,33 @@ def main() -> None:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--alone", action="store_true", help="Leave FlagGems out.")
     parser.add_argument("--json", type=Path, help="Write every signature there.")
+    parser.add_argument("--gems", action="store_true", help="Time FlagGems alone, for the process that asks.")
+    parser.add_argument("--skip", action="append", default=[], metavar="OVERLOAD", help="With --gems: leave it out.")
     asked = parser.parse_args()
     settings = dict(text.split("=", 1) for text in asked.settings)
-    server = Server(select(unverified=True, device=asked.device).entries.get, asked.device)
+    recipe = Recipe(asked.model, settings, asked.batch, asked.optimizer)
+    if asked.gems:
+        visited(recipe, asked.device, Gems(Timer(asked.device), asked.skip).visit)
+        return
+    gems, failed = ({}, {}) if asked.alone else beside(sys.argv[1:])
+    library = select(unverified=True, device=asked.device)
     timer = Timer(asked.device)
-    timing = Timing(server, timer, asked.alone)
-    target = Recipe(asked.model, settings, asked.batch, asked.optimizer).build(asked.device)
-    for step in range(2):
-        batch = next(target.training.batches)
-        with timing if step else nullcontext():
-            target.training.step(batch, lambda name: nullcontext())
-    rows = [Row(**{**vars(row), "calls": timing.counts[key]}) for key, row in timing.rows.items()]
+    timing = Timing(Server(library.entries.get, asked.device), timer)
+    counts = visited(recipe, asked.device, timing.visit)
+    rows = [replace(row, calls=n, gems=gems.get(i)) for i, (row, n) in enumerate(zip(timing.rows, counts, strict=True))]
     if asked.json:
         asked.json.write_text(json.dumps([{**vars(row), "launch_bound": row.launch_bound} for row in rows], indent=1))
-    report(rows, timing, timer)
+    report(rows, timer, {**timing.failed, **failed})
+    del timer.flush
+    torch.accelerator.empty_cache()
+    step = step_time.measure(recipe, asked.device, lambda: use(asked.device, unverified=True), Library(KERNELS))
+    print(
+        f"  a training step: {step.library_ms:.2f} ms, ATen {step.native_ms:.2f} ms: {step.ratio:.2f} times as long; "
+        f"{step.share:.1%} of the GPU's time in the library's kernels"
+    )
 
 
-def report(rows: list[Row], timing: Timing, timer: Timer) -> None:
+def report(rows: list[Row], timer: Timer, failed: dict[str, str]) -> None:
     """Print the tables."""
     lines = [{k: _cell(v) for k, v in line.items()} for line in by_overload(rows)]
     print(table(lines))
@@ -277,7 +343,7 @@ def report(rows: list[Row], timing: Timing, timer: Timer) -> None:
         ahead = sum(r.gems >= r.library for r in both if r.gems and r.library)
         against = mean(r.gems / r.library for r in both if r.gems and r.library)
         print(f"  against FlagGems: {_cell(against)}, ahead on {ahead} of {len(both)} signatures")
-    for name, error in timing.failed.items():
+    for name, error in failed.items():
         print(f"  failed: {name}: {error}")
 
 

@@ -13,6 +13,7 @@ import torch
 from torch._ops import OpOverload
 
 from enable.serving import Counts, Server, is_number, tensor_places
+from enable.shortcuts import MISS
 from traces.errors import UserError
 from traces.overloads import resolve
 
@@ -95,9 +96,9 @@ def _implementation(server: Server, op: OpOverload, key: str) -> Callable[..., A
     native = _kernel(op, key)
 
     def implementation(keys: torch._C.DispatchKeySet, *args: Any, **kwargs: Any) -> Any:
-        served = server.find(op, args, kwargs)
-        if served is not None:
-            return served()
+        answer = server.answer(op, args, kwargs)
+        if answer is not MISS:
+            return answer
         if native is None:
             raise NotImplementedError(f"{op._name}: neither PyTorch nor the library has a kernel for it on {key}")
         return native.call_boxed(keys, *_without_numbers(op, args), **kwargs)

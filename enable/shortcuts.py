@@ -3,15 +3,14 @@
 The first such call runs its wrapper and is watched: what it allocates, what it launches, what it returns. Later ones
 allocate and launch likewise, without the wrapper's Python and without Triton's own way to a launch, which looks every
 argument up again (triton/runtime/jit.py, JITFunction.run). A call that reads contents, computes with ATen, tunes itself
-or mixes up what it is given has no
-shortcut; neither has one whose backend specialises kernels by more of a tensor than the
-alignment of its pointer.
+or mixes up what it is given has no shortcut; neither has one whose backend specialises kernels by more of a tensor than
+the alignment of its pointer.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -24,42 +23,59 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from traces.overloads import moves_data, name_of, written
 
 MISS = object()  # a shortcut's answer to a call that it does not fit
-ALIGNMENT = (
-    16  # bytes; Triton compiles kernels for pointers that are multiples of it, and others for those that are not
-)
+ALIGNMENT = 16  # bytes; Triton compiles kernels for pointers that are multiples of it, and others for the others
 _STREAM, _HOOKS, _ARGUMENTS = 3, (7, 8), 9  # places among the arguments of a compiled kernel's launcher
 _PATCHED = threading.Lock()
 
 Place: TypeAlias = tuple[int, int] | list[Any]  # whose pointer and bytes from it; of a tuple its elements' or None
 
 
-class Inputs:
-    """The tensors of a call, in their order, and what else a shortcut depends on that a decision to serve does not."""
+def looked_at(op: int, args: Iterable[Any], kwargs: Mapping[str, Any]) -> tuple[Hashable, list[torch.Tensor]]:
+    """A key of all that the launches of a call depend on but for pointers, None if there is none; and its tensors in
+    their order.
 
-    __slots__ = ("key", "tensors", "usable")
+    op: identifies the overload. Keys are equal for no calls that differ in it, in what tensors are, in which of them
+    are the same object, or in another argument.
+    """
+    tensors: list[torch.Tensor] = []
+    parts: list[Any] = [op, torch.get_default_dtype()]
+    try:
+        known = _added((*args, *kwargs.items()) if kwargs else args, tensors, parts)
+    except RuntimeError:  # nested tensors have no strides
+        return None, tensors
+    if len(tensors) > 1 and len(set(map(id, tensors))) < len(tensors):
+        seen: dict[int, int] = {}
+        parts.extend(seen.setdefault(id(t), len(seen)) for t in tensors)
+    return tuple(parts) if known else None, tensors
 
-    def __init__(self, args: Iterable[Any], kwargs: Mapping[str, Any]) -> None:
-        self.tensors: list[torch.Tensor] = []
-        self.usable = True
-        numbers: list[Any] = [torch.get_default_dtype()]
-        for value in (*args, *kwargs.values()) if kwargs else args:
-            made = type(value)
-            if made is list or made is tuple:
-                for item in value:
-                    self._add(item, type(item), numbers)
-            else:
-                self._add(value, made, numbers)
-        self.key = tuple(numbers)
 
-    def _add(self, value: Any, made: type, numbers: list[Any]) -> None:
+def _added(values: Iterable[Any], tensors: list[torch.Tensor], parts: list[Any]) -> bool:
+    """Add to the tensors and parts of a key what these values are. Whether that is known of all."""
+    for value in values:
+        made = type(value)
         if made is torch.Tensor or made is torch.nn.Parameter:
-            self.tensors.append(value)
-        elif made is float and value:
-            numbers.append(value)
-        elif made is float or made is bool or made is complex:
-            numbers.append(str(value))  # -0.0 equals 0.0, and True 1
-        elif isinstance(value, torch.Tensor | torch.Generator):
-            self.usable = False
+            if value.layout is not torch.strided:
+                return False
+            tensors.append(value)
+            parts += (value.shape, value.stride(), value.dtype, value.device)
+        elif made is int or value is None or made is str:
+            parts.append(value)
+        elif made is float:
+            parts += (float, value or str(value))  # -0.0 equals 0.0, and 2.0 equals 2
+        elif made is list or made is tuple:
+            parts.append(len(value))
+            if not _added(value, tensors, parts):
+                return False
+        elif made is bool or made is complex:
+            parts.append(str(value))
+        elif made in _EXACT:
+            parts.append(value)
+        else:
+            return False
+    return True
+
+
+_EXACT = (torch.dtype, torch.device, torch.layout, torch.memory_format)
 
 
 @dataclass(frozen=True)
@@ -78,28 +94,29 @@ class _Launch:
 @dataclass(frozen=True)
 class Shortcut:
     """aligned: whether the pointer of each given tensor is a multiple of `ALIGNMENT`. hooks: Triton's, of launches.
-    made: size, strides, dtype and device of each tensor to allocate. result: with numbers for tensors, of the given
-    ones and then the made ones.
+    made: size, strides and dtype of each tensor to allocate. empty: allocates one on the current device. result: with
+    numbers for tensors, of the given ones and then the made ones.
     """
 
-    aligned: tuple[bool, ...]
+    aligned: list[bool]
     hooks: tuple[Any, ...]
     made: tuple[tuple[Any, ...], ...]
+    empty: Callable[[tuple[int, ...], tuple[int, ...], torch.dtype], torch.Tensor]
     launches: tuple[_Launch, ...]
     result: Any
 
     def run(self, tensors: list[torch.Tensor], index: int | None) -> Any:
         """The call's answer for these tensors on this device, or MISS, with nothing done."""
+        if index is not None and index != torch.accelerator.current_device_index():
+            with torch.accelerator.device_index(index):
+                return self.run(tensors, index)
         pointers = [t.data_ptr() for t in tensors]
-        for pointer, aligned in zip(pointers, self.aligned, strict=True):
-            if (pointer % ALIGNMENT == 0) != aligned:
-                return MISS
+        if self.aligned != [not p % ALIGNMENT for p in pointers]:
+            return MISS
         for hook in self.hooks:
             if hook.calls:
                 return MISS  # a profiler wants to know the arguments of each launch
-        made = [
-            torch.empty_strided(size, stride, dtype=dtype, device=device) for size, stride, dtype, device in self.made
-        ]
+        made = [self.empty(*properties) for properties in self.made]
         pointers += [t.data_ptr() for t in made]
         stream = _streams()(index)
         for launch in self.launches:
@@ -132,16 +149,16 @@ def _result(wanted: Any, given: list[torch.Tensor], made: list[torch.Tensor]) ->
     return wanted
 
 
-def watched(call: Callable[[], Any], inputs: Inputs) -> tuple[Any, Shortcut | None]:
-    """The answer of a call, and its shortcut if it has one."""
+def watched(call: Callable[[], Any], tensors: list[torch.Tensor]) -> tuple[Any, Shortcut | None]:
+    """The answer of a call with these tensors, and its shortcut if it has one."""
     noted: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
     watch = _Watch()  # type: ignore[no-untyped-call]
     with watch, _noting(noted, watch):
         result = call()
-    if watch.more or not inputs.usable or not _specialises_by_alignment():
+    if watch.more or not _specialises_by_alignment():
         return result, None
     try:
-        return result, _Follower(inputs.tensors).shortcut(noted, result)
+        return result, _Follower(tensors).shortcut(noted, result)
     except _Unclear:
         return result, None
 
@@ -158,7 +175,7 @@ class _Follower:
         self._made: list[torch.Tensor] = []  # a tensor of each, which keeps it
 
     def shortcut(self, noted: Sequence[tuple[Callable[..., None], tuple[Any, ...]]], result: Any) -> Shortcut:
-        aligned = tuple(t.data_ptr() % ALIGNMENT == 0 for t in self._given)
+        aligned = [t.data_ptr() % ALIGNMENT == 0 for t in self._given]
         wanted = self._wanted(result)
         launches = tuple(self._launch(run, arguments) for run, arguments in noted)
         returned = list(_numbers(wanted))
@@ -168,7 +185,11 @@ class _Follower:
         hooks = [arguments[place] for _, arguments in noted for place in _HOOKS if arguments[place] is not None]
         if not all(hasattr(hook, "calls") for hook in hooks):
             raise _Unclear
-        return Shortcut(aligned, tuple({id(hook): hook for hook in hooks}.values()), made, launches, wanted)
+        devices = {t.device for t in self._made}
+        if len(devices) > 1:
+            raise _Unclear
+        empty = _empty(devices.pop().type if devices else "cpu")
+        return Shortcut(aligned, tuple({id(hook): hook for hook in hooks}.values()), made, empty, launches, wanted)
 
     def _launch(self, run: Callable[..., None], arguments: tuple[Any, ...]) -> _Launch:
         places = [(i, self._place(value)) for i, value in enumerate(arguments) if i >= _ARGUMENTS]
@@ -226,11 +247,11 @@ class _Follower:
     def _allocation(self, t: torch.Tensor, returned: bool) -> tuple[Any, ...]:
         size = t.untyped_storage().nbytes()
         if not returned:
-            return (size,), (1,), torch.uint8, t.device
+            return (size,), (1,), torch.uint8
         spans = sum((n - 1) * s for n, s in zip(t.shape, t.stride(), strict=True)) + 1 if t.numel() else 0
         if type(t) is not torch.Tensor or t.storage_offset() or spans * t.itemsize != size:
             raise _Unclear
-        return tuple(t.shape), t.stride(), t.dtype, t.device
+        return tuple(t.shape), t.stride(), t.dtype
 
 
 def _numbers(wanted: Any) -> Iterator[int]:
@@ -306,6 +327,13 @@ def _specialises_by_alignment() -> bool:
 
     backend = type(make_backend(driver.active.get_current_target()))
     return backend.get_tensor_specialization is BaseBackend.get_tensor_specialization
+
+
+@cache
+def _empty(device: str) -> Callable[[tuple[int, ...], tuple[int, ...], torch.dtype], torch.Tensor]:
+    """Allocates on the current device of this type; past the dispatcher where PyTorch has that for its own compiler."""
+    quick = getattr(torch._C._dynamo.guards, f"_empty_strided_{device}", None)
+    return quick or (lambda size, stride, dtype: torch.empty_strided(size, stride, dtype=dtype, device=device))
 
 
 @cache
