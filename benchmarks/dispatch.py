@@ -45,14 +45,14 @@ Work = Callable[[], Any]
 
 
 def works(device: str) -> dict[str, tuple[Work, Work, Work]]:
-    """By overload what is called natively, served, and not served: the last in float64, which no kernel lists."""
+    """By overload what is called natively, served, and not served: the last in complex64, which no kernel lists."""
     x = torch.ones(16, 16, device=device)
-    d = x.double()
+    c = x.to(torch.complex64)
     return {
-        "aten::exp": (lambda: torch.exp(x), lambda: torch.exp(x), lambda: torch.exp(d)),
-        "aten::add.Tensor": (lambda: torch.add(x, x), lambda: torch.add(x, x), lambda: torch.add(d, d)),
-        "aten::mul_.Tensor": (lambda: x.mul_(x), lambda: x.mul_(x), lambda: d.mul_(d)),
-        "aten::mm": (lambda: torch.mm(x, x), lambda: torch.mm(x, x), lambda: torch.mm(d, d)),
+        "aten::exp": (lambda: torch.exp(x), lambda: torch.exp(x), lambda: torch.exp(c)),
+        "aten::add.Tensor": (lambda: torch.add(x, x), lambda: torch.add(x, x), lambda: torch.add(c, c)),
+        "aten::mul_.Tensor": (lambda: x.mul_(x), lambda: x.mul_(x), lambda: c.mul_(c)),
+        "aten::mm": (lambda: torch.mm(x, x), lambda: torch.mm(x, x), lambda: torch.mm(c, c)),
     }
 
 

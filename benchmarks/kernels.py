@@ -10,8 +10,8 @@ longer to launch the library's kernels than the GPU to run them. limit: the time
 move each tensor of the call once at the bandwidth of a large copy, or for its multiplications at the rate of a large
 matrix product of that dtype, both measured first; of the library's time. Ratios are ATen's time by the library's, so
 that above 1 is faster, and mean the geometric mean over signatures. FlagGems runs in a process of its own, which is
-started anew without the overload that ended it or that took over GEMS_SECONDS for a signature. At last the whole step
-is timed with the library registered and without.
+started anew after the overload that ended it or that took over GEMS_SECONDS for a signature, and without it. At last
+the whole step is timed with the library registered and without.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ import signal
 import statistics
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -192,17 +194,17 @@ def visited(recipe: Recipe, device: str, visit: Callable[..., None]) -> list[int
 
 
 class Gems:
-    """Times FlagGems' kernels in this process, and prints a line before each signature and one with what it took."""
+    """Times FlagGems' kernels in this process, from a signature on. Prints a line before each and one after."""
 
-    def __init__(self, timer: Timer, skipped: Iterable[str]) -> None:
-        self._timer, self._skipped, self._number = timer, frozenset(skipped), -1
+    def __init__(self, timer: Timer, first: int, skipped: Iterable[str]) -> None:
+        self._timer, self._first, self._skipped, self._number = timer, first, frozenset(skipped), -1
 
     def visit(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """SIGALRM ends the process where a signature takes too long."""
         import flag_gems  # type: ignore[import-not-found, unused-ignore]
 
         self._number, name = self._number + 1, name_of(func)
-        if name in self._skipped:
+        if self._number < self._first or name in self._skipped:
             return
         line: dict[str, Any] = {"number": self._number, "name": name}
         print(json.dumps(line), flush=True)
@@ -218,28 +220,48 @@ class Gems:
         print(json.dumps(line), flush=True)
 
 
-def beside(words: list[str]) -> tuple[dict[int, float], dict[str, str]]:
+def beside(words: list[str], seconds: float) -> tuple[dict[int, float], dict[str, str]]:
     """FlagGems' times by the number of the signature, and what failed; empty where it is not installed."""
     times: dict[int, float] = {}
     failed: dict[str, str] = {}
-    if importlib.util.find_spec("flag_gems") is None:
-        return times, failed
     skipped: list[str] = []
-    while True:
-        command = [sys.executable, __file__, *words, "--gems", *(w for name in skipped for w in ("--skip", name))]
-        child = subprocess.run(command, capture_output=True, text=True)
-        lines = [json.loads(text) for text in child.stdout.splitlines() if text.startswith('{"number"')]
+    first, ends = 0, time.monotonic() + seconds
+    while importlib.util.find_spec("flag_gems") is not None:
+        left = [word for name in skipped for word in ("--skip", name)]
+        lines, why = _child([*words, "--gems", str(first), *left], ends)
         times.update({line["number"]: line["us"] for line in lines if "us" in line})
         failed.update({f"FlagGems' {line['name']}": line["error"] for line in lines if "error" in line})
-        if child.returncode == 0:
-            return times, failed
-        error = (child.stderr.strip().splitlines() or ["ended"])[-1][:200]
-        why = f"over {GEMS_SECONDS} s" if child.returncode == -signal.SIGALRM else error
-        if not lines or len(lines[-1]) > 2:  # it ended outside of a signature
+        if not why:
+            break
+        last: dict[str, Any] = lines[-1] if lines else {"us": 0.0}
+        first = last.get("number", 0) + 1
+        if time.monotonic() > ends:
+            failed["FlagGems"] = f"signatures from number {first} on were not reached in {seconds:.0f} s"
+            break
+        if "us" in last:  # it ended outside of a signature
             failed["FlagGems"] = why
-            return times, failed
-        skipped.append(lines[-1]["name"])
-        failed[f"FlagGems' {skipped[-1]}"] = why
+            break
+        skipped.append(last["name"])
+        failed[f"FlagGems' {last['name']}"] = why
+    return times, failed
+
+
+def _child(words: list[str], ends: float) -> tuple[list[dict[str, Any]], str]:
+    """The lines that a process with `Gems` prints until `ends` of the monotonic clock, and why it failed, if it did."""
+    with tempfile.TemporaryFile("w+") as errors:
+        child = subprocess.Popen([sys.executable, __file__, *words], stdout=subprocess.PIPE, stderr=errors, text=True)
+        stop = threading.Timer(max(ends - time.monotonic(), 0), child.kill)
+        stop.start()
+        lines = []
+        for text in child.stdout or ():
+            if text.startswith('{"number"'):  # kernels may print, too
+                print(f"FlagGems: {text}", end="", file=sys.stderr)
+                lines.append(json.loads(text))
+        code = child.wait()
+        stop.cancel()
+        errors.seek(0)
+        said = (errors.read().strip().splitlines() or [f"ended with {code}"])[-1][:200]
+    return lines, "" if code == 0 else f"over {GEMS_SECONDS} s" if code == -signal.SIGALRM else said
 
 
 def _copied(value: Any) -> Any:
@@ -298,15 +320,16 @@ def main() -> None:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--alone", action="store_true", help="Leave FlagGems out.")
     parser.add_argument("--json", type=Path, help="Write every signature there.")
-    parser.add_argument("--gems", action="store_true", help="Time FlagGems alone, for the process that asks.")
+    parser.add_argument("--gems-seconds", type=float, default=600, help="How long FlagGems may take in all.")
+    parser.add_argument("--gems", type=int, metavar="N", help="Time FlagGems alone, from the Nth signature on.")
     parser.add_argument("--skip", action="append", default=[], metavar="OVERLOAD", help="With --gems: leave it out.")
     asked = parser.parse_args()
     settings = dict(text.split("=", 1) for text in asked.settings)
     recipe = Recipe(asked.model, settings, asked.batch, asked.optimizer)
-    if asked.gems:
-        visited(recipe, asked.device, Gems(Timer(asked.device), asked.skip).visit)
+    if asked.gems is not None:
+        visited(recipe, asked.device, Gems(Timer(asked.device), asked.gems, asked.skip).visit)
         return
-    gems, failed = ({}, {}) if asked.alone else beside(sys.argv[1:])
+    gems, failed = ({}, {}) if asked.alone else beside(sys.argv[1:], asked.gems_seconds)
     library = select(unverified=True, device=asked.device)
     timer = Timer(asked.device)
     timing = Timing(Server(library.entries.get, asked.device), timer)

@@ -29,6 +29,22 @@ def judged(overload, arguments, answer):
 X, Y = torch.randn(4, 6), torch.randn(4, 6)
 
 
+def test_statistics_may_be_float32_as_on_gpus():
+    x = X.bfloat16()
+    arguments = {"input": x, "normalized_shape": [6], "weight": None, "bias": None, "eps": 1e-5}
+
+    def answer(input, normalized_shape, weight, bias, eps, dtype, off=0.0):
+        out, mean, rstd = torch.native_layer_norm(input, normalized_shape, weight, bias, eps)
+        return out, mean.to(dtype) + off, rstd
+
+    def told(**changed):
+        return judged("aten::native_layer_norm", arguments, lambda **a: answer(**a, **changed))
+
+    assert told(dtype=torch.bfloat16) is told(dtype=torch.float32) is None
+    assert told(dtype=torch.float64) == "return[1]: dtype is float64, expected bfloat16"
+    assert "elements wrong" in told(dtype=torch.float32, off=0.5)
+
+
 def mul(self, other):
     return self * other
 
