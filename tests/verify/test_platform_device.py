@@ -86,3 +86,15 @@ class TestOnAGpu:
         judge(KERNEL)
         (kept,) = (tmp_path / "cache").iterdir()
         assert list(kept.rglob("*.cubin"))
+
+    @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="one CUDA device")
+    def test_each_of_several_devices_has_a_child_that_judges(self, tmp_path):
+        devices = range(torch.cuda.device_count())
+        free = [torch.cuda.mem_get_info(i)[0] for i in devices]
+        cases = tuple(case_of_values("aten::neg", self=torch.arange(float(n))) for n in range(300, 340))
+        job = Job(Plan("aten::neg", "aten::neg"), KernelFile.parse(KERNEL, Path("k.py")), cases)
+        store = VerdictStore(tmp_path / "v.sqlite")
+        with Judge(platforms.load("cuda"), store, workers=len(devices), cache=tmp_path / "cache") as judge:
+            assert {v.outcome for v in judge.judge([job]).values()} == {Outcome.PASS}
+            taken = [before - torch.cuda.mem_get_info(i)[0] for i, before in zip(devices, free, strict=True)]
+        assert min(taken) > 100 << 20, taken  # bytes; a CUDA context takes more
