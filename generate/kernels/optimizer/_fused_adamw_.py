@@ -50,19 +50,19 @@ def adamw(
     m_ptr,
     v_ptr,
     max_v_ptr,
-    step_ptr,
     lr,
+    rate,
+    root2,
     grad_scale_ptr,
     beta1_complement,
     beta2,
     beta2_complement,
-    log_beta1,
-    log_beta2,
     weight_decay,
     eps,
     mask,
     MAXIMIZE: tl.constexpr,
 ):
+    """One block; rate: lr over the first bias correction. root2: the square root of the second."""
     param = tl.load(param_ptr, mask=mask).to(tl.float32)
     grad = tl.load(grad_ptr, mask=mask).to(tl.float32)
     m = tl.load(m_ptr, mask=mask).to(tl.float32)
@@ -72,9 +72,6 @@ def adamw(
         tl.store(grad_ptr, grad.to(grad_ptr.dtype.element_ty), mask=mask)
     if MAXIMIZE:
         grad = -grad
-    step = tl.load(step_ptr).to(tl.float64)
-    correction1 = (1 - tl.exp(step * log_beta1)).to(tl.float32)
-    correction2 = (1 - tl.exp(step * log_beta2)).to(tl.float32)
     param -= lr * weight_decay * param
     m += beta1_complement * (grad - m)
     v = beta2 * v + beta2_complement * grad * grad
@@ -83,8 +80,8 @@ def adamw(
     if max_v_ptr is not None:
         v = tl.maximum(v, tl.load(max_v_ptr, mask=mask).to(tl.float32))
         tl.store(max_v_ptr, v.to(max_v_ptr.dtype.element_ty), mask=mask)
-    denominator = tl.div_rn(tl.sqrt_rn(v), tl.zeros_like(v) + tl.sqrt_rn(correction2)) + eps
-    param -= lr / correction1 * tl.div_rn(m, denominator)
+    denominator = tl.div_rn(tl.sqrt_rn(v), tl.zeros_like(v) + root2) + eps
+    param -= rate * tl.div_rn(m, denominator)
     tl.store(param_ptr, param.to(param_ptr.dtype.element_ty), mask=mask)
 
 
@@ -100,6 +97,7 @@ def kernel_adamw(
     grad_scale_ptr,
     found_inf_ptr,
     numbers,
+    log_betas,
     firsts,
     sizes,
     shape,
@@ -107,26 +105,35 @@ def kernel_adamw(
     LR_IS_TENSOR: tl.constexpr,
     MAXIMIZE: tl.constexpr,
     BLOCK: tl.constexpr,
+    SPAN: tl.constexpr,
 ):
-    start = (tl.program_id(0) - pick(firsts, firsts) // 2).to(tl.int64) * BLOCK
+    """A program takes SPAN elements, BLOCK at a time, so that finding its tensor costs little beside them."""
+    first = (tl.program_id(0) - pick(firsts, firsts) // 2).to(tl.int64) * SPAN
     n = pick(sizes, firsts) // 2
     if found_inf_ptr is not None:
         n = tl.where(tl.load(found_inf_ptr) == 1, 0, n)
     if LR_IS_TENSOR:
         lr = tl.load(lr).to(tl.float32)
-    i = start + tl.arange(0, BLOCK)
-    param_ptr = pick(weights, firsts) + strided(i, shape, strides[0])
-    grad_ptr = pick(grads, firsts) + strided(i, shape, strides[1])
-    m_ptr = pick(ms, firsts) + strided(i, shape, strides[2])
-    v_ptr = pick(vs, firsts) + strided(i, shape, strides[3])
-    max_v_ptr = None
-    if max_vs is not None:
-        max_v_ptr = pick(max_vs, firsts) + strided(i, shape, strides[4])
-    step_ptr = pick(steps, firsts)
-    if start + BLOCK <= n:
-        adamw(param_ptr, grad_ptr, m_ptr, v_ptr, max_v_ptr, step_ptr, lr, grad_scale_ptr, *numbers, None, MAXIMIZE)
-    else:
-        adamw(param_ptr, grad_ptr, m_ptr, v_ptr, max_v_ptr, step_ptr, lr, grad_scale_ptr, *numbers, i < n, MAXIMIZE)
+    step = tl.load(pick(steps, firsts)).to(tl.float64)
+    rate = lr / (1 - tl.exp(step * log_betas[0])).to(tl.float32)
+    root2 = tl.sqrt_rn((1 - tl.exp(step * log_betas[1])).to(tl.float32))
+    weight, grad, m, v = pick(weights, firsts), pick(grads, firsts), pick(ms, firsts), pick(vs, firsts)
+    max_v = None if max_vs is None else pick(max_vs, firsts)
+    for start in range(first, tl.minimum(first + SPAN, n), BLOCK):
+        i = start + tl.arange(0, BLOCK)
+        param_ptr = weight + strided(i, shape, strides[0])
+        grad_ptr = grad + strided(i, shape, strides[1])
+        m_ptr = m + strided(i, shape, strides[2])
+        v_ptr = v + strided(i, shape, strides[3])
+        max_v_ptr = None if max_v is None else max_v + strided(i, shape, strides[4])
+        if start + BLOCK <= n:
+            adamw(
+                param_ptr, grad_ptr, m_ptr, v_ptr, max_v_ptr, lr, rate, root2, grad_scale_ptr, *numbers, None, MAXIMIZE
+            )
+        else:
+            adamw(
+                param_ptr, grad_ptr, m_ptr, v_ptr, max_v_ptr, lr, rate, root2, grad_scale_ptr, *numbers, i < n, MAXIMIZE
+            )
 
 
 def alike(lists, sizes):
@@ -159,7 +166,7 @@ def launches(*lists):
         firsts, programs = [], 0
         for k in ks:
             firsts.append(2 * programs + 1)
-            programs += (sizes[k] + 4095) // 4096
+            programs += (sizes[k] + 8191) // 8192
         more = (8 if len(ks) <= 8 else 16 if len(ks) <= 16 else 32) - len(ks)
         padded = ks + ks[-1:] * more
         ends = (*firsts, *[2 * programs + 1] * more)
@@ -167,7 +174,7 @@ def launches(*lists):
     for k in others:
         shape = tuple(lists[-1][k].shape)
         strides = tuple([ts[k].expand(shape).stride() for ts in lists])
-        found.append(([k], (sizes[k] + 4095) // 4096, (1,), (2 * sizes[k] + 1,), shape, strides))
+        found.append(([k], (sizes[k] + 8191) // 8192, (1,), (2 * sizes[k] + 1,), shape, strides))
     return found
 
 
@@ -203,13 +210,15 @@ def wrapper(
             lr,
             grad_scale,
             found_inf,
-            (1 - beta1, beta2, 1 - beta2, *logs, weight_decay, eps),
+            (1 - beta1, beta2, 1 - beta2, weight_decay, eps),
+            tuple(logs),
             firsts,
             sizes,
             shape,
             strides,
             LR_IS_TENSOR=isinstance(lr, torch.Tensor),
             MAXIMIZE=maximize,
-            BLOCK=4096,
+            BLOCK=2048,
+            SPAN=8192,
             num_warps=8,
         )
