@@ -81,7 +81,6 @@ def under_dispatcher(
                     overload.removeprefix("aten::"),
                     _implementation(server, resolve(overload), key),
                     key,
-                    with_keyset=True,
                     allow_override=True,  # of an earlier registration, which this one hands on to
                 )
         return Registration(device, server.counts, left_out, stack.pop_all().close)
@@ -94,8 +93,9 @@ def _keys(server: Server, overload: str, key: str) -> tuple[str, ...]:
 
 def _implementation(server: Server, op: OpOverload, key: str) -> Callable[..., Any]:
     native = _kernel(op, key)
+    keys = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, key))  # handing on those of each call costs 1 us
 
-    def implementation(keys: torch._C.DispatchKeySet, *args: Any, **kwargs: Any) -> Any:
+    def implementation(*args: Any, **kwargs: Any) -> Any:
         answer = server.answer(op, args, kwargs)
         if answer is not MISS:
             return answer

@@ -163,11 +163,11 @@ def readable(a, b, BLOCK_K):
     return a, padded(b, depth, N) if ragged(b) or depth != K else b
 
 
-def tile(M, N, K, half):
-    """BLOCK_M, BLOCK_N, BLOCK_K and warps; smaller tiles where these would leave processors idle and K is short."""
-    BLOCK_M, BLOCK_N = (
-        min(max(triton.next_power_of_2(size), 16), most) for size, most in ((M, 128), (N, 128 if half else 64))
-    )
+def tile(M, N, K, half, across):
+    """BLOCK_M, BLOCK_N, BLOCK_K and warps; smaller tiles where these would leave processors idle and K is short.
+    across: whether mat2 is contiguous along N, which tensor cores of groups of warps do not take of fp32."""
+    most = (128, 128) if half else (32, 128) if across else (128, 64)
+    BLOCK_M, BLOCK_N = (min(max(triton.next_power_of_2(size), 16), m) for size, m in zip((M, N), most, strict=True))
     small = 4096 if half else 1024
     while K < 2048 and small < BLOCK_M * BLOCK_N and triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N) < 128:
         BLOCK_M, BLOCK_N = (BLOCK_M // 2, BLOCK_N) if BLOCK_M > BLOCK_N else (BLOCK_M, BLOCK_N // 2)
@@ -200,7 +200,7 @@ def wrapper(self, mat2):
     if 1 <= K <= 16:
         return thin(self, mat2, out)
     half, single = self.dtype in (torch.float16, torch.bfloat16), self.dtype == torch.float32
-    BLOCK_M, BLOCK_N, BLOCK_K, warps = tile(M, N, K, half) if half or single else (16, 16, 16, 4)
+    BLOCK_M, BLOCK_N, BLOCK_K, warps = tile(M, N, K, half, mat2.stride(1) == 1) if half or single else (16, 16, 16, 4)
     a, b = readable(self, mat2, BLOCK_K) if half or single else (self, mat2)
     tiles, K = triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N), a.shape[1]
     parts, part = split(tiles, K, BLOCK_K) if half or single else (1, triton.cdiv(K, BLOCK_K) * BLOCK_K)
