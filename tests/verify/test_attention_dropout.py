@@ -159,6 +159,13 @@ def test_a_causal_mask_from_the_other_corner_is_refused(direction, verdict_of):
     assert (verdict.outcome, verdict.layer) == (Outcome.WRONG, "compare"), verdict
 
 
+@pytest.mark.parametrize("sizes", [{"batch": 0}, {"rows": 0}, {"columns": 0}], ids=str)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_state_of_the_generator_is_told_of_nothing_too(kind, sizes, verdict_of):
+    verdict = verdict_of(*forward(kind, torch.float16, 0.2, **sizes))
+    assert verdict.outcome is Outcome.PASS, verdict
+
+
 FLAWS = {
     "no dropout": ("DROPOUT=dropout_p > 0", "DROPOUT=False"),
     "another element's draw": ("(head * Tq + rows)[:, None]", "(head * Tq + rows + 1)[:, None]"),

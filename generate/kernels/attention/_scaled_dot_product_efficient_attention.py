@@ -240,6 +240,8 @@ def wrapper(
 ):
     B, H, Tq, D = query.shape
     Tk, Dv = key.shape[2], value.shape[3]
+    if key.shape[:2] != (B, H) or value.shape[:2] != (B, H):
+        raise NotImplementedError(f"query {tuple(query.shape)} with key {tuple(key.shape)}, value {tuple(value.shape)}")
     efficient = return_debug_mask is None
     device = query.device
     if efficient:
@@ -256,7 +258,7 @@ def wrapper(
     BLOCK_M, BLOCK_N, warps, stages = blocks(BLOCK_D, Tq, query.dtype)
     BLOCK_M = min(BLOCK_M, max(triton.next_power_of_2(Tq), 32))
     BLOCK_N = min(BLOCK_N, max(triton.next_power_of_2(Tk), 32))
-    kernel_attention[(triton.cdiv(rows, BLOCK_M), B * H)](
+    kernel_attention[(max(triton.cdiv(rows, BLOCK_M), 1), max(B * H, 1))](
         query,
         key,
         value,
@@ -265,13 +267,13 @@ def wrapper(
         lse if lse.numel() else None,
         seed_out,
         offset_out,
-        H,
-        Tq,
-        Tk,
+        max(H, 1),
+        Tq if B * H else 0,
+        Tk if B * H else 0,
         D,
         Dv,
-        rows,
-        1 / math.sqrt(D) if scale is None else scale,
+        rows if B * H else 0,
+        1 / math.sqrt(max(D, 1)) if scale is None else scale,
         1 / (1 - dropout_p) if dropout_p < 1 else 0.0,
         math.ceil((1 - dropout_p) * 4294967296.0),
         seed,
