@@ -98,5 +98,7 @@ def tolerance(overload: str, dtype: torch.dtype) -> Tolerance:
     roundings, scale, reason = _GROUPS[name]
     if name == "exact":
         return Tolerance(0.0, 0.0, reason)
-    halves = _UNIT[dtype] / 2 if name == "accumulate" else 0.0  # an intermediate result rounded to the same dtype
+    # an intermediate result rounded to the same dtype; two of attention's, 0.9 roundings of the largest where measured
+    rounded = 2 if overload.endswith("_attention_backward") else 1
+    halves = rounded * _UNIT[dtype] / 2 if name == "accumulate" else 0.0
     return Tolerance(2 * _UNIT[dtype] + roundings * _FP32, scale * _FP32 + halves, reason)

@@ -1,12 +1,14 @@
 """Every kernel that nanoGPT and DLRM ask for compiles for the targets of platforms that are not here."""
 
 import pytest
+import torch
 
 from enable.cli import run
 from enable.coverage import cases_by_overload
 from generate.library import KERNELS, Library
 from traces.store import Trace
-from verify import platforms
+from verify import platforms, references
+from verify.cases import case_of_values
 from verify.judge import Job, Judge
 from verify.outcome import Outcome
 from verify.verdicts import VerdictStore
@@ -43,3 +45,37 @@ def test_kernels_compile(cases, platform, tmp_path):
         verdicts = judge.judge(jobs)
     failed = {o: v.detail for (o, _), v in verdicts.items() if v.outcome is not Outcome.PASS}
     assert failed == {} and len(verdicts) == len(jobs)
+
+
+def attention(kind, dim):
+    """A call of a variant that GPUs dispatch to, causal and with dropout, and of its backward."""
+    rows = {name: torch.zeros(1, 2, 1024, dim, dtype=torch.bfloat16) for name in ("query", "key", "value")}
+    how = {"dropout_p": 0.2, "is_causal": True, "scale": None}
+    bias, debug = {"attn_bias": None}, {"return_debug_mask": False}
+    given = {
+        "flash": {**rows, **how, **debug},
+        "cudnn": {**rows, **how, **debug, **bias, "compute_log_sumexp": True},
+        "efficient": {**rows, **how, **bias, "compute_log_sumexp": True},
+    }[kind]
+    overload = f"aten::_scaled_dot_product_{kind}_attention"
+    out, lse, *rest = references.answer(overload, given, (1, 2))
+    left = {"out": out, "logsumexp": lse}
+    left |= dict(zip(("philox_seed", "philox_offset"), rest[:2] if kind == "efficient" else rest[4:6], strict=True))
+    if kind == "efficient":
+        left |= {"grad_out_": out, "grad_input_mask": [True, True, True, False]}
+    else:
+        left |= {"grad_out": out, "cum_seq_q": None, "cum_seq_k": None, "max_q": 1024, "max_k": 1024}
+    kept = rows | how | (bias if kind != "flash" else {})
+    return case_of_values(overload, **given), case_of_values(f"{overload}_backward", **kept, **left)
+
+
+@pytest.mark.parametrize(("kind", "dim"), [("efficient", 128), ("cudnn", 128), ("flash", 64), ("flash", 128)])
+@pytest.mark.parametrize("platform", ["cuda", "hip"])
+def test_attention_compiles(kind, dim, platform, tmp_path):
+    library = Library(KERNELS)
+    found = [(library.match(case.overload), case) for case in attention(kind, dim)]
+    jobs = [Job(m.plan, m.kernel, (case,), off=frozenset({"run"})) for m, case in found]
+    with Judge(platforms.load(platform), VerdictStore(tmp_path / "v.sqlite"), workers=1) as judge:
+        verdicts = judge.judge(jobs)
+    failed = {o: v.detail for (o, _), v in verdicts.items() if v.outcome is not Outcome.PASS}
+    assert failed == {} and len(verdicts) == 2

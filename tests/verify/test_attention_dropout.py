@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from generate.library import KERNELS, Library
+from traces.overloads import call, resolve
 from verify import platforms, references
 from verify.cases import case_of_values
 from verify.derive import Plan
@@ -16,7 +17,7 @@ from verify.outcome import Outcome
 from verify.philox import kept, philox
 from verify.verdicts import VerdictStore
 
-KINDS = ("efficient", "cudnn")  # of which the library has kernels
+KINDS = ("efficient", "cudnn", "flash")
 
 
 @pytest.fixture(scope="module")
@@ -41,9 +42,19 @@ def values(*shape, dtype, number=0):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(number)).to(dtype)
 
 
-def inputs(dtype, rows=21, columns=39, bias=False):
-    q, k, v = (values(2, 3, n, 16, dtype=dtype, number=n) for n in (rows, columns, columns))
-    return {"query": q, "key": k, "value": v, "attn_bias": values(2, 3, rows, columns, dtype=dtype) if bias else None}
+def inputs(dtype, rows=21, columns=39, bias=False, lying="bhtd", batch=2, dim=16):
+    q, k, v = (lie(values(batch, 3, n, dim, dtype=dtype, number=n), lying) for n in (rows, columns, columns))
+    added = values(batch, 3, rows, columns, dtype=dtype) if bias else None
+    return {"query": q, "key": k, "value": v, "attn_bias": added}
+
+
+def lie(x, how):
+    """The same values [B, H, T, D] in other places: as a projection leaves them, or a part of one of q, k and v."""
+    if how == "bthd":
+        return x.transpose(1, 2).contiguous().transpose(1, 2)
+    if how == "split":
+        return torch.stack((x, x, x), 3).permute(0, 2, 3, 1, 4).contiguous().select(2, 1).transpose(1, 2)
+    return x
 
 
 def forward(kind, dtype, dropout_p, is_causal=False, **sizes):
@@ -63,7 +74,7 @@ def backward(kind, dtype, dropout_p, is_causal=False, **sizes):
     made = references.answer(overload, given, (0, 0))
     names = ("query", "key", "value", "attn_bias", "is_causal", "scale")
     arguments = {name: given[name] for name in names if name in given}
-    grad = values(*made[0].shape, dtype=dtype, number=7)
+    grad = lie(values(*made[0].shape, dtype=dtype, number=7), sizes.get("lying"))
     arguments |= {"out": made[0], "logsumexp": made[1], "dropout_p": dropout_p}
     if kind == "efficient":
         arguments |= {"grad_out_": grad, "grad_input_mask": [True, True, True, sizes.get("bias", False)]}
@@ -94,6 +105,67 @@ def test_causal_with_bias_in_float32(direction, verdict_of):
     assert verdict_of(*given).outcome is Outcome.PASS
 
 
+@pytest.mark.parametrize("direction", CALLS)
+@pytest.mark.parametrize("lying", ["bthd", "split"])
+@pytest.mark.parametrize("kind", ["cudnn", "flash"])
+def test_results_lie_as_the_queries(kind, lying, direction, verdict_of):
+    overload, given = CALLS[direction](kind, torch.bfloat16, 0.0, lying=lying)
+    assert verdict_of(overload, given).outcome is Outcome.PASS
+    on_meta = {n: v.to("meta") if isinstance(v, torch.Tensor) else v for n, v in given.items()}
+    results = zip(references.answer(overload, given, (0, 0)), call(resolve(overload), on_meta), strict=True)
+    results = [pair for pair in results if isinstance(pair[0], torch.Tensor)]
+    assert all((a.dtype, a.shape, a.stride()) == (b.dtype, b.shape, b.stride()) for a, b in results)
+
+
+SIZES = {
+    "a head dimension no multiple of 8": {"dim": 13},
+    "more queries than keys": {"rows": 70, "columns": 33},
+    "more keys than queries": {"rows": 33, "columns": 70},
+    "one query": {"rows": 1, "columns": 70},
+    "no batch": {"batch": 0},
+    "no query": {"rows": 0},
+    "no key": {"columns": 0},
+}
+
+
+@pytest.mark.parametrize("direction", CALLS)
+@pytest.mark.parametrize("name", SIZES)
+def test_sizes_of_causal_flash_attention(name, direction, verdict_of):
+    verdict = verdict_of(*CALLS[direction]("flash", torch.float16, 0.2, is_causal=True, **SIZES[name]))
+    assert verdict.outcome is Outcome.PASS, verdict
+
+
+def test_a_causal_mask_of_flash_attention_ends_in_the_corner():
+    """The last query sees all keys; of two that are more than the keys, the first see none: 0 and infinity."""
+    overload, given = forward("flash", torch.float64, 0.0, is_causal=True, rows=2, columns=5)
+    out, lse = references.answer(overload, given, (0, 0))[:2]
+    scores = given["query"] @ given["key"].mT / 4
+    torch.testing.assert_close(lse[..., 1], scores[..., 1, :].logsumexp(-1))
+    torch.testing.assert_close(lse[..., 0], scores[..., 0, :4].logsumexp(-1))
+    overload, given = forward("flash", torch.float64, 0.0, is_causal=True, rows=5, columns=2)
+    out, lse = references.answer(overload, given, (0, 0))[:2]
+    assert (out[..., :3, :] == 0).all() and (lse[..., :3] == torch.inf).all()
+    torch.testing.assert_close(out[..., 3, :], given["value"][..., 0, :])
+
+
+@pytest.mark.parametrize("direction", CALLS)
+def test_a_causal_mask_from_the_other_corner_is_refused(direction, verdict_of):
+    shift = {
+        "forward": ("shift = Tk - Tq", "shift = 0"),
+        "backward": ("rows[:, None] + (Tk - Tq) >=", "rows[:, None] >="),
+    }
+    given = CALLS[direction]("flash", torch.float16, 0.0, is_causal=True, rows=33, columns=70)
+    verdict = verdict_of(*given, shift[direction])
+    assert (verdict.outcome, verdict.layer) == (Outcome.WRONG, "compare"), verdict
+
+
+@pytest.mark.parametrize("sizes", [{"batch": 0}, {"rows": 0}, {"columns": 0}], ids=str)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_state_of_the_generator_is_told_of_nothing_too(kind, sizes, verdict_of):
+    verdict = verdict_of(*forward(kind, torch.float16, 0.2, **sizes))
+    assert verdict.outcome is Outcome.PASS, verdict
+
+
 FLAWS = {
     "no dropout": ("DROPOUT=dropout_p > 0", "DROPOUT=False"),
     "another element's draw": ("(head * Tq + rows)[:, None]", "(head * Tq + rows + 1)[:, None]"),
@@ -105,19 +177,21 @@ FLAWS = {
 
 
 @pytest.mark.parametrize("direction", CALLS)
+@pytest.mark.parametrize("kind", ["efficient", "flash"])
 @pytest.mark.parametrize("name", FLAWS)
-def test_a_flawed_kernel_is_refused(name, direction, verdict_of):
-    verdict = verdict_of(*CALLS[direction]("efficient", torch.float32, 0.2), FLAWS[name])
+def test_a_flawed_kernel_is_refused(name, kind, direction, verdict_of):
+    verdict = verdict_of(*CALLS[direction](kind, torch.float32, 0.2), FLAWS[name])
     assert (verdict.outcome, verdict.layer) == (Outcome.WRONG, "compare"), verdict
 
 
-def test_a_forward_that_hands_on_another_state_is_refused(verdict_of):
+@pytest.mark.parametrize("kind", ["cudnn", "flash"])
+def test_a_forward_that_hands_on_another_state_is_refused(kind, verdict_of):
     change = ("tl.store(offset_ptr, offset)", "tl.store(offset_ptr, offset + 1)")
-    assert verdict_of(*forward("cudnn", torch.float32, 0.2), change).outcome is Outcome.WRONG
+    assert verdict_of(*forward(kind, torch.float32, 0.2), change).outcome is Outcome.WRONG
 
 
 @pytest.mark.parametrize("is_causal", [False, True])
-@pytest.mark.parametrize("kind", ["efficient", "cudnn", "flash"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_references_are_what_pytorch_computes(kind, is_causal):
     overload, given = forward(kind, torch.float64, 0.0, is_causal, columns=21)
     q, k, v = (given[name].requires_grad_() for name in ("query", "key", "value"))

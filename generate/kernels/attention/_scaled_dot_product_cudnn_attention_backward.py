@@ -7,7 +7,7 @@ Tiled backward of attention (arXiv:2205.14135, algorithm 4), no kernel with a T 
 rowsum(dO * O); a program owns BLOCK_N keys and passes over the queries for grad_key and grad_value, or BLOCK_M queries
 and passes over the keys for grad_query. Probabilities are recomputed, P = exp(S - logsumexp), and so is what dropout
 keeps, from the seed and offset of the forward call (its file says how); dS = P * (dP - delta). fp16 and bf16 are
-multiplied as they are and added up in fp32.
+multiplied as they are and added up in fp32. Gradients lie as what they are gradients of.
 """
 
 import math
@@ -233,15 +233,11 @@ def kernel_query(
     tl.store(grad_q_ptr + at, (grad_q * scale).to(grad_q_ptr.dtype.element_ty), mask=mask)
 
 
-def empty_like_bthd(x):
-    """New [B, H, T, D] tensor that lies as [B, T, H, D]."""
-    B, H, T, D = x.shape
-    return torch.empty((B, T, H, D), dtype=x.dtype, device=x.device).transpose(1, 2)
-
-
 def gradients(grad, query, key, value, bias, out, lse, seed, offset, dropout_p, is_causal, scale, grad_bias):
     (B, H, Tq, D), Tk, Dv = query.shape, key.shape[2], value.shape[3]
-    grad_query, grad_key, grad_value = empty_like_bthd(query), empty_like_bthd(key), empty_like_bthd(value)
+    if key.shape[:2] != (B, H) or value.shape[:2] != (B, H):
+        raise NotImplementedError(f"query {tuple(query.shape)} with key {tuple(key.shape)}, value {tuple(value.shape)}")
+    grad_query, grad_key, grad_value = torch.empty_like(query), torch.empty_like(key), torch.empty_like(value)
     delta = torch.empty((B, H, Tq), dtype=torch.float32, device=query.device)
     BLOCK_D = max(triton.next_power_of_2(max(D, Dv)), 16)
     BLOCK = 64 if BLOCK_D <= 64 and query.dtype != torch.float32 else 32

@@ -10,8 +10,8 @@ Tiled attention with online softmax (arXiv:2205.14135): a program owns BLOCK_M q
 keys and values BLOCK_N at a time, so no T x T matrix is ever in memory. fp16 and bf16 are multiplied as they are and
 added up in fp32. Dropout keeps probability [row, col] of head bh where word col % 4 of Philox at counter
 (offset, (bh * Tq + row) * ceil(Tk / 4) + col // 4), as a fraction of 2^32, is less than 1 - dropout_p; backward draws
-the same from the returned seed and offset. The output lies as [B, T, H, D]; log_sumexp of the first overload is
-[B, H, T rounded up to 32] with infinity behind T, of the second [B, H, T, 1].
+the same from the returned seed and offset. The first overload's output lies as [B, T, H, D] and its log_sumexp is
+[B, H, T rounded up to 32] with infinity behind T; the second's lies as query does, and its log_sumexp is [B, H, T, 1].
 """
 
 import math
@@ -216,6 +216,15 @@ def blocks(D, T, dtype):
     return 128, 64, 8, 3
 
 
+def empty_as(query, Dv):
+    """New [B, H, T, Dv] tensor whose dimensions lie in the order of query's."""
+    B, H, T, D = query.shape
+    if Dv == D:
+        return torch.empty_like(query)
+    order = sorted([(-stride, dim) for dim, stride in enumerate(query.stride())])
+    return torch.empty_permuted((B, H, T, Dv), [dim for _, dim in order], dtype=query.dtype, device=query.device)
+
+
 def wrapper(
     query,
     key,
@@ -231,9 +240,14 @@ def wrapper(
 ):
     B, H, Tq, D = query.shape
     Tk, Dv = key.shape[2], value.shape[3]
+    if key.shape[:2] != (B, H) or value.shape[:2] != (B, H):
+        raise NotImplementedError(f"query {tuple(query.shape)} with key {tuple(key.shape)}, value {tuple(value.shape)}")
     efficient = return_debug_mask is None
     device = query.device
-    out = torch.empty((B, Tq, H, Dv), dtype=query.dtype, device=device).transpose(1, 2)
+    if efficient:
+        out = torch.empty((B, Tq, H, Dv), dtype=query.dtype, device=device).transpose(1, 2)
+    else:
+        out = empty_as(query, Dv)
     rows = triton.cdiv(Tq, 32) * 32 if efficient else Tq
     shape = (B, H, rows if compute_log_sumexp or not efficient else 0)
     lse = torch.empty(shape, dtype=torch.float32, device=device)
@@ -244,7 +258,7 @@ def wrapper(
     BLOCK_M, BLOCK_N, warps, stages = blocks(BLOCK_D, Tq, query.dtype)
     BLOCK_M = min(BLOCK_M, max(triton.next_power_of_2(Tq), 32))
     BLOCK_N = min(BLOCK_N, max(triton.next_power_of_2(Tk), 32))
-    kernel_attention[(triton.cdiv(rows, BLOCK_M), B * H)](
+    kernel_attention[(max(triton.cdiv(rows, BLOCK_M), 1), max(B * H, 1))](
         query,
         key,
         value,
@@ -253,13 +267,13 @@ def wrapper(
         lse if lse.numel() else None,
         seed_out,
         offset_out,
-        H,
-        Tq,
-        Tk,
+        max(H, 1),
+        Tq if B * H else 0,
+        Tk if B * H else 0,
         D,
         Dv,
-        rows,
-        1 / math.sqrt(D) if scale is None else scale,
+        rows if B * H else 0,
+        1 / math.sqrt(max(D, 1)) if scale is None else scale,
         1 / (1 - dropout_p) if dropout_p < 1 else 0.0,
         math.ceil((1 - dropout_p) * 4294967296.0),
         seed,
