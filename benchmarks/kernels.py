@@ -10,7 +10,7 @@ longer to launch the library's kernels than the GPU to run them. limit: the time
 move each tensor of the call once at the bandwidth of a large copy, or for its multiplications at the rate of a large
 matrix product of that dtype, both measured first; of the library's time. Ratios are ATen's time by the library's, so
 that above 1 is faster, and mean the geometric mean over signatures. FlagGems runs in a process of its own, which is
-started anew after the overload that ended it or that took over GEMS_SECONDS for a signature, and without it. At last
+started anew after the overload that ended it or that took over --gems-each seconds, and without it. At last
 the whole step is timed with the library registered and without.
 """
 
@@ -56,7 +56,6 @@ from verify.devices import is_lost  # noqa: E402
 REPEATS = 15
 WARM = 3
 FLUSHED = 256 << 20  # bytes; more than any L2 cache has
-GEMS_SECONDS = 60  # for a signature, tuning among it
 
 
 @dataclass(frozen=True)
@@ -196,19 +195,19 @@ def visited(recipe: Recipe, device: str, visit: Callable[..., None]) -> list[int
 class Gems:
     """Times FlagGems' kernels in this process, from a signature on. Prints a line before each and one after."""
 
-    def __init__(self, timer: Timer, first: int, skipped: Iterable[str]) -> None:
-        self._timer, self._first, self._skipped, self._number = timer, first, frozenset(skipped), -1
+    def __init__(self, timer: Timer, asked: argparse.Namespace) -> None:
+        self._timer, self._asked, self._number = timer, asked, -1
 
     def visit(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """SIGALRM ends the process where a signature takes too long."""
         import flag_gems  # type: ignore[import-not-found, unused-ignore]
 
         self._number, name = self._number + 1, name_of(func)
-        if self._number < self._first or name in self._skipped:
+        if self._number < self._asked.gems or name in self._asked.skip:
             return
         line: dict[str, Any] = {"number": self._number, "name": name}
         print(json.dumps(line), flush=True)
-        signal.alarm(GEMS_SECONDS)
+        signal.alarm(self._asked.gems_each)
         try:
             with flag_gems.use_gems():
                 line["us"] = self._timer.gpu(lambda: func(*args, **kwargs))
@@ -261,7 +260,7 @@ def _child(words: list[str], ends: float) -> tuple[list[dict[str, Any]], str]:
         stop.cancel()
         errors.seek(0)
         said = (errors.read().strip().splitlines() or [f"ended with {code}"])[-1][:200]
-    return lines, "" if code == 0 else f"over {GEMS_SECONDS} s" if code == -signal.SIGALRM else said
+    return lines, "" if code == 0 else "over --gems-each seconds" if code == -signal.SIGALRM else said
 
 
 def _copied(value: Any) -> Any:
@@ -321,13 +320,14 @@ def main() -> None:
     parser.add_argument("--alone", action="store_true", help="Leave FlagGems out.")
     parser.add_argument("--json", type=Path, help="Write every signature there.")
     parser.add_argument("--gems-seconds", type=float, default=600, help="How long FlagGems may take in all.")
+    parser.add_argument("--gems-each", type=int, default=60, help="How long, for a signature; tuning is part of it.")
     parser.add_argument("--gems", type=int, metavar="N", help="Time FlagGems alone, from the Nth signature on.")
     parser.add_argument("--skip", action="append", default=[], metavar="OVERLOAD", help="With --gems: leave it out.")
     asked = parser.parse_args()
     settings = dict(text.split("=", 1) for text in asked.settings)
     recipe = Recipe(asked.model, settings, asked.batch, asked.optimizer)
     if asked.gems is not None:
-        visited(recipe, asked.device, Gems(Timer(asked.device), asked.gems, asked.skip).visit)
+        visited(recipe, asked.device, Gems(Timer(asked.device), asked).visit)
         return
     gems, failed = ({}, {}) if asked.alone else beside(sys.argv[1:], asked.gems_seconds)
     library = select(unverified=True, device=asked.device)

@@ -161,7 +161,7 @@ class Server:
             reason = _reason(entry, seen) or (REFUSED if refusal(op, args, kwargs) else "")
             entry = None if reason else entry
             undrawn = self._undrawn(entry, frozenset(seen.dtypes)) if entry else ""
-            tried: list[Hashable] | None = [] if self._compiled and SPARSE not in seen.dtypes else None
+            tried: list[Hashable] | None = [] if self._compiled else None
             found = self._decisions[key] = _Decision(op, entry, reason, seen.index, undrawn, tried)
         return found
 

@@ -27,12 +27,12 @@ ALIGNMENT = 16  # bytes; Triton compiles kernels for pointers that are multiples
 _STREAM, _HOOKS, _ARGUMENTS = 3, (7, 8), 9  # places among the arguments of a compiled kernel's launcher
 _PATCHED = threading.Lock()
 
-Place: TypeAlias = tuple[int, int] | list[Any]  # whose pointer and bytes from it; of a tuple its elements' or None
+Place: TypeAlias = tuple[int, int] | list[Any]  # whose pointer and bytes from it; of a tuple its elements' by number
 
 
 def looked_at(op: int, args: Iterable[Any], kwargs: Mapping[str, Any]) -> tuple[Hashable, list[torch.Tensor]]:
     """A key of all that the launches of a call depend on but for pointers, None if there is none; and its tensors in
-    their order.
+    their order, of a sparse one its indices and values.
 
     op: identifies the overload. Keys are equal for no calls that differ in it, in what tensors are, in which of them
     are the same object, or in another argument.
@@ -54,10 +54,14 @@ def _added(values: Iterable[Any], tensors: list[torch.Tensor], parts: list[Any])
     for value in values:
         made = type(value)
         if made is torch.Tensor or made is torch.nn.Parameter:
-            if value.layout is not torch.strided:
+            if value.layout is torch.strided:
+                tensors.append(value)
+                parts += (value.shape, value.stride(), value.dtype, value.device)
+            elif value.layout is torch.sparse_coo:
+                parts += (value.layout, value.shape, value.is_coalesced())
+                _added((value._indices(), value._values()), tensors, parts)
+            else:
                 return False
-            tensors.append(value)
-            parts += (value.shape, value.stride(), value.dtype, value.device)
         elif made is int or value is None or made is str:
             parts.append(value)
         elif made is float:
@@ -131,19 +135,48 @@ class Shortcut:
 
 
 def _filled(values: tuple[Any, ...], places: list[Any], pointers: list[int]) -> tuple[Any, ...]:
-    return tuple(
-        v if p is None else pointers[p[0]] + p[1] if type(p) is tuple else _filled(v, p, pointers)
-        for v, p in zip(values, places, strict=True)
-    )
+    filled = list(values)
+    for i, place in places:
+        own = type(place) is tuple
+        filled[i] = pointers[place[0]] + place[1] if own else _filled(values[i], place, pointers)
+    return tuple(filled)
 
 
 class _Tensor(int):
     """In a result: the number of a tensor, first of the given ones, then of the made ones."""
 
 
+@dataclass(frozen=True)
+class _View:
+    """In a result: a view of a given tensor. offset: from its first element, in elements."""
+
+    number: int
+    size: tuple[int, ...]
+    stride: tuple[int, ...]
+    offset: int
+
+
+@dataclass(frozen=True)
+class _Sparse:
+    """In a result: a sparse tensor. indices, values: _Tensor or _View."""
+
+    indices: Any
+    values: Any
+    size: tuple[int, ...]
+    coalesced: bool
+
+
 def _result(wanted: Any, given: list[torch.Tensor], made: list[torch.Tensor]) -> Any:
     if type(wanted) is _Tensor:
         return given[wanted] if wanted < len(given) else made[wanted - len(given)]
+    if type(wanted) is _View:
+        of = given[wanted.number]
+        return of.as_strided(wanted.size, wanted.stride, of.storage_offset() + wanted.offset)
+    if type(wanted) is _Sparse:
+        indices, values = (_result(part, given, made) for part in (wanted.indices, wanted.values))
+        return torch.sparse_coo_tensor(
+            indices, values, wanted.size, is_coalesced=wanted.coalesced, check_invariants=False
+        )
     if type(wanted) is tuple or type(wanted) is list:
         return type(wanted)([_result(item, given, made) for item in wanted])
     return wanted
@@ -202,8 +235,8 @@ class _Follower:
         if isinstance(value, torch.Tensor):
             return self._pointer(value)
         if isinstance(value, tuple):
-            found = [self._place(item) for item in value]
-            return found if any(p is not None for p in found) else None
+            found = [(i, self._place(item)) for i, item in enumerate(value)]
+            return [(i, place) for i, place in found if place is not None] or None
         if not isinstance(value, int | float | str | torch.dtype | None) and not type(value).__module__.startswith(
             "triton."
         ):
@@ -230,6 +263,11 @@ class _Follower:
         return self._fresh[storage]
 
     def _wanted(self, value: Any) -> Any:
+        if isinstance(value, torch.Tensor) and value.layout is torch.sparse_coo:
+            indices, values = self._part(value._indices()), self._part(value._values())
+            if type(indices) is type(values) is _View:
+                raise _Unclear  # perhaps an argument itself
+            return _Sparse(indices, values, tuple(value.shape), value.is_coalesced())
         if isinstance(value, torch.Tensor):
             if _storage(value) in self._storages:
                 return _Tensor(self._identical(value))
@@ -237,6 +275,14 @@ class _Follower:
         if isinstance(value, tuple | list):
             return type(value)([self._wanted(item) for item in value])
         return value
+
+    def _part(self, t: torch.Tensor) -> _Tensor | _View:
+        """Indices or values of a sparse result."""
+        if _storage(t) not in self._storages:
+            return _Tensor(len(self._given) + self._number(t))
+        number, _ = self._pointer(t)
+        offset = int(t.storage_offset()) - int(self._given[number].storage_offset())
+        return _View(number, tuple(t.shape), t.stride(), offset)
 
     def _identical(self, value: torch.Tensor) -> int:
         for i, given in enumerate(self._given):
@@ -257,6 +303,8 @@ class _Follower:
 def _numbers(wanted: Any) -> Iterator[int]:
     if type(wanted) is _Tensor:
         yield wanted
+    elif type(wanted) is _Sparse:
+        yield from _numbers((wanted.indices, wanted.values))
     elif isinstance(wanted, tuple | list):
         for item in wanted:
             yield from _numbers(item)
