@@ -55,6 +55,14 @@ from verify.devices import is_lost  # noqa: E402
 
 REPEATS = 15
 WARM = 3
+BEHIND = 0.95  # times ATen's speed: an overload below it is told with the reason
+REASONS = {
+    "aten::mm": "loads by pointer, and a tile is stored before the next one's products begin",
+    "aten::_scaled_dot_product_cudnn_attention": "one tile of scores at a time, no products beside exponentials",
+    "aten::_scaled_dot_product_cudnn_attention_backward": "one tile of scores at a time, in two kernels",
+    "aten::sum.dim_IntList": "a launch for parts of the rows and one for their sums",
+    "aten::_foreach_norm.Scalar": "the host launches it for 64 tensors at a time",
+}
 FLUSHED = 256 << 20  # bytes; more than any L2 cache has
 
 
@@ -210,7 +218,8 @@ class Gems:
         signal.alarm(self._asked.gems_each)
         try:
             with flag_gems.use_gems():
-                line["us"] = self._timer.gpu(lambda: func(*args, **kwargs))
+                has = name.removeprefix("aten::") in flag_gems.all_registered_keys()
+                line["us"] = self._timer.gpu(lambda: func(*args, **kwargs)) if has else None
         except Exception as error:  # noqa: BLE001 - theirs may raise anything
             line["error"] = str(error).partition("\n")[0][:200]
             if is_lost(self._timer.device):
@@ -228,7 +237,7 @@ def beside(words: list[str], seconds: float) -> tuple[dict[int, float], dict[str
     while importlib.util.find_spec("flag_gems") is not None:
         left = [word for name in skipped for word in ("--skip", name)]
         lines, why = _child([*words, "--gems", str(first), *left], ends)
-        times.update({line["number"]: line["us"] for line in lines if "us" in line})
+        times.update({line["number"]: line["us"] for line in lines if line.get("us")})
         failed.update({f"FlagGems' {line['name']}": line["error"] for line in lines if "error" in line})
         if not why:
             break
@@ -237,7 +246,7 @@ def beside(words: list[str], seconds: float) -> tuple[dict[int, float], dict[str
         if time.monotonic() > ends:
             failed["FlagGems"] = f"signatures from number {first} on were not reached in {seconds:.0f} s"
             break
-        if "us" in last:  # it ended outside of a signature
+        if "us" in last or "error" in last:  # it ended outside of a signature
             failed["FlagGems"] = why
             break
         skipped.append(last["name"])
@@ -288,12 +297,16 @@ def mean(values: Iterable[float]) -> float | None:
     return math.exp(statistics.fmean(map(math.log, found))) if found else None
 
 
-def by_overload(rows: list[Row]) -> Iterator[dict[str, Any]]:
-    """A line of each overload, those first that take the most of the step."""
+def grouped(rows: list[Row]) -> dict[str, list[Row]]:
     groups: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         groups[row.overload].append(row)
-    ranked = sorted(groups.items(), key=lambda item: -sum(r.aten * r.calls for r in item[1]))
+    return groups
+
+
+def by_overload(rows: list[Row]) -> Iterator[dict[str, Any]]:
+    """A line of each overload, those first that take the most of the step."""
+    ranked = sorted(grouped(rows).items(), key=lambda item: -sum(r.aten * r.calls for r in item[1]))
     for overload, group in ranked:
         ours = [r for r in group if r.library is not None]
         bound = sum(r.launch_bound for r in ours)
@@ -368,6 +381,19 @@ def report(rows: list[Row], timer: Timer, failed: dict[str, str]) -> None:
         print(f"  against FlagGems: {_cell(against)}, ahead on {ahead} of {len(both)} signatures")
     for name, error in failed.items():
         print(f"  failed: {name}: {error}")
+    for overload, ratio, why in behind(ours):
+        print(f"  behind ATen: {overload}, {ratio:.2f}: {why}")
+
+
+def behind(rows: list[Row]) -> Iterator[tuple[str, float, str]]:
+    """Overloads that are slower than ATen's, how fast against them, and why."""
+    for overload, group in grouped(rows).items():
+        ratio = mean(r.aten / r.library for r in group if r.library)
+        if ratio is None or ratio >= BEHIND:
+            continue
+        small = all(r.launch_bound for r in group)
+        known = REASONS.get(overload, "not known")
+        yield overload, ratio, "its time is that of launches, of a few microseconds" if small else known
 
 
 def _cell(value: Any) -> Any:

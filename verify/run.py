@@ -369,9 +369,8 @@ def _same_results(a: Packed, b: Packed) -> bool:
 
 
 def _unlisted(kernel: KernelFile, packed: Packed) -> str:
-    """Which floating dtypes or layout of the case the kernel does not claim to serve; empty if there is none."""
-    floating = {ref.dtype for ref in packed.tensors if "float" in ref.dtype}
-    missing = sorted(floating - set(kernel.dtypes))
+    """Which floating or complex dtypes or layout of the case the kernel does not claim to serve; empty if none."""
+    missing = [dtype for dtype in _floating_dtypes(packed) if dtype not in kernel.dtypes]
     if missing:
         return f"the kernel's DTYPES do not list {', '.join(missing)}"
     sparse = holds_sparse(packed.tree) and SPARSE not in kernel.layouts
@@ -379,7 +378,8 @@ def _unlisted(kernel: KernelFile, packed: Packed) -> str:
 
 
 def _floating_dtypes(packed: Packed) -> list[str]:
-    """Of the case's tensors, and of its arguments that are dtypes."""
-    given = {value["dtype"] for value in packed.tree.values() if isinstance(value, dict) and "dtype" in value}
-    named = given | {ref.dtype for ref in packed.tensors}
+    """Of the case's tensors, and of its arguments that are dtypes; complex, where one is a complex number."""
+    values = [value for value in packed.tree.values() if isinstance(value, dict)]
+    named = {value["dtype"] for value in values if "dtype" in value} | {ref.dtype for ref in packed.tensors}
+    named |= {"complex" for value in values if "complex" in value}
     return sorted(dtype for dtype in named if "float" in dtype or "complex" in dtype)

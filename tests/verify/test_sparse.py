@@ -330,6 +330,21 @@ def test_bad_coalesces(judge, name):
     assert found.outcome is Outcome.WRONG, found
 
 
+@pytest.mark.parametrize(
+    ("overload", "arguments", "missing"),
+    [
+        ("aten::mul.Tensor", {"self": torch.ones(2) * 1j, "other": torch.ones(2)}, "complex64"),
+        ("aten::mul.Scalar", {"self": torch.ones(2), "other": 1j}, "complex"),
+        ("aten::new_zeros", {"self": torch.ones(2), "size": [2], "dtype": torch.complex64}, "complex64"),
+        ("aten::sub.Tensor", {"self": torch.ones(2).double(), "other": torch.ones(2) * 1j}, "complex64, float64"),
+    ],
+)
+def test_what_a_kernel_does_not_list_it_is_not_given(judge, overload, arguments, missing):
+    source = Library(KERNELS).match(overload).kernel.source
+    found = verdict_of(judge, overload, source, **arguments)
+    assert (found.outcome, found.detail) == (Outcome.SKIPPED, f"the kernel's DTYPES do not list {missing}")
+
+
 def test_a_kernel_that_does_not_say_so_is_given_no_sparse_tensors(judge):
     source = mutant("aten::clone", 'LAYOUTS = ("sparse_coo", "strided")\n', "")
     found = verdict_of(judge, "aten::clone", source, self=sparse((9, 3), 1, 20))

@@ -27,12 +27,15 @@ def kernel_nll_loss_backward(
     target_stride,
     weight_stride,
     MEAN: tl.constexpr,
+    INDEX: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    row = i // classes
+    start = tl.program_id(0).to(tl.int64) * BLOCK
+    i = start + tl.arange(0, BLOCK)
+    within = (start % classes).to(INDEX) + tl.arange(0, BLOCK)  # of rows from the block's first on, in fewer bits
+    row = start // classes + within // classes
     target = tl.load(target_ptr + row * target_stride, mask=i < n, other=0).to(tl.int64)
-    hit = (i < n) & (target != ignore_index) & (target == i % classes)
+    hit = (i < n) & (target != ignore_index) & (target == within % classes)
     grad = -tl.load(grad_ptr + row * grad_stride, mask=hit, other=0).to(tl.float32)
     if weight_ptr is not None:
         grad *= tl.load(weight_ptr + target * weight_stride, mask=hit, other=0).to(tl.float32)
@@ -58,6 +61,7 @@ def wrapper(grad_output, self, target, weight, reduction, ignore_index, total_we
         target.stride(0) if target.dim() else 0,
         0 if weight is None else weight.stride(0),
         MEAN=reduction == 1,
+        INDEX=tl.int32 if self.shape[-1] < 2**30 else tl.int64,
         BLOCK=4096,
         num_warps=8,
     )
