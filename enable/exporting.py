@@ -33,6 +33,7 @@ _RUNTIME = (
     "verify/derive.py",
     "verify/interpreter.py",
     "verify/random_state.py",
+    "enable/kernel_modules.py",
     "enable/shortcuts.py",
     "enable/serving.py",
     "enable/registration.py",

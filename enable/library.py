@@ -28,6 +28,7 @@ from enable.coverage import shown_path
 from enable.options import WORKSPACE
 from enable.registration import KEYS, Registration, innermost, under_dispatcher
 from enable.serving import NO_FLOATS, NO_KERNEL, NOT_VERIFIED, REFUSED, SPARSE, Entry, Server, refusal
+from enable.shortcuts import MISS
 from enable.workspace import Workspace
 from generate.library import Library, Match
 from traces import UserError
@@ -151,8 +152,8 @@ class _Executor:
         self._next = outer or (sim.on_cpu if fallback else self._missing)
 
     def __call__(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        served = self._server.find(op, args, kwargs)
-        return served() if served is not None else self._next(op, args, kwargs)
+        answer = self._server.answer(op, args, kwargs)
+        return self._next(op, args, kwargs) if answer is MISS else answer
 
     def _missing(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         name = name_of(op)

@@ -6,9 +6,6 @@ same code.
 
 from __future__ import annotations
 
-import importlib.util
-import os
-import sys
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -16,7 +13,6 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import torch
@@ -24,12 +20,11 @@ from torch._ops import OpOverload
 from torch.utils._pytree import tree_map
 
 from capture.signatures import call_token
+from enable.kernel_modules import load_wrapper, set_up_triton
 from enable.shortcuts import MISS, Shortcut, looked_at, watched
-from traces.errors import UserError
 from traces.overloads import base_name, bind, counterpart, name_of, written
 from verify.callees import serving
 from verify.derive import Plan, call, call_direct
-from verify.interpreter import mend
 from verify.random_state import bound, draw
 
 NO_KERNEL = "no kernel"
@@ -39,6 +34,7 @@ UNPAIRED = "its dropout has to be that of {}, which is not served"
 ELSEWHERE = "arguments on another device"
 NUMBER = "a number in the place of a tensor"
 REFUSED = "arguments that ATen refuses"
+DECLINED = "its wrapper takes no such arguments: {}"
 SPARSE = "sparse_coo"  # stands among the dtypes for calls with such a tensor, as in verdicts
 SEVERAL = "several sparse tensors"
 WRITTEN = "a sparse tensor that is written"  # a kernel makes new ones, and cannot put other parts into it
@@ -101,10 +97,10 @@ class Server:
 
         Raises UserError if Triton was imported to compile where it has to interpret, or the other way round.
         """
-        _set_up_triton(interpreted=device == "cpu")
+        set_up_triton(interpreted=device == "cpu")
         self.counts = Counts()
         self._entry_of = cache(entry_of)
-        self._wrapper_of = cache(_load_wrapper)
+        self._wrapper_of = cache(load_wrapper)
         self._decisions: dict[Hashable, _Decision] = {}
         self._ready: dict[Hashable, _Ready | None] = {}
         self._device = device
@@ -123,7 +119,13 @@ class Server:
                     self.counts.kernels[ready.label] += 1
                     return answer
         served = self.find(op, args, kwargs)
-        return MISS if served is None else served()
+        if served is None:
+            return MISS
+        try:
+            return served()
+        except NotImplementedError as error:
+            self._decline(op, args, kwargs, str(error))
+            return MISS
 
     def find(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[], Any] | None:
         """What runs this call on a kernel, or None if it is not served. Both are counted."""
@@ -139,6 +141,17 @@ class Server:
         self.counts.served[overload] += 1
         self.counts.kernels[entry.label] += 1
         return lambda: self._run(entry, op, args, kwargs, found)
+
+    def _decline(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], why: str) -> None:
+        """A wrapper that takes no such calls says so before it does anything: they are not served from now on."""
+        key, overload = call_token(id(op), args, kwargs), name_of(op)
+        found = self._decisions[key]
+        assert found.entry is not None
+        self.counts.served -= Counter({overload: 1})
+        self.counts.kernels -= Counter({found.entry.label: 1})
+        reason = DECLINED.format(why)
+        self.counts.unserved[overload][reason] += 1
+        self._decisions[key] = found._replace(entry=None, reason=reason)
 
     def takes_sparse(self, overload: str) -> bool:
         """Whether it may serve calls with sparse tensors."""
@@ -370,30 +383,3 @@ def _surroundings(device: str, index: int | None) -> AbstractContextManager[Any]
     if index is None or index == torch.accelerator.current_device_index():
         return nullcontext()
     return torch.accelerator.device_index(index)
-
-
-def _load_wrapper(path: Path) -> Callable[..., Any]:
-    """The wrapper of a kernel file, which is imported from where it lies."""
-    name = f"enable_kernel_{path.stem}_{abs(hash(path)):x}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
-    module: ModuleType = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # Triton looks a kernel's module up by name
-    spec.loader.exec_module(module)
-    wrapper: Callable[..., Any] = module.wrapper
-    return wrapper
-
-
-def _set_up_triton(interpreted: bool) -> None:
-    """Import Triton so that kernels are interpreted, or compiled; it decides that once, when it is imported."""
-    if "triton" not in sys.modules and interpreted:
-        os.environ["TRITON_INTERPRET"] = "1"
-    os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")  # as where kernels are judged
-    import triton.language
-
-    found = type(triton.language.softmax).__name__ == "InterpretedFunction"
-    if found != interpreted:
-        must = "interpret kernels: set TRITON_INTERPRET=1" if interpreted else "compile kernels: unset TRITON_INTERPRET"
-        raise UserError(f"Triton has to {must} before Python starts")
-    if interpreted:
-        mend()

@@ -215,6 +215,24 @@ def test_registrations_nest_and_are_undone_in_order(tmp_path):
     assert outer.counts.served == Counter({"aten::exp": 1, "aten::neg": 1})
 
 
+@pytest.mark.parametrize("device", ["cpu", "sim"])
+def test_what_a_wrapper_takes_no_arguments_of_is_not_served(tmp_path, device):
+    layer = tmp_path / "pointwise"
+    layer.mkdir()
+    source = (KERNELS / "pointwise/exp.py").read_text()
+    first, name = source.index("def wrapper"), source[source.index("def wrapper(") + 12 :].partition(",")[0]
+    body = source.index("\n", first) + 1
+    refused = f"    if {name}.dim() == 2:\n        raise NotImplementedError('matrices')\n"
+    (layer / "exp.py").write_text(source[:body] + refused + source[body:])
+    x, options = torch.rand(2, 2).to(device), {"fallback": "cpu"} if device == "sim" else {}
+    with library.use(device, ops=EXP, library=Library(tmp_path, KERNELS), unverified=True, **options) as registration:
+        answers = [x.exp(), x.exp(), x[0].exp()]
+    torch.testing.assert_close([a.cpu() for a in answers], [x.cpu().exp(), x.cpu().exp(), x[0].cpu().exp()])
+    assert registration.counts.served == Counter({"aten::exp": 1})
+    assert sum(registration.counts.kernels.values()) == 1
+    assert registration.counts.unserved["aten::exp"] == {"its wrapper takes no such arguments: matrices": 2}
+
+
 def test_what_the_inner_one_does_not_serve_the_outer_one_is_asked_for(keep, tmp_path):
     keep("aten::exp", "float16")
     with on_cpu(EXP) as outer, library.use("cpu", ops=EXP, workspace=tmp_path) as inner:
