@@ -20,6 +20,7 @@ import argparse
 import importlib.util
 import json
 import math
+import re
 import signal
 import statistics
 import subprocess
@@ -183,6 +184,8 @@ class Timing:
         try:
             if served is not None:
                 library, host = timer.gpu(served), timer.host(served)
+        except NotImplementedError:  # it is PyTorch's to answer
+            library = None
         except Exception as error:  # noqa: BLE001 - a kernel that fails is told, and the others are timed
             self.failed[name] = str(error).partition("\n")[0][:200]
             if is_lost(timer.device):
@@ -228,16 +231,16 @@ class Gems:
         print(json.dumps(line), flush=True)
 
 
-def beside(words: list[str], seconds: float) -> tuple[dict[int, float], dict[str, str]]:
-    """FlagGems' times by the number of the signature, and what failed; empty where it is not installed."""
-    times: dict[int, float] = {}
+def beside(words: list[str], seconds: float) -> tuple[dict[tuple[int, str], float], dict[str, str]]:
+    """FlagGems' times by the number of the signature and its overload, and what failed; empty if not installed."""
+    times: dict[tuple[int, str], float] = {}
     failed: dict[str, str] = {}
     skipped: list[str] = []
     first, ends = 0, time.monotonic() + seconds
     while importlib.util.find_spec("flag_gems") is not None:
         left = [word for name in skipped for word in ("--skip", name)]
         lines, why = _child([*words, "--gems", str(first), *left], ends)
-        times.update({line["number"]: line["us"] for line in lines if line.get("us")})
+        times.update({(line["number"], line["name"]): line["us"] for line in lines if line.get("us")})
         failed.update({f"FlagGems' {line['name']}": line["error"] for line in lines if "error" in line})
         if not why:
             break
@@ -256,13 +259,15 @@ def beside(words: list[str], seconds: float) -> tuple[dict[int, float], dict[str
 
 def _child(words: list[str], ends: float) -> tuple[list[dict[str, Any]], str]:
     """The lines that a process with `Gems` prints until `ends` of the monotonic clock, and why it failed, if it did."""
-    with tempfile.TemporaryFile("w+") as errors:
-        child = subprocess.Popen([sys.executable, __file__, *words], stdout=subprocess.PIPE, stderr=errors, text=True)
+    with tempfile.TemporaryFile("w+", errors="replace") as errors:
+        child = subprocess.Popen(
+            [sys.executable, __file__, *words], stdout=subprocess.PIPE, stderr=errors, text=True, errors="replace"
+        )
         stop = threading.Timer(max(ends - time.monotonic(), 0), child.kill)
         stop.start()
         lines = []
         for text in child.stdout or ():
-            if text.startswith('{"number"'):  # kernels may print, too
+            if re.fullmatch(r'\{"number": .*\}\n', text):  # kernels may print, too
                 print(f"FlagGems: {text}", end="", file=sys.stderr)
                 lines.append(json.loads(text))
         code = child.wait()
@@ -347,7 +352,10 @@ def main() -> None:
     timer = Timer(asked.device)
     timing = Timing(Server(library.entries.get, asked.device), timer)
     counts = visited(recipe, asked.device, timing.visit)
-    rows = [replace(row, calls=n, gems=gems.get(i)) for i, (row, n) in enumerate(zip(timing.rows, counts, strict=True))]
+    rows = [
+        replace(row, calls=n, gems=gems.get((i, row.overload)))
+        for i, (row, n) in enumerate(zip(timing.rows, counts, strict=True))
+    ]
     if asked.json:
         asked.json.write_text(json.dumps([{**vars(row), "launch_bound": row.launch_bound} for row in rows], indent=1))
     report(rows, timer, {**timing.failed, **failed})

@@ -124,6 +124,8 @@ class Server:
         try:
             return served()
         except NotImplementedError as error:
+            if written(op):  # perhaps in part
+                raise
             self._decline(op, args, kwargs, str(error))
             return MISS
 
@@ -144,14 +146,14 @@ class Server:
 
     def _decline(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], why: str) -> None:
         """A wrapper that takes no such calls says so before it does anything: they are not served from now on."""
-        key, overload = call_token(id(op), args, kwargs), name_of(op)
-        found = self._decisions[key]
-        assert found.entry is not None
-        self.counts.served -= Counter({overload: 1})
-        self.counts.kernels -= Counter({found.entry.label: 1})
-        reason = DECLINED.format(why)
+        found, overload, reason = self._decide(op, args, kwargs), name_of(op), DECLINED.format(why)
         self.counts.unserved[overload][reason] += 1
-        self._decisions[key] = found._replace(entry=None, reason=reason)
+        if found.entry is not None:  # another thread may have been told first
+            for counter, counted in ((self.counts.served, overload), (self.counts.kernels, found.entry.label)):
+                counter[counted] -= 1
+                if not counter[counted]:
+                    del counter[counted]
+            self._decisions[call_token(id(op), args, kwargs)] = found._replace(entry=None, reason=reason)
 
     def takes_sparse(self, overload: str) -> bool:
         """Whether it may serve calls with sparse tensors."""
@@ -198,7 +200,7 @@ class Server:
         tried, draws = found.tried, entry.draws and _draws(op, args, kwargs)
         wrapped = partial(self._wrapped, entry, op, args, kwargs, found.gpu)
         key, tensors = looked_at(id(op), args, kwargs)
-        if tried is None or draws or key is None:
+        if tried is None or draws or key is None or not tensors:  # without any it is the current device, of that time
             return wrapped()
         ready = self._ready.get(key)
         answer = MISS if ready is None else ready.shortcut.run(tensors, ready.gpu)
@@ -345,7 +347,8 @@ class _Seen:
                 self.dtypes.add("complex")
 
     def _device_is(self, device: torch.device) -> None:
-        if device.type != self._device:
+        other = device.index is not None and self.index not in (None, device.index)
+        if device.type != self._device or other:
             self.elsewhere = ELSEWHERE
         self.index = device.index if self.index is None else self.index
 

@@ -25,7 +25,7 @@ from traces.overloads import moves_data, name_of, written
 MISS = object()  # a shortcut's answer to a call that it does not fit
 ALIGNMENT = 16  # bytes; Triton compiles kernels for pointers that are multiples of it, and others for the others
 _STREAM, _HOOKS, _ARGUMENTS = 3, (7, 8), 9  # places among the arguments of a compiled kernel's launcher
-_PATCHED = threading.Lock()
+_PATCHED = threading.RLock()  # a wrapper may call what another registration serves
 
 Place: TypeAlias = tuple[int, int] | list[Any]  # whose pointer and bytes from it; of a tuple its elements' by number
 
@@ -237,9 +237,8 @@ class _Follower:
         if isinstance(value, tuple):
             found = [(i, self._place(item)) for i, item in enumerate(value)]
             return [(i, place) for i, place in found if place is not None] or None
-        if not isinstance(value, int | float | str | torch.dtype | None) and not type(value).__module__.startswith(
-            "triton."
-        ):
+        known = isinstance(value, int | float | str | torch.dtype | None)
+        if not known and not type(value).__module__.startswith(("triton.language.", "triton.runtime.")):
             raise _Unclear
         return None
 
@@ -250,6 +249,8 @@ class _Follower:
             return mates[id(t)], 0
         if len(mates) > 1:
             raise _Unclear  # of which it is a part, this time
+        if not t.numel() and t.untyped_storage().nbytes():
+            raise _Unclear  # it has no pointer
         if mates:
             number = next(iter(mates.values()))
             return number, t.data_ptr() - self._given[number].data_ptr()

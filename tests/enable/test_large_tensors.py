@@ -37,6 +37,11 @@ def rows(dtype=torch.bfloat16):
     return flat(dtype, ROWS * COLUMNS).view(ROWS, COLUMNS)
 
 
+def narrow():
+    """A product along whose sum the elements of one operand are 2^25 apart."""
+    return flat().as_strided((40, 64), (1, 1 << 25)), flat(n=64 * 16).view(64, 16)
+
+
 def norm_backward():
     x = rows()
     _, mean, rstd = A.native_layer_norm(x, [COLUMNS], None, None, 1e-5)
@@ -81,6 +86,8 @@ CALLS = {
     "aten::embedding": lambda: (flat(n=1000 * 512).view(1000, 512), torch.arange((1 << 22) + 3, device="cuda") % 1000),
     "aten::index_select": lambda: (flat(), 0, torch.arange(LARGE - 1000, LARGE, device="cuda")),
     "aten::mm": lambda: (rows(), flat(n=COLUMNS * 16).view(COLUMNS, 16)),
+    "aten::addmm": lambda: (flat(n=16), *narrow()),
+    "aten::bmm": lambda: tuple(t.unsqueeze(0) for t in narrow()),
     "aten::native_dropout_backward": lambda: (flat(), flat(torch.uint8) > 0, 1.25),
 }
 KEYWORDS = {"aten::_to_copy": {"dtype": torch.float16}, "aten::arange": {"device": "cuda"}}

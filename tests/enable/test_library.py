@@ -215,6 +215,17 @@ def test_registrations_nest_and_are_undone_in_order(tmp_path):
     assert outer.counts.served == Counter({"aten::exp": 1, "aten::neg": 1})
 
 
+def test_a_ragged_matrix_whose_strides_are_both_1():
+    """As of a convolution's windows: which way it lies is anybody's guess, and the two operands have to agree on K."""
+    windows = torch.linspace(-1, 1, 4096 + 130).unfold(0, 130, 1)[:4096]
+    behind = torch.full((150, 256), torch.nan)
+    behind[:130] = torch.linspace(-2, 3, 130 * 256).view(130, 256)
+    expected = windows.contiguous() @ behind[:130]
+    with on_cpu(["aten::mm"]) as registration:
+        torch.testing.assert_close(windows @ behind[:130], expected, rtol=1e-4, atol=1e-4)
+    assert registration.counts.served == Counter({"aten::mm": 1})
+
+
 @pytest.mark.parametrize("device", ["cpu", "sim"])
 def test_what_a_wrapper_takes_no_arguments_of_is_not_served(tmp_path, device):
     layer = tmp_path / "pointwise"

@@ -189,6 +189,30 @@ def test_arguments_of_one_memory_that_are_taken_apart():
     assert shortcut_of(lambda x, y: launch(SCALE, x, y, 1, 1.0), x, x[2:])[1] is not None
 
 
+def test_what_is_empty_and_lies_in_what_is_not_has_no_pointer():
+    def wrapper(x):
+        launch(SCALE, x.expand(0, 2), x, 0, 1.0)
+        return x
+
+    assert shortcut_of(wrapper, torch.ones(2))[1] is None
+    assert shortcut_of(lambda x: launch(SCALE, x, torch.empty(0), 0, 1.0), torch.ones(0))[1] is not None
+
+
+def test_descriptors_of_tensors_are_no_constants():
+    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    x = torch.zeros(4, 4)
+    quiet = compiled(lambda *a: None)
+    assert shortcut_of(lambda x: launch(quiet, TensorDescriptor.from_tensor(x, [4, 4])), x)[1] is None
+
+
+def test_a_wrapper_may_call_what_another_one_serves():
+    def outer(x):
+        return shortcut_of(doubled, x)[0]
+
+    assert shortcut_of(outer, torch.ones(2))[0].tolist() == [2, 2]
+
+
 def test_another_alignment_or_a_profiler_takes_the_long_way():
     _, shortcut = shortcut_of(doubled, torch.zeros(4))
     assert shortcut.run([torch.zeros(5)[1:]], None) is shortcuts.MISS

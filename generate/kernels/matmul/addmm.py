@@ -95,6 +95,7 @@ def kernel_addmm(
     element = a_ptr.dtype.element_ty
     wide = tl.float64 if element.is_fp64() else tl.int64 if element.is_int() else tl.float32
     acc = tl.zeros([BLOCK_M, BLOCK_N], wide)
+    step = tl.full([], BLOCK_K, tl.int64)  # times a stride, which may be more than 2^31
     for start in range(0, part, BLOCK_K):
         if EVEN:
             a = tl.load(a_ptr)
@@ -104,8 +105,8 @@ def kernel_addmm(
             a = tl.load(a_ptr, mask=(tl.arange(0, BLOCK_K) < left)[None, :], other=0.0)
             b = tl.load(b_ptr, mask=(tl.arange(0, BLOCK_K) < left)[:, None], other=0.0)
         acc = dot(a, b, acc, SPLIT)
-        a_ptr += BLOCK_K * a_stride[1]
-        b_ptr += BLOCK_K * b_stride[0]
+        a_ptr += step * a_stride[1]
+        b_ptr += step * b_stride[0]
     mask = (rows < M)[:, None] & (cols < N)[None, :]
     if not PARTS:
         acc = plus_bias(acc, bias_ptr, rows[:, None], cols[None, :], bias_stride, mask, beta, alpha)
@@ -139,8 +140,9 @@ def kernel_thin(
     wide = tl.float64 if element.is_fp64() else tl.int64 if element.is_int() else tl.float32
     acc = tl.zeros([BLOCK_M, BLOCK_N], wide)
     for k in tl.static_range(K):
-        a = tl.load(a_ptr + rows * a_stride[0] + k * a_stride[1], mask=rows < M, other=0)
-        b = tl.load(b_ptr + k * b_stride[0] + cols * b_stride[1], mask=cols < N, other=0)
+        at = tl.full([], k, tl.int64)
+        a = tl.load(a_ptr + rows * a_stride[0] + at * a_stride[1], mask=rows < M, other=0)
+        b = tl.load(b_ptr + at * b_stride[0] + cols * b_stride[1], mask=cols < N, other=0)
         acc += a.to(wide)[:, None] * b.to(wide)[None, :]
     mask = (rows < M)[:, None] & (cols < N)[None, :]
     acc = plus_bias(acc, bias_ptr, rows[:, None], cols[None, :], bias_stride, mask, beta, alpha)
@@ -171,15 +173,20 @@ def kernel_pad(x_ptr, out_ptr, R, C, height, width, stride, BLOCK_R: tl.constexp
     tl.store(out_ptr + rows * width + cols, x, mask=(rows < height) & (cols < width))
 
 
+def upright(x):
+    """Whether x lies column by column."""
+    return x.stride(0) == 1 and x.stride(1) != 1
+
+
 def ragged(x):
     """Whether x cannot be read 16 elements at a time in the dimension that is contiguous."""
-    inner = 0 if x.stride(0) == 1 else 1
+    inner = 0 if upright(x) else 1
     return x.stride(inner) != 1 or x.stride(1 - inner) % 16 != 0 or x.shape[inner] % 16 != 0
 
 
 def padded(x, height, width):
     """x in a new matrix of this height and width, or up to 15 more in its contiguous dimension; elsewhere it is 0."""
-    if x.stride(0) == 1 and x.stride(1) != 1:
+    if upright(x):
         return padded(x.transpose(0, 1), width, height).transpose(0, 1)
     width = triton.cdiv(width, 16) * 16
     out = torch.empty((height, width), dtype=x.dtype, device=x.device)
@@ -193,7 +200,7 @@ def readable(a, b, BLOCK_K):
     (M, K), N = a.shape, b.shape[1]
     if min(M, N) < 64 or M * N * K < 2**27 or not (ragged(a) or ragged(b)):
         return a, b
-    along = (ragged(a) and a.stride(0) != 1) or (ragged(b) and b.stride(0) == 1)
+    along = (ragged(a) and not upright(a)) or (ragged(b) and upright(b))
     depth = triton.cdiv(K, BLOCK_K) * BLOCK_K if along else K
     a = padded(a, M, depth) if ragged(a) or depth != K else a
     return a, padded(b, depth, N) if ragged(b) or depth != K else b

@@ -71,6 +71,7 @@ def kernel_bmm(
     element = a_ptr.dtype.element_ty
     wide = tl.float64 if element.is_fp64() else tl.int64 if element.is_int() else tl.float32
     acc = tl.zeros([BLOCK_M, BLOCK_N], wide)
+    step = tl.full([], BLOCK_K, tl.int64)  # times a stride, which may be more than 2^31
     for start in range(0, K, BLOCK_K):
         if EVEN:
             a = tl.load(a_ptr)
@@ -80,8 +81,8 @@ def kernel_bmm(
             a = tl.load(a_ptr, mask=(tl.arange(0, BLOCK_K) < left)[None, :], other=0.0)
             b = tl.load(b_ptr, mask=(tl.arange(0, BLOCK_K) < left)[:, None], other=0.0)
         acc = dot(a, b, acc, SPLIT)
-        a_ptr += BLOCK_K * a_stride[2]
-        b_ptr += BLOCK_K * b_stride[1]
+        a_ptr += step * a_stride[2]
+        b_ptr += step * b_stride[1]
     mask = (rows < M)[:, None] & (cols < N)[None, :]
     out_ptr += batch * out_stride[0]
     out_ptr += rows[:, None] * out_stride[1] + cols[None, :] * out_stride[2]
