@@ -369,8 +369,13 @@ def _same_results(a: Packed, b: Packed) -> bool:
 
 
 def _unlisted(kernel: KernelFile, packed: Packed) -> str:
-    """Which floating or complex dtypes or layout of the case the kernel does not claim to serve; empty if none."""
-    missing = [dtype for dtype in _floating_dtypes(packed) if dtype not in kernel.dtypes]
+    """Which dtypes of tensors, complex numbers or layout of the case the kernel does not claim to serve; empty if none.
+
+    A real dtype that an argument names does not excuse a kernel: it may not overlook the argument.
+    """
+    own = {ref.dtype for ref in packed.tensors}
+    named = [dtype for dtype in _floating_dtypes(packed) if dtype in own or "complex" in dtype]
+    missing = [dtype for dtype in named if dtype not in kernel.dtypes]
     if missing:
         return f"the kernel's DTYPES do not list {', '.join(missing)}"
     sparse = holds_sparse(packed.tree) and SPARSE not in kernel.layouts

@@ -27,12 +27,14 @@ def kernel_nll_loss_backward(
     target_stride,
     weight_stride,
     MEAN: tl.constexpr,
-    INDEX: tl.constexpr,
+    WIDE: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
     start = tl.program_id(0).to(tl.int64) * BLOCK
     i = start + tl.arange(0, BLOCK)
-    within = (start % classes).to(INDEX) + tl.arange(0, BLOCK)  # of rows from the block's first on, in fewer bits
+    within = (start % classes).to(tl.int64 if WIDE else tl.int32) + tl.arange(
+        0, BLOCK
+    )  # of rows from the block's first on, in fewer bits
     row = start // classes + within // classes
     target = tl.load(target_ptr + row * target_stride, mask=i < n, other=0).to(tl.int64)
     hit = (i < n) & (target != ignore_index) & (target == within % classes)
@@ -61,7 +63,7 @@ def wrapper(grad_output, self, target, weight, reduction, ignore_index, total_we
         target.stride(0) if target.dim() else 0,
         0 if weight is None else weight.stride(0),
         MEAN=reduction == 1,
-        INDEX=tl.int32 if self.shape[-1] < 2**30 else tl.int64,
+        WIDE=self.shape[-1] >= 2**30,
         BLOCK=4096,
         num_warps=8,
     )
