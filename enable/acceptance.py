@@ -18,13 +18,12 @@ from blake3 import blake3
 from enable.recorded import Recorded, recorded
 from enable.self_consistency import broken_calls, callable_overloads, kernels_of
 from enable.session import Session
-from enable.verification import REPEATS
 from generate.library import Library, Match
 from generate.versions import Versions
 from traces import UserError
 from verify.cases import Case, NoReference, by_overload, reference
 from verify.extended import extended
-from verify.judge import Job
+from verify.job import REPEATS, Job
 from verify.kernel_file import KernelFile
 from verify.lint import lint, load_profile, render
 from verify.outcome import Outcome, Verdict

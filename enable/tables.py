@@ -60,7 +60,7 @@ def coverage_tables(coverage: Coverage, name: str) -> str:
             "overload": r.overload,
             "calls": r.calls,
             "cases": r.cases,
-            "outcome": r.outcome or "-",
+            "outcome": r.verdict,
             "kernel": _kernel(r),
             "detail": r.detail,
         }
@@ -83,6 +83,7 @@ def coverage_tables(coverage: Coverage, name: str) -> str:
         f" {subset['passed_after_refinement']} after refinement",
     ]
     failing = coverage.failing()
+    lines += [f"  to see what fails  {r.again}" for r in failing if r.again]
     if failing:
         lines.append(f"  next               enable refine {shlex.quote(name)} --only-failing")
     return "\n".join(lines)
