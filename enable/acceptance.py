@@ -295,8 +295,9 @@ class _Trial:
             samples = _samples(overload, kernel.dtypes) if self._proposal.opinfo else ()
             chosen = samples[:: max(1, -(-len(samples) // max(1, self._proposal.opinfo)))]
             given = [*chosen, *(c for c in self._proposal.shown if c.overload == overload)]
-            made = extended(given, 0, self._proposal.source) if self._proposal.extended and given else []
-            for case in (*chosen, *(v.case for v in made[: self._proposal.extended])):
+            most = self._proposal.extended
+            made = extended(given, 0, self._proposal.source, most) if most and given else []
+            for case in (*chosen, *(v.case for v in made)):
                 if case.id not in known:
                     yield case
 

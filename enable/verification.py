@@ -182,7 +182,7 @@ def _cases(candidate: Candidate, kernel: KernelFile, request: Request, workspace
         found.setdefault(case.overload, {})[case.id] = case
     if "extended" in request.sources:
         for cases in found.values():
-            made = extended(list(cases.values()), request.seed, candidate.source)[: request.limit]
+            made = extended(list(cases.values()), request.seed, candidate.source, request.limit)
             cases.update({v.case.id: v.case for v in made})
     chosen = {o: list(cases.values()) for o, cases in found.items()}
     if request.case is not None:

@@ -20,7 +20,7 @@ from verify.confine import level
 from verify.job import RUN, Job
 from verify.outcome import Outcome, Verdict
 from verify.platforms import COMPILE, Device, Platform
-from verify.run import Run
+from verify.run import Run, skipped
 from verify.sandbox import Zygote
 from verify.verdicts import Identity, Standings, VerdictStore
 from verify.wire import WireError
@@ -110,7 +110,7 @@ class Judge:
                     continue
                 verdict = self._store.get(self._identity(job, case))
                 if verdict is None and deaths >= MAX_DEATHS:
-                    verdict = Verdict(case.id, Outcome.SKIPPED, f"not run: {deaths} earlier cases crashed or hung")
+                    verdict = skipped(case, f"not run: {deaths} earlier cases crashed or hung")
                 elif verdict is None:
                     run = run or stack.enter_context(self._running(job))
                     verdict = self._judged(run, job, case)

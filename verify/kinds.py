@@ -23,7 +23,7 @@ _SHOWN = 3  # new traits that a line names
 
 def kind_of(arguments: Mapping[str, Any]) -> str:
     """The kind of a call with these arguments, by schema name: the same text for the same outline and traits."""
-    outline, traits, shapes = [], [], {}
+    outline, traits, shapes, lists = [], [], {}, {}
     for name, value in arguments.items():
         if isinstance(value, torch.Tensor):
             outline.append(f"{name} {_outline(value)}")
@@ -33,10 +33,13 @@ def kind_of(arguments: Mapping[str, Any]) -> str:
             tensors = [v for v in value if isinstance(v, torch.Tensor)]
             outline.append(f"{name} {' or '.join(sorted({_outline(v) for v in tensors}))}")
             traits += [f"{name} {trait}" for trait in sorted({t for v in tensors for t in _traits(v)})]
-            traits += [f"{name}: several"] * (len(tensors) > 1) + [f"{name}: None among them"] * (None in value)
+            traits += [f"{name}: several"] * (len(tensors) > 1) + [f"{name}: None"] * (len(tensors) < len(value))
+            traits += [f"{name} of several shapes"] * (len({v.shape for v in tensors}) > 1)
+            lists[name] = [v.shape for v in tensors]
         elif name not in _ELSEWHERE:
             traits.append(f"{name}={_word(value)}")
     traits += [f"{name} broadcast" for name in _broadcast(shapes)]
+    traits += [f"{a} unlike {b}" for (a, x), (b, y) in itertools.combinations(lists.items(), 2) if x != y]
     numbers: dict[int, int] = {}
     sizes = {name: [numbers.setdefault(n, len(numbers)) for n in shape] for name, shape in shapes.items()}
     return json.dumps([", ".join(outline), traits, sizes])
@@ -72,8 +75,13 @@ class Judged:
 
     def __init__(self, kinds: Iterable[str]) -> None:
         self._traits: defaultdict[str, set[str]] = defaultdict(set)
-        for outline, traits in map(_read, kinds):
-            self._traits[outline].update(traits)
+        for kind in kinds:
+            self.add(kind)
+
+    def add(self, kind: str) -> None:
+        """One more that passed."""
+        outline, traits = _read(kind)
+        self._traits[outline].update(traits)
 
     def news(self, kind: str) -> str:
         """What is new in a call of this kind, in words; empty if it is like what was judged."""

@@ -15,10 +15,11 @@ from typing import Any, Self
 import torch
 
 from traces import TraceError
+from traces.contents import NotRecorded
 from traces.overloads import bind, kind, resolve
 from traces.values import Packed, unpack
 from verify import wire
-from verify.cases import Case, Expected, NoReference, contents, holds_sparse, mapped, reference
+from verify.cases import Case, Expected, NoReference, contents, holds_sparse, mapped, reference, unsupported
 from verify.compare import compare, error_ratio, right_without_kernels, telling
 from verify.compiler_log import headline
 from verify.job import RUN, Job
@@ -72,6 +73,7 @@ class Run:
         self._chance = False
         self._accuracy = ""  # of the last case
         self._pairs = Pairs("", "")  # of this case, for a kernel that draws
+        self._asked = Packed({})  # the arguments that a child was given last
 
     def lasting(self, verdict: Verdict) -> bool:
         """Whether the verdict says something of the kernel for good: not of a busy machine, or of what was not run."""
@@ -89,14 +91,15 @@ class Run:
         """One case: reference, compile, execute, compare. Raises TraceError on a damaged trace."""
         self._chance, self._accuracy, self._pairs = False, "", Pairs(self._job.kernel.sha256, case.id)
         if kind(case.overload) == "random" and not judged_by(case.overload):
-            return Verdict(case.id, Outcome.SKIPPED, "it draws random numbers, and there is no law to judge them by")
+            return skipped(case, "it draws random numbers, and there is no law to judge them by")
         try:
             expected = reference(case, self._pairs[0])
         except NoReference as error:
-            return Verdict(case.id, Outcome.SKIPPED, str(error))
+            return skipped(case, str(error))
         unlisted = _unlisted(self._job.kernel, expected.before)
         if unlisted:
-            return Verdict(case.id, Outcome.SKIPPED, unlisted)
+            return skipped(case, unlisted)
+        self._asked = expected.before
         try:
             problem = self._problem(expected, case.id in self._job.repeated)
         except _Ended as ended:
@@ -107,10 +110,10 @@ class Run:
             problem = Problem(outcome, layer, death.how)
         except (TraceError, MalformedReply) as error:
             problem = Problem(Outcome.WRONG, "wire", f"the answer is malformed: {error}")
-        verdict = _verdict(case, problem, expected) if problem else Verdict(case.id, Outcome.PASS, self._accuracy)
-        named = [*_floating_dtypes(expected.before), *([SPARSE] if holds_sparse(expected.before.tree) else [])]
-        call = bind(resolve(case.overload), (), unpack(expected.before))
-        return replace(verdict, dtypes=",".join(named), signature=case.independence, kind=kind_of(call))
+        if problem is None:
+            return _described(Verdict(case.id, Outcome.PASS, self._accuracy), case, expected.before)
+        arguments = inputs_report(self._asked, changed=self._asked is not expected.before)
+        return _described(_verdict(case, problem, arguments), case, expected.before)
 
     def _problem(self, expected: Expected, repeated: bool) -> Problem | None:
         """What is wrong with the kernel on this case, or None. Raises _Ended, ChildDied, MalformedReply, TraceError."""
@@ -237,6 +240,7 @@ class Run:
 
     def _ask(self, mode: str, packed: Packed, request: dict[str, Any]) -> tuple[Reply, Packed | None]:
         """A child's reply, and what the wrapper returned; None if it raised."""
+        self._asked = packed
         request = {"philox": self._pairs[0], **request} if self._job.kernel.draws else request
         try:
             header, buffers = self._child(mode).ask(packed, self._seconds(mode), request)
@@ -289,8 +293,24 @@ class Run:
         return str(directory)
 
 
-def _verdict(case: Case, problem: Problem, expected: Expected) -> Verdict:
-    text = f"{problem.report or problem.detail}\n\n{inputs_report(expected.before)}"
+def skipped(case: Case, why: str) -> Verdict:
+    """The verdict on a case that is not run."""
+    verdict = Verdict(case.id, Outcome.SKIPPED, why)
+    try:
+        return _described(verdict, case, case.load())
+    except NotRecorded:
+        return verdict
+
+
+def _described(verdict: Verdict, case: Case, packed: Packed) -> Verdict:
+    """The verdict with what it says of its case."""
+    named = [*_floating_dtypes(packed), *([SPARSE] if holds_sparse(packed.tree) else [])]
+    call = {} if unsupported(packed.tree) else bind(resolve(case.overload), (), unpack(packed))
+    return replace(verdict, dtypes=",".join(named), signature=case.independence, kind=kind_of(call))
+
+
+def _verdict(case: Case, problem: Problem, arguments: str) -> Verdict:
+    text = f"{problem.report or problem.detail}\n\n{arguments}"
     return Verdict(case.id, problem.outcome, problem.detail[:300], text, problem.layer, problem.rule)
 
 
