@@ -1,10 +1,10 @@
 """Kinds of calls, coarsely: what a verdict on one call says of another.
 
 Two calls have the same outline if their tensors have the same dtypes and, but for those in lists, numbers of
-dimensions. Beyond that a call has traits: a tensor with gaps, broadcast or empty, an argument that is None, two sizes that differ. A call is like what was
-judged if a case of its outline passed, and each of its traits was one of such a case: who passed with sizes that differ
-is taken to be right where they are equal, too, and not the other way round. What tensors contain, and integers and
-floats, are no traits.
+dimensions. Beyond that a call has traits: a tensor with gaps, broadcast or empty, an argument that is None, two sizes
+that differ. A call is like what was judged if a case of its outline passed, and each of its traits was one of such a
+case: who passed with sizes that differ is taken to be right where they are equal, too, and not the other way round.
+What tensors contain, and integers and floats, are no traits.
 """
 
 from __future__ import annotations
