@@ -10,8 +10,6 @@ from torch.utils.checkpoint import checkpoint
 
 from capture import Recorder, sim
 
-sim.install()
-
 
 @pytest.fixture
 def cpu():

@@ -11,8 +11,6 @@ from enable import library
 from enable.draws import Draws, Incomparable
 from enable.training_run import Recipe, compare_with_cpu, on_device
 
-sim.install()  # before the first backward of this process
-
 SETTINGS = {"n_layer": "1", "n_embd": "16", "n_head": "2", "block_size": "8", "dropout": "0.2"}
 
 

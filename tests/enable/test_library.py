@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from capture import sim
 from enable import library, serving
 from enable.library import select
 from enable.serving import ELSEWHERE, LAWLESS, NO_KERNEL, UNPAIRED, Server
@@ -25,8 +24,6 @@ from verify import platforms
 from verify.judge import Job
 from verify.outcome import Outcome, Verdict
 from verify.verdicts import VerdictStore
-
-sim.install()  # before the first backward of this process
 
 EXP = ["aten::exp"]
 ATEN_EXP = torch.exp(torch.linspace(-3, 3, 50))

@@ -7,11 +7,9 @@ import torch
 from torch.nn.functional import dropout
 from torch.utils.checkpoint import checkpoint
 
-from capture import Recorder, sim
+from capture import Recorder
 from enable import library
 from enable.cli import run
-
-sim.install()  # before the first backward of this process
 
 SETTINGS = {"n_layer": "1", "n_embd": "16", "n_head": "2", "block_size": "8", "dropout": "0.2"}
 SMALL = ["nanogpt", "--batch", "2", "--optimizer", "sgd", "--unverified", "--steps", "2", "--json"]

@@ -21,8 +21,6 @@ from verify.judge import Job
 from verify.outcome import Outcome, Verdict
 from verify.verdicts import VerdictStore
 
-sim.install()  # before the first backward of this process
-
 SMALL = ["nanogpt", "--batch", "2", "--optimizer", "sgd", "--unverified"]
 SMALL += [w for s in ("n_layer=1", "n_embd=16", "n_head=2", "block_size=8") for w in ("--set", s)]
 GPT2 = ["n_layer=2", "n_embd=16", "n_head=2", "vocab_size=32", "n_positions=8", "bos_token_id=0", "eos_token_id=0"]
