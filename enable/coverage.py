@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from enable.dialect import outside_by_overload, spoken
 from generate.library import Library, Match
 from traces import UserError
 from traces.contents import REPLAYABLE
@@ -187,10 +188,13 @@ def judge_cases(
     needed: Callable[[Job, str], bool] | None = None,
     told: Callable[[Job, Verdict], None] = lambda job, verdict: None,
 ) -> dict[tuple[str, str], Verdict]:
-    """Verdicts by (overload, case id). needed: whether a case is still to be judged; told: of each verdict."""
+    """Verdicts by (overload, case id). needed: whether a case is still to be judged; told: of each verdict.
+
+    A kernel that is not of the platform's dialect is not run.
+    """
     jobs = [
         Job(m.plan, m.kernel, tuple(cases[o]), m.copy, needed=needed)
-        for o, m in matches.items()
+        for o, m in spoken(matches, judge.platform).items()
         if m is not None and o in cases
     ]
     advance = progress(sum(len(job.cases) for job in jobs))
@@ -199,7 +203,16 @@ def judge_cases(
         told(job, verdict)
         advance(job, verdict)
 
-    return judge.judge(jobs, both)
+    refused = outside_by_overload(matches, judge.platform)
+    verdicts = judge.judge([job for job in jobs if job.plan.overload not in refused], both)
+    for job in jobs:
+        if (violation := refused.get(job.plan.overload)) is not None:
+            for case in job.cases:
+                detail = f"not of the dialect: {violation}"
+                verdict = Verdict(case.id, Outcome.COMPILE_ERROR, detail, layer="lint", rule=violation.rule)
+                verdicts[job.plan.overload, case.id] = verdict
+                both(job, verdict)
+    return verdicts
 
 
 def rows_of(

@@ -11,7 +11,7 @@ import typer
 WORKSPACE = Path(".enable")
 PLATFORM = "sim"
 
-Platform = Annotated[str, typer.Option("--platform", help="Where the kernels run.")]
+Platform = Annotated[str, typer.Option("--platform", help="Where kernels run: a name, or ./FILE.yaml.")]
 Library = Annotated[
     Path | None,
     typer.Option("--library", envvar="ENABLE_LIBRARY", help="Base kernel library instead of the packaged one."),

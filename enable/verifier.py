@@ -32,7 +32,8 @@ class Verifier:
         self._workspace = Workspace(workspace)
         self._base = library
         self._profile = load_profile(profile)
-        self._platform = replace(platforms.load(platform), alignment=self._profile.alignment)
+        known = platforms.load(platform)
+        self._platform = replace(known, alignment=max(known.alignment, self._profile.alignment))
         self._sandbox = sandbox
         self._stack = ExitStack()
 
