@@ -18,6 +18,7 @@ from verify.extended import extended
 from verify.judge import Job, Judge
 from verify.kernel_file import KernelFile
 from verify.lint import Profile
+from verify.lint.gravity import gravest
 from verify.outcome import LAYERS, OPTIONAL, Outcome, Verdict
 from verify.run import RUN
 from verify.samples import opinfo_cases
@@ -83,8 +84,8 @@ def verify_candidate(
     common: dict[str, Any] = {"seed": request.seed, "sandbox": judge.sandbox, "overloads": candidate.overloads}
     found = Finding(candidate.name, Outcome.SKIPPED, **common)
     if candidate.violations and ("lint" not in request.off or candidate.kernel is None):
-        first = candidate.violations[0]
-        outcome = Outcome.COMPILE_ERROR if candidate.no_program or candidate.kernel is None else Outcome.CHEAT
+        first, cheats = gravest(candidate.violations)
+        outcome = Outcome.CHEAT if cheats and candidate.kernel is not None else Outcome.COMPILE_ERROR
         lines = tuple(map(str, candidate.violations))
         return replace(found, outcome=outcome, layer="lint", rule=first.rule, detail=str(first), violations=lines)
     assert candidate.kernel is not None

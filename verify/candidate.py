@@ -13,7 +13,6 @@ from verify.lint import Profile, Violation, lint, source_in
 from verify.samples import overloads_of
 
 _OPERATOR = re.compile(r"^#[ \t]*op:[ \t]*(\S+)", re.MULTILINE)
-_SYNTAX = frozenset({"syntax", "encoding", "depth", "size", "answer-format"})  # rules that say: this is no program
 
 
 @dataclass(frozen=True)
@@ -26,11 +25,6 @@ class Candidate:
     overloads: tuple[str, ...]
     contract: bool
     violations: tuple[Violation, ...]
-
-    @property
-    def no_program(self) -> bool:
-        """Whether the text could not even be read as Python."""
-        return any(v.rule in _SYNTAX for v in self.violations)
 
 
 def read_candidate(text: str, path: Path, profile: Profile, operator: str | None = None) -> Candidate:
