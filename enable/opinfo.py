@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from enable.coverage import Coverage, judge_cases, match_overloads, read_calls, rows_of
-from enable.tables import table
+from enable.coverage import Coverage, judge_cases, match_overloads, percent, read_calls, rows_of
+from enable.tables import share, table
 from generate.library import Library
 from traces import TraceError
 from traces.store import CallRecord, Trace
@@ -80,7 +80,7 @@ class OpInfoCoverage:
 
 def _counts(operators: Any) -> dict[str, Any]:
     covered = sum(o.outcome is Outcome.PASS for o in operators)
-    return {"total": len(operators), "covered": covered, "percent": round(100 * covered / max(len(operators), 1), 1)}
+    return {"total": len(operators), "covered": covered, "percent": percent(len(operators), covered)}
 
 
 def _row(operator: Operator) -> dict[str, Any]:
@@ -222,7 +222,7 @@ def opinfo_tables(coverage: OpInfoCoverage) -> str:
     lines += [f"  in the way  {count:4}  {detail[:110]}" for detail, count in lacking.most_common(8)]
     overloads = found["overloads"]
     lines.append(f"  overloads covered  {overloads['covered']} of {overloads['compute']} that need a kernel")
-    lines.append(f"OpInfo operators covered: {total['covered']} of {total['total']} ({total['percent']} %)")
+    lines.append(f"OpInfo operators covered: {total['covered']} of {total['total']}{share(total)}")
     return "\n".join(lines)
 
 
