@@ -35,15 +35,16 @@ _RSS_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes in getrusage's unit
 class Summary:
     """What was recorded.
 
-    levels: stored calls by how much of their values is kept. nbytes: size of the trace on disk. seconds: for all of it.
-    peak: bytes of memory this process had at most. device_peak: the same of the GPU's, None if none was used. losses:
-    one a step, where steps give one. errors: of the recorder, by operator.
+    computing: overloads that compute or draw. levels: stored calls by how much of their values is kept. nbytes: size of
+    the trace on disk. seconds: for all of it. peak: bytes of memory this process had at most. device_peak: the same of
+    the GPU's, None if none was used. losses: one a step, where steps give one. errors: of the recorder, by operator.
     """
 
     path: Path
     calls: int
     stored: int
     overloads: int
+    computing: int
     signatures: int
     levels: dict[str, int]
     nbytes: int
@@ -182,6 +183,7 @@ def _summarise(path: Path, losses: list[float], seconds: float) -> Summary:
         calls=trace.manifest["calls"],
         stored=trace.manifest["stored"],
         overloads=len({s.overload for s in trace.signatures.values()}),
+        computing=len({s.overload for s in trace.signatures.values() if s.computes}),
         signatures=len(trace.signatures),
         levels=trace.manifest.get("levels", {}),
         nbytes=sum(trace.manifest["files"].values()),

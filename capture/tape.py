@@ -119,15 +119,30 @@ class Tape:
         for t in arguments:
             self._producers.forget(t)
 
-    def close(self, complete: bool, **totals: Any) -> Exception | None:
-        """Finish the trace; returns what went wrong with writing it, if anything did."""
+    def fence(self) -> None:
+        """What is stored from here on may turn out to be too much: it takes nothing from what there is."""
+        self._budget.fence()
+        self._writer.keep_counts()
+        self._pipeline.fence()
+
+    def close(self, complete: bool, cut: bool = False, first: int = 0, **totals: Any) -> Exception | None:
+        """Finish the trace; returns what went wrong with writing it, if anything did.
+
+        cut: leave out what came after the fence. first: steps up to this number are one.
+        """
         self._pipeline.close()
         error = self._pipeline.error
+        used = self._budget.fenced if cut else self._budget.used
         try:
-            self._writer.close(complete and error is None, contents_bytes=self._budget.used, **totals)
+            self._writer.close(complete and error is None, cut, first, contents_bytes=used, **totals)
         except OSError as failure:
             error = error or failure
         return error
+
+    def abandon(self) -> None:
+        """Delete the trace."""
+        self._pipeline.close()
+        self._writer.abandon()
 
     def _rng(self, name: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
         if self._limits.values != "full":

@@ -96,9 +96,9 @@ class Coverage:
             "overloads": {
                 "compute": len(self.compute),
                 "covered": len(covered),
-                "percent": _percent(len(self.compute), len(covered)),
+                "percent": percent(len(self.compute), len(covered)),
             },
-            "calls": {"total": calls, "covered": covered_calls, "percent": _percent(calls, covered_calls)},
+            "calls": {"total": calls, "covered": covered_calls, "percent": percent(calls, covered_calls)},
             "opinfo_subset": {
                 "matched": len(matched),
                 "passed_out_of_the_box": sum(not r.refined for r in passed),
@@ -108,8 +108,9 @@ class Coverage:
         }
 
 
-def _percent(total: int, covered: int) -> float:
-    return round(100 * covered / total, 1) if total else 100.0
+def percent(total: int, covered: int) -> float | None:
+    """The share in percent; None of nothing."""
+    return round(100 * covered / total, 1) if total else None
 
 
 @dataclass(frozen=True)

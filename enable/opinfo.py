@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from enable.coverage import Coverage, judge_cases, match_overloads, read_calls, rows_of
-from enable.tables import table
+from enable.coverage import Coverage, judge_cases, match_overloads, percent, read_calls, rows_of
+from enable.tables import share, table
 from generate.library import Library
 from traces import TraceError
 from traces.store import CallRecord, Trace
@@ -74,10 +74,10 @@ class OpInfoCoverage:
         phases = {name: {"total": total, "covered": covered} for name, (covered, total) in self.phases.items()}
         found = self.by_overload.as_json()
         known = found["overloads"]["compute"] - len(self.not_run)
-        percent = round(100 * found["overloads"]["covered"] / known, 1) if known else None
+        share = percent(known, found["overloads"]["covered"])
         return {
             **found,
-            "overloads": {**found["overloads"], "not_run": len(self.not_run), "percent": percent},
+            "overloads": {**found["overloads"], "not_run": len(self.not_run), "percent": share},
             "operators": {**_counts(self.operators), **phases},
             "categories": {name: _counts(found) for name, found in of_category.items()},
             "excluded": self.excluded,
@@ -87,7 +87,7 @@ class OpInfoCoverage:
 
 def _counts(operators: Any) -> dict[str, Any]:
     covered = sum(o.outcome is Outcome.PASS for o in operators)
-    return {"total": len(operators), "covered": covered, "percent": round(100 * covered / max(len(operators), 1), 1)}
+    return {"total": len(operators), "covered": covered, "percent": percent(len(operators), covered)}
 
 
 def _row(operator: Operator) -> dict[str, Any]:
@@ -235,15 +235,10 @@ def opinfo_tables(coverage: OpInfoCoverage) -> str:
         lines.append(f"  not counted  {len(names)} ({reason[:80]}): {shown}")
     lines += [f"  in the way  {count:4}  {detail[:110]}" for detail, count in lacking.most_common(8)]
     overloads = found["overloads"]
-    lines.append(
-        f"  overloads covered  {overloads['covered']} of {overloads['compute']} that need a kernel"
-        + (
-            f"; of {overloads['not_run']} not all cases were run, --exhaustive runs them"
-            if overloads["not_run"]
-            else ""
-        )
-    )
-    lines.append(f"OpInfo operators covered: {total['covered']} of {total['total']} ({total['percent']} %)")
+    not_run = overloads["not_run"]
+    more = f"; of {not_run} not all cases were run, --exhaustive runs them" if not_run else ""
+    lines.append(f"  overloads covered  {overloads['covered']} of {overloads['compute']} that need a kernel{more}")
+    lines.append(f"OpInfo operators covered: {total['covered']} of {total['total']}{share(total)}")
     return "\n".join(lines)
 
 

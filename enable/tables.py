@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from traces.audit import Audit
 
 PHASES = ("forward", "loss", "backward", "clip", "optimizer")
+NOTHING_TO_COVER = "no operator of this trace needs a kernel: it holds views, memory and transfer alone"
 _WIDTH = 96  # characters of the last, free-text column's line are cut beyond this
 
 
@@ -76,16 +77,22 @@ def coverage_tables(coverage: Coverage, name: str) -> str:
         "",
         f"{coverage.model} on {coverage.platform}",
         f"  the platform's     {len(platform)} overloads, {moved} calls: views, memory, transfer",
-        f"  overloads covered  {overloads['covered']} of {overloads['compute']} that need a kernel"
-        f" ({overloads['percent']} %)",
-        f"  calls covered      {calls['covered']} of {calls['total']} calls of these ({calls['percent']} %)",
+        f"  overloads covered  {overloads['covered']} of {overloads['compute']} that need a kernel{share(overloads)}",
+        f"  calls covered      {calls['covered']} of {calls['total']} calls of these{share(calls)}",
         f"  OpInfo also tests  {subset['matched']}: {subset['passed_out_of_the_box']} passed out of the box,"
         f" {subset['passed_after_refinement']} after refinement",
     ]
+    if not coverage.compute:
+        lines.append(f"  {NOTHING_TO_COVER}")
     failing = coverage.failing()
     if failing:
         lines.append(f"  next               enable refine {shlex.quote(name)} --only-failing")
     return "\n".join(lines)
+
+
+def share(found: dict[str, Any]) -> str:
+    """The percentage in brackets, where there is one."""
+    return "" if found["percent"] is None else f" ({found['percent']} %)"
 
 
 def capture_summary(model: str, found: Summary) -> dict[str, Any]:
@@ -96,6 +103,7 @@ def capture_summary(model: str, found: Summary) -> dict[str, Any]:
         "calls": found.calls,
         "stored": found.stored,
         "overloads": found.overloads,
+        "computing": found.computing,
         "signatures": found.signatures,
         "levels": found.levels,
         "bytes": found.nbytes,
@@ -118,6 +126,8 @@ def capture_lines(found: dict[str, Any], name: str) -> str:
     ]
     if found["losses"]:
         lines.append(f"  loss    {', '.join(f'{loss:.4f}' for loss in found['losses'])}")
+    if not found["computing"]:
+        lines.append(f"  {NOTHING_TO_COVER}")
     return "\n".join([*lines, f"  next    enable coverage {shlex.quote(name)}"])
 
 

@@ -37,6 +37,11 @@ class Signature:
     steps: tuple[tuple[int, int, int], ...]
     samples: tuple[int, ...]
 
+    @property
+    def computes(self) -> bool:
+        """Whether its calls are the work of a kernel, or draw random numbers; all else is what a platform provides."""
+        return self.kind in ("compute", "random")
+
 
 @dataclass(frozen=True)
 class CallRecord:

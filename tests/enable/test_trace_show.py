@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from capture import Recorder
+from enable import cli
 
 
 def enable(*arguments, cwd):
@@ -126,3 +127,36 @@ def test_bad_input(directory, arguments, words):
     assert found.returncode == 2 and found.stdout == "", found.stdout
     assert found.stderr.startswith("enable: ") and found.stderr.count("\n") == 1, found.stderr
     assert all(word in found.stderr for word in words), found.stderr
+
+
+@pytest.mark.parametrize("command", [["trace", "show"], ["coverage"]])
+def test_a_trace_that_asks_for_no_kernel_says_so(tmp_path, monkeypatch, capsys, command):
+    monkeypatch.chdir(tmp_path)
+    with Recorder(tmp_path / "views.trace"):
+        torch.empty(4).view(2, 2).t()
+    assert cli.run([*command, "views.trace"]) == 0
+    out = capsys.readouterr().out
+    assert "no operator of this trace needs a kernel" in out and "100" not in out
+    assert cli.run([*command, "views.trace", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    if command == ["coverage"]:
+        assert found["overloads"] == {"compute": 0, "covered": 0, "percent": None}
+        assert found["calls"] == {"total": 0, "covered": 0, "percent": None}
+    else:
+        assert found["computing"] == 0
+
+
+def test_what_ended_the_steps_is_told(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    layer = torch.nn.Linear(2, 2)
+    optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+    for name, marked in (("marked", True), ("unmarked", False)):
+        with Recorder(f"{name}.trace") as recorder:
+            for _ in range(2):
+                layer(torch.ones(1, 2)).sum().backward()
+                optimizer.step()
+                if marked:
+                    recorder.step()
+        assert cli.run(["trace", "show", f"{name}.trace"]) == 0
+        told = "recorder.step()" if marked else "an optimizer's step: recorder.step() was never called"
+        assert f"steps        2, each ended by {told}\n" in capsys.readouterr().out
