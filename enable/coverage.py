@@ -11,6 +11,7 @@ from typing import Any
 
 from enable.dialect import outside_by_overload, spoken
 from generate.library import Library, Match
+from generate.versions import BASE_LIBRARY, origin
 from traces import UserError
 from traces.contents import REPLAYABLE
 from traces.overloads import resolve
@@ -34,6 +35,7 @@ class Row:
     """One overload of a trace. calls: how often it was called; cases: stored calls that were replayed.
 
     outcome: PASS if every case passed, else the outcome of the first case that did not; None where no kernel is needed.
+    origin: of the kernel, as `enable library list` tells it.
     """
 
     overload: str
@@ -45,6 +47,7 @@ class Row:
     outcome: Outcome | None
     detail: str
     refined: bool = False
+    origin: str | None = None
 
     @property
     def covered(self) -> bool:
@@ -273,7 +276,8 @@ def _row(
     if not match.plan.direct:
         detail = "; ".join(filter(None, [f"from {match.plan.base}", detail]))
     path = shown_path(match.kernel.path)
-    return Row(overload, kind, calls, len(signatures), len(verdicts), path, outcome, detail, match.refined)
+    source = origin(match.kernel.path) if match.refined else BASE_LIBRARY
+    return Row(overload, kind, calls, len(signatures), len(verdicts), path, outcome, detail, match.refined, source)
 
 
 def _summary(verdicts: list[Verdict | None], lacking: Counter[str]) -> tuple[Outcome, str]:

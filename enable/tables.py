@@ -133,7 +133,7 @@ def capture_lines(found: dict[str, Any], name: str) -> str:
 
 def _kernel(row: Row) -> str:
     path = "/".join(Path(row.kernel).parts[-2:]) if row.kernel else "-"  # group and file, whichever the layer
-    return f"{path} (refined)" if row.refined else path
+    return f"{path} ({row.origin})" if row.refined else path
 
 
 def refinement_lines(found: list[dict[str, Any]]) -> str:

@@ -98,4 +98,5 @@ def rollback(
     group, name = told.find(operator)
     roll_back(Session(workspace, library, platform), group, name, to)
     version = told.versions.list(group, name)[-1]
-    typer.echo(json.dumps(asdict(version)) if as_json else version_text(version))
+    served = workspace.library(library).match(operator) is not None
+    typer.echo(json.dumps(asdict(version)) if as_json else version_text(version, served))
