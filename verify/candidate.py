@@ -36,6 +36,9 @@ def read_candidate(text: str, path: Path, profile: Profile, operator: str | None
     operator = operator or next(iter(_OPERATOR.findall(source or "")), None)
     names = _names(source or "", profile)
     if operator is None and "OVERLOADS" not in names:
+        broken = tuple(v for v in lint(source, profile) if v.rule == "syntax") if source is not None else ()
+        if broken:  # it may say so, and cannot be read
+            return Candidate(path.name, text, None, (), False, broken)
         raise UserError(f"{path}: nothing says which operator this is; name it with --op, such as --op aten::exp")
     overloads = overloads_of(operator) if operator is not None else []
     if source is None or violation is not None:
