@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -24,6 +25,31 @@ def list_(context: typer.Context, as_json: AsJson = False, library: Library = No
 
     rows = History(Workspace(context.obj), library).kernels()
     typer.echo(json.dumps({"kernels": rows}) if as_json else list_table(rows))
+
+
+@app.command()
+def add(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(help="A kernel file that you wrote.")],
+    as_json: AsJson = False,
+    platform: Platform = PLATFORM,
+    library: Library = None,
+) -> None:
+    """Judge a kernel file of your own and put it in force in this workspace.
+
+    It has to pass the recorded calls of its overloads in every trace of the workspace, OpInfo's samples and cases made
+    from both; nothing that passed before may fail. Exit status 1 if it is refused.
+    """
+    import shlex
+
+    from enable.adding import add, lines
+    from enable.session import Session
+    from enable.workspace import Workspace
+
+    with Session(Workspace(context.obj), library, platform) as session:
+        found = add(session, file)
+    typer.echo(json.dumps(found.as_json()) if as_json else lines(found, shlex.quote(str(file))))
+    raise typer.Exit(0 if found.accepted else 1)
 
 
 @app.command()

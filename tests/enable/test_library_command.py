@@ -156,3 +156,30 @@ def test_a_file_in_no_group_is_not_ignored(enable, home):
     status, _, err = enable("library", "list")
     assert status == 2 and err.count("\n") == 1
     assert "lies in no group" in err and "mv .enable/kernels/silu.py silu.py && enable library add silu.py" in err
+
+
+def test_a_kernel_of_ones_own_is_judged_and_added(enable, home, tmp_path):
+    (home / "mine.py").write_text(WRONG)
+    status, out, _ = enable("library", "add", "mine.py")
+    assert status == 1 and "pointwise/exp: refused; what was in force still is" in out
+    assert "that were shown fail" in out and "next   enable verify mine.py" in out
+    (home / "mine.py").write_text(f"{EXP}# mine\n")
+    status, out, err = enable("library", "add", "mine.py", "--json")
+    found = json.loads(out)
+    assert status == 0 and found["accepted"] and found["version"] == 3, err
+    assert found["cases"]["opinfo"] > 5 and found["cases"]["extended"] > 5
+    (row,) = json.loads(enable("library", "list", "--json")[1])["kernels"]
+    assert row["origin"] == "version 3, by hand"
+    assert enable("library", "show", "aten::exp")[1] == f"{EXP}# mine\n"
+
+
+@pytest.mark.parametrize(
+    "text, told",
+    [(None, "cannot be read"), ("x = 1", "mine.py"), (EXP.replace("tl.exp(", "tl.expp("), "lint: [name] tl.expp")],
+)
+def test_what_cannot_be_added(enable, home, text, told):
+    if text is not None:
+        (home / "mine.py").write_text(text)
+    status, out, err = enable("library", "add", "mine.py")
+    assert status in (1, 2) and told in out + err
+    assert enable("library", "show", "aten::exp")[1] == WRONG
