@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
@@ -16,10 +15,10 @@ from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from capture.targets import trace_name
 from enable.coverage import shown_path
 from enable.library import Registration, drawing_on_cpu, use
-from enable.serving import ELSEWHERE, NO_KERNEL, NOT_VERIFIED, REFUSED
+from enable.remedies import remedy
+from enable.serving import ELSEWHERE, NO_KERNEL, REFUSED
 from enable.step_time import StepTime, measure
 from enable.tables import table
 from enable.training_run import Comparison, Incomparable, Recipe, Step, Stopped, compare_with_cpu, on_device
@@ -146,7 +145,7 @@ def run(recipe: Recipe, choice: Choice, workspace: Workspace, base: Path | None,
                         counting.close()
                         outside = seen.calls - registration.counts.served
         except Stopped as error:
-            report.stopped = _lacking(registration, report) or f"{choice.device} stopped: {error}"
+            report.stopped = _lacking(registration, report, workspace, base) or f"{choice.device} stopped: {error}"
     report.served = _served(registration, library)
     if outside is None:
         outside = seen.calls - registration.counts.served
@@ -215,20 +214,15 @@ def _unserved(counts: Mapping[str, Counter[str]]) -> Iterator[tuple[str, Counter
             yield name, kept
 
 
-def _lacking(registration: Registration, report: Report) -> str | None:
+def _lacking(registration: Registration, report: Report, workspace: Workspace, base: Path | None) -> str | None:
     """The line for an operator without a kernel that may serve it, if that is what stopped the run."""
     if report.choice.device != "sim" or report.choice.fallback or not registration.counts.unserved:
         return None
     overload = next(reversed(registration.counts.unserved))
-    reason, trace = _reasons(registration)[overload], shlex.quote(trace_name(report.recipe.model))
+    reason = _reasons(registration)[overload]
     if reason == REFUSED:
         return None
-    if reason.startswith(NOT_VERIFIED):
-        capture = shlex.join(["enable", "capture", *report.recipe.words(), "--device", "sim"])
-        how = f"verify it: {capture} && enable coverage {trace}; or pass --unverified"
-    else:
-        how = f"write one: enable refine {trace} --op {overload}; or pass --fallback cpu"
-    return f"{overload}: {reason}; {how}"
+    return f"{overload}: {reason}; {remedy(overload, reason, report.recipe, workspace, base)}"
 
 
 _TITLES = ("step", "loss", "gradients", "seconds", "CPU loss", "allowed +-", "CPU gradients", "allowed +-", "")
