@@ -23,6 +23,7 @@ from tqdm import tqdm
 
 from enable.engine import Engine, Local
 from enable.holding import Holder, Terms, accepted, say
+from enable.providers import askable
 from enable.refinement import Refinement
 from enable.selection import NO_CATEGORY, choose, trace_of
 from enable.session import Session
@@ -182,8 +183,10 @@ def run_campaign(
 def _begun(place: Place, work: Work, campaign: Campaign, words: Sequence[str]) -> dict[str, Any]:
     told = place.begun()
     if told is None:
-        load_provider(campaign.model.provider, options_of(campaign))  # before anything is written
+        provider = load_provider(campaign.model.provider, options_of(campaign))  # before anything is written
         chosen = choose(work.refinement, campaign)
+        by_hand = shlex.join(["enable", *words, "--llm", "manual"])
+        askable(provider, [c.operator.overload for c in chosen], by_hand)
         told = {
             "settings": campaign.of_work(),
             "operators": {c.operator.overload: c.category for c in chosen},
@@ -261,7 +264,7 @@ def plan(workspace: Workspace, base: Path | None, campaign: Campaign) -> dict[st
         names = list(told["operators"]) if told else [c.operator.overload for c in choose(work.refinement, campaign)]
         rows = [_planned(work, overload) for overload in names]
         done = {row["overload"]: row["exit"] for row in work.place.results()}
-    settings = campaign.as_json()
+    settings = {**campaign.as_json(), "trace": trace_of(campaign)}
     return {"settings": settings, "operators": [{**row, "exit": done.get(row["overload"])} for row in rows]}
 
 

@@ -19,7 +19,7 @@ from typing import Annotated
 import typer
 
 import enable.commands
-from enable.options import WORKSPACE
+from enable.options import WORKSPACE, WORKSPACE_VARIABLE
 from traces import UserError
 
 # typer carries its own copy of click in some releases and depends on click in others; this is its ClickException.
@@ -60,7 +60,7 @@ def _global(
     workspace: Annotated[
         Path,
         typer.Option(
-            envvar="ENABLE_WORKSPACE",
+            envvar=WORKSPACE_VARIABLE,
             help="Where traces, verdicts, dialogs and kernels are kept; may also follow the command.",
         ),
     ] = WORKSPACE,

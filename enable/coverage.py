@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, replace
@@ -73,12 +72,12 @@ class Coverage:
         """The overloads that need a kernel: those that compute, and those that draw as can be judged."""
         return [r for r in self.rows if r.needs_kernel]
 
-    def with_hints(self, name: str) -> Coverage:
-        """The same, with the command for each missing kernel. name: what the user calls the trace."""
+    def with_hints(self, command: Callable[[str], str]) -> Coverage:
+        """The same, with what to type for each missing kernel. command: of an overload."""
 
         def hinted(row: Row) -> Row:
-            command = shlex.join(["enable", "refine", name, "--op", row.overload])
-            return replace(row, detail=f"{_NO_KERNEL}; write one: {command}") if row.detail == _NO_KERNEL else row
+            hint = f"{_NO_KERNEL}; write one: {command(row.overload)}"
+            return replace(row, detail=hint) if row.detail == _NO_KERNEL else row
 
         return replace(self, rows=tuple(map(hinted, self.rows)))
 

@@ -21,6 +21,7 @@ from verify.outcome import Outcome, Verdict
 
 WAITING = "WAITING"  # exits besides the final stages: the model's answer is to be written by somebody
 REFUSED = "REFUSED"  # it passed, and the library has changed meanwhile
+NOT_BEGUN = "NOT_BEGUN"  # there is nobody to ask about it
 TASK = "task.json"
 
 

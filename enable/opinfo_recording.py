@@ -94,8 +94,8 @@ def summary(path: Path) -> dict[str, Any]:
     }
 
 
-def opinfo_lines(found: dict[str, Any]) -> str:
-    """The same as text."""
+def opinfo_lines(found: dict[str, Any], next_: str) -> str:
+    """The same as text. next_: what to type next."""
     from enable.tables import size
 
     failed, before = found["failed_samples"], found["recorded_before"]
@@ -111,5 +111,5 @@ def opinfo_lines(found: dict[str, Any]) -> str:
     ]
     for reason, operators in found["excluded"].items():
         lines.append(f"  left out   {len(operators)} ({reason}): {', '.join(operators[:4])}")
-    lines.append("  next       enable coverage opinfo")
+    lines.append(f"  next       {next_}")
     return "\n".join(lines)

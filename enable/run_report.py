@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
@@ -16,12 +15,12 @@ from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from capture.targets import trace_name
 from enable import precision
 from enable.coverage import shown_path
 from enable.draws import Around, Drawing, Draws, Incomparable, shared
 from enable.library import Registration, drawing_on_cpu, use
-from enable.serving import ELSEWHERE, NO_KERNEL, NOT_VERIFIED, REFUSED
+from enable.remedies import remedy
+from enable.serving import ELSEWHERE, NO_KERNEL, REFUSED
 from enable.step_time import StepTime, measure
 from enable.tables import table
 from enable.training_run import Comparison, Recipe, Step, Stopped, compare_with_cpu, on_device
@@ -144,7 +143,8 @@ def run(recipe: Recipe, choice: Choice, workspace: Workspace, base: Path | None,
                 report.comparison = compare_with_cpu(recipe, drawing)
             except Incomparable as error:
                 report.incomparable = str(error)
-        outside = _train(report, registration, around, tell)
+        lacking = partial(_lacking, registration, report, workspace, base)
+        outside = _train(report, registration, around, tell, lacking)
     report.served = _served(registration, library)
     report.fallbacks = _fallbacks(registration, report, outside)
     if choice.compare and gpu and not report.stopped:
@@ -161,8 +161,17 @@ def _draws(recipe: Recipe, device: str, registered: Callable[[], AbstractContext
     return draws
 
 
-def _train(report: Report, registration: Registration, around: Around, tell: Callable[[str], None]) -> Calls:
-    """Train on the device, step by step; returns what was not served on a GPU in the first COUNTED steps."""
+def _train(
+    report: Report,
+    registration: Registration,
+    around: Around,
+    tell: Callable[[str], None],
+    lacking: Callable[[], str | None],
+) -> Calls:
+    """Train on the device, step by step; returns what was not served on a GPU in the first COUNTED steps.
+
+    lacking: the line for an operator without a kernel, if that is what stopped the training.
+    """
     choice, seen = report.choice, Calls(report.choice.device)
     with ExitStack() as counting:
         counting.enter_context(seen if choice.device != "sim" else nullcontext())
@@ -176,7 +185,7 @@ def _train(report: Report, registration: Registration, around: Around, tell: Cal
                     counting.close()
                     seen.calls -= registration.counts.served
         except Stopped as error:
-            report.stopped = _lacking(registration, report) or f"{choice.device} stopped: {error}"
+            report.stopped = lacking() or f"{choice.device} stopped: {error}"
     if len(report.steps) < COUNTED:
         seen.calls -= registration.counts.served
     return seen
@@ -247,20 +256,15 @@ def _unserved(counts: Mapping[str, Counter[str]]) -> Iterator[tuple[str, Counter
             yield name, kept
 
 
-def _lacking(registration: Registration, report: Report) -> str | None:
+def _lacking(registration: Registration, report: Report, workspace: Workspace, base: Path | None) -> str | None:
     """The line for an operator without a kernel that may serve it, if that is what stopped the run."""
     if report.choice.device != "sim" or report.choice.fallback or not registration.counts.unserved:
         return None
     overload = next(reversed(registration.counts.unserved))
-    reason, trace = _reasons(registration)[overload], shlex.quote(trace_name(report.recipe.model))
+    reason = _reasons(registration)[overload]
     if reason == REFUSED:
         return None
-    if reason.startswith(NOT_VERIFIED):
-        capture = shlex.join(["enable", "capture", *report.recipe.words(), "--device", "sim"])
-        how = f"verify it: {capture} && enable coverage {trace}; or pass --unverified"
-    else:
-        how = f"write one: enable refine {trace} --op {overload}; or pass --fallback cpu"
-    return f"{overload}: {reason}; {how}"
+    return f"{overload}: {reason}; {remedy(overload, reason, report.recipe, workspace, base)}"
 
 
 _TITLES = ("step", "loss", "gradients", "seconds", "CPU loss", "allowed +-", "CPU gradients", "allowed +-", "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -10,7 +10,9 @@ from typing import Self
 
 from enable.coverage import Coverage, measure, needed_overloads
 from enable.opinfo import OpInfoCoverage, is_opinfo, measure_opinfo
+from enable.options import PLATFORM, library_words
 from enable.progress import bar
+from enable.providers import words
 from enable.workspace import Workspace
 from generate.library import Library
 from verify import platforms
@@ -48,6 +50,15 @@ class Session:
         self.library = self.workspace.library(self.base)
         return self.library
 
+    def command(self, *words: str) -> str:
+        """What to type: `enable` with these words, for this workspace, platform and library."""
+        platform = [] if self.platform.name == PLATFORM else ["--platform", self.platform.name]
+        return self.workspace.command(*words, *platform, *library_words(self.base))
+
+    def refining(self, name: str, *what: str, overloads: Collection[str]) -> str:
+        """What to type to refine these overloads of the trace `name`. what: the words that choose them."""
+        return self.command("refine", name, *what, *words(overloads))
+
     def coverage(self, name: str, of: Sequence[str] = ()) -> Coverage:
         """The coverage of the trace `name`. of: traces whose overloads alone are looked at, if there are any.
 
@@ -60,7 +71,7 @@ class Session:
         model = model if isinstance(model, str) else trace.path.name.removesuffix(".trace")
         opinfo = tested_overloads(self.workspace.cache)
         coverage = measure(model, trace, self.library, self.judge, verdict_bar(f"coverage {model}"), opinfo, only)
-        return coverage.with_hints(name)
+        return coverage.with_hints(lambda overload: self.refining(name, "--op", overload, overloads=[overload]))
 
     def opinfo_coverage(self, name: str, exhaustive: bool) -> OpInfoCoverage | None:
         """The coverage of the trace `name` by operators; None if it is none of OpInfo. Raises UserError likewise."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,8 +53,8 @@ def size(nbytes: float) -> str:
     return f"{nbytes:.1f} GiB"
 
 
-def coverage_tables(coverage: Coverage, name: str) -> str:
-    """The table of what needs a kernel, and the summary below it. name: what the user calls the trace."""
+def coverage_tables(coverage: Coverage, next_: str) -> str:
+    """The table of what needs a kernel, and the summary below it. next_: what to type if something fails."""
     rows = [
         {
             "overload": r.overload,
@@ -84,9 +83,8 @@ def coverage_tables(coverage: Coverage, name: str) -> str:
     ]
     if not coverage.compute:
         lines.append(f"  {NOTHING_TO_COVER}")
-    failing = coverage.failing()
-    if failing:
-        lines.append(f"  next               enable refine {shlex.quote(name)} --only-failing")
+    if coverage.failing():
+        lines.append(f"  next               {next_}")
     return "\n".join(lines)
 
 
@@ -115,8 +113,8 @@ def capture_summary(model: str, found: Summary) -> dict[str, Any]:
     }
 
 
-def capture_lines(found: dict[str, Any], name: str) -> str:
-    """What was recorded, where it lies, and what to type next. name: by which the trace can be asked for."""
+def capture_lines(found: dict[str, Any], next_: str) -> str:
+    """What was recorded, where it lies, and what to type next."""
     levels = ", ".join(f"{count} {level}" for level, count in found["levels"].items() if count)
     device = f", {size(found['device_peak_bytes'])} on the GPU" if found["device_peak_bytes"] is not None else ""
     lines = [
@@ -128,7 +126,7 @@ def capture_lines(found: dict[str, Any], name: str) -> str:
         lines.append(f"  loss    {', '.join(f'{loss:.4f}' for loss in found['losses'])}")
     if not found["computing"]:
         lines.append(f"  {NOTHING_TO_COVER}")
-    return "\n".join([*lines, f"  next    enable coverage {shlex.quote(name)}"])
+    return "\n".join([*lines, f"  next    {next_}"])
 
 
 def _kernel(row: Row) -> str:
@@ -143,7 +141,7 @@ def refinement_lines(found: list[dict[str, Any]]) -> str:
     columns = {"overload": "overload", "exit": "exit", "dialogs": "dialogs", "calls": "LLM calls", "kernel": "kernel"}
     lines = [table([{shown: row[key] for key, shown in columns.items()} for row in found])]
     for row in found:
-        if row["exit"] not in ("PASSED", "ABORTED"):  # the cause of an abort is an error, on stderr
+        if row["exit"] not in ("PASSED", "ABORTED", "NOT_BEGUN"):  # the causes of these are errors, on stderr
             lines.append(f"{row['overload']}: {row['detail']}")
     passed = sum(row["exit"] == "PASSED" for row in found)
     return "\n".join([*lines, f"{passed} of {len(found)} operators passed"])

@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from tqdm import tqdm
 
+from enable.naming import full
 from enable.verification import Finding, Request, path_of, verify_candidate
 from enable.workspace import Workspace
 from generate.library import Library
@@ -54,10 +55,11 @@ class Verifier:
             return self._text(sys.stdin.read(), Path("stdin"), operator, request)
         path = path_of(target)
         if path is None:
-            kernel = self._library().kernel(target if "::" in target else f"aten::{target}")
+            kernel = self._library().kernel(full(target))
             if kernel is None:
-                raise UserError(f"{target}: no such file, and no kernel of the library serves it; see: enable coverage")
-            operator = operator or (target if "::" in target else f"aten::{target}")
+                table = self._workspace.command("library", "table")
+                raise UserError(f"{target}: no such file, and no kernel of the library serves it; see: {table}")
+            operator = operator or full(target)
             return self._file(kernel.path, operator, request, kernel)
         return self._file(path, operator, request)
 

@@ -80,12 +80,16 @@ def command(  # noqa: PLR0913 - one parameter an option
     opinfo records every sample of PyTorch's OpInfo instead, forward and backward, on device sim with the CPU executing;
     of the other options only --out, --name and --force apply. What was recorded with this torch is not recorded again.
     """
+    from enable.workspace import Workspace
+
+    workspace = Workspace(context.obj)
     if target == "opinfo":
         from enable.opinfo_recording import capture_opinfo, opinfo_lines
 
         path = out or Path("opinfo" if name is None else _file_name(name))
         found = capture_opinfo(context.obj, path, out is None, op or [], dtypes or [], everything, force)
-        typer.echo(json.dumps(found) if as_json else opinfo_lines(found))
+        next_ = workspace.command("coverage", str(path))
+        typer.echo(json.dumps(found) if as_json else opinfo_lines(found, next_))
         return
     if op or dtypes or everything:
         raise UserError("--op, --dtype and --all are for opinfo; to record some operators of a model: --ops PATTERN")
@@ -108,10 +112,8 @@ def command(  # noqa: PLR0913 - one parameter an option
     from capture.session import capture_model, check_path
     from capture.targets import load_target, trace_name
     from enable.tables import capture_lines, capture_summary
-    from enable.workspace import Workspace
 
     name = trace_name(target) if name is None else _file_name(name)
-    workspace = Workspace(context.obj)
     path = out or workspace.trace_path(name)
     if ":" in target:  # the target is code that takes its time, and may do anything
         check_path(path, force)
@@ -122,7 +124,7 @@ def command(  # noqa: PLR0913 - one parameter an option
         summary = capture_model(loaded, path, force=force, **limits)
     found = capture_summary(target, summary)
     shown = name if out is None and summary.path == path else str(summary.path)  # each rank writes to a path of its own
-    typer.echo(json.dumps(found) if as_json else capture_lines(found, shown))
+    typer.echo(json.dumps(found) if as_json else capture_lines(found, workspace.command("coverage", shown)))
     if found["errors"]:
         count = len(found["errors"])
         sys.stderr.write(f"enable: the recorder failed on {count} operators, see errors in {summary.path}\n")

@@ -86,5 +86,6 @@ def command(  # noqa: PLR0913 - one parameter an option
     words = [*typed(context.parent), "generate", *typed(context, without=("restart",))]
     with stoppable(["enable", *words]):
         found = run_campaign(workspace, library, campaign, words, restart)
-    typer.echo(json.dumps(found) if as_json else campaign_lines(found))
+    next_ = workspace.command("campaign", "report", found["campaign"])
+    typer.echo(json.dumps(found) if as_json else campaign_lines(found, next_))
     raise typer.Exit(0 if set(found["exits"]) <= {"PASSED", "WAITING"} else 1)

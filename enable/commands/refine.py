@@ -55,7 +55,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     choice = Choice(model, op, only_failing, llm, Options(llm_model, base_url), limits, again, restart)
     found = refine(Workspace(context.obj), library, platform, choice)
     typer.echo(json.dumps({"operators": found}) if as_json else refinement_lines(found))
-    causes = [r["detail"] for r in found if r["exit"] == "ABORTED"]
+    causes = [r["detail"] for r in found if r["exit"] in ("ABORTED", "NOT_BEGUN")]
     if causes:
         sys.stderr.write(f"enable: {' '.join(causes[0].split())}\n")
         raise typer.Exit(2)
