@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import resource
@@ -157,7 +158,12 @@ def _stopped(path: Path, recorder: Recorder) -> str:
 
 @contextmanager
 def fresh_directory(path: Path) -> Iterator[Path]:
-    """A directory beside `path`; what has its name there is moved to it at the end, and nothing else is left."""
+    """A directory beside `path`; what has its name there is moved to it at the end, and nothing else is left.
+
+    Of several that are under way for one path the first that ends wins. Raises UserError for the others, if nothing can
+    be written, and if what lies at `path` is no trace.
+    """
+    before = _identity(path)
     created = [p for p in path.parents if not p.exists()]  # innermost first
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -166,14 +172,40 @@ def fresh_directory(path: Path) -> Iterator[Path]:
         raise UserError(f"{path}: cannot write here ({error.strerror}); choose another place with --out DIR") from error
     try:
         yield parent
-        if path.exists():
-            remove_trace(path)
-        os.rename(parent / path.name, path)
+        with _alone(path.parent):
+            if _identity(path) != before:
+                raise UserError(
+                    f"{path}: another recording was put there meanwhile, and stays; this one was not kept; record it "
+                    "under another name with --name, or again with --force"
+                )
+            if before is not None:
+                remove_trace(path)
+            os.rename(parent / path.name, path)
     finally:
         shutil.rmtree(parent)
         with suppress(OSError):  # the first that holds something
             for directory in created:
                 directory.rmdir()
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What lies at a path: another recording there is another directory. None: nothing."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_ctime_ns
+
+
+@contextmanager
+def _alone(directory: Path) -> Iterator[None]:
+    """Keep other recordings from putting anything into the directory."""
+    held = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(held)
 
 
 def _summarise(path: Path, losses: list[float], seconds: float) -> Summary:

@@ -17,6 +17,7 @@ from capture.limits import Limits
 from capture.pipeline import Pipeline, StoredCall
 from capture.policy import Policy, Taken
 from capture.producers import PRODUCERS, Producers, keys
+from traces.errors import UserError
 from traces.fingerprint import results
 from traces.overloads import base_name, name_of, unread, written
 from traces.values import Packed, lay_out
@@ -54,6 +55,10 @@ class Tape:
     """A trace that is being recorded. Not safe for several threads at once. Raises UserError if it cannot be opened."""
 
     def __init__(self, path: str | os.PathLike[str], limits: Limits, info: dict[str, Any], force: bool) -> None:
+        if os.path.lexists(path) and not force:
+            raise UserError(
+                f"{os.fspath(path)} exists; pass force=True to replace it, or give the recorder another path"
+            )
         self._limits = limits
         self._writer = TraceWriter(path, info, force)
         least, most = policy.LARGE

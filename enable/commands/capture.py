@@ -33,7 +33,9 @@ def command(  # noqa: PLR0913 - one parameter an option
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the target; may be repeated.")
     ] = None,
-    device: Annotated[str | None, typer.Option(help="Where the model runs while it is recorded: cpu or cuda.")] = None,
+    device: Annotated[
+        str | None, typer.Option(help="Where the model runs while it is recorded: cpu, cuda, xpu or sim.")
+    ] = None,
     data: Annotated[Path | None, typer.Option(help="Data file of the model, e.g. Criteo Kaggle TSV for dlrm.")] = None,
     max_bytes: Annotated[str, typer.Option(metavar="SIZE", help="Of all tensor contents together.")] = _MAX_BYTES,
     max_blob: Annotated[str, typer.Option(metavar="SIZE", help="Of one tensor's contents.")] = _MAX_BLOB,
