@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from capture.libraries import import_library
 from capture.settings import parse
 from capture.transformers_target import _settings
 
@@ -43,6 +44,7 @@ def test_a_torchvision_of_another_torch_is_no_obstacle(tmp_path):
 
 
 def test_what_a_config_keeps_in_properties_can_be_set():
-    transformers = pytest.importorskip("transformers", minversion="5.0")
+    pytest.importorskip("transformers", minversion="5.0")
+    transformers = import_library("transformers", "hf")
     known = _settings("t", transformers.MixtralForCausalLM)
     assert parse("t", known, {"experts_implementation": "eager"}) == {"experts_implementation": "eager"}
