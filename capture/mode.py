@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch._ops import OpOverload, resolve_key
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -17,6 +20,8 @@ _TENSOR = (torch.Tensor,)
 _PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
 _FAKE = torch._C._TorchDispatchModeKey.FAKE
 _mode_of = torch._C._get_dispatch_mode
+_KEYS = torch._C.DispatchKey
+_COMPOSITE = (_KEYS.CompositeImplicitAutograd, _KEYS.CompositeImplicitAutogradNestedTensor)
 
 
 class Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -50,7 +55,7 @@ class Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
             if tensor_type not in _PLAIN and tensor_type.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
                 return NotImplemented
         plan = self._recorder._plan(func)
-        if plan.composite:  # under inference_mode composite operators arrive whole
+        if plan.composite and in_parts(func, args, kwargs):  # under inference_mode such operators arrive whole
             with self:
                 result = func.decompose(*args, **kwargs)
             if result is not NotImplemented:
@@ -67,3 +72,30 @@ class Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 self._recorder._discard(seen)
         self._recorder._after(seen, result)
         return result
+
+
+def in_parts(func: OpOverload, args: Iterable[Any], kwargs: dict[str, Any]) -> bool:
+    """Whether the device that runs this call of a composite operator would do so by other operators.
+
+    A device with a kernel of its own for it, as the CPU has for silu_backward, is asked for the whole.
+    """
+    keys = torch._C.DispatchKeySet(_KEYS.Undefined)
+    for value in (*args, *kwargs.values()):
+        for t in value if isinstance(value, list | tuple) else (value,):
+            keys = keys | torch._C._dispatch_keys(t) if isinstance(t, torch.Tensor) else keys
+    return _kernel_key(func, keys.raw_repr()) in _COMPOSITE
+
+
+@cache
+def _kernel_key(func: OpOverload, keys: int) -> torch._C.DispatchKey | None:
+    """Under which key the dispatcher finds the kernel for tensors with these keys, below autograd and the like."""
+    found = torch._C.DispatchKeySet.from_raw_repr(keys)
+    while (key := found.highestPriorityTypeId()) != _KEYS.Undefined:
+        if torch._C._dispatch_is_included_in_alias(key, _KEYS.CompositeExplicitAutograd):  # a backend's
+            break
+        found = found.remove(key)
+    try:
+        kernel: torch._C.DispatchKey = resolve_key(func, key)
+        return kernel
+    except NotImplementedError:
+        return None

@@ -87,6 +87,7 @@ class Recorder:
         self._tape: Tape | None = None
         self._lock = threading.Lock()
         self._modes: dict[int, Mode] = {}  # by thread
+        self._whole: set[str] = set()  # composite operators that the device has kernels for
         self._plans: dict[int, Plan] = {}  # by id of the operator
         self._entries: dict[Hashable, Entry] = {}
         self._stored: Counter[str] = Counter()  # calls by overload
@@ -147,6 +148,7 @@ class Recorder:
         totals = {
             "skipped": dict(self.skipped),
             "errors": self.errors,
+            "whole": sorted(self._whole),
             "steps": steps.count,
             "ended_by": steps.ended_by,
         }
@@ -304,7 +306,7 @@ class Recorder:
         settled = steps.number >= self._settled
         if entry.wanted or ((plan.produces or plan.mutates) and not settled):
             return self._look_closer(plan, entry, phase, bind(plan.op, args, kwargs))
-        if settled and not plan.composite:
+        if settled:
             self._tallies.start(((id(plan.op), phase), *key[1:]), entry.signature, phase)
             self._steady = not steps.ending
         return None
@@ -334,6 +336,8 @@ class Recorder:
         if len(self._entries) >= self.limits.max_signatures:
             self.skipped[f"after {self.limits.max_signatures} signatures, with yet another one"] += 1
             return None
+        if plan.composite:
+            self._whole.add(plan.name)
         signature = self._tape.signature(plan.name, kind(plan.op, arguments), describe(arguments))
         entry = self._entries[key] = Entry(signature, self.limits.per_signature, [])
         if signature.kind != "view":  # slices of data at random places bring a new one in every step

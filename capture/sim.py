@@ -13,9 +13,9 @@ NotImplementedError. Autograd, optimizers, `torch.save` and the rest of PyTorch 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import partial
 from typing import Any, TypeAlias
 
 import torch
@@ -49,9 +49,11 @@ def missing(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     raise NotImplementedError(f"{name}: device sim has no kernel for it; write one: enable refine --op {name}")
 
 
-@cache
 def _is_composite(func: OpOverload) -> bool:
-    return func.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd)
+    """Whether the device runs it by other operators: it can be, and there is no kernel of the device for it."""
+    keys = torch._C.DispatchKey
+    of_parts = func.has_kernel_for_dispatch_key(keys.CompositeImplicitAutograd)
+    return of_parts and not func.has_kernel_for_dispatch_key(keys.PrivateUse1)
 
 
 def _executor() -> Executor:
@@ -59,13 +61,30 @@ def _executor() -> Executor:
 
 
 @contextmanager
-def executing(executor: Executor) -> Iterator[None]:
-    """Let this one answer inside the block, in every thread of the process. Blocks nest."""
+def executing(executor: Executor, kernels: Iterable[str] = ()) -> Iterator[None]:
+    """Let this one answer inside the block, in every thread of the process. Blocks nest.
+
+    kernels: overloads that it has kernels for. Those that PyTorch would compose from others, and differentiates as a
+    whole, such as aten::silu_backward, are asked for as a whole then; so they are where somebody else has registered a
+    kernel for the device.
+    """
+    library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
     _executors.append(executor)
     try:
+        for op in filter(_is_composite, map(resolve, kernels)):
+            if op.has_kernel_for_dispatch_key(torch._C.DispatchKey.Autograd):
+                library.impl(op, partial(_made, op), "PrivateUse1")  # type: ignore[no-untyped-call]
         yield
     finally:
+        library._destroy()  # type: ignore[no-untyped-call]
         _executors.remove(executor)
+
+
+def own_kernels() -> list[str]:
+    """The overloads that PyTorch would compose from others, and for which the device has a kernel."""
+    names = (n for n in torch._C._dispatch_get_all_op_names() if n.startswith("aten::"))
+    has = torch._C._dispatch_has_kernel_for_dispatch_key
+    return sorted(n for n in names if has(n, "PrivateUse1") and has(n, "CompositeImplicitAutograd"))
 
 
 @contextmanager

@@ -69,7 +69,7 @@ def register(
     sim.install()
     executor = _Executor(server, chosen.left_out, innermost(sim.NAME), fallback)
     stack = ExitStack()
-    stack.enter_context(sim.executing(executor))
+    stack.enter_context(sim.executing(executor, chosen.entries))
     return Registration(sim.NAME, server.counts, chosen.left_out, stack.close, executor)
 
 

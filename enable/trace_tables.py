@@ -34,6 +34,7 @@ def trace_summary(trace: Trace) -> dict[str, Any]:
         "computing": len({s.overload for s in trace.signatures.values() if s.computes}),
         "steps": trace.manifest.get("steps"),
         "ended_by": trace.manifest.get("ended_by", ""),
+        "whole": trace.manifest.get("whole", []),
         "bytes": sum(p.stat().st_size for p in trace.path.iterdir()),
         "input_bytes": sum(r["bytes"] for r in rows),
         "phases": phases,
@@ -206,7 +207,7 @@ def _counts(levels: dict[str, int]) -> str:
 
 def _quality(summary: dict[str, Any]) -> str:
     """Value levels of the stored calls, and what could not be recorded, with the reason."""
-    lines = [_steps(summary), f"values       {_counts(summary['levels'])}"]
+    lines = [_steps(summary), _composites(summary), f"values       {_counts(summary['levels'])}"]
     if summary["not_stored"]:
         lines.append(f"not stored   {summary['not_stored']} signatures are counted without a stored call")
     for name in ("unsupported", "skipped"):
@@ -225,6 +226,14 @@ def _steps(summary: dict[str, Any]) -> str:
     steps, by = summary["steps"], summary["ended_by"]
     known = steps and isinstance(by, str | None) and by in ends
     return f"steps        {steps}, {ends[by]}" if known else ""
+
+
+def _composites(summary: dict[str, Any]) -> str:
+    """What another device may be asked for in parts."""
+    names = ", ".join(map(str, summary["whole"]))
+    return (
+        f"whole        {names}: this device has kernels for them; one without is asked for their parts" if names else ""
+    )
 
 
 def _bars(summary: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch.utils.checkpoint import checkpoint
 
 from capture import Recorder, sim
+from traces import Trace
 
 
 @pytest.fixture
@@ -133,6 +134,44 @@ def test_under_inference_mode_composites_come_apart():
             found = moved(given).reshape(4)
     assert seen == ["aten.addmm.default"]
     assert torch.equal(found.cpu(), layer(x).reshape(4))
+
+
+def register_silu_backward():
+    library = torch.library.Library("aten", "IMPL")
+    library.impl("silu_backward", lambda *args: pytest.fail("the executor is asked"), "PrivateUse1")
+    return library
+
+
+@pytest.mark.parametrize(
+    "kernels, registered",
+    [((), False), (("aten::silu_backward", "aten::mul.Tensor", "aten::linear"), False), ((), True)],
+)
+def test_composites_are_asked_for_whole_where_the_device_has_a_kernel(tmp_path, kernels, registered):
+    """And in parts on a device that has none, both of the executor and in the trace."""
+    here = torch.linspace(-3, 3, 7, requires_grad=True)
+    F.silu(here).sum().backward()
+    library = register_silu_backward() if registered else None
+    seen = []
+
+    def executor(op, args, kwargs):
+        seen.append(str(op))
+        return op(*args, **kwargs)
+
+    try:
+        with sim.executing(executor, kernels), Recorder(tmp_path / "a.trace"):
+            there = here.detach().to("sim").requires_grad_()
+            F.silu(there).sum().backward()
+    finally:
+        if library:
+            library._destroy()
+    whole = bool(kernels) or registered
+    assert ("aten.silu_backward.default" in seen, "aten.sigmoid.default" in seen) == (whole, not whole)
+    trace = Trace.open(tmp_path / "a.trace")
+    overloads = {s.overload for s in trace.signatures.values()}
+    assert ("aten::silu_backward" in overloads, "aten::sigmoid" in overloads) == (whole, not whole)
+    assert trace.manifest["whole"] == (["aten::silu_backward"] if whole else [])
+    torch.testing.assert_close(there.grad.cpu(), here.grad)
+    assert sim.own_kernels() == []
 
 
 def test_factories_and_the_seed(cpu):
