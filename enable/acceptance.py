@@ -18,13 +18,12 @@ from blake3 import blake3
 from enable.recorded import Recorded, recorded
 from enable.self_consistency import broken_calls, callable_overloads, kernels_of
 from enable.session import Session
-from enable.verification import REPEATS
 from generate.library import Library, Match
 from generate.versions import Versions
 from traces import UserError
 from verify.cases import Case, NoReference, by_overload, reference
 from verify.extended import extended
-from verify.judge import Job
+from verify.job import REPEATS, Job
 from verify.kernel_file import KernelFile
 from verify.lint import lint, load_profile, render
 from verify.outcome import Outcome, Verdict
@@ -296,8 +295,9 @@ class _Trial:
             samples = _samples(overload, kernel.dtypes) if self._proposal.opinfo else ()
             chosen = samples[:: max(1, -(-len(samples) // max(1, self._proposal.opinfo)))]
             given = [*chosen, *(c for c in self._proposal.shown if c.overload == overload)]
-            made = extended(given, 0, self._proposal.source) if self._proposal.extended and given else []
-            for case in (*chosen, *(v.case for v in made[: self._proposal.extended])):
+            most = self._proposal.extended
+            made = extended(given, 0, self._proposal.source, most) if most and given else []
+            for case in (*chosen, *(v.case for v in made)):
                 if case.id not in known:
                     yield case
 

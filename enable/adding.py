@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -85,19 +86,19 @@ def _cases(session: Session, kernel: KernelFile) -> dict[str, list[Case]]:
     return found
 
 
-def lines(found: Added, file: str) -> str:
-    """What happened, and what to type next."""
+def lines(found: Added, file: Path, command: Callable[..., str]) -> str:
+    """What happened, and what to type next. command: of words, as `Session.command`."""
     told = ", ".join(f"{count} {where}" for where, count in Counter(found.cases).items() if count)
     if isinstance(found.result, Accepted):
         return (
             f"{found.kernel}: version {found.result.version}, by hand, is in force for {', '.join(found.overloads)}\n"
-            f"  cases  {told}: all passed\n  next   enable library history {found.overloads[0]}"
+            f"  cases  {told}: all passed\n  next   {command('library', 'history', found.overloads[0])}"
         )
     return "\n".join(
         [
             f"{found.kernel}: refused; what was in force still is",
             *(f"  {reason}" for reason in found.result.reasons),
             f"  cases  {told}",
-            f"  next   enable verify {file}",
+            f"  next   {command('verify', str(file))}",
         ]
     )

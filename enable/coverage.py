@@ -17,9 +17,11 @@ from traces.overloads import resolve
 from traces.store import CallRecord, Trace
 from verify.cases import Case, case_of
 from verify.derive import functional_base
-from verify.judge import Job, Judge
+from verify.job import REPEATS, Job
+from verify.judge import Judge
 from verify.outcome import Outcome, Verdict
 from verify.random_laws import judged_by
+from verify.verdicts import Standing, Standings, marked
 
 _NO_KERNEL = "no kernel"
 _NO_KERNEL_NEEDED = {
@@ -34,7 +36,9 @@ class Row:
     """One overload of a trace. calls: how often it was called; cases: stored calls that were replayed.
 
     outcome: PASS if every case passed, else the outcome of the first case that did not; None where no kernel is needed.
-    origin: of the kernel, as `enable library list` tells it.
+    failing: id of that case. again: what to type to see what failed. independent: of all cases that the kernel is known
+    to have passed, of this trace or not, how many differ in more than the contents of tensors. origin: where the
+    kernel comes from, as `enable library list` tells it.
     """
 
     overload: str
@@ -46,7 +50,15 @@ class Row:
     outcome: Outcome | None
     detail: str
     refined: bool = False
+    failing: str = ""
+    again: str = ""
+    independent: int | None = None
     origin: str | None = None
+
+    @property
+    def verdict(self) -> str:
+        """The outcome, marked where it rests on few cases."""
+        return marked(self.outcome, self.independent) if self.outcome else "-"
 
     @property
     def covered(self) -> bool:
@@ -72,12 +84,13 @@ class Coverage:
         """The overloads that need a kernel: those that compute, and those that draw as can be judged."""
         return [r for r in self.rows if r.needs_kernel]
 
-    def with_hints(self, command: Callable[[str], str]) -> Coverage:
-        """The same, with what to type for each missing kernel. command: of an overload."""
+    def with_hints(self, write: Callable[[str], str], again: Callable[[str, str], str]) -> Coverage:
+        """The same, with what to type. write: for an overload without a kernel; again: for one and its failing case."""
 
         def hinted(row: Row) -> Row:
-            hint = f"{_NO_KERNEL}; write one: {command(row.overload)}"
-            return replace(row, detail=hint) if row.detail == _NO_KERNEL else row
+            if row.detail == _NO_KERNEL:
+                return replace(row, detail=f"{_NO_KERNEL}; write one: {write(row.overload)}")
+            return replace(row, again=again(row.overload, row.failing)) if row.failing else row
 
         return replace(self, rows=tuple(map(hinted, self.rows)))
 
@@ -90,7 +103,9 @@ class Coverage:
         matched = [r for r in self.compute if r.overload in self.opinfo]
         passed = [r for r in matched if r.covered]
         calls, covered_calls = (sum(r.calls for r in rows) for rows in (self.compute, covered))
-        rows = [{k: v for k, v in asdict(row).items() if k != "refined"} for row in self.rows]
+        rows = [{**asdict(row), "verdict": row.verdict} for row in self.rows]
+        for row in rows:
+            del row["refined"]
         return {
             "model": self.model,
             "trace": self.trace,
@@ -167,7 +182,8 @@ def measure(
     tests. only: the overloads to look at, all by default. Raises TraceError on a damaged trace.
     """
     stored, matches = read_calls(trace, only=only), match_overloads(trace, library)
-    rows = rows_of(trace, stored, matches, judge_cases(stored.cases, matches, judge, progress))
+    verdicts = judge_cases(stored.cases, matches, judge, progress)
+    rows = rows_of(trace, stored, matches, verdicts, judge.standings())
     rows = tuple(r for r in rows if only is None or r.overload in only)
     return Coverage(model, str(trace.path), judge.platform.name, rows, opinfo)
 
@@ -196,7 +212,7 @@ def judge_cases(
     A kernel that is not of the platform's dialect is not run.
     """
     jobs = [
-        Job(m.plan, m.kernel, tuple(cases[o]), m.copy, needed=needed)
+        Job(m.plan, m.kernel, tuple(cases[o]), m.copy, repeats=REPEATS, needed=needed)
         for o, m in spoken(matches, judge.platform).items()
         if m is not None and o in cases
     ]
@@ -223,16 +239,19 @@ def rows_of(
     stored: Stored,
     matches: dict[str, Match | None],
     verdicts: dict[tuple[str, str], Verdict],
+    standings: Standings,
 ) -> tuple[Row, ...]:
-    """A row for each overload of a trace."""
+    """A row for each overload of a trace. standings: what is known of kernels, of this trace's cases and of others."""
     cases, lacking = stored.cases, stored.lacking
-    found: dict[str, list[Verdict | None]] = {
-        o: [verdicts.get((o, c.id)) for c in cases.get(o, [])] for o, m in matches.items() if m is not None
-    }
-    return tuple(
-        _row(o, kind, trace, matches.get(o), found.get(o, []), lacking.get(o, Counter()))
-        for o, kind in _overloads(trace)
-    )
+    rows = []
+    for o, kind in _overloads(trace):
+        row, match = _unjudged(o, kind, trace, matches.get(o)), matches.get(o)
+        if match is not None:
+            found = [verdicts.get((o, c.id)) for c in cases.get(o, [])]
+            known = standings[match.kernels, o]
+            row = _judged(row, match, found, lacking.get(o, Counter()), known)
+        rows.append(row)
+    return tuple(rows)
 
 
 def needs_kernel(overload: str, kind: str) -> bool:
@@ -258,9 +277,8 @@ def _overloads(trace: Trace) -> list[tuple[str, str]]:
     return sorted(calls, key=lambda k: (kinds.index(k[1]), -calls[k], k[0]))
 
 
-def _row(
-    overload: str, kind: str, trace: Trace, match: Match | None, verdicts: list[Verdict | None], lacking: Counter[str]
-) -> Row:
+def _unjudged(overload: str, kind: str, trace: Trace, match: Match | None) -> Row:
+    """A row without what is known of the kernel."""
     signatures = [s for s in trace.signatures.values() if (s.overload, s.kind) == (overload, kind)]
     calls = sum(s.calls for s in signatures)
     if not needs_kernel(overload, kind):
@@ -269,14 +287,26 @@ def _row(
         detail = "not an ATen operator of this torch: there is no reference to judge a kernel by"
         return Row(overload, kind, calls, len(signatures), 0, None, Outcome.SKIPPED, detail)
     if match is None:
-        detail = _NO_KERNEL
-        return Row(overload, kind, calls, len(signatures), 0, None, Outcome.SKIPPED, detail)
-    outcome, detail = _summary(verdicts, lacking)
-    if not match.plan.direct:
-        detail = "; ".join(filter(None, [f"from {match.plan.base}", detail]))
+        return Row(overload, kind, calls, len(signatures), 0, None, Outcome.SKIPPED, _NO_KERNEL)
     path = shown_path(match.kernel.path)
     source = origin(match.kernel.path) if match.refined else BASE_LIBRARY
-    return Row(overload, kind, calls, len(signatures), len(verdicts), path, outcome, detail, match.refined, source)
+    row = Row(overload, kind, calls, len(signatures), 0, path, Outcome.SKIPPED, "", match.refined)
+    return replace(row, origin=source)
+
+
+def _judged(row: Row, match: Match, verdicts: list[Verdict | None], lacking: Counter[str], known: Standing) -> Row:
+    outcome, detail = _summary(verdicts, lacking)
+    failing = next((v.case for v in verdicts if v is not None and v.failed), "")
+    others = f"not served, {known.failure}" if known.failed and outcome is Outcome.PASS else ""
+    derived = "" if match.plan.direct else f"from {match.plan.base}"
+    return replace(
+        row,
+        cases=len(verdicts),
+        outcome=outcome,
+        detail="; ".join(filter(None, [derived, detail, others])),
+        failing=failing,
+        independent=known.independent,
+    )
 
 
 def _summary(verdicts: list[Verdict | None], lacking: Counter[str]) -> tuple[Outcome, str]:
@@ -286,6 +316,7 @@ def _summary(verdicts: list[Verdict | None], lacking: Counter[str]) -> tuple[Out
         return Outcome.SKIPPED, f"values not recorded ({levels})" if lacking else "no stored call to replay"
     failed = [v for v in verdicts if v is not None and v.outcome is not Outcome.PASS]
     if failed:
+        failed.sort(key=lambda v: not v.failed)
         return failed[0].outcome, f"{len(failed)} of {len(verdicts)} cases: {failed[0].detail}"
     if None in verdicts:
         return Outcome.SKIPPED, f"{verdicts.count(None)} of {len(verdicts)} cases were not run"

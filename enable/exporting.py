@@ -20,6 +20,8 @@ from enable.registration import KEYS
 from enable.serving import Entry
 from traces import UserError
 from traces.overloads import base_name, bind, resolve
+from verify.outcome import Outcome
+from verify.verdicts import marked
 
 _ROOT = Path(__file__).parents[1]
 # What an exported package runs; these import nothing but each other, torch and Triton.
@@ -111,6 +113,7 @@ def write_package(directory: Path, entries: Mapping[str, Entry], label: Label) -
         "places": places,
         "basis": label.basis,
         "dtypes": lambda entry: ", ".join(d or "no floating dtype" for d in sorted(entry.verified)),
+        "verdict": lambda entry: "none" if entry.independent is None else marked(Outcome.PASS, entry.independent),
     }
     for template, target in (
         ("package_init.py.j2", package / "__init__.py"),
@@ -187,6 +190,7 @@ def _fields(entry: Entry, places: Mapping[Path, str]) -> dict[str, Any]:
         "lawless": entry.lawless,
         "listed": sorted(entry.listed),
         "verified": sorted(entry.verified),
+        "independent": entry.independent,
         "calls": {places[path]: {o: places[p] for o, p in callees.items()} for path, callees in entry.calls.items()},
     }
 

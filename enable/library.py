@@ -27,20 +27,18 @@ from capture import sim
 from enable.coverage import shown_path
 from enable.options import WORKSPACE
 from enable.registration import KEYS, Registration, innermost, under_dispatcher
-from enable.serving import NO_FLOATS, NO_KERNEL, NOT_VERIFIED, REFUSED, SPARSE, Entry, Server, refusal
+from enable.serving import FAILED, NO_FLOATS, NO_KERNEL, NOT_VERIFIED, REFUSED, SPARSE, Entry, Server, refusal
 from enable.shortcuts import MISS
 from enable.workspace import Workspace
 from generate.library import Library, Match
 from traces import UserError
 from traces.overloads import may_draw, name_of, resolve
 from verify import platforms
-from verify.judge import Job
 from verify.random_laws import judged_by
-from verify.verdicts import judge_version
+from verify.verdicts import ENOUGH, Standings, judge_version
 
 __all__ = ["Registration", "Selection", "register", "select", "use"]
 
-CONDITIONS = " strict=True off= "  # of verdicts that count: strides as ATen gives them, every layer asked
 DEVICES = (*(name for name in KEYS if name != "cpu"), sim.NAME, "cpu")
 COMPOSITE = "PyTorch makes it of other operators, whose gradients it needs"
 
@@ -118,17 +116,20 @@ def select(
     place = Workspace(workspace or WORKSPACE)
     library = library or place.library(None)
     matches = _all(library) if ops is None else {name: _match(library, name) for name in map(_full, ops)}
-    verified = {} if unverified else _verified(place, device)
+    standings = Standings() if unverified else _standings(place, device)
     entries, left_out = {}, {}
     for overload, match in matches.items():
-        fit = _claimed(match) if unverified else verified.get((kernels_of(match), overload), frozenset())
+        standing = standings[match.kernels, overload]
+        fit = _claimed(match) if unverified else standing.verified
         if _is_composite(overload):
             left_out[overload] = COMPOSITE
         elif not fit:
-            left_out[overload] = NOT_VERIFIED
+            left_out[overload] = f"{FAILED}: {standing.failure}" if standing.failed else NOT_VERIFIED
         else:
-            lawless = not unverified and not judged_by(overload)
-            entries[overload] = replace(_entry(match, fit), lawless=lawless and may_draw(overload))
+            lawless = not unverified and not judged_by(overload) and may_draw(overload)
+            independent = None if unverified else standing.independent
+            entry = replace(_entry(match, fit), failures=standing.failures, independent=independent)
+            entries[overload] = replace(entry, lawless=lawless)
     if left_out and (ops is not None or not entries):
         overload, reason = next(iter(left_out.items()))
         raise UserError(_refusal(overload if ops is not None else None, reason, place))
@@ -139,7 +140,8 @@ def basis(unverified: bool) -> str:
     """A sentence for readers of a `Selection` elsewhere: what the dtypes in it rest on."""
     if unverified:
         return "No verdict speaks for these dtypes: they are what the kernels themselves claim."
-    return f"Of each dtype, every case that was judged passed ({judge_version()})."
+    few = f"a pass on fewer than {ENOUGH} independent cases, unlike in more than what tensors contain, says on how many"
+    return f"Of each dtype, every case that was judged passed ({judge_version()}); {few}."
 
 
 class _Executor:
@@ -203,19 +205,13 @@ def _listed(match: Match) -> frozenset[str]:
     return frozenset((*match.kernel.dtypes, *sparse))
 
 
-def kernels_of(match: Match) -> tuple[str, ...]:
-    """What verdicts on it are kept by."""
-    return Job(match.plan, match.kernel, (), match.copy).kernels
-
-
-def _verified(place: Workspace, device: str) -> Mapping[tuple[tuple[str, ...], str], frozenset[str]]:
-    """Floating dtypes by kernels and overload, as judged on the device's platform; none where there is no workspace,
-    and then none is made."""
+def _standings(place: Workspace, device: str) -> Standings:
+    """What is known on the device's platform; nothing where there is no workspace, and then none is made."""
     if not place.root.is_dir():
-        return {}
+        return Standings()
     store = place.verdicts()
     try:
-        return store.verified(platforms.load(platforms.of_device(device)), CONDITIONS)
+        return store.standings(platforms.load(platforms.of_device(device)))
     finally:
         store.close()
 
@@ -239,6 +235,8 @@ def _refusal(overload: str | None, reason: str, place: Workspace) -> str:
         return f"no kernel is verified in {place.root}; {_remedy('--all')}"
     if reason == COMPOSITE:
         return f"{overload}: {reason}; register kernels of those"
+    if reason != NOT_VERIFIED:
+        return f"{overload}: {reason}; look at it: enable verify {overload}; or use it all the same (--unverified)"
     return f"{overload}: its kernel is not verified in {place.root}; {_remedy(overload)}"
 
 

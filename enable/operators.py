@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from enable.coverage import shown_path
-from enable.library import CONDITIONS, kernels_of
 from enable.workspace import Workspace
 from verify import platforms
+from verify.verdicts import is_few
 
 
 def operators(workspace: Workspace, base: Path | None) -> list[dict[str, Any]]:
@@ -17,19 +17,19 @@ def operators(workspace: Workspace, base: Path | None) -> list[dict[str, Any]]:
     library = workspace.library(base)
     store = workspace.verdicts()
     try:
-        counts = {name: store.counts(platforms.load(name), CONDITIONS) for name in platforms.names()}
+        known = {name: store.standings(platforms.load(name)) for name in platforms.names()}
     finally:
         store.close()
-    found = []
+    rows = []
     for overload in sorted({o for kernel in library for o in kernel.overloads}):
         match = library.match(overload)
         assert match is not None
         row: dict[str, Any] = {"overload": overload, "dtypes": " ".join(match.kernel.dtypes)}
-        for name, judged in counts.items():
-            passed, total = judged.get((kernels_of(match), overload), (0, 0))
-            row[name] = {"passed": passed, "judged": total}
-        found.append({**row, "kernel": shown_path(match.kernel.path)})
-    return found
+        for name, standings in known.items():
+            found = standings[match.kernels, overload]
+            row[name] = {"passed": len(found.passed), "judged": found.judged, "independent": found.independent}
+        rows.append({**row, "kernel": shown_path(match.kernel.path)})
+    return rows
 
 
 def cells(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -39,8 +39,15 @@ def cells(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         {
             "overload": row["overload"],
             "dtypes": row["dtypes"],
-            **{n: f"{row[n]['passed']} of {row[n]['judged']}" if row[n]["judged"] else "-" for n in names},
+            **{n: _cell(row[n]) for n in names},
             "kernel": row["kernel"],
         }
         for row in rows
     ]
+
+
+def _cell(known: dict[str, int]) -> str:
+    if not known["judged"]:
+        return "-"
+    few = " (few)" if is_few(known["independent"]) else ""
+    return f"{known['passed']} of {known['judged']}{few}"

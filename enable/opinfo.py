@@ -156,7 +156,7 @@ def measure_opinfo(
     for operator in operators.values():
         keys = operator.forward | operator.backward
         operator.outcome, operator.detail = operator.judge(keys, verdicts, served)
-    rows = rows_of(trace, stored, matches, verdicts)
+    rows = rows_of(trace, stored, matches, verdicts, judge.standings())
     found = tuple(sorted(operators.values(), key=lambda o: o.name))
     phases = {name: _of_phase(found, name, verdicts, served) for name in ("forward", "backward")}
     by_overload = Coverage("opinfo", str(trace.path), judge.platform.name, rows, opinfo)

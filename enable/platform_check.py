@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import tempfile
 import time
 from dataclasses import dataclass, replace
@@ -11,17 +10,18 @@ from typing import Any
 
 from enable.dialect import outside
 from enable.tables import table
+from enable.workspace import Workspace
 from generate.library import Library
 from traces import UserError
 from verify import platforms
 from verify.cases import case_of_values
 from verify.derive import Plan
-from verify.judge import Job, Judge
+from verify.job import RUN, Job
+from verify.judge import Judge
 from verify.kernel_file import KernelFile
 from verify.lint import load_profile
 from verify.outcome import Outcome, Verdict
 from verify.platforms import Platform, Target
-from verify.run import RUN
 from verify.smoke import KERNEL
 from verify.verdicts import VerdictStore
 
@@ -112,8 +112,8 @@ def _verdict(platform: Platform, off: frozenset[str]) -> Verdict:
     return verdict
 
 
-def lines(found: Check, traces: list[str]) -> str:
-    """The steps, what of the library is of the dialect, and what to type next. traces: names of those there are."""
+def lines(found: Check, workspace: Workspace) -> str:
+    """The steps, what of the library is of the dialect, and what to type next."""
     platform = found.platform
     text = [f"{platform.name}: {platform.description}"]
     text += [f"  {'ok  ' if step.ok else 'FAIL'}  {step.name:16}  {step.detail}" for step in found.steps]
@@ -126,9 +126,10 @@ def lines(found: Check, traces: list[str]) -> str:
             "",
         ]
     if found.passed:
-        record = "" if traces else "enable capture nanogpt --device sim && "
-        covered = ["enable", "coverage", *(traces or ["nanogpt"])[:1], "--platform", platform.typed]
-        text.append(f"  next  {record}{shlex.join(covered)}")
+        traces = workspace.trace_names()
+        record = "" if traces else f"{workspace.command('capture', 'nanogpt', '--device', 'sim')} && "
+        covered = workspace.command("coverage", *(traces or ["nanogpt"])[:1], "--platform", platform.typed)
+        text.append(f"  next  {record}{covered}")
     return "\n".join(text)
 
 

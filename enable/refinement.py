@@ -27,7 +27,7 @@ from verify.debugger import debug
 from verify.derive import functional_base
 from verify.judge import Job
 from verify.kernel_file import KernelFile, KernelFileError
-from verify.outcome import Outcome, Verdict
+from verify.outcome import ACCEPTANCE, FILE, Outcome, Verdict
 from verify.random_laws import judged_by
 
 SHOWN_CASES = 6  # recorded inputs that a first prompt lists
@@ -237,20 +237,20 @@ class Refinement:
         try:
             kernel = KernelFile.parse(source, self.path(operator))
         except KernelFileError as error:
-            return [Verdict("file", Outcome.RUNTIME_ERROR, str(error), str(error))]
+            return [Verdict(FILE, Outcome.RUNTIME_ERROR, str(error), str(error))]
         if set(kernel.overloads) != set(operator.serves):  # more would go into the library untested
             detail = f"OVERLOADS must list exactly {', '.join(operator.serves)}; it lists {', '.join(kernel.overloads)}"
-            return [Verdict("file", Outcome.RUNTIME_ERROR, detail, detail)]
+            return [Verdict(FILE, Outcome.RUNTIME_ERROR, detail, detail)]
         try:
             verdicts = self.judge(operator, kernel, self.shown)
         except UserError as error:  # a cycle of kernels
-            return [Verdict("file", Outcome.CHEAT, str(error), str(error))]
+            return [Verdict(FILE, Outcome.CHEAT, str(error), str(error))]
         if not verdicts or any(v.outcome is not Outcome.PASS for v in verdicts):
             return verdicts
         refused = check(self.session, self._proposal(operator, source, {}))
         if refused is None:
             return verdicts
-        return [*verdicts, Verdict("acceptance", Outcome.WRONG, refused.feedback.split("\n")[0], refused.feedback)]
+        return [*verdicts, Verdict(ACCEPTANCE, Outcome.WRONG, refused.feedback.split("\n")[0], refused.feedback)]
 
     def accept(self, operator: Operator, source: str, provenance: Mapping[str, Any]) -> Accepted | Refused:
         """Put a kernel that passed where coverage finds it, if nothing that happened meanwhile speaks against it."""

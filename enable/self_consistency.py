@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from enable.library import CONDITIONS
 from enable.workspace import Workspace
 from generate.library import Library, Match
-from verify.judge import Job
 from verify.platforms import Platform
 
 
@@ -25,7 +23,7 @@ def callable_overloads(
         return frozenset()
     store = workspace.verdicts()
     try:
-        verified = store.verified(platform, CONDITIONS)
+        standings = store.standings(platform)
     finally:
         store.close()
     found = set()
@@ -34,14 +32,14 @@ def callable_overloads(
         if match is None or not match.plan.direct:
             continue
         reached = {o for k in (match.kernel, *match.kernel.reached) for o in k.overloads}
-        if reached.isdisjoint(serves) and verified.get((kernels_of(match), overload)):
+        if reached.isdisjoint(serves) and standings[match.kernels, overload].verified:
             found.add(overload)
     return frozenset(found)
 
 
 def kernels_of(match: Match | None) -> tuple[str, ...]:
     """What verdicts on it are kept by; empty for no kernel."""
-    return Job(match.plan, match.kernel, (), match.copy).kernels if match is not None else ()
+    return match.kernels if match is not None else ()
 
 
 def broken_calls(before: Library, after: Library) -> str:

@@ -29,6 +29,7 @@ from verify.random_state import bound, draw
 
 NO_KERNEL = "no kernel"
 NOT_VERIFIED = "not verified"
+FAILED = "its kernel failed"
 LAWLESS = "it draws random numbers here, and there is no law to judge them by"
 UNPAIRED = "its dropout has to be that of {}, which is not served"
 ELSEWHERE = "arguments on another device"
@@ -53,7 +54,8 @@ class Entry:
     verified: the floating ones of these for which it may be used, NO_FLOATS where it may be for calls without any, and
     SPARSE. calls: of each kernel file that calls others, which files answer which overloads. draws: the kernel is given
     a key and counter of the call's generator. lawless: no verdict speaks for calls of it that draw, so that it serves
-    the others.
+    the others. failures: what verdicts say against it, by dtype as in verified. independent: on how many independent
+    cases it rests, None where nobody asked.
     """
 
     plan: Plan
@@ -66,6 +68,8 @@ class Entry:
     calls: Mapping[Path, Mapping[str, Path]] = field(default_factory=dict)
     draws: bool = False
     lawless: bool = False
+    failures: Mapping[str, str] = field(default_factory=dict)
+    independent: int | None = None
 
     def objection(self, dtypes: frozenset[str]) -> str:
         """Why it does not serve calls with these floating dtypes; empty if it does. SPARSE may be among them."""
@@ -75,6 +79,9 @@ class Entry:
         unlisted, unverified = sorted(dtypes - self.listed), sorted(wanted - self.verified)
         if unlisted:
             return f"the kernel's DTYPES do not list {', '.join(unlisted)}"
+        failed = next((dtype for dtype in unverified if dtype in self.failures), None)
+        if failed is not None:
+            return f"{FAILED} {f'for {failed}' if failed else 'without floating dtypes'}: {self.failures[failed]}"
         if unverified and dtypes:
             return f"{NOT_VERIFIED} for {', '.join(unverified)}"
         return f"{NOT_VERIFIED} without floating dtypes" if unverified else ""

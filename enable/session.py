@@ -52,7 +52,7 @@ class Session:
 
     def command(self, *words: str) -> str:
         """What to type: `enable` with these words, for this workspace, platform and library."""
-        platform = [] if self.platform.name == PLATFORM else ["--platform", self.platform.name]
+        platform = [] if self.platform.typed == PLATFORM else ["--platform", self.platform.typed]
         return self.workspace.command(*words, *platform, *library_words(self.base))
 
     def refining(self, name: str, *what: str, overloads: Collection[str]) -> str:
@@ -71,7 +71,10 @@ class Session:
         model = model if isinstance(model, str) else trace.path.name.removesuffix(".trace")
         opinfo = tested_overloads(self.workspace.cache)
         coverage = measure(model, trace, self.library, self.judge, verdict_bar(f"coverage {model}"), opinfo, only)
-        return coverage.with_hints(lambda overload: self.refining(name, "--op", overload, overloads=[overload]))
+        return coverage.with_hints(
+            lambda overload: self.refining(name, "--op", overload, overloads=[overload]),
+            lambda overload, case: self.command("verify", overload, "--cases", f"trace:{name}", "--case", case),
+        )
 
     def opinfo_coverage(self, name: str, exhaustive: bool) -> OpInfoCoverage | None:
         """The coverage of the trace `name` by operators; None if it is none of OpInfo. Raises UserError likewise."""

@@ -60,7 +60,7 @@ def coverage_tables(coverage: Coverage, next_: str) -> str:
             "overload": r.overload,
             "calls": r.calls,
             "cases": r.cases,
-            "outcome": r.outcome or "-",
+            "outcome": r.verdict,
             "kernel": _kernel(r),
             "detail": r.detail,
         }
@@ -83,7 +83,9 @@ def coverage_tables(coverage: Coverage, next_: str) -> str:
     ]
     if not coverage.compute:
         lines.append(f"  {NOTHING_TO_COVER}")
-    if coverage.failing():
+    failing = coverage.failing()
+    lines += [f"  to see what fails  {r.again}" for r in failing if r.again]
+    if failing:
         lines.append(f"  next               {next_}")
     return "\n".join(lines)
 

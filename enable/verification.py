@@ -9,31 +9,35 @@ from pathlib import Path
 from typing import Any
 
 from enable.coverage import cases_by_overload
+from enable.recorded import recorded
 from enable.workspace import Workspace
 from traces import UserError
 from verify.candidate import Candidate
 from verify.cases import Case
 from verify.derive import Plan
 from verify.extended import extended
+from verify.job import REPEATS, RUN
 from verify.judge import Job, Judge
 from verify.kernel_file import KernelFile
 from verify.lint import Profile
 from verify.lint.gravity import gravest
 from verify.outcome import LAYERS, OPTIONAL, Outcome, Verdict
-from verify.run import RUN
 from verify.samples import opinfo_cases
+from verify.verdicts import marked
 
 _COPIES = frozenset({"aten::clone", "aten::copy_"})  # `contiguous` makes them; ghost replay sees them
-SOURCES = ("opinfo", "extended")  # of cases, if none are named; trace:NAME is another
-REPEATS = 3  # cases of each overload that are run again
+SOURCES = ("opinfo", "extended", "traces")  # of cases, if none are named; trace:NAME is another
 MAX_EXTENDED = 64  # cases of each overload and kernel
+MAX_RECORDED = 64  # of the workspace's traces, likewise
 MAX_GIVEN = 120  # OpInfo's cases of each overload of a bare file
 INTEGERS = ("int64", "int32"), ("bool",)  # dtypes of the samples where the operator takes no floating ones
 
 
 @dataclass(frozen=True)
 class Request:
-    """How to judge. off: layers that are not asked. case: judge this one alone. first: stop at the first that fails."""
+    """How to judge. off: layers that are not asked. case: judge this one alone. first: stop at the first that fails.
+    limit: extended cases of each overload. every: the whole library is judged, so that traces are read once for all.
+    """
 
     sources: tuple[str, ...] = SOURCES
     seed: int = 0
@@ -41,13 +45,21 @@ class Request:
     case: str | None = None
     first: bool = True
     limit: int = MAX_EXTENDED
+    every: bool = False
+
+    @property
+    def full(self) -> bool:
+        """Whether what is known of other cases, with every layer asked, belongs to the answer."""
+        return not self.off - {"lint"} and self.case is None
 
 
 @dataclass(frozen=True)
 class Finding:
     """What is said of one kernel: PASS only if cases ran and all of them passed.
 
-    cases: how many were judged. seed: of the extended ones. reproducer: the case that failed.
+    cases: how many were judged. independent: of all cases that it is known to have passed, how many differ in more than
+    the contents of tensors; None where verdicts on it are not kept with those of the library. seed: of the extended
+    ones. reproducer: the case that failed.
     """
 
     name: str
@@ -64,13 +76,14 @@ class Finding:
     reproducer: str = ""
     report: str = ""
     violations: tuple[str, ...] = ()
+    independent: int | None = None
 
 
 def check_request(sources: Sequence[str], off: Sequence[str]) -> None:
     """Raises UserError for a source of cases or a layer that does not exist."""
     for source in sources:
         if source not in SOURCES and not source.startswith("trace:"):
-            raise UserError(f"unknown cases {source!r}; choose from opinfo, extended, trace:NAME")
+            raise UserError(f"unknown cases {source!r}; choose from {', '.join(SOURCES)}, trace:NAME")
     for layer in off:
         if layer not in OPTIONAL:
             what = "cannot be left out" if layer in LAYERS else "is not a layer"
@@ -95,10 +108,11 @@ def verify_candidate(
         )
     jobs = [
         Job(
-            Plan(overload, overload),
+            candidate.plan or Plan(overload, overload),
             candidate.kernel,
             tuple(cases),
-            allowed=profile.wrapper_operators - ({overload} - _COPIES),
+            candidate.copy,
+            allowed=frozenset() if candidate.contract else profile.wrapper_operators - ({overload} - _COPIES),
             strict=candidate.contract,
             repeats=REPEATS,
             off=request.off,
@@ -112,10 +126,24 @@ def verify_candidate(
     if len(told) < len(order) and all(v.outcome in (Outcome.PASS, Outcome.SKIPPED) for v in told):
         raise RuntimeError(f"{len(order) - len(told)} of {len(order)} cases have no verdict")
     summary = _summary(found, told)
+    if candidate.contract and request.full:
+        summary = _with_known(summary, jobs, judge)
     if RUN in request.off and summary.outcome is Outcome.PASS:
         targets = ", ".join(f"{t.backend}:{t.arch}" for t in judge.platform.targets)
         return replace(summary, detail=f"{summary.passed} cases compile for {targets}; none was run")
     return summary
+
+
+def _with_known(found: Finding, jobs: list[Job], judge: Judge) -> Finding:
+    """The same with what is known of other cases: what failed one of them is no pass."""
+    standings = [judge.standings(job.kernels)[job.kernels, job.plan.overload] for job in jobs]
+    failed = next((v for s in standings for v in s.failed.values()), None)
+    found = replace(found, independent=min((s.independent for s in standings), default=0))
+    if failed is None or found.outcome not in (Outcome.PASS, Outcome.SKIPPED):
+        return found
+    detail = f"known from another case ({failed.case}): {failed.detail}"
+    found = replace(found, layer=failed.layer, rule=failed.rule, report=failed.report)
+    return replace(found, outcome=failed.outcome, detail=detail)
 
 
 def _summary(found: Finding, verdicts: list[Verdict]) -> Finding:
@@ -134,7 +162,7 @@ def _summary(found: Finding, verdicts: list[Verdict]) -> Finding:
             report=failed.report,
         )
     if not ran:
-        none = "OpInfo has no sample of it; record calls of it, and add trace:NAME to --cases"
+        none = "OpInfo has no sample of it, and no trace here a call; record one that has: enable capture MODEL"
         return replace(counts, detail=f"no case was run: {verdicts[0].detail if verdicts else none}")
     return replace(counts, outcome=Outcome.PASS, detail=f"{len(passed)} cases passed")
 
@@ -142,18 +170,20 @@ def _summary(found: Finding, verdicts: list[Verdict]) -> Finding:
 def _cases(candidate: Candidate, kernel: KernelFile, request: Request, workspace: Workspace) -> dict[str, list[Case]]:
     """The cases of each overload, each once."""
     given = _opinfo(candidate, kernel.dtypes) if "opinfo" in request.sources else []
+    if "traces" in request.sources:
+        given += _recorded(candidate, request, workspace)
     for source in request.sources:
         if source.startswith("trace:"):
             recorded = cases_by_overload(workspace.open_trace(source.removeprefix("trace:")))
             given += [case for overload in candidate.overloads for case in recorded.get(overload, [])]
-    if not given and "extended" in request.sources and "opinfo" not in request.sources:
-        raise UserError("extended cases are made from others; add opinfo or trace:NAME to --cases")
+    if not given and "extended" in request.sources and not {"opinfo", "traces"} & {*request.sources}:
+        raise UserError("extended cases are made from others; add opinfo, traces or trace:NAME to --cases")
     found: dict[str, dict[str, Case]] = {}
     for case in given:
         found.setdefault(case.overload, {})[case.id] = case
     if "extended" in request.sources:
         for cases in found.values():
-            made = extended(list(cases.values()), request.seed, candidate.source)[: request.limit]
+            made = extended(list(cases.values()), request.seed, candidate.source, request.limit)
             cases.update({v.case.id: v.case for v in made})
     chosen = {o: list(cases.values()) for o, cases in found.items()}
     if request.case is not None:
@@ -164,6 +194,22 @@ def _cases(candidate: Candidate, kernel: KernelFile, request: Request, workspace
     return chosen
 
 
+def _recorded(candidate: Candidate, request: Request, workspace: Workspace) -> list[Case]:
+    """Some cases of the workspace's traces, of each overload spread evenly; those of OpInfo after those of models."""
+    found = recorded(workspace, None if request.every else frozenset(candidate.overloads))
+    chosen: list[Case] = []
+    for overload in candidate.overloads:
+        of_models, of_opinfo = found.cases_of(overload)
+        chosen += some(of_models, MAX_RECORDED)
+        chosen += some(of_opinfo, MAX_RECORDED - min(len(of_models), MAX_RECORDED))
+    return chosen
+
+
+def some(cases: Sequence[Case], most: int) -> Sequence[Case]:
+    """At most so many of the cases, spread evenly."""
+    return cases[:: -(-len(cases) // most)] if cases and most else ()
+
+
 def _opinfo(candidate: Candidate, dtypes: tuple[str, ...]) -> list[Case]:
     """OpInfo's cases. A bare file, which names no dtypes, gets integers for an operator of these, and not all cases."""
     overloads = list(candidate.overloads)
@@ -171,12 +217,12 @@ def _opinfo(candidate: Candidate, dtypes: tuple[str, ...]) -> list[Case]:
         return opinfo_cases(overloads, dtypes)
     found = next(filter(None, (opinfo_cases(overloads, kinds) for kinds in (dtypes, *INTEGERS))), [])
     by_overload = [[case for case in found if case.overload == o] for o in overloads]
-    return [case for cases in by_overload for case in cases[:: max(1, -(-len(cases) // MAX_GIVEN))]]
+    return [case for cases in by_overload for case in some(cases, MAX_GIVEN)]
 
 
 def finding_lines(found: Finding, words: Sequence[str]) -> str:
     """What is told of one kernel. words: the command that was typed, to be typed again for the case that failed."""
-    lines = [f"{found.name}: {found.outcome}" + (f" [{found.layer}]" if found.layer else "")]
+    lines = [f"{found.name}: {marked(found.outcome, found.independent)}" + (f" [{found.layer}]" if found.layer else "")]
     if found.violations:
         lines += [f"  {line}" for line in found.violations]
     elif found.detail:

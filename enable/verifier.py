@@ -13,9 +13,10 @@ from typing import Any, Self
 from tqdm import tqdm
 
 from enable.naming import full
+from enable.recorded import recorded
 from enable.verification import Finding, Request, path_of, verify_candidate
 from enable.workspace import Workspace
-from generate.library import Library
+from generate.library import Library, Match
 from traces import UserError
 from verify import platforms
 from verify.candidate import read_candidate
@@ -55,23 +56,26 @@ class Verifier:
             return self._text(sys.stdin.read(), Path("stdin"), operator, request)
         path = path_of(target)
         if path is None:
-            kernel = self._library().kernel(full(target))
-            if kernel is None:
+            overload = full(target)
+            match = self._library().match(overload)
+            if match is None:
                 table = self._workspace.command("library", "table")
                 raise UserError(f"{target}: no such file, and no kernel of the library serves it; see: {table}")
-            operator = operator or full(target)
-            return self._file(kernel.path, operator, request, kernel)
+            as_told = None if operator else match
+            return self._file(match.kernel.path, operator or overload, request, match.kernel, as_told)
         return self._file(path, operator, request)
 
     def verify_library(self, request: Request) -> list[Finding]:
         """Judge every kernel file of the library on every overload that it names."""
         kernels = sorted(self._library(), key=lambda kernel: kernel.path)
+        request = replace(request, every=True)
+        self._tell_unread(request, None)
         with tqdm(kernels, desc="verify", unit="file", delay=1) as bar:  # closed before an error is told below it
             return [self._file(kernel.path, None, request, kernel) for kernel in bar]
 
     def report(self, corpus: Path, request: Request) -> Table:
-        """Judge every file of a corpus. Raises UserError if there is none."""
-        table = Table()
+        """Judge every file of a corpus, on cases that are the same everywhere. Raises UserError if there is none."""
+        table, request = Table(), replace(request, sources=tuple(s for s in request.sources if s != "traces"))
         for kind, paths in corpus_files(corpus).items():
             with tqdm(paths, desc=kind, unit="file", delay=1) as bar:
                 for path in bar:
@@ -82,16 +86,29 @@ class Verifier:
     def _library(self) -> Library:
         return self._workspace.library(self._base)
 
-    def _file(self, path: Path, operator: str | None, request: Request, kernel: KernelFile | None = None) -> Finding:
-        """kernel: what the library knows of a file of its own."""
+    def _file(
+        self,
+        path: Path,
+        operator: str | None,
+        request: Request,
+        kernel: KernelFile | None = None,
+        match: Match | None = None,
+    ) -> Finding:
+        """kernel: what the library knows of a file of its own. match: how it serves the operator."""
         try:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise UserError(f"{path}: cannot be read ({error}); name a file or an operator") from error
-        return self._text(text, path, operator, request, kernel)
+        return self._text(text, path, operator, request, kernel, match)
 
     def _text(
-        self, text: str, path: Path, operator: str | None, request: Request, kernel: KernelFile | None = None
+        self,
+        text: str,
+        path: Path,
+        operator: str | None,
+        request: Request,
+        kernel: KernelFile | None = None,
+        match: Match | None = None,
     ) -> Finding:
         profile = self._profile.with_calls(o for o, _ in kernel.callees) if kernel is not None else self._profile
         try:
@@ -101,7 +118,16 @@ class Verifier:
         if kernel is not None and candidate.kernel is not None:
             linked = replace(candidate.kernel, callees=kernel.callees)
             candidate = replace(candidate, kernel=linked)
+        if match is not None:
+            candidate = replace(candidate, plan=match.plan, copy=match.copy)
+        if not request.every:
+            self._tell_unread(request, frozenset(candidate.overloads))
         return verify_candidate(candidate, request, self.judge, profile, self._workspace)
+
+    def _tell_unread(self, request: Request, only: frozenset[str] | None) -> None:
+        """Name the traces that cannot be read, on stderr."""
+        for name, why in recorded(self._workspace, only).unread.items() if "traces" in request.sources else ():
+            sys.stderr.write(f"enable: the trace {name} is left out: {why}\n")
 
 
 def corpus_files(corpus: Path) -> dict[str, list[Path]]:

@@ -14,7 +14,7 @@ from generate.llm import Answer, ContextOverflow, Message, Provider, ProviderErr
 from generate.machine import FINAL, Event, Flaw, Kind, Limits, Stage, State, Switches, step
 from generate.task import Task
 from verify.lint import lint, load_profile, render, take_source
-from verify.outcome import Outcome, Verdict
+from verify.outcome import NO_CASE, Outcome, Verdict
 
 SUMMARY_INPUT = 60_000  # characters of a report that the summarising model sees
 KEPT = 4_000  # characters, head and tail together, of an answer that is too long
@@ -235,7 +235,7 @@ class _Run:
 def _by_dtype(verdicts: Sequence[Verdict]) -> str:
     """A line on how the cases of each floating dtype ended; '' where that does not tell them apart."""
     found: dict[str, Counter[str]] = defaultdict(Counter)
-    for verdict in verdicts:
+    for verdict in (v for v in verdicts if v.case not in NO_CASE):
         found[verdict.dtypes or "no floating dtype"][str(verdict.outcome)] += 1
     if len({frozenset(counts) for counts in found.values()}) < 2:
         return ""

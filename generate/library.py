@@ -10,6 +10,7 @@ from pathlib import Path
 
 from traces import UserError
 from verify.derive import COPY, Plan, plans
+from verify.job import Job
 from verify.kernel_file import KernelFile
 
 KERNELS = Path(__file__).parent / "kernels"
@@ -23,6 +24,11 @@ class Match:
     kernel: KernelFile
     copy: KernelFile | None
     refined: bool
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """What verdicts on it are kept by."""
+        return Job(self.plan, self.kernel, (), self.copy).kernels
 
 
 class Library:

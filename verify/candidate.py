@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from traces import UserError
+from verify.derive import Plan
 from verify.kernel_file import KernelFile, KernelFileError
 from verify.lint import Profile, Violation, lint, source_in
 from verify.samples import overloads_of
@@ -17,7 +18,9 @@ _OPERATOR = re.compile(r"^#[ \t]*op:[ \t]*(\S+)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Candidate:
-    """A kernel to be judged. overloads: those to judge it on. contract: it follows the library's contract in full."""
+    """A kernel to be judged. overloads: those to judge it on. contract: it follows the library's contract in full.
+    plan: how it serves an overload that it does not list, with the library's `aten::copy_` where that needs it.
+    """
 
     name: str
     source: str
@@ -25,6 +28,8 @@ class Candidate:
     overloads: tuple[str, ...]
     contract: bool
     violations: tuple[Violation, ...]
+    plan: Plan | None = None
+    copy: KernelFile | None = None
 
 
 def read_candidate(text: str, path: Path, profile: Profile, operator: str | None = None) -> Candidate:

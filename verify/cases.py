@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from blake3 import blake3
 
+from traces import TraceError
 from traces.contents import NotRecorded
 from traces.materialise import identity
 from traces.overloads import bind, call, resolve
@@ -25,13 +26,19 @@ from verify.tolerance import adds_up, judged_as
 class Case:
     """id: blake3 of overload, arguments and what gives their bytes, so equal calls of two traces are one case.
 
-    load: the arguments, read and verified anew at each call.
+    load: the arguments, read and verified anew at each call. shapes: of all their tensors.
     """
 
     id: str
     overload: str
     signature: str
     load: Callable[[], Packed]
+    shapes: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def independence(self) -> str:
+        """Equal for cases that tell little beside each other, being alike but for the contents of tensors."""
+        return self.signature or self.id
 
 
 def by_overload(cases: Iterable[Case]) -> dict[str, list[Case]]:
@@ -43,12 +50,13 @@ def by_overload(cases: Iterable[Case]) -> dict[str, list[Case]]:
 
 
 def case_of(trace: Trace, record: CallRecord) -> Case:
-    """The case of one stored call whose level is replayable."""
+    """The case of one stored call whose level is replayable. Raises TraceError if its record is damaged."""
+    try:
+        shapes = tuple(tuple(tensor["shape"]) for tensor in record.header["tensors"])
+    except (KeyError, TypeError) as error:
+        raise TraceError(f"{record.where}: header.tensors: not a packed call ({error!r})") from error
     return Case(
-        identity(trace, record),
-        record.overload,
-        record.signature,
-        lambda: on_host(trace.packed(record)),
+        identity(trace, record), record.overload, record.signature, lambda: on_host(trace.packed(record)), shapes
     )
 
 
@@ -62,7 +70,7 @@ def case_of_values(overload: str, **arguments: Any) -> Case:
     for span in data:
         digest.update(span or b"")
     load = lambda: Packed(packed.tree, packed.tensors, packed.groups, list(data))  # noqa: E731
-    return Case(digest.hexdigest()[:32], overload, "", load)
+    return Case(digest.hexdigest()[:32], overload, "", load, tuple(tuple(ref.shape) for ref in packed.tensors))
 
 
 def on_host(packed: Packed) -> Packed:

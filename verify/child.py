@@ -1,8 +1,9 @@
 """What runs in a child: load a kernel file, rebuild a case's arguments, run the wrapper, send raw bytes back.
 
-Three modes. `execute` runs launches in Triton's interpreter, `device` on a GPU. `compile` compiles each
+Three modes have a kernel. `execute` runs launches in Triton's interpreter, `device` on a GPU. `compile` compiles each
 launch for the platform's targets and does not run it, so what it returns is what the wrapper would return if its
-kernels did nothing. The child holds no reference, no tolerance and no verdict.
+kernels did nothing. The child holds no reference, no tolerance and no verdict. Of mode `trial` is a child that tells
+whether ATen answers a call; no kernel comes into it.
 """
 
 from __future__ import annotations
@@ -34,9 +35,10 @@ from verify.excerpts import anonymous, cut_log
 from verify.fresh import fresh
 from verify.global_state import GlobalState
 from verify.guards import count_threads, notes, watch_threads, watched
-from verify.platforms import COMPILE, DEVICE, EXECUTE
+from verify.platforms import COMPILE, DEVICE, EXECUTE, TRIAL
 from verify.random_state import bound
 from verify.simulator import patch_interpreter, simulator
+from verify.trial import Trial
 from verify.witness import witness
 
 MAX_LOG = 20_000  # characters of compiler output or traceback that are sent back
@@ -48,7 +50,7 @@ def prepare(mode: str) -> None:
     torch.set_num_threads(1)
     # torch.empty is filled with NaN, True or the largest integer, and where kernels run with more (verify/fresh.py), so
     # that a result never written is never right by luck.
-    torch.use_deterministic_algorithms(True)
+    torch.use_deterministic_algorithms(True, warn_only=mode == TRIAL)
     torch.utils.deterministic.fill_uninitialized_memory = True  # type: ignore[attr-defined]
     watch_threads()
     if mode == EXECUTE:
@@ -164,7 +166,7 @@ def serve(mode: str, sock: socket.socket, job: dict[str, Any], log_fd: int | Non
         job["directory"] = directory
         if log_fd is not None:
             witness.begin(log_fd, job["seconds"])
-        runner = _Runner(job, mode)
+        runner = Trial() if mode == TRIAL else _Runner(job, mode)
         while True:
             try:
                 header, buffers = wire.receive(sock)

@@ -22,10 +22,10 @@ from traces import UserError
 from verify import confine
 from verify.cases import Case
 from verify.excerpts import anonymous, snippet
+from verify.job import Job
 from verify.platforms import Device
 from verify.random_judging import Pairs
 from verify.reports import inputs_report
-from verify.run import Job
 
 SECONDS = 300.0  # compute-sanitizer slows a launch down by some 10 times, and torch takes its time to start
 MOST_ERRORS = 3  # that are reported; after the first others are often its consequences

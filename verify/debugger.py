@@ -17,9 +17,10 @@ from typing import Any, BinaryIO
 from verify.cases import Case
 from verify.confine import FULL
 from verify.excerpts import anonymous, snippet
+from verify.job import Job
 from verify.outcome import Outcome, Verdict
 from verify.platforms import COMPILE, Platform
-from verify.run import Job, Run
+from verify.run import Run
 from verify.sandbox import Zygote
 from verify.witness import RECORD
 

@@ -17,11 +17,12 @@ from typing import Self
 
 from verify.cases import Case
 from verify.confine import level
+from verify.job import RUN, Job
 from verify.outcome import Outcome, Verdict
 from verify.platforms import COMPILE, Device, Platform
-from verify.run import RUN, Job, Run
+from verify.run import Run, skipped
 from verify.sandbox import Zygote
-from verify.verdicts import VerdictStore
+from verify.verdicts import Identity, Standings, VerdictStore
 from verify.wire import WireError
 
 __all__ = ["Job", "Judge", "JudgeClosed"]
@@ -96,6 +97,10 @@ class Judge:
             failed.pop_all()
         return verdicts
 
+    def standings(self, kernels: tuple[str, ...] = ()) -> Standings:
+        """What is known of every kernel, or of these, on this platform, as everybody is told it."""
+        return self._store.standings(self.platform, kernels)
+
     def _judge_job(self, job: Job) -> Iterable[Verdict]:
         """A verdict of each case in turn; those that are kept are not judged again."""
         deaths, run = 0, None
@@ -105,7 +110,7 @@ class Judge:
                     continue
                 verdict = self._store.get(self._identity(job, case))
                 if verdict is None and deaths >= MAX_DEATHS:
-                    verdict = Verdict(case.id, Outcome.SKIPPED, f"not run: {deaths} earlier cases crashed or hung")
+                    verdict = skipped(case, f"not run: {deaths} earlier cases crashed or hung")
                 elif verdict is None:
                     run = run or stack.enter_context(self._running(job))
                     verdict = self._judged(run, job, case)
@@ -139,9 +144,9 @@ class Judge:
             self._store.put(self._identity(job, case), verdict, time.monotonic() - started)
         return verdict
 
-    def _identity(self, job: Job, case: Case) -> tuple[str, ...]:
-        conditions = f"{job.conditions} repeated={case.id in job.repeated} sandbox={self.sandbox}"
-        return VerdictStore.identity(job.kernels, job.plan.overload, case.id, self.platform, conditions)
+    def _identity(self, job: Job, case: Case) -> Identity:
+        conditions = job.conditions(case.id, self.sandbox)
+        return Identity(job.kernels, job.plan.overload, case.id, self.platform, conditions)
 
     def _borrow(self) -> dict[str, Zygote]:
         try:

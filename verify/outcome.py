@@ -19,14 +19,20 @@ class Outcome(StrEnum):
     SKIPPED = "SKIPPED"
 
 
+FILE, ACCEPTANCE = "file", "acceptance"  # what a verdict may be on beside a case: a text, and whether it is accepted
+NO_CASE = (FILE, ACCEPTANCE)
+
+
 @dataclass(frozen=True)
 class Verdict:
     """The outcome of one case.
 
-    case: the case's id. detail: one line for a table. report: the whole evidence as text, fit for a prompt: compiler
-    log, accuracy report or traceback; it holds no path, time or address of the machine that ran it. layer: the guard
-    that spoke, one of LAYERS; empty for PASS and SKIPPED. rule: which of its rules. sandbox: what confined the child.
-    dtypes: floating dtypes of the case's arguments, sorted, with commas, and sparse_coo if one is sparse.
+    case: the case's id, or one of NO_CASE. detail: one line for a table. report: the whole evidence as text, fit for a
+    prompt: compiler log, accuracy report or traceback; it holds no path, time or address of the machine that ran it.
+    layer: the guard that spoke, one of LAYERS; empty for PASS and SKIPPED. rule: which of its rules. sandbox: what
+    confined the child. dtypes: floating dtypes of the case's arguments, sorted, with commas, and sparse_coo if one is
+    sparse. signature: of the case, or its id; cases of different ones are independent. kind: of the call, as in
+    verify/kinds.py.
     """
 
     case: str
@@ -37,6 +43,13 @@ class Verdict:
     rule: str = ""
     sandbox: str = ""
     dtypes: str = ""
+    signature: str = ""
+    kind: str = ""
+
+    @property
+    def failed(self) -> bool:
+        """Whether it speaks against the kernel; SKIPPED does not."""
+        return self.outcome not in (Outcome.PASS, Outcome.SKIPPED)
 
 
 # What can speak against a kernel, in the order in which they look.

@@ -16,7 +16,8 @@ from verify.documents import Document
 PROFILES = Path(__file__).parent / "profiles"
 _LISTS = ("files", "system_files", "environment")
 
-COMPILE, EXECUTE, DEVICE = "compile", "execute", "device"  # the modes of a child
+COMPILE, EXECUTE, DEVICE = "compile", "execute", "device"  # the modes of a child that has a kernel
+TRIAL = "trial"  # of one that has none, and asks ATen
 
 
 @dataclass(frozen=True)

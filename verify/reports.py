@@ -9,9 +9,11 @@ from verify.accuracy import summary, values
 from verify.cases import contents, tensor_names
 
 
-def inputs_report(packed: Packed) -> str:
-    """The arguments of a case: scalars as they are, tensors summarised."""
-    lines = ["arguments of this case:"]
+def inputs_report(packed: Packed, changed: bool = False) -> str:
+    """The arguments of a case: scalars as they are, tensors summarised. changed: these are not as they were given."""
+    lines = [
+        "arguments of this case, with the new contents with which it fails:" if changed else "arguments of this case:"
+    ]
     for name, value in packed.tree.items():
         if not _holds_tensor(value):
             lines.append(f"  {name} = {_scalar(value)}")

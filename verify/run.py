@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import itertools
 import os
 import re
-from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -19,14 +16,15 @@ import torch
 
 from traces import TraceError
 from traces.contents import NotRecorded
-from traces.overloads import kind
-from traces.values import Packed, numel
+from traces.overloads import bind, kind, resolve
+from traces.values import Packed, unpack
 from verify import wire
-from verify.cases import Case, Expected, NoReference, contents, holds_sparse, mapped, reference
+from verify.cases import Case, Expected, NoReference, contents, holds_sparse, mapped, reference, unsupported
 from verify.compare import compare, error_ratio, right_without_kernels, telling
 from verify.compiler_log import headline
-from verify.derive import Plan
+from verify.job import RUN, Job
 from verify.kernel_file import SPARSE, KernelFile
+from verify.kinds import kind_of
 from verify.outcome import Outcome, Verdict
 from verify.platforms import COMPILE, Platform
 from verify.problems import Problem, astray, first_line, mismatched, side_effects
@@ -37,9 +35,7 @@ from verify.reply import MalformedReply, Reply
 from verify.reports import inputs_report
 from verify.sandbox import Child, ChildDied, Zygote
 
-RUN = "run"  # the layer without which cases are only compiled
 MAX_READ = 8  # numbers that a wrapper may read back in one call
-MAX_REPEATED = 12_000  # elements of a case that is run four times
 ORDERS = (1, 2)  # seeds of the orders in which the programs of a grid run when a case is repeated
 _FREE_ORDER = re.compile(r"\b(?:atomic_(?:add|xchg|cas)|autotune)\b")  # of additions: by chance, or as it was tuned
 
@@ -50,60 +46,6 @@ class _Ended(Exception):
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.detail)
         self.problem = problem
-
-
-@dataclass(frozen=True)
-class Job:
-    """Cases of one overload for one kernel. copy: the library's `aten::copy_`, where the plan may need it.
-
-    allowed: what the wrapper may ask of ATen besides memory and views. strict: results need the strides that ATen
-    gives. repeats: how many of the cases are run again, in other orders and with other contents. off: layers that are
-    not asked. first: the cases after one that fails are not run. needed: asked of the id of each case whether it is
-    still to be judged.
-    """
-
-    plan: Plan
-    kernel: KernelFile
-    cases: tuple[Case, ...]
-    copy: KernelFile | None = None
-    allowed: frozenset[str] = frozenset()
-    strict: bool = True
-    repeats: int = 0
-    off: frozenset[str] = frozenset()
-    first: bool = False
-    needed: Callable[[Job, str], bool] | None = None
-
-    @property
-    def conditions(self) -> str:
-        """What else a verdict depends on."""
-        allowed, off = ",".join(sorted(self.allowed)), ",".join(sorted(self.off))
-        return f"allowed={allowed} strict={self.strict} off={off}"
-
-    @cached_property
-    def repeated(self) -> frozenset[str]:
-        """Ids of the cases that are run again, whichever of them was judged before: the first that has elements, and
-        the longest and largest ones that a child is quickly done with, since these have several programs."""
-        if not self.repeats:
-            return frozenset()
-        sizes = {case.id: _sizes(case) for case in self.cases}
-        filled = [name for name, (elements, _) in sizes.items() if 0 < elements <= MAX_REPEATED]
-        longest = sorted(filled, key=lambda name: sizes[name][1], reverse=True)
-        largest = sorted(filled, key=lambda name: sizes[name], reverse=True)
-        ranked = itertools.chain(filled[:1], *zip(longest, largest, strict=True))
-        return frozenset(list(dict.fromkeys(ranked))[: self.repeats])
-
-    @property
-    def kernels(self) -> tuple[str, ...]:
-        """What takes part: the base overload, the sha256 of each kernel file, and of each that is reached by calls,
-        with the overload that it answers."""
-        files = (self.kernel, *((self.copy,) if self.copy else ()))
-        answers = {f"{o}={k.sha256}" for file in (*files, *self.reached) for o, k in file.callees}
-        return (self.plan.base, *(k.sha256 for k in files), *sorted(answers))
-
-    @property
-    def reached(self) -> tuple[KernelFile, ...]:
-        """The kernel files that the kernel and the copy call, and that these call, each once."""
-        return tuple(dict.fromkeys((*self.kernel.reached, *(self.copy.reached if self.copy else ()))))
 
 
 class Run:
@@ -131,6 +73,7 @@ class Run:
         self._chance = False
         self._accuracy = ""  # of the last case
         self._pairs = Pairs("", "")  # of this case, for a kernel that draws
+        self._asked = Packed({})  # the arguments that a child was given last
 
     def lasting(self, verdict: Verdict) -> bool:
         """Whether the verdict says something of the kernel for good: not of a busy machine, or of what was not run."""
@@ -148,14 +91,15 @@ class Run:
         """One case: reference, compile, execute, compare. Raises TraceError on a damaged trace."""
         self._chance, self._accuracy, self._pairs = False, "", Pairs(self._job.kernel.sha256, case.id)
         if kind(case.overload) == "random" and not judged_by(case.overload):
-            return Verdict(case.id, Outcome.SKIPPED, "it draws random numbers, and there is no law to judge them by")
+            return skipped(case, "it draws random numbers, and there is no law to judge them by")
         try:
             expected = reference(case, self._pairs[0])
         except NoReference as error:
-            return Verdict(case.id, Outcome.SKIPPED, str(error))
+            return skipped(case, str(error))
         unlisted = _unlisted(self._job.kernel, expected.before)
         if unlisted:
-            return Verdict(case.id, Outcome.SKIPPED, unlisted)
+            return skipped(case, unlisted)
+        self._asked = expected.before
         try:
             problem = self._problem(expected, case.id in self._job.repeated)
         except _Ended as ended:
@@ -166,9 +110,10 @@ class Run:
             problem = Problem(outcome, layer, death.how)
         except (TraceError, MalformedReply) as error:
             problem = Problem(Outcome.WRONG, "wire", f"the answer is malformed: {error}")
-        verdict = _verdict(case, problem, expected) if problem else Verdict(case.id, Outcome.PASS, self._accuracy)
-        named = [*_floating_dtypes(expected.before), *([SPARSE] if holds_sparse(expected.before.tree) else [])]
-        return replace(verdict, dtypes=",".join(named))
+        if problem is None:
+            return _described(Verdict(case.id, Outcome.PASS, self._accuracy), case, expected.before)
+        arguments = inputs_report(self._asked, changed=self._asked is not expected.before)
+        return _described(_verdict(case, problem, arguments), case, expected.before)
 
     def _problem(self, expected: Expected, repeated: bool) -> Problem | None:
         """What is wrong with the kernel on this case, or None. Raises _Ended, ChildDied, MalformedReply, TraceError."""
@@ -295,6 +240,7 @@ class Run:
 
     def _ask(self, mode: str, packed: Packed, request: dict[str, Any]) -> tuple[Reply, Packed | None]:
         """A child's reply, and what the wrapper returned; None if it raised."""
+        self._asked = packed
         request = {"philox": self._pairs[0], **request} if self._job.kernel.draws else request
         try:
             header, buffers = self._child(mode).ask(packed, self._seconds(mode), request)
@@ -347,17 +293,24 @@ class Run:
         return str(directory)
 
 
-def _sizes(case: Case) -> tuple[int, int]:
-    """Elements of all tensors of a case, and the largest size of a dimension."""
+def skipped(case: Case, why: str) -> Verdict:
+    """The verdict on a case that is not run."""
+    verdict = Verdict(case.id, Outcome.SKIPPED, why)
     try:
-        tensors = case.load().tensors
+        return _described(verdict, case, case.load())
     except NotRecorded:
-        return 0, 0
-    return sum(map(numel, tensors)), max((n for ref in tensors for n in ref.shape), default=1)
+        return verdict
 
 
-def _verdict(case: Case, problem: Problem, expected: Expected) -> Verdict:
-    text = f"{problem.report or problem.detail}\n\n{inputs_report(expected.before)}"
+def _described(verdict: Verdict, case: Case, packed: Packed) -> Verdict:
+    """The verdict with what it says of its case."""
+    named = [*_floating_dtypes(packed), *([SPARSE] if holds_sparse(packed.tree) else [])]
+    call = {} if unsupported(packed.tree) else bind(resolve(case.overload), (), unpack(packed))
+    return replace(verdict, dtypes=",".join(named), signature=case.independence, kind=kind_of(call))
+
+
+def _verdict(case: Case, problem: Problem, arguments: str) -> Verdict:
+    text = f"{problem.report or problem.detail}\n\n{arguments}"
     return Verdict(case.id, problem.outcome, problem.detail[:300], text, problem.layer, problem.rule)
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 
 from verify.tolerance import elementwise, group
+from verify.trial import MAX_ELEMENTS, Arguments
 
-Arguments = dict[str, Any]
 Regime = Callable[[torch.Tensor, torch.Generator], torch.Tensor | None]
 
 # ATen documents what these do with infinities and NaN; vectorised and plain code agree.
@@ -186,3 +186,30 @@ _REGIMES: dict[str, Regime] = {
     "small": lambda t, g: t * 1e-3,
     "denormal": lambda t, g: (t.double() * torch.finfo(t.dtype).tiny / 4).to(t.dtype),
 }
+
+
+# -- shapes -----------------------------------------------------------------------------------------------------------
+
+
+def like(t: torch.Tensor, shape: list[int], generator: torch.Generator) -> torch.Tensor:
+    """Contents of another shape: floats drawn alike, all else picked from what is there."""
+    if math.prod(shape) > MAX_ELEMENTS:
+        return torch.empty(shape, dtype=t.dtype, device="meta")  # too large to be tried
+    if not t.numel() or t.is_sparse:
+        return t.new_empty(shape) if not math.prod(shape) else t
+    flat = t.reshape(-1)
+    if t.is_floating_point() or t.is_complex():
+        draw = torch.randn(shape, generator=generator, dtype=torch.float64)
+        wide = flat.double() if t.is_floating_point() else flat.real.double()
+        finite = wide[wide.isfinite()]
+        mean = float(finite.mean()) if finite.numel() else 0.0
+        drawn = draw * spread(flat.real if t.is_complex() else flat) + mean
+        if finite.numel() and float(finite.min()) >= 0:  # probabilities, variances, weights
+            drawn = drawn.abs().clamp(max=float(finite.max())) if float(finite.max()) <= 1 else drawn.abs()
+        return drawn.to(t.dtype)
+    where = torch.randint(flat.numel(), shape, generator=generator)
+    picked = flat[where]
+    if t.dim() == 1 and t.dtype is not torch.bool and bool((flat[1:] >= flat[:-1]).all()):
+        picked = picked.sort().values
+        picked[:1] = flat[:1]  # offsets begin where they began
+    return picked

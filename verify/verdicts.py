@@ -1,4 +1,8 @@
-"""Verdicts, kept: keyed by what was judged and what judged it, so that nothing is run twice."""
+"""Verdicts, kept: keyed by what was judged and what judged it, so that nothing is run twice.
+
+Whoever asks is told the strongest verdict that is known: a kernel that failed a case with every layer asked is told to
+fail it whichever command asks, and a weaker pass hides nothing.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,8 @@ import sqlite3
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -17,8 +23,9 @@ from traces import UserError
 from verify.outcome import Outcome, Verdict
 from verify.platforms import Platform
 
-_SCHEMA_VERSION = 3
-_EARLIER = (1, 2)  # formats whose verdicts are of judges that are no more
+ENOUGH = 5  # independent cases; a kernel that passed fewer is marked wherever it is shown
+_SCHEMA_VERSION = 4
+_EARLIER = (1, 2, 3)  # formats whose verdicts are of judges that are no more
 PATIENCE_SECONDS = 60.0  # for another process that writes
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _NO_SPACE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)  # a limit on file sizes, or a quota, is an I/O error
@@ -29,19 +36,141 @@ CREATE TABLE IF NOT EXISTS verdicts (
     kernel TEXT NOT NULL,       -- sha256 of each kernel file that took part
     overload TEXT NOT NULL,
     case_id TEXT NOT NULL,
-    platform TEXT NOT NULL,     -- name and sha256 of its profile, and other conditions
+    platform TEXT NOT NULL,     -- name and sha256 of its profile
+    allowed TEXT NOT NULL,      -- the conditions, as in Conditions
+    strict INTEGER NOT NULL,
+    off TEXT NOT NULL,
+    repeated INTEGER NOT NULL,
+    sandbox TEXT NOT NULL,
     judge TEXT NOT NULL,        -- versions of torch and triton, sha256 of the judge's own sources
     outcome TEXT NOT NULL,
     detail TEXT NOT NULL,
     report TEXT NOT NULL,
     layer TEXT NOT NULL,        -- the guard that spoke, and its rule
     rule TEXT NOT NULL,
-    sandbox TEXT NOT NULL,      -- what confined the child
     dtypes TEXT NOT NULL,       -- floating dtypes that the case names, sorted, with commas
+    signature TEXT NOT NULL,    -- of the case; cases of different ones are independent
+    kind TEXT NOT NULL,         -- of the call, as in verify/kinds.py
     seconds REAL NOT NULL,
     created REAL NOT NULL
 )
 """
+_INDEX = "CREATE INDEX IF NOT EXISTS verdicts_of_case ON verdicts (case_id)"
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Under which a case is judged. strict: results need the strides that ATen gives. allowed: what the wrapper may ask
+    of ATen besides memory and views. off: layers that are not asked. repeated: the case is run again, in other orders
+    and with other contents. sandbox: what confines the child.
+    """
+
+    strict: bool = True
+    allowed: frozenset[str] = frozenset()
+    off: frozenset[str] = frozenset()
+    repeated: bool = False
+    sandbox: str = ""
+
+    @property
+    def full(self) -> bool:
+        """Whether every layer is asked, and all that is asked of the library's kernels: such verdicts count."""
+        return self.strict and not self.allowed and not self.off
+
+    def covers(self, other: Conditions) -> bool:
+        """Whether who passes under these passes under those."""
+        return (
+            (self.strict, self.sandbox) == (other.strict, other.sandbox)
+            and self.allowed <= other.allowed
+            and self.off <= other.off
+            and self.repeated >= other.repeated
+        )
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What a verdict is keyed by. kernels: as in Job.kernels."""
+
+    kernels: tuple[str, ...]
+    overload: str
+    case: str
+    platform: Platform
+    conditions: Conditions = Conditions()
+
+    @property
+    def columns(self) -> tuple[str | int, ...]:
+        """As in the table."""
+        under = self.conditions
+        told = (",".join(sorted(under.allowed)), int(under.strict), ",".join(sorted(under.off)), int(under.repeated))
+        place = _place(self.platform)
+        return ("+".join(self.kernels), self.overload, self.case, place, *told, under.sandbox, judge_version())
+
+    @property
+    def key(self) -> str:
+        return hashlib.sha256("\0".join(map(str, self.columns)).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What this judge knows of a kernel on one overload and platform: the strongest verdict of each case, by its id."""
+
+    passed: dict[str, Verdict] = field(default_factory=dict)
+    failed: dict[str, Verdict] = field(default_factory=dict)
+
+    @property
+    def judged(self) -> int:
+        """How many cases."""
+        return len(self.passed) + len(self.failed)
+
+    @property
+    def independent(self) -> int:
+        """How many of the cases that passed differ in shapes, strides, dtypes or numbers."""
+        return len({v.signature for v in self.passed.values()})
+
+    @property
+    def verified(self) -> frozenset[str]:
+        """Floating dtypes of which every case passed; "" stands for the cases that name none."""
+        passed, failed = ({d for v in of.values() for d in v.dtypes.split(",")} for of in (self.passed, self.failed))
+        return frozenset(passed - failed)
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """What speaks against the kernel, in a line each, by floating dtype as in `verified`."""
+        found: defaultdict[str, list[Verdict]] = defaultdict(list)
+        for verdict in self.failed.values():
+            for dtype in verdict.dtypes.split(","):
+                found[dtype].append(verdict)
+        return {dtype: self._told(failed) for dtype, failed in found.items()}
+
+    @property
+    def failure(self) -> str:
+        """The same of all cases; empty if there is nothing."""
+        return self._told(list(self.failed.values())) if self.failed else ""
+
+    def _told(self, failed: Sequence[Verdict]) -> str:
+        return f"{failed[0].outcome} in {len(failed)} of {self.judged} judged cases: {failed[0].detail}"
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """Of the calls that passed, as in verify/kinds.py."""
+        return frozenset(v.kind for v in self.passed.values())
+
+
+class Standings(dict[tuple[tuple[str, ...], str], Standing]):
+    """By kernels and overload, as of Identity; an empty one where nothing is known."""
+
+    def __missing__(self, key: tuple[tuple[str, ...], str]) -> Standing:
+        return Standing()
+
+
+def is_few(independent: int | None) -> bool:
+    """Whether a pass on so many independent cases has to be marked. None: nobody counted."""
+    return independent is not None and independent < ENOUGH
+
+
+def marked(outcome: Outcome, independent: int | None) -> str:
+    """The outcome as people read it: a pass that rests on few independent cases says so."""
+    few = outcome is Outcome.PASS and is_few(independent)
+    return f"{outcome}, {independent} case{'s' * (independent != 1)}" if few else str(outcome)
 
 
 @cache
@@ -105,6 +234,7 @@ class VerdictStore:
             if found in _EARLIER:
                 self._db.execute("DROP TABLE verdicts")
             self._db.execute(_TABLE)
+            self._db.execute(_INDEX)
             self._db.execute(f"PRAGMA user_version={_SCHEMA_VERSION}")
 
     def _explained(self, error: Exception) -> UserError:
@@ -121,73 +251,74 @@ class VerdictStore:
             return UserError(f"{self._path}: cannot be opened for writing ({error}); name another workspace")
         return UserError(f"{self._path}: not a sound verdict store ({error}); remove it, all will be judged anew")
 
-    @staticmethod
-    def identity(
-        kernels: tuple[str, ...], overload: str, case: str, platform: Platform, conditions: str = ""
-    ) -> tuple[str, ...]:
-        """The columns that a verdict is keyed by.
+    def get(self, identity: Identity) -> Verdict | None:
+        """The strongest verdict that is known under conditions which decide these; None if there is none.
 
-        kernels: sha256 of every kernel file that takes part. conditions: under which else it was judged.
+        Where every layer is to be asked, that is a failure under any conditions that ask them all; else a pass under
+        conditions that cover these. Raises UserError if the store is damaged.
         """
-        place = f"{platform.name} {platform.sha256} {conditions}".strip()
-        return ("+".join(kernels), overload, case, place, judge_version())
+        kernels, overload, case, place, *_, judge = identity.columns
+        rows = self._select(
+            "case_id = ? AND kernel = ? AND overload = ? AND platform = ? AND judge = ?",
+            (case, kernels, overload, place, judge),
+        )
+        asked, passed = identity.conditions, None
+        for under, _, verdict in rows:
+            if under == asked or (verdict.outcome is Outcome.PASS and under.covers(asked)):
+                passed = passed or verdict
+            if verdict.outcome is not Outcome.PASS and (under == asked or (under.full and asked.full)):
+                return verdict
+        return passed
 
-    def get(self, identity: tuple[str, ...]) -> Verdict | None:
-        """The verdict kept under `identity`, or None. Raises UserError if the store is damaged."""
-        try:
-            with self._lock:
-                row = self._db.execute(
-                    "SELECT case_id, outcome, detail, report, layer, rule, sandbox, dtypes FROM verdicts WHERE key = ?",
-                    (_key(identity),),
-                ).fetchone()
-            return Verdict(row[0], Outcome(row[1]), *row[2:]) if row else None
-        except (sqlite3.DatabaseError, ValueError) as error:
-            raise self._explained(error) from error
-
-    def put(self, identity: tuple[str, ...], verdict: Verdict, seconds: float) -> None:
+    def put(self, identity: Identity, verdict: Verdict, seconds: float) -> None:
         """Keep a verdict: on the disk when this returns, never changed. Raises UserError if that cannot be."""
-        told = (verdict.detail, verdict.report, verdict.layer, verdict.rule, verdict.sandbox, verdict.dtypes)
-        values = (_key(identity), *identity, str(verdict.outcome), *told, seconds, time.time())
+        told = (verdict.detail, verdict.report, verdict.layer, verdict.rule)
+        known = (verdict.dtypes, verdict.signature, verdict.kind)
+        values = (identity.key, *identity.columns, str(verdict.outcome), *told, *known, seconds, time.time())
         try:
             with self._lock, self._db:
                 self._db.execute(f"INSERT OR IGNORE INTO verdicts VALUES ({','.join('?' * len(values))})", values)
         except sqlite3.DatabaseError as error:
             raise self._explained(error) from error
 
-    def verified(self, platform: Platform, conditions: str) -> dict[tuple[tuple[str, ...], str], frozenset[str]]:
-        """Floating dtypes of which every verdict of this judge is PASS, by kernels and overload (as of `identity`).
+    def standings(self, platform: Platform, kernels: tuple[str, ...] = ()) -> Standings:
+        """What is known of every kernel on every overload: of verdicts of this judge with every layer asked.
 
-        "" stands for the cases that name none. conditions: what those of the verdicts contain. Raises UserError if the
-        store is damaged.
+        kernels: of these alone. Raises UserError if the store is damaged.
         """
-        rows = self._select("SELECT DISTINCT kernel, overload, dtypes, outcome FROM verdicts", platform, conditions)
-        outcomes: defaultdict[tuple[tuple[str, ...], str], defaultdict[str, set[str]]]
-        outcomes = defaultdict(lambda: defaultdict(set))
-        for kernels, overload, dtypes, outcome in rows:
-            for dtype in dtypes.split(","):
-                outcomes[tuple(kernels.split("+")), overload][dtype].add(outcome)
-        return {
-            which: frozenset(d for d, o in found.items() if o == {Outcome.PASS}) for which, found in outcomes.items()
-        }
+        found: defaultdict[tuple[tuple[str, ...], str], Standing] = defaultdict(Standing)
+        where = "platform = ? AND judge = ? AND strict AND allowed = '' AND off = '' AND kernel = ifnull(?, kernel)"
+        values = (_place(platform), judge_version(), "+".join(kernels) or None)
+        for _, which, verdict in self._select(where, values):
+            standing = found[which]
+            if verdict.outcome is not Outcome.PASS:
+                standing.failed.setdefault(verdict.case, verdict)
+                standing.passed.pop(verdict.case, None)
+            elif verdict.case not in standing.failed:
+                standing.passed[verdict.case] = verdict
+        return Standings(found)
 
-    def counts(self, platform: Platform, conditions: str) -> dict[tuple[tuple[str, ...], str], tuple[int, int]]:
-        """Cases that passed and cases that this judge has judged, keyed and chosen as by `verified`."""
-        found: defaultdict[tuple[tuple[str, ...], str], dict[str, bool]] = defaultdict(dict)
-        rows = self._select("SELECT kernel, overload, case_id, outcome FROM verdicts", platform, conditions)
-        for kernels, overload, case, outcome in rows:
-            cases = found[tuple(kernels.split("+")), overload]
-            cases[case] = cases.get(case, True) and outcome == Outcome.PASS
-        return {which: (sum(cases.values()), len(cases)) for which, cases in found.items()}
+    def _select(
+        self, where: str, values: tuple[Any, ...]
+    ) -> Iterable[tuple[Conditions, tuple[tuple[str, ...], str], Verdict]]:
+        """Verdicts in the order in which they came, with conditions, and kernels and overload.
 
-    def _select(self, columns: str, platform: Platform, conditions: str) -> list[Any]:
-        """Rows of this judge's verdicts on a platform. Raises UserError if the store is damaged."""
-        place = f"{platform.name} {platform.sha256} "
-        where = "WHERE judge = ? AND substr(platform, 1, ?) = ? AND instr(platform, ?) > 0"
-        values = (judge_version(), len(place), place, conditions)
+        Raises UserError if the store is damaged.
+        """
+        columns = "allowed, strict, off, repeated, sandbox, kernel, overload, case_id, outcome, detail, report, layer"
+        query = f"SELECT {columns}, rule, sandbox, dtypes, signature, kind FROM verdicts WHERE {where} ORDER BY rowid"
         try:
             with self._lock:
-                return self._db.execute(f"{columns} {where}", values).fetchall()
-        except sqlite3.DatabaseError as error:
+                rows = self._db.execute(query, values).fetchall()
+            return [
+                (
+                    Conditions(bool(strict), _words(allowed), _words(off), bool(repeated), sandbox),
+                    (tuple(kernels.split("+")), overload),
+                    Verdict(case, Outcome(outcome), *told),
+                )
+                for allowed, strict, off, repeated, sandbox, kernels, overload, case, outcome, *told in rows
+            ]
+        except (sqlite3.DatabaseError, ValueError) as error:
             raise self._explained(error) from error
 
     def close(self) -> None:
@@ -199,5 +330,10 @@ def _kind(error: Exception) -> int:
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
-def _key(identity: tuple[str, ...]) -> str:
-    return hashlib.sha256("\0".join(identity).encode()).hexdigest()
+def _place(platform: Platform) -> str:
+    return f"{platform.name} {platform.sha256}"
+
+
+@cache
+def _words(text: str) -> frozenset[str]:
+    return frozenset(filter(None, text.split(",")))

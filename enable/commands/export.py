@@ -33,6 +33,7 @@ def command(  # noqa: PLR0913 - each is an option of the command
     from enable.exporting import Label, export
     from enable.library import basis, select
     from enable.workspace import Workspace
+    from verify.verdicts import ENOUGH, is_few
 
     kernels = Workspace(context.obj).library(library)
     chosen = select(op or None, unverified, kernels, context.obj)
@@ -40,9 +41,13 @@ def command(  # noqa: PLR0913 - each is an option of the command
     left_out = {**chosen.left_out, **made.left_out}
     if as_json:
         told = {"directory": str(made.directory), "format": form, "files": made.files, "overloads": made.overloads}
-        typer.echo(json.dumps({**told, "left_out": left_out}))
+        independent = {o: chosen.entries[o].independent for o in made.overloads}
+        typer.echo(json.dumps({**told, "independent": independent, "left_out": left_out}))
         return
     typer.echo(f"{made.directory}: {len(made.overloads)} overloads served by {made.files} kernel files")
+    few = [o for o in made.overloads if is_few(chosen.entries[o].independent)]
+    if few:
+        typer.echo(f"few cases: {len(few)} overloads, such as {few[0]}, passed fewer than {ENOUGH} independent ones")
     if left_out:
         overload, reason = next(iter(left_out.items()))
         typer.echo(f"left out: {len(left_out)} overloads, such as {overload} ({reason}); all of them: --json")

@@ -40,15 +40,13 @@ def add(
     It has to pass the recorded calls of its overloads in every trace of the workspace, OpInfo's samples and cases made
     from both; nothing that passed before may fail. Exit status 1 if it is refused.
     """
-    import shlex
-
     from enable.adding import add, lines
     from enable.session import Session
     from enable.workspace import Workspace
 
     with Session(Workspace(context.obj), library, platform) as session:
         found = add(session, file)
-    typer.echo(json.dumps(found.as_json()) if as_json else lines(found, shlex.quote(str(file))))
+    typer.echo(json.dumps(found.as_json()) if as_json else lines(found, file, session.command))
     raise typer.Exit(0 if found.accepted else 1)
 
 

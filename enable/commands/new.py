@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -27,10 +26,11 @@ def command(
     from traces.overloads import base_name, name_of, resolve
 
     overload = operator if "::" in operator else f"aten::{operator}"
-    recorded = Workspace(context.obj).open_trace(trace) if trace is not None else None
+    workspace = Workspace(context.obj)
+    recorded = workspace.open_trace(trace) if trace is not None else None
     text = skeleton(overload, recorded)
     path = out or Path(f"{base_name(resolve(overload))}.py")
     write(path, text, force)
     cases = ["--cases", f"trace:{trace}"] if trace is not None else []
     typer.echo(f"{path}: a kernel file of {name_of(resolve(overload))}")
-    typer.echo(f"  next  {shlex.join(['enable', 'verify', str(path), *cases, '--watch'])}")
+    typer.echo(f"  next  {workspace.command('verify', str(path), *cases, '--watch')}")

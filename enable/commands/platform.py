@@ -37,5 +37,5 @@ def check(
 
     workspace = Workspace(context.obj)
     found = check(platform, workspace.library(library))
-    typer.echo(json.dumps(found.as_json()) if as_json else lines(found, workspace.trace_names()))
+    typer.echo(json.dumps(found.as_json()) if as_json else lines(found, workspace))
     raise typer.Exit(0 if found.passed else 1)

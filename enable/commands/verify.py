@@ -25,7 +25,9 @@ def command(  # noqa: PLR0913 - each is an option of the command
     ] = None,
     op: Annotated[str | None, typer.Option(help="Judge it as this operator: aten::exp, or OpInfo's exp.")] = None,
     every: Annotated[bool, typer.Option("--all", help="Judge every kernel of the library.")] = False,
-    cases: Annotated[str, typer.Option(help="Comma-separated: opinfo, extended, trace:NAME.")] = "opinfo,extended",
+    cases: Annotated[
+        str, typer.Option(help="Comma-separated: opinfo, extended, traces (the workspace's), trace:NAME.")
+    ] = "opinfo,extended,traces",
     profile: Annotated[str, typer.Option(help="Profile of the lint.")] = "triton-cuda",
     seed: Annotated[int | None, typer.Option(help="Of the extended cases; drawn if not given.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="Extended cases of each overload.")] = 64,
@@ -60,7 +62,7 @@ def command(  # noqa: PLR0913 - each is an option of the command
     from enable.stopping import stoppable
     from enable.verification import Request, check_request
     from enable.verifier import Verifier, corpus_files
-    from verify.run import RUN
+    from verify.job import RUN
 
     off = tuple(without or ())
     alone = (RUN,) if compile_only else ()

@@ -21,9 +21,8 @@ from generate.library import KERNELS, Library
 from traces import UserError
 from traces.overloads import name_of, resolve
 from verify import platforms
-from verify.judge import Job
 from verify.outcome import Outcome, Verdict
-from verify.verdicts import VerdictStore
+from verify.verdicts import Conditions, Identity
 
 EXP = ["aten::exp"]
 ATEN_EXP = torch.exp(torch.linspace(-3, 3, 50))
@@ -42,15 +41,13 @@ def on_cpu(ops, **options):
 def keep(tmp_path):
     """A function that keeps a verdict on a kernel of the library, as if it had been judged."""
 
-    def put(overload, dtypes, outcome=Outcome.PASS, sha256=None, conditions=None):
+    def put(overload, dtypes, outcome=Outcome.PASS, sha256=None, conditions=Conditions()):  # noqa: B008 - frozen
         store = Workspace(tmp_path).verdicts()
         match = Library(KERNELS).match(overload)
-        job = Job(match.plan, match.kernel, (), match.copy)
-        kernels = (job.kernels[0], sha256, *job.kernels[2:]) if sha256 else job.kernels
+        kernels = (match.kernels[0], sha256, *match.kernels[2:]) if sha256 else match.kernels
         case = f"{overload} {dtypes} {outcome} {conditions}"
-        conditions = f"{conditions or job.conditions} repeated=False sandbox=none"
-        identity = VerdictStore.identity(kernels, overload, case, platforms.load("sim"), conditions)
-        store.put(identity, Verdict(case, outcome, dtypes=dtypes), 0.1)
+        identity = Identity(kernels, overload, case, platforms.load("sim"), conditions)
+        store.put(identity, Verdict(case, outcome, dtypes=dtypes, signature=case), 0.1)
         store.close()
 
     return put
@@ -157,7 +154,7 @@ def test_only_dtypes_whose_every_verdict_passes_are_served(keep, tmp_path):
     assert registration.counts.served == Counter({"aten::exp": 1})
     assert registration.counts.unserved["aten::exp"] == {
         "not verified for float16": 1,
-        "not verified for bfloat16": 1,
+        "its kernel failed for bfloat16: WRONG in 1 of 3 judged cases: ": 1,
         "not verified without floating dtypes": 1,
     }
     keep("aten::exp", "")
@@ -169,7 +166,7 @@ def test_only_dtypes_whose_every_verdict_passes_are_served(keep, tmp_path):
 def test_verdicts_of_others_do_not_count(keep, tmp_path):
     """Of another kernel file, of a judge with layers off, of the operator that an overload derives from."""
     keep("aten::exp", "float32", sha256="0" * 64)
-    keep("aten::exp", "float32", conditions="allowed= strict=True off=compare")
+    keep("aten::exp", "float32", conditions=Conditions(off=frozenset({"compare"})))
     keep("aten::exp_", "float32")
     with pytest.raises(UserError, match=r"^aten::exp: its kernel is not verified in .*: enable verify aten::exp; or"):
         library.register("cpu", ops=EXP, workspace=tmp_path)

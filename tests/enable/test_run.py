@@ -17,9 +17,8 @@ from enable.workspace import Workspace
 from generate.library import KERNELS, Library
 from traces.store import Trace
 from verify import platforms
-from verify.judge import Job
 from verify.outcome import Outcome, Verdict
-from verify.verdicts import VerdictStore
+from verify.verdicts import Identity
 
 SMALL = ["nanogpt", "--batch", "2", "--optimizer", "sgd", "--unverified"]
 SMALL += [w for s in ("n_layer=1", "n_embd=16", "n_head=2", "block_size=8") for w in ("--set", s)]
@@ -121,10 +120,9 @@ def test_kernels_have_to_be_verified(enable, tmp_path):
 def keep_verdict(workspace, overload, dtypes):
     """As if one case had passed."""
     match = Library(KERNELS).match(overload)
-    job = Job(match.plan, match.kernel, (), match.copy)
     store = workspace.verdicts()
-    place = (platforms.load("sim"), f"{job.conditions} repeated=False sandbox=none")
-    store.put(VerdictStore.identity(job.kernels, overload, "1", *place), Verdict("1", Outcome.PASS, dtypes=dtypes), 0.1)
+    identity = Identity(match.kernels, overload, "1", platforms.load("sim"))
+    store.put(identity, Verdict("1", Outcome.PASS, dtypes=dtypes), 0.1)
     store.close()
 
 

@@ -28,7 +28,7 @@ from verify.judge import Job, Judge
 from verify.kernel_file import KernelFile
 from verify.outcome import Outcome, Verdict
 from verify.smoke import KERNEL
-from verify.verdicts import VerdictStore
+from verify.verdicts import Identity, VerdictStore
 
 ROOT = Path(__file__).parents[2]
 SIM = replace(platforms.load("sim"), compile_seconds=10.0, execute_seconds=4.0, memory_bytes=2 << 30)
@@ -41,12 +41,12 @@ sys.path.insert(0, sys.argv[1])
 from traces import UserError
 from verify import platforms, seccomp
 from verify.outcome import Outcome, Verdict
-from verify.verdicts import VerdictStore
+from verify.verdicts import Identity, VerdictStore
 store, sim = VerdictStore(Path(sys.argv[2])), platforms.load("sim")
 first, last = int(sys.argv[3]), int(sys.argv[4])
 
 def put(n):
-    identity = VerdictStore.identity(("k",), "aten::mm", str(n), sim)
+    identity = Identity(("k",), "aten::mm", str(n), sim)
     store.put(identity, Verdict(str(n), Outcome.WRONG, "d" * 100, "r" * (n * 37 % 9000)), 0.0)
     os.write(1, b"%d\\n" % n)
 
@@ -172,7 +172,7 @@ def test_many_open_one_new_store_at_once(tmp_path):
 
 def test_a_kept_verdict_is_never_changed(tmp_path):
     """P11, P12: of two processes that judge one case at once the first is believed, by both from then on."""
-    identity = VerdictStore.identity(("k",), "aten::mm", "c", SIM)
+    identity = Identity(("k",), "aten::mm", "c", SIM)
     store = VerdictStore(tmp_path / "v.sqlite")
     store.put(identity, Verdict("c", Outcome.PASS), 0.0)
     store.put(identity, Verdict("c", Outcome.WRONG), 0.0)

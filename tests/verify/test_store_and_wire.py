@@ -13,13 +13,14 @@ from traces.values import pack
 from verify import platforms, wire
 from verify.kernel_file import KernelFile, KernelFileError
 from verify.outcome import Outcome, Verdict
-from verify.verdicts import VerdictStore
+from verify.verdicts import ENOUGH, Conditions, Identity, VerdictStore, marked
 
 SIM = platforms.load("sim")
+FULL = Conditions()
 
 
 def identity(kernel="a" * 64, case="c"):
-    return VerdictStore.identity((kernel,), "aten::mm", case, SIM)
+    return Identity((kernel,), "aten::mm", case, SIM)
 
 
 def test_verdicts_outlive_the_process_and_are_keyed_by_everything(tmp_path):
@@ -36,27 +37,67 @@ def test_verdicts_outlive_the_process_and_are_keyed_by_everything(tmp_path):
 def test_dtypes_are_verified_where_every_verdict_passes(tmp_path):
     store = VerdictStore(tmp_path / "v.sqlite")
 
-    def put(dtypes, outcome, platform=SIM, conditions="strict=True off= repeated=False", kernel="a"):
-        kept = VerdictStore.identity(("aten::mm", kernel), "aten::mm", f"{dtypes} {outcome}", platform, conditions)
-        store.put(kept, Verdict("c", outcome, dtypes=dtypes), 0.1)
+    def put(dtypes, outcome, platform=SIM, conditions=FULL, kernel="a"):
+        case = f"{dtypes} {outcome}"
+        kept = Identity(("aten::mm", kernel), "aten::mm", case, platform, conditions)
+        store.put(kept, Verdict(case, outcome, dtypes=dtypes), 0.1)
 
     put("float32", Outcome.PASS)
     put("bfloat16,float32", Outcome.PASS)
     put("bfloat16", Outcome.WRONG)
     put("float16", Outcome.TIMEOUT)
     put("", Outcome.PASS)
-    put("float64", Outcome.PASS, conditions="strict=True off=compare repeated=False")
+    put("float64", Outcome.PASS, conditions=replace(FULL, off=frozenset({"compare"})))
     put("complex64", Outcome.PASS, platform=replace(SIM, sha256="0"))
     put("float16", Outcome.PASS, kernel="b")
-    verified = store.verified(SIM, " strict=True off= ")
+    found = store.standings(SIM)
     store.close()
-    assert verified == {
+    assert {which: standing.verified for which, standing in found.items()} == {
         (("aten::mm", "a"), "aten::mm"): frozenset({"float32", ""}),
         (("aten::mm", "b"), "aten::mm"): frozenset({"float16"}),
     }
 
 
-@pytest.mark.parametrize("version", [1, 2])
+def test_the_strongest_verdict_is_told_whoever_asks(tmp_path):
+    store = VerdictStore(tmp_path / "v.sqlite")
+    again, without = replace(FULL, repeated=True), replace(FULL, off=frozenset({"repeat"}))
+    bare, other = replace(FULL, strict=False), replace(FULL, sandbox="none")
+
+    def told(conditions, case="c"):
+        found = store.get(replace(identity(case=case), conditions=conditions))
+        return found and found.outcome
+
+    def put(conditions, outcome, case="c"):
+        store.put(replace(identity(case=case), conditions=conditions), Verdict(case, outcome), 0.1)
+
+    put(FULL, Outcome.PASS)
+    assert [told(c) for c in (FULL, again, without, bare, other)] == [Outcome.PASS, None, Outcome.PASS, None, None]
+    put(again, Outcome.WRONG)
+    assert [told(c) for c in (FULL, again, without, bare, other)] == [
+        *(Outcome.WRONG, Outcome.WRONG, Outcome.PASS),
+        *(None, Outcome.WRONG),
+    ]
+    (standing,) = store.standings(SIM).values()
+    assert not standing.passed and not standing.verified and standing.failure == "WRONG in 1 of 1 judged cases: "
+    put(again, Outcome.PASS, "d")
+    put(bare, Outcome.WRONG, "d")
+    put(without, Outcome.WRONG, "d")
+    assert [told(c, "d") for c in (FULL, again, without, bare)] == [*[Outcome.PASS] * 2, *[Outcome.WRONG] * 2]
+    store.close()
+
+
+def test_cases_that_differ_in_contents_alone_are_one_that_speaks_for_a_kernel(tmp_path):
+    store = VerdictStore(tmp_path / "v.sqlite")
+    for case, signature in zip("abc", ("2x2", "2x2", "3x3"), strict=True):
+        store.put(identity(case=case), Verdict(case, Outcome.PASS, signature=signature), 0.1)
+    (standing,) = store.standings(SIM).values()
+    store.close()
+    assert (len(standing.passed), standing.independent) == (3, 2)
+    assert marked(Outcome.PASS, 2) == "PASS, 2 cases" and marked(Outcome.PASS, 1) == "PASS, 1 case"
+    assert marked(Outcome.PASS, ENOUGH) == "PASS" and marked(Outcome.WRONG, 1) == "WRONG"
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
 def test_an_earlier_store_is_emptied(tmp_path, version):
     """Its verdicts are of judges that are no more, and lack columns."""
     with sqlite3.connect(tmp_path / "v.sqlite") as old:

@@ -3,7 +3,8 @@
 
 Tiled attention with online softmax (arXiv:2205.14135): a program owns BLOCK_M queries of one head and passes over its
 keys and values BLOCK_N at a time, so no T x T matrix is ever in memory. q, k and v are read through their own strides.
-A query whose keys are all masked gives 0. Returns the output, laid out as query, and logsumexp, laid out as [B, T, H].
+Each key/value head serves H / Hk query heads in a row. A query whose keys are all masked gives 0. Returns the output,
+laid out as query, and logsumexp, laid out as [B, T, H].
 fp16 and bf16 are multiplied as tf32, which holds them exactly.
 """
 
@@ -48,6 +49,7 @@ def kernel_attention(
     out_ptr,
     lse_ptr,
     H,
+    GROUP,
     Tq,
     Tk,
     D,
@@ -67,8 +69,8 @@ def kernel_attention(
     b = (tl.program_id(1) // H).to(tl.int64)
     h = (tl.program_id(1) % H).to(tl.int64)
     q_ptr += b * q_stride[0] + h * q_stride[1]
-    k_ptr += b * k_stride[0] + h * k_stride[1]
-    v_ptr += b * v_stride[0] + h * v_stride[1]
+    k_ptr += b * k_stride[0] + h // GROUP * k_stride[1]
+    v_ptr += b * v_stride[0] + h // GROUP * v_stride[1]
     out_ptr += b * out_stride[0] + h * out_stride[1]
     lse_ptr += b * lse_stride[0] + h * lse_stride[1]
     if mask_ptr is not None:
@@ -106,7 +108,9 @@ def kernel_attention(
 def wrapper(query, key, value, dropout_p=0.0, is_causal=False, *, attn_mask=None, scale=None):
     if dropout_p != 0.0:
         raise NotImplementedError(f"attention with dropout_p={dropout_p}: only 0.0")
-    (B, H, Tq, D), Tk = query.shape, key.shape[2]
+    (B, H, Tq, D), (Hk, Tk) = query.shape, key.shape[1:3]
+    if key.shape != (B, Hk, Tk, D) or value.shape != key.shape or H % max(Hk, 1):
+        raise NotImplementedError(f"query {tuple(query.shape)} with key {tuple(key.shape)}, value {tuple(value.shape)}")
     out = torch.empty_like(query)
     logsumexp = torch.empty((B, Tq, H), dtype=torch.float32, device=query.device).transpose(1, 2)
     BLOCK_D = max(triton.next_power_of_2(D), 16)
@@ -119,6 +123,7 @@ def wrapper(query, key, value, dropout_p=0.0, is_causal=False, *, attn_mask=None
         out,
         logsumexp,
         H,
+        max(H, 1) // max(Hk, 1),
         Tq,
         Tk,
         D,

@@ -5,6 +5,7 @@
 Tiled backward of attention (arXiv:2205.14135, algorithm 4) in two kernels, neither with a T x T matrix in memory: a
 program owns BLOCK_N keys and passes over the queries for grad_key and grad_value, or BLOCK_M queries and passes over
 the keys for grad_query. Probabilities are recomputed: P = exp(S - logsumexp), dS = P * (dO V^T - rowsum(dO * O)).
+Each key/value head serves H / Hk query heads in a row, and gets the sum of their gradients.
 """
 
 import math
@@ -62,7 +63,8 @@ def kernel_key_value(
     mask_ptr,
     grad_k_ptr,
     grad_v_ptr,
-    H,
+    Hk,
+    GROUP,
     Tq,
     Tk,
     D,
@@ -81,32 +83,46 @@ def kernel_key_value(
     BLOCK_N: tl.constexpr,
     BLOCK_D: tl.constexpr,
 ):
-    b = (tl.program_id(1) // H).to(tl.int64)
-    h = (tl.program_id(1) % H).to(tl.int64)
-    grad_ptr += b * grad_stride[0] + h * grad_stride[1]
-    q_ptr += b * q_stride[0] + h * q_stride[1]
-    out_ptr += b * out_stride[0] + h * out_stride[1]
-    lse_ptr += b * lse_stride[0] + h * lse_stride[1]
-    if mask_ptr is not None:
-        mask_ptr += b * mask_stride[0] + h * mask_stride[1]
+    b = (tl.program_id(1) // Hk).to(tl.int64)
+    hk = (tl.program_id(1) % Hk).to(tl.int64)
     cols = tl.program_id(0).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
     dims = tl.arange(0, BLOCK_D)
-    k = load_rows(k_ptr + b * k_stride[0] + h * k_stride[1], cols, dims, Tk, D, k_stride)
-    v = load_rows(v_ptr + b * v_stride[0] + h * v_stride[1], cols, dims, Tk, D, v_stride)
+    k = load_rows(k_ptr + b * k_stride[0] + hk * k_stride[1], cols, dims, Tk, D, k_stride)
+    v = load_rows(v_ptr + b * v_stride[0] + hk * v_stride[1], cols, dims, Tk, D, v_stride)
     grad_k = tl.zeros([BLOCK_N, BLOCK_D], tl.float32)
     grad_v = tl.zeros([BLOCK_N, BLOCK_D], tl.float32)
     first = tl.program_id(0) * BLOCK_N // BLOCK_M * BLOCK_M if CAUSAL else 0
-    for start in range(first, Tq, BLOCK_M):
-        rows = start + tl.arange(0, BLOCK_M).to(tl.int64)
-        q = load_rows(q_ptr, rows, dims, Tq, D, q_stride)
-        grad = load_rows(grad_ptr, rows, dims, Tq, D, grad_stride)
-        out = load_rows(out_ptr, rows, dims, Tq, D, out_stride)
-        p, ds = score_gradient(
-            grad, out, q, k, v, lse_ptr, rows, cols, Tq, Tk, scale, mask_ptr, mask_stride, lse_stride, CAUSAL, PRECISION
-        )
-        grad_v = tl.dot(tl.trans(p), grad, grad_v, input_precision=PRECISION)
-        grad_k = tl.dot(tl.trans(ds), q, grad_k, input_precision=PRECISION)
-    offset = b * grad_k_stride[0] + h * grad_k_stride[1]
+    for h in range(hk * GROUP, (hk + 1) * GROUP):
+        head_mask_ptr = mask_ptr
+        if mask_ptr is not None:
+            head_mask_ptr += b * mask_stride[0] + h * mask_stride[1]
+        for start in range(first, Tq, BLOCK_M):
+            rows = start + tl.arange(0, BLOCK_M).to(tl.int64)
+            q = load_rows(q_ptr + b * q_stride[0] + h * q_stride[1], rows, dims, Tq, D, q_stride)
+            grad = load_rows(grad_ptr + b * grad_stride[0] + h * grad_stride[1], rows, dims, Tq, D, grad_stride)
+            out = load_rows(out_ptr + b * out_stride[0] + h * out_stride[1], rows, dims, Tq, D, out_stride)
+            head_lse_ptr = lse_ptr + b * lse_stride[0] + h * lse_stride[1]
+            p, ds = score_gradient(
+                grad,
+                out,
+                q,
+                k,
+                v,
+                head_lse_ptr,
+                rows,
+                cols,
+                Tq,
+                Tk,
+                scale,
+                head_mask_ptr,
+                mask_stride,
+                lse_stride,
+                CAUSAL,
+                PRECISION,
+            )
+            grad_v = tl.dot(tl.trans(p), grad, grad_v, input_precision=PRECISION)
+            grad_k = tl.dot(tl.trans(ds), q, grad_k, input_precision=PRECISION)
+    offset = b * grad_k_stride[0] + hk * grad_k_stride[1]
     offset += cols[:, None] * grad_k_stride[2] + dims[None, :] * grad_k_stride[3]
     mask = (cols < Tk)[:, None] & (dims < D)[None, :]
     tl.store(grad_k_ptr + offset, (grad_k * scale).to(grad_k_ptr.dtype.element_ty), mask=mask)
@@ -124,6 +140,7 @@ def kernel_query(
     mask_ptr,
     grad_q_ptr,
     H,
+    GROUP,
     Tq,
     Tk,
     D,
@@ -144,8 +161,8 @@ def kernel_query(
 ):
     b = (tl.program_id(1) // H).to(tl.int64)
     h = (tl.program_id(1) % H).to(tl.int64)
-    k_ptr += b * k_stride[0] + h * k_stride[1]
-    v_ptr += b * v_stride[0] + h * v_stride[1]
+    k_ptr += b * k_stride[0] + h // GROUP * k_stride[1]
+    v_ptr += b * v_stride[0] + h // GROUP * v_stride[1]
     lse_ptr += b * lse_stride[0] + h * lse_stride[1]
     if mask_ptr is not None:
         mask_ptr += b * mask_stride[0] + h * mask_stride[1]
@@ -181,10 +198,15 @@ def empty_like_bthd(x):
 def wrapper(grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, *, attn_mask=None, scale=None):
     if dropout_p != 0.0:
         raise NotImplementedError(f"attention with dropout_p={dropout_p}: only 0.0")
-    (B, H, Tq, D), Tk = query.shape, key.shape[2]
+    (B, H, Tq, D), (Hk, Tk) = query.shape, key.shape[1:3]
+    if key.shape != (B, Hk, Tk, D) or value.shape != key.shape or H % max(Hk, 1):
+        raise NotImplementedError(f"query {tuple(query.shape)} with key {tuple(key.shape)}, value {tuple(value.shape)}")
+    if grad_out.shape != query.shape or out.shape != query.shape or logsumexp.shape != (B, H, Tq):
+        raise NotImplementedError(f"query {tuple(query.shape)} with out {tuple(out.shape)}, {tuple(logsumexp.shape)}")
+    GROUP = max(H, 1) // max(Hk, 1)
     grad_query, grad_key, grad_value = empty_like_bthd(query), empty_like_bthd(key), empty_like_bthd(value)
     inputs = (grad_out, query, key, value, out, logsumexp, attn_mask)
-    sizes = (H, Tq, Tk, D, 1 / math.sqrt(D) if scale is None else scale)
+    sizes = (Tq, Tk, D, 1 / math.sqrt(D) if scale is None else scale)
     strides = (
         grad_out.stride(),
         query.stride(),
@@ -196,10 +218,12 @@ def wrapper(grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, *
     )
     BLOCK_D = max(triton.next_power_of_2(D), 16)
     BLOCK = 64 if BLOCK_D <= 32 else 32
-    kernel_key_value[(triton.cdiv(Tk, BLOCK), B * H)](
+    kernel_key_value[(triton.cdiv(Tk, BLOCK), B * Hk)](
         *inputs,
         grad_key,
         grad_value,
+        Hk,
+        GROUP,
         *sizes,
         *strides,
         grad_key.stride(),
@@ -213,6 +237,8 @@ def wrapper(grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, *
     kernel_query[(triton.cdiv(Tq, BLOCK), B * H)](
         *inputs,
         grad_query,
+        H,
+        GROUP,
         *sizes,
         *strides,
         grad_query.stride(),

@@ -1,0 +1,111 @@
+"""Whoever asks about a kernel and a case is told the same verdict, the strongest, and on how few cases it rests."""
+
+import json
+import shlex
+
+import pytest
+import torch
+
+from capture import Recorder
+from enable.cli import run
+from enable.coverage import cases_by_overload
+from enable.library import select
+from enable.session import Session
+from enable.tables import coverage_tables
+from enable.workspace import Workspace
+from traces import UserError
+from verify.judge import Job
+from verify.outcome import Outcome
+
+TUNED = '''"""aten::exp(Tensor self) -> Tensor
+
+The second configuration covers half of each program's elements; the first one is taken where nothing is tuned.
+"""
+import torch
+import triton
+import triton.language as tl
+
+OVERLOADS = ("aten::exp",)
+DTYPES = ("float32",)
+
+
+@triton.autotune(configs=[triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 32})], key=["n"])
+@triton.jit
+def kernel(x_ptr, o_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * 64 + tl.arange(0, BLOCK)
+    tl.store(o_ptr + i, tl.exp(tl.load(x_ptr + i, mask=i < n, other=0)), mask=i < n)
+
+
+def wrapper(self, *, out=None):
+    o = torch.empty_like(self) if out is None else out
+    if self.numel():
+        kernel[(triton.cdiv(self.numel(), 64),)](self, o, self.numel())
+    return o
+'''
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory):
+    """A workspace where one case of `exp` has passed without being repeated, and then its coverage."""
+    workspace = Workspace(tmp_path_factory.mktemp("judged"))
+    kernel = workspace.kernels / "pointwise" / "exp.py"
+    kernel.parent.mkdir(parents=True)
+    kernel.write_text(TUNED)
+    x = torch.linspace(-2, 2, 700)
+    with Recorder(workspace.trace_path("t")) as recorder:
+        x.exp(), x.neg(), x.view(70, 10).neg()
+        recorder.step()
+    with Session(workspace, None, "sim") as session:
+        match = session.library.match("aten::exp")
+        (case,) = cases_by_overload(workspace.open_trace("t"))["aten::exp"]
+        weak = session.judge.judge([Job(match.plan, match.kernel, (case,))])
+        assert [v.outcome for v in weak.values()] == [Outcome.PASS]
+        return workspace, case.id, session.coverage("t")
+
+
+@pytest.fixture
+def enable(judged, capfd):
+    """Runs a command in that workspace; returns its exit status and all that it printed."""
+
+    def call(*words):
+        capfd.readouterr()
+        status = run(["--workspace", str(judged[0].root), *map(str, words)])
+        return status, "".join(capfd.readouterr())
+
+    return call
+
+
+def test_a_weaker_pass_hides_no_failure(judged, enable, tmp_path):
+    workspace, case, coverage = judged
+    row = next(r for r in coverage.rows if r.overload == "aten::exp")
+    assert row.outcome is Outcome.WRONG and not row.covered and "in another order" in row.detail
+    again = f"enable verify aten::exp --cases trace:t --case {case}"
+    assert row.again == again and again in coverage_tables(coverage, "t")
+    status, told = enable(*shlex.split(again)[1:])
+    assert status == 1 and told.startswith("exp.py: WRONG [repeat]")
+    reason = "aten::exp: its kernel failed: WRONG in 1 of 1 judged cases: the same call again"
+    with pytest.raises(UserError, match=f"^{reason}"):
+        select(["aten::exp"], workspace=workspace.root)
+    assert reason.partition(": ")[2] in select(workspace=workspace.root).left_out["aten::exp"]
+    status, told = enable("export", tmp_path / "out", "--op", "aten::exp")
+    assert status == 2 and told.startswith(f"enable: {reason}") and told.count("\n") == 1
+    status, told = enable("export", tmp_path / "out", "--json")
+    assert status == 0 and json.loads(told)["overloads"] == ["aten::neg"]
+
+
+def test_what_is_known_of_one_case_is_told_of_the_others(judged, enable):
+    """The case that failed is not among those that are asked, and none of these fails."""
+    status, told = enable("verify", "aten::exp", "--cases", "opinfo", "--limit", "1")
+    assert status == 1 and told.startswith("exp.py: WRONG [repeat]\n  known from another case"), told
+
+
+def test_few_cases_are_marked(judged, enable, tmp_path):
+    _, _, coverage = judged
+    row = next(r for r in coverage.rows if r.overload == "aten::neg")
+    assert (row.outcome, row.verdict, row.independent) == (Outcome.PASS, "PASS, 2 cases", 2)
+    assert "PASS, 2 cases" in coverage_tables(coverage, "t")
+    assert [r["verdict"] for r in coverage.as_json()["rows"] if r["overload"] == "aten::neg"] == ["PASS, 2 cases"]
+    status, told = enable("export", tmp_path / "out")
+    assert status == 0 and "few cases: 1 overloads, such as aten::neg, passed fewer than 5" in told
+    assert "| PASS, 2 cases |" in (tmp_path / "out" / "README.md").read_text()
+    assert "2 of 2 (few)" in enable("library", "table")[1]

@@ -1,0 +1,51 @@
+"""Which row of the table an operator is judged by."""
+
+import pytest
+import torch
+
+from traces import UserError
+from traces.overloads import base_name, resolve
+from verify.tolerance import LAXER, group, tolerance
+
+
+def tagged():
+    """Every overload that ATen calls pointwise."""
+    for name in torch._C._dispatch_get_all_op_names():
+        try:
+            op = resolve(name)
+        except UserError:
+            continue
+        if name.startswith("aten::") and torch.Tag.pointwise in op.tags:
+            yield name
+
+
+def test_what_aten_calls_pointwise_is_judged_so_or_there_is_a_reason():
+    names = list(tagged())
+    laxer = {name for name in names if group(name) == "accumulate"}
+    assert len(names) > 500 and {base_name(resolve(name)).strip("_") for name in laxer} == LAXER.keys()
+    assert all(float(reason.partition(":")[0]) > 1 for reason in LAXER.values())
+
+
+@pytest.mark.parametrize(
+    "overload, row",
+    [
+        ("aten::erf", "pointwise"),
+        ("aten::erf_", "pointwise"),
+        ("aten::erf.out", "pointwise"),
+        ("aten::_foreach_erf", "pointwise"),
+        ("aten::_foreach_erf_", "pointwise"),
+        ("aten::_fused_adamw_", "pointwise"),
+        ("aten::sinc", "accumulate"),
+        ("aten::max.dim", "exact"),
+        ("aten::sum", "accumulate"),
+        ("aten::_softmax", "accumulate"),
+    ],
+)
+def test_rows(overload, row):
+    assert group(overload) == row
+    assert tolerance(overload, torch.int64).rtol == 0
+
+
+def test_a_kernel_that_computes_in_bfloat16_inside_is_too_far_off_for_a_pointwise_operator():
+    """A relative error of 2^-20, which sums may have."""
+    assert tolerance("aten::sum", torch.float32).rtol > 2.0**-20 > tolerance("aten::erf", torch.float32).rtol

@@ -1,0 +1,100 @@
+"""Kinds of calls, coarsely: what a verdict on one call says of another.
+
+Two calls have the same outline if their tensors have the same dtypes and numbers of dimensions. Beyond that a call has
+traits: a tensor with gaps, broadcast or empty, an argument that is None, two sizes that differ. A call is like what was
+judged if a case of its outline passed, and each of its traits was one of such a case: who passed with sizes that differ
+is taken to be right where they are equal, too, and not the other way round. What tensors contain, and integers and
+floats, are no traits.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+
+_ELSEWHERE = frozenset({"device", "generator", "layout", "pin_memory"})  # arguments that no kernel sees
+_SHOWN = 3  # new traits that a line names
+
+
+def kind_of(arguments: Mapping[str, Any]) -> str:
+    """The kind of a call with these arguments, by schema name: the same text for the same outline and traits."""
+    outline, traits, shapes, lists = [], [], {}, {}
+    for name, value in arguments.items():
+        if isinstance(value, torch.Tensor):
+            outline.append(f"{name} {_outline(value)}")
+            traits += [f"{name} {trait}" for trait in _traits(value)]
+            shapes[name] = tuple(value.shape)
+        elif isinstance(value, list | tuple) and any(isinstance(v, torch.Tensor) for v in value):
+            tensors = [v for v in value if isinstance(v, torch.Tensor)]
+            outline.append(f"{name} {' or '.join(sorted({_outline(v) for v in tensors}))}")
+            traits += [f"{name} {trait}" for trait in sorted({t for v in tensors for t in _traits(v)})]
+            traits += [f"{name}: several"] * (len(tensors) > 1) + [f"{name}: None"] * (len(tensors) < len(value))
+            traits += [f"{name} of several shapes"] * (len({v.shape for v in tensors}) > 1)
+            lists[name] = [v.shape for v in tensors]
+        elif name not in _ELSEWHERE:
+            traits.append(f"{name}={_word(value)}")
+    traits += [f"{name} broadcast" for name in _broadcast(shapes)]
+    traits += [f"{a} unlike {b}" for (a, x), (b, y) in itertools.combinations(lists.items(), 2) if x != y]
+    numbers: dict[int, int] = {}
+    sizes = {name: [numbers.setdefault(n, len(numbers)) for n in shape] for name, shape in shapes.items()}
+    return json.dumps([", ".join(outline), traits, sizes])
+
+
+def _outline(t: torch.Tensor) -> str:
+    sparse = "" if t.layout is torch.strided else "sparse "
+    return f"{sparse}{str(t.dtype).removeprefix('torch.')} of {t.dim()}"
+
+
+def _traits(t: torch.Tensor) -> Iterator[str]:
+    if not t.numel():
+        yield "empty"
+    elif t.layout is torch.strided and not t.is_contiguous():
+        yield "not contiguous"
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return f"{len(value)} numbers"
+    named = value is None or isinstance(value, bool | str | torch.dtype | torch.memory_format)
+    return str(value) if named else type(value).__name__
+
+
+def _broadcast(shapes: Mapping[str, Sequence[int]]) -> list[str]:
+    """The tensors with a 1 where another one, both counted from the last dimension, has more."""
+    most = [max(sizes) for sizes in itertools.zip_longest(*(shape[::-1] for shape in shapes.values()), fillvalue=1)]
+    return [n for n, shape in shapes.items() if any(a == 1 < b for a, b in zip(shape[::-1], most, strict=False))]
+
+
+class Judged:
+    """The kinds of calls that a kernel passed."""
+
+    def __init__(self, kinds: Iterable[str]) -> None:
+        self._traits: defaultdict[str, set[str]] = defaultdict(set)
+        for kind in kinds:
+            self.add(kind)
+
+    def add(self, kind: str) -> None:
+        """One more that passed."""
+        outline, traits = _read(kind)
+        self._traits[outline].update(traits)
+
+    def news(self, kind: str) -> str:
+        """What is new in a call of this kind, in words; empty if it is like what was judged."""
+        outline, traits = _read(kind)
+        if outline not in self._traits:
+            return f"no case with {outline or 'no tensor'}"
+        new = [trait for trait in traits if trait not in self._traits[outline]]
+        more = f" and {len(new) - _SHOWN} more" if len(new) > _SHOWN else ""
+        return f"no case with {', '.join(new[:_SHOWN])}{more}" if new else ""
+
+
+def _read(kind: str) -> tuple[str, list[str]]:
+    outline, traits, sizes = json.loads(kind)
+    places = [(f"{name}.{i}", size) for name, shape in sizes.items() for i, size in enumerate(shape)]
+    unlike = [f"{a} unlike {b}" for (a, n), (b, m) in itertools.combinations(places, 2) if n != m]
+    return outline, [*traits, *unlike]

@@ -1,0 +1,196 @@
+"""A call on trial with ATen itself: whether it has an answer there that depends on nothing but its arguments.
+
+ATen trusts its own callers. Given sizes that do not fit, some operators read what lies beside their arguments, or write
+there, or bring the process down; so this runs in a child (verify/oracle.py).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import torch
+
+from traces.overloads import bind, call, kind, resolve, written
+from traces.values import Packed, Rebuilt, TensorRef, unpack
+from verify import references
+from verify.cases import holds_sparse
+from verify.tolerance import elementwise
+
+MAX_ELEMENTS = 80_000  # of one argument or result of a call of an operator that works element by element
+MAX_OTHERS = 10_000  # of any other operator, unless they are in a few lines
+MARGIN = 4096  # bytes on either side of an argument, and four times what it has itself
+MAX_MARGIN = 1 << 20
+_FILLERS = (0xFF, 0x41)  # what the margins hold: NaN, and 12 as a float32; -1, and a large integer
+_BLOCKS = 16  # of a size around what ATen allocates
+_ERRORS = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError)
+
+Arguments: TypeAlias = dict[str, Any]
+
+
+class Trial:
+    """What a child runs in the place of a kernel."""
+
+    lost = False
+
+    def run(self, header: dict[str, Any], packed: Packed) -> tuple[dict[str, Any], Packed]:
+        """Whether the call has an answer, and which of the places that are asked about do not matter to it."""
+        overload, places = header["overload"], header["places"]
+        with torch.no_grad():
+            stands = has_answer(overload, packed)
+            idle = [i for i, place in enumerate(places) if not matters(overload, packed, *place)] if stands else []
+        return {"status": "ok", "stands": stands, "idle": idle}, Packed({})
+
+
+def has_answer(overload: str, packed: Packed) -> bool:
+    """Whether ATen answers the call, and the same whatever lies around the arguments and however they lie themselves.
+
+    Results that are too large for Triton's interpreter, and infinite ones of finite arguments, are no answer here.
+    """
+    tried = [_surrounded_answer(overload, packed, filler) for filler in _FILLERS]
+    if tried[0] is None or tried[1] is None:
+        return False
+    made = tried[0]
+    draws = kind(resolve(overload)) == "random"
+    if not draws and not all(map(_same, made, tried[1])):
+        return False
+    if not draws and not holds_sparse(packed.tree) and not _same_in_another_layout(overload, packed, made):
+        return False
+    return all(fits(overload, r.shape) for r in made) and not _overflows(overload, tensors(unpack(packed)), made)
+
+
+def matters(overload: str, packed: Packed, name: str, item: int | None, dim: int) -> bool:
+    """Whether the answer changes with the last elements of a dimension of an argument, or of an item of a list.
+
+    What lies beyond a size that an operator takes from another argument does not.
+    """
+    answers = []
+    for changed in (False, True):
+        arguments = {name: _contiguous(value) for name, value in unpack(packed).items()}  # each in memory of its own
+        given = arguments[name] if item is None else arguments[name][item]
+        if changed:
+            last = given.narrow(dim, given.shape[dim] - 1, 1)
+            last.copy_(_otherwise(last, given.narrow(dim, 0, 1)))
+        answers.append(_answer(overload, arguments))
+    before, after = answers
+    return before is not None and not (after is not None and all(map(_same, before, after)))
+
+
+def _otherwise(last: torch.Tensor, first: torch.Tensor) -> torch.Tensor:
+    """Other elements: numbers that nobody chose, the opposite, or of indices, which stay valid, those at the front."""
+    if last.is_floating_point() or last.is_complex():
+        return 1.375 - last
+    return ~last if last.dtype is torch.bool else first
+
+
+def _surrounded_answer(overload: str, packed: Packed, filler: int) -> list[torch.Tensor] | None:
+    """The results with margins that hold `filler` around the arguments; None if there are none, or it wrote there."""
+    margins = [min(MARGIN + (4 * group.nbytes + 127) // 128 * 128, MAX_MARGIN) for group in packed.groups]
+    wide = replace(
+        packed,
+        groups=[replace(g, nbytes=g.nbytes + 2 * m) for g, m in zip(packed.groups, margins, strict=True)],
+        tensors=[_moved(ref, margins[ref.group]) for ref in packed.tensors],
+        data=[
+            None if d is None else b"".join((bytes([filler]) * m, d, bytes([filler]) * m))
+            for d, m in zip(packed.data, margins, strict=True)
+        ],
+    )
+    memory: list[Rebuilt] = []
+    arguments = unpack(wide, memory=memory)
+    before = [(t, t._version) for t in tensors(arguments) if not t.is_sparse]
+    neighbours = _neighbours(packed, filler)
+    made = _answer(overload, arguments)
+    del neighbours
+    if made is None or any(t._version != version and 0 in t.stride() for t, version in before):
+        return None  # written were several elements of one address, as batch_norm does beside its schema
+    return made if all(_intact(m, margin, filler) for m, margin in zip(memory, margins, strict=True)) else None
+
+
+def _neighbours(packed: Packed, filler: int) -> list[torch.Tensor]:
+    """Blocks as large as the arguments, with holes between them where copies come to lie that ATen makes of these."""
+    sizes = {group.nbytes for group in packed.groups if 0 < group.nbytes <= MAX_MARGIN}
+    blocks = [torch.full((size,), filler, dtype=torch.uint8) for size in sorted(sizes) for _ in range(_BLOCKS)]
+    return blocks[::2]
+
+
+def _answer(overload: str, arguments: Arguments) -> list[torch.Tensor] | None:
+    """The results, and the arguments that were written."""
+    op = resolve(overload)
+    try:
+        bound = bind(op, (), arguments)
+        found = references.answer(overload, bound, (0, 0)) if references.has(overload) else call(op, bound)
+    except _ERRORS:
+        return None
+    return tensors({"return": found, **{name: arguments[name] for name in written(op)}})
+
+
+def _moved(ref: TensorRef, margin: int) -> TensorRef:
+    return replace(ref, offset=ref.offset + margin)
+
+
+def _intact(memory: Rebuilt, margin: int, filler: int) -> bool:
+    own = memory.buffer[memory.start : memory.start + memory.nbytes]
+    sides = own[:margin], own[memory.nbytes - margin :]
+    return memory.guards_intact() and all(bool((side == filler).all()) for side in sides)
+
+
+def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """To the bit."""
+    if a.is_sparse and b.is_sparse:
+        return all(map(_same, (a._indices(), a._values()), (b._indices(), b._values())))
+    flat = [t.resolve_conj().resolve_neg().contiguous().reshape(-1).view(torch.uint8) for t in (a, b)]
+    return a.shape == b.shape and torch.equal(*flat)
+
+
+def _same_in_another_layout(overload: str, packed: Packed, made: Sequence[torch.Tensor]) -> bool:
+    """Whether contiguous arguments give the same but for roundings: else memory was read and not elements, as by
+    native_layer_norm_backward of mean and rstd with gaps."""
+    arguments = unpack(packed)
+    if all(t.is_contiguous() for t in tensors(arguments)) or "storage_offset" in arguments:
+        return True
+    other = _answer(overload, {name: _contiguous(value) for name, value in arguments.items()})
+    return other is not None and all(map(_alike, made, other))
+
+
+def _contiguous(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return type(value)(map(_contiguous, value))
+    return value.clone(memory_format=torch.contiguous_format) if isinstance(value, torch.Tensor) else value
+
+
+def _alike(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether floating results are the same but for roundings, which another order of additions makes."""
+    if not a.is_floating_point() or not a.numel() or a.is_sparse:
+        return True
+    if a.shape != b.shape:
+        return False
+    largest = float(b.double().nan_to_num(0.0, 0.0, 0.0).abs().max())
+    return torch.allclose(a.double(), b.double(), rtol=2.0**-4, atol=largest * 2.0**-4, equal_nan=True)
+
+
+def _overflows(overload: str, given: list[torch.Tensor], made: Sequence[torch.Tensor]) -> bool:
+    """Whether finite numbers came to infinity on the way, which depends on the order in which a kernel takes them."""
+    floats = [[t for t in several if t.is_floating_point()] for several in (given, made)]
+    return (
+        not elementwise(overload)
+        and all(bool(t.isfinite().all()) for t in floats[0])
+        and any(t.numel() for t in floats[0])
+        and any(bool(t.isinf().any()) for t in floats[1])
+    )
+
+
+def fits(overload: str, shape: Sequence[int]) -> bool:
+    """Whether Triton's interpreter gets through a tensor of this shape in seconds."""
+    size = math.prod(shape)
+    few_lines = size <= 4 * max(shape, default=1)
+    return size <= MAX_OTHERS or (size <= MAX_ELEMENTS and (elementwise(overload) or few_lines))
+
+
+def tensors(arguments: Arguments) -> list[torch.Tensor]:
+    """All of a call, in lists too."""
+    found = []
+    for value in arguments.values():
+        found += [v for v in (value if isinstance(value, list | tuple) else (value,)) if isinstance(v, torch.Tensor)]
+    return found
