@@ -16,8 +16,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from enable.coverage import shown_path
-from enable.library import Registration, drawing_on_cpu, use
-from enable.remedies import remedy
+from enable.library import NothingVerified, Registration, drawing_on_cpu, use
+from enable.remedies import nothing_verified, remedy
 from enable.serving import ELSEWHERE, NO_KERNEL, REFUSED
 from enable.step_time import StepTime, measure
 from enable.tables import table
@@ -123,7 +123,10 @@ def run(recipe: Recipe, choice: Choice, workspace: Workspace, base: Path | None,
         report.native = [step.loss for step in on_device(recipe, choice.device)]
     options = {"fallback": choice.fallback, "unverified": choice.unverified, "workspace": workspace.root}
     with ExitStack() as stack:  # before the model's code can import Triton
-        registration = stack.enter_context(use(choice.device, library=library, **options))
+        try:
+            registration = stack.enter_context(use(choice.device, library=library, **options))
+        except NothingVerified as error:
+            raise UserError(nothing_verified(recipe, choice.device, workspace, base)) from error
         drawing = None
         if choice.compare:
             if choice.device == "sim":
