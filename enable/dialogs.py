@@ -97,7 +97,7 @@ class Run:
 
     def _detail(self, turn: str, state: State) -> str:
         if turn == YOURS:
-            return f"read {prompt_path(self.directory, self.pending or 0)}, then: {self.command('answer')} FILE"
+            return f"read {prompt_path(self.directory, self.pending or 0)}, then: {self.typed('answer')} FILE"
         if turn == STOPPED:
             return f"{state.cause}; to go on: {self.again}".removeprefix("; ")
         return ""
@@ -108,7 +108,7 @@ class Run:
         commands = [record["command"] for record in self.records if record.get("command")]
         return commands[-1] if commands else "run the same command again"
 
-    def command(self, name: str) -> str:
+    def typed(self, name: str) -> str:
         """`enable dialog NAME` for this run."""
         campaign = ["--campaign", self.campaign] if self.campaign else []
         return self.workspace.command("dialog", name, *campaign, self.overload)
@@ -252,7 +252,7 @@ def chosen_call(run: Run, number: int) -> Call:
     found = {call.number: call for call in calls(run)}
     if number not in found:
         have = f"calls 1 to {max(found)}" if found else "no calls yet"
-        raise UserError(f"{run.overload} has {have}, not {number}; see all: {run.command('show')}")
+        raise UserError(f"{run.overload} has {have}, not {number}; see all: {run.typed('show')}")
     return found[number]
 
 
@@ -283,7 +283,7 @@ def _call_lines(call: Call, run: Run, whole: bool) -> Iterator[str]:
     yield f"\n==== call {call.number}, dialog {call.dialog}, {call.purpose}{by}{counts}"
     for message in call.messages[0 if whole else call.seen :]:
         if message.role == "system" and not whole:
-            yield f"\n---- system: {len(message.content)} characters; see: {run.command('show')} --call {call.number}"
+            yield f"\n---- system: {len(message.content)} characters; see: {run.typed('show')} --call {call.number}"
         else:
             yield f"\n---- {message.role}\n\n{message.content.strip()}"
     if call.reasoning and whole:

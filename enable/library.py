@@ -96,6 +96,10 @@ def _until_undone(registration: Registration) -> Iterator[Registration]:
         registration.undo()
 
 
+class NothingVerified(UserError):
+    """No kernel of the library may serve, since no verdict speaks for any."""
+
+
 @dataclass(frozen=True)
 class Selection:
     """entries: how each overload is served. left_out: why overloads that have a kernel are not."""
@@ -132,7 +136,9 @@ def select(
             entries[overload] = replace(entry, lawless=lawless)
     if left_out and (ops is not None or not entries):
         overload, reason = next(iter(left_out.items()))
-        raise UserError(_refusal(overload if ops is not None else None, reason, place))
+        if ops is None:
+            raise NothingVerified(f"no kernel is verified in {place.root}; {_remedy('--all')}")
+        raise UserError(_refusal(overload, reason, place))
     return Selection(entries, left_out)
 
 
@@ -230,9 +236,7 @@ def _is_composite(overload: str) -> bool:
     return torch._C._dispatch_has_kernel_for_dispatch_key(overload, "CompositeImplicitAutograd")
 
 
-def _refusal(overload: str | None, reason: str, place: Workspace) -> str:
-    if overload is None:
-        return f"no kernel is verified in {place.root}; {_remedy('--all')}"
+def _refusal(overload: str, reason: str, place: Workspace) -> str:
     if reason == COMPOSITE:
         return f"{overload}: {reason}; register kernels of those"
     if reason != NOT_VERIFIED:

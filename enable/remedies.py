@@ -1,4 +1,4 @@
-"""What to type where a training on `sim` lacks a kernel that may serve: commands that work as they are printed."""
+"""What to type where a training lacks kernels that may serve: commands that work as they are printed."""
 
 from __future__ import annotations
 
@@ -6,30 +6,49 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from capture.targets import trace_name
-from enable.options import library_words
+from enable.options import PLATFORM, library_words
 from enable.providers import words
 from enable.serving import NOT_VERIFIED
 from enable.training_run import Recipe
 from enable.workspace import Workspace
 from traces import TraceError, UserError
 from traces.store import Trace
+from verify import platforms
 
 
 def remedy(overload: str, reason: str, recipe: Recipe, workspace: Workspace, base: Path | None) -> str:
-    """How to have the overload served. reason: why it is not, as `Server.reason` puts it. base: as of `run`."""
-    has_kernel, library = reason.startswith(NOT_VERIFIED), library_words(base)
-    some = reason.startswith(f"{NOT_VERIFIED} ")  # of other dtypes: what is recorded has been judged
-    name = None if some else next(_calling(workspace, trace_name(recipe.model), overload), None)
-    steps = []
-    if name is None:
-        name = _free(workspace, trace_name(recipe.model))
-        named = [] if name == trace_name(recipe.model) else ["--name", name]
-        steps = [workspace.command("capture", *recipe.words(), "--device", "sim", *named)]
-    if not has_kernel:
-        steps.append(workspace.command("refine", name, "--op", overload, *words([overload]), *library))
-        return f"write one: {' && '.join(steps)}; or pass --fallback cpu"
-    steps.append(workspace.command("coverage", name, *library))
-    return f"verify it: {' && '.join(steps)}; or pass --unverified"
+    """How to have the overload served on `sim`.
+
+    reason: why it is not, as `Server.reason` puts it. base: the base library, None for the packaged one.
+    """
+    judged = reason.startswith(f"{NOT_VERIFIED} ")  # for other dtypes than those that are recorded
+    name = None if judged else next(_calling(workspace, trace_name(recipe.model), overload), None)
+    name, steps = (name, []) if name else _recording(recipe, "sim", workspace)
+    if reason.startswith(NOT_VERIFIED):
+        steps.append(workspace.command("coverage", name, *library_words(base)))
+        return f"verify it: {' && '.join(steps)}; or pass --unverified"
+    steps.append(workspace.command("refine", name, "--op", overload, *words([overload]), *library_words(base)))
+    return f"write one: {' && '.join(steps)}; or pass --fallback cpu"
+
+
+def nothing_verified(recipe: Recipe, device: str, workspace: Workspace, base: Path | None) -> str:
+    """The same where no kernel at all may serve."""
+    name = trace_name(recipe.model)
+    steps: list[str] = []
+    if name not in workspace.trace_names():
+        name, steps = _recording(recipe, device, workspace)
+    platform = platforms.of_device(device)
+    on = [] if platform == PLATFORM else ["--platform", platform]
+    steps.append(workspace.command("coverage", name, *on, *library_words(base)))
+    return f"no kernel is verified in {workspace.root}; verify them: {' && '.join(steps)}; or pass --unverified"
+
+
+def _recording(recipe: Recipe, device: str, workspace: Workspace) -> tuple[str, list[str]]:
+    """The name of a new trace of the model on a device, and the command that records it."""
+    usual = trace_name(recipe.model)
+    name = _free(workspace, usual, device)
+    named = [] if name == usual else ["--name", name]
+    return name, [workspace.command("capture", *recipe.words(), "--device", device, *named)]
 
 
 def _calling(workspace: Workspace, first: str, overload: str) -> Iterator[str]:
@@ -43,8 +62,8 @@ def _calling(workspace: Workspace, first: str, overload: str) -> Iterator[str]:
             yield name
 
 
-def _free(workspace: Workspace, name: str) -> str:
+def _free(workspace: Workspace, name: str, device: str) -> str:
     """A name that no trace has."""
     taken = {path.name for path in workspace.traces.glob("*")}
-    names = (name, f"{name}-sim", *(f"{name}-sim-{i}" for i in range(2, len(taken) + 3)))
+    names = (name, f"{name}-{device}", *(f"{name}-{device}-{i}" for i in range(2, len(taken) + 3)))
     return next(n for n in names if workspace.trace_path(n).name not in taken)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -18,8 +18,8 @@ from torch.utils._pytree import tree_leaves
 from enable import precision
 from enable.coverage import shown_path
 from enable.draws import Around, Drawing, Draws, Incomparable, shared
-from enable.library import Registration, drawing_on_cpu, use
-from enable.remedies import remedy
+from enable.library import NothingVerified, Registration, drawing_on_cpu, use
+from enable.remedies import nothing_verified, remedy
 from enable.serving import ELSEWHERE, NO_KERNEL, REFUSED
 from enable.step_time import StepTime, measure
 from enable.tables import table
@@ -125,8 +125,7 @@ def run(recipe: Recipe, choice: Choice, workspace: Workspace, base: Path | None,
     """Train as asked. tell: given the line of each step as it ends. Raises UserError for what cannot be begun."""
     report, library = Report(recipe, choice), workspace.library(base)
     gpu = choice.device != "sim"
-    options = {"fallback": choice.fallback, "unverified": choice.unverified, "workspace": workspace.root}
-    registered = partial(use, choice.device, library=library, **options)
+    registered = partial(_registered, recipe, choice, workspace, base, library)
     with ExitStack() as stack:
         around: Around = nullcontext
         if choice.compare and gpu:
@@ -150,6 +149,20 @@ def run(recipe: Recipe, choice: Choice, workspace: Workspace, base: Path | None,
     if choice.compare and gpu and not report.stopped:
         report.time = measure(recipe, choice.device, registered, library)
     return report
+
+
+@contextmanager
+def _registered(
+    recipe: Recipe, choice: Choice, workspace: Workspace, base: Path | None, library: Library
+) -> Iterator[Registration]:
+    """The library's kernels in force on the device. Raises UserError if none may be, with what to type."""
+    options = {"fallback": choice.fallback, "unverified": choice.unverified, "workspace": workspace.root}
+    with ExitStack() as stack:
+        try:
+            registration = stack.enter_context(use(choice.device, library=library, **options))
+        except NothingVerified as error:
+            raise UserError(nothing_verified(recipe, choice.device, workspace, base)) from error
+        yield registration
 
 
 def _draws(recipe: Recipe, device: str, registered: Callable[[], AbstractContextManager[Registration]]) -> Draws:
