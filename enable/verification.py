@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -164,7 +165,8 @@ def _summary(found: Finding, verdicts: list[Verdict]) -> Finding:
     if not ran:
         none = "OpInfo has no sample of it, and no trace here a call; record one that has: enable capture MODEL"
         return replace(counts, detail=f"no case was run: {verdicts[0].detail if verdicts else none}")
-    return replace(counts, outcome=Outcome.PASS, detail=f"{len(passed)} cases passed")
+    printed = next((v.report for v in passed if v.report), "")
+    return replace(counts, outcome=Outcome.PASS, detail=f"{len(passed)} cases passed", report=printed)
 
 
 def _cases(candidate: Candidate, kernel: KernelFile, request: Request, workspace: Workspace) -> dict[str, list[Case]]:
@@ -229,6 +231,8 @@ def finding_lines(found: Finding, words: Sequence[str]) -> str:
         lines.append(f"  {found.detail}")
     told = f"  {found.cases} cases run, {found.passed} passed, {found.skipped} skipped"
     lines.append(f"{told}; on {', '.join(found.overloads) or 'nothing'}; sandbox: {found.sandbox}")
+    if found.report:
+        lines += ["", textwrap.indent(found.report, "    "), ""]
     if found.reproducer:
         lines.append(f"  again  {shlex.join([*words, '--case', found.reproducer])}")
     return "\n".join(lines)

@@ -48,6 +48,21 @@ def test_each_save_is_judged_until_interrupted(tmp_path):
         started.stdout.close()
 
 
+def test_what_a_wrapper_prints_is_shown(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    printing = KERNEL.replace("    return out", '    print("shape", tuple(self.shape), "x" * 100_000)\n    return out')
+    words = ["verify", "neg.py", "--limit", "1", "--seed", "1"]
+    for source, said in ((printing, "neg.py: PASS"), (printing.replace("-tl.load", "tl.load"), "neg.py: WRONG")):
+        Path("neg.py").write_text(source)
+        run([*words, "--without", "lint"])
+        out = capfd.readouterr().out
+        assert out.startswith(said) and "    The wrapper printed:\n    shape (" in out
+        assert 3_900 < out.count("x") < 4_200
+    assert "worst elements" in out and "self: shape [" in out  # the evidence
+    assert run(words) == 1
+    assert "[builtin]" in (out := capfd.readouterr().out) and "The wrapper printed" not in out
+
+
 def test_a_file_that_is_gone_is_waited_for(tmp_path):
     path = tmp_path / "k.py"
     path.write_text("a")
