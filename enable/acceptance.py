@@ -6,15 +6,13 @@ rests on verdicts alone, so that it can be tried without a model.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from blake3 import blake3
-
+from enable.evidence import HELD_BACK, MAX_EXTENDED, MAX_OPINFO, few, further, split
 from enable.recorded import Recorded, recorded
 from enable.self_consistency import broken_calls, callable_overloads, kernels_of
 from enable.session import Session
@@ -22,18 +20,14 @@ from generate.library import Library, Match
 from generate.versions import Versions
 from traces import UserError
 from verify.cases import Case, NoReference, by_overload, reference
-from verify.extended import extended
 from verify.job import REPEATS, Job
 from verify.kernel_file import KernelFile
 from verify.lint import lint, load_profile, render
 from verify.outcome import Outcome, Verdict
-from verify.samples import opinfo_cases
-from verify.verdicts import judge_version
+from verify.verdicts import ENOUGH, judge_version
 
-HELD_BACK = 5  # one case in so many of an overload is held back; of fewer cases none is
-MAX_OPINFO = 64  # OpInfo's cases of an overload that must not regress, spread evenly over its samples
-MAX_EXTENDED = 32  # cases made from these and from the recorded ones
 _LISTED = 8  # cases that a line names
+_SHOWN, _MADE = "shown", "made where few were recorded"
 _Key = tuple[str, str]  # overload, id of a case
 
 
@@ -41,7 +35,8 @@ _Key = tuple[str, str]  # overload, id of a case
 class Proposal:
     """A kernel that its dialog's tester passed. path: where it goes; shown, held_back: as `split` gave them, of every
     recorded overload that it may touch. provenance: what the caller knows (traces, task, journal, model).
-    self_consistent: it may call verified kernels of the library.
+    self_consistent: it may call verified kernels of the library. few_cases: it may be accepted on fewer than ENOUGH
+    independent cases.
     """
 
     path: Path
@@ -52,6 +47,7 @@ class Proposal:
     self_consistent: bool = False
     opinfo: int = MAX_OPINFO
     extended: int = MAX_EXTENDED
+    few_cases: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,25 +74,6 @@ class Refused:
     @property
     def reason(self) -> str:
         return "; ".join(self.reasons)
-
-
-def split(cases: Sequence[Case], show: Collection[str] = ()) -> tuple[list[Case], list[Case]]:
-    """(shown, held back): of each overload with at least HELD_BACK cases about one signature in HELD_BACK, by its hash.
-
-    Which half a case falls into hardly depends on the others, so that a trace recorded later hides nothing that was
-    shown. show: ids that are not held back whatever their hash says.
-    """
-    held: set[str] = set()
-    for group in by_overload(cases).values():
-        ranked = sorted(group, key=_rank) if len(group) >= HELD_BACK else []
-        chosen = [case for case in ranked if _rank(case) % HELD_BACK == 0] or ranked[:1]
-        held |= {case.id for case in chosen[: len(group) // 2]}
-    held -= set(show)
-    return [c for c in cases if c.id not in held], [c for c in cases if c.id in held]
-
-
-def _rank(case: Case) -> int:
-    return int.from_bytes(blake3(f"held back {case.signature or case.id}".encode()).digest(8))
 
 
 def accept(session: Session, proposal: Proposal) -> Accepted | Refused:
@@ -129,7 +106,10 @@ def check(session: Session, proposal: Proposal) -> Refused | None:
 
 def _decided(session: Session, proposal: Proposal) -> _Change | Refused:
     change = _change(session, proposal)
-    return change if isinstance(change, Refused) else _Trial(session, proposal, change).refusal() or change
+    if isinstance(change, Refused):
+        return change
+    trial = _Trial(session, proposal, change)
+    return trial.refusal() or replace(change, few=trial.few())
 
 
 def roll_back(session: Session, group: str, name: str, to: int | None = None) -> int:
@@ -156,7 +136,8 @@ def roll_back(session: Session, group: str, name: str, to: int | None = None) ->
 class _Change:
     """The library in force, and what it would be with the proposal. overloads: of all cases that are asked.
 
-    others: recorded cases that are neither shown nor held back, of which those that passed have to pass.
+    others: recorded cases that are neither shown nor held back, of which those that passed have to pass. few: how many
+    independent cases speak for it, by overload of which these are fewer than ENOUGH.
     """
 
     kernel: KernelFile
@@ -164,6 +145,7 @@ class _Change:
     after: Library
     overloads: frozenset[str]
     others: Recorded
+    few: Mapping[str, int] = field(default_factory=dict)
 
     def serves(self, overload: str) -> bool:
         """Whether calls of it would come to the proposed kernel."""
@@ -221,6 +203,7 @@ def _facts(session: Session, proposal: Proposal, change: _Change) -> dict[str, A
         "traces_asked": list(change.others.traces),
         "traces_unread": dict(change.others.unread),
         "nothing_held_back": {o: f"fewer than {HELD_BACK} cases" for o in none},
+        "few_cases": dict(change.few),
     }
 
 
@@ -234,31 +217,60 @@ class _Trial:
         asked = {case.id for case in (*proposal.shown, *proposal.held_back)}
         self._others = [case for case in change.others.cases if case.id not in asked]
         self._held = {case.id for case in (*proposal.held_back, *split(self._others)[1])}
+        self._passed: dict[str, set[str]] = defaultdict(set)  # by overload, what the cases that pass are called apart
 
     def refusal(self) -> Refused | None:
         """Why the change is refused, by the dialog's cases or by all that must not regress; None if it is not."""
         dialog = [*self._proposal.shown, *self._proposal.held_back]
         own = [case for case in dialog if self._change.concerns(case.overload)]
-        if not any(self._change.serves(case.overload) for case in own):
+        served = [case for case in own if self._change.serves(case.overload)]
+        if not served:
             return Refused(("no recorded case is served by this kernel",))
-        others = [c for c in self._others if self._change.concerns(c.overload) and self._had_kernel(c)]
-        return self._refusal(own, demanded=True) or self._refusal([*others, *self._further(own)], demanded=False)
+        asked = {case.overload for case in served}
+        thin = few([case for case in (*served, *self._others) if case.overload in asked])
+        made = self._further(thin)
+        self._held |= {case.id for case in split(made)[1]}
+        others = [c for c in self._others if self._change.concerns(c.overload) and self._had_kernel(c.overload)]
+        return (
+            self._refusal(own, _SHOWN)
+            or self._refusal(made, _MADE)
+            or self._refusal([*others, *self._further(self._replaced() - thin)], "")
+            or self._too_few()
+        )
 
-    def _had_kernel(self, case: Case) -> bool:
-        return self._change.before.match(case.overload) is not None
+    def few(self) -> dict[str, int]:
+        """How many independent cases passed, of the overloads of which these are fewer than ENOUGH."""
+        served = {c.overload for c in self._proposal.shown if self._change.serves(c.overload)}
+        return {o: len(self._passed[o]) for o in sorted(served) if len(self._passed[o]) < ENOUGH}
 
-    def _refusal(self, cases: Sequence[Case], demanded: bool) -> Refused | None:
-        """demanded: of these cases, those that the proposal serves have to pass, whether they did before or not."""
+    def _too_few(self) -> Refused | None:
+        lacking = {} if self._proposal.few_cases else self.few()
+        reasons = tuple(too_few(overload, count) for overload, count in lacking.items())
+        return Refused(reasons, feedback="\n".join(reasons)) if reasons else None
+
+    def _had_kernel(self, overload: str) -> bool:
+        return self._change.before.match(overload) is not None
+
+    def _replaced(self) -> set[str]:
+        """The overloads of the file that another kernel serves so far."""
+        kernels = {o: self._change.before.kernel(o) for o in self._change.kernel.overloads}
+        return {o for o, kernel in kernels.items() if kernel and kernel.sha256 != self._change.kernel.sha256}
+
+    def _refusal(self, cases: Sequence[Case], demanded: str) -> Refused | None:
+        """demanded: what the cases are called of which those that the proposal serves have to pass, whether they did
+        before or not; nothing, if those have to that did. Of cases that were made it need not list the dtypes."""
         failed = self._failing(cases)
         before = self._judge([c for c in cases if c.id in failed], self._change.before, repeats=0)
         regressed = [c for c in failed if c in before and before[c].outcome is Outcome.PASS]
         own = {c.id for c in cases if demanded and self._change.serves(c.overload)}
+        if demanded == _MADE:
+            own -= {c for c, verdict in failed.items() if verdict.outcome is Outcome.SKIPPED}
         held = [c for c in failed if c in self._held and c in own]
         shown = [c for c in failed if c in own and c not in held and c not in regressed]
         reasons = [
             _told(regressed, "that passed with the kernel in force fail", failed),
             _told(held, "that were held back fail", failed),
-            _told(shown, "that were shown fail", failed),
+            _told(shown, f"that were {demanded} fail", failed),
         ]
         if not any(reasons):
             return None
@@ -273,6 +285,8 @@ class _Trial:
         for case in cases:
             gone = Verdict(case.id, Outcome.SKIPPED, "no kernel would serve it")
             verdict = verdicts.get(case.id, gone)
+            if verdict.outcome is Outcome.PASS:
+                self._passed[case.overload].add(case.independence)
             skipped = verdict.outcome is Outcome.SKIPPED
             if verdict.outcome is not Outcome.PASS and not (skipped and not _has_reference(case)):
                 failed[case.id] = verdict
@@ -285,26 +299,23 @@ class _Trial:
         jobs = [_job(m, groups[o], repeats) for o, m in matches.items() if m is not None]
         return {case: verdict for (_, case), verdict in self._session.judge.judge(jobs).items()}
 
-    def _further(self, recorded: Sequence[Case]) -> Iterator[Case]:
-        """Cases of OpInfo, and some made from these and from shown ones, of overloads that have a kernel already."""
-        known = {case.id for case in recorded}
-        for overload in self._change.kernel.overloads:
-            kernel = self._change.before.kernel(overload)
-            if kernel is None or kernel.sha256 == self._change.kernel.sha256:
-                continue
-            samples = _samples(overload, kernel.dtypes) if self._proposal.opinfo else ()
-            chosen = samples[:: max(1, -(-len(samples) // max(1, self._proposal.opinfo)))]
-            given = [*chosen, *(c for c in self._proposal.shown if c.overload == overload)]
-            most = self._proposal.extended
-            made = extended(given, 0, self._proposal.source, most) if most and given else []
-            for case in (*chosen, *(v.case for v in made)):
-                if case.id not in known:
-                    yield case
+    def _further(self, overloads: Collection[str]) -> list[Case]:
+        """Of each overload cases of OpInfo, and some made from these and from shown ones."""
+        most, found = (self._proposal.opinfo, self._proposal.extended), []
+        for overload in sorted(overloads):
+            kernel = self._change.before.kernel(overload) or self._change.kernel
+            shown = [c for c in self._proposal.shown if c.overload == overload]
+            found += further(overload, shown, kernel.dtypes, self._proposal.source, most)
+        recorded = {case.id for case in (*self._proposal.shown, *self._proposal.held_back, *self._others)}
+        return [case for case in found if case.id not in recorded]
 
 
-@lru_cache(maxsize=8)
-def _samples(overload: str, dtypes: tuple[str, ...]) -> Sequence[Case]:
-    return opinfo_cases([overload], dtypes)
+def too_few(overload: str, count: int) -> str:
+    """The line for an overload of which so few independent cases speak."""
+    return (
+        f"{overload}: {count} independent case{'s' * (count != 1)}, and a kernel is accepted on {ENOUGH}; record more "
+        "calls of it (enable capture), or accept it on these with --few-cases"
+    )
 
 
 def _job(match: Match, cases: Sequence[Case], repeats: int) -> Job:

@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from enable.acceptance import MAX_EXTENDED, MAX_OPINFO, Accepted, Proposal, Refused, accept
+from enable.acceptance import Accepted, Proposal, Refused, accept
+from enable.evidence import further
 from enable.recorded import recorded
 from enable.session import Session
 from generate.versions import BY_HAND
 from traces import UserError
 from verify.cases import Case
-from verify.extended import extended
 from verify.kernel_file import KernelFile
-from verify.samples import opinfo_cases
 
 GROUP = "added"  # of a kernel that replaces none
 
@@ -47,11 +46,12 @@ class Added:
         }
 
 
-def add(session: Session, file: Path) -> Added:
+def add(session: Session, file: Path, few_cases: bool = False) -> Added:
     """Put a kernel file in force if it passes the recorded calls of its overloads in every trace of the workspace, the
     samples of OpInfo and cases made from both, and if nothing regresses.
 
-    Raises UserError for what is no kernel file, and where there is no case to judge it on.
+    few_cases: also where these are fewer than a kernel is accepted on; it is marked so. Raises UserError for what is no
+    kernel file, and where there is no case to judge it on.
     """
     try:
         source = file.read_text(encoding="utf-8")
@@ -67,22 +67,19 @@ def add(session: Session, file: Path) -> Added:
         )
     every = {case.id: case for found in cases.values() for case in found}
     path = session.workspace.kernels / group / f"{name}.py"
-    result = accept(session, Proposal(path, source, list(every.values()), (), {"by": BY_HAND, "file": file.name}))
+    told = {"by": BY_HAND, "file": file.name}
+    result = accept(session, Proposal(path, source, list(every.values()), (), told, few_cases=few_cases))
     counts = {where: len(found) for where, found in cases.items()}
     return Added(f"{group}/{name}", kernel.overloads, counts, result)
 
 
 def _cases(session: Session, kernel: KernelFile) -> dict[str, list[Case]]:
-    """What the kernel has to pass, by where it comes from; OpInfo's samples spread evenly."""
-    mine = [case for case in recorded(session.workspace).cases if case.overload in kernel.overloads]
-    found: dict[str, list[Case]] = {"recorded": mine, "opinfo": [], "extended": []}
+    """What the kernel has to pass, by where it comes from."""
+    found: dict[str, list[Case]] = {"recorded": [], "made": []}
     for overload in kernel.overloads:
-        samples = opinfo_cases([overload], kernel.dtypes)
-        chosen = samples[:: max(1, -(-len(samples) // MAX_OPINFO))]
-        given = [*chosen, *(case for case in mine if case.overload == overload)]
-        made = extended(given, 0, kernel.source)[:MAX_EXTENDED] if given else []
-        found["opinfo"] += chosen
-        found["extended"] += [variant.case for variant in made]
+        mine = [case for case in recorded(session.workspace).cases if case.overload == overload]
+        found["recorded"] += mine
+        found["made"] += further(overload, mine, kernel.dtypes, kernel.source)
     return found
 
 

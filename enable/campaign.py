@@ -144,7 +144,8 @@ class Work:
     def refinement(self) -> Refinement:
         """Reads the trace when it is first asked for."""
         campaign = self.campaign
-        return Refinement(self.session, [trace_of(campaign)], campaign.dtypes, campaign.self_consistent)
+        own = (campaign.self_consistent, campaign.few_cases)
+        return Refinement(self.session, [trace_of(campaign)], campaign.dtypes, *own)
 
     def holder(self, budget: Budget, words: Sequence[str]) -> Holder:
         """words: after `enable`, that ask for the campaign. Raises UserError where a model cannot work."""

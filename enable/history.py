@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -64,6 +64,7 @@ class History:
             "accepted": accepted,
             "origin": origin,
             "version": version.number if version else None,
+            "few_cases": (version.provenance.get("few_cases") or {}) if version else {},
             "when": version.when if version else None,
         }
 
@@ -96,7 +97,7 @@ def list_table(rows: Sequence[dict[str, Any]]) -> str:
     shown = [
         {
             "kernel": row["kernel"],
-            "origin": row["origin"],
+            "origin": _standing(row),
             "sha256": row["sha256"][:_SHA],
             "when": row["when"] or "",
             "overloads": ", ".join(row["overloads"]),
@@ -105,6 +106,16 @@ def list_table(rows: Sequence[dict[str, Any]]) -> str:
     ]
     accepted = sum(row["accepted"] for row in rows)
     return f"{table(shown)}\n\nkernels in force: {len(rows)}, of this workspace: {accepted}"
+
+
+def _standing(row: dict[str, Any]) -> str:
+    few = _few(row["few_cases"])
+    return f"{row['origin']} ({few})" if few else str(row["origin"])
+
+
+def _few(told: Mapping[str, int]) -> str:
+    """On how few independent cases a version was accepted; empty if these were enough."""
+    return f"few cases: {', '.join(map(str, told.values()))}" if told else ""
 
 
 def history_table(found: dict[str, Any]) -> str:
@@ -121,6 +132,7 @@ def history_table(found: dict[str, Any]) -> str:
             "action": v["action"] if v["back_to"] is None else f"{v['action']} to {v['back_to']}",
             "when": v["when"],
             "sha256": (v["sha256"] or "base library")[:_SHA],
+            "few cases": _few(v["provenance"].get("few_cases") or {}),
             "by": v["provenance"].get("model") or v["provenance"].get("by") or "",
             "traces": ", ".join(v["provenance"].get("traces", ())),
         }

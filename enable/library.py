@@ -24,10 +24,11 @@ import torch
 from torch._ops import OpOverload
 
 from capture import sim
+from enable.arguments import SPARSE, refusal
 from enable.coverage import shown_path
 from enable.options import WORKSPACE
 from enable.registration import KEYS, Registration, innermost, under_dispatcher
-from enable.serving import FAILED, NO_FLOATS, NO_KERNEL, NOT_VERIFIED, REFUSED, SPARSE, Entry, Server, refusal
+from enable.serving import FAILED, NO_FLOATS, NO_KERNEL, NOT_VERIFIED, REFUSED, UNJUDGED, Entry, Server
 from enable.shortcuts import MISS
 from enable.workspace import Workspace
 from generate.library import Library, Match
@@ -40,14 +41,16 @@ from verify.verdicts import ENOUGH, Standings, judge_version
 __all__ = ["Registration", "Selection", "register", "select", "use"]
 
 DEVICES = (*(name for name in KEYS if name != "cpu"), sim.NAME, "cpu")
+JUDGED = "judged"
 COMPOSITE = "PyTorch makes it of other operators, whose gradients it needs"
 
 
-def register(
+def register(  # noqa: PLR0913 - each says which kernels, or when they serve
     device: str = "cuda",
     *,
     ops: Iterable[str] | None = None,
     unverified: bool = False,
+    only: str | None = None,
     library: Library | None = None,
     workspace: Path | None = None,
     fallback: str | None = None,
@@ -55,13 +58,18 @@ def register(
     """Let kernels answer ATen calls on a device until the registration is undone; the latest is asked first.
 
     device: cuda; sim; or cpu, which is for tests and runs kernels in Triton's interpreter. ops: overloads by full name,
-    None for all that may be served. unverified: use kernels for every dtype that they claim. library: the kernels, None
-    for the workspace's over the packaged ones. workspace: the directory that has the verdicts, `.enable` by default.
-    fallback: on sim, `cpu` to run there what is not served. Raises UserError for what cannot be registered.
+    None for all that may be served. unverified: use kernels for every dtype that they claim. only: `judged` to serve no
+    call but those that are like a case which passed (verify/kinds.py); others are counted if it is not given. library:
+    the kernels, None for the workspace's over the packaged ones. workspace: the directory that has the verdicts,
+    `.enable` by default. fallback: on sim, `cpu` to run there what is not served. Raises UserError for what cannot be
+    registered.
     """
     _check(device, fallback)
+    if only not in (None, JUDGED) or (only and unverified):
+        more = ", and not with unverified kernels" if unverified else ""
+        raise UserError(f"only {only!r}: there is only {JUDGED!r}{more}")
     chosen = select(ops, unverified, library, workspace, device)
-    server = Server(chosen.entries.get, "cpu" if device == sim.NAME else device)
+    server = Server(chosen.entries.get, "cpu" if device == sim.NAME else device, only == JUDGED)
     if device in KEYS:
         return under_dispatcher(server, device, chosen.entries, chosen.left_out)
     sim.install()
@@ -133,7 +141,7 @@ def select(
             lawless = not unverified and not judged_by(overload) and may_draw(overload)
             independent = None if unverified else standing.independent
             entry = replace(_entry(match, fit), failures=standing.failures, independent=independent)
-            entries[overload] = replace(entry, lawless=lawless)
+            entries[overload] = replace(entry, lawless=lawless, kinds=None if unverified else standing.kinds)
     if left_out and (ops is not None or not entries):
         overload, reason = next(iter(left_out.items()))
         if ops is None:
@@ -170,7 +178,10 @@ class _Executor:
             return sim.missing(op, args, kwargs)
         if reason == REFUSED and (error := refusal(op, args, kwargs)):
             raise error
-        raise NotImplementedError(f"{name}: device {sim.NAME} may not use its kernel: {reason}; {_remedy(name)}")
+        remedy = _remedy(name)
+        if reason.startswith(UNJUDGED.format("")):
+            remedy = "record such calls and judge them: enable capture, enable coverage; or leave out only='judged'"
+        raise NotImplementedError(f"{name}: device {sim.NAME} may not use its kernel: {reason}; {remedy}")
 
 
 def _check(device: str, fallback: str | None) -> None:

@@ -20,6 +20,9 @@ Library = Annotated[
     typer.Option("--library", envvar=LIBRARY_VARIABLE, help="Base kernel library instead of the packaged one."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
+FewCases = Annotated[
+    bool, typer.Option("--few-cases", help="Accept kernels that fewer than 5 independent cases speak for.")
+]
 Markdown = Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")]
 
 

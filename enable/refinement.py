@@ -9,8 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from enable.acceptance import Accepted, Proposal, Refused, accept, check, split
+from enable.acceptance import Accepted, Proposal, Refused, accept, check, too_few
 from enable.coverage import is_known, read_calls
+from enable.evidence import few, further, independent, split
 from enable.opinfo import Users
 from enable.self_consistency import callable_overloads
 from enable.session import Session
@@ -29,6 +30,7 @@ from verify.judge import Job
 from verify.kernel_file import KernelFile, KernelFileError
 from verify.outcome import ACCEPTANCE, FILE, Outcome, Verdict
 from verify.random_laws import judged_by
+from verify.verdicts import ENOUGH
 
 SHOWN_CASES = 6  # recorded inputs that a first prompt lists
 MOST_READ = 400  # among which these are chosen
@@ -56,13 +58,19 @@ class Refinement:
     """
 
     def __init__(
-        self, session: Session, names: Sequence[str], dtypes: Collection[str] = (), self_consistent: bool = False
+        self,
+        session: Session,
+        names: Sequence[str],
+        dtypes: Collection[str] = (),
+        self_consistent: bool = False,
+        few_cases: bool = False,
     ) -> None:
-        """names: traces. dtypes: only cases whose floating dtypes are among these; all, if empty.
+        """names: traces. dtypes: only cases whose floating dtypes are among these; all, if empty. few_cases: a kernel
+        is accepted on fewer independent cases than it takes otherwise.
 
         Raises UserError if a trace is missing or damaged.
         """
-        self.session, self.names, self.self_consistent = session, names, self_consistent
+        self.session, self.names, self.self_consistent, self.few_cases = session, names, self_consistent, few_cases
         self._traces = {name: session.workspace.open_trace(name) for name in names}
         self._dtypes_wanted = frozenset(dtypes)
         self._revealed: frozenset[str] = frozenset()
@@ -144,7 +152,11 @@ class Refinement:
         return sum(len(self.cases[o]) for o in self._concerned(operator))
 
     def task(self, operator: Operator, command: str) -> Task:
-        """What the state machine is given: schemas, documentation, cases, the current kernel and its first failure."""
+        """What the state machine is given: schemas, documentation, cases, the current kernel and its first failure.
+
+        Raises UserError where too few cases could be had to accept a kernel, so that no model is asked in vain.
+        """
+        self._check_evidence(operator)
         failed = [v for v in self._every(operator) if v.outcome is not Outcome.PASS]
         shown = {c.id for cases in self.shown.values() for c in cases}
         failing = min(failed, key=lambda v: (v.case not in shown, v.outcome is Outcome.SKIPPED), default=None)
@@ -166,6 +178,16 @@ class Refinement:
             calls=self._callable(operator),
             draws=judged_by(operator.overload),
         )
+
+    def _check_evidence(self, operator: Operator) -> None:
+        cases = [case for o in self._concerned(operator) for case in self.cases[o]]
+        for overload in () if self.few_cases else sorted(few(cases)):
+            own, count = self.cases[overload], 0
+            for most in ((ENOUGH, 0), (ENOUGH, ENOUGH)):  # without making cases, if that will do
+                if count < ENOUGH:
+                    count = independent([*own, *further(overload, own, self._dtypes(own), most=most)])
+            if count < ENOUGH:
+                raise UserError(too_few(overload, count))
 
     def _callable(self, operator: Operator) -> tuple[str, ...]:
         if not self.self_consistent:
@@ -259,7 +281,15 @@ class Refinement:
 
     def _proposal(self, operator: Operator, source: str, provenance: Mapping[str, Any]) -> Proposal:
         shown, held_back = ([c for cases in half.values() for c in cases] for half in self._halves)
-        return Proposal(self.path(operator), source, shown, held_back, provenance, self.self_consistent)
+        return Proposal(
+            self.path(operator),
+            source,
+            shown,
+            held_back,
+            provenance,
+            self.self_consistent,
+            few_cases=self.few_cases,
+        )
 
 
 def _various(cases: Sequence[Case]) -> tuple[str, ...]:

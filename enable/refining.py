@@ -24,7 +24,8 @@ from traces import UserError
 class Choice:
     """What the user asked for. model None: every trace. op None: all that coverage finds failing.
 
-    again: the words after `enable` that ask for the same with other operators, without --restart.
+    again: the words after `enable` that ask for the same with other operators, without --restart. few_cases: kernels
+    are accepted on fewer independent cases than it takes otherwise.
     """
 
     model: str | None
@@ -35,6 +36,7 @@ class Choice:
     limits: Limits
     again: tuple[str, ...]
     restart: bool = False
+    few_cases: bool = False
 
     def command(self, operator: str) -> str:
         """What to type to go on with one operator."""
@@ -52,7 +54,7 @@ def refine(workspace: Workspace, base: Path | None, platform: str, choice: Choic
     if not names:
         raise UserError(f"{workspace.traces} holds no trace yet; record one: {workspace.command('capture', 'nanogpt')}")
     with Session(workspace, base, platform) as session:
-        refinement = Refinement(session, names)
+        refinement = Refinement(session, names, few_cases=choice.few_cases)
         operators = [refinement.operator(choice.op)] if choice.op else []
         begun = choice.op and not choice.restart and _is_begun(workspace, operators[0])
         if choice.op and not choice.restart and not begun and refinement.is_covered(operators[0]):

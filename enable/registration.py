@@ -12,7 +12,8 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
-from enable.serving import Counts, Server, is_number, tensor_places
+from enable.arguments import is_number, tensor_places
+from enable.serving import Counts, Server
 from enable.shortcuts import MISS
 from traces.errors import UserError
 from traces.overloads import resolve

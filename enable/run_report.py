@@ -16,11 +16,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from enable import precision
+from enable.arguments import ELSEWHERE
 from enable.coverage import shown_path
 from enable.draws import Around, Drawing, Draws, Incomparable, shared
-from enable.library import NothingVerified, Registration, drawing_on_cpu, use
+from enable.library import JUDGED, NothingVerified, Registration, drawing_on_cpu, use
 from enable.remedies import nothing_verified, remedy
-from enable.serving import ELSEWHERE, NO_KERNEL, REFUSED
+from enable.serving import NO_KERNEL, REFUSED
 from enable.step_time import StepTime, measure
 from enable.tables import table
 from enable.training_run import Comparison, Recipe, Step, Stopped, compare_with_cpu, on_device
@@ -35,12 +36,14 @@ COUNTED = 3  # steps on a GPU in which every call is looked at; this takes as lo
 
 @dataclass(frozen=True)
 class Choice:
-    """How to run. fallback: `cpu`, on sim, or None. unverified: whether kernels without verdicts serve."""
+    """How to run. fallback: `cpu`, on sim, or None. unverified: whether kernels without verdicts serve. only_judged:
+    whether they serve no call unlike all that they were judged on."""
 
     device: str
     compare: bool = False
     fallback: str | None = None
     unverified: bool = False
+    only_judged: bool = False
 
     def __post_init__(self) -> None:
         """Raises UserError."""
@@ -48,6 +51,8 @@ class Choice:
             raise UserError(f"unknown device {self.device!r}; choose from {', '.join(DEVICES)}")
         if self.fallback not in (None, "cpu"):
             raise UserError(f"unknown fallback {self.fallback!r}; there is only --fallback cpu")
+        if self.unverified and self.only_judged:
+            raise UserError("--only-judged asks for verdicts, and --unverified for none; leave one out")
         if self.fallback and self.device != "sim":
             raise UserError(
                 f"--fallback is for sim; on {self.device} what the library lacks runs natively, and is counted"
@@ -157,6 +162,7 @@ def _registered(
 ) -> Iterator[Registration]:
     """The library's kernels in force on the device. Raises UserError if none may be, with what to type."""
     options = {"fallback": choice.fallback, "unverified": choice.unverified, "workspace": workspace.root}
+    options["only"] = JUDGED if choice.only_judged else None
     with ExitStack() as stack:
         try:
             registration = stack.enter_context(use(choice.device, library=library, **options))
@@ -242,7 +248,8 @@ def _served(registration: Registration, library: Library) -> dict[str, dict[str,
     for overload, calls in registration.counts.served.most_common():
         match = library.match(overload)
         assert match is not None
-        found[overload] = {"calls": calls, "kernel": shown_path(match.kernel.path)}
+        new = registration.counts.unjudged.get(overload, Counter[str]())
+        found[overload] = {"calls": calls, "kernel": shown_path(match.kernel.path), "unjudged": dict(new)}
     return found
 
 
@@ -324,6 +331,11 @@ def summary(report: Report) -> str:
         f"  kernels    {len(report.served)} overloads, {served} calls",
         f"  fallbacks  {len(report.fallbacks)} overloads, {others} calls{f' on {where}' if others else ''}",
     ]
+    new = {name: row["unjudged"] for name, row in report.served.items() if row["unjudged"]}
+    if new:
+        name, told = next(iter(new.items()))
+        calls = sum(sum(found.values()) for found in new.values())
+        lines.append(f"  unjudged   {calls} calls of {len(new)} overloads, such as {name} ({next(iter(told))})")
     if report.comparison is not None and report.steps:
         differ = f"DIFFER in {len(report.differing)} steps" if report.differing else "are the CPU's, but for rounding"
         lines.append(f"  compared   losses and gradients {differ}")

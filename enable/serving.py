@@ -8,40 +8,37 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 from torch._ops import OpOverload
-from torch.utils._pytree import tree_map
 
 from capture.signatures import call_token
+from enable.arguments import SPARSE, Seen, refusal
 from enable.kernel_modules import load_wrapper, set_up_triton
 from enable.shortcuts import MISS, Shortcut, looked_at, watched
-from traces.overloads import base_name, bind, counterpart, name_of, written
+from traces.overloads import bind, counterpart, name_of, written
 from verify.callees import serving
 from verify.derive import Plan, call, call_direct
+from verify.kinds import Judged, kind_of
 from verify.random_state import bound, draw
 
 NO_KERNEL = "no kernel"
 NOT_VERIFIED = "not verified"
 FAILED = "its kernel failed"
+UNJUDGED = "never judged on such a call: {}"
 LAWLESS = "it draws random numbers here, and there is no law to judge them by"
 UNPAIRED = "its dropout has to be that of {}, which is not served"
-ELSEWHERE = "arguments on another device"
 NUMBER = "a number in the place of a tensor"
 REFUSED = "arguments that ATen refuses"
 DECLINED = "its wrapper takes no such arguments: {}"
-SPARSE = "sparse_coo"  # stands among the dtypes for calls with such a tensor, as in verdicts
-SEVERAL = "several sparse tensors"
-WRITTEN = "a sparse tensor that is written"  # a kernel makes new ones, and cannot put other parts into it
 NO_FLOATS = ""  # stands for the calls that have no floating dtype
 MAX_DECISIONS = 1 << 16
-_PRODUCTS = frozenset({"mm", "bmm", "addmm", "baddbmm"})
 MAX_SHORTCUTS = 8  # of calls that are alike but for floats, such as learning rates
 
 
@@ -55,7 +52,7 @@ class Entry:
     SPARSE. calls: of each kernel file that calls others, which files answer which overloads. draws: the kernel is given
     a key and counter of the call's generator. lawless: no verdict speaks for calls of it that draw, so that it serves
     the others. failures: what verdicts say against it, by dtype as in verified. independent: on how many independent
-    cases it rests, None where nobody asked.
+    cases it rests. kinds: of the calls among these (verify/kinds.py). Both are None where nobody asked.
     """
 
     plan: Plan
@@ -70,6 +67,12 @@ class Entry:
     lawless: bool = False
     failures: Mapping[str, str] = field(default_factory=dict)
     independent: int | None = None
+    kinds: frozenset[str] | None = None
+
+    @cached_property
+    def judged(self) -> Judged | None:
+        """The same kinds, to be asked about others."""
+        return None if self.kinds is None else Judged(self.kinds)
 
     def objection(self, dtypes: frozenset[str]) -> str:
         """Why it does not serve calls with these floating dtypes; empty if it does. SPARSE may be among them."""
@@ -89,18 +92,21 @@ class Entry:
 
 @dataclass
 class Counts:
-    """Calls. served: by overload. kernels: those by kernel file. unserved: by overload, and then by reason."""
+    """Calls. served: by overload. kernels: those by kernel file. unserved: by overload, and then by reason. unjudged:
+    those of the served ones that are of no kind that the kernel was judged on, by overload, and then by what is new."""
 
     served: Counter[str] = field(default_factory=Counter)
     kernels: Counter[str] = field(default_factory=Counter)
     unserved: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    unjudged: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
 
 
 class Server:
     """Serves calls on one device. A call that a running kernel's wrapper makes is not served: it would never end."""
 
-    def __init__(self, entry_of: Callable[[str], Entry | None], device: str) -> None:
+    def __init__(self, entry_of: Callable[[str], Entry | None], device: str, only_judged: bool = False) -> None:
         """entry_of: how an overload is served, None if it is not. device: type of the tensors; `cpu` is `sim`'s too.
+        only_judged: calls of kinds that the kernel was never judged on are not served.
 
         Raises UserError if Triton was imported to compile where it has to interpret, or the other way round.
         """
@@ -110,7 +116,7 @@ class Server:
         self._wrapper_of = cache(load_wrapper)
         self._decisions: dict[Hashable, _Decision] = {}
         self._ready: dict[Hashable, _Ready | None] = {}
-        self._device = device
+        self._device, self._only_judged = device, only_judged
         self._compiled = device != "cpu"
         self._running = threading.local()
 
@@ -124,6 +130,8 @@ class Server:
                 if answer is not MISS:
                     self.counts.served[ready.overload] += 1
                     self.counts.kernels[ready.label] += 1
+                    if ready.news:
+                        self.counts.unjudged[ready.overload][ready.news] += 1
                     return answer
         served = self.find(op, args, kwargs)
         if served is None:
@@ -149,6 +157,8 @@ class Server:
             return None
         self.counts.served[overload] += 1
         self.counts.kernels[entry.label] += 1
+        if found.news:
+            self.counts.unjudged[overload][found.news] += 1
         return lambda: self._run(entry, op, args, kwargs, found)
 
     def _decline(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], why: str) -> None:
@@ -179,12 +189,15 @@ class Server:
             if len(self._decisions) >= MAX_DECISIONS:
                 self._decisions.clear()
                 self._ready.clear()
-            entry, seen = self._entry_of(name_of(op)), _Seen(self._device, op, args, kwargs)
+            entry, seen = self._entry_of(name_of(op)), Seen(self._device, op, args, kwargs)
             reason = _reason(entry, seen) or (REFUSED if refusal(op, args, kwargs) else "")
+            judged = None if reason or entry is None else entry.judged
+            news = judged.news(kind_of(bind(op, args, kwargs))) if judged else ""
+            reason = reason or (UNJUDGED.format(news) if news and self._only_judged else "")
             entry = None if reason else entry
             undrawn = self._undrawn(entry, frozenset(seen.dtypes)) if entry else ""
             tried: list[Hashable] | None = [] if self._compiled else None
-            found = self._decisions[key] = _Decision(op, entry, reason, seen.index, undrawn, tried)
+            found = self._decisions[key] = _Decision(op, entry, reason, seen.index, undrawn, tried, news)
         return found
 
     def _undrawn(self, entry: Entry, dtypes: frozenset[str]) -> str:
@@ -219,7 +232,8 @@ class Server:
             return wrapped()
         answer, shortcut = watched(wrapped, tensors)
         tried.append(key)
-        self._ready[key] = _Ready(shortcut, found.gpu, name_of(op), entry.label) if shortcut else None
+        ready = _Ready(shortcut, found.gpu, name_of(op), entry.label, found.news) if shortcut else None
+        self._ready[key] = ready
         return answer
 
     def _wrapped(
@@ -257,7 +271,7 @@ class Server:
 class _Decision(NamedTuple):
     """op: kept alive, since its id is in the key. entry: what serves, or None and a reason. gpu: the device's index.
     undrawn: why calls of it that draw are not served. tried: the keys of calls that were watched for a shortcut, where
-    there may be any."""
+    there may be any. news: what is new in the call to a kernel that was judged on others."""
 
     op: OpOverload
     entry: Entry | None
@@ -265,125 +279,29 @@ class _Decision(NamedTuple):
     gpu: int | None
     undrawn: str = ""
     tried: list[Hashable] | None = None
+    news: str = ""
 
 
 class _Ready(NamedTuple):
-    """A shortcut, the index of its device, and as what its calls are counted."""
+    """A shortcut, the index of its device, and as what its calls are counted. news: as of their decision."""
 
     shortcut: Shortcut
     gpu: int | None
     overload: str
     label: str
+    news: str = ""
 
 
 def _draws(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     return bool(bind(op, args, kwargs).get("dropout_p", 1.0) > 0)
 
 
-def _reason(entry: Entry | None, seen: _Seen) -> str:
+def _reason(entry: Entry | None, seen: Seen) -> str:
     if entry is None:
         return NO_KERNEL
     if seen.number:
         return NUMBER
     return seen.elsewhere or entry.objection(frozenset(seen.dtypes))
-
-
-def refusal(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception | None:
-    """The error that ATen raises for such arguments, whatever they contain, if it does: kernels do not check them.
-
-    Asked of ATen's functions for device `meta`; what has none, or asks for contents, is taken to be right. Those of
-    matrix products take any dtypes.
-    """
-    if SPARSE in _Seen("", op, args, kwargs).dtypes:
-        return None
-    dtypes = {value.dtype for value in (*args, *kwargs.values()) if isinstance(value, torch.Tensor)}
-    if base_name(op) in _PRODUCTS and len(dtypes) > 1:
-        return RuntimeError(f"{name_of(op)}: matrices of {', '.join(sorted(map(_dtype_name, dtypes)))}")
-    try:
-        op(*tree_map(_on_meta, args), **tree_map(_on_meta, kwargs))
-    except NotImplementedError:
-        return None
-    except (RuntimeError, IndexError, ValueError, TypeError) as error:
-        return None if "meta" in str(error) else error
-    return None
-
-
-def _on_meta(value: Any) -> Any:
-    if isinstance(value, torch.Tensor):
-        return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
-    if isinstance(value, torch.device):
-        return torch.device("meta")
-    return None if isinstance(value, torch.Generator) else value
-
-
-class _Seen:
-    """What decides whether a call is served: where its arguments are, and which floating dtypes they name.
-
-    number: the first argument is a tensor by the schema, and here a number. Kernels know that of later operands alone.
-    """
-
-    def __init__(self, device: str, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self._device = device
-        self.number = bool(args) and is_number(args[0]) and 0 in tensor_places(op)
-        self.dtypes: set[str] = set()
-        self.elsewhere = ""
-        self.index: int | None = None  # of the device
-        self._sparse = 0
-        self._look(args)
-        self._look(kwargs.values())
-        if self._sparse > 1:
-            self.elsewhere = SEVERAL
-        elif self._sparse and any(map(_is_sparse, map(bind(op, args, kwargs).get, written(op)))):
-            self.elsewhere = WRITTEN
-
-    def _look(self, values: Iterable[Any]) -> None:
-        for value in values:
-            if isinstance(value, torch.Tensor):
-                self._device_is(value.device)
-                self._dtype_is(value.dtype)
-                if value.layout is torch.sparse_coo:
-                    self.dtypes.add(SPARSE)
-                    self._sparse += 1
-                elif value.layout is not torch.strided:
-                    self.elsewhere = f"arguments of layout {_dtype_name(value.layout)}"
-            elif isinstance(value, list | tuple):
-                self._look(value)
-            elif isinstance(value, torch.device):
-                self._device_is(value)
-            elif isinstance(value, torch.dtype):
-                self._dtype_is(value)
-            elif isinstance(value, complex):
-                self.dtypes.add("complex")
-
-    def _device_is(self, device: torch.device) -> None:
-        other = device.index is not None and self.index not in (None, device.index)
-        if device.type != self._device or other:
-            self.elsewhere = ELSEWHERE
-        self.index = device.index if self.index is None else self.index
-
-    def _dtype_is(self, dtype: torch.dtype) -> None:
-        if dtype.is_floating_point or dtype.is_complex:
-            self.dtypes.add(_dtype_name(dtype))
-
-
-def _is_sparse(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) and value.layout is torch.sparse_coo
-
-
-def is_number(value: Any) -> bool:
-    return isinstance(value, bool | int | float | complex)
-
-
-@cache
-def tensor_places(op: OpOverload) -> frozenset[int]:
-    """Positions of the arguments that are tensors, or may be."""
-    types = enumerate(str(a.type) for a in op._schema.arguments)
-    return frozenset(i for i, text in types if text in ("Tensor", "Optional[Tensor]"))
-
-
-@cache
-def _dtype_name(dtype: torch.dtype | torch.layout) -> str:
-    return str(dtype).removeprefix("torch.")
 
 
 def _surroundings(device: str, index: int | None) -> AbstractContextManager[Any]:

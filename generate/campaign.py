@@ -112,6 +112,7 @@ class Campaign(_Table):
     self_consistent: bool = Field(
         default=False, description="wrappers may call operators that the library has verified"
     )
+    few_cases: bool = Field(default=False, description="accept kernels that fewer than 5 independent cases speak for")
     model: Model = Model()
     limits: Bounds = Bounds()
     budget: Spending = Spending()

@@ -39,7 +39,7 @@ class Signature:
 
     @property
     def computes(self) -> bool:
-        """Whether its calls are the work of a kernel, or draw random numbers; all else is what a platform provides."""
+        """Whether its calls compute or draw; all else is what a platform provides."""
         return self.kind in ("compute", "random")
 
 
@@ -95,8 +95,6 @@ _SIGNATURE_TYPES = {
     "calls": int,
     "phases": dict,
 }
-
-
 _MANIFEST_TYPES = {
     **dict.fromkeys(("calls", "stored", "steps", "threads"), int),
     **dict.fromkeys(("info", "versions", "errors", "skipped", "levels"), dict),

@@ -1,10 +1,10 @@
 """Kinds of calls, coarsely: what a verdict on one call says of another.
 
-Two calls have the same outline if their tensors have the same dtypes and numbers of dimensions. Beyond that a call has
-traits: a tensor with gaps, broadcast or empty, an argument that is None, two sizes that differ. A call is like what was
-judged if a case of its outline passed, and each of its traits was one of such a case: who passed with sizes that differ
-is taken to be right where they are equal, too, and not the other way round. What tensors contain, and integers and
-floats, are no traits.
+Two calls have the same outline if their tensors have the same dtypes and, but for those in lists, numbers of
+dimensions. Beyond that a call has traits: a tensor with gaps, broadcast or empty, an argument that is None, two sizes
+that differ. A call is like what was judged if a case of its outline passed, and each of its traits was one of such a
+case: who passed with sizes that differ is taken to be right where they are equal, too, and not the other way round.
+What tensors contain, and integers and floats, are no traits.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def kind_of(arguments: Mapping[str, Any]) -> str:
             shapes[name] = tuple(value.shape)
         elif isinstance(value, list | tuple) and any(isinstance(v, torch.Tensor) for v in value):
             tensors = [v for v in value if isinstance(v, torch.Tensor)]
-            outline.append(f"{name} {' or '.join(sorted({_outline(v) for v in tensors}))}")
-            traits += [f"{name} {trait}" for trait in sorted({t for v in tensors for t in _traits(v)})]
+            outline.append(f"{name} {' or '.join(sorted({_dtype(v) for v in tensors}))}")
+            traits += [f"{name} {t}" for t in sorted({t for v in tensors for t in (f"of {v.dim()}", *_traits(v))})]
             traits += [f"{name}: several"] * (len(tensors) > 1) + [f"{name}: None"] * (len(tensors) < len(value))
             traits += [f"{name} of several shapes"] * (len({v.shape for v in tensors}) > 1)
             lists[name] = [v.shape for v in tensors]
@@ -46,8 +46,11 @@ def kind_of(arguments: Mapping[str, Any]) -> str:
 
 
 def _outline(t: torch.Tensor) -> str:
-    sparse = "" if t.layout is torch.strided else "sparse "
-    return f"{sparse}{str(t.dtype).removeprefix('torch.')} of {t.dim()}"
+    return f"{_dtype(t)} of {t.dim()}"
+
+
+def _dtype(t: torch.Tensor) -> str:
+    return f"{'' if t.layout is torch.strided else 'sparse '}{str(t.dtype).removeprefix('torch.')}"
 
 
 def _traits(t: torch.Tensor) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from enable.options import AsJson, Library, typed
+from enable.options import AsJson, FewCases, Library, typed
 
 
 def command(  # noqa: PLR0913 - one parameter an option
@@ -35,6 +35,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     self_consistent: Annotated[
         bool, typer.Option("--self-consistent", help="Wrappers may call operators that the library has verified.")
     ] = False,
+    few_cases: FewCases = False,
     workers: Annotated[int | None, typer.Option(min=1, show_default="4", help="Dialogs at once.")] = None,
     engine: Annotated[str | None, typer.Option(show_default="local", help="local or ray.")] = None,
     address: Annotated[str | None, typer.Option(help="Of a Ray cluster; by default one is started here.")] = None,
@@ -67,6 +68,7 @@ def command(  # noqa: PLR0913 - one parameter an option
             dtypes=tuple(dtype or ()),
             platform=platform,
             self_consistent=self_consistent or None,
+            few_cases=few_cases or None,
             workers=workers,
             engine=engine,
             address=address,

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from enable.options import PLATFORM, AsJson, Library, Markdown, Platform
+from enable.options import PLATFORM, AsJson, FewCases, Library, Markdown, Platform
 
 app = typer.Typer(
     help="Look at the kernels in force and at their versions.", no_args_is_help=True, rich_markup_mode=None
@@ -31,6 +31,7 @@ def list_(context: typer.Context, as_json: AsJson = False, library: Library = No
 def add(
     context: typer.Context,
     file: Annotated[Path, typer.Argument(help="A kernel file that you wrote.")],
+    few_cases: FewCases = False,
     as_json: AsJson = False,
     platform: Platform = PLATFORM,
     library: Library = None,
@@ -45,7 +46,7 @@ def add(
     from enable.workspace import Workspace
 
     with Session(Workspace(context.obj), library, platform) as session:
-        found = add(session, file)
+        found = add(session, file, few_cases)
     typer.echo(json.dumps(found.as_json()) if as_json else lines(found, file, session.command))
     raise typer.Exit(0 if found.accepted else 1)
 

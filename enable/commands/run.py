@@ -35,6 +35,9 @@ def command(  # noqa: PLR0913 - one parameter an option
     unverified: Annotated[
         bool, typer.Option("--unverified", help="Use kernels that no verdict of the workspace speaks for.")
     ] = False,
+    only_judged: Annotated[
+        bool, typer.Option("--only-judged", help="Kernels serve no call unlike all that they were judged on.")
+    ] = False,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw the losses, as .svg or .png; with --compare all of them.")
     ] = None,
@@ -69,7 +72,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     from enable.training_run import Recipe
     from enable.workspace import Workspace
 
-    choice = Choice(device, compare, fallback, unverified)
+    choice = Choice(device, compare, fallback, unverified, only_judged)
     if plot is not None:
         empty_figure(plot)  # what cannot be drawn is told before the training
     recipe = Recipe(model, dict(map(_setting, settings or ())), batch, optimizer, seed, steps)

@@ -4,13 +4,16 @@ import shutil
 import sqlite3
 from collections import Counter
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 import torch
 
 from capture import Recorder
-from enable.acceptance import HELD_BACK, Accepted, Proposal, Refused, accept, roll_back, split
+from enable.acceptance import Accepted, Proposal, Refused, accept, roll_back
 from enable.coverage import cases_by_overload
+from enable.evidence import HELD_BACK, split
+from enable.history import History, history_table, list_table
 from enable.self_consistency import callable_overloads
 from enable.session import Session
 from enable.workspace import Workspace
@@ -96,6 +99,7 @@ def softmax(session, **changes):
     path = session.workspace.kernels / "refined" / "_softmax.py"
     cases = [*SOFTMAX_CASES, *SHOWN]
     fields = {"path": path, "source": SOFTMAX, "shown": cases, "held_back": HELD, "self_consistent": True}
+    fields |= {"few_cases": True, "opinfo": 0, "extended": 0}
     return Proposal(**{**fields, **changes})
 
 
@@ -137,10 +141,55 @@ def test_accepted_with_provenance(session):
     assert told["replaces"] and told["calls"] == [] and "torch" in told["judge"] and told["sandbox"]
 
 
-def test_few_cases_hold_nothing_back_and_the_provenance_says_so(session):
+def test_few_cases_hold_nothing_back_and_all_that_tells_of_the_kernel_says_so(session):
     shown, held = split(CASES[:3])
-    done = accept(session, proposal(session, exp(remark="x"), shown=shown, held_back=held))
+    asked = proposal(session, exp(remark="x"), shown=shown, held_back=held)
+    found = accept(session, asked)
+    assert isinstance(found, Refused) and found.reason.startswith("aten::exp: 3 independent cases, and a kernel is")
+    assert found.reason.endswith("--few-cases") and not versions(session)
+    done = accept(session, replace(asked, few_cases=True))
     assert done.provenance["nothing_held_back"] == {"aten::exp": "fewer than 5 cases"}
+    assert done.provenance["few_cases"] == {"aten::exp": 3}
+    told = History(session.workspace, session.base)
+    assert "1 (few cases: 3)" in list_table(told.kernels()) and "few cases: 3" in history_table(told.of("aten::exp"))
+
+
+NEG = """'''aten::neg(Tensor self) -> Tensor
+
+One program an element, whatever the strides.
+'''
+import torch
+import triton
+import triton.language as tl
+
+OVERLOADS = ("aten::neg",)
+DTYPES = ("float32",)
+
+
+@triton.jit
+def kernel(x_ptr, o_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(o_ptr + i, -tl.load(x_ptr + i, mask=i < n), mask=i < n)
+
+
+def wrapper(self, *, out=None):
+    o = torch.empty_like(self) if out is None else out
+    if self.numel():
+        kernel[(triton.cdiv(self.numel(), 256),)](self, o, self.numel(), BLOCK=256)
+    return o
+"""
+
+
+def test_where_few_cases_were_recorded_those_made_of_them_have_to_pass(session):
+    """Of an operator that had no kernel, one case of contiguous memory: the kernel takes no strides."""
+    path, shown = session.workspace.kernels / "refined" / "neg.py", [case_of_values("aten::neg", self=X)]
+    found = accept(session, Proposal(path, NEG, shown, [], opinfo=0, extended=24, few_cases=True))
+    assert isinstance(found, Refused) and not path.exists()
+    assert "that were made where few were recorded fail" in found.reason
+    assert "(with gaps)" in found.feedback and not any(case in found.feedback for case in found.held_back)
+    right = (KERNELS / "pointwise" / "neg.py").read_text()
+    done = accept(session, Proposal(path, right, shown, [], opinfo=0, extended=24))
+    assert isinstance(done, Accepted) and done.provenance["few_cases"] == {}
 
 
 def refused(session, source, **changes):

@@ -14,17 +14,21 @@ import pytest
 import torch
 
 from enable import library, serving
+from enable.arguments import ELSEWHERE
 from enable.library import select
-from enable.serving import ELSEWHERE, LAWLESS, NO_KERNEL, UNPAIRED, Server
+from enable.serving import LAWLESS, NO_KERNEL, UNPAIRED, Server
 from enable.workspace import Workspace
 from generate.library import KERNELS, Library
 from traces import UserError
 from traces.overloads import name_of, resolve
 from verify import platforms
+from verify.kinds import kind_of
 from verify.outcome import Outcome, Verdict
 from verify.verdicts import Conditions, Identity
 
 EXP = ["aten::exp"]
+FULL = Conditions()
+VECTOR = kind_of({"self": torch.ones(3)})
 ATEN_EXP = torch.exp(torch.linspace(-3, 3, 50))
 
 
@@ -41,13 +45,13 @@ def on_cpu(ops, **options):
 def keep(tmp_path):
     """A function that keeps a verdict on a kernel of the library, as if it had been judged."""
 
-    def put(overload, dtypes, outcome=Outcome.PASS, sha256=None, conditions=Conditions()):  # noqa: B008 - frozen
+    def put(overload, dtypes, outcome=Outcome.PASS, sha256=None, conditions=FULL, kind=VECTOR):
         store = Workspace(tmp_path).verdicts()
         match = Library(KERNELS).match(overload)
         kernels = (match.kernels[0], sha256, *match.kernels[2:]) if sha256 else match.kernels
-        case = f"{overload} {dtypes} {outcome} {conditions}"
+        case = f"{overload} {dtypes} {outcome} {conditions} {kind}"
         identity = Identity(kernels, overload, case, platforms.load("sim"), conditions)
-        store.put(identity, Verdict(case, outcome, dtypes=dtypes, signature=case), 0.1)
+        store.put(identity, Verdict(case, outcome, dtypes=dtypes, signature=case, kind=kind), 0.1)
         store.close()
 
     return put
@@ -161,6 +165,27 @@ def test_only_dtypes_whose_every_verdict_passes_are_served(keep, tmp_path):
     with library.use("cpu", ops=EXP, workspace=tmp_path) as registration:
         x.int().exp()
     assert registration.counts.served == Counter({"aten::exp": 1})
+
+
+def test_calls_unlike_all_that_was_judged_are_counted_and_can_be_refused(keep, tmp_path):
+    """Judged was a contiguous vector; asked for are one, a matrix, and a vector with gaps."""
+    keep("aten::exp", "float32")
+    calls = (torch.ones(7), torch.ones(2, 3), torch.ones(8)[::2])
+    news = Counter({"no case with self float32 of 2": 1, "no case with self not contiguous": 1})
+    with library.use("cpu", ops=EXP, workspace=tmp_path) as registration:
+        for x in calls:
+            x.exp()
+    assert registration.counts.served["aten::exp"] == 3 and registration.counts.unjudged == {"aten::exp": news}
+    with library.use("cpu", ops=EXP, workspace=tmp_path, only="judged") as registration:
+        for x in calls:
+            assert x.exp().eq(torch.e).all()
+    reasons = Counter({f"never judged on such a call: {new}": n for new, n in news.items()})
+    assert registration.counts.served["aten::exp"] == 1 and registration.counts.unserved["aten::exp"] == reasons
+    assert not registration.counts.unjudged
+    keep("aten::exp", "float32", kind=kind_of({"self": torch.ones(2, 3)}))
+    with library.use("cpu", ops=EXP, workspace=tmp_path, only="judged") as registration:
+        calls[1].exp()
+    assert registration.counts.served["aten::exp"] == 1
 
 
 def test_verdicts_of_others_do_not_count(keep, tmp_path):

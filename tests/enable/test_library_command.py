@@ -167,7 +167,7 @@ def test_a_kernel_of_ones_own_is_judged_and_added(enable, home, tmp_path):
     status, out, err = enable("library", "add", "mine.py", "--json")
     found = json.loads(out)
     assert status == 0 and found["accepted"] and found["version"] == 3, err
-    assert found["cases"]["opinfo"] > 5 and found["cases"]["extended"] > 5
+    assert found["cases"]["made"] > 10
     (row,) = json.loads(enable("library", "list", "--json")[1])["kernels"]
     assert row["origin"] == "version 3, by hand"
     assert enable("library", "show", "aten::exp")[1] == f"{EXP}# mine\n"

@@ -46,6 +46,6 @@ def test_rows(overload, row):
     assert tolerance(overload, torch.int64).rtol == 0
 
 
-def test_a_kernel_that_computes_in_bfloat16_inside_is_too_far_off_for_a_pointwise_operator():
-    """A relative error of 2^-20, which sums may have."""
-    assert tolerance("aten::sum", torch.float32).rtol > 2.0**-20 > tolerance("aten::erf", torch.float32).rtol
+def test_a_relative_error_that_sums_may_have_is_too_much_for_a_pointwise_operator():
+    error = 2.0**-19
+    assert tolerance("aten::sum", torch.float32).rtol > error > tolerance("aten::erf", torch.float32).rtol
