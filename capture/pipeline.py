@@ -18,8 +18,8 @@ import torch
 
 from capture.device import DeviceMoments
 from capture.staging import SLOT, Chunk, Slots, on_cuda
+from traces.span import Span
 from traces.synthesis import summarise
-from traces.values import Span
 from traces.writer import CallSite, SignatureCount, TraceWriter
 
 MAX_MESSAGES = 4096

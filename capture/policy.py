@@ -22,8 +22,9 @@ from capture.pipeline import Pending, Pipeline, Token, statistics
 from capture.producers import DERIVED
 from capture.staging import SMALL
 from traces.contents import MAX_SYNTHESISED
+from traces.span import Span
 from traces.synthesis import pseudonyms
-from traces.values import Packed, Span, TensorRef
+from traces.values import Packed, TensorRef
 
 TINY = 4096  # bytes up to which contents are stored whatever the budget says of larger ones
 TABLE = 16 << 20  # bytes from which a table is stored by its touched rows

@@ -329,7 +329,7 @@ def _factories() -> Iterator[OpOverload]:
 
 
 def _made(op: OpOverload, *args: Any, **kwargs: Any) -> Any:
-    """A factory's call is the executor's as it stands: so it is what a recorder sees, too, and what has a kernel."""
+    """A factory's call is the executor's as it stands: so it is what has a kernel, too."""
     named = {name: _lower(value) for name, value in kwargs.items()}
     if kind(op) in _PROVIDED:
         return SimTensor(op(*args, **named))
@@ -341,7 +341,15 @@ def _zeros(size: list[int], dtype: torch.dtype | None = None, **kwargs: Any) -> 
     return SimTensor(torch.zeros(size, dtype=dtype))
 
 
+def factory(op: OpOverload, kwargs: dict[str, Any]) -> Callable[..., Any] | None:
+    """What makes a tensor of nothing on this device, if the call does that: for a mode that follows what it calls."""
+    device = kwargs.get("device")
+    here = device is not None and torch.device(device).type == NAME
+    return partial(_made, op) if here and op in _registered else None
+
+
 _libraries: list[torch.library.Library] = []
+_registered: set[OpOverload] = set()  # factories
 
 
 def install() -> None:
@@ -366,3 +374,4 @@ def install() -> None:
     _libraries.extend(sim_autocast.install(NAME))
     for op in _factories():
         library.impl(op, partial(_made, op), "PrivateUse1")  # type: ignore[no-untyped-call]
+        _registered.add(op)

@@ -267,7 +267,7 @@ def _by_value(t: torch.Tensor) -> Produced:
 
 def arguments_on_cpu(record: CallRecord, packed: Packed) -> dict[str, Any]:
     """The arguments in fresh memory of the host, every device argument naming it. Raises TraceError."""
-    arguments: dict[str, Any] = on_cpu(unpack(packed, f"{record.where}: header"))
+    arguments = unpack(packed, f"{record.where}: header")
     op = operator(record)
     if arguments.keys() != {a.name for a in op._schema.arguments}:
         raise TraceError(f"{record.where}: header.tree names {sorted(arguments)}, the schema is {op._schema}")
@@ -282,15 +282,6 @@ def operator(record: CallRecord) -> OpOverload:
         return resolve(record.overload)
     except UserError as error:
         raise TraceError(f"{record.where}: overload: {error}") from error
-
-
-def on_cpu(value: Any) -> Any:
-    """The same with every device naming the host."""
-    if isinstance(value, torch.device):
-        return torch.device("cpu")
-    if isinstance(value, dict):
-        return {k: on_cpu(v) for k, v in value.items()}
-    return value
 
 
 def run(trace: Trace, record: CallRecord, arguments: dict[str, Any]) -> Any:

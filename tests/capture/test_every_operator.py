@@ -22,7 +22,8 @@ with warnings.catch_warnings():
 
 UNINITIALISED = ("empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided")
 # Whose derivatives PyTorch computes by another formula where any dispatch mode is in force (isTensorSubclassLike).
-UNDER_A_MODE = ("linalg_eig", "ormqr", "prod")
+UNDER_A_MODE = ("linalg_eig", "masked_prod", "ormqr", "prod")
+UNSTEADY = ("linalg_lstsq",)  # its bits depend on where in memory the arguments lie, without a recorder too
 DATABASE = [i for i in op_db if torch.float32 in i.supported_dtypes("cpu") and i.name not in UNINITIALISED]
 
 
@@ -87,7 +88,7 @@ def compare(path, most):
                 recorder.step()
                 steps.append((info.formatted_name, counts[index]))
                 with recorder.pause():
-                    if bits(found) != plain[index]:
+                    if bits(found) != plain[index] and info.formatted_name not in UNSTEADY:
                         differs[info.formatted_name] = "other bits"
     assert not recorder.errors and not recorder.failure
     seen = [Counter() for _ in steps]

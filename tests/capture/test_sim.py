@@ -9,7 +9,8 @@ import torch.nn.functional as F
 from torch.utils.checkpoint import checkpoint
 
 from capture import Recorder, sim
-from traces import Trace
+from traces import Trace, verify
+from traces.exchange.repro import write_repro
 
 
 @pytest.fixture
@@ -343,3 +344,27 @@ def test_assigning_data(cpu):
     assert torch.equal(x.cpu(), y.cpu()) and torch.equal((x + 0).cpu(), y.cpu())
     x.data.mul_(0)
     assert not x.cpu().any()
+
+
+def test_factories_are_recorded_and_replayed_to_the_bit(cpu, tmp_path):
+    """As calls of the host, like all other calls on the device; one-file reproducers run where there is no device."""
+
+    def build():
+        x = torch.arange(6, device="sim", dtype=torch.float32) + torch.full((6,), 0.5, device="sim")
+        return torch.nn.Linear(6, 2, device="sim")(x * torch.tensor([2.0], device="sim")), torch.eye(2, device="sim")
+
+    torch.manual_seed(3)
+    expected = [t.detach().cpu() for t in build()]
+    torch.manual_seed(3)
+    with Recorder(tmp_path / "a.trace") as recorder:
+        found = [t.detach().cpu() for t in build()]
+    assert all(map(torch.equal, expected, found)) and not recorder.errors
+    trace = Trace.open(tmp_path / "a.trace")
+    report = verify(trace)
+    assert report.mismatches == [] and not report.close
+    assert set(report.not_comparable) <= {"uninitialised result"}
+    calls = {r.overload: r for r in trace.calls()}
+    for overload in ("aten::arange", "aten::full", "aten::eye"):
+        assert "'device': 'cpu'" in str(calls[overload].header["tree"]["device"])
+        assert "hash" in calls[overload].results["return"]
+        write_repro(trace, calls[overload], tmp_path / overload)
