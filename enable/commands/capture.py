@@ -107,9 +107,7 @@ def command(  # noqa: PLR0913 - one parameter an option
         "values": values,
     }
     Limits(**limits)  # what makes no sense is refused before the user's code is imported
-    given = dict(_setting(text) for text in settings or [])
-    if data is not None:
-        given["data"] = str(data)
+    given = _given(settings or [], data)
 
     from capture.session import capture_model, check_path
     from capture.targets import load_target, trace_name
@@ -131,6 +129,11 @@ def command(  # noqa: PLR0913 - one parameter an option
         count = len(found["errors"])
         sys.stderr.write(f"enable: the recorder failed on {count} operators, see errors in {summary.path}\n")
         raise typer.Exit(1)
+
+
+def _given(settings: list[str], data: Path | None) -> dict[str, str]:
+    """The settings by name, the data file among them."""
+    return dict(map(_setting, settings)) | ({} if data is None else {"data": str(data)})
 
 
 def _setting(text: str) -> tuple[str, str]:
