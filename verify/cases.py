@@ -146,8 +146,8 @@ def reference(case: Case, philox: Philox = (0, 0)) -> Expected:
     unrecorded = unsupported(before.tree)
     if unrecorded:
         raise NoReference(f"an argument could not be recorded: {unrecorded}")
-    before = _settled(case.overload, before, philox)
     try:
+        before = _settled(case.overload, before, philox)
         native = _run(case.overload, before, philox)
     except (RuntimeError, NotImplementedError, TypeError, ValueError, IndexError) as error:
         raise NoReference(f"ATen on the CPU does not answer: {' '.join(str(error).split())[:200]}") from error

@@ -63,6 +63,7 @@ class _Tried(NamedTuple):
 
 
 def _forward(a: Mapping[str, Any], bias: Tensor | None, philox: Philox) -> _Tried:
+    _check(a)
     q, k, v = map(_wide, (a["query"], a["key"], a["value"]))
     scores = q @ k.transpose(-1, -2) * _scale(a)
     if bias is not None:
@@ -80,6 +81,15 @@ def _forward(a: Mapping[str, Any], bias: Tensor | None, philox: Philox) -> _Trie
         stays = torch.from_numpy(kept(philox, (heads, rows, columns), a["dropout_p"])).view_as(scores)
         dropout = dropout * stays * (1 / (1 - a["dropout_p"]) if a["dropout_p"] < 1 else 0.0)
     return _Tried(probabilities, dropout, (probabilities * dropout) @ v, lse)
+
+
+def _check(a: Mapping[str, Any]) -> None:
+    """Raises RuntimeError for sizes that do not fit, as ATen's functions for GPUs do."""
+    q, k, v = (a[name].shape for name in ("query", "key", "value"))
+    results = [a[name].shape for name in ("out", "grad_out", "grad_out_") if name in a]
+    fits = q[:2] == k[:2] == v[:2] and q[3] == k[3] and k[2] == v[2]
+    if not fits or any(shape != (*q[:3], v[3]) for shape in results):
+        raise RuntimeError(f"query {list(q)} with key {list(k)}, value {list(v)} and {list(map(list, results))}")
 
 
 def _scale(a: Mapping[str, Any]) -> float:

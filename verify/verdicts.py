@@ -152,7 +152,7 @@ class Standing:
     @property
     def kinds(self) -> frozenset[str]:
         """Of the calls that passed, as in verify/kinds.py."""
-        return frozenset(v.kind for v in self.passed.values())
+        return frozenset(v.kind for v in self.passed.values() if v.kind)
 
 
 class Standings(dict[tuple[tuple[str, ...], str], Standing]):

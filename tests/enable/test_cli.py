@@ -58,7 +58,8 @@ def test_coverage_json(captured):
     subset = found["opinfo_subset"]
     assert 0 < subset["passed_out_of_the_box"] == subset["passed_after_refinement"] == subset["matched"]
     rows = {row["overload"]: row for row in found["rows"]}
-    assert set(rows["aten::mm"]) == {"overload", "kind", "calls", "signatures", "cases", "kernel", "outcome", "detail"}
+    fields = {"overload", "kind", "calls", "signatures", "cases", "kernel", "outcome", "detail"}
+    assert set(rows["aten::mm"]) == fields | {"verdict", "independent", "failing", "again"}
     assert rows["aten::mm"]["kernel"] == "generate/kernels/matmul/mm.py"
     assert rows["aten::view"]["outcome"] is None and rows["aten::view"]["kind"] == "view"
 

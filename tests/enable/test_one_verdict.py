@@ -10,6 +10,7 @@ from capture import Recorder
 from enable.cli import run
 from enable.coverage import cases_by_overload
 from enable.library import select
+from enable.recorded import recorded
 from enable.session import Session
 from enable.tables import coverage_tables
 from enable.workspace import Workspace
@@ -53,7 +54,7 @@ def judged(tmp_path_factory):
     kernel.write_text(TUNED)
     x = torch.linspace(-2, 2, 700)
     with Recorder(workspace.trace_path("t")) as recorder:
-        x.exp(), x.neg(), x.view(70, 10).neg()
+        x.exp(), x.neg(), x.view(70, 10).neg(), torch.ops.aten.gelu_backward(x, x)
         recorder.step()
     with Session(workspace, None, "sim") as session:
         match = session.library.match("aten::exp")
@@ -97,6 +98,18 @@ def test_what_is_known_of_one_case_is_told_of_the_others(judged, enable):
     """The case that failed is not among those that are asked, and none of these fails."""
     status, told = enable("verify", "aten::exp", "--cases", "opinfo", "--limit", "1")
     assert status == 1 and told.startswith("exp.py: WRONG [repeat]\n  known from another case"), told
+
+
+def test_the_traces_of_the_workspace_count_by_default(judged, enable):
+    """OpInfo has no sample of it. A trace that cannot be read is named."""
+    torn = judged[0].trace_path("torn")
+    torn.mkdir()
+    status, told = enable("verify", "aten::gelu_backward", "--limit", "1")
+    torn.rmdir()
+    assert status == 0 and "gelu_backward.py: PASS" in told and "2 cases run, 2 passed" in told, told
+    assert "enable: the trace torn is left out: " in told
+    every, few = recorded(judged[0]), recorded(judged[0], frozenset({"aten::neg"}))
+    assert len(every.cases_of("aten::neg")[0]) == len(few.cases) == 2 and len(every.cases) == 4
 
 
 def test_few_cases_are_marked(judged, enable, tmp_path):

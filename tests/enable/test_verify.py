@@ -66,7 +66,7 @@ def test_no_case_is_no_pass(tmp_path):
         (("--all", "--op", "exp"), "--op says what one FILE is"),
         ((str(BAD), "--op", "aten::nope"), "no such operator"),
         ((str(BAD), "--op", "expp"), "did you mean exp"),
-        ((str(BAD), "--cases", "mine"), "choose from opinfo, extended, trace:NAME"),
+        ((str(BAD), "--cases", "mine"), "choose from opinfo, extended, traces, trace:NAME"),
         ((str(BAD), "--cases", "trace:none"), "no trace 'none'"),
         ((str(BAD), "--without", "run"), "'run' cannot be left out; choose from lint, compile"),
         ((str(BAD), "--without", "x"), "'x' is not a layer"),

@@ -12,7 +12,7 @@ from generate.journal import event_of, read_journal
 from generate.llm import Options, load_provider
 from generate.machine import Kind, Limits, Stage, Switches
 from generate.task import Task
-from verify.outcome import Outcome, Verdict
+from verify.outcome import ACCEPTANCE, FILE, Outcome, Verdict
 
 GOOD = (Path(__file__).parents[2] / "generate" / "examples" / "exp.py").read_text()
 TASK = Task(
@@ -225,3 +225,5 @@ def test_feedback_tells_dtypes_apart(tmp_path):
     verdicts += [Verdict("w", Outcome.WRONG, dtypes="bfloat16"), Verdict("i", Outcome.PASS)]
     assert _by_dtype(verdicts) == "By dtype: bfloat16: 1 WRONG; float32: 2 PASS; no floating dtype: 1 PASS."
     assert _by_dtype([Verdict("a", Outcome.WRONG, dtypes="float32"), Verdict("b", Outcome.WRONG)]) == ""
+    passed = Verdict("a", Outcome.PASS, dtypes="float32")
+    assert _by_dtype([passed, Verdict(ACCEPTANCE, Outcome.WRONG), Verdict(FILE, Outcome.CHEAT)]) == ""

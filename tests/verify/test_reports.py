@@ -90,9 +90,10 @@ def judged(tmp_path_factory):
     store = VerdictStore(tmp_path_factory.mktemp("reports") / "verdicts.sqlite")
     with Judge(platforms.load("sim"), store, workers=1) as judge:
 
-        def verdict(source, overload="aten::neg", **arguments):
+        def verdict(source, overload="aten::neg", repeats=0, **arguments):
             kernel = KernelFile.parse(source.replace("HELPER\n", ""), Path("k.py"))
-            job = Job(Plan(overload, overload), kernel, (case_of_values(overload, **(arguments or {"self": X})),))
+            case = case_of_values(overload, **(arguments or {"self": X}))
+            job = Job(Plan(overload, overload), kernel, (case,), repeats=repeats)
             return next(iter(judge.judge([job]).values()))
 
         yield verdict
@@ -123,6 +124,24 @@ def test_a_misaligned_access_is_shown(judged):
     verdict = judged(KERNEL.replace(STORE, body))
     assert "store at byte 2 of y_ptr, not aligned to 4 bytes (kernel_neg, line 18, program (0, 0, 0))" in verdict.report
     assert f"  >   18 |     {body}" in verdict.report
+
+
+def test_new_contents_with_which_a_kernel_fails_are_shown(judged):
+    """An identity, which is right for positive numbers, as those of the case are."""
+    source = KERNEL.replace("aten::neg", "aten::abs").replace(STORE, STORE.replace("-x", "x"))
+    verdict = judged(source, "aten::abs", repeats=1)
+    assert (verdict.layer, verdict.rule) == ("repeat", "contents"), verdict
+    assert (
+        "with the new contents with which it fails:\n  self: shape [12, 20] float32, min -240, max -1" in verdict.report
+    )
+    assert "min 1, max 240" not in verdict.report
+
+
+def test_what_is_not_run_is_told_with_its_dtypes(judged):
+    verdict = judged(KERNEL.replace('("float32",)', '("float16",)'))
+    assert (verdict.outcome, verdict.dtypes) == (Outcome.SKIPPED, "float32")
+    verdict = judged(KERNEL, "aten::exponential", self=X)
+    assert (verdict.outcome, verdict.dtypes) == (Outcome.SKIPPED, "float32")
 
 
 def test_an_address_of_no_argument_is_not_printed(judged):

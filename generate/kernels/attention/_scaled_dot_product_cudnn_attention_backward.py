@@ -235,8 +235,10 @@ def kernel_query(
 
 def gradients(grad, query, key, value, bias, out, lse, seed, offset, dropout_p, is_causal, scale, grad_bias):
     (B, H, Tq, D), Tk, Dv = query.shape, key.shape[2], value.shape[3]
-    if key.shape[:2] != (B, H) or value.shape[:2] != (B, H):
+    if key.shape != (B, H, Tk, D) or value.shape != (B, H, Tk, Dv):
         raise NotImplementedError(f"query {tuple(query.shape)} with key {tuple(key.shape)}, value {tuple(value.shape)}")
+    if grad.shape != (B, H, Tq, Dv) or out.shape != grad.shape or lse.shape[:2] != (B, H) or lse.shape[2] < Tq:
+        raise RuntimeError(f"gradient {tuple(grad.shape)} of {tuple(out.shape)} with sums {tuple(lse.shape)}")
     grad_query, grad_key, grad_value = torch.empty_like(query), torch.empty_like(key), torch.empty_like(value)
     delta = torch.empty((B, H, Tq), dtype=torch.float32, device=query.device)
     BLOCK_D = max(triton.next_power_of_2(max(D, Dv)), 16)

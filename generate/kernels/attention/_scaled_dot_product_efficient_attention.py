@@ -240,7 +240,7 @@ def wrapper(
 ):
     B, H, Tq, D = query.shape
     Tk, Dv = key.shape[2], value.shape[3]
-    if key.shape[:2] != (B, H) or value.shape[:2] != (B, H):
+    if key.shape != (B, H, Tk, D) or value.shape != (B, H, Tk, Dv):
         raise NotImplementedError(f"query {tuple(query.shape)} with key {tuple(key.shape)}, value {tuple(value.shape)}")
     efficient = return_debug_mask is None
     device = query.device

@@ -237,6 +237,8 @@ def wrapper(
     (B, H, Tq, D), Tk = query.shape, key.shape[2]
     if key.shape != (B, H, Tk, D) or value.shape != key.shape:
         raise NotImplementedError(f"query {tuple(query.shape)} with key {tuple(key.shape)}, value {tuple(value.shape)}")
+    if grad_out.shape != query.shape or out.shape != query.shape or logsumexp.shape != (B, H, Tq):
+        raise RuntimeError(f"gradient {tuple(grad_out.shape)} of {tuple(out.shape)} with {tuple(logsumexp.shape)}")
     grad_query, grad_key, grad_value = torch.empty_like(query), torch.empty_like(key), torch.empty_like(value)
     delta = torch.empty((B, H, Tq), dtype=torch.float32, device=query.device)
     seed, offset = (philox_seed, philox_offset) if philox_seed.dim() == 0 else philox_seed.unbind()

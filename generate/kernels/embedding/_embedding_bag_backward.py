@@ -226,6 +226,17 @@ def sparse_gradient(grad, indices, offsets, offset2bag, bag_size, num_weights, m
     return torch.sparse_coo_tensor(rows, values, (num_weights, cols), check_invariants=False)
 
 
+def check(grad, indices, offset2bag, bag_size, maximum_indices, mode, weights):
+    """Raises RuntimeError where what is read of each item, bag or element of the gradient is not there for all."""
+    items = [t for t in (offset2bag if offset2bag.shape[0] else None, weights) if t is not None]
+    fits = all(t.shape == indices.shape for t in items) and (mode != 1 or bag_size.shape[0] >= grad.shape[0])
+    if mode == 2:
+        bags, columns = maximum_indices.shape
+        fits = fits and bags >= min(grad.shape[0], bag_size.shape[0]) and columns == grad.shape[1]
+    if not fits:
+        raise RuntimeError(f"gradient {tuple(grad.shape)} of {bag_size.shape[0]} bags of {indices.shape[0]} items")
+
+
 def wrapper(
     grad,
     indices,
@@ -240,6 +251,7 @@ def wrapper(
     per_sample_weights,
     padding_idx=-1,
 ):
+    check(grad, indices, offset2bag, bag_size, maximum_indices, mode, per_sample_weights)
     if sparse:
         if mode == 2 or scale_grad_by_freq:
             raise RuntimeError("a sparse gradient is of sums and means only, and not scaled by frequency")

@@ -103,6 +103,17 @@ def tile(m, cols):
     return BLOCK_M, BLOCK_N, max(1, min(BLOCK_M * BLOCK_N // 256, 8))
 
 
+def check(grad, indices, offset2bag, bag_size, maximum_indices, mode, weights):
+    """Raises RuntimeError where what is read of each item, bag or element of the gradient is not there for all."""
+    items = [t for t in (offset2bag if offset2bag.shape[0] else None, weights) if t is not None]
+    fits = all(t.shape == indices.shape for t in items) and (mode != 1 or bag_size.shape[0] >= grad.shape[0])
+    if mode == 2:
+        bags, columns = maximum_indices.shape
+        fits = fits and bags >= min(grad.shape[0], bag_size.shape[0]) and columns == grad.shape[1]
+    if not fits:
+        raise RuntimeError(f"gradient {tuple(grad.shape)} of {bag_size.shape[0]} bags of {indices.shape[0]} items")
+
+
 def wrapper(
     grad,
     indices,
@@ -115,6 +126,7 @@ def wrapper(
     per_sample_weights,
     padding_idx=-1,
 ):
+    check(grad, indices, offset2bag, bag_size, maximum_indices, mode, per_sample_weights)
     m, cols = indices.shape[0], grad.shape[1]
     out = torch.empty((num_weights, cols), dtype=grad.dtype, device=grad.device)
     exact = grad.dtype in (torch.float32, torch.float64)

@@ -86,6 +86,8 @@ def tile(m, cols):
 
 def wrapper(grad, weight, indices, offsets, offset2bag, mode, padding_idx=-1):
     m, cols = indices.shape[0], grad.shape[1]
+    if offset2bag.shape[0] not in (0, m):
+        raise RuntimeError(f"bags of {offset2bag.shape[0]} of {m} items")
     out = torch.empty(m, dtype=grad.dtype, device=grad.device)
     bags = min(offsets.shape[0], grad.shape[0])
     BLOCK_M, BLOCK_N, num_warps = tile(m, cols)

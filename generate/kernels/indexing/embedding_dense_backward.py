@@ -352,6 +352,8 @@ def sort(indices, out):
 
 def wrapper(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq):
     m, n = indices.numel(), grad_output.shape[-1]
+    if grad_output.shape[:-1] != indices.shape:
+        grad_output = grad_output.view((*indices.shape, n))  # an error where it has not a row for each index
     out = torch.empty((num_weights, n), dtype=grad_output.dtype, device=grad_output.device)
     if num_weights * max(m, LEAST_COMPARISONS) <= MOST_COMPARISONS:
         scan(grad_output, indices, out, padding_idx, scale_grad_by_freq)

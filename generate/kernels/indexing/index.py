@@ -151,13 +151,16 @@ def tile(m, n):
     return BLOCK_M, BLOCK_N, max(1, min(BLOCK_M * BLOCK_N // 256, 8))
 
 
-def by_integers(indices):
-    """The index tensors with the first mask turned into integers, a dimension each; then the next."""
+def by_integers(size, indices):
+    """The index tensors with the first mask turned into integers, a dimension each; then the next. size: of what they
+    index, which masks have to have where they stand."""
     masks = [k for k, index in enumerate(indices) if index is not None and index.dtype in (torch.bool, torch.uint8)]
     if not masks:
         return indices
     k = masks[0]
-    return by_integers([*indices[:k], *coordinates(indices[k]), *indices[k + 1 :]])
+    if size[k : k + indices[k].dim()] != indices[k].shape:
+        raise IndexError(f"a mask {tuple(indices[k].shape)} of dimension {k} of {tuple(size)}")
+    return by_integers(size, [*indices[:k], *coordinates(indices[k]), *indices[k + 1 :]])
 
 
 def layout(self, indices):
@@ -217,7 +220,7 @@ def row_major(t):
 
 
 def wrapper(self, indices):
-    indices = by_integers(indices)
+    indices = by_integers(self.shape, indices)
     before, shape, chosen, strides, sizes, steps = layout(self, indices)
     if row_major(self) and all(index is None or row_major(index) for index in indices):
         out = torch.empty(shape, dtype=self.dtype, device=self.device)

@@ -80,6 +80,8 @@ def tile(m, n):
 def wrapper(self, dim, index):
     if index.dim() == 0:
         index = index.unsqueeze(0)
+    if self.dim() == 0 and index.shape[0] != 1:
+        raise RuntimeError(f"{index.shape[0]} elements of a tensor without dimensions")
     x = self.unsqueeze(0) if self.dim() == 0 else self
     dim = dim % x.dim()
     shape, stride, chosen = list(x.shape), list(x.stride()), [0] * x.dim()

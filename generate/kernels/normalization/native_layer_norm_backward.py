@@ -136,10 +136,19 @@ def flat(tensors, weight, shape, lead):
     return tuple(shape[:lead]), tuple(shape[lead:]), *strides, () if weight is None else weight.stride()
 
 
+def fit(weight, bias, cols):
+    """Whether there is one of these for each column, if there is one."""
+    return all(t is None or t.shape == cols for t in (weight, bias))
+
+
 def wrapper(grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask):
     lead = input.dim() - len(normalized_shape)
     cols = tuple(input.shape[lead:])
     m, n = math.prod(input.shape[:lead]), math.prod(cols)
+    if grad_out.shape != input.shape or cols != tuple(normalized_shape) or not fit(weight, bias, cols):
+        raise RuntimeError(f"gradient {tuple(grad_out.shape)} of {tuple(input.shape)} over {tuple(normalized_shape)}")
+    if any(t.numel() != m or t.shape[:lead] != input.shape[:lead] for t in (mean, rstd)):
+        raise NotImplementedError(f"mean {tuple(mean.shape)} and rstd {tuple(rstd.shape)} of {tuple(input.shape)}")
     device = input.device
     grad_input = grad_weight = grad_bias = None
     if output_mask[0]:

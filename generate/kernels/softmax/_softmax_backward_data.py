@@ -100,6 +100,8 @@ def tile(m, n):
 
 
 def wrapper(grad_output, output, dim, input_dtype):
+    if grad_output.shape != output.shape:
+        raise RuntimeError(f"gradient {tuple(grad_output.shape)} of a result {tuple(output.shape)}")
     out = torch.empty(output.shape, dtype=input_dtype, device=output.device)
     n = out.shape[dim] if out.dim() else 1
     m = out.numel() // max(n, 1)

@@ -1,0 +1,86 @@
+"""Sizes of each argument varied apart from the others', and ATen as the judge of which calls make sense."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from generate.library import KERNELS, Library
+from traces.values import unpack
+from verify import platforms
+from verify.cases import case_of_values
+from verify.derive import Plan
+from verify.extended import extended
+from verify.judge import Job, Judge
+from verify.kernel_file import KernelFile
+from verify.oracle import stands
+from verify.outcome import Outcome
+from verify.verdicts import VerdictStore
+
+ATTENTION = "aten::_scaled_dot_product_flash_attention_for_cpu"
+
+
+def attention(query=4, key=4, value=4, length=5):
+    q, k, v = (torch.randn(2, heads, n, 8) for heads, n in ((query, 5), (key, length), (value, length)))
+    return {"query": q, "key": k, "value": v, "dropout_p": 0.0, "is_causal": False, "attn_mask": None, "scale": None}
+
+
+def backward(**sizes):
+    given = attention(**sizes)
+    out, logsumexp = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
+        *(given[n] for n in ("query", "key", "value"))
+    )
+    return {**given, "grad_out": torch.randn(out.shape), "out": out, "logsumexp": logsumexp}
+
+
+@pytest.mark.parametrize(
+    "sizes, sound",
+    [
+        ({}, True),
+        ({"key": 2, "value": 2, "length": 6}, True),
+        ({"key": 3, "value": 3}, False),  # reads a head that is not there
+        ({"key": 8, "value": 8}, False),  # divides by zero
+        ({"value": 2}, False),
+    ],
+)
+def test_aten_is_asked_where_it_can_do_no_harm(sizes, sound):
+    assert stands(ATTENTION, attention(**sizes)) == sound
+
+
+def test_fewer_key_heads_than_query_heads_are_found():
+    """From a case of equal numbers; nothing is made of sizes of which ATen leaves a part out."""
+    shapes = []
+    for variant in extended([case_of_values(ATTENTION, **attention())], 1):
+        given = unpack(variant.case.load())
+        assert given["key"].shape == given["value"].shape and given["query"].shape[0] == given["key"].shape[0]
+        shapes.append((given["query"].shape[1], given["key"].shape[1]))
+    assert any(heads > of_keys >= 1 for heads, of_keys in shapes)
+
+
+def test_sizes_are_broadcast_where_an_operator_does_so_and_only_there():
+    x = torch.randn(3, 4)
+    added = [unpack(v.case.load()) for v in extended([case_of_values("aten::add.Tensor", self=x, other=x, alpha=1)], 1)]
+    assert any(a["self"].shape == x.shape and a["other"].shape in ((1, 4), (3, 1)) for a in added)
+    softmax = {"grad_output": x, "output": x.softmax(1), "dim": 1, "input_dtype": torch.float32}
+    for variant in extended([case_of_values("aten::_softmax_backward_data", **softmax)], 1):
+        given = unpack(variant.case.load())
+        assert given["grad_output"].shape == given["output"].shape
+
+
+def test_attention_of_fewer_key_heads(tmp_path):
+    """The library's kernels are right, and one that takes the head of its query is found out."""
+    library, (case, gradient) = (
+        Library(KERNELS),
+        (
+            case_of_values(ATTENTION, **attention(key=2, value=2, length=6)),
+            case_of_values(f"{ATTENTION}_backward", **backward(key=2, value=2, length=6)),
+        ),
+    )
+    kernel = library.match(ATTENTION).kernel
+    wrong = KernelFile.parse(kernel.source.replace("h // GROUP", "h"), kernel.path)
+    jobs = [Job(Plan(c.overload, c.overload), library.match(c.overload).kernel, (c,)) for c in (case, gradient)]
+    store = VerdictStore(tmp_path / "verdicts.sqlite")
+    with Judge(platforms.load("sim"), store, workers=1) as judge:
+        assert {v.outcome for v in judge.judge(jobs).values()} == {Outcome.PASS}
+        assert [v.outcome for v in judge.judge([replace(jobs[0], kernel=wrong)]).values()] == [Outcome.WRONG]
+    store.close()
