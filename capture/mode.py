@@ -70,7 +70,7 @@ class Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return func(*args, **kwargs)
         returned = False
         try:
-            result = func(*args, **kwargs)
+            result = sim.compute(func, args, kwargs)
             returned = True
         finally:
             if not returned:

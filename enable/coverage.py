@@ -13,7 +13,7 @@ from generate.library import Library, Match
 from generate.versions import BASE_LIBRARY, origin
 from traces import UserError
 from traces.contents import REPLAYABLE
-from traces.overloads import resolve
+from traces.overloads import of_cpus, resolve
 from traces.store import CallRecord, Trace
 from verify.cases import Case, case_of
 from verify.derive import functional_base
@@ -61,6 +61,11 @@ class Row:
         return marked(self.outcome, self.independent) if self.outcome else "-"
 
     @property
+    def of_cpus(self) -> bool:
+        """Whether no accelerator is ever asked for it."""
+        return of_cpus(self.overload)
+
+    @property
     def covered(self) -> bool:
         return self.outcome is Outcome.PASS
 
@@ -71,13 +76,17 @@ class Row:
 
 @dataclass(frozen=True)
 class Coverage:
-    """The coverage of one trace; `as_json` is what `enable coverage --json` prints."""
+    """The coverage of one trace; `as_json` is what `enable coverage --json` prints.
+
+    instead: what to type to record what an accelerator is asked for, where the trace holds calls for CPUs alone.
+    """
 
     model: str
     trace: str
     platform: str
     rows: tuple[Row, ...]
     opinfo: frozenset[str]
+    instead: str = ""
 
     @property
     def compute(self) -> list[Row]:
@@ -94,6 +103,11 @@ class Coverage:
 
         return replace(self, rows=tuple(map(hinted, self.rows)))
 
+    @property
+    def of_cpus(self) -> list[Row]:
+        """The overloads that need a kernel here, and that no accelerator is ever asked for."""
+        return [r for r in self.compute if r.of_cpus]
+
     def failing(self) -> list[Row]:
         """Overloads that need a kernel and are not covered."""
         return [r for r in self.compute if not r.covered]
@@ -103,7 +117,7 @@ class Coverage:
         matched = [r for r in self.compute if r.overload in self.opinfo]
         passed = [r for r in matched if r.covered]
         calls, covered_calls = (sum(r.calls for r in rows) for rows in (self.compute, covered))
-        rows = [{**asdict(row), "verdict": row.verdict} for row in self.rows]
+        rows = [{**asdict(row), "verdict": row.verdict, "of_cpus": row.of_cpus} for row in self.rows]
         for row in rows:
             del row["refined"]
         return {
@@ -116,6 +130,7 @@ class Coverage:
                 "percent": percent(len(self.compute), len(covered)),
             },
             "calls": {"total": calls, "covered": covered_calls, "percent": percent(calls, covered_calls)},
+            "of_cpus": {"overloads": len(self.of_cpus), "calls": sum(r.calls for r in self.of_cpus)},
             "opinfo_subset": {
                 "matched": len(matched),
                 "passed_out_of_the_box": sum(not r.refined for r in passed),

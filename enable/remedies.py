@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from capture.targets import trace_name
+from capture.libraries import COMMON
+from capture.targets import default_settings, describe_models, trace_name
 from enable.options import PLATFORM, library_words
 from enable.providers import words
 from enable.serving import NOT_VERIFIED
@@ -41,6 +44,26 @@ def nothing_verified(recipe: Recipe, device: str, workspace: Workspace, base: Pa
     on = [] if platform == PLATFORM else ["--platform", platform]
     steps.append(workspace.command("coverage", name, *on, *library_words(base)))
     return f"no kernel is verified in {workspace.root}; verify them: {' && '.join(steps)}; or pass --unverified"
+
+
+def on_an_accelerator(trace: Trace, workspace: Workspace) -> str:
+    """How to record what an out-of-tree accelerator would be asked for in place of a trace of the CPU."""
+    recorded = trace.manifest.get("info")
+    model, settings = (recorded.get(n) if isinstance(recorded, dict) else None for n in ("model", "settings"))
+    known = isinstance(model, str) and (":" in model or model in describe_models())
+    if not isinstance(model, str) or not isinstance(settings, dict) or not known:
+        return "the same program with its model and data on device sim (docs/capture.md)"
+    usual = _defaults(model)
+    changed = {n: v for n, v in settings.items() if n != "device" and (n not in usual or usual[n] != v)}
+    texts = {n: v if isinstance(v, str) else json.dumps(v) for n, v in changed.items()}
+    return " && ".join(_recording(Recipe(model, texts), "sim", workspace)[1])
+
+
+def _defaults(model: str) -> dict[str, Any]:
+    """The settings that a target of `enable capture` has if none are given, as far as they are known without it."""
+    if model in describe_models():
+        return default_settings(model)
+    return {name: setting.default for name, setting in COMMON.items()} if ":" in model else {}
 
 
 def _recording(recipe: Recipe, device: str, workspace: Workspace) -> tuple[str, list[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -13,6 +14,7 @@ from enable.opinfo import OpInfoCoverage, is_opinfo, measure_opinfo
 from enable.options import PLATFORM, library_words
 from enable.progress import bar
 from enable.providers import words
+from enable.remedies import on_an_accelerator
 from enable.workspace import Workspace
 from generate.library import Library
 from verify import platforms
@@ -71,6 +73,8 @@ class Session:
         model = model if isinstance(model, str) else trace.path.name.removesuffix(".trace")
         opinfo = tested_overloads(self.workspace.cache)
         coverage = measure(model, trace, self.library, self.judge, verdict_bar(f"coverage {model}"), opinfo, only)
+        if coverage.of_cpus:
+            coverage = replace(coverage, instead=on_an_accelerator(trace, self.workspace))
         return coverage.with_hints(
             lambda overload: self.refining(name, "--op", overload, overloads=[overload]),
             lambda overload, case: self.command("verify", overload, "--cases", f"trace:{name}", "--case", case),

@@ -62,7 +62,7 @@ def coverage_tables(coverage: Coverage, next_: str) -> str:
             "cases": r.cases,
             "outcome": r.verdict,
             "kernel": _kernel(r),
-            "detail": r.detail,
+            "detail": "; ".join(filter(None, ["for CPUs alone" if r.of_cpus else "", r.detail])),
         }
         for r in coverage.rows
         if r.needs_kernel or r.kind == "random"
@@ -81,6 +81,12 @@ def coverage_tables(coverage: Coverage, next_: str) -> str:
         f"  OpInfo also tests  {subset['matched']}: {subset['passed_out_of_the_box']} passed out of the box,"
         f" {subset['passed_after_refinement']} after refinement",
     ]
+    if coverage.of_cpus:
+        counted = "{overloads} overloads, {calls} calls".format_map(found["of_cpus"])
+        lines += [
+            f"  for CPUs alone     {counted} of these: no accelerator is ever asked for them",
+            f"  what one is asked  {coverage.instead}",
+        ]
     if not coverage.compute:
         lines.append(f"  {NOTHING_TO_COVER}")
     failing = coverage.failing()

@@ -19,9 +19,10 @@ from torch._ops import OpOverload
 from traces import contents as spans
 from traces.contents import MAX_SYNTHESISED, NotRecorded, Spec
 from traces.errors import TraceError, UserError
-from traces.overloads import call, resolve
+from traces.overloads import positional, resolve
 from traces.synthesis import draw
 from traces.values import POISON, Bytes, Json, Packed, TensorRef, numel, pack, unpack, unsupported_reason
+from traces.widening import answer
 
 if TYPE_CHECKING:
     from traces.store import CallRecord, Trace
@@ -288,7 +289,7 @@ def run(trace: Trace, record: CallRecord, arguments: dict[str, Any]) -> Any:
     """Call the operator of `record` on the CPU, with the recorded state of the generator. Raises what ATen raises."""
     op = operator(record)
     with torch.no_grad(), _generator_state(trace, record):
-        return call(op, arguments)
+        return answer(op, *positional(op, arguments))
 
 
 @contextmanager
