@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from enable.coverage import cases_by_overload
+from enable.progress import doing
+from enable.terminal import coloured
 from enable.workspace import Workspace
 from traces import UserError
 from verify.candidate import Candidate
@@ -92,20 +94,22 @@ def verify_candidate(
         raise UserError(
             f"platform {judge.platform.name} names no target to compile for; choose another, or run the kernels"
         )
-    jobs = [
-        Job(
-            Plan(overload, overload),
-            candidate.kernel,
-            tuple(cases),
-            allowed=profile.wrapper_operators - ({overload} - _COPIES),
-            strict=candidate.contract,
-            repeats=REPEATS,
-            off=request.off,
-            first=request.first,
-        )
-        for overload, cases in _cases(candidate, candidate.kernel, request, workspace).items()
-    ]
-    verdicts = judge.judge(jobs)
+    with doing(f"verify {candidate.name}: preparing cases") as work:
+        jobs = [
+            Job(
+                Plan(overload, overload),
+                candidate.kernel,
+                tuple(cases),
+                allowed=profile.wrapper_operators - ({overload} - _COPIES),
+                strict=candidate.contract,
+                repeats=REPEATS,
+                off=request.off,
+                first=request.first,
+            )
+            for overload, cases in _cases(candidate, candidate.kernel, request, workspace).items()
+        ]
+        work.count(f"verify {candidate.name}", sum(len(job.cases) for job in jobs), "starting children")
+        verdicts = judge.judge(jobs, lambda job, verdict: work.step(job.plan.overload))
     order = [(job.plan.overload, case.id) for job in jobs for case in job.cases]
     told = [verdicts[key] for key in order if key in verdicts]
     if len(told) < len(order) and all(v.outcome in (Outcome.PASS, Outcome.SKIPPED) for v in told):
@@ -175,7 +179,7 @@ def _opinfo(candidate: Candidate, dtypes: tuple[str, ...]) -> list[Case]:
 
 def finding_lines(found: Finding, words: Sequence[str]) -> str:
     """What is told of one kernel. words: the command that was typed, to be typed again for the case that failed."""
-    lines = [f"{found.name}: {found.outcome}" + (f" [{found.layer}]" if found.layer else "")]
+    lines = [f"{found.name}: {coloured(found.outcome)}" + (f" [{found.layer}]" if found.layer else "")]
     if found.violations:
         lines += [f"  {line}" for line in found.violations]
     elif found.detail:
