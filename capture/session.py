@@ -99,7 +99,8 @@ def _record(target: Target, path: Path, bounds: Limits, progress: bool) -> tuple
     limits = {k: v for k, v in asdict(bounds).items() if k not in ("steps", "skip_steps")}
     recorder = Recorder(path, model=target.training.model, info=info, **limits)
     losses: list[float] = []
-    steps = tqdm(range(bounds.steps), desc=f"capture {target.name}", unit="step", delay=1, disable=not progress)
+    hidden = None if progress else True  # None: unless stderr is a terminal
+    steps = tqdm(range(bounds.steps), desc=f"capture {target.name}", unit="step", delay=1, disable=hidden)
     with _no_warnings_of(path.parent), recorder:
         for _ in steps:
             with recorder.pause():  # the loading of data is no part of the step

@@ -19,6 +19,7 @@ from typing import Annotated
 import typer
 
 import enable.commands
+from enable import progress
 from enable.options import WORKSPACE, WORKSPACE_VARIABLE
 from traces import UserError
 
@@ -148,4 +149,5 @@ def _fail(message: str) -> int:
 
 
 def _say(message: str) -> None:
-    sys.stderr.write(f"enable: {message}\n")
+    progress.reset()
+    progress.say(f"enable: {message}")

@@ -10,7 +10,8 @@ from typing import Any
 
 from enable.dialogs import runs
 from enable.engine import Local
-from enable.holding import NOT_BEGUN, Held, Holder, Terms, accepted, say
+from enable.holding import NOT_BEGUN, Held, Holder, Terms, accepted
+from enable.progress import say
 from enable.providers import askable, unanswered
 from enable.refinement import Operator, Refinement
 from enable.session import Session

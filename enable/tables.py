@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+
+from enable import terminal
 
 if TYPE_CHECKING:
     from capture.session import Summary
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
 PHASES = ("forward", "loss", "backward", "clip", "optimizer")
 NOTHING_TO_COVER = "no operator of this trace needs a kernel: it holds views, memory and transfer alone"
 _WIDTH = 96  # characters of the last, free-text column's line are cut beyond this
+_NARROWEST = 12  # columns that a text keeps however narrow the terminal is
 
 
 def markdown_table(rows: list[dict[str, Any]]) -> str:
@@ -27,21 +31,41 @@ def markdown_table(rows: list[dict[str, Any]]) -> str:
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """Rows as aligned text: numbers to the right, text to the left."""
+    """Rows as aligned text: numbers to the right, text to the left. On a terminal no wider than it, and coloured."""
     frame = pd.DataFrame(rows)
     numeric = {c for c in frame.columns if pd.api.types.is_numeric_dtype(frame[c])}
     cells = {c: [c, *(_cell(v) for v in frame[c])] for c in frame.columns}
     widths = {c: max(map(len, column)) for c, column in cells.items()}
+    _fit(widths, [c for c in frame.columns if c not in numeric], terminal.width(sys.stdout))
     lines = [
-        "  ".join(cells[c][i].rjust(widths[c]) if c in numeric else cells[c][i].ljust(widths[c]) for c in frame.columns)
+        "  ".join(
+            cells[c][i].rjust(widths[c])
+            if c in numeric
+            else terminal.coloured(_cut(cells[c][i], widths[c]).ljust(widths[c]))
+            for c in frame.columns
+        )
         for i in range(len(frame) + 1)
     ]
     return "\n".join(line.rstrip() for line in lines)
 
 
+def _fit(widths: dict[str, int], texts: list[str], columns: int | None) -> None:
+    """Narrow columns of text, the last first, until the table is as wide as the terminal; each keeps its heading."""
+    if columns is None:
+        return
+    over = sum(widths.values()) + 2 * (len(widths) - 1) - columns
+    for name in reversed(texts):
+        less = max(0, min(over, widths[name] - max(len(name), _NARROWEST)))
+        widths[name] -= less
+        over -= less
+
+
+def _cut(text: str, columns: int) -> str:
+    return text if len(text) <= columns else f"{text[: columns - 1]}…"
+
+
 def _cell(value: Any) -> str:
-    text = "" if value is None or value != value else str(value)
-    return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 1]}…"
+    return _cut("" if value is None or value != value else str(value), _WIDTH)
 
 
 def size(nbytes: float) -> str:

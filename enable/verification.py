@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from enable.coverage import cases_by_overload
+from enable.progress import doing
 from enable.recorded import recorded
+from enable.terminal import coloured
 from enable.workspace import Workspace
 from traces import UserError
 from verify.candidate import Candidate
@@ -107,21 +109,23 @@ def verify_candidate(
         raise UserError(
             f"platform {judge.platform.name} names no target to compile for; choose another, or run the kernels"
         )
-    jobs = [
-        Job(
-            candidate.plan or Plan(overload, overload),
-            candidate.kernel,
-            tuple(cases),
-            candidate.copy,
-            allowed=frozenset() if candidate.contract else profile.wrapper_operators - ({overload} - _COPIES),
-            strict=candidate.contract,
-            repeats=REPEATS,
-            off=request.off,
-            first=request.first,
-        )
-        for overload, cases in _cases(candidate, candidate.kernel, request, workspace).items()
-    ]
-    verdicts = judge.judge(jobs)
+    with doing(f"verify {candidate.name}: preparing cases") as work:
+        jobs = [
+            Job(
+                candidate.plan or Plan(overload, overload),
+                candidate.kernel,
+                tuple(cases),
+                candidate.copy,
+                allowed=frozenset() if candidate.contract else profile.wrapper_operators - ({overload} - _COPIES),
+                strict=candidate.contract,
+                repeats=REPEATS,
+                off=request.off,
+                first=request.first,
+            )
+            for overload, cases in _cases(candidate, candidate.kernel, request, workspace).items()
+        ]
+        work.count(f"verify {candidate.name}", sum(len(job.cases) for job in jobs), "starting children")
+        verdicts = judge.judge(jobs, lambda job, verdict: work.step(job.plan.overload))
     order = [(job.plan.overload, case.id) for job in jobs for case in job.cases]
     told = [verdicts[key] for key in order if key in verdicts]
     if len(told) < len(order) and all(v.outcome in (Outcome.PASS, Outcome.SKIPPED) for v in told):
@@ -224,7 +228,8 @@ def _opinfo(candidate: Candidate, dtypes: tuple[str, ...]) -> list[Case]:
 
 def finding_lines(found: Finding, words: Sequence[str]) -> str:
     """What is told of one kernel. words: the command that was typed, to be typed again for the case that failed."""
-    lines = [f"{found.name}: {marked(found.outcome, found.independent)}" + (f" [{found.layer}]" if found.layer else "")]
+    verdict = coloured(marked(found.outcome, found.independent))
+    lines = [f"{found.name}: {verdict}" + (f" [{found.layer}]" if found.layer else "")]
     if found.violations:
         lines += [f"  {line}" for line in found.violations]
     elif found.detail:

@@ -10,9 +10,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from tqdm import tqdm
-
 from enable.naming import full
+from enable.progress import over
 from enable.recorded import recorded
 from enable.verification import Finding, Request, path_of, verify_candidate
 from enable.workspace import Workspace
@@ -70,17 +69,17 @@ class Verifier:
         kernels = sorted(self._library(), key=lambda kernel: kernel.path)
         request = replace(request, every=True)
         self._tell_unread(request, None)
-        with tqdm(kernels, desc="verify", unit="file", delay=1) as bar:  # closed before an error is told below it
-            return [self._file(kernel.path, None, request, kernel) for kernel in bar]
+        return [
+            self._file(kernel.path, None, request, kernel) for kernel in over(kernels, len(kernels), "verify --all")
+        ]
 
     def report(self, corpus: Path, request: Request) -> Table:
         """Judge every file of a corpus, on cases that are the same everywhere. Raises UserError if there is none."""
         table, request = Table(), replace(request, sources=tuple(s for s in request.sources if s != "traces"))
         for kind, paths in corpus_files(corpus).items():
-            with tqdm(paths, desc=kind, unit="file", delay=1) as bar:
-                for path in bar:
-                    family = _header(path, "family") or "?" if kind == "bad" else "honest"
-                    table.add(family, self._file(path, None, request))
+            for path in over(paths, len(paths), f"verify {kind} files"):
+                family = _header(path, "family") or "?" if kind == "bad" else "honest"
+                table.add(family, self._file(path, None, request))
         return table
 
     def _library(self) -> Library:

@@ -13,6 +13,7 @@ import typer
 
 from capture.limits import VALUES, Limits, parse_size
 from enable.options import AsJson
+from enable.workspace import Workspace
 from traces import UserError
 
 _MAX_BYTES, _MAX_BLOB = f"{Limits.max_bytes >> 30}GiB", f"{Limits.max_blob >> 20}MiB"
@@ -82,16 +83,13 @@ def command(  # noqa: PLR0913 - one parameter an option
     opinfo records every sample of PyTorch's OpInfo instead, forward and backward, on device sim with the CPU executing;
     of the other options only --out, --name and --force apply. What was recorded with this torch is not recorded again.
     """
-    from enable.workspace import Workspace
-
     workspace = Workspace(context.obj)
     if target == "opinfo":
         from enable.opinfo_recording import capture_opinfo, opinfo_lines
 
         path = out or Path("opinfo" if name is None else _file_name(name))
         found = capture_opinfo(context.obj, path, out is None, op or [], dtypes or [], everything, force)
-        next_ = workspace.command("coverage", str(path))
-        typer.echo(json.dumps(found) if as_json else opinfo_lines(found, next_))
+        typer.echo(json.dumps(found) if as_json else opinfo_lines(found, workspace.command("coverage", str(path))))
         return
     if op or dtypes or everything:
         raise UserError("--op, --dtype and --all are for opinfo; to record some operators of a model: --ops PATTERN")

@@ -82,7 +82,7 @@ def verify(context: typer.Context, model: Model, as_json: AsJson = False) -> Non
 
     trace = Workspace(context.obj).open_trace(model, partial=True)
     stored = sum(len(s.samples) for s in trace.signatures.values())
-    report = verify(trace, lambda calls: over(calls, stored, "replaying calls"))
+    report = verify(trace, lambda calls: over(calls, stored, f"trace verify {model}"))
     summary = verify_summary(model, trace, report)
     if not trace.complete and not as_json:
         typer.echo(f"UNFINISHED: the recording did not end; {sum(1 for _ in trace.calls())} stored calls survived")
