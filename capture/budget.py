@@ -14,6 +14,7 @@ class Budget:
 
     def __init__(self, limit: int, large: int) -> None:
         self.used = 0
+        self.fenced = 0  # what was used at the fence
         self._limit = limit
         self._large = large
         self._sizes: dict[Hashable, tuple[str, int]] = {}  # owner and length of each blob
@@ -50,6 +51,11 @@ class Budget:
             if nbytes >= self._large and not keep:
                 self._large_blobs[owner].append(token)
         return freed
+
+    def fence(self) -> None:
+        """From here on nothing is taken back of what there is."""
+        self.fenced = self.used
+        self._large_blobs.clear()
 
     def release(self, token: Hashable) -> None:
         """A blob is gone."""

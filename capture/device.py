@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeAlias
 
 import torch
@@ -15,6 +16,15 @@ _MEASURED = frozenset(
 )
 
 Hash: TypeAlias = tuple[int, int, int, int]  # length, word size and two 64-bit sums
+
+
+@cache
+def compiles() -> bool:
+    """Whether Triton compiles kernels in this process. With TRITON_INTERPRET=1 it would run them on the host instead,
+    an element at a time: contents are then copied there whole, and looked at by other means."""
+    import triton.language
+
+    return type(triton.language.softmax).__name__ != "InterpretedFunction"  # what was decided when it was imported
 
 
 def hashes(contents: list[torch.Tensor]) -> list[Hash]:
@@ -50,8 +60,8 @@ class DeviceMoments:
 
 
 def start_moments(t: torch.Tensor) -> DeviceMoments | None:
-    """Begin to compute the moments of a tensor on a GPU; None of what has none, or of a rare dtype."""
-    if not t.is_cuda or t.dtype not in _MEASURED or not t.numel():
+    """Begin to compute the moments of a tensor on a GPU; None of what has none, or of a rare dtype, or if it cannot."""
+    if not t.is_cuda or t.dtype not in _MEASURED or not t.numel() or not compiles():
         return None
     from capture.device_kernels import moments_into
 

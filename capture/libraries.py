@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -29,15 +30,43 @@ COMMON = {
 }
 
 
+# The operators that torchvision says shapes for when it is imported.
+_TORCHVISION = (
+    "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
+    "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
+)
+
+
 def import_library(name: str, extra: str) -> Any:
     """The library, told to download nothing. Raises UserError if it is not installed or cannot be imported."""
     os.environ["HF_HUB_OFFLINE"] = "1"  # read once, when the hub's client is imported
+    _mend_torchvision()
     with foreign(f"importing {name}"):
         try:
             return importlib.import_module(name)
         except ModuleNotFoundError as error:
             what = "is not installed" if error.name == name else f"lacks {error.name}"
             raise UserError(f"{name} {what}; run: pip install 'enablekit[{extra}]'") from error
+
+
+@cache
+def _mend_torchvision() -> None:
+    """Declare the operators of a torchvision that is built for another torch, as a registry's beside a CPU build.
+
+    It cannot load them, and its import then fails where it says what shapes they give. No model needs them to be built;
+    what calls one is told that there is none.
+    """
+    try:
+        importlib.import_module("torchvision")
+    except ImportError:
+        return
+    except RuntimeError as error:
+        if "operator torchvision::" not in str(error):
+            return  # told when a library imports it
+        for name in [name for name in sys.modules if name.partition(".")[0] == "torchvision"]:
+            del sys.modules[name]
+        for schema in _TORCHVISION:
+            torch.library.define(f"torchvision::{schema.partition('(')[0]}", schema[schema.index("(") :])
 
 
 def common_settings(owner: str, values: Mapping[str, Any], **defaults: int) -> dict[str, Any]:

@@ -18,14 +18,16 @@ import torch
 
 from capture.device import DeviceMoments
 from capture.staging import SLOT, Chunk, Slots, on_cuda
+from traces.span import Span
 from traces.synthesis import summarise
-from traces.values import Span
 from traces.writer import CallSite, SignatureCount, TraceWriter
 
 MAX_MESSAGES = 4096
 IDLE = 0.5  # seconds without work after which what there is is made durable
 PAUSE = 0.02  # seconds in which a program that uses a GPU records nothing, after which writing goes on
 SAMPLE = 1 << 20  # elements from which statistics are computed
+
+_FENCE = object()
 
 Token: TypeAlias = Any  # hashable; stands for a blob until its key is known
 
@@ -102,6 +104,10 @@ class Pipeline:
         self._last = time.monotonic()
         self._queue.put(call)
 
+    def fence(self) -> None:
+        """What is stored from here on may be cut off at the end."""
+        self._queue.put(_FENCE)
+
     def close(self) -> None:
         """Wait until everything is written or thrown away."""
         self._closing = True
@@ -157,6 +163,8 @@ class Pipeline:
                 self._slots.give(message.slot)
         elif self.error is not None:
             return
+        elif message is _FENCE:
+            self._writer.fence()
         elif isinstance(message, _Drop):
             self._drop(message)
         else:

@@ -22,8 +22,9 @@ from capture.pipeline import Pending, Pipeline, Token, statistics
 from capture.producers import DERIVED
 from capture.staging import SMALL
 from traces.contents import MAX_SYNTHESISED
+from traces.span import Span
 from traces.synthesis import pseudonyms
-from traces.values import Packed, Span, TensorRef
+from traces.values import Packed, TensorRef
 
 TINY = 4096  # bytes up to which contents are stored whatever the budget says of larger ones
 TABLE = 16 << 20  # bytes from which a table is stored by its touched rows
@@ -246,12 +247,17 @@ def _described(part: _Part, private: bool = False) -> dict[str, Any]:
 
 def content_tokens(spans: list[Span]) -> list[Token]:
     """Equal for equal contents."""
-    remote = [span.raw() for span in spans if span.device.type != "cpu"]
+    there = [span.device.type != "cpu" and device.compiles() for span in spans]
+    remote = [span.raw() for span, on_device in zip(spans, there, strict=True) if on_device]
     found = iter(device.hashes(remote) if remote else [])
     return [
-        blake3(span.host(), max_threads=blake3.AUTO).digest() if span.device.type == "cpu" else next(found)
-        for span in spans
+        next(found) if on_device else blake3(_host(span), max_threads=blake3.AUTO).digest()
+        for span, on_device in zip(spans, there, strict=True)
     ]
+
+
+def _host(span: Span) -> memoryview:
+    return span.host() if span.device.type == "cpu" else span.raw().cpu().numpy().data
 
 
 def _parts(packed: Packed, spans: list[Span | None], sources: dict[int, dict[str, Any]]) -> list[_Part]:

@@ -18,14 +18,13 @@ from types import TracebackType
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from capture.limits import Limits
+from capture.mode import Mode
 from capture.modules import ModuleTracker
 from capture.plans import Plan, make_plan
 from capture.signatures import call_token, describe
-from capture.steps import StepCount
+from capture.steps import Phases, Steps, begins_work
 from capture.tallies import Tallies
 from capture.tape import Entry, Sample, Tape, is_capturing_graph, of_this_rank, tensors, touches_meta
 from traces.errors import UserError
@@ -33,61 +32,7 @@ from traces.overloads import bind, kind, written
 from traces.writer import CallSite
 
 MAX_ERRORS = 20  # errors of the recorder after which it stops recording
-_TENSOR = (torch.Tensor,)
-_PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
-_FAKE = torch._C._TorchDispatchModeKey.FAKE
-_mode_of = torch._C._get_dispatch_mode
-_running_backward = torch._C._current_graph_task_id
-
-
-class _Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    supports_higher_order_operators = True  # the default makes torch.cond and flex_attention raise in the user's model
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """Not by wrapping every call, which takes a fifth of its time: while recording nothing is compiled at all."""
-        return False
-
-    def __init__(self, recorder: Recorder) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self._recorder = recorder
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
-        recorder = self._recorder
-        if recorder._steady and (not types or types == _TENSOR) and _mode_of(_FAKE) is None:
-            try:  # in a steady state most calls are only counted, in as few steps of Python as possible
-                count = recorder._tallies.count.get(call_token((id(func), recorder._current_phase()), args, kwargs))
-            except Exception:  # noqa: BLE001 - met again, and counted, below
-                count = None
-            if count is not None:
-                count()
-                return func(*args, **(kwargs or {}))
-        return self._record(func, types, args, kwargs or {})
-
-    def _record(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if _mode_of(_FAKE) is not None or FakeTensor in types:
-            return func(*args, **kwargs)  # shapes without data
-        for tensor_type in types:  # subclasses with a dispatch of their own desugar; what they call comes back here
-            if tensor_type not in _PLAIN and tensor_type.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
-                return NotImplemented
-        plan = self._recorder._plan(func)
-        if plan.composite:  # under inference_mode composite operators arrive whole
-            with self:
-                result = func.decompose(*args, **kwargs)
-            if result is not NotImplemented:
-                return result
-        seen = self._recorder._before(plan, args, kwargs)
-        if seen is None:
-            return func(*args, **kwargs)
-        returned = False
-        try:
-            result = func(*args, **kwargs)
-            returned = True
-        finally:
-            if not returned:
-                self._recorder._discard(seen)
-        self._recorder._after(seen, result)
-        return result
+_ELSEWHERE = "in other steps or phases"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +40,7 @@ class _Seen:
     """A call that is looked at again when it has returned. inputs: of a producer that is not sampled."""
 
     plan: Plan
+    tape: Tape
     entry: Entry
     sample: Sample | None
     inputs: dict[str, Any] | None
@@ -115,7 +61,8 @@ class Recorder:
     same recorder. Raises UserError if the directory cannot be had or a limit makes no sense. If the block raises, the
     trace stays marked as unfinished. In a process forked inside the block recording stops.
 
-    Without calls of `step`, a training step ends with a step of an optimizer. errors: of the recorder itself, by
+    In a program that never calls `step`, a training step ends where the work of the next begins after a step of an
+    optimizer (the manifest's `ended_by` says so). errors: of the recorder itself, by
     operator: how many, and the first. skipped: calls not recorded, by reason. failure: what kept the trace from being
     written, such as a full disk; None if nothing did.
     """
@@ -139,19 +86,19 @@ class Recorder:
         self._modules = ModuleTracker(model)
         self._tape: Tape | None = None
         self._lock = threading.Lock()
-        self._modes: dict[int, _Mode] = {}  # by thread
+        self._modes: dict[int, Mode] = {}  # by thread
+        self._whole: set[str] = set()  # composite operators that the device has kernels for
         self._plans: dict[int, Plan] = {}  # by id of the operator
         self._entries: dict[Hashable, Entry] = {}
         self._stored: Counter[str] = Counter()  # calls by overload
-        self._phases: list[str] = []  # explicit ones, innermost last; fields, since backward runs in other threads
-        self._markers: list[str] = []  # open blocks of the profiler
-        self._optimizing = False  # one of them is an optimizer's
+        self._phases = Phases()
         self._settled = 0  # a step from which on no new signature is expected
         self._steady = False  # it has come; what is known is only tallied
         self._tallies = Tallies()
-        self._steps = StepCount(self.limits)
+        self._steps = Steps(self.limits)
         self._phases_wanted = frozenset(self.limits.phases)
         self._seq = 0
+        self._fence: tuple[int, Counter[str]] | None = None  # number of calls and those skipped, before doubtful steps
         self._recording = True
         self._stack = ExitStack()
         _recorders.add(self)
@@ -163,7 +110,7 @@ class Recorder:
                 raise UserError(f"{self.path}: this recorder is already recording in this thread")
             if not self._modes:
                 self._start()
-            mode = self._modes[thread] = _Mode(self)
+            mode = self._modes[thread] = Mode(self)
         mode.__enter__()  # type: ignore[no-untyped-call]
         return self
 
@@ -182,20 +129,36 @@ class Recorder:
         if self._tape is not None:
             raise UserError(f"{self.path}: a recorder records once; make another Recorder with a path of its own")
         self.path = of_this_rank(self.path)
-        info = {**(self._info or {}), "limits": asdict(self.limits)}
-        self._tape = Tape(self.path, self.limits, info, self._force)
+        self._tape = self._new_tape(self._force)
         self._modules.start()
         # Compiled code would hide its operators, and flex_attention would raise.
         self._stack.enter_context(torch.compiler.set_stance("force_eager"))
+
+    def _new_tape(self, force: bool) -> Tape:
+        return Tape(self.path, self.limits, {**(self._info or {}), "limits": asdict(self.limits)}, force)
 
     def _finish(self) -> None:
         self._stack.close()
         self._modules.stop()
         self._drain()
-        assert self._tape is not None
-        self.failure = self._tape.close(self._recording, skipped=dict(self.skipped), errors=self.errors)
+        steps = self._steps
+        if steps.doubtful and self._fence is not None:  # the program never marked a step: these calls are too many
+            seq, self.skipped = self._fence
+            self.skipped[_ELSEWHERE] += self._seq - seq
+        totals = {
+            "skipped": dict(self.skipped),
+            "errors": self.errors,
+            "whole": sorted(self._whole),
+            "steps": steps.count,
+            "ended_by": steps.ended_by,
+        }
+        if self._tape is not None:
+            self.failure = self._tape.close(self._recording, steps.doubtful, steps.first, **totals)
         if self.failure is not None:
             warnings.warn(f"{self.path} is incomplete: {self.failure}", RuntimeWarning, stacklevel=3)
+        elif self.limits.skip_steps and not self._entries:
+            told = f"skip_steps is {self.limits.skip_steps}, and the program ended {steps.ended} steps"
+            warnings.warn(f"{self.path}: nothing was recorded: {told}", RuntimeWarning, stacklevel=3)
 
     def _after_fork(self) -> None:
         """In a forked process: leave the trace alone, and replace the lock, which a thread of the parent may hold."""
@@ -215,16 +178,15 @@ class Recorder:
         Outside such blocks, calls under autograd's engine are "backward", those of `Optimizer.step` are "optimizer",
         and all others "forward".
         """
-        self._phases.append(name)
+        self._phases.explicit.append(name)
         try:
             yield
         finally:
-            self._phases.pop()
+            self._phases.explicit.pop()
 
     def step(self) -> None:
         """End a training step; the calls that follow belong to the next one."""
-        with self._lock:
-            self._end_step(self._steps.end)
+        self._guarded("step()", self._end_marked_step)
 
     @contextmanager
     def pause(self) -> Iterator[None]:
@@ -238,20 +200,33 @@ class Recorder:
             self._follow_modules()
             mode.__enter__()  # type: ignore[no-untyped-call]
 
-    def _follow_marker(self, plan: Plan, args: tuple[Any, ...]) -> None:
-        """Optimizers mark their step for the profiler, and end the mark even if the step raises."""
-        if plan.name.startswith("profiler::_record_function_enter"):
-            self._markers.append(str(args[0]))
-        elif plan.name.startswith("profiler::_record_function_exit") and self._markers:
-            self._steps.optimized |= self._markers.pop().startswith("Optimizer.step#")
-            self._steady = self._steady and not self._steps.optimized
-        self._optimizing = any(marker.startswith("Optimizer.") for marker in self._markers)
+    def _end_marked_step(self) -> None:
+        restarts = self._steps.restarts
+        self._end_step(self._steps.end)
+        if restarts and self._entries:
+            self._restart()
 
     def _end_step(self, end: Callable[[], None]) -> None:
         self._drain()
         end()
         self._steady = False
         self._follow_modules()
+        if self._steps.doubtful and self._fence is None and self._tape is not None:
+            self._fence = self._seq, Counter(self.skipped)
+            self._tape.fence()
+
+    def _restart(self) -> None:
+        """Begin the trace anew: what is in it turned out to belong to skipped steps."""
+        assert self._tape is not None
+        self.skipped[_ELSEWHERE] += self._seq
+        tape, self._tape = self._tape, None
+        tape.abandon()
+        self._entries, self._tallies, self._stored = {}, Tallies(), Counter()
+        self._seq = self._settled = 0
+        try:
+            self._tape = self._new_tape(force=False)
+        except (OSError, UserError) as error:
+            self._recording, self.failure = False, error
 
     def _drain(self) -> None:
         self._seq += self._tallies.drain(self._steps.number)
@@ -261,18 +236,11 @@ class Recorder:
         expected = self._steps.number < self._settled
         self._modules.start() if expected else self._modules.stop()
 
-    def _current_phase(self) -> str:
-        if self._phases:
-            return self._phases[-1]
-        if _running_backward() != -1:
-            return "backward"
-        return "optimizer" if self._optimizing else "forward"
-
     def _plan(self, func: Any) -> Plan:
         plan = self._plans.get(id(func))  # operators live on in their plans; their own hash is slow
         if plan is None:
             plan = Plan(func, str(func), "")
-            plan = self._guarded(plan, lambda: make_plan(func, self.limits.ops)) or plan
+            plan = self._guarded(plan.name, lambda: make_plan(func, self.limits.ops)) or plan
             self._plans[id(func)] = plan
         return plan
 
@@ -284,46 +252,48 @@ class Recorder:
             try:
                 return self._observe(plan, args, kwargs)
             except Exception as error:  # noqa: BLE001 - as there
-                self._failed(plan, error)
+                self._failed(plan.name, error)
                 return None
 
     def _after(self, seen: _Seen, result: Any) -> None:
         """Store a call that has happened."""
         if self._recording:
-            self._guarded(seen.plan, lambda: self._store(seen, result))
+            self._guarded(seen.plan.name, lambda: self._store(seen, result))
 
     def _discard(self, seen: _Seen) -> None:
         """Forget a call that has raised."""
-        tape, sample = self._tape, seen.sample
-        if self._recording and tape is not None and sample is not None:
-            self._guarded(seen.plan, lambda: tape.discard(sample))
+        tape, sample = seen.tape, seen.sample
+        if self._recording and tape is self._tape and sample is not None:
+            self._guarded(seen.plan.name, lambda: tape.discard(sample))
 
-    def _guarded(self, plan: Plan, work: Callable[[], Any]) -> Any:
+    def _guarded(self, what: str, work: Callable[[], Any]) -> Any:
         with self._lock:
             try:
                 return work()
             except Exception as error:  # noqa: BLE001 - an error of the recorder must never reach the user's training
-                self._failed(plan, error)
+                self._failed(what, error)
                 return None
 
-    def _failed(self, plan: Plan, error: Exception) -> None:
-        found = self.errors.setdefault(plan.name, {"count": 0, "first": f"{type(error).__name__}: {error}"[:200]})
+    def _failed(self, what: str, error: Exception) -> None:
+        found = self.errors.setdefault(what, {"count": 0, "first": f"{type(error).__name__}: {error}"[:200]})
         found["count"] += 1
         if sum(e["count"] for e in self.errors.values()) >= MAX_ERRORS or isinstance(error, OSError):
             self._recording = self._steady = False  # a full disk does not mend itself
 
     def _observe(self, plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Seen | None:
-        if plan.skipped is not None:
-            if plan.skipped:
-                self.skipped[plan.skipped] += 1
-            else:
-                self._follow_marker(plan, args)
+        steps, phase = self._steps, self._phases.current()
+        if plan.skipped == "":
+            if self._phases.follow(plan.name, args):
+                steps.optimized()
+                self._steady = self._steady and not steps.ending
             return None
-        steps, phase = self._steps, self._current_phase()
-        if steps.optimized and phase == "forward":
+        if steps.ending and begins_work(plan.name, phase, args, kwargs):
             self._end_step(steps.end_by_itself)
+        if plan.skipped is not None:
+            self.skipped[plan.skipped] += 1
+            return None
         if not steps.wanted or (self._phases_wanted and phase not in self._phases_wanted):
-            self.skipped["in other steps or phases"] += 1
+            self.skipped[_ELSEWHERE] += 1
             return None
         key = call_token(id(plan.op), args, kwargs)
         entry = self._entries.get(key)
@@ -336,9 +306,9 @@ class Recorder:
         settled = steps.number >= self._settled
         if entry.wanted or ((plan.produces or plan.mutates) and not settled):
             return self._look_closer(plan, entry, phase, bind(plan.op, args, kwargs))
-        if settled and not plan.composite:
+        if settled:
             self._tallies.start(((id(plan.op), phase), *key[1:]), entry.signature, phase)
-            self._steady = not steps.optimized
+            self._steady = not steps.ending
         return None
 
     def _look_closer(self, plan: Plan, entry: Entry, phase: str, arguments: dict[str, Any]) -> _Seen | None:
@@ -355,7 +325,7 @@ class Recorder:
         if plan.mutates:
             self._tape.forget(tensors({name: arguments[name] for name in written(plan.op)}))
         inputs = arguments if plan.produces and sample is None else None
-        return _Seen(plan, entry, sample, inputs) if sample is not None or plan.produces else None
+        return _Seen(plan, self._tape, entry, sample, inputs) if sample is not None or plan.produces else None
 
     def _new_entry(self, key: Hashable, plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Entry | None:
         assert self._tape is not None
@@ -366,6 +336,8 @@ class Recorder:
         if len(self._entries) >= self.limits.max_signatures:
             self.skipped[f"after {self.limits.max_signatures} signatures, with yet another one"] += 1
             return None
+        if plan.composite:
+            self._whole.add(plan.name)
         signature = self._tape.signature(plan.name, kind(plan.op, arguments), describe(arguments))
         entry = self._entries[key] = Entry(signature, self.limits.per_signature, [])
         if signature.kind != "view":  # slices of data at random places bring a new one in every step
@@ -373,7 +345,8 @@ class Recorder:
         return entry
 
     def _store(self, seen: _Seen, result: Any) -> None:
-        assert self._tape is not None
+        if seen.tape is not self._tape:  # the trace has begun anew
+            return
         if seen.sample is not None and not seen.entry.wanted:  # a call inside this one was stored, or another thread's
             self._tape.discard(seen.sample)
         elif seen.sample is not None:

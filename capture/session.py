@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import resource
@@ -35,15 +36,16 @@ _RSS_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes in getrusage's unit
 class Summary:
     """What was recorded.
 
-    levels: stored calls by how much of their values is kept. nbytes: size of the trace on disk. seconds: for all of it.
-    peak: bytes of memory this process had at most. device_peak: the same of the GPU's, None if none was used. losses:
-    one a step, where steps give one. errors: of the recorder, by operator.
+    computing: overloads that compute or draw. levels: stored calls by how much of their values is kept. nbytes: size of
+    the trace on disk. seconds: for all of it. peak: bytes of memory this process had at most. device_peak: the same of
+    the GPU's, None if none was used. losses: one a step, where steps give one. errors: of the recorder, by operator.
     """
 
     path: Path
     calls: int
     stored: int
     overloads: int
+    computing: int
     signatures: int
     levels: dict[str, int]
     nbytes: int
@@ -97,7 +99,8 @@ def _record(target: Target, path: Path, bounds: Limits, progress: bool) -> tuple
     limits = {k: v for k, v in asdict(bounds).items() if k not in ("steps", "skip_steps")}
     recorder = Recorder(path, model=target.training.model, info=info, **limits)
     losses: list[float] = []
-    steps = tqdm(range(bounds.steps), desc=f"capture {target.name}", unit="step", delay=1, disable=not progress)
+    hidden = None if progress else True  # None: unless stderr is a terminal
+    steps = tqdm(range(bounds.steps), desc=f"capture {target.name}", unit="step", delay=1, disable=hidden)
     with _no_warnings_of(path.parent), recorder:
         for _ in steps:
             with recorder.pause():  # the loading of data is no part of the step
@@ -156,7 +159,12 @@ def _stopped(path: Path, recorder: Recorder) -> str:
 
 @contextmanager
 def fresh_directory(path: Path) -> Iterator[Path]:
-    """A directory beside `path`; what has its name there is moved to it at the end, and nothing else is left."""
+    """A directory beside `path`; what has its name there is moved to it at the end, and nothing else is left.
+
+    Of several that are under way for one path the first that ends wins. Raises UserError for the others, if nothing can
+    be written, and if what lies at `path` is no trace.
+    """
+    before = _identity(path)
     created = [p for p in path.parents if not p.exists()]  # innermost first
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -165,14 +173,40 @@ def fresh_directory(path: Path) -> Iterator[Path]:
         raise UserError(f"{path}: cannot write here ({error.strerror}); choose another place with --out DIR") from error
     try:
         yield parent
-        if path.exists():
-            remove_trace(path)
-        os.rename(parent / path.name, path)
+        with _alone(path.parent):
+            if _identity(path) != before:
+                raise UserError(
+                    f"{path}: another recording was put there meanwhile, and stays; this one was not kept; record it "
+                    "under another name with --name, or again with --force"
+                )
+            if before is not None:
+                remove_trace(path)
+            os.rename(parent / path.name, path)
     finally:
         shutil.rmtree(parent)
         with suppress(OSError):  # the first that holds something
             for directory in created:
                 directory.rmdir()
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What lies at a path: another recording there is another directory. None: nothing."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_ctime_ns
+
+
+@contextmanager
+def _alone(directory: Path) -> Iterator[None]:
+    """Keep other recordings from putting anything into the directory."""
+    held = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(held)
 
 
 def _summarise(path: Path, losses: list[float], seconds: float) -> Summary:
@@ -182,6 +216,7 @@ def _summarise(path: Path, losses: list[float], seconds: float) -> Summary:
         calls=trace.manifest["calls"],
         stored=trace.manifest["stored"],
         overloads=len({s.overload for s in trace.signatures.values()}),
+        computing=len({s.overload for s in trace.signatures.values() if s.computes}),
         signatures=len(trace.signatures),
         levels=trace.manifest.get("levels", {}),
         nbytes=sum(trace.manifest["files"].values()),

@@ -13,18 +13,21 @@ NotImplementedError. Autograd, optimizers, `torch.save` and the rest of PyTorch 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import cache, partial
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import Any, TypeAlias
 
 import torch
 from torch._ops import OpOverload
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
-from capture import sim_autocast
+from capture import sim_autocast, sim_cells
+from capture.sim_module import Guard, Module
 from traces.errors import UserError
 from traces.overloads import kind, name_of, resolve, written
+from traces.widening import answer
 
 NAME = "sim"
 Executor: TypeAlias = Callable[[OpOverload, tuple[Any, ...], dict[str, Any]], Any]
@@ -38,9 +41,27 @@ _failed: list[Exception] = []  # the last error of a call on the device
 _executors: list[Executor] = []  # innermost last; autograd runs backward in threads of its own, so of the process
 
 
+class _Host(threading.local):
+    """Whether this thread computes on the CPU for the device."""
+
+    computes = False
+
+
+_host = _Host()
+
+
 def on_cpu(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """An executor that has everything: ATen's own CPU kernels."""
-    return op(*args, **kwargs)
+    """An executor that has everything: ATen's own CPU kernels, in a wider dtype where they lack that of the call."""
+    before, _host.computes = _host.computes, True
+    try:
+        return answer(op, args, kwargs)
+    finally:
+        _host.computes = before
+
+
+def compute(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """For a mode that follows the CPU's calls: call the operator, as `on_cpu` does where it is for the device."""
+    return answer(op, args, kwargs) if _host.computes else op(*args, **kwargs)
 
 
 def missing(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -49,9 +70,11 @@ def missing(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     raise NotImplementedError(f"{name}: device sim has no kernel for it; write one: enable refine --op {name}")
 
 
-@cache
 def _is_composite(func: OpOverload) -> bool:
-    return func.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd)
+    """Whether the device runs it by other operators: it can be, and there is no kernel of the device for it."""
+    keys = torch._C.DispatchKey
+    of_parts = func.has_kernel_for_dispatch_key(keys.CompositeImplicitAutograd)
+    return of_parts and not func.has_kernel_for_dispatch_key(keys.PrivateUse1)
 
 
 def _executor() -> Executor:
@@ -59,13 +82,38 @@ def _executor() -> Executor:
 
 
 @contextmanager
-def executing(executor: Executor) -> Iterator[None]:
-    """Let this one answer inside the block, in every thread of the process. Blocks nest."""
+def executing(executor: Executor, kernels: Iterable[str] = ()) -> Iterator[None]:
+    """Let this one answer inside the block, in every thread of the process. Blocks nest.
+
+    kernels: overloads that it has kernels for. Those that PyTorch would compose from others, and differentiates as a
+    whole, such as aten::silu_backward, are asked for as a whole then; so they are where somebody else has registered a
+    kernel for the device.
+    """
     _executors.append(executor)
+    try:
+        with _registered_whole(kernels):
+            yield
+    finally:
+        _executors.remove(executor)
+
+
+@contextmanager
+def _registered_whole(kernels: Iterable[str]) -> Iterator[None]:
+    library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
+    for op in filter(_is_composite, map(resolve, kernels)):
+        if op.has_kernel_for_dispatch_key(torch._C.DispatchKey.Autograd):
+            library.impl(op, partial(_made, op), "PrivateUse1")  # type: ignore[no-untyped-call]
     try:
         yield
     finally:
-        _executors.remove(executor)
+        library._destroy()  # type: ignore[no-untyped-call]
+
+
+def own_kernels() -> list[str]:
+    """The overloads that PyTorch would compose from others, and for which the device has a kernel."""
+    names = (n for n in torch._C._dispatch_get_all_op_names() if n.startswith("aten::"))
+    has = torch._C._dispatch_has_kernel_for_dispatch_key
+    return sorted(n for n in names if has(n, "PrivateUse1") and has(n, "CompositeImplicitAutograd"))
 
 
 @contextmanager
@@ -95,15 +143,17 @@ class SimTensor(torch.Tensor):
     @staticmethod
     def __new__(cls: type[SimTensor], held: torch.Tensor) -> SimTensor:
         held = held.resolve_conj().resolve_neg()  # PyTorch would not see the bits of the host tensor
-        made: SimTensor = torch.Tensor._make_wrapper_subclass(
-            cls,
-            held.shape,
-            strides=held.stride(),
-            storage_offset=held.storage_offset(),
-            dtype=held.dtype,
-            layout=held.layout,
-            device=f"{NAME}:0",  # type: ignore[arg-type]
-        )
+        alike = held.is_inference() == torch.is_inference_mode_enabled()  # not so of views of tensors from elsewhere
+        with nullcontext() if alike else torch.inference_mode(held.is_inference()):
+            made: SimTensor = torch.Tensor._make_wrapper_subclass(
+                cls,
+                held.shape,
+                strides=held.stride(),
+                storage_offset=held.storage_offset(),
+                dtype=held.dtype,
+                layout=held.layout,
+                device=f"{NAME}:0",  # type: ignore[arg-type]
+            )
         made._host = held
         return made
 
@@ -239,58 +289,6 @@ def _check_devices(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
         raise RuntimeError(f"{name}: Expected all tensors to be on the same device, but found at least two, {where}!")
 
 
-class _Guard(torch._C._acc.DeviceGuard):
-    """Tells autograd's engine the type of the device.
-
-    The engine asks while a Python exception passes through its C++ frames, too. Python then fails every lookup that
-    does not succeed in the instance itself, and the engine ends the process, hence an attribute and no method.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        device_type = torch._C._autograd.DeviceType.PrivateUse1
-        self.__dict__["type_"] = lambda: device_type
-
-
-class _Module:
-    """`torch.sim`, what PyTorch asks of the module of a device. One generator serves host and device: the CPU's."""
-
-    def is_initialized(self) -> bool:
-        return True
-
-    def is_available(self) -> bool:
-        return True
-
-    def current_device(self) -> int:
-        return 0
-
-    def device_count(self) -> int:
-        return 1
-
-    def _is_in_bad_fork(self) -> bool:
-        return False
-
-    @contextmanager
-    def device(self, device: Any) -> Iterator[None]:
-        """There is one."""
-        yield
-
-    def manual_seed_all(self, seed: int) -> None:
-        """Nothing more to do: `torch.manual_seed` has set the CPU's generator."""
-
-    def get_rng_state(self, device: Any = None) -> torch.Tensor:
-        return torch.get_rng_state()
-
-    def set_rng_state(self, state: torch.Tensor, device: Any = None) -> None:
-        torch.set_rng_state(state)
-
-    def get_amp_supported_dtype(self) -> list[torch.dtype]:
-        return [torch.bfloat16, torch.float16]
-
-    def synchronize(self, device: Any = None) -> None:
-        """Nothing is asynchronous here."""
-
-
 def _copy_from(source: torch.Tensor, target: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
     """Between host and device, where PyTorch copies below `__torch_dispatch__`, as in `torch.tensor(data, device=)`."""
     host(target).copy_(host(source))
@@ -310,7 +308,7 @@ def _factories() -> Iterator[OpOverload]:
 
 
 def _made(op: OpOverload, *args: Any, **kwargs: Any) -> Any:
-    """A factory's call is the executor's as it stands: so it is what a recorder sees, too, and what has a kernel."""
+    """A factory's call is the executor's as it stands: so it is what has a kernel, too."""
     named = {name: _lower(value) for name, value in kwargs.items()}
     if kind(op) in _PROVIDED:
         return SimTensor(op(*args, **named))
@@ -322,7 +320,15 @@ def _zeros(size: list[int], dtype: torch.dtype | None = None, **kwargs: Any) -> 
     return SimTensor(torch.zeros(size, dtype=dtype))
 
 
+def factory(op: OpOverload, kwargs: dict[str, Any]) -> Callable[..., Any] | None:
+    """What makes a tensor of nothing on this device, if the call does that: for a mode that follows what it calls."""
+    device = kwargs.get("device")
+    here = device is not None and torch.device(device).type == NAME
+    return partial(_made, op) if here and op in _registered else None
+
+
 _libraries: list[torch.library.Library] = []
+_registered: set[OpOverload] = set()  # factories
 
 
 def install() -> None:
@@ -338,12 +344,13 @@ def install() -> None:
         raise UserError(f"PyTorch has room for one out-of-tree device, and {taken} is loaded; start another process")
     # Tensors are saved as host tensors that go back to their device, so a storage stays where it is.
     torch.serialization.register_package(0, lambda _: None, lambda s, place: s if str(place).startswith(NAME) else None)
-    _setup_privateuseone_for_python_backend(NAME, _Module(), device_guard=_Guard())
+    _setup_privateuseone_for_python_backend(NAME, Module(), device_guard=Guard())
     torch.__future__.set_swap_module_params_on_conversion(True)
     library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
     _libraries.append(library)
     library.impl("_efficientzerotensor", _zeros, "PrivateUse1")  # type: ignore[no-untyped-call]
     library.impl("_copy_from", _copy_from, "PrivateUse1")  # type: ignore[no-untyped-call]
-    _libraries.extend(sim_autocast.install(NAME))
+    _libraries.extend((*sim_autocast.install(NAME), sim_cells.install()))
     for op in _factories():
         library.impl(op, partial(_made, op), "PrivateUse1")  # type: ignore[no-untyped-call]
+        _registered.add(op)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from traces.values import Span
+from traces.span import Span
 
 SLOT = 4 << 20  # bytes
 SMALL = 64 << 10  # bytes; what is shorter is copied without a slot

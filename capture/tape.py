@@ -17,6 +17,7 @@ from capture.limits import Limits
 from capture.pipeline import Pipeline, StoredCall
 from capture.policy import Policy, Taken
 from capture.producers import PRODUCERS, Producers, keys
+from traces.errors import UserError
 from traces.fingerprint import results
 from traces.overloads import base_name, name_of, unread, written
 from traces.values import Packed, lay_out
@@ -54,6 +55,10 @@ class Tape:
     """A trace that is being recorded. Not safe for several threads at once. Raises UserError if it cannot be opened."""
 
     def __init__(self, path: str | os.PathLike[str], limits: Limits, info: dict[str, Any], force: bool) -> None:
+        if os.path.lexists(path) and not force:
+            raise UserError(
+                f"{os.fspath(path)} exists; pass force=True to replace it, or give the recorder another path"
+            )
         self._limits = limits
         self._writer = TraceWriter(path, info, force)
         least, most = policy.LARGE
@@ -119,15 +124,30 @@ class Tape:
         for t in arguments:
             self._producers.forget(t)
 
-    def close(self, complete: bool, **totals: Any) -> Exception | None:
-        """Finish the trace; returns what went wrong with writing it, if anything did."""
+    def fence(self) -> None:
+        """What is stored from here on may turn out to be too much: it takes nothing from what there is."""
+        self._budget.fence()
+        self._writer.keep_counts()
+        self._pipeline.fence()
+
+    def close(self, complete: bool, cut: bool = False, first: int = 0, **totals: Any) -> Exception | None:
+        """Finish the trace; returns what went wrong with writing it, if anything did.
+
+        cut: leave out what came after the fence. first: steps up to this number are one.
+        """
         self._pipeline.close()
         error = self._pipeline.error
+        used = self._budget.fenced if cut else self._budget.used
         try:
-            self._writer.close(complete and error is None, contents_bytes=self._budget.used, **totals)
+            self._writer.close(complete and error is None, cut, first, contents_bytes=used, **totals)
         except OSError as failure:
             error = error or failure
         return error
+
+    def abandon(self) -> None:
+        """Delete the trace."""
+        self._pipeline.close()
+        self._writer.abandon()
 
     def _rng(self, name: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
         if self._limits.values != "full":

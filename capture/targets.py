@@ -79,13 +79,17 @@ def load_target(
 
 
 def _of_factory(name: str, given: Mapping[str, str]) -> Target:
+    from capture import sim
     from capture.factories import load_factory
 
-    if given.get("device") == "sim":
-        _check_device("sim")
-    settings, program = load_factory(name, given)
+    asked = given.get("device", "")
+    if asked == sim.NAME:
+        _check_device(asked)
+    with sim.executing(sim.on_cpu):  # it may build there
+        settings, program = load_factory(name, given)
     parameter = next(program.model.parameters(), None) if program.model is not None else None
-    return Target(name, settings, "" if parameter is None else str(parameter.device), program)
+    device = str(parameter.device) if parameter is not None else asked if asked == sim.NAME else ""
+    return Target(name, settings, device, program)
 
 
 def _of_library(name: str, given: Mapping[str, str], device: str) -> Target:
@@ -95,7 +99,8 @@ def _of_library(name: str, given: Mapping[str, str], device: str) -> Target:
         from capture.timm_target import load_timm as load
     else:
         from capture.transformers_target import load_transformers as load
-    settings, program = load(name, model, given, device)
+    with _able_to_build(device):
+        settings, program = load(name, model, given, device)
     return Target(name, settings, device, program)
 
 

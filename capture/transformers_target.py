@@ -60,9 +60,16 @@ def _settings(target: str, kind: Any) -> dict[str, Setting]:
         config = kind.config_class()
         defaults = config.to_dict()
     aliases = {alias: defaults.get(name) for alias, name in config.attribute_map.items()}
-    extra = {"num_labels": config.num_labels, "attn_implementation": "sdpa"}
+    extra = {"num_labels": config.num_labels, "attn_implementation": "sdpa", **_implementations(config)}
     known = {name: of_default(value) for name, value in {**defaults, **aliases, **extra}.items() if name[0] != "_"}
     return {**COMMON, "sequence": Setting(int, SEQUENCE), **{k: v for k, v in known.items() if k not in COMMON}}
+
+
+def _implementations(config: Any) -> dict[str, Any]:
+    """Choices such as `experts_implementation`, which a config takes by name and keeps in properties."""
+    kind = type(config)
+    names = [n for n in dir(kind) if n.endswith("_implementation") and isinstance(getattr(kind, n), property)]
+    return {name.removeprefix("_"): getattr(config, name) for name in names}
 
 
 def _loss(model: Any, batch: dict[str, Tensor]) -> Tensor:

@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from tqdm import tqdm
 
 from enable.engine import Engine, Local
-from enable.holding import Holder, Terms, accepted, say
+from enable.holding import Holder, Terms, accepted
+from enable.progress import doing, say
+from enable.providers import askable
 from enable.refinement import Refinement
 from enable.selection import NO_CATEGORY, choose, trace_of
 from enable.session import Session
@@ -183,8 +184,10 @@ def run_campaign(
 def _begun(place: Place, work: Work, campaign: Campaign, words: Sequence[str]) -> dict[str, Any]:
     told = place.begun()
     if told is None:
-        load_provider(campaign.model.provider, options_of(campaign))  # before anything is written
+        provider = load_provider(campaign.model.provider, options_of(campaign))  # before anything is written
         chosen = choose(work.refinement, campaign)
+        by_hand = shlex.join(["enable", *words, "--llm", "manual"])
+        askable(provider, [c.operator.overload for c in chosen], by_hand)
         told = {
             "settings": campaign.of_work(),
             "operators": {c.operator.overload: c.category for c in chosen},
@@ -204,15 +207,14 @@ def _work_on(work: Work, left: list[str], told: dict[str, Any], words: Sequence[
     budget = _budget(work)
     categories, counts = told["operators"], Counter[str]()
     aborted: list[str] = []
-    with tqdm(total=len(left), desc=work.campaign.name, unit="operator", delay=1, leave=False) as bar:
+    with doing(work.campaign.name, len(left)) as telling:
         for held in _engine(work, budget, words).run(left):
             kernel = None
             if work.campaign.accept and held.passed:
                 operator = work.refinement.operator(held.overload)
                 held, kernel = accepted(work.refinement, operator, held, _model_name(work.campaign))
             counts[held.exit.lower()] += 1
-            bar.set_postfix_str(", ".join(f"{n} {exit}" for exit, n in sorted(counts.items())), refresh=False)
-            bar.update()
+            telling.step(", ".join(f"{n} {exit}" for exit, n in sorted(counts.items())))
             yield {**held.as_json(), "kernel": kernel, "category": categories[held.overload]}
             aborted = [*aborted, held.detail] if held.exit == "ABORTED" else []
             if len(aborted) >= _ABORTS and len(set(aborted[-_ABORTS:])) == 1:
@@ -262,7 +264,7 @@ def plan(workspace: Workspace, base: Path | None, campaign: Campaign) -> dict[st
         names = list(told["operators"]) if told else [c.operator.overload for c in choose(work.refinement, campaign)]
         rows = [_planned(work, overload) for overload in names]
         done = {row["overload"]: row["exit"] for row in work.place.results()}
-    settings = campaign.as_json()
+    settings = {**campaign.as_json(), "trace": trace_of(campaign)}
     return {"settings": settings, "operators": [{**row, "exit": done.get(row["overload"])} for row in rows]}
 
 

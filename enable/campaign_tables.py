@@ -32,8 +32,8 @@ def plan_lines(found: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def campaign_lines(found: dict[str, Any]) -> str:
-    """How each operator ended, and the sum."""
+def campaign_lines(found: dict[str, Any], next_: str) -> str:
+    """How each operator ended, the sum, and what to type next."""
     columns = {"overload": "overload", "category": "category", "exit": "exit", "dialogs": "dialogs"}
     columns |= {"calls": "LLM calls", "tokens": "tokens", "kernel": "kernel"}
     rows = [{shown: row[key] for key, shown in columns.items()} for row in found["operators"]]
@@ -42,7 +42,7 @@ def campaign_lines(found: dict[str, Any]) -> str:
     exits = ", ".join(f"{n} {exit}" for exit, n in found["exits"].items()) or "nothing to do"
     spent = f"{found['calls']} LLM calls, {found['tokens']} tokens"
     lines.append(f"{found['campaign']}: {found['total']} operators: {exits}; {spent}")
-    return "\n".join([*lines, f"  next  enable campaign report {found['campaign']}"])
+    return "\n".join([*lines, f"  next  {next_}"])
 
 
 def listed(workspace: Workspace) -> list[dict[str, Any]]:
@@ -59,7 +59,7 @@ def listed(workspace: Workspace) -> list[dict[str, Any]]:
 
 
 def list_lines(rows: list[dict[str, Any]]) -> str:
-    return table(rows) if rows else "no campaign here yet; begin one: enable generate --help"
+    return table(rows) if rows else "no campaign here yet; to begin one, see: enable generate --help"
 
 
 def report_lines(found: dict[str, Any]) -> str:

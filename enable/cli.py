@@ -6,8 +6,11 @@ in one line; 130 interrupted.
 
 from __future__ import annotations
 
+import difflib
 import importlib
+import importlib.metadata
 import pkgutil
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -16,12 +19,14 @@ from typing import Annotated
 import typer
 
 import enable.commands
-from enable.options import WORKSPACE
+from enable import progress
+from enable.options import WORKSPACE, WORKSPACE_VARIABLE
 from traces import UserError
 
 # typer carries its own copy of click in some releases and depends on click in others; this is its ClickException.
 _ClickException: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 _INTERRUPTED = 130
+_DISTRIBUTION, _WORKSPACE = "enablekit", "--workspace"
 
 app = typer.Typer(
     name="enable",
@@ -35,12 +40,34 @@ app = typer.Typer(
 )
 
 
+def _versions(asked: bool) -> None:
+    """Print which releases are at work and exit, if that is asked; nothing is imported to find out."""
+    if asked:
+        told = [f"{name} {_version(name)}" for name in (_DISTRIBUTION, "torch", "triton")]
+        typer.echo(f"{', '.join(told)}, Python {sys.version.split()[0]}")
+        raise typer.Exit
+
+
+def _version(distribution: str) -> str:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:  # found on Python's path, as with PYTHONPATH
+        return "(not installed)"
+
+
 @app.callback()
 def _global(
     context: typer.Context,
     workspace: Annotated[
-        Path, typer.Option(envvar="ENABLE_WORKSPACE", help="Where traces, verdicts, dialogs and kernels are kept.")
+        Path,
+        typer.Option(
+            envvar=WORKSPACE_VARIABLE,
+            help="Where traces, verdicts, dialogs and kernels are kept; may also follow the command.",
+        ),
     ] = WORKSPACE,
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_versions, help="Print versions and exit.")
+    ] = False,
 ) -> None:
     context.obj = workspace
 
@@ -62,6 +89,7 @@ def main(arguments: list[str] | None = None) -> None:
 def run(arguments: list[str]) -> int:
     """The exit status of the program on `arguments`."""
     try:
+        arguments = _workspace_first(arguments)
         status = app(arguments, prog_name="enable", standalone_mode=False)
     except UserError as error:
         return _fail(str(error))
@@ -83,11 +111,36 @@ def run(arguments: list[str]) -> int:
     return status if isinstance(status, int) else 0
 
 
+def _workspace_first(arguments: list[str]) -> list[str]:
+    """The same words with `--workspace DIR`, which may follow the command, before it. Raises UserError for no DIR."""
+    first: list[str] = []
+    rest: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        if word == "--":
+            rest += [word, *words]
+        elif word == _WORKSPACE:
+            directory = next(words, None)
+            if directory is None:
+                raise UserError(f"{_WORKSPACE} names no directory; see: enable --help")
+            first += [word, directory]
+        else:
+            (first if word.startswith(f"{_WORKSPACE}=") else rest).append(word)
+    return first + rest
+
+
 def _usage(error: Exception, arguments: list[str]) -> str:
-    words = [a for a in arguments if a in _NAMES][:1]
-    message = " ".join(error.format_message().split())  # type: ignore[attr-defined]
-    choices = "" if words else f" (commands: {', '.join(_NAMES)})"
-    return f"{message.rstrip('.')}{choices}; see: {' '.join(['enable', *words, '--help'])}"
+    """What was typed wrongly, the choices, and where they are explained."""
+    context = getattr(error, "ctx", None)
+    words = ["enable", *[a for a in arguments if a in _NAMES][:1]]
+    path = context.command_path if context is not None else " ".join(words)
+    message = " ".join(error.format_message().split()).rstrip(".")  # type: ignore[attr-defined]
+    unknown = re.match(r"No such command '(.*?)'", message)
+    if unknown and context is not None:
+        commands = sorted(context.command.commands)
+        near = " or ".join(difflib.get_close_matches(unknown[1], commands))
+        message = f"{unknown[0]}{near and f', did you mean {near}?'} (commands: {', '.join(commands)})"
+    return f"{message}; see: {path} --help"
 
 
 def _fail(message: str) -> int:
@@ -96,4 +149,5 @@ def _fail(message: str) -> int:
 
 
 def _say(message: str) -> None:
-    sys.stderr.write(f"enable: {message}\n")
+    progress.reset()
+    progress.say(f"enable: {message}")

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from enable.dialect import outside_by_overload, spoken
 from generate.library import Library, Match
+from generate.versions import BASE_LIBRARY, origin
 from traces import UserError
 from traces.contents import REPLAYABLE
-from traces.overloads import resolve
+from traces.overloads import of_cpus, resolve
 from traces.store import CallRecord, Trace
 from verify.cases import Case, case_of
 from verify.derive import functional_base
@@ -36,7 +37,8 @@ class Row:
 
     outcome: PASS if every case passed, else the outcome of the first case that did not; None where no kernel is needed.
     failing: id of that case. again: what to type to see what failed. independent: of all cases that the kernel is known
-    to have passed, of this trace or not, how many differ in more than the contents of tensors.
+    to have passed, of this trace or not, how many differ in more than the contents of tensors. origin: where the
+    kernel comes from, as `enable library list` tells it.
     """
 
     overload: str
@@ -51,11 +53,17 @@ class Row:
     failing: str = ""
     again: str = ""
     independent: int | None = None
+    origin: str | None = None
 
     @property
     def verdict(self) -> str:
         """The outcome, marked where it rests on few cases."""
         return marked(self.outcome, self.independent) if self.outcome else "-"
+
+    @property
+    def of_cpus(self) -> bool:
+        """Whether no accelerator is ever asked for it."""
+        return of_cpus(self.overload)
 
     @property
     def covered(self) -> bool:
@@ -68,32 +76,37 @@ class Row:
 
 @dataclass(frozen=True)
 class Coverage:
-    """The coverage of one trace; `as_json` is what `enable coverage --json` prints."""
+    """The coverage of one trace; `as_json` is what `enable coverage --json` prints.
+
+    instead: what to type to record what an accelerator is asked for, where the trace holds calls for CPUs alone.
+    """
 
     model: str
     trace: str
     platform: str
     rows: tuple[Row, ...]
     opinfo: frozenset[str]
+    instead: str = ""
 
     @property
     def compute(self) -> list[Row]:
         """The overloads that need a kernel: those that compute, and those that draw as can be judged."""
         return [r for r in self.rows if r.needs_kernel]
 
-    def with_hints(self, name: str) -> Coverage:
-        """The same, with the command for each missing kernel. name: what the user calls the trace."""
+    def with_hints(self, write: Callable[[str], str], again: Callable[[str, str], str]) -> Coverage:
+        """The same, with what to type. write: for an overload without a kernel; again: for one and its failing case."""
 
         def hinted(row: Row) -> Row:
             if row.detail == _NO_KERNEL:
-                command = shlex.join(["enable", "refine", name, "--op", row.overload])
-                return replace(row, detail=f"{_NO_KERNEL}; write one: {command}")
-            if row.failing:
-                words = ["enable", "verify", row.overload, "--cases", f"trace:{name}", "--case", row.failing]
-                return replace(row, again=shlex.join(words))
-            return row
+                return replace(row, detail=f"{_NO_KERNEL}; write one: {write(row.overload)}")
+            return replace(row, again=again(row.overload, row.failing)) if row.failing else row
 
         return replace(self, rows=tuple(map(hinted, self.rows)))
+
+    @property
+    def of_cpus(self) -> list[Row]:
+        """The overloads that need a kernel here, and that no accelerator is ever asked for."""
+        return [r for r in self.compute if r.of_cpus]
 
     def failing(self) -> list[Row]:
         """Overloads that need a kernel and are not covered."""
@@ -104,7 +117,7 @@ class Coverage:
         matched = [r for r in self.compute if r.overload in self.opinfo]
         passed = [r for r in matched if r.covered]
         calls, covered_calls = (sum(r.calls for r in rows) for rows in (self.compute, covered))
-        rows = [{**asdict(row), "verdict": row.verdict} for row in self.rows]
+        rows = [{**asdict(row), "verdict": row.verdict, "of_cpus": row.of_cpus} for row in self.rows]
         for row in rows:
             del row["refined"]
         return {
@@ -114,9 +127,10 @@ class Coverage:
             "overloads": {
                 "compute": len(self.compute),
                 "covered": len(covered),
-                "percent": _percent(len(self.compute), len(covered)),
+                "percent": percent(len(self.compute), len(covered)),
             },
-            "calls": {"total": calls, "covered": covered_calls, "percent": _percent(calls, covered_calls)},
+            "calls": {"total": calls, "covered": covered_calls, "percent": percent(calls, covered_calls)},
+            "of_cpus": {"overloads": len(self.of_cpus), "calls": sum(r.calls for r in self.of_cpus)},
             "opinfo_subset": {
                 "matched": len(matched),
                 "passed_out_of_the_box": sum(not r.refined for r in passed),
@@ -126,8 +140,9 @@ class Coverage:
         }
 
 
-def _percent(total: int, covered: int) -> float:
-    return round(100 * covered / total, 1) if total else 100.0
+def percent(total: int, covered: int) -> float | None:
+    """The share in percent; None of nothing."""
+    return round(100 * covered / total, 1) if total else None
 
 
 @dataclass(frozen=True)
@@ -207,10 +222,13 @@ def judge_cases(
     needed: Callable[[Job, str], bool] | None = None,
     told: Callable[[Job, Verdict], None] = lambda job, verdict: None,
 ) -> dict[tuple[str, str], Verdict]:
-    """Verdicts by (overload, case id). needed: whether a case is still to be judged; told: of each verdict."""
+    """Verdicts by (overload, case id). needed: whether a case is still to be judged; told: of each verdict.
+
+    A kernel that is not of the platform's dialect is not run.
+    """
     jobs = [
         Job(m.plan, m.kernel, tuple(cases[o]), m.copy, repeats=REPEATS, needed=needed)
-        for o, m in matches.items()
+        for o, m in spoken(matches, judge.platform).items()
         if m is not None and o in cases
     ]
     advance = progress(sum(len(job.cases) for job in jobs))
@@ -219,7 +237,16 @@ def judge_cases(
         told(job, verdict)
         advance(job, verdict)
 
-    return judge.judge(jobs, both)
+    refused = outside_by_overload(matches, judge.platform)
+    verdicts = judge.judge([job for job in jobs if job.plan.overload not in refused], both)
+    for job in jobs:
+        if (violation := refused.get(job.plan.overload)) is not None:
+            for case in job.cases:
+                detail = f"not of the dialect: {violation}"
+                verdict = Verdict(case.id, Outcome.COMPILE_ERROR, detail, layer="lint", rule=violation.rule)
+                verdicts[job.plan.overload, case.id] = verdict
+                both(job, verdict)
+    return verdicts
 
 
 def rows_of(
@@ -277,7 +304,9 @@ def _unjudged(overload: str, kind: str, trace: Trace, match: Match | None) -> Ro
     if match is None:
         return Row(overload, kind, calls, len(signatures), 0, None, Outcome.SKIPPED, _NO_KERNEL)
     path = shown_path(match.kernel.path)
-    return Row(overload, kind, calls, len(signatures), 0, path, Outcome.SKIPPED, "", match.refined)
+    source = origin(match.kernel.path) if match.refined else BASE_LIBRARY
+    row = Row(overload, kind, calls, len(signatures), 0, path, Outcome.SKIPPED, "", match.refined)
+    return replace(row, origin=source)
 
 
 def _judged(row: Row, match: Match, verdicts: list[Verdict | None], lacking: Counter[str], known: Standing) -> Row:

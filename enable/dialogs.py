@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import shlex
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -47,6 +46,7 @@ class Call:
 class Run:
     """One run of an operator. latest: the one that a command would go on with. problem: why it cannot be read."""
 
+    workspace: Workspace
     overload: str
     campaign: str
     directory: Path
@@ -97,15 +97,21 @@ class Run:
 
     def _detail(self, turn: str, state: State) -> str:
         if turn == YOURS:
-            return f"read {prompt_path(self.directory, self.pending or 0)}, then: {self.command('answer')} FILE"
+            return f"read {prompt_path(self.directory, self.pending or 0)}, then: {self.typed('answer')} FILE"
         if turn == STOPPED:
-            return f"{state.cause}; run the same command again".removeprefix("; ")
+            return f"{state.cause}; to go on: {self.again}".removeprefix("; ")
         return ""
 
-    def command(self, name: str) -> str:
+    @property
+    def again(self) -> str:
+        """What to type to go on with it."""
+        commands = [record["command"] for record in self.records if record.get("command")]
+        return commands[-1] if commands else "run the same command again"
+
+    def typed(self, name: str) -> str:
         """`enable dialog NAME` for this run."""
         campaign = ["--campaign", self.campaign] if self.campaign else []
-        return shlex.join(["enable", "dialog", name, *campaign, self.overload])
+        return self.workspace.command("dialog", name, *campaign, self.overload)
 
 
 def runs(workspace: Workspace, overload: str | None = None, campaign: str | None = None) -> list[Run]:
@@ -117,31 +123,34 @@ def runs(workspace: Workspace, overload: str | None = None, campaign: str | None
     homes |= {p.parent.name: p for p in sorted((workspace.root / "campaigns").glob("*/dialogs"))}
     if campaign is not None and campaign not in homes:
         known = ", ".join(filter(None, homes)) or "none"
-        raise UserError(f"no campaign {campaign!r} in {workspace.root} (campaigns: {known}); see: enable dialog list")
+        raise UserError(f"no campaign {campaign!r} in {workspace.root} (campaigns: {known}); {_all_of(workspace)}")
     chosen = homes if campaign is None else {campaign: homes[campaign]}
     pattern = slug(overload) if overload else "*"
     return [
-        run for name, home in chosen.items() for where in sorted(home.glob(pattern)) for run in _runs_in(where, name)
+        run
+        for name, home in chosen.items()
+        for where in sorted(home.glob(pattern))
+        for run in _runs_in(workspace, where, name)
     ]
 
 
-def _runs_in(where: Path, campaign: str) -> Iterator[Run]:
+def _runs_in(workspace: Workspace, where: Path, campaign: str) -> Iterator[Run]:
     directories = sorted(p.parent for p in where.glob(f"run-*/{NAME}"))
     for directory in directories:
         latest = directory == directories[-1]
         try:
             records = read_journal(directory / NAME, torn=True)
         except UserError as error:
-            yield Run(where.name.replace(".", "::", 1), campaign, directory, latest, problem=str(error))
+            yield Run(workspace, where.name.replace(".", "::", 1), campaign, directory, latest, problem=str(error))
             continue
         if records:  # none where a run was killed as it began
-            yield Run(records[0]["overload"], campaign, directory, latest, tuple(records))
+            yield Run(workspace, records[0]["overload"], campaign, directory, latest, tuple(records))
 
 
 def list_lines(rows: list[dict[str, Any]]) -> str:
     """The table of `enable dialog list`, and what to do about each run that has not ended."""
     if not rows:
-        return "no dialogs yet; hold one: enable refine --op aten::gelu"
+        return "no dialogs yet; to hold some, see: enable refine --help"
     columns = ("overload", "campaign", "run", "stage", "dialog", "calls", "tokens", "turn")
     shown = columns if any(row["campaign"] for row in rows) else [c for c in columns if c != "campaign"]
     details = [f"{row['overload']}: {row['detail']}" for row in rows if row["detail"]]
@@ -154,26 +163,33 @@ def one(workspace: Workspace, overload: str, campaign: str | None, number: int |
     if not found:
         known = sorted({run.overload for run in runs(workspace)})
         have = f"dialogs here: {', '.join(known)}" if known else f"{workspace.dialogs} holds none yet"
-        raise UserError(f"no dialog about {overload} ({have}); hold one: enable refine --op {shlex.quote(overload)}")
+        raise UserError(f"no dialog about {overload} ({have}); {_all_of(workspace)}")
     if number is not None:
         names = [run.directory.name for run in found]
         found = [run for run in found if run.directory.name == f"run-{number:03d}"]
         if not found:
-            raise UserError(f"no run {number} of {overload} (runs: {', '.join(names)}); see: enable dialog list")
+            raise UserError(f"no run {number} of {overload} (runs: {', '.join(names)}); {_all_of(workspace)}")
     run = max(found, key=lambda r: (r.directory / NAME).stat().st_mtime_ns)
     if run.problem:
         raise UserError(run.problem)
     return run
 
 
-def answer(workspace: Workspace, overload: str, campaign: str | None, text: str) -> Path:
-    """Put the answer where the run that waits for one takes it. Raises UserError where none waits, or more than one."""
+def _all_of(workspace: Workspace) -> str:
+    return f"see: {workspace.command('dialog', 'list')}"
+
+
+def answer(workspace: Workspace, overload: str, campaign: str | None, text: str) -> tuple[Path, str]:
+    """Put the answer where the run that waits for one takes it; that file, and what to type to go on with the run.
+
+    Raises UserError where none waits, or more than one.
+    """
     found = runs(workspace, overload, campaign)
     waiting = [run for run in found if run.pending is not None and run.turn(run.state) == YOURS]
     if not waiting:
         elsewhere = sorted({run.overload for run in runs(workspace) if run.pending is not None})
         have = f"waiting: {', '.join(elsewhere)}" if elsewhere else "nothing waits"
-        raise UserError(f"no run of {overload} waits for an answer ({have}); see: enable dialog list")
+        raise UserError(f"no run of {overload} waits for an answer ({have}); {_all_of(workspace)}")
     if len(waiting) > 1:
         choices = " or ".join(repr(run.campaign) for run in waiting)
         raise UserError(f"{len(waiting)} runs of {overload} wait for an answer; name one with --campaign {choices}")
@@ -181,7 +197,7 @@ def answer(workspace: Workspace, overload: str, campaign: str | None, text: str)
         raise UserError(f"the answer about {overload} is empty; write one to a file, or to stdin with -")
     path = answer_path(waiting[0].directory, waiting[0].pending or 0)
     write_durably(path, [text.encode("utf-8", "replace")])
-    return path
+    return path, waiting[0].again
 
 
 def calls(run: Run) -> list[Call]:
@@ -236,7 +252,7 @@ def chosen_call(run: Run, number: int) -> Call:
     found = {call.number: call for call in calls(run)}
     if number not in found:
         have = f"calls 1 to {max(found)}" if found else "no calls yet"
-        raise UserError(f"{run.overload} has {have}, not {number}; see all: {run.command('show')}")
+        raise UserError(f"{run.overload} has {have}, not {number}; see all: {run.typed('show')}")
     return found[number]
 
 
@@ -267,7 +283,7 @@ def _call_lines(call: Call, run: Run, whole: bool) -> Iterator[str]:
     yield f"\n==== call {call.number}, dialog {call.dialog}, {call.purpose}{by}{counts}"
     for message in call.messages[0 if whole else call.seen :]:
         if message.role == "system" and not whole:
-            yield f"\n---- system: {len(message.content)} characters; see: {run.command('show')} --call {call.number}"
+            yield f"\n---- system: {len(message.content)} characters; see: {run.typed('show')} --call {call.number}"
         else:
             yield f"\n---- {message.role}\n\n{message.content.strip()}"
     if call.reasoning and whole:

@@ -41,6 +41,8 @@ def examine(workspace: Path) -> list[Check]:
 def _run(name: str, check: Callable[[], str]) -> Check:
     try:
         return Check(name, True, check())
+    except UserError as error:
+        return Check(name, False, str(error))
     except Exception as error:  # noqa: BLE001 - one item of a batch: the error is this check's finding
         return Check(name, False, f"{type(error).__name__}: {error}".split("\n")[0])
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from enable.naming import means
 from enable.options import AsJson
 from traces import UserError
 
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
 
 EXPORTS = {"backendbench-txt": ".txt", "backendbench-parquet": ".parquet", "repro": ""}  # with endings of names
 IMPORTS = ("backendbench-txt", "backendbench-parquet", "chakra")
+
+_IDS = 12  # ids of calls that are listed
 
 Model = Annotated[str, typer.Argument(help="Name of a captured model, or the path of a trace.")]
 
@@ -30,38 +35,41 @@ def export(
         Path | None, typer.Option("--out", help="File or directory to write; by default named here.")
     ] = None,
     call: Annotated[int | None, typer.Option("--call", help="Only the stored call of this id.")] = None,
-    op: Annotated[str | None, typer.Option("--op", help="Only this overload, such as aten::add.Tensor.")] = None,
+    op: Annotated[
+        str | None, typer.Option("--op", help="Only this operator: aten::add.Tensor, or add for all its overloads.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Write a trace in another tool's form.
 
     backendbench-txt and -parquet hold shapes, strides, dtypes, scalars and counts; what they cannot hold is counted
-    and printed. repro is one stored call as a script and a safetensors file, which run with PyTorch alone.
+    and printed. repro is one stored call as a script and a safetensors file, which run with PyTorch alone: that of
+    --call, or the first of --op. Ids and shapes of an operator's calls: enable trace show MODEL --op NAME.
     """
     from enable.workspace import Workspace
 
     if form not in EXPORTS:
         raise UserError(f"--format {form!r} is not one of {', '.join(EXPORTS)}")
-    trace = Workspace(context.obj).open_trace(model)
-    records = _chosen(trace, model, call, op, first=form == "repro")
+    if form == "repro" and call is None and op is None:
+        raise UserError("--format repro writes one call; name it with --call ID, or the first of an operator with --op")
+    workspace = Workspace(context.obj)
+    records = _chosen(trace := workspace.open_trace(model), call, op)
+    if not records:
+        words = ["trace", "show", model, *(["--op", op] if op is not None and _chosen(trace, None, op) else [])]
+        wanted = [f"call {call}"] * (call is not None) + [f"{op}"] * (op is not None)
+        raise UserError(f"{model} holds no {' of '.join(wanted) or 'stored call'}; see: {workspace.command(*words)}")
     path = out or Path(_default_name(model, form, records))
     if path.exists() and (form == "repro" or path.is_dir() or not force):
         raise UserError(f"{path} exists; pass --out PATH to write elsewhere{'' if form == 'repro' else ' or --force'}")
     if form == "repro":
-        _export_repro(trace, records[0], path)
+        _export_repro(trace, records, path)
     else:
         _export_rows(trace, records, form, path)
 
 
-def _chosen(trace: Trace, model: str, call: int | None, op: str | None, first: bool) -> list[CallRecord]:
-    """The stored calls that the options name; of an overload only the first where one call is asked for."""
-    if first and (call is None) == (op is None):
-        raise UserError("--format repro writes one call; name it with either --call ID or --op OVERLOAD")
-    records = [r for r in trace.calls() if (call is None or r.id == call) and (op is None or r.overload == op)]
-    if not records:
-        wanted = f"--call {call}" if call is not None else f"--op {op}" if op is not None else "a stored call"
-        raise UserError(f"{model} has no {wanted}; see: enable trace show {model}")
-    return records[:1] if first else records
+def _chosen(trace: Trace, call: int | None, op: str | None) -> list[CallRecord]:
+    """The stored calls that the options name."""
+    return [r for r in trace.calls() if (call is None or r.id == call) and (op is None or means(op, r.overload))]
 
 
 def _default_name(model: str, form: str, records: list[CallRecord]) -> str:
@@ -69,13 +77,17 @@ def _default_name(model: str, form: str, records: list[CallRecord]) -> str:
     return f"{name}-{records[0].id}" if form == "repro" else f"{name}{EXPORTS[form]}"
 
 
-def _export_repro(trace: Trace, record: CallRecord, path: Path) -> None:
+def _export_repro(trace: Trace, records: list[CallRecord], path: Path) -> None:
+    """Write the first, and say which that is."""
     from traces.exchange.repro import write_repro
 
+    record, *others = records
     write_repro(trace, record, path)
-    typer.echo(
-        f"call {record.id} of {record.overload}, values {record.level}, in {path}\n  next  python {path}/repro.py"
-    )
+    lines = [f"call {record.id} of {record.overload}, values {record.level}, in {path}"]
+    if others:
+        ids = ", ".join(str(r.id) for r in others[:_IDS]) + (", ..." if len(others) > _IDS else "")
+        lines.append(f"  the first of {len(records)} stored calls; another with --call ID: {ids}")
+    typer.echo("\n".join([*lines, f"  next  {shlex.join([sys.executable, str(path / 'repro.py')])}"]))
 
 
 def _export_rows(trace: Trace, records: list[CallRecord], form: str, path: Path) -> None:
@@ -113,12 +125,13 @@ def import_(
     from enable.workspace import Workspace
     from traces.exchange.imports import import_trace
 
-    path = out or Workspace(context.obj).trace_path(file.stem)
+    workspace = Workspace(context.obj)
+    path = out or workspace.trace_path(file.stem)
     found = import_trace(file, form, path, force)
     name = str(out or file.stem)
     lines = [f"{found.calls} calls, {found.stored} of them stored, in {path}"]
     lines += _counted("left out", found.left_out) + _counted("lost", found.lost)
-    typer.echo("\n".join([*lines, f"  next      enable trace show {name}"]))
+    typer.echo("\n".join([*lines, f"  next      {workspace.command('trace', 'show', name)}"]))
 
 
 def diff(

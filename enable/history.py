@@ -11,7 +11,7 @@ from enable.coverage import shown_path
 from enable.tables import table
 from enable.workspace import Workspace
 from generate.library import Library
-from generate.versions import Version, Versions
+from generate.versions import BASE_LIBRARY, BY_HAND, Version, Versions, origin
 from traces import UserError
 from traces.overloads import resolve
 from verify.derive import functional_base
@@ -41,6 +41,10 @@ class History:
             raise UserError(f"no kernel serves {operator} or did (there are: {have}, ...); see: enable library list")
         return match.kernel.path.parent.name, match.kernel.path.stem
 
+    def origin(self, path: Path) -> str:
+        """Where the kernel in force at a path comes from, in a word or two."""
+        return origin(path) if path.is_relative_to(self.versions.root) else BASE_LIBRARY
+
     def kernels(self) -> list[dict[str, Any]]:
         """Every kernel in force, as `list --json` prints them; those of the workspace first."""
         rows = [self._kernel(kernel) for kernel in self.library]
@@ -49,6 +53,7 @@ class History:
     def _kernel(self, kernel: KernelFile) -> dict[str, Any]:
         group, name = kernel.path.parent.name, kernel.path.stem
         accepted = kernel.path.is_relative_to(self.versions.root)
+        origin = self.origin(kernel.path)
         version = self.versions.current(group, name) if accepted else None
         return {
             "kernel": f"{group}/{name}",
@@ -57,6 +62,7 @@ class History:
             "file": shown_path(kernel.path),
             "sha256": kernel.sha256,
             "accepted": accepted,
+            "origin": origin,
             "version": version.number if version else None,
             "few_cases": (version.provenance.get("few_cases") or {}) if version else {},
             "when": version.when if version else None,
@@ -70,6 +76,7 @@ class History:
             "overload": operator,
             "kernel": f"{group}/{name}",
             "in_force": current.number if current else None if path.is_file() else 0,
+            "origin": self.origin(match.kernel.path) if (match := self.library.match(operator)) else None,
             "versions": [asdict(v) for v in self.versions.list(group, name)],
         }
 
@@ -90,7 +97,7 @@ def list_table(rows: Sequence[dict[str, Any]]) -> str:
     shown = [
         {
             "kernel": row["kernel"],
-            "version": _standing(row),
+            "origin": _standing(row),
             "sha256": row["sha256"][:_SHA],
             "when": row["when"] or "",
             "overloads": ", ".join(row["overloads"]),
@@ -102,10 +109,8 @@ def list_table(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def _standing(row: dict[str, Any]) -> str:
-    if row["version"] is None:
-        return "by hand" if row["accepted"] else "base"
     few = _few(row["few_cases"])
-    return f"{row['version']}{f' ({few})' if few else ''}"
+    return f"{row['origin']} ({few})" if few else str(row["origin"])
 
 
 def _few(told: Mapping[str, int]) -> str:
@@ -115,8 +120,11 @@ def _few(told: Mapping[str, int]) -> str:
 
 def history_table(found: dict[str, Any]) -> str:
     """Versions as text, oldest first."""
-    if not found["versions"]:
+    if not found["versions"] and found["origin"] == BASE_LIBRARY:
         return f"{found['overload']}: {found['kernel']} is the base library's kernel; none was accepted here"
+    force = f"{found['kernel']}: {_in_force(found['origin'])}"
+    if not found["versions"]:
+        return force
     shown = [
         {
             "version": v["number"],
@@ -125,17 +133,26 @@ def history_table(found: dict[str, Any]) -> str:
             "when": v["when"],
             "sha256": (v["sha256"] or "base library")[:_SHA],
             "few cases": _few(v["provenance"].get("few_cases") or {}),
-            "model": v["provenance"].get("model") or "",
+            "by": v["provenance"].get("model") or v["provenance"].get("by") or "",
             "traces": ", ".join(v["provenance"].get("traces", ())),
         }
         for v in found["versions"]
     ]
-    told = {None: "a file put there by hand", 0: "the base library's kernel"}
-    force = told.get(found["in_force"], f"version {found['in_force']}")
-    return f"{table(shown)}\n\n{found['kernel']}: {force} is in force"
+    return f"{table(shown)}\n\n{force}"
 
 
-def version_text(version: Version) -> str:
-    """One line on a version that has just come into force."""
+def _in_force(origin: str | None) -> str:
+    told = {
+        None: "no kernel is in force; the base library has none",
+        BASE_LIBRARY: "the base library's kernel is in force",
+        BY_HAND: "a file put there by hand is in force",
+    }
+    return told.get(origin, f"{origin} is in force")
+
+
+def version_text(version: Version, served: bool) -> str:
+    """One line on a version that has just come into force. served: whether the library has a kernel now."""
     what = "the base library's kernel" if version.sha256 is None else f"the source of version {version.origin}"
+    if not served:
+        return f"version {version.number}: no kernel is left; the base library has none"
     return f"version {version.number}: {what} is in force"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from enable.acceptance import Accepted
+from enable.progress import say
 from enable.refinement import Operator, Refinement
 from generate.dialog import OnEvent, Result, open_journal, refine_operator
 from generate.journal import Journal, slug
@@ -21,6 +21,7 @@ from verify.outcome import Outcome, Verdict
 
 WAITING = "WAITING"  # exits besides the final stages: the model's answer is to be written by somebody
 REFUSED = "REFUSED"  # it passed, and the library has changed meanwhile
+NOT_BEGUN = "NOT_BEGUN"  # there is nobody to ask about it
 TASK = "task.json"
 
 
@@ -202,7 +203,3 @@ def _report(overload: str) -> OnEvent:
             say(f"{overload}  dialog {state.dialog}, call {state.calls}: {what}")
 
     return tell
-
-
-def say(text: str) -> None:
-    sys.stderr.write(f"{text}\n")

@@ -75,7 +75,7 @@ def register(  # noqa: PLR0913 - each says which kernels, or when they serve
     sim.install()
     executor = _Executor(server, chosen.left_out, innermost(sim.NAME), fallback)
     stack = ExitStack()
-    stack.enter_context(sim.executing(executor))
+    stack.enter_context(sim.executing(executor, chosen.entries))
     return Registration(sim.NAME, server.counts, chosen.left_out, stack.close, executor)
 
 
@@ -102,6 +102,10 @@ def _until_undone(registration: Registration) -> Iterator[Registration]:
         yield registration
     finally:
         registration.undo()
+
+
+class NothingVerified(UserError):
+    """No kernel of the library may serve, since no verdict speaks for any."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +144,9 @@ def select(
             entries[overload] = replace(entry, lawless=lawless, kinds=None if unverified else standing.kinds)
     if left_out and (ops is not None or not entries):
         overload, reason = next(iter(left_out.items()))
-        raise UserError(_refusal(overload if ops is not None else None, reason, place))
+        if ops is None:
+            raise NothingVerified(f"no kernel is verified in {place.root}; {_remedy('--all')}")
+        raise UserError(_refusal(overload, reason, place))
     return Selection(entries, left_out)
 
 
@@ -241,9 +247,7 @@ def _is_composite(overload: str) -> bool:
     return torch._C._dispatch_has_kernel_for_dispatch_key(overload, "CompositeImplicitAutograd")
 
 
-def _refusal(overload: str | None, reason: str, place: Workspace) -> str:
-    if overload is None:
-        return f"no kernel is verified in {place.root}; {_remedy('--all')}"
+def _refusal(overload: str, reason: str, place: Workspace) -> str:
     if reason == COMPOSITE:
         return f"{overload}: {reason}; register kernels of those"
     if reason != NOT_VERIFIED:

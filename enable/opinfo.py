@@ -8,11 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from enable.coverage import Coverage, judge_cases, match_overloads, read_calls, rows_of
-from enable.tables import table
+from enable.coverage import Coverage, judge_cases, match_overloads, percent, read_calls, rows_of
+from enable.tables import share, table
 from generate.library import Library
 from traces import TraceError
 from traces.store import CallRecord, Trace
+from verify.cases import Case
 from verify.judge import Job, Judge
 from verify.outcome import Outcome, Verdict
 
@@ -56,12 +57,14 @@ class Operator:
 
 @dataclass(frozen=True)
 class OpInfoCoverage:
-    """by_overload: as of any trace. excluded: operators that do not count, by reason."""
+    """by_overload: as of any trace. excluded: operators that do not count, by reason. not_run: overloads that have a
+    kernel, none of whose cases failed and some of whose were not run: whether they are covered is not known."""
 
     by_overload: Coverage
     operators: tuple[Operator, ...]
     phases: dict[str, tuple[int, int]]  # operators that pass, operators that have it
     excluded: dict[str, list[str]]
+    not_run: frozenset[str]
 
     def as_json(self) -> dict[str, Any]:
         """What `enable coverage opinfo --json` prints: as for a model, with `operators` and `categories`."""
@@ -69,8 +72,12 @@ class OpInfoCoverage:
         for operator in self.operators:
             of_category.setdefault(operator.category, []).append(operator)
         phases = {name: {"total": total, "covered": covered} for name, (covered, total) in self.phases.items()}
+        found = self.by_overload.as_json()
+        known = found["overloads"]["compute"] - len(self.not_run)
+        share = percent(known, found["overloads"]["covered"])
         return {
-            **self.by_overload.as_json(),
+            **found,
+            "overloads": {**found["overloads"], "not_run": len(self.not_run), "percent": share},
             "operators": {**_counts(self.operators), **phases},
             "categories": {name: _counts(found) for name, found in of_category.items()},
             "excluded": self.excluded,
@@ -80,7 +87,7 @@ class OpInfoCoverage:
 
 def _counts(operators: Any) -> dict[str, Any]:
     covered = sum(o.outcome is Outcome.PASS for o in operators)
-    return {"total": len(operators), "covered": covered, "percent": round(100 * covered / max(len(operators), 1), 1)}
+    return {"total": len(operators), "covered": covered, "percent": percent(len(operators), covered)}
 
 
 def _row(operator: Operator) -> dict[str, Any]:
@@ -153,7 +160,14 @@ def measure_opinfo(
     found = tuple(sorted(operators.values(), key=lambda o: o.name))
     phases = {name: _of_phase(found, name, verdicts, served) for name in ("forward", "backward")}
     by_overload = Coverage("opinfo", str(trace.path), judge.platform.name, rows, opinfo)
-    return OpInfoCoverage(by_overload, found, phases, excluded)
+    return OpInfoCoverage(by_overload, found, phases, excluded, _not_run(cases, served, verdicts))
+
+
+def _not_run(cases: dict[str, list[Case]], served: frozenset[str], verdicts: dict[Key, Verdict]) -> frozenset[str]:
+    found = {o: [verdicts.get((o, case.id)) for case in cases[o]] for o in served}
+    return frozenset(
+        o for o, seen in found.items() if None in seen and all(v is None or v.outcome is Outcome.PASS for v in seen)
+    )
 
 
 def _of_phase(
@@ -221,8 +235,10 @@ def opinfo_tables(coverage: OpInfoCoverage) -> str:
         lines.append(f"  not counted  {len(names)} ({reason[:80]}): {shown}")
     lines += [f"  in the way  {count:4}  {detail[:110]}" for detail, count in lacking.most_common(8)]
     overloads = found["overloads"]
-    lines.append(f"  overloads covered  {overloads['covered']} of {overloads['compute']} that need a kernel")
-    lines.append(f"OpInfo operators covered: {total['covered']} of {total['total']} ({total['percent']} %)")
+    not_run = overloads["not_run"]
+    more = f"; of {not_run} not all cases were run, --exhaustive runs them" if not_run else ""
+    lines.append(f"  overloads covered  {overloads['covered']} of {overloads['compute']} that need a kernel{more}")
+    lines.append(f"OpInfo operators covered: {total['covered']} of {total['total']}{share(total)}")
     return "\n".join(lines)
 
 

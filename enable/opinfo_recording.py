@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from tqdm import tqdm
 
 from capture.opinfo import DTYPES, Request, names, record_apart
 from enable.opinfo import opinfo_of
+from enable.progress import doing
 from enable.workspace import Workspace
 from traces import UserError
 from traces.store import Trace
@@ -39,16 +39,15 @@ def capture_opinfo(
 
 def _record(request: Request) -> None:
     every = list(request.operators) or names()
-    with tqdm(total=len(every), desc="opinfo", unit="operator", delay=1, leave=False) as bar:
+    with doing("capture opinfo", len(every)) as work:
         seen: set[str] = set()
 
         def began(operator: str) -> None:
-            if operator not in seen:
-                bar.update(min(1, len(seen)))
+            if operator not in seen and not operator.startswith("error "):
+                if seen:
+                    work.step()
                 seen.add(operator)
-                if operator.startswith("error "):
-                    return
-                bar.set_postfix_str(operator, refresh=False)
+                work.note = operator
 
         record_apart(request, began)
 
@@ -94,8 +93,8 @@ def summary(path: Path) -> dict[str, Any]:
     }
 
 
-def opinfo_lines(found: dict[str, Any]) -> str:
-    """The same as text."""
+def opinfo_lines(found: dict[str, Any], next_: str) -> str:
+    """The same as text. next_: what to type next."""
     from enable.tables import size
 
     failed, before = found["failed_samples"], found["recorded_before"]
@@ -111,5 +110,5 @@ def opinfo_lines(found: dict[str, Any]) -> str:
     ]
     for reason, operators in found["excluded"].items():
         lines.append(f"  left out   {len(operators)} ({reason}): {', '.join(operators[:4])}")
-    lines.append("  next       enable coverage opinfo")
+    lines.append(f"  next       {next_}")
     return "\n".join(lines)

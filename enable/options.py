@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,15 +10,25 @@ from typing import Annotated, Any
 import typer
 
 WORKSPACE = Path(".enable")
+WORKSPACE_VARIABLE = "ENABLE_WORKSPACE"
+LIBRARY_VARIABLE = "ENABLE_LIBRARY"
 PLATFORM = "sim"
 
-Platform = Annotated[str, typer.Option("--platform", help="Where the kernels run.")]
+Platform = Annotated[str, typer.Option("--platform", help="Where kernels run: a name, or ./FILE.yaml.")]
 Library = Annotated[
     Path | None,
-    typer.Option("--library", envvar="ENABLE_LIBRARY", help="Base kernel library instead of the packaged one."),
+    typer.Option("--library", envvar=LIBRARY_VARIABLE, help="Base kernel library instead of the packaged one."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
+FewCases = Annotated[
+    bool, typer.Option("--few-cases", help="Accept kernels that fewer than 5 independent cases speak for.")
+]
 Markdown = Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")]
+
+
+def library_words(base: Path | None) -> list[str]:
+    """The option that names a base library, where the environment does not."""
+    return [] if base is None or os.environ.get(LIBRARY_VARIABLE) == str(base) else ["--library", str(base)]
 
 
 def typed(context: Any, without: Collection[str] = ()) -> Iterator[str]:

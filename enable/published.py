@@ -25,8 +25,8 @@ def rows(session: Session) -> list[dict[str, str]]:
     found = [row for name in session.workspace.trace_names() for row in _of_trace(session, name)]
     if not found:
         raise UserError(
-            "no trace here is of a model that others have published on; record one: enable capture nanogpt, "
-            "enable capture dlrm, enable capture opinfo"
+            "no trace here is of a model that others have published on (nanogpt, dlrm, opinfo); "
+            f"record one: {session.workspace.command('capture', 'nanogpt')}"
         )
     return found
 

@@ -101,10 +101,19 @@ class Refinement:
         return self._halves[0]
 
     def failing(self, names: Sequence[str]) -> list[Operator]:
-        """The operators behind every overload that coverage finds failing, each once."""
+        """The operators behind every overload that coverage finds failing, each once.
+
+        Raises UserError if of all these no call is recorded that a kernel could be tested on.
+        """
         rows = [row for name in names for row in self.session.coverage(name).failing()]
-        overloads = [row.overload for row in rows if is_known(row.overload)]
-        return list(dict.fromkeys(self.operator(o) for o in overloads))
+        overloads = list(dict.fromkeys(row.overload for row in rows if is_known(row.overload)))
+        testable = [o for o in overloads if o in self.cases or self._served_by(o)]
+        if overloads and not testable:
+            raise UserError(
+                f"no values of {overloads[0]}{f' and {len(overloads) - 1} more' if overloads[1:] else ''} are recorded "
+                "to test a kernel on; record the model with --values full or seeded"
+            )
+        return list(dict.fromkeys(map(self.operator, testable)))
 
     def operator(self, overload: str) -> Operator:
         """The kernel file that serves `overload`, or would. Raises UserError if no trace here calls it."""

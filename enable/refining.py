@@ -10,7 +10,9 @@ from typing import Any
 
 from enable.dialogs import runs
 from enable.engine import Local
-from enable.holding import Held, Holder, Terms, accepted, say
+from enable.holding import NOT_BEGUN, Held, Holder, Terms, accepted
+from enable.progress import say
+from enable.providers import askable, unanswered
 from enable.refinement import Operator, Refinement
 from enable.session import Session
 from enable.workspace import Workspace
@@ -41,12 +43,17 @@ class Choice:
         """What to type to go on with one operator."""
         return shlex.join(["enable", *self.again, "--op", operator])
 
+    def by_hand(self) -> str:
+        """What to type to be the model oneself."""
+        what = [*(["--only-failing"] if self.only_failing else []), *(["--op", self.op] if self.op else [])]
+        return shlex.join(["enable", *self.again, *what, "--llm", "manual"])
+
 
 def refine(workspace: Workspace, base: Path | None, platform: str, choice: Choice) -> list[dict[str, Any]]:
     """One object an operator, as `--json` prints them. Raises UserError for what the user has to mend first."""
     names = [choice.model] if choice.model else workspace.trace_names()
     if not names:
-        raise UserError(f"{workspace.traces} holds no trace yet; record one: enable capture nanogpt")
+        raise UserError(f"{workspace.traces} holds no trace yet; record one: {workspace.command('capture', 'nanogpt')}")
     with Session(workspace, base, platform) as session:
         refinement = Refinement(session, names, few_cases=choice.few_cases)
         operators = [refinement.operator(choice.op)] if choice.op else []
@@ -58,8 +65,11 @@ def refine(workspace: Workspace, base: Path | None, platform: str, choice: Choic
         if choice.only_failing:
             failing = refinement.failing(names)
             operators = [o for o in failing if not choice.op or o in operators]
+        asked = askable(provider, [o.overload for o in operators], choice.by_hand())
         terms = Terms(choice.limits, Switches(), workspace.dialogs, choice.command)
-        return list(_held(refinement, operators, Holder(refinement, provider, terms), choice, provider.name))
+        holder = Holder(refinement, provider, terms)
+        found = list(_held(refinement, [o for o in operators if o.overload in asked], holder, choice, provider.name))
+        return found + [_not_begun(o.overload) for o in operators if o.overload not in asked]
 
 
 def _is_begun(workspace: Workspace, operator: Operator) -> bool:
@@ -75,6 +85,10 @@ def _held(
     engine = Local(lambda overload: holder.hold(by_name[overload], choice.restart), workers=1)
     for held in engine.run(list(by_name)):
         yield row(*accepted(refinement, by_name[held.overload], held, model))
+
+
+def _not_begun(overload: str) -> dict[str, Any]:
+    return row(Held(overload, NOT_BEGUN, detail=unanswered([overload])), None)
 
 
 def row(held: Held, kernel: str | None) -> dict[str, Any]:

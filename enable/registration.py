@@ -68,7 +68,7 @@ def under_dispatcher(
 ) -> Registration:
     """Register a server for these overloads. What it does not serve goes to the kernel that was there before.
 
-    device: cpu or cuda. Raises UserError for a torch without `torch.library.get_kernel`.
+    device: cpu, cuda or xpu. Raises UserError for a torch without `torch.library.get_kernel`.
     """
     if not hasattr(torch.library, "get_kernel"):
         raise UserError(f"registration needs torch 2.10 or newer, this is {torch.__version__}; update it")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -16,14 +15,16 @@ from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from capture.targets import trace_name
+from enable import precision
 from enable.arguments import ELSEWHERE
 from enable.coverage import shown_path
-from enable.library import JUDGED, Registration, drawing_on_cpu, use
-from enable.serving import NO_KERNEL, NOT_VERIFIED, REFUSED
+from enable.draws import Around, Drawing, Draws, Incomparable, shared
+from enable.library import JUDGED, NothingVerified, Registration, drawing_on_cpu, use
+from enable.remedies import nothing_verified, remedy
+from enable.serving import NO_KERNEL, REFUSED
 from enable.step_time import StepTime, measure
 from enable.tables import table
-from enable.training_run import Comparison, Incomparable, Recipe, Step, Stopped, compare_with_cpu, on_device
+from enable.training_run import Comparison, Recipe, Step, Stopped, compare_with_cpu, on_device
 from enable.workspace import Workspace
 from generate.library import Library
 from traces import UserError
@@ -61,14 +62,17 @@ class Choice:
 @dataclass
 class Report:
     """What a run came to. comparison: with the CPU, None unless asked for. incomparable: why there is none although it
-    was asked for. native: losses of PyTorch's own kernels on the same GPU, and time: of steps there, likewise. stopped:
-    why it ended early, in a line."""
+    was asked for. native: losses of PyTorch's own kernels on the same GPU, and time: of steps there, likewise.
+    settings: PyTorch's own for products of float32 there, which a comparison sets aside. stopped: why it ended early,
+    in a line.
+    """
 
     recipe: Recipe
     choice: Choice
     comparison: Comparison | None = None
     native: list[float] = field(default_factory=list)
     time: StepTime | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
     incomparable: str | None = None
     steps: list[Step] = field(default_factory=list)
     served: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -108,6 +112,7 @@ class Report:
             "tolerance": c and c.loss_tolerance,
             "native_loss": self.native,
             "step_time": self.time and self.time.as_json(),
+            "float32_products": dict(self.settings),
             "gradient_norm": [s.gradient_norm for s in self.steps],
             "reference_gradient_norm": c and c.norm,
             "gradient_norm_tolerance": c and c.norm_tolerance,
@@ -124,54 +129,97 @@ class Report:
 def run(recipe: Recipe, choice: Choice, workspace: Workspace, base: Path | None, tell: Callable[[str], None]) -> Report:
     """Train as asked. tell: given the line of each step as it ends. Raises UserError for what cannot be begun."""
     report, library = Report(recipe, choice), workspace.library(base)
-    seen, gpu = Calls(choice.device), choice.device != "sim"
-    if choice.compare and gpu:
-        report.native = [step.loss for step in on_device(recipe, choice.device)]
-    options = {"fallback": choice.fallback, "unverified": choice.unverified, "workspace": workspace.root}
-    options["only"] = JUDGED if choice.only_judged else None
-    with ExitStack() as stack:  # before the model's code can import Triton
-        registration = stack.enter_context(use(choice.device, library=library, **options))
-        drawing = None
+    gpu = choice.device != "sim"
+    registered = partial(_registered, recipe, choice, workspace, base, library)
+    with ExitStack() as stack:
+        around: Around = nullcontext
+        if choice.compare and gpu:
+            report.settings = precision.settings()
+            stack.enter_context(precision.in_full())
+            report.native = [step.loss for step in on_device(recipe, choice.device)]
+            drawing: Drawing = _draws(recipe, choice.device, registered).replayed
+        registration = stack.enter_context(registered())  # before the model's code can import Triton
         if choice.compare:
-            if choice.device == "sim":
-                drawing = drawing_on_cpu(choice.unverified, library, workspace.root)
+            if not gpu:
+                around = drawing_on_cpu(choice.unverified, library, workspace.root)
+                drawing = shared(around)
             try:
                 report.comparison = compare_with_cpu(recipe, drawing)
             except Incomparable as error:
                 report.incomparable = str(error)
-        try:
-            outside: Counter[str] | None = None
-            with ExitStack() as counting:
-                counting.enter_context(seen if gpu else nullcontext())
-                for step in on_device(recipe, choice.device, drawing or nullcontext):
-                    if not report.steps:
-                        tell(_line(_TITLES[: None if report.comparison else _ALONE]))
-                    report.steps.append(step)
-                    tell(_line(_cells(report)))
-                    if len(report.steps) == COUNTED:
-                        counting.close()
-                        outside = seen.calls - registration.counts.served
-        except Stopped as error:
-            report.stopped = _lacking(registration, report) or f"{choice.device} stopped: {error}"
+        lacking = partial(_lacking, registration, report, workspace, base)
+        outside = _train(report, registration, around, tell, lacking)
     report.served = _served(registration, library)
-    if outside is None:
-        outside = seen.calls - registration.counts.served
     report.fallbacks = _fallbacks(registration, report, outside)
     if choice.compare and gpu and not report.stopped:
-        again = partial(use, choice.device, library=library, **options)
-        report.time = measure(recipe, choice.device, again, library)
+        report.time = measure(recipe, choice.device, registered, library)
     return report
+
+
+@contextmanager
+def _registered(
+    recipe: Recipe, choice: Choice, workspace: Workspace, base: Path | None, library: Library
+) -> Iterator[Registration]:
+    """The library's kernels in force on the device. Raises UserError if none may be, with what to type."""
+    options = {"fallback": choice.fallback, "unverified": choice.unverified, "workspace": workspace.root}
+    options["only"] = JUDGED if choice.only_judged else None
+    with ExitStack() as stack:
+        try:
+            registration = stack.enter_context(use(choice.device, library=library, **options))
+        except NothingVerified as error:
+            raise UserError(nothing_verified(recipe, choice.device, workspace, base)) from error
+        yield registration
+
+
+def _draws(recipe: Recipe, device: str, registered: Callable[[], AbstractContextManager[Registration]]) -> Draws:
+    """What the training draws on a GPU, which it does alike whenever it is begun; of one that stops, until it does."""
+    draws = Draws()
+    with registered() as registration, suppress(Stopped):
+        for _ in on_device(recipe, device, lambda: draws.recording(registration.counts.served)):
+            pass
+    return draws
+
+
+def _train(
+    report: Report,
+    registration: Registration,
+    around: Around,
+    tell: Callable[[str], None],
+    lacking: Callable[[], str | None],
+) -> Calls:
+    """Train on the device, step by step; returns what was not served on a GPU in the first COUNTED steps.
+
+    lacking: the line for an operator without a kernel, if that is what stopped the training.
+    """
+    choice, seen = report.choice, Calls(report.choice.device)
+    with ExitStack() as counting:
+        counting.enter_context(seen if choice.device != "sim" else nullcontext())
+        try:
+            for step in on_device(report.recipe, choice.device, around):
+                if not report.steps:
+                    tell(_line(_TITLES[: None if report.comparison else _ALONE]))
+                report.steps.append(step)
+                tell(_line(_cells(report)))
+                if len(report.steps) == COUNTED:
+                    counting.close()
+                    seen.calls -= registration.counts.served
+        except Stopped as error:
+            report.stopped = lacking() or f"{choice.device} stopped: {error}"
+    if len(report.steps) < COUNTED:
+        seen.calls -= registration.counts.served
+    return seen
 
 
 _COPIES = frozenset({"aten::copy_", "aten::_to_copy"})
 
 
 class Calls(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Counts the calls on a device that would need a kernel, by overload."""
+    """Counts the calls on a device that would need a kernel, by overload. precisions: what each was computed in."""
 
     def __init__(self, device: str) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.calls: Counter[str] = Counter()
+        self.precisions: defaultdict[str, set[str]] = defaultdict(set)
         self._device = device
 
     def __torch_dispatch__(
@@ -179,11 +227,12 @@ class Calls(TorchDispatchMode):  # type: ignore[no-untyped-call]
     ) -> Any:
         result = func(*args, **(kwargs or {}))
         if kind(func, bind(func, args, kwargs or {})) in ("compute", "random"):
-            leaves = tree_leaves((args, kwargs, result))
-            devices = {t.device.type for t in leaves if isinstance(t, torch.Tensor)}
+            tensors = [leaf for leaf in tree_leaves((args, kwargs, result)) if isinstance(leaf, torch.Tensor)]
+            devices = {t.device.type for t in tensors}
             transfer = len(devices) > 1 and name_of(func) in _COPIES
             if self._device in devices and not transfer:
                 self.calls[name_of(func)] += 1
+                self.precisions[name_of(func)] |= precision.computed_in(func, tensors)
         return result
 
 
@@ -204,14 +253,19 @@ def _served(registration: Registration, library: Library) -> dict[str, dict[str,
     return found
 
 
-def _fallbacks(registration: Registration, report: Report, outside: Counter[str]) -> dict[str, dict[str, Any]]:
+def _fallbacks(registration: Registration, report: Report, outside: Calls) -> dict[str, dict[str, Any]]:
     """What another implementation did: of sim the CPU's, of a GPU PyTorch's own. outside: calls on a GPU that were not
     served, in the first COUNTED steps."""
-    counts, reasons = registration.counts, _reasons(registration)
-    calls = outside
-    if report.choice.fallback or report.choice.device != "sim":
+    counts, reasons, gpu = registration.counts, _reasons(registration), report.choice.device != "sim"
+    calls = outside.calls
+    if report.choice.fallback or gpu:
         calls |= Counter({name: found.total() for name, found in _unserved(counts.unserved)})
-    return {name: {"calls": n, "reason": reasons.get(name, NO_KERNEL)} for name, n in calls.most_common()}
+
+    def row(name: str, number: int) -> dict[str, Any]:
+        in_dtypes = {"precision": ", ".join(sorted(outside.precisions[name]))} if gpu else {}
+        return {"calls": number, **in_dtypes, "reason": reasons.get(name, NO_KERNEL)}
+
+    return {name: row(name, n) for name, n in calls.most_common()}
 
 
 def _unserved(counts: Mapping[str, Counter[str]]) -> Iterator[tuple[str, Counter[str]]]:
@@ -222,20 +276,15 @@ def _unserved(counts: Mapping[str, Counter[str]]) -> Iterator[tuple[str, Counter
             yield name, kept
 
 
-def _lacking(registration: Registration, report: Report) -> str | None:
+def _lacking(registration: Registration, report: Report, workspace: Workspace, base: Path | None) -> str | None:
     """The line for an operator without a kernel that may serve it, if that is what stopped the run."""
     if report.choice.device != "sim" or report.choice.fallback or not registration.counts.unserved:
         return None
     overload = next(reversed(registration.counts.unserved))
-    reason, trace = _reasons(registration)[overload], shlex.quote(trace_name(report.recipe.model))
+    reason = _reasons(registration)[overload]
     if reason == REFUSED:
         return None
-    if reason.startswith(NOT_VERIFIED):
-        capture = shlex.join(["enable", "capture", *report.recipe.words(), "--device", "sim"])
-        how = f"verify it: {capture} && enable coverage {trace}; or pass --unverified"
-    else:
-        how = f"write one: enable refine {trace} --op {overload}; or pass --fallback cpu"
-    return f"{overload}: {reason}; {how}"
+    return f"{overload}: {reason}; {remedy(overload, reason, report.recipe, workspace, base)}"
 
 
 _TITLES = ("step", "loss", "gradients", "seconds", "CPU loss", "allowed +-", "CPU gradients", "allowed +-", "")
@@ -272,8 +321,8 @@ def summary(report: Report) -> str:
         ("fallbacks", report.fallbacks, "reason"),
     ):
         if found:
-            rows = [{title: name, "calls": row["calls"], column: row[column]} for name, row in found.items()]
-            lines += ["", table(rows)]
+            shown = [c for c in ("calls", "precision", column) if c in next(iter(found.values()))]
+            lines += ["", table([{title: name, **{c: row[c] for c in shown}} for name, row in found.items()])]
     served, others = (sum(row["calls"] for row in found.values()) for found in (report.served, report.fallbacks))
     where = "the CPU" if report.choice.device == "sim" else "PyTorch's own kernels"
     lines += [
@@ -292,6 +341,8 @@ def summary(report: Report) -> str:
         lines.append(f"  compared   losses and gradients {differ}")
     if report.incomparable:
         lines.append(f"  compared   no: {report.incomparable}")
+    if report.settings:
+        lines.append(f"  precision  {_precision(report)}")
     if report.time is not None:
         t = report.time
         native = f"with PyTorch's own kernels {t.native_ms:.2f} ms: {t.ratio:.2f} times as long"
@@ -300,3 +351,11 @@ def summary(report: Report) -> str:
             f"  GPU time   {100 * t.share:.1f} % of it in the library's kernels",
         ]
     return "\n".join(lines)
+
+
+def _precision(report: Report) -> str:
+    """In what PyTorch's own kernels multiplied float32 while they were compared, and in what they do otherwise."""
+    own = ", ".join(name for name, value in report.settings.items() if value == precision.TF32)
+    text = f"float32 multiplied in full, as on the CPU; PyTorch's settings: TF32 for {own or 'nothing'}"
+    still = [name for name, row in report.fallbacks.items() if precision.TF32 in row["precision"]]
+    return f"{text}; the step itself turned TF32 on for {', '.join(still)}" if still else text

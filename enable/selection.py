@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from enable.coverage import match_overloads, needs_kernel
+from enable.coverage import is_known, match_overloads, needs_kernel
+from enable.naming import full
 from enable.refinement import Operator, Refinement
 from generate.campaign import QUERY, Campaign
 from traces import UserError
@@ -71,10 +72,14 @@ def _named(refinement: Refinement, trace: str, given: str, calls: Counter[str]) 
         resolve(given)
         return [given]
     operators, library = refinement.users.operators, refinement.session.library
+    if given not in operators and is_known(full(given)):
+        return [full(given)]
     if given not in operators:
+        name = f"opinfo-{given}"
+        record = refinement.session.workspace.command("capture", "opinfo", "--op", given, "--name", name)
         raise UserError(
             f"{given!r} is neither an overload such as aten::exp nor an operator of OpInfo in the trace {trace}; "
-            f"record it: enable capture opinfo --op {given}"
+            f"record it: {record}, and pass --trace {name}"
         )
     lacking = [o for o in operators[given] if library.match(o) is None]
     return sorted(lacking or operators[given], key=lambda o: (-calls[o], o))

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from enable.coverage import Coverage, measure, needed_overloads
 from enable.opinfo import OpInfoCoverage, is_opinfo, measure_opinfo
-from enable.progress import bar
+from enable.options import PLATFORM, library_words
+from enable.progress import doing
+from enable.providers import words
+from enable.remedies import on_an_accelerator
 from enable.workspace import Workspace
 from generate.library import Library
+from traces.store import Trace
 from verify import platforms
 from verify.judge import Job, Judge
 from verify.opinfo import tested_overloads
@@ -48,6 +53,15 @@ class Session:
         self.library = self.workspace.library(self.base)
         return self.library
 
+    def command(self, *words: str) -> str:
+        """What to type: `enable` with these words, for this workspace, platform and library."""
+        platform = [] if self.platform.typed == PLATFORM else ["--platform", self.platform.typed]
+        return self.workspace.command(*words, *platform, *library_words(self.base))
+
+    def refining(self, name: str, *what: str, overloads: Collection[str]) -> str:
+        """What to type to refine these overloads of the trace `name`. what: the words that choose them."""
+        return self.command("refine", name, *what, *words(overloads))
+
     def coverage(self, name: str, of: Sequence[str] = ()) -> Coverage:
         """The coverage of the trace `name`. of: traces whose overloads alone are looked at, if there are any.
 
@@ -55,34 +69,45 @@ class Session:
         """
         trace = self.workspace.open_trace(name)
         only = frozenset().union(*(needed_overloads(self.workspace.open_trace(o)) for o in of)) if of else None
-        recorded = trace.manifest.get("info")  # of a user's own recording, whatever they passed
-        model = recorded.get("model") if isinstance(recorded, dict) else None
-        model = model if isinstance(model, str) else trace.path.name.removesuffix(".trace")
-        opinfo = tested_overloads(self.workspace.cache)
-        coverage = measure(model, trace, self.library, self.judge, verdict_bar(f"coverage {model}"), opinfo, only)
-        return coverage.with_hints(name)
+        model = model_of(trace)
+        opinfo = self._tested()
+        with judging(f"coverage {model}") as start:
+            coverage = measure(model, trace, self.library, self.judge, start, opinfo, only)
+        if coverage.of_cpus:
+            coverage = replace(coverage, instead=on_an_accelerator(trace, self.workspace))
+        return coverage.with_hints(
+            lambda overload: self.refining(name, "--op", overload, overloads=[overload]),
+            lambda overload, case: self.command("verify", overload, "--cases", f"trace:{name}", "--case", case),
+        )
 
     def opinfo_coverage(self, name: str, exhaustive: bool) -> OpInfoCoverage | None:
         """The coverage of the trace `name` by operators; None if it is none of OpInfo. Raises UserError likewise."""
         trace = self.workspace.open_trace(name)
         if not is_opinfo(trace):
             return None
-        opinfo = tested_overloads(self.workspace.cache)
-        return measure_opinfo(trace, self.library, self.judge, verdict_bar("coverage opinfo"), opinfo, exhaustive)
+        opinfo = self._tested()
+        with judging(f"coverage {name}") as start:
+            return measure_opinfo(trace, self.library, self.judge, start, opinfo, exhaustive)
+
+    def _tested(self) -> frozenset[str]:
+        with doing("looking up what OpInfo tests"):
+            return tested_overloads(self.workspace.cache)
 
 
-def verdict_bar(what: str) -> Callable[[int], Callable[[Job, Verdict], None]]:
-    """A progress bar over verdicts, for `measure`."""
+@contextmanager
+def judging(what: str) -> Iterator[Callable[[int], Callable[[Job, Verdict], None]]]:
+    """Tells of the reading of a trace, then of the verdicts on it: what `measure` takes as `progress`."""
+    with doing(f"{what}: reading the trace") as work:
 
-    def start(total: int) -> Callable[[Job, Verdict], None]:
-        progress = bar(total, what)
+        def start(total: int) -> Callable[[Job, Verdict], None]:
+            work.count(what, total, "starting children")
+            return lambda job, verdict: work.step(job.plan.overload)
 
-        def advance(job: Job, verdict: Verdict) -> None:
-            progress.set_postfix_str(job.plan.overload, refresh=False)
-            progress.update()
-            if progress.n >= total:
-                progress.close()
+        yield start
 
-        return advance
 
-    return start
+def model_of(trace: Trace) -> str:
+    """The name of the model that was recorded."""
+    recorded = trace.manifest.get("info")  # of a user's own recording, whatever they passed
+    model = recorded.get("model") if isinstance(recorded, dict) else None
+    return model if isinstance(model, str) else trace.path.name.removesuffix(".trace")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+
+from enable import terminal
 
 if TYPE_CHECKING:
     from capture.session import Summary
@@ -15,7 +17,9 @@ if TYPE_CHECKING:
     from traces.audit import Audit
 
 PHASES = ("forward", "loss", "backward", "clip", "optimizer")
+NOTHING_TO_COVER = "no operator of this trace needs a kernel: it holds views, memory and transfer alone"
 _WIDTH = 96  # characters of the last, free-text column's line are cut beyond this
+_NARROWEST = 12  # columns that a text keeps however narrow the terminal is
 
 
 def markdown_table(rows: list[dict[str, Any]]) -> str:
@@ -27,21 +31,41 @@ def markdown_table(rows: list[dict[str, Any]]) -> str:
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """Rows as aligned text: numbers to the right, text to the left."""
+    """Rows as aligned text: numbers to the right, text to the left. On a terminal no wider than it, and coloured."""
     frame = pd.DataFrame(rows)
     numeric = {c for c in frame.columns if pd.api.types.is_numeric_dtype(frame[c])}
     cells = {c: [c, *(_cell(v) for v in frame[c])] for c in frame.columns}
     widths = {c: max(map(len, column)) for c, column in cells.items()}
+    _fit(widths, [c for c in frame.columns if c not in numeric], terminal.width(sys.stdout))
     lines = [
-        "  ".join(cells[c][i].rjust(widths[c]) if c in numeric else cells[c][i].ljust(widths[c]) for c in frame.columns)
+        "  ".join(
+            cells[c][i].rjust(widths[c])
+            if c in numeric
+            else terminal.coloured(_cut(cells[c][i], widths[c]).ljust(widths[c]))
+            for c in frame.columns
+        )
         for i in range(len(frame) + 1)
     ]
     return "\n".join(line.rstrip() for line in lines)
 
 
+def _fit(widths: dict[str, int], texts: list[str], columns: int | None) -> None:
+    """Narrow columns of text, the last first, until the table is as wide as the terminal; each keeps its heading."""
+    if columns is None:
+        return
+    over = sum(widths.values()) + 2 * (len(widths) - 1) - columns
+    for name in reversed(texts):
+        less = max(0, min(over, widths[name] - max(len(name), _NARROWEST)))
+        widths[name] -= less
+        over -= less
+
+
+def _cut(text: str, columns: int) -> str:
+    return text if len(text) <= columns else f"{text[: columns - 1]}…"
+
+
 def _cell(value: Any) -> str:
-    text = "" if value is None or value != value else str(value)
-    return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 1]}…"
+    return _cut("" if value is None or value != value else str(value), _WIDTH)
 
 
 def size(nbytes: float) -> str:
@@ -53,8 +77,8 @@ def size(nbytes: float) -> str:
     return f"{nbytes:.1f} GiB"
 
 
-def coverage_tables(coverage: Coverage, name: str) -> str:
-    """The table of what needs a kernel, and the summary below it. name: what the user calls the trace."""
+def coverage_tables(coverage: Coverage, next_: str) -> str:
+    """The table of what needs a kernel, and the summary below it. next_: what to type if something fails."""
     rows = [
         {
             "overload": r.overload,
@@ -62,7 +86,7 @@ def coverage_tables(coverage: Coverage, name: str) -> str:
             "cases": r.cases,
             "outcome": r.verdict,
             "kernel": _kernel(r),
-            "detail": r.detail,
+            "detail": "; ".join(filter(None, ["for CPUs alone" if r.of_cpus else "", r.detail])),
         }
         for r in coverage.rows
         if r.needs_kernel or r.kind == "random"
@@ -76,17 +100,29 @@ def coverage_tables(coverage: Coverage, name: str) -> str:
         "",
         f"{coverage.model} on {coverage.platform}",
         f"  the platform's     {len(platform)} overloads, {moved} calls: views, memory, transfer",
-        f"  overloads covered  {overloads['covered']} of {overloads['compute']} that need a kernel"
-        f" ({overloads['percent']} %)",
-        f"  calls covered      {calls['covered']} of {calls['total']} calls of these ({calls['percent']} %)",
+        f"  overloads covered  {overloads['covered']} of {overloads['compute']} that need a kernel{share(overloads)}",
+        f"  calls covered      {calls['covered']} of {calls['total']} calls of these{share(calls)}",
         f"  OpInfo also tests  {subset['matched']}: {subset['passed_out_of_the_box']} passed out of the box,"
         f" {subset['passed_after_refinement']} after refinement",
     ]
+    if coverage.of_cpus:
+        counted = "{overloads} overloads, {calls} calls".format_map(found["of_cpus"])
+        lines += [
+            f"  for CPUs alone     {counted} of these: no accelerator is ever asked for them",
+            f"  what one is asked  {coverage.instead}",
+        ]
+    if not coverage.compute:
+        lines.append(f"  {NOTHING_TO_COVER}")
     failing = coverage.failing()
     lines += [f"  to see what fails  {r.again}" for r in failing if r.again]
     if failing:
-        lines.append(f"  next               enable refine {shlex.quote(name)} --only-failing")
+        lines.append(f"  next               {next_}")
     return "\n".join(lines)
+
+
+def share(found: dict[str, Any]) -> str:
+    """The percentage in brackets, where there is one."""
+    return "" if found["percent"] is None else f" ({found['percent']} %)"
 
 
 def capture_summary(model: str, found: Summary) -> dict[str, Any]:
@@ -97,6 +133,7 @@ def capture_summary(model: str, found: Summary) -> dict[str, Any]:
         "calls": found.calls,
         "stored": found.stored,
         "overloads": found.overloads,
+        "computing": found.computing,
         "signatures": found.signatures,
         "levels": found.levels,
         "bytes": found.nbytes,
@@ -108,8 +145,8 @@ def capture_summary(model: str, found: Summary) -> dict[str, Any]:
     }
 
 
-def capture_lines(found: dict[str, Any], name: str) -> str:
-    """What was recorded, where it lies, and what to type next. name: by which the trace can be asked for."""
+def capture_lines(found: dict[str, Any], next_: str) -> str:
+    """What was recorded, where it lies, and what to type next."""
     levels = ", ".join(f"{count} {level}" for level, count in found["levels"].items() if count)
     device = f", {size(found['device_peak_bytes'])} on the GPU" if found["device_peak_bytes"] is not None else ""
     lines = [
@@ -119,12 +156,14 @@ def capture_lines(found: dict[str, Any], name: str) -> str:
     ]
     if found["losses"]:
         lines.append(f"  loss    {', '.join(f'{loss:.4f}' for loss in found['losses'])}")
-    return "\n".join([*lines, f"  next    enable coverage {shlex.quote(name)}"])
+    if not found["computing"]:
+        lines.append(f"  {NOTHING_TO_COVER}")
+    return "\n".join([*lines, f"  next    {next_}"])
 
 
 def _kernel(row: Row) -> str:
     path = "/".join(Path(row.kernel).parts[-2:]) if row.kernel else "-"  # group and file, whichever the layer
-    return f"{path} (refined)" if row.refined else path
+    return f"{path} ({row.origin})" if row.refined else path
 
 
 def refinement_lines(found: list[dict[str, Any]]) -> str:
@@ -134,7 +173,7 @@ def refinement_lines(found: list[dict[str, Any]]) -> str:
     columns = {"overload": "overload", "exit": "exit", "dialogs": "dialogs", "calls": "LLM calls", "kernel": "kernel"}
     lines = [table([{shown: row[key] for key, shown in columns.items()} for row in found])]
     for row in found:
-        if row["exit"] not in ("PASSED", "ABORTED"):  # the cause of an abort is an error, on stderr
+        if row["exit"] not in ("PASSED", "ABORTED", "NOT_BEGUN"):  # the causes of these are errors, on stderr
             lines.append(f"{row['overload']}: {row['detail']}")
     passed = sum(row["exit"] == "PASSED" for row in found)
     return "\n".join([*lines, f"{passed} of {len(found)} operators passed"])

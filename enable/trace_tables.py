@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from enable.tables import PHASES, size, table
+from enable.tables import NOTHING_TO_COVER, PHASES, size, table
 
 if TYPE_CHECKING:
     from traces import CallRecord, Trace
@@ -31,6 +31,10 @@ def trace_summary(trace: Trace) -> dict[str, Any]:
         "calls": sum(r["calls"] for r in rows),
         "signatures": len(trace.signatures),
         "stored": len(records),
+        "computing": len({s.overload for s in trace.signatures.values() if s.computes}),
+        "steps": trace.manifest.get("steps"),
+        "ended_by": trace.manifest.get("ended_by", ""),
+        "whole": trace.manifest.get("whole", []),
         "bytes": sum(p.stat().st_size for p in trace.path.iterdir()),
         "input_bytes": sum(r["bytes"] for r in rows),
         "phases": phases,
@@ -138,6 +142,8 @@ def _total(summary: dict[str, Any]) -> str:
         f"{summary['overloads']} overloads, {summary['calls']} calls, {summary['signatures']} signatures,"
         f" {summary['stored']} stored, {size(summary['bytes'])} on disk in {summary['trace']}"
     ]
+    if not summary["computing"]:
+        lines.append(NOTHING_TO_COVER)
     if not summary["complete"]:
         lines.append("UNFINISHED: the recording did not end; counted are the calls that were stored before")
         lines += summary["damage"]
@@ -201,13 +207,33 @@ def _counts(levels: dict[str, int]) -> str:
 
 def _quality(summary: dict[str, Any]) -> str:
     """Value levels of the stored calls, and what could not be recorded, with the reason."""
-    lines = [f"values       {_counts(summary['levels'])}"]
+    lines = [_steps(summary), _composites(summary), f"values       {_counts(summary['levels'])}"]
     if summary["not_stored"]:
         lines.append(f"not stored   {summary['not_stored']} signatures are counted without a stored call")
     for name in ("unsupported", "skipped"):
         lines += [f"{name:<11}  {count} calls: {reason}" for reason, count in summary[name].items()]
     lines += [f"error        {e['count']} in {op}: {e['first']}" for op, e in summary["errors"].items()]
-    return "\n".join(lines)
+    return "\n".join(filter(None, lines))
+
+
+def _steps(summary: dict[str, Any]) -> str:
+    """How many steps there are and what ended them; nothing of a trace that does not say."""
+    ends = {
+        "marks": "each ended by recorder.step()",
+        "optimizer": "each ended by an optimizer's step: recorder.step() was never called",
+        None: "not ended: neither recorder.step() nor an optimizer's step was seen",
+    }
+    steps, by = summary["steps"], summary["ended_by"]
+    known = steps and isinstance(by, str | None) and by in ends
+    return f"steps        {steps}, {ends[by]}" if known else ""
+
+
+def _composites(summary: dict[str, Any]) -> str:
+    """What another device may be asked for in parts."""
+    names = ", ".join(map(str, summary["whole"]))
+    return (
+        f"whole        {names}: this device has kernels for them; one without is asked for their parts" if names else ""
+    )
 
 
 def _bars(summary: dict[str, Any]) -> str:

@@ -10,16 +10,17 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import torch
 from torch import nn
 
 from capture.targets import Target, load_target
+from enable.draws import Around, Drawing
 from enable.progress import over
 from enable.rounding import Truncating
 from traces import UserError
@@ -27,15 +28,10 @@ from traces import UserError
 MARGIN = 8.0  # times the deviation that truncation causes
 TRUNCATED = 2  # runs of the reference with truncated results
 EPS = torch.finfo(torch.float32).eps  # relative; the least that is allowed is MARGIN of it
-Around: TypeAlias = Callable[[], AbstractContextManager[Any]]
 
 
 class Stopped(Exception):
     """The device could not go on: one line."""
-
-
-class Incomparable(Exception):
-    """The CPU's training is no reference for the device's: why, in a line."""
 
 
 @dataclass(frozen=True)
@@ -68,13 +64,11 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Step:
-    """loss: before the step. gradient_norm: of all parameters together, before clipping; None if not to be seen. drew:
-    whether the step took random numbers from the CPU's generator."""
+    """loss: before the step. gradient_norm: of all parameters together, before clipping; None if not to be seen."""
 
     loss: float
     gradient_norm: float | None
     seconds: float
-    drew: bool = False
 
 
 def train(target: Target, steps: int, around: Around = nullcontext) -> Iterator[Step]:
@@ -82,12 +76,11 @@ def train(target: Target, steps: int, around: Around = nullcontext) -> Iterator[
     of each."""
     for _ in range(steps):
         batch = next(target.training.batches, None)
-        norm, before = _GradientNorm(target.training.model), torch.get_rng_state()
+        norm = _GradientNorm(target.training.model)
         started = time.perf_counter()
         with around():
             loss = _number(target.name, target.training.step(batch, norm.phase))
-        seconds = time.perf_counter() - started
-        yield Step(loss, norm.value, seconds, not torch.equal(before, torch.get_rng_state()))
+        yield Step(loss, norm.value, time.perf_counter() - started)
 
 
 def _number(model: str, loss: Any) -> float:
@@ -142,15 +135,12 @@ def _near(value: float, reference: float, tolerance: float) -> bool:
     return same or abs(value - reference) <= tolerance
 
 
-def compare_with_cpu(recipe: Recipe, drawing: Around | None) -> Comparison:
-    """Run the reference and its truncated variants. drawing: makes contexts in which the CPU draws the random numbers
-    that the device draws; None if there are none.
+def compare_with_cpu(recipe: Recipe, drawing: Drawing) -> Comparison:
+    """Run the reference and its truncated variants. drawing: makes them draw the random numbers that the device draws.
 
-    Raises UserError where the model does not train on the CPU, Incomparable where other draws make other losses.
+    Raises UserError where the model does not train on the CPU, Incomparable where it draws otherwise than the device.
     """
     runs = [_on_cpu(recipe, "reference", nullcontext, drawing)]
-    if drawing is None and any(step.drew for step in runs[0]):
-        raise Incomparable("its steps draw random numbers, and the CPU draws others than the device")
     for i in range(TRUNCATED):
         runs.append(_on_cpu(recipe, f"reference, truncated {i + 1}", partial(Truncating, i), drawing))
     losses = [[step.loss for step in run] for run in runs]
@@ -171,11 +161,11 @@ def tolerances(reference: list[float], *others: list[float]) -> list[float]:
     return allowed
 
 
-def _on_cpu(recipe: Recipe, what: str, around: Around, drawing: Around | None) -> list[Step]:
+def _on_cpu(recipe: Recipe, what: str, around: Around, drawing: Drawing) -> list[Step]:
     target = recipe.build("cpu")
     try:
-        with around():
-            return list(over(train(target, recipe.steps, drawing or nullcontext), recipe.steps, what))
+        with around(), drawing() as each_step:
+            return list(over(train(target, recipe.steps, each_step), recipe.steps, what))
     except (RuntimeError, MemoryError) as error:
         raise UserError(f"{recipe.model}: does not train on the CPU ({_line(error)}); see: enable models") from error
 

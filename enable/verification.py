@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import shlex
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from enable.coverage import cases_by_overload
+from enable.progress import doing
 from enable.recorded import recorded
+from enable.terminal import coloured
 from enable.workspace import Workspace
 from traces import UserError
 from verify.candidate import Candidate
@@ -20,6 +23,7 @@ from verify.job import REPEATS, RUN
 from verify.judge import Job, Judge
 from verify.kernel_file import KernelFile
 from verify.lint import Profile
+from verify.lint.gravity import gravest
 from verify.outcome import LAYERS, OPTIONAL, Outcome, Verdict
 from verify.samples import opinfo_cases
 from verify.verdicts import marked
@@ -96,8 +100,8 @@ def verify_candidate(
     common: dict[str, Any] = {"seed": request.seed, "sandbox": judge.sandbox, "overloads": candidate.overloads}
     found = Finding(candidate.name, Outcome.SKIPPED, **common)
     if candidate.violations and ("lint" not in request.off or candidate.kernel is None):
-        first = candidate.violations[0]
-        outcome = Outcome.COMPILE_ERROR if candidate.no_program or candidate.kernel is None else Outcome.CHEAT
+        first, cheats = gravest(candidate.violations)
+        outcome = Outcome.CHEAT if cheats and candidate.kernel is not None else Outcome.COMPILE_ERROR
         lines = tuple(map(str, candidate.violations))
         return replace(found, outcome=outcome, layer="lint", rule=first.rule, detail=str(first), violations=lines)
     assert candidate.kernel is not None
@@ -105,21 +109,23 @@ def verify_candidate(
         raise UserError(
             f"platform {judge.platform.name} names no target to compile for; choose another, or run the kernels"
         )
-    jobs = [
-        Job(
-            candidate.plan or Plan(overload, overload),
-            candidate.kernel,
-            tuple(cases),
-            candidate.copy,
-            allowed=frozenset() if candidate.contract else profile.wrapper_operators - ({overload} - _COPIES),
-            strict=candidate.contract,
-            repeats=REPEATS,
-            off=request.off,
-            first=request.first,
-        )
-        for overload, cases in _cases(candidate, candidate.kernel, request, workspace).items()
-    ]
-    verdicts = judge.judge(jobs)
+    with doing(f"verify {candidate.name}: preparing cases") as work:
+        jobs = [
+            Job(
+                candidate.plan or Plan(overload, overload),
+                candidate.kernel,
+                tuple(cases),
+                candidate.copy,
+                allowed=frozenset() if candidate.contract else profile.wrapper_operators - ({overload} - _COPIES),
+                strict=candidate.contract,
+                repeats=REPEATS,
+                off=request.off,
+                first=request.first,
+            )
+            for overload, cases in _cases(candidate, candidate.kernel, request, workspace).items()
+        ]
+        work.count(f"verify {candidate.name}", sum(len(job.cases) for job in jobs), "starting children")
+        verdicts = judge.judge(jobs, lambda job, verdict: work.step(job.plan.overload))
     order = [(job.plan.overload, case.id) for job in jobs for case in job.cases]
     told = [verdicts[key] for key in order if key in verdicts]
     if len(told) < len(order) and all(v.outcome in (Outcome.PASS, Outcome.SKIPPED) for v in told):
@@ -163,7 +169,8 @@ def _summary(found: Finding, verdicts: list[Verdict]) -> Finding:
     if not ran:
         none = "OpInfo has no sample of it, and no trace here a call; record one that has: enable capture MODEL"
         return replace(counts, detail=f"no case was run: {verdicts[0].detail if verdicts else none}")
-    return replace(counts, outcome=Outcome.PASS, detail=f"{len(passed)} cases passed")
+    printed = next((v.report for v in passed if v.report), "")
+    return replace(counts, outcome=Outcome.PASS, detail=f"{len(passed)} cases passed", report=printed)
 
 
 def _cases(candidate: Candidate, kernel: KernelFile, request: Request, workspace: Workspace) -> dict[str, list[Case]]:
@@ -221,13 +228,16 @@ def _opinfo(candidate: Candidate, dtypes: tuple[str, ...]) -> list[Case]:
 
 def finding_lines(found: Finding, words: Sequence[str]) -> str:
     """What is told of one kernel. words: the command that was typed, to be typed again for the case that failed."""
-    lines = [f"{found.name}: {marked(found.outcome, found.independent)}" + (f" [{found.layer}]" if found.layer else "")]
+    verdict = coloured(marked(found.outcome, found.independent))
+    lines = [f"{found.name}: {verdict}" + (f" [{found.layer}]" if found.layer else "")]
     if found.violations:
         lines += [f"  {line}" for line in found.violations]
     elif found.detail:
         lines.append(f"  {found.detail}")
     told = f"  {found.cases} cases run, {found.passed} passed, {found.skipped} skipped"
     lines.append(f"{told}; on {', '.join(found.overloads) or 'nothing'}; sandbox: {found.sandbox}")
+    if found.report:
+        lines += ["", textwrap.indent(found.report, "    "), ""]
     if found.reproducer:
         lines.append(f"  again  {shlex.join([*words, '--case', found.reproducer])}")
     return "\n".join(lines)

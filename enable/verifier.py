@@ -10,8 +10,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from tqdm import tqdm
-
+from enable.naming import full
+from enable.progress import over
 from enable.recorded import recorded
 from enable.verification import Finding, Request, path_of, verify_candidate
 from enable.workspace import Workspace
@@ -33,7 +33,8 @@ class Verifier:
         self._workspace = Workspace(workspace)
         self._base = library
         self._profile = load_profile(profile)
-        self._platform = replace(platforms.load(platform), alignment=self._profile.alignment)
+        known = platforms.load(platform)
+        self._platform = replace(known, alignment=max(known.alignment, self._profile.alignment))
         self._sandbox = sandbox
         self._stack = ExitStack()
 
@@ -54,10 +55,11 @@ class Verifier:
             return self._text(sys.stdin.read(), Path("stdin"), operator, request)
         path = path_of(target)
         if path is None:
-            overload = target if "::" in target else f"aten::{target}"
+            overload = full(target)
             match = self._library().match(overload)
             if match is None:
-                raise UserError(f"{target}: no such file, and no kernel of the library serves it; see: enable coverage")
+                table = self._workspace.command("library", "table")
+                raise UserError(f"{target}: no such file, and no kernel of the library serves it; see: {table}")
             as_told = None if operator else match
             return self._file(match.kernel.path, operator or overload, request, match.kernel, as_told)
         return self._file(path, operator, request)
@@ -67,17 +69,17 @@ class Verifier:
         kernels = sorted(self._library(), key=lambda kernel: kernel.path)
         request = replace(request, every=True)
         self._tell_unread(request, None)
-        with tqdm(kernels, desc="verify", unit="file", delay=1) as bar:  # closed before an error is told below it
-            return [self._file(kernel.path, None, request, kernel) for kernel in bar]
+        return [
+            self._file(kernel.path, None, request, kernel) for kernel in over(kernels, len(kernels), "verify --all")
+        ]
 
     def report(self, corpus: Path, request: Request) -> Table:
         """Judge every file of a corpus, on cases that are the same everywhere. Raises UserError if there is none."""
         table, request = Table(), replace(request, sources=tuple(s for s in request.sources if s != "traces"))
         for kind, paths in corpus_files(corpus).items():
-            with tqdm(paths, desc=kind, unit="file", delay=1) as bar:
-                for path in bar:
-                    family = _header(path, "family") or "?" if kind == "bad" else "honest"
-                    table.add(family, self._file(path, None, request))
+            for path in over(paths, len(paths), f"verify {kind} files"):
+                family = _header(path, "family") or "?" if kind == "bad" else "honest"
+                table.add(family, self._file(path, None, request))
         return table
 
     def _library(self) -> Library:

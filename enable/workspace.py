@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import difflib
+import os
+import shlex
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from enable.options import WORKSPACE, WORKSPACE_VARIABLE
 from traces import UserError
 
 if TYPE_CHECKING:
@@ -53,6 +57,11 @@ class Workspace:
         """Compiled kernels; may be removed at any time."""
         return self.cache / "triton"
 
+    def command(self, *words: str) -> str:
+        """What to type: `enable` with these words, for this workspace."""
+        usual = Path(os.environ.get(WORKSPACE_VARIABLE) or WORKSPACE)
+        return shlex.join(["enable", *([] if self.root == usual else ["--workspace", str(self.root)]), *words])
+
     def trace_path(self, name: str) -> Path:
         """Where the trace of model `name` is kept."""
         return self.traces / f"{name}.trace"
@@ -61,21 +70,32 @@ class Workspace:
         return sorted(p.name.removesuffix(".trace") for p in self.traces.glob("*.trace"))
 
     def open_trace(self, name: str, partial: bool = False) -> Trace:
-        """The trace `name`, which may also be the path of a trace directory. Raises UserError if there is none.
+        """The trace of this name, of this target of `enable capture`, or at this path. Raises UserError if none is.
 
         partial: also one whose recording did not finish.
         """
+        from capture.targets import trace_name
         from traces.format import MANIFEST
         from traces.store import Trace
 
-        stored, given = self.trace_path(name), Path(name)
-        if stored.is_dir():
-            return Trace.open(stored, partial)
-        if (given / MANIFEST).is_file():
-            return Trace.open(given, partial)
+        for path in (self.trace_path(name), self.trace_path(trace_name(name))):
+            if path.is_dir():
+                return Trace.open(path, partial)
+        if (Path(name) / MANIFEST).is_file():
+            return Trace.open(Path(name), partial)
+        raise UserError(self._no_trace(name))
+
+    def _no_trace(self, name: str) -> str:
+        from capture.targets import describe_models
+
         known = self.trace_names()
         have = f"traces here: {', '.join(known)}" if known else f"{self.traces} holds none yet"
-        raise UserError(f"no trace {name!r} ({have}); record one: enable capture {_capturable(name)}")
+        near = difflib.get_close_matches(name, known, 1)
+        if near:
+            return f"no trace {name!r} ({have}), did you mean {near[0]}? see: {self.command('trace', 'list')}"
+        if name in (*describe_models(), "opinfo") or ":" in name:
+            return f"no trace {name!r} ({have}); record one: {self.command('capture', name)}"
+        return f"no trace {name!r} ({have}); what can be recorded: enable models"
 
     def library(self, base: Path | None) -> Library:
         """The kernel library: accepted kernels over `base`, by default the packaged kernels."""
@@ -89,11 +109,3 @@ class Workspace:
 
         self.create()
         return VerdictStore(self.root / "verdicts.sqlite")
-
-
-def _capturable(name: str) -> str:
-    """`name` if it can be recorded by name, else the first model there is."""
-    from capture.targets import describe_models
-
-    models = list(describe_models())
-    return name if name in (*models, "opinfo") else models[0]

@@ -148,7 +148,7 @@ class _Run:
             number=self.state.llm_calls + 1,
             directory=self.journal.directory,
         )
-        self.journal.append_request(request, model.name)
+        self.journal.append_request(request, model.name, self.task.command)
         return model.complete(request)
 
     def _generate(self) -> Event:

@@ -87,9 +87,12 @@ class Journal:
         fields = {k: v for k, v in asdict(event).items() if v != defaults[k]}
         self.append({"event": str(event.kind), **fields})
 
-    def append_request(self, request: Request, model: str) -> None:
-        """Note that a model is about to be asked. A summary's messages are kept: no event holds them."""
-        about = {"purpose": request.purpose, "number": request.number, "model": model}
+    def append_request(self, request: Request, model: str, command: str = "") -> None:
+        """Note that a model is about to be asked. A summary's messages are kept: no event holds them.
+
+        command: what to type to go on with the run.
+        """
+        about = {"purpose": request.purpose, "number": request.number, "model": model, "command": command}
         record: Record = {"request": request.digest(), **about}
         if request.purpose != "generate":
             record["messages"] = [asdict(m) for m in request.messages]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -131,7 +132,13 @@ class Library:
 
 
 def kernel_files(directory: Path) -> Sequence[Path]:
-    """The kernel files of one layer: `<group>/<name>.py`."""
+    """The kernel files of one layer: `<group>/<name>.py`. Raises UserError for a file that lies in no group."""
+    for path in sorted(directory.glob("*.py")):
+        take_out = shlex.join(["mv", str(path), path.name])
+        raise UserError(
+            f"{path}: lies in no group, so nothing would ask it; take it out, then judge and add it: "
+            f"{take_out} && enable library add {shlex.quote(path.name)}"
+        )
     return sorted(directory.glob("*/*.py"))
 
 

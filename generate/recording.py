@@ -53,6 +53,17 @@ def load_recordings(directory: Path) -> list[Exchange]:
     return [exchange for path in sorted(directory.glob("*.jsonl")) for exchange in _exchanges(path)]
 
 
+def overloads_in(directory: Path) -> frozenset[str]:
+    """The operators that the recordings in `directory` are of. Raises UserError."""
+    found = set()
+    for path in directory.glob("*.jsonl"):
+        with open(path, encoding="utf-8") as file:
+            header = _parsed(file.readline(), path, 1)
+        _check_header(header, path)
+        found.add(str(header.get("overload", "")))
+    return frozenset(found)
+
+
 def _exchanges(path: Path) -> Iterator[Exchange]:
     conversations: dict[int, list[Message]] = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):

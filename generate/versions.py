@@ -31,6 +31,7 @@ from verify.kernel_file import KernelFile
 
 FORMAT = "enable-version"
 VERSION = 1
+BASE_LIBRARY, BY_HAND = "base", "by hand"  # where a kernel comes from that is no version
 BASE = 0  # stands for the base library's kernel, or none where it has none
 _SUFFIX = ".versions"
 _LOCK = ".lock"
@@ -201,6 +202,17 @@ class Versions:
         elif action != "found":
             write_durably(path, [source.encode()])
         return number
+
+
+def origin(path: Path) -> str:
+    """Where the kernel in force at `<root>/<group>/<name>.py` comes from: which version it is, and whether a person
+    added that (`by` in its provenance); BY_HAND for a file that is none."""
+    group, name, versions = path.parent.name, path.stem, Versions(path.parents[1])
+    current = versions.current(group, name)
+    if current is None or current.action == "found":
+        return BY_HAND
+    first = next((v for v in versions.list(group, name) if v.number == current.origin), current)
+    return f"version {current.number}" + (f", {BY_HAND}" if first.provenance.get("by") == BY_HAND else "")
 
 
 def _records(home: Path) -> list[dict[str, Any]]:

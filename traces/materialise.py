@@ -19,9 +19,10 @@ from torch._ops import OpOverload
 from traces import contents as spans
 from traces.contents import MAX_SYNTHESISED, NotRecorded, Spec
 from traces.errors import TraceError, UserError
-from traces.overloads import call, resolve
+from traces.overloads import positional, resolve
 from traces.synthesis import draw
 from traces.values import POISON, Bytes, Json, Packed, TensorRef, numel, pack, unpack, unsupported_reason
+from traces.widening import answer
 
 if TYPE_CHECKING:
     from traces.store import CallRecord, Trace
@@ -267,7 +268,7 @@ def _by_value(t: torch.Tensor) -> Produced:
 
 def arguments_on_cpu(record: CallRecord, packed: Packed) -> dict[str, Any]:
     """The arguments in fresh memory of the host, every device argument naming it. Raises TraceError."""
-    arguments: dict[str, Any] = on_cpu(unpack(packed, f"{record.where}: header"))
+    arguments = unpack(packed, f"{record.where}: header")
     op = operator(record)
     if arguments.keys() != {a.name for a in op._schema.arguments}:
         raise TraceError(f"{record.where}: header.tree names {sorted(arguments)}, the schema is {op._schema}")
@@ -284,20 +285,11 @@ def operator(record: CallRecord) -> OpOverload:
         raise TraceError(f"{record.where}: overload: {error}") from error
 
 
-def on_cpu(value: Any) -> Any:
-    """The same with every device naming the host."""
-    if isinstance(value, torch.device):
-        return torch.device("cpu")
-    if isinstance(value, dict):
-        return {k: on_cpu(v) for k, v in value.items()}
-    return value
-
-
 def run(trace: Trace, record: CallRecord, arguments: dict[str, Any]) -> Any:
     """Call the operator of `record` on the CPU, with the recorded state of the generator. Raises what ATen raises."""
     op = operator(record)
     with torch.no_grad(), _generator_state(trace, record):
-        return call(op, arguments)
+        return answer(op, *positional(op, arguments))
 
 
 @contextmanager

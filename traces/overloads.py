@@ -130,6 +130,15 @@ _ENUM_DEFAULTS: dict[str, dict[int, Any]] = {
 }
 
 
+# Written for CPUs and named after them or their libraries; the dispatcher of another device never comes to them.
+_OF_CPUS = re.compile(r"^(mkl|mkldnn\w*|onednn)::|mkldnn|nnpack|fbgemm|_for_cpu|_cpu_fallback|_packed_weight_cpu")
+
+
+def of_cpus(overload: str) -> bool:
+    """Whether no accelerator is ever asked for the overload of this name."""
+    return _OF_CPUS.search(overload) is not None
+
+
 def name_of(op: OpOverload) -> str:
     """`aten::add.Tensor`; the default overload has no suffix."""
     name: str = op._schema.name
@@ -272,7 +281,13 @@ def bind(op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> di
     return {name: given[name] if name in given else defaults[name] for name in names}
 
 
+def positional(op: OpOverload, arguments: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments by schema name as the overload takes them: by position, and the keyword-only ones by name."""
+    given = tuple(arguments[a.name] for a in op._schema.arguments if not a.kwarg_only)
+    return given, {a.name: arguments[a.name] for a in op._schema.arguments if a.kwarg_only}
+
+
 def call(op: OpOverload, arguments: Mapping[str, Any]) -> Any:
     """Call the overload with arguments by schema name."""
-    positional = [arguments[a.name] for a in op._schema.arguments if not a.kwarg_only]
-    return op(*positional, **{a.name: arguments[a.name] for a in op._schema.arguments if a.kwarg_only})
+    args, kwargs = positional(op, arguments)
+    return op(*args, **kwargs)

@@ -191,6 +191,8 @@ def _not_comparable(record: CallRecord) -> str | None:
     unsupported = _unsupported(record.header.get("tree"))
     if unsupported is not None:
         return f"{unsupported} cannot be recorded"
+    if _unsupported(record.results) == "no memory behind it":  # of a device in Python
+        return "result without memory"
     return "uninitialised result" if uninitialised(op) else None
 
 

@@ -37,6 +37,11 @@ class Signature:
     steps: tuple[tuple[int, int, int], ...]
     samples: tuple[int, ...]
 
+    @property
+    def computes(self) -> bool:
+        """Whether its calls compute or draw; all else is what a platform provides."""
+        return self.kind in ("compute", "random")
+
 
 @dataclass(frozen=True)
 class CallRecord:
@@ -90,8 +95,6 @@ _SIGNATURE_TYPES = {
     "calls": int,
     "phases": dict,
 }
-
-
 _MANIFEST_TYPES = {
     **dict.fromkeys(("calls", "stored", "steps", "threads"), int),
     **dict.fromkeys(("info", "versions", "errors", "skipped", "levels"), dict),

@@ -8,14 +8,15 @@ overlaps and offsets survive a round trip. `unpack` builds the tree again in fre
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-import numpy as np
 import torch
 
 from traces.errors import TraceError
+from traces.span import Span
 
 Json: TypeAlias = Any  # what `json.loads` returns
 Bytes: TypeAlias = bytes | bytearray | memoryview
@@ -31,6 +32,7 @@ _ENUMS: dict[str, tuple[type, dict[str, Any]]] = {
     for tag, kind in {"dtype": torch.dtype, "layout": torch.layout, "memory_format": torch.memory_format}.items()
 }
 _DTYPES = _ENUMS["dtype"][1]
+_DEVICE = re.compile(r"[a-z]\w*(:\d{1,4})?")  # an out-of-tree backend may have any name
 
 
 @dataclass(frozen=True)
@@ -245,41 +247,6 @@ class _Packer:
         return packed, found
 
 
-@dataclass(frozen=True)
-class Span:
-    """Bytes [lo, lo + nbytes) of a live storage."""
-
-    storage: torch.UntypedStorage
-    lo: int
-    nbytes: int
-    device: torch.device
-
-    def raw(self) -> torch.Tensor:
-        """The bytes as a uint8 tensor [nbytes] that shares the storage."""
-        empty = torch.empty(0, dtype=torch.uint8, device=self.device)
-        return empty.set_(self.storage, self.lo, (self.nbytes,), (1,))
-
-    def host(self) -> memoryview:
-        """The bytes in host memory: a view where the storage lies there, else a copy."""
-        if not self.nbytes:
-            return memoryview(b"")
-        if self.device.type == "cpu":
-            return np.asarray(_HostSpan(self.storage, self.lo, self.nbytes)).data
-        return np.asarray(self.raw().cpu()).data
-
-
-class _HostSpan:
-    """Bytes of a storage in host memory, for NumPy to view; keeps the storage alive.
-
-    `Tensor.numpy()` would serve too, but it makes the storage unfit for a later `resize_` in the user's program.
-    """
-
-    def __init__(self, storage: torch.UntypedStorage, lo: int, nbytes: int) -> None:
-        self.storage = storage
-        address = (storage.data_ptr() + lo, True)  # read-only
-        self.__array_interface__ = {"data": address, "shape": (nbytes,), "typestr": "|u1", "version": 3}
-
-
 def pack(arguments: dict[str, Any], write_only: frozenset[str] = frozenset()) -> Packed:
     """Encode a mapping of names to values.
 
@@ -302,7 +269,8 @@ def unpack(
 ) -> dict[str, Any]:
     """Build the arguments anew in fresh memory: same aliasing, strides and alignment; unknown contents are poisoned.
 
-    Tensors never require grad and lie on `device`; another than "cpu" also stands in for arguments that are devices.
+    Tensors never require grad and lie on `device`, which also stands in for arguments that are devices: the one of the
+    recording may not exist here.
     `memory` is given each group's memory, to look at its guards later; what it holds of a call with the same groups is
     used again. Raises TraceError where the tree holds something that cannot be built.
     """
@@ -362,6 +330,11 @@ def _decoder(tensors: list[torch.Tensor], where: str, device: str) -> Callable[[
         )
         return built._coalesced_(bool(parts["coalesced"]))
 
+    def place(recorded: Json) -> torch.device:
+        if not _DEVICE.fullmatch(recorded):
+            raise ValueError("not the name of a device")
+        return torch.device(device)
+
     def tagged(value: dict[str, Json]) -> Any:
         tag, content = next(iter(value.items()))
         if tag in _ENUMS:
@@ -371,7 +344,7 @@ def _decoder(tensors: list[torch.Tensor], where: str, device: str) -> Callable[[
             "float": float.fromhex,
             "complex": lambda parts: complex(*map(float.fromhex, parts)),
             "tuple": lambda items: tuple(map(decode, items)),
-            "device": torch.device if device == "cpu" else lambda _: torch.device(device),
+            "device": place,
             "sparse_coo": sparse,
         }
         if tag not in kinds:

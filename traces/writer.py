@@ -41,6 +41,7 @@ class SignatureCount:
     samples: list[int] = field(default_factory=list)
     _step: int = 0
     _before: int = 0  # calls in all earlier steps
+    _kept: tuple[Counter[str], list[list[int]]] | None = None
 
     @property
     def key(self) -> str:
@@ -69,6 +70,25 @@ class SignatureCount:
             last[1] = self._step
         else:
             self.steps.append([self._step, self._step, calls])
+
+    def keep(self) -> None:
+        """Note the counts, to which `cut` goes back."""
+        self._end_step()
+        self._kept = Counter(self.phases), [list(run) for run in self.steps]
+
+    def cut(self, stored: int) -> bool:
+        """Go back to the counts that were noted, and to the first `stored` calls; whether there were any."""
+        self.phases, self.steps = self._kept or (Counter(), [])
+        self._before = self.calls
+        self.samples = [call for call in self.samples if call < stored]
+        return self._kept is not None
+
+    def merge(self, first: int) -> None:
+        """Make one step of those up to this number; later ones move up to it."""
+        self._end_step()
+        merged = sum(calls * (min(last, first) - begin + 1) for begin, last, calls in self.steps if begin <= first)
+        later = [[max(begin - first, 1), last - first, calls] for begin, last, calls in self.steps if last > first]
+        self.steps = ([[0, 0, merged]] if merged else []) + later
 
     def as_json(self) -> dict[str, Any]:
         """What signatures.json holds under this signature's key."""
@@ -111,6 +131,7 @@ class TraceWriter:
         self._files: dict[str, int] = {}
         self._shards = 0
         self._stored = 0
+        self._fence: tuple[int, int] | None = None  # shards and stored calls before it
         self._manifest = {"format": fmt.FORMAT, "state": "open", **environment(), "info": info or {}}
         self._write_json(fmt.MANIFEST, self._manifest)
         # Unbuffered: a forked process would write what is left in its copy of a buffer when it ends.
@@ -237,17 +258,32 @@ class TraceWriter:
         self._lines.clear()
         os.fsync(self._calls.fileno())
 
-    def close(self, complete: bool = True, **totals: Any) -> None:
+    def keep_counts(self) -> None:
+        """Note the counts of all signatures, for a fence."""
+        for signature in self._signatures.values():
+            signature.keep()
+
+    def fence(self) -> None:
+        """Note what is stored, to which a close that cuts goes back."""
+        self.flush()
+        self._fence = self._shards, self._stored
+
+    def close(self, complete: bool = True, cut: bool = False, first: int = 0, **totals: Any) -> None:
         """Write counts and manifest. complete: False leaves a trace that readers take for an unfinished one.
 
-        totals: more entries for the manifest.
+        cut: leave out what came after the fence. first: steps up to this number are one. totals: more entries for the
+        manifest, or others for those that are made here.
         """
         if self._is_inherited():
             return
         try:
             self.flush()
-            if self._amended and complete:
-                self._fold_amendments()
+            if complete and cut and self._fence is not None:
+                self._cut(*self._fence)
+            for signature in self._signatures.values() if first else ():
+                signature.merge(first)
+            if complete and (self._amended or cut or first):
+                self._rewrite_calls(first)
             self._files[fmt.CALLS] = os.stat(self.path / fmt.CALLS).st_size
         finally:
             self._calls.close()
@@ -260,16 +296,28 @@ class TraceWriter:
             "steps": 1 + max((last for s in self._signatures.values() for _, last, _ in s.steps), default=-1),
         }
         state = "complete" if complete else "open"
-        self._manifest.update(state=state, **counts, **totals, files=self._files)
+        self._manifest.update({"state": state, **counts, **totals, "files": self._files})
         self._write_json(fmt.MANIFEST, self._manifest)
 
-    def _fold_amendments(self) -> None:
+    def _cut(self, shards: int, stored: int) -> None:
+        """Forget what came after so many shards and stored calls, and the counts after those that were noted."""
+        for name in [n for n in self._files if n >= fmt.shard_name(shards)]:
+            os.unlink(self.path / name)
+            del self._files[name]
+        self._stored = stored
+        self._levels = {call: level for call, level in self._levels.items() if call < stored}
+        self._signatures = {key: s for key, s in self._signatures.items() if s.cut(stored)}
+
+    def _rewrite_calls(self, first: int) -> None:
+        """The stored calls as they are in the end: amended, cut, their steps merged."""
+
         def lines() -> Iterable[bytes]:
             with open(self.path / fmt.CALLS, "rb") as file:
                 for line in file:
                     value = json.loads(line.rpartition(b" ")[0])
-                    if "amend" in value:
+                    if "amend" in value or value["id"] >= self._stored:
                         continue
+                    value["step"] = max(value["step"] - first, 0)
                     for group, spec in self._amended.get(value["id"], {}).items():
                         value["header"]["contents"][int(group)] = spec
                     yield fmt.encode_line(value)

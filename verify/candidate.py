@@ -14,7 +14,6 @@ from verify.lint import Profile, Violation, lint, source_in
 from verify.samples import overloads_of
 
 _OPERATOR = re.compile(r"^#[ \t]*op:[ \t]*(\S+)", re.MULTILINE)
-_SYNTAX = frozenset({"syntax", "encoding", "depth", "size", "answer-format"})  # rules that say: this is no program
 
 
 @dataclass(frozen=True)
@@ -32,11 +31,6 @@ class Candidate:
     plan: Plan | None = None
     copy: KernelFile | None = None
 
-    @property
-    def no_program(self) -> bool:
-        """Whether the text could not even be read as Python."""
-        return any(v.rule in _SYNTAX for v in self.violations)
-
 
 def read_candidate(text: str, path: Path, profile: Profile, operator: str | None = None) -> Candidate:
     """Read a file's text. operator: to judge it on, else what the file names in OVERLOADS or in a line `# op: NAME`.
@@ -47,6 +41,9 @@ def read_candidate(text: str, path: Path, profile: Profile, operator: str | None
     operator = operator or next(iter(_OPERATOR.findall(source or "")), None)
     names = _names(source or "", profile)
     if operator is None and "OVERLOADS" not in names:
+        broken = tuple(v for v in lint(source, profile) if v.rule == "syntax") if source is not None else ()
+        if broken:  # it may say so, and cannot be read
+            return Candidate(path.name, text, None, (), False, broken)
         raise UserError(f"{path}: nothing says which operator this is; name it with --op, such as --op aten::exp")
     overloads = overloads_of(operator) if operator is not None else []
     if source is None or violation is not None:

@@ -16,7 +16,7 @@ import tempfile
 import traceback
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any
@@ -34,7 +34,7 @@ from verify.derive import Plan, call
 from verify.excerpts import anonymous, cut_log
 from verify.fresh import fresh
 from verify.global_state import GlobalState
-from verify.guards import count_threads, notes, watch_threads, watched
+from verify.guards import Printed, count_threads, notes, watch_threads, watched
 from verify.platforms import COMPILE, DEVICE, EXECUTE, TRIAL
 from verify.random_state import bound
 from verify.simulator import patch_interpreter, simulator
@@ -88,7 +88,7 @@ class _Runner:
         with torch.no_grad():
             try:
                 witness.request()
-                with watched():
+                with watched(), redirect_stdout(Printed()):
                     result = self._call(arguments, header.get("philox"))
                     self._synchronize()
                 notes.threads = max(0, count_threads() - before)

@@ -36,6 +36,7 @@ OPEN_FILES = 128
 CPU_SECONDS = 4 * 3600  # of one child, all its cases; the parent's deadline comes first
 # of the environment that the zygote was given
 _KEPT = ("PATH", "OMP_NUM_THREADS", "TRITON_INTERPRET", "TRITON_DEFAULT_FP_FUSION")
+_NEEDED = ("torch", "triton", "numpy")  # of packages, those that every child imports
 
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 1, 4, 38  # linux/prctl.h
 
@@ -236,9 +237,19 @@ def _device_rules(device: Device | None) -> list[tuple[str, int]]:
     return [(path, access) for path, access in rules if os.path.exists(path)]
 
 
+def package_directories() -> list[Path]:
+    """Where Python looks for packages that were installed, with pip's `--target` too; no home, no working tree."""
+    return [p for p in map(Path, sys.path) if p.is_absolute() and _holds_packages(p)]
+
+
+def _holds_packages(directory: Path) -> bool:
+    named = directory.name in ("site-packages", "dist-packages")
+    return named or any(directory.glob("*.dist-info")) or any((directory / name).is_dir() for name in _NEEDED)
+
+
 def _readable() -> list[str]:
-    """Python, its packages, the toolkit's own, the system's libraries; no home, no working tree."""
-    packages = [p for p in sys.path if Path(p).name in ("site-packages", "dist-packages")]
+    """Python, its packages, the toolkit's own, the system's libraries."""
+    packages = map(str, package_directories())
     toolkit = [str(Path(__file__).parents[1] / name) for name in ("traces", "verify")]
     system = ["/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/localtime", "/sys/devices/system/cpu"]
     machine = ["/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/dev/zero", "/dev/urandom", "/dev/random"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+MAX_PRINTED = 4_000  # characters of what a wrapper prints in one call
 CONTEXT = 2  # lines shown before and after the one that is meant
 _PATH = re.compile(r"(?<![\w./)\]])/(?:[\w.+@~-]+/)+(?=[\w.+@~<-])")  # a file's directory, from the root on
 _TEMPORARY = re.compile(r"\btmp[a-z0-9_]{8}\b")  # what tempfile calls a file

@@ -8,6 +8,7 @@ also one called while modes are switched off. Threads that the wrapper starts ar
 from __future__ import annotations
 
 import _thread
+import io
 import sys
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -22,6 +23,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from traces.overloads import base_name, kind, name_of, resolve
+from verify.excerpts import MAX_PRINTED
 from verify.fresh import fresh
 
 MAX_SCALARS = 1000  # values read back that are reported
@@ -58,6 +60,7 @@ class Notes:
         self.types: list[str] = []
         self.globals: list[str] = []
         self.accesses: dict[tuple[Any, ...], dict[str, Any]] = {}
+        self.printed = ""
 
     def operator(self, name: str) -> None:
         noted = self.launch_operators if getattr(_local, "launching", False) else self.operators
@@ -77,7 +80,19 @@ class Notes:
             "types": self.types[:MAX_NAMES],
             "globals": self.globals[:MAX_NAMES],
             "accesses": list(self.accesses.values()),
+            "printed": self.printed,
         }
+
+
+class Printed(io.TextIOBase):
+    """A standard output that notes the beginning of what a wrapper prints, and lets go of the rest."""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        notes.printed += text[: max(0, MAX_PRINTED - len(notes.printed))]
+        return len(text)
 
 
 notes = Notes()

@@ -1,15 +1,17 @@
-"""Where kernels run: a platform is one YAML profile in verify/profiles/, found by its name."""
+"""Where kernels run: a platform is one YAML profile in verify/profiles/, found by its name, or a file of the user's."""
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from traces import UserError
+from verify.documents import Document
 
 PROFILES = Path(__file__).parent / "profiles"
 _LISTS = ("files", "system_files", "environment")
@@ -45,8 +47,9 @@ class Device:
 
 @dataclass(frozen=True)
 class Platform:
-    """A profile as its YAML file states it; sha256 is that of the file.
+    """A profile as its YAML file states it; sha256 is that of the file, and of the files that it is based on.
 
+    typed: what names it on the command line. lint: name of its dialect, or the path of the file that states it.
     memory_bytes: host memory of a child, beyond torch's. device: the type of PyTorch device on which kernels execute;
     empty for Triton's interpreter on host memory. device_files: what a confined child opens to reach it (globs);
     system_files: what its driver reads. environment: variables of the user's that its driver needs.
@@ -60,6 +63,7 @@ class Platform:
     execute_seconds: float
     memory_bytes: int
     sha256: str
+    typed: str
     alignment: int = 0  # bytes to which every access has to be aligned, beyond its element's size
     device: str = ""
     device_files: tuple[str, ...] = ()
@@ -76,7 +80,7 @@ class Platform:
         if here is None or here.type != self.device or not self.fits():
             raise UserError(
                 f"platform {self.name}: this machine or its PyTorch {torch.__version__} has no such device; "
-                f"choose --platform sim, or compile only: enable verify --all --platform {self.name} --compile-only"
+                f"choose --platform sim, or compile only: enable verify --all --platform {self.typed} --compile-only"
             )
         count = torch.accelerator.device_count()
         extra = (self.device_files, self.system_files, self.environment)
@@ -115,14 +119,70 @@ def names() -> list[str]:
 
 
 def load(name: str) -> Platform:
-    """Raises UserError if there is no such platform."""
+    """The platform of this name, or of the file at this path. Raises UserError if there is none, with the line of what
+    is wrong in a file."""
+    if is_file(name):
+        return _of_file(Path(name))
     if name not in names():
-        raise UserError(f"unknown platform {name!r}; choose from {', '.join(names())}")
+        raise UserError(f"unknown platform {name!r}; choose from {', '.join(names())}, or name a file: ./{name}.yaml")
     path = PROFILES / f"{name}.yaml"
-    fields = _read(path)
-    targets = tuple(Target(**t) for t in fields.pop("targets"))
-    fields |= {name: tuple(fields.get(name, ())) for name in ("device_files", "system_files", "environment")}
-    return Platform(**fields, targets=targets, sha256=hashlib.sha256(path.read_bytes()).hexdigest())
+    return _platform(_read(path), hashlib.sha256(path.read_bytes()).hexdigest(), name)
+
+
+def is_file(name: str) -> bool:
+    """Whether it is a path that is meant, and no name of a profile."""
+    return name.endswith((".yaml", ".yml")) or "/" in name
+
+
+def _platform(fields: dict[str, Any], sha256: str, typed: str) -> Platform:
+    fields = fields | {name: tuple(fields.get(name, ())) for name in ("device_files", "system_files", "environment")}
+    fields["targets"] = tuple(Target(**t) for t in fields["targets"])
+    return Platform(**fields, sha256=sha256, typed=typed)
+
+
+def _of_file(path: Path, above: tuple[Path, ...] = ()) -> Platform:
+    """What the file does not say is as in its `base`. above: files that are based on it."""
+    document, place = Document.read(path), path.resolve()
+    if place in above:
+        raise document.error(["base"], f"{path} is based on itself")
+    told = _checked(document)
+    base = told.pop("base")
+    if is_file(base):
+        under = _of_file(path.parent / base, (*above, place))
+    elif base in names():
+        under = load(base)
+    else:
+        raise document.error(["base"], f"unknown base {base!r}; choose from {', '.join(names())}, or name a file")
+    if told.setdefault("name", path.stem) in names():
+        raise document.error(["name"], f"{told['name']!r} is a platform of the toolkit; give yours a name of its own")
+    if isinstance(told.get("lint"), dict):
+        told["lint"] = str(place)
+    elif is_file(told.get("lint", "")):
+        told["lint"] = str(place.parent / told["lint"])
+    kept = {name: value for name, value in vars(under).items() if name not in ("sha256", "typed")}
+    sha256 = hashlib.sha256(path.read_bytes() + under.sha256.encode()).hexdigest()
+    kept["targets"] = [vars(target) for target in under.targets]
+    return _platform({**kept, **told}, sha256, str(path))
+
+
+def _checked(document: Document) -> dict[str, Any]:
+    """The fields that a file states. Raises UserError for the first that makes no sense."""
+    from pydantic import ValidationError
+
+    from verify.platform_fields import Fields
+
+    try:
+        return Fields.model_validate(document.data).model_dump(exclude_unset=True) | {"base": document.data["base"]}
+    except ValidationError as error:
+        first = min(error.errors(), key=lambda e: e["type"] != "extra_forbidden")  # what is missing may be misspelt
+        where = first["loc"]
+        if where == ("base",) and first["type"] == "missing":
+            raise document.error([], "no base: say from which platform the rest is taken, such as base: sim") from error
+        if first["type"] != "extra_forbidden":
+            raise document.error(where, f"{'.'.join(map(str, where))}: {first['msg']}") from error
+        near = get_close_matches(str(where[-1]), Fields.known(), 1)
+        hint = f"; do you mean {near[0]}?" if near else f"; there are: {', '.join(Fields.known())}"
+        raise document.error(where, f"unknown field {'.'.join(map(str, where))}{hint}") from error
 
 
 def _read(path: Path) -> dict[str, Any]:

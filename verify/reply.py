@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from verify.excerpts import MAX_PRINTED
+
 _NAMES = ("operators", "launch_operators", "kernels", "types", "globals")
 
 
@@ -37,7 +39,7 @@ class Reply:
     memory just outside an argument was written, told of a call that returned. scalars: numbers read back to the host.
     threads: still running at return. aliases_earlier: the result shares memory with that of an earlier case. types:
     complaints of results that are no plain tensors. globals: state that was changed. accesses: of the kernels.
-    lost: the child can run nothing more.
+    lost: the child can run nothing more. printed: the beginning of what the wrapper printed.
     """
 
     status: str
@@ -54,6 +56,7 @@ class Reply:
     globals: tuple[str, ...] = ()
     accesses: tuple[Access, ...] = ()
     lost: bool = False
+    printed: str = ""
 
     @classmethod
     def read(cls, header: dict[str, Any]) -> Reply:
@@ -64,9 +67,13 @@ class Reply:
         scalars, threads = header.get("scalars", []), header.get("threads", 0)
         if not _all(scalars, int | float) or not isinstance(threads, int):
             raise MalformedReply("scalars or threads are no numbers")
+        printed = header.get("printed", "")
+        if not isinstance(printed, str):
+            raise MalformedReply("printed is no text")
         return cls(
             status,
             text,
+            printed=printed[:MAX_PRINTED],
             refused=refused,
             outside=status == "ok" and header.get("outside") is not False,
             scalars=tuple(scalars),

@@ -22,6 +22,7 @@ from verify import wire
 from verify.cases import Case, Expected, NoReference, contents, holds_sparse, mapped, reference, unsupported
 from verify.compare import compare, error_ratio, right_without_kernels, telling
 from verify.compiler_log import headline
+from verify.excerpts import anonymous
 from verify.job import RUN, Job
 from verify.kernel_file import SPARSE, KernelFile
 from verify.kinds import kind_of
@@ -73,6 +74,7 @@ class Run:
         self._chance = False
         self._accuracy = ""  # of the last case
         self._pairs = Pairs("", "")  # of this case, for a kernel that draws
+        self._printed = ""  # likewise, with a headline
         self._asked = Packed({})  # the arguments that a child was given last
 
     def lasting(self, verdict: Verdict) -> bool:
@@ -90,6 +92,7 @@ class Run:
     def judge(self, case: Case) -> Verdict:
         """One case: reference, compile, execute, compare. Raises TraceError on a damaged trace."""
         self._chance, self._accuracy, self._pairs = False, "", Pairs(self._job.kernel.sha256, case.id)
+        self._printed = ""
         if kind(case.overload) == "random" and not judged_by(case.overload):
             return skipped(case, "it draws random numbers, and there is no law to judge them by")
         try:
@@ -111,8 +114,10 @@ class Run:
         except (TraceError, MalformedReply) as error:
             problem = Problem(Outcome.WRONG, "wire", f"the answer is malformed: {error}")
         if problem is None:
-            return _described(Verdict(case.id, Outcome.PASS, self._accuracy), case, expected.before)
+            passed = Verdict(case.id, Outcome.PASS, self._accuracy, self._printed)
+            return _described(passed, case, expected.before)
         arguments = inputs_report(self._asked, changed=self._asked is not expected.before)
+        arguments = "\n\n".join(filter(None, [arguments, self._printed]))
         return _described(_verdict(case, problem, arguments), case, expected.before)
 
     def _problem(self, expected: Expected, repeated: bool) -> Problem | None:
@@ -248,6 +253,8 @@ class Run:
             self._drop(mode)
             raise ChildDied(f"{mode}: {death.how}", death.timeout, death.keep) from death
         reply = Reply.read(header)
+        if reply.printed and mode != COMPILE:
+            self._printed = f"The wrapper printed:\n{anonymous(reply.printed).rstrip()}"
         if reply.lost:
             self._drop(mode)
             raise ChildDied(first_line(reply.text), keep=True)

@@ -55,17 +55,18 @@ class Zygote:
         self._home = tempfile.TemporaryDirectory(prefix=HOME_PREFIX, ignore_cleanup_errors=True)
         self._canary = Path(self._home.name) / "canary"
         self._canary.write_text("untouched")
+        self._words_path = Path(self._home.name) / "stderr"
         self._start()
 
     def _start(self) -> None:
         ours, theirs = socket.socketpair()
-        with theirs:
+        with theirs, self._words_path.open("wb") as words:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "verify.zygote", *self._words(), str(theirs.fileno())],
+                [sys.executable, "-P", "-m", "verify.zygote", *self._arguments(), str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
+                stderr=words,
                 cwd=self._home.name,
                 env=self._environment(),
             )
@@ -73,20 +74,22 @@ class Zygote:
         try:
             wire.receive(ours, time.monotonic() + START_SECONDS)
         except wire.WireError as error:
+            said = self._words_path.read_text(errors="replace").split("\n")
             self.close()
-            raise RuntimeError(f"the {self.mode} process did not start: {error}") from error
+            last = next((line.strip() for line in reversed(said) if line.strip()), str(error))
+            raise UserError(f"the {self.mode} process did not start: {last[:300]}") from error
 
-    def _words(self) -> list[str]:
+    def _arguments(self) -> list[str]:
         return [self.mode, self._sandbox, json.dumps(asdict(self._device) if self._device else None)]
 
     def _environment(self) -> dict[str, str]:
-        """Nothing of the user's environment but the search path, and what a device's driver needs: no keys, no
+        """Nothing of the user's environment but the search paths, and what a device's driver needs: no keys, no
         proxies."""
         needed = self._device.environment if self._device else ()
         return {
             **{name: os.environ[name] for name in needed if name in os.environ},
             "PATH": os.environ.get("PATH", os.defpath),
-            "PYTHONPATH": str(Path(__file__).parents[1]),
+            "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *_installed_elsewhere()]),
             "HOME": self._home.name,
             "TMPDIR": self._home.name,
             "TRITON_CACHE_DIR": str(Path(self._home.name) / "triton"),
@@ -218,6 +221,12 @@ class Child:
         if self._pid:
             _kill_session(self._pid)
             self._end()
+
+
+def _installed_elsewhere() -> list[str]:
+    """Directories of packages that Python does not find by itself where HOME and PYTHONPATH are others."""
+    own = (sys.prefix, sys.base_prefix, sys.exec_prefix)
+    return [str(p) for p in confine.package_directories() if not any(p.is_relative_to(prefix) for prefix in own)]
 
 
 def _kill_session(pid: int) -> None:

@@ -45,7 +45,7 @@ def report(
     workspace = Workspace(context.obj)
     chosen = names or [row["campaign"] for row in listed(workspace)]
     if not chosen:
-        raise UserError("no campaign here yet; begin one: enable generate --query 'lacking in opinfo' --dry-run")
+        raise UserError("no campaign here yet; to begin one, see: enable generate --help")
     campaigns = [read(place_of(workspace, name)) for name in chosen]
     if plot is not None:
         draw(campaigns, plot)

@@ -13,6 +13,7 @@ import typer
 
 from capture.limits import VALUES, Limits, parse_size
 from enable.options import AsJson
+from enable.workspace import Workspace
 from traces import UserError
 
 _MAX_BYTES, _MAX_BLOB = f"{Limits.max_bytes >> 30}GiB", f"{Limits.max_blob >> 20}MiB"
@@ -33,7 +34,9 @@ def command(  # noqa: PLR0913 - one parameter an option
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the target; may be repeated.")
     ] = None,
-    device: Annotated[str | None, typer.Option(help="Where the model runs while it is recorded: cpu or cuda.")] = None,
+    device: Annotated[
+        str | None, typer.Option(help="Where the model runs while it is recorded: cpu, cuda, xpu or sim.")
+    ] = None,
     data: Annotated[Path | None, typer.Option(help="Data file of the model, e.g. Criteo Kaggle TSV for dlrm.")] = None,
     max_bytes: Annotated[str, typer.Option(metavar="SIZE", help="Of all tensor contents together.")] = _MAX_BYTES,
     max_blob: Annotated[str, typer.Option(metavar="SIZE", help="Of one tensor's contents.")] = _MAX_BLOB,
@@ -80,12 +83,13 @@ def command(  # noqa: PLR0913 - one parameter an option
     opinfo records every sample of PyTorch's OpInfo instead, forward and backward, on device sim with the CPU executing;
     of the other options only --out, --name and --force apply. What was recorded with this torch is not recorded again.
     """
+    workspace = Workspace(context.obj)
     if target == "opinfo":
         from enable.opinfo_recording import capture_opinfo, opinfo_lines
 
         path = out or Path("opinfo" if name is None else _file_name(name))
         found = capture_opinfo(context.obj, path, out is None, op or [], dtypes or [], everything, force)
-        typer.echo(json.dumps(found) if as_json else opinfo_lines(found))
+        typer.echo(json.dumps(found) if as_json else opinfo_lines(found, workspace.command("coverage", str(path))))
         return
     if op or dtypes or everything:
         raise UserError("--op, --dtype and --all are for opinfo; to record some operators of a model: --ops PATTERN")
@@ -101,17 +105,13 @@ def command(  # noqa: PLR0913 - one parameter an option
         "values": values,
     }
     Limits(**limits)  # what makes no sense is refused before the user's code is imported
-    given = dict(_setting(text) for text in settings or [])
-    if data is not None:
-        given["data"] = str(data)
+    given = _given(settings or [], data)
 
     from capture.session import capture_model, check_path
     from capture.targets import load_target, trace_name
     from enable.tables import capture_lines, capture_summary
-    from enable.workspace import Workspace
 
     name = trace_name(target) if name is None else _file_name(name)
-    workspace = Workspace(context.obj)
     path = out or workspace.trace_path(name)
     if ":" in target:  # the target is code that takes its time, and may do anything
         check_path(path, force)
@@ -122,11 +122,16 @@ def command(  # noqa: PLR0913 - one parameter an option
         summary = capture_model(loaded, path, force=force, **limits)
     found = capture_summary(target, summary)
     shown = name if out is None and summary.path == path else str(summary.path)  # each rank writes to a path of its own
-    typer.echo(json.dumps(found) if as_json else capture_lines(found, shown))
+    typer.echo(json.dumps(found) if as_json else capture_lines(found, workspace.command("coverage", shown)))
     if found["errors"]:
         count = len(found["errors"])
         sys.stderr.write(f"enable: the recorder failed on {count} operators, see errors in {summary.path}\n")
         raise typer.Exit(1)
+
+
+def _given(settings: list[str], data: Path | None) -> dict[str, str]:
+    """The settings by name, the data file among them."""
+    return dict(map(_setting, settings)) | ({} if data is None else {"data": str(data)})
 
 
 def _setting(text: str) -> tuple[str, str]:

@@ -46,4 +46,6 @@ def command(
             typer.echo(json.dumps(operators.as_json()) if as_json else opinfo_tables(operators))
             return
         found = session.coverage(model, of or ())
-    typer.echo(json.dumps(found.as_json()) if as_json else coverage_tables(found, model))
+        failing = [row.overload for row in found.failing()]
+        next_ = session.refining(model, "--only-failing", overloads=failing)
+    typer.echo(json.dumps(found.as_json()) if as_json else coverage_tables(found, next_))

@@ -68,8 +68,8 @@ def answer(
         raise UserError(f"{file}: {error.strerror}; name a file with the answer, or - for stdin") from error
     except UnicodeDecodeError as error:
         raise UserError(f"{file}: not a text in UTF-8 (byte {error.start}); write it anew") from error
-    path = put(Workspace(context.obj), overload, campaign, text)
-    typer.echo(f"{path} written; run the command that waits for it again")
+    path, again = put(Workspace(context.obj), overload, campaign, text)
+    typer.echo(f"{path} written\n  next  {again}")
 
 
 @app.command()
@@ -94,6 +94,6 @@ def record(
     answered = [path for path in paths if has_answers(path)]
     if not answered:
         raise UserError(
-            f"no answer about {overload} in {workspace.dialogs}; hold a dialog: enable refine --op {overload}"
+            f"no answer about {overload} in {workspace.dialogs}; see: {workspace.command('dialog', 'list')}"
         )
     typer.echo(f"{to_recording(answered[-1], out)} recorded from {answered[-1].parent}")

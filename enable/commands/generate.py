@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from enable.options import AsJson, Library, typed
+from enable.options import AsJson, FewCases, Library, typed
 
 
 def command(  # noqa: PLR0913 - one parameter an option
@@ -35,9 +35,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     self_consistent: Annotated[
         bool, typer.Option("--self-consistent", help="Wrappers may call operators that the library has verified.")
     ] = False,
-    few_cases: Annotated[
-        bool, typer.Option("--few-cases", help="Accept kernels that fewer than 5 independent cases speak for.")
-    ] = False,
+    few_cases: FewCases = False,
     workers: Annotated[int | None, typer.Option(min=1, show_default="4", help="Dialogs at once.")] = None,
     engine: Annotated[str | None, typer.Option(show_default="local", help="local or ray.")] = None,
     address: Annotated[str | None, typer.Option(help="Of a Ray cluster; by default one is started here.")] = None,
@@ -90,5 +88,6 @@ def command(  # noqa: PLR0913 - one parameter an option
     words = [*typed(context.parent), "generate", *typed(context, without=("restart",))]
     with stoppable(["enable", *words]):
         found = run_campaign(workspace, library, campaign, words, restart)
-    typer.echo(json.dumps(found) if as_json else campaign_lines(found))
+    next_ = workspace.command("campaign", "report", found["campaign"])
+    typer.echo(json.dumps(found) if as_json else campaign_lines(found, next_))
     raise typer.Exit(0 if set(found["exits"]) <= {"PASSED", "WAITING"} else 1)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from enable.options import PLATFORM, AsJson, Library, Markdown, Platform
+from enable.options import PLATFORM, AsJson, FewCases, Library, Markdown, Platform
 
 app = typer.Typer(
     help="Look at the kernels in force and at their versions.", no_args_is_help=True, rich_markup_mode=None
@@ -24,6 +25,30 @@ def list_(context: typer.Context, as_json: AsJson = False, library: Library = No
 
     rows = History(Workspace(context.obj), library).kernels()
     typer.echo(json.dumps({"kernels": rows}) if as_json else list_table(rows))
+
+
+@app.command()
+def add(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(help="A kernel file that you wrote.")],
+    few_cases: FewCases = False,
+    as_json: AsJson = False,
+    platform: Platform = PLATFORM,
+    library: Library = None,
+) -> None:
+    """Judge a kernel file of your own and put it in force in this workspace.
+
+    It has to pass the recorded calls of its overloads in every trace of the workspace, OpInfo's samples and cases made
+    from both; nothing that passed before may fail. Exit status 1 if it is refused.
+    """
+    from enable.adding import add, lines
+    from enable.session import Session
+    from enable.workspace import Workspace
+
+    with Session(Workspace(context.obj), library, platform) as session:
+        found = add(session, file, few_cases)
+    typer.echo(json.dumps(found.as_json()) if as_json else lines(found, file, session.command))
+    raise typer.Exit(0 if found.accepted else 1)
 
 
 @app.command()
@@ -98,4 +123,5 @@ def rollback(
     group, name = told.find(operator)
     roll_back(Session(workspace, library, platform), group, name, to)
     version = told.versions.list(group, name)[-1]
-    typer.echo(json.dumps(asdict(version)) if as_json else version_text(version))
+    served = workspace.library(library).match(operator) is not None
+    typer.echo(json.dumps(asdict(version)) if as_json else version_text(version, served))

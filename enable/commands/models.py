@@ -11,7 +11,7 @@ from enable.options import AsJson
 
 _OTHERS = """transformers:CLASS: from that library, built with random weights, e.g. transformers:GPT2LMHeadModel.
 timm:MODEL: likewise, e.g. timm:vit_tiny_patch16_224.
-MODULE:FACTORY: your own training step; see: enable capture --help."""
+MODULE:FACTORY: your own training step; see: enable capture --help"""
 
 
 def command(as_json: AsJson = False) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from enable.options import PLATFORM, AsJson, Library, Platform, typed
+from enable.options import PLATFORM, AsJson, FewCases, Library, Platform, typed
 
 
 def command(  # noqa: PLR0913 - one parameter an option
@@ -28,9 +28,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     dialogs: Annotated[int | None, typer.Option(min=1, show_default="3", help="Dialogs for an operator.")] = None,
     calls: Annotated[int | None, typer.Option(min=1, show_default="15", help="LLM calls in a dialog.")] = None,
     temperature: Annotated[float | None, typer.Option(min=0.0, show_default="1.0", help="Of the model.")] = None,
-    few_cases: Annotated[
-        bool, typer.Option("--few-cases", help="Accept kernels that fewer than 5 independent cases speak for.")
-    ] = False,
+    few_cases: FewCases = False,
     restart: Annotated[bool, typer.Option("--restart", help="Begin anew instead of going on with a run.")] = False,
     platform: Platform = PLATFORM,
     library: Library = None,
@@ -58,7 +56,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     choice = Choice(model, op, only_failing, llm, Options(llm_model, base_url), limits, again, restart, few_cases)
     found = refine(Workspace(context.obj), library, platform, choice)
     typer.echo(json.dumps({"operators": found}) if as_json else refinement_lines(found))
-    causes = [r["detail"] for r in found if r["exit"] == "ABORTED"]
+    causes = [r["detail"] for r in found if r["exit"] in ("ABORTED", "NOT_BEGUN")]
     if causes:
         sys.stderr.write(f"enable: {' '.join(causes[0].split())}\n")
         raise typer.Exit(2)

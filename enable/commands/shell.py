@@ -8,11 +8,14 @@ from pathlib import Path
 
 import typer
 
+# A word that is no command of ours is the name of a builtin, to be enabled, or a mistake: the builtin knows which.
 _FUNCTION = """\
 enable() {{
   case "${{1-}}" in
     {commands}) {program} "$@" ;;
-    *) builtin enable "$@" ;;
+    -h|--?*) {program} "$@" ;;
+    ''|-*) builtin enable "$@" ;;
+    *) builtin enable "$@" 2>/dev/null || {program} "$@" ;;
   esac
 }}"""
 
@@ -22,8 +25,8 @@ def command(context: typer.Context) -> None:
 
     Type once, or put into ~/.bashrc or ~/.zshrc: eval "$(enablekit shell)"
 
-    `enable` is a builtin of both shells and hides the program. The function passes the program's own commands to the
-    program and everything else to the builtin.
+    `enable` is a builtin of both shells and hides the program. The function leaves to the builtin what is its own:
+    no argument, options of one letter but -h, names of builtins. All else goes to the program.
     """
     assert context.parent is not None
     commands = sorted(context.parent.command.commands)  # type: ignore[attr-defined]

@@ -19,15 +19,32 @@ app.command()(exchange.diff)
 Model = Annotated[str, typer.Argument(help="Name of a captured model, or the path of a trace.")]
 
 
+@app.command("list")
+def list_(context: typer.Context, as_json: AsJson = False) -> None:
+    """List the traces of the workspace: model, device, calls, size, and when they were recorded."""
+    from enable.trace_calls import list_lines, trace_rows
+    from enable.workspace import Workspace
+
+    rows = trace_rows(workspace := Workspace(context.obj))
+    typer.echo(json.dumps({"traces": rows}) if as_json else list_lines(rows, workspace))
+
+
 @app.command()
 def show(
     context: typer.Context,
     model: Model,
     by: Annotated[str | None, typer.Option("--by", help="One table only: op, phase, module or bytes.")] = None,
     histogram: Annotated[bool, typer.Option("--histogram", help="Add the sizes of each operator's inputs.")] = False,
+    op: Annotated[
+        str | None,
+        typer.Option("--op", metavar="NAME", help="Signatures of this operator alone: aten::add.Tensor, or add."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Print overloads, phases, bytes, how values are kept, and what could not be recorded.
+
+    With --op, how one operator was called: shapes, strides, dtypes and other arguments of each signature, its phases,
+    the modules that called it, and the ids of its stored calls, as for `enable trace export --call`.
 
     An unfinished recording is shown as far as it got.
     """
@@ -36,7 +53,17 @@ def show(
 
     if by is not None and by not in VIEWS:
         raise UserError(f"--by {by!r} is not one of {', '.join(VIEWS)}")
-    summary = trace_summary(Workspace(context.obj).open_trace(model, partial=True))
+    if op is not None and (by or histogram):
+        raise UserError("--op shows the calls of one operator; leave out --by and --histogram, or --op")
+    workspace = Workspace(context.obj)
+    trace = workspace.open_trace(model, partial=True)
+    if op is not None:
+        from enable.trace_calls import calls_lines, calls_of
+
+        rows = calls_of(trace, op, workspace.command("trace", "show", model))
+        typer.echo(json.dumps({"trace": str(trace.path), "signatures": rows}) if as_json else calls_lines(rows))
+        return
+    summary = trace_summary(trace)
     typer.echo(json.dumps(summary) if as_json else trace_tables(summary, by, histogram))
 
 
@@ -55,7 +82,7 @@ def verify(context: typer.Context, model: Model, as_json: AsJson = False) -> Non
 
     trace = Workspace(context.obj).open_trace(model, partial=True)
     stored = sum(len(s.samples) for s in trace.signatures.values())
-    report = verify(trace, lambda calls: over(calls, stored, "replaying calls"))
+    report = verify(trace, lambda calls: over(calls, stored, f"trace verify {model}"))
     summary = verify_summary(model, trace, report)
     if not trace.complete and not as_json:
         typer.echo(f"UNFINISHED: the recording did not end; {sum(1 for _ in trace.calls())} stored calls survived")

@@ -7,9 +7,13 @@ import secrets
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from enable.verification import Request
+    from enable.verifier import Verifier
 
 from enable.options import PLATFORM, AsJson, Library, Platform, typed
 
@@ -33,6 +37,7 @@ def command(  # noqa: PLR0913 - each is an option of the command
         bool, typer.Option("--compile-only", help="Compile for the platform's targets alone.")
     ] = False,
     exhaustive: Annotated[bool, typer.Option("--exhaustive", help="Run all cases after one has failed.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Judge one FILE again whenever it is saved.")] = False,
     report: Annotated[
         Path | None, typer.Option(help="Judge a corpus (bad/*.py, honest/*.py) and print a table.")
     ] = None,
@@ -52,6 +57,8 @@ def command(  # noqa: PLR0913 - each is an option of the command
         raise UserError("name a FILE, an OPERATOR, or --all, or --report CORPUS; see: enable verify --help")
     if op is not None and target is None:
         raise UserError("--op says what one FILE is; leave it out, or name the file")
+    if watch and (target is None or as_json or not Path(target).is_file()):
+        raise UserError("--watch is for one FILE, and prints text; name a file that is there, without --json")
     from enable.stopping import stoppable
     from enable.verification import Request, check_request
     from enable.verifier import Verifier, corpus_files
@@ -71,6 +78,8 @@ def command(  # noqa: PLR0913 - each is an option of the command
     if drawn and target is None:  # known beforehand, so that even kill -9 leaves a way to go on
         typer.echo(f"enable: seed {seed}; if this is stopped, go on with: {shlex.join(again)}", err=True)
     with stoppable(again), Verifier(context.obj, library, platform, profile, sandbox) as verifier:
+        if watch:
+            watched(verifier, str(target), op, request, again)
         if report is not None:
             table = verifier.report(report, request)
             typer.echo(json.dumps(table.as_json()) if as_json else table.text())
@@ -86,3 +95,12 @@ def command(  # noqa: PLR0913 - each is an option of the command
     if not all(f.outcome == "PASS" for f in found):
         sys.stdout.flush()
         raise typer.Exit(1)
+
+
+def watched(verifier: Verifier, target: str, op: str | None, request: Request, words: list[str]) -> None:
+    """Judge the file until interrupted; each verdict names the command that judges it so again."""
+    from enable.verification import finding_lines
+    from enable.watching import watch
+
+    once = [word for word in words if word != "--watch"]
+    watch(Path(target), lambda: finding_lines(verifier.verify(target, op, request), once), typer.echo)

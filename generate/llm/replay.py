@@ -5,18 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 
 from generate.llm import Answer, Options, ProviderError, Request
-from generate.recording import Exchange, key, load_recordings, nearest_difference
+from generate.recording import Exchange, key, load_recordings, nearest_difference, overloads_in
 
 SHIPPED = Path(__file__).parents[1] / "recordings"
 
 
 class ReplayProvider:
-    """Answers as recorded. Two conversations are the same if they differ in numbers only."""
+    """Answers as recorded. Two conversations are the same if they differ in numbers only.
+
+    overloads: of which there is a recording at all.
+    """
 
     name = "replay"
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
+        self.overloads = overloads_in(directory)
         self._exchanges: list[Exchange] = load_recordings(directory)
         self._answers = {key(e.messages): e.answer for e in reversed(self._exchanges)}  # the first recorded wins
 

@@ -1,5 +1,10 @@
 """The recorder on a GPU. Run on a machine with one: pytest -m gpu tests/capture/test_cuda.py"""
 
+import os
+import subprocess
+import sys
+import textwrap
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -143,3 +148,19 @@ def test_limits_hold_on_the_device(tmp_path):
     assert trace.manifest["contents_bytes"] <= limit
     assert {"full", "seeded"} <= trace.manifest["levels"].keys()
     assert not verify(trace).mismatches
+
+
+def test_a_user_who_interprets_kernels_is_recorded_all_the_same(tmp_path):
+    program = """
+        import sys, torch
+        from capture import Recorder
+        x = torch.randn(300, 1000, device="cuda")
+        with Recorder(sys.argv[1]) as recorder:
+            for _ in range(3):
+                x.exp()
+        assert not recorder.errors, recorder.errors
+    """
+    environment = {**os.environ, "TRITON_INTERPRET": "1"}
+    command = [sys.executable, "-c", textwrap.dedent(program), str(tmp_path / "a.trace")]
+    subprocess.run(command, env=environment, check=True, timeout=60)  # in seconds; the interpreter took minutes
+    assert verify(Trace.open(tmp_path / "a.trace")).passed

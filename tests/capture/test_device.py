@@ -59,3 +59,7 @@ def test_a_hash_depends_on_every_byte_and_on_their_order():
         print(len({found(x), *map(found, others)}))
     """
     assert interpreted(program) == ["7"]
+
+
+def test_a_process_that_interprets_kernels_lets_the_host_look_at_contents():
+    assert interpreted("from capture.device import compiles; print(compiles())") == ["False"]

@@ -277,3 +277,13 @@ def test_odd_paths(tmp_path, name):
     with Recorder(tmp_path / name):
         torch.ones(2) + 1
     assert Trace.open(tmp_path / name).manifest["calls"] == 2
+
+
+def test_a_taken_path_is_told_in_the_words_of_python(tmp_path):
+    with Recorder(tmp_path / "a.trace"):
+        torch.ones(2).exp()
+    with pytest.raises(UserError, match="exists; pass force=True to replace it"), Recorder(tmp_path / "a.trace"):
+        pass
+    with Recorder(tmp_path / "a.trace", force=True):
+        torch.ones(2).neg()
+    assert [r.overload for r in Trace.open(tmp_path / "a.trace").calls()][-1] == "aten::neg"

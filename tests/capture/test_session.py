@@ -1,3 +1,5 @@
+import dataclasses
+
 import pytest
 import torch
 
@@ -188,3 +190,23 @@ def test_the_seed_decides_everything():
         training = load_target("nanogpt", SMALL, batch=2).training
         losses.append(training.step(next(training.batches)))
     assert losses[0] == losses[1]
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_of_two_recordings_for_one_path_the_first_that_ends_wins(target, tmp_path, force):
+    path = tmp_path / "a.trace"
+    if force:
+        capture_model(target, path, progress=False, phases=("loss",))
+
+    def batches():
+        """Another command's recording begins and ends while the first is under way."""
+        capture_model(load_target("nanogpt", SMALL, batch=2), path, force=force, progress=False, phases=("forward",))
+        yield from target.training.batches
+
+    first = dataclasses.replace(target, training=dataclasses.replace(target.training, batches=batches()))
+    with pytest.raises(UserError, match="another recording was put there meanwhile, and stays") as told:
+        capture_model(first, path, force=force, progress=False)
+    assert "\n" not in str(told.value) and "--force" in str(told.value)
+    trace = Trace.open(path)
+    assert verify(trace).passed and {p for s in trace.signatures.values() for p in s.phases} == {"forward"}
+    assert [p.name for p in tmp_path.iterdir()] == ["a.trace"]

@@ -9,8 +9,10 @@ import torch.nn.functional as F
 from torch.utils.checkpoint import checkpoint
 
 from capture import Recorder, sim
-
-sim.install()
+from traces import Trace, verify
+from traces.exchange.repro import write_repro
+from traces.overloads import name_of, of_cpus
+from verify.cases import case_of, reference
 
 
 @pytest.fixture
@@ -137,6 +139,155 @@ def test_under_inference_mode_composites_come_apart():
     assert torch.equal(found.cpu(), layer(x).reshape(4))
 
 
+def register_silu_backward():
+    library = torch.library.Library("aten", "IMPL")
+    library.impl("silu_backward", lambda *args: pytest.fail("the executor is asked"), "PrivateUse1")
+    return library
+
+
+@pytest.mark.parametrize(
+    "kernels, registered",
+    [((), False), (("aten::silu_backward", "aten::mul.Tensor", "aten::linear"), False), ((), True)],
+)
+def test_composites_are_asked_for_whole_where_the_device_has_a_kernel(tmp_path, kernels, registered):
+    """And in parts on a device that has none, both of the executor and in the trace."""
+    here = torch.linspace(-3, 3, 7, requires_grad=True)
+    F.silu(here).sum().backward()
+    library = register_silu_backward() if registered else None
+    seen = []
+
+    def executor(op, args, kwargs):
+        seen.append(str(op))
+        return op(*args, **kwargs)
+
+    try:
+        with sim.executing(executor, kernels), Recorder(tmp_path / "a.trace"):
+            there = here.detach().to("sim").requires_grad_()
+            F.silu(there).sum().backward()
+    finally:
+        if library:
+            library._destroy()
+    whole = bool(kernels) or registered
+    assert ("aten.silu_backward.default" in seen, "aten.sigmoid.default" in seen) == (whole, not whole)
+    trace = Trace.open(tmp_path / "a.trace")
+    overloads = {s.overload for s in trace.signatures.values()}
+    assert ("aten::silu_backward" in overloads, "aten::sigmoid" in overloads) == (whole, not whole)
+    assert trace.manifest["whole"] == (["aten::silu_backward"] if whole else [])
+    torch.testing.assert_close(there.grad.cpu(), here.grad)
+    assert sim.own_kernels() == []
+
+
+class Cells(torch.nn.Module):
+    """Cells one by one, from the state of zeros."""
+
+    def __init__(self, cell):
+        super().__init__()
+        self.cell = cell
+
+    def forward(self, x):
+        found = self.cell(x[0])
+        return found if isinstance(found, tuple) else (found,)
+
+
+RECURRENT = {
+    "lstm": lambda: torch.nn.LSTM(4, 5, num_layers=2, bidirectional=True),
+    "lstm projected": lambda: torch.nn.LSTM(4, 5, proj_size=3, bias=False),
+    "gru": lambda: torch.nn.GRU(4, 5, num_layers=2, bidirectional=True),
+    "gru without bias": lambda: torch.nn.GRU(4, 5, bias=False, batch_first=True),
+    "rnn": lambda: torch.nn.RNN(4, 5),
+    "lstm cell": lambda: Cells(torch.nn.LSTMCell(4, 5)),
+    "gru cell": lambda: Cells(torch.nn.GRUCell(4, 5)),
+}
+
+
+@pytest.mark.filterwarnings("ignore:LSTM with projections is not supported with oneDNN:UserWarning")
+@pytest.mark.parametrize("make", RECURRENT.values(), ids=RECURRENT.keys())
+@pytest.mark.parametrize("mode", [torch.enable_grad, torch.inference_mode])
+def test_recurrent_layers_come_apart(make, mode, tmp_path):
+    """Into what a device without fused cells has: neither the CPU's mkldnn_rnn_layer nor _thnn_fused_lstm_cell."""
+    torch.manual_seed(0)
+    here, x = make(), torch.randn(3, 2, 4)
+    with sim.executing(sim.on_cpu):
+        there, y = copy.deepcopy(here).to("sim"), x.to("sim")
+        with Recorder(tmp_path / "a.trace") as recorder, mode():
+            found = there(y)[0]
+            if mode is torch.enable_grad:
+                found.square().sum().backward()
+        expected = here(x)[0]
+        torch.testing.assert_close(found.detach().cpu(), expected.detach())
+        if mode is torch.enable_grad:
+            expected.square().sum().backward()
+            for a, b in zip(here.parameters(), there.parameters(), strict=True):
+                torch.testing.assert_close(b.grad.cpu(), a.grad)
+    assert not recorder.errors
+    trace = Trace.open(tmp_path / "a.trace")
+    overloads = {s.overload for s in trace.signatures.values()}
+    assert not [o for o in overloads if of_cpus(o) or "_thnn" in o] and "aten::tanh" in overloads
+    assert verify(trace).passed
+
+
+def test_a_device_with_a_fused_cell_is_asked_for_it():
+    seen = []
+
+    def spy(op, args, kwargs):
+        seen.append(name_of(op))
+        return op(*args, **kwargs)
+
+    with sim.executing(sim.on_cpu):
+        layer, x = torch.nn.LSTM(4, 5).to("sim"), torch.randn(3, 2, 4).to("sim")
+        with sim.executing(spy, ["aten::_thnn_fused_lstm_cell"]):
+            layer(x)
+    assert seen.count("aten::_thnn_fused_lstm_cell") == 3 and "aten::tanh" not in seen
+
+
+NARROW = {
+    "histc": lambda d: torch.tensor([0, 1, 1, 3], dtype=torch.int32, device=d).histc(bins=4, min=0, max=3),
+    "in place": lambda d: torch.tensor([2.0, 3.0], dtype=torch.float8_e5m2, device=d).add_(
+        torch.tensor([2.0, 0.0], dtype=torch.float8_e5m2, device=d)
+    ),
+}
+
+
+@pytest.mark.parametrize("work", NARROW.values(), ids=NARROW.keys())
+def test_what_the_cpu_lacks_in_a_dtype_it_does_in_another(cpu, tmp_path, work):
+    """The device is asked in the dtype of the program, and so it is recorded, counted, and replayed."""
+    with pytest.raises((NotImplementedError, RuntimeError), match="not implemented for"):
+        work("cpu")
+    with Recorder(tmp_path / "a.trace") as recorder:
+        found = [work("sim") for _ in range(4) if recorder.step() is None]
+    dtype = found[0].dtype
+    expected = torch.tensor([1, 2, 0, 1] if dtype is torch.int32 else [4.0, 3.0]).to(dtype)
+    assert all(torch.equal(f.cpu().view(torch.uint8), expected.view(torch.uint8)) for f in found)
+    assert not recorder.errors
+    trace = Trace.open(tmp_path / "a.trace")
+    overload = "aten::histc" if dtype is torch.int32 else "aten::add_.Tensor"
+    assert [s.calls for s in trace.signatures.values() if s.overload == overload] == [4]
+    assert "aten::_to_copy" not in {r.overload for r in trace.calls() if "float64" in str(r.header)}
+    report = verify(trace)
+    assert report.passed and not report.close, report.mismatches
+    (judged,) = [reference(case_of(trace, r)) for r in trace.calls() if r.overload == overload]
+    assert bytes(judged.native.data[judged.native.tensors[-1].group]) == bytes(expected.view(torch.uint8).tolist())
+
+
+def test_errors_of_the_cpu_that_no_dtype_mends_stay(cpu):
+    with pytest.raises(RuntimeError, match="mat1 and mat2 shapes cannot be multiplied"):
+        on(2, 3) @ on(2, 3)
+    for work in (lambda: on(2).half() & 1, lambda: on(2).int().normal_()):
+        with pytest.raises((NotImplementedError, RuntimeError), match="not implemented for"):
+            work()
+
+
+def test_views_under_inference_mode_are_those_of_their_tensor(cpu):
+    here = torch.ones(2, 3)
+    there = here.to("sim")
+    with torch.inference_mode():
+        for x in (here, there):
+            view, made = x[0], x + 1
+            assert (view.is_inference(), made.is_inference(), made[0].is_inference()) == (False, True, True)
+            view.mul_(2)
+    assert here.tolist() == there.tolist() == [[2, 2, 2], [1, 1, 1]]
+
+
 def test_factories_and_the_seed(cpu):
     torch.manual_seed(5)
     drawn = torch.randn(4, device="sim").cpu()
@@ -170,7 +321,7 @@ def test_errors_in_backward_reach_the_caller():
 
 
 def test_errors_in_the_middle_of_a_recorded_backward_end_no_process(cpu, tmp_path):
-    """Autograd's engine asks for the device's type while the error passes through it; see `_Guard`."""
+    """Autograd's engine asks for the device's type while the error passes through it; see `Guard`."""
 
     def refuses(op, args, kwargs):
         if refuse:
@@ -306,3 +457,27 @@ def test_assigning_data(cpu):
     assert torch.equal(x.cpu(), y.cpu()) and torch.equal((x + 0).cpu(), y.cpu())
     x.data.mul_(0)
     assert not x.cpu().any()
+
+
+def test_factories_are_recorded_and_replayed_to_the_bit(cpu, tmp_path):
+    """As calls of the host, like all other calls on the device; one-file reproducers run where there is no device."""
+
+    def build():
+        x = torch.arange(6, device="sim", dtype=torch.float32) + torch.full((6,), 0.5, device="sim")
+        return torch.nn.Linear(6, 2, device="sim")(x * torch.tensor([2.0], device="sim")), torch.eye(2, device="sim")
+
+    torch.manual_seed(3)
+    expected = [t.detach().cpu() for t in build()]
+    torch.manual_seed(3)
+    with Recorder(tmp_path / "a.trace") as recorder:
+        found = [t.detach().cpu() for t in build()]
+    assert all(map(torch.equal, expected, found)) and not recorder.errors
+    trace = Trace.open(tmp_path / "a.trace")
+    report = verify(trace)
+    assert report.mismatches == [] and not report.close
+    assert set(report.not_comparable) <= {"uninitialised result"}
+    calls = {r.overload: r for r in trace.calls()}
+    for overload in ("aten::arange", "aten::full", "aten::eye"):
+        assert "'device': 'cpu'" in str(calls[overload].header["tree"]["device"])
+        assert "hash" in calls[overload].results["return"]
+        write_repro(trace, calls[overload], tmp_path / overload)

@@ -11,8 +11,6 @@ import torch
 
 from capture import sim
 
-sim.install()  # before the machinery looks for devices, and before the first backward of this process
-
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from torch.testing._internal.common_device_type import instantiate_device_type_tests, ops

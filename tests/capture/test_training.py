@@ -59,6 +59,31 @@ def test_06_recording_changes_nothing(make, tmp_path):
     assert operators_recorded == operators
 
 
+def test_06_composites_that_have_a_kernel_stay_whole(tmp_path):
+    """silu_backward can be made of other operators, in other bits; the CPU has a kernel for it."""
+
+    def trained():
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(4, 16), nn.SiLU(), nn.Linear(16, 5), nn.Mish())
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        batch = torch.rand(8, 4)
+        for _ in range(4):
+            model(batch).square().sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        return [p.detach() for p in model.parameters()]
+
+    expected = trained()
+    with Recorder(tmp_path / "a.trace"):
+        found = trained()
+    assert all(map(torch.equal, expected, found))
+    trace = Trace.open(tmp_path / "a.trace")
+    calls = {s.overload: s.calls for s in trace.signatures.values()}
+    assert calls["aten::silu_backward"] == calls["aten::mish_backward"] == 4 and "aten::sigmoid" not in calls
+    assert trace.manifest["whole"] == ["aten::mish_backward", "aten::silu_backward"]
+    assert verify(trace).passed
+
+
 @targets
 def test_07_every_call_replays_bit_exactly(make, tmp_path):
     training = make().training

@@ -68,9 +68,9 @@ def test_a_run_by_hand_from_the_first_prompt_to_the_end(home, capsys, monkeypatc
     assert "001-prompt.md, then: enable dialog answer aten::exp FILE" in row["detail"]
     (home / "answer.md").write_text(WRONG)
     assert enable(["dialog", "answer", "aten::exp", "answer.md"]) == 0
-    assert "001-answer.md written; run the command that waits for it again" in capsys.readouterr().out
+    assert capsys.readouterr().out.endswith("001-answer.md written\n  next  enable refine\n")
     (row,) = listed(capsys)
-    assert (row["turn"], row["detail"]) == ("stopped", "run the same command again")
+    assert (row["turn"], row["detail"]) == ("stopped", "to go on: enable refine")
     assert "no run of aten::exp waits" in refused(capsys, "answer", "aten::exp", "answer.md")
 
     manual()
@@ -90,7 +90,7 @@ def environment():
 
 def test_the_table_of_runs(endpoint, capsys):
     assert enable(["dialog", "list"]) == 0
-    assert capsys.readouterr().out == "no dialogs yet; hold one: enable refine --op aten::gelu\n"
+    assert capsys.readouterr().out == "no dialogs yet; to hold some, see: enable refine --help\n"
     endpoint.replies = [WRONG, 401]
     model = load_provider("openai", Options(model="m"))
     hold(model)
@@ -108,7 +108,7 @@ def test_an_aborted_run_says_why_and_one_at_work_is_running(endpoint, capsys):
     (row,) = listed(capsys)
     assert row["turn"] == "stopped"
     assert "the key was refused" in row["detail"]
-    assert row["detail"].endswith("; run the same command again")
+    assert row["detail"].endswith("; to go on: enable refine")
     journal = open_journal(Path(".enable/dialogs"), TASK)
     assert listed(capsys)[0]["turn"] == "running"
     journal.close()
@@ -212,7 +212,7 @@ def test_bad_input_is_one_line(home, capsys):
     manual()
     (home / "latin").write_bytes(b"caf\xe9")
     told = refused(capsys, "show", "aten::gelu")
-    assert "no dialog about aten::gelu (dialogs here: aten::exp); hold one: enable refine --op aten::gelu" in told
+    assert "no dialog about aten::gelu (dialogs here: aten::exp); see: enable dialog list" in told
     assert "'gelu' is not the name of an overload" in refused(capsys, "show", "gelu")
     assert "aten::exp has calls 1 to 1, not 9; see all: enable dialog show aten::exp" in refused(
         capsys, "show", "aten::exp", "--call", "9"

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from capture import sim
 from enable import library, serving
 from enable.arguments import ELSEWHERE
 from enable.library import select
@@ -26,8 +25,6 @@ from verify import platforms
 from verify.kinds import kind_of
 from verify.outcome import Outcome, Verdict
 from verify.verdicts import Conditions, Identity
-
-sim.install()  # before the first backward of this process
 
 EXP = ["aten::exp"]
 FULL = Conditions()

@@ -58,7 +58,7 @@ def test_list(enable):
 def test_history(enable):
     status, out, _ = enable("library", "history", "aten::exp")
     lines = out.splitlines()
-    assert status == 0 and lines[0].split() == ["version", "standing", "action", "when", "sha256", "model", "traces"]
+    assert status == 0 and lines[0].split() == ["version", "standing", "action", "when", "sha256", "by", "traces"]
     assert lines[1].split()[:3] == ["1", "replaced", "accepted"] and "small" in lines[1]
     assert lines[-1] == "pointwise/exp: version 2 is in force"
     found = json.loads(enable("library", "history", "aten::exp_", "--json")[1])  # derived from exp
@@ -120,3 +120,66 @@ def test_roll_back_takes_effect_for_coverage_at_once(enable, home):
     assert outcome() == "WRONG"
     assert enable("library", "rollback", "aten::exp")[0] == 0
     assert outcome() == "PASS"
+
+
+def test_where_a_kernel_comes_from_is_told_alike_everywhere(enable, home):
+    with Recorder("small.trace"), torch.no_grad():
+        torch.randn(5).exp()
+
+    def told():
+        (row,) = [r for r in json.loads(enable("coverage", "small.trace", "--json")[1])["rows"] if r["kernel"]]
+        (listed,) = json.loads(enable("library", "list", "--json")[1])["kernels"]
+        return {
+            row["origin"],
+            listed["origin"],
+            json.loads(enable("library", "history", "aten::exp", "--json")[1])["origin"],
+        }
+
+    assert told() == {"version 2"}
+    assert "pointwise/exp.py (version 2)" in enable("coverage", "small.trace")[1]
+    (home / ".enable/kernels/pointwise/exp.py").write_text(f"{EXP}# mine\n")
+    assert told() == {"by hand"}
+    assert enable("library", "history", "aten::exp")[1].endswith("a file put there by hand is in force\n")
+    enable("library", "rollback", "aten::exp", "--to", "0")
+    assert told() == {"base"}
+
+
+def test_a_rollback_that_leaves_no_kernel_says_so(enable, home):
+    Versions(home / ".enable" / "kernels").put("pointwise", "neg", EXP.replace("aten::exp", "aten::neg"), {})
+    status, out, _ = enable("library", "rollback", "aten::neg")
+    assert status == 0 and "no kernel is left; the base library has none" in out
+    assert "no kernel is in force; the base library has none" in enable("library", "history", "aten::neg")[1]
+
+
+def test_a_file_in_no_group_is_not_ignored(enable, home):
+    (home / ".enable/kernels/silu.py").write_text(EXP.replace("aten::exp", "aten::silu"))
+    status, _, err = enable("library", "list")
+    assert status == 2 and err.count("\n") == 1
+    assert "lies in no group" in err and "mv .enable/kernels/silu.py silu.py && enable library add silu.py" in err
+
+
+def test_a_kernel_of_ones_own_is_judged_and_added(enable, home, tmp_path):
+    (home / "mine.py").write_text(WRONG)
+    status, out, _ = enable("library", "add", "mine.py")
+    assert status == 1 and "pointwise/exp: refused; what was in force still is" in out
+    assert "that were shown fail" in out and "next   enable verify mine.py" in out
+    (home / "mine.py").write_text(f"{EXP}# mine\n")
+    status, out, err = enable("library", "add", "mine.py", "--json")
+    found = json.loads(out)
+    assert status == 0 and found["accepted"] and found["version"] == 3, err
+    assert found["cases"]["made"] > 10
+    (row,) = json.loads(enable("library", "list", "--json")[1])["kernels"]
+    assert row["origin"] == "version 3, by hand"
+    assert enable("library", "show", "aten::exp")[1] == f"{EXP}# mine\n"
+
+
+@pytest.mark.parametrize(
+    "text, told",
+    [(None, "cannot be read"), ("x = 1", "mine.py"), (EXP.replace("tl.exp(", "tl.expp("), "lint: [name] tl.expp")],
+)
+def test_what_cannot_be_added(enable, home, text, told):
+    if text is not None:
+        (home / "mine.py").write_text(text)
+    status, out, err = enable("library", "add", "mine.py")
+    assert status in (1, 2) and told in out + err
+    assert enable("library", "show", "aten::exp")[1] == WRONG

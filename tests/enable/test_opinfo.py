@@ -66,7 +66,13 @@ def test_an_operator_is_covered_if_every_call_of_it_passes(recorded):
     assert sum(c["total"] for c in said["categories"].values()) == len(rows)
     assert said["categories"]["Elementwise"]["covered"] == 1
     assert {"overloads", "calls", "rows"} <= said.keys()
+    held = {row["overload"]: row for row in said["rows"] if row["kernel"]}
+    not_run = [row for row in held.values() if "were not run" in row["detail"]]  # of sgn, which lacks a kernel
+    assert said["overloads"]["not_run"] == len(not_run) > 0
+    known = said["overloads"]["compute"] - len(not_run)
+    assert said["overloads"]["percent"] == round(100 * said["overloads"]["covered"] / known, 1)
     text = enable("coverage", "opinfo", cwd=directory).stdout
+    assert f"; of {len(not_run)} not all cases were run, --exhaustive runs them" in text
     assert "OpInfo operators covered: 2 of 3" in text and "not counted  1 (random): bernoulli" in text
 
 

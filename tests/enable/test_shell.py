@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -51,3 +52,46 @@ def test_the_function_does_not_depend_on_the_search_path():
 def test_without_the_function_the_builtin_hides_the_program():
     result = run("bash", "enable models", PATH=f"{PROGRAM.parent}:{os.environ['PATH']}")
     assert result.returncode != 0 and "nanogpt" not in result.stdout
+
+
+OURS = {
+    "--help": "Usage: enable [OPTIONS]",
+    "--version": f"enablekit {version('enablekit')}, torch ",
+    "--workspace here trace show x": "enable: no trace 'x' (here/traces holds none yet)",
+    "trace show x --workspace=here": "enable: no trace 'x' (here/traces holds none yet)",
+    "covrage x": "enable: No such command 'covrage', did you mean coverage?",
+    "--verson": "enable: No such option: --verson",
+}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_what_is_no_builtins_reaches_the_program(shell, tmp_path):
+    typed = "; ".join(f"enable {words} 2>&1; echo; echo ------" for words in OURS)
+    result = run(shell, f'cd {tmp_path}; eval "$({PROGRAM} shell)"; {typed}')
+    assert not result.stderr
+    for told, said in zip(result.stdout.split("------\n"), OURS.values(), strict=False):
+        assert said in told.strip().split("\n")[0]
+        assert told.startswith(("Usage", "enablekit")) or told.strip().count("\n") == 0, told
+
+
+def test_words_of_the_builtin_of_bash():
+    script = (
+        f'eval "$({PROGRAM} shell)"; enable | head -1; enable -n echo test; enable test; type -t echo test; enable -s'
+    )
+    result = run("bash", script)
+    assert result.stdout.split("\n")[:3] == ["enable .", "file", "builtin"] and "enable -s" not in result.stderr
+    assert "enable set" in result.stdout  # of the special builtins
+
+
+def test_words_of_the_builtin_of_bash_that_it_refuses():
+    result = run("bash", f'eval "$({PROGRAM} shell)"; enable -x; echo "status $?"')
+    assert "invalid option" in result.stderr and "status 2" in result.stdout
+
+
+@pytest.mark.skipif(not shutil.which("zsh"), reason="no zsh here")
+def test_words_of_the_builtin_of_zsh():
+    script = (
+        f'eval "$({PROGRAM} shell)"; disable -m "ech*"; enable -m "ech*"; whence -w echo; disable -r if; enable -r if'
+    )
+    result = run("zsh", script)
+    assert "echo: builtin" in result.stdout and not result.stderr, result

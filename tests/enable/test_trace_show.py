@@ -1,6 +1,7 @@
 """`enable trace show`, `export`, `import` and `diff` as a user types them."""
 
 import json
+import shlex
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pytest
 import torch
 
 from capture import Recorder
+from enable.cli import run
 
 
 def enable(*arguments, cwd):
@@ -100,8 +102,10 @@ def test_export_one_call_as_a_script(directory, tmp_path):
     made = enable(
         "export", directory / "net.trace", "--format", "repro", "--op", "aten::addmm", "--out", "r", cwd=tmp_path
     )
-    assert made.returncode == 0 and "python r/repro.py" in made.stdout, made.stderr
-    found = subprocess.run([sys.executable, "r/repro.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert made.returncode == 0, made.stderr
+    typed = shlex.split(made.stdout.splitlines()[-1])
+    assert typed[0] == "next"
+    found = subprocess.run(typed[1:], cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert found.returncode == 0 and "float32[64, 4], bit-exact" in found.stdout
 
 
@@ -126,3 +130,110 @@ def test_bad_input(directory, arguments, words):
     assert found.returncode == 2 and found.stdout == "", found.stdout
     assert found.stderr.startswith("enable: ") and found.stderr.count("\n") == 1, found.stderr
     assert all(word in found.stderr for word in words), found.stderr
+
+
+@pytest.mark.parametrize("command", [["trace", "show"], ["coverage"]])
+def test_a_trace_that_asks_for_no_kernel_says_so(tmp_path, monkeypatch, capsys, command):
+    monkeypatch.chdir(tmp_path)
+    with Recorder(tmp_path / "views.trace"):
+        torch.empty(4).view(2, 2).t()
+    assert run([*command, "views.trace"]) == 0
+    out = capsys.readouterr().out
+    assert "no operator of this trace needs a kernel" in out and "100" not in out
+    assert run([*command, "views.trace", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    if command == ["coverage"]:
+        assert found["overloads"] == {"compute": 0, "covered": 0, "percent": None}
+        assert found["calls"] == {"total": 0, "covered": 0, "percent": None}
+    else:
+        assert found["computing"] == 0
+
+
+def test_what_ended_the_steps_is_told(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    layer = torch.nn.Linear(2, 2)
+    optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+    for name, marked in (("marked", True), ("unmarked", False)):
+        with Recorder(f"{name}.trace") as recorder:
+            for _ in range(2):
+                layer(torch.ones(1, 2)).sum().backward()
+                optimizer.step()
+                if marked:
+                    recorder.step()
+        assert run(["trace", "show", f"{name}.trace"]) == 0
+        told = "recorder.step()" if marked else "an optimizer's step: recorder.step() was never called"
+        assert f"steps        2, each ended by {told}\n" in capsys.readouterr().out
+
+
+@pytest.fixture
+def traces(tmp_path, monkeypatch, capsys):
+    """A workspace with two traces: of x * x over a transposed tensor and a batch, and one that was killed."""
+    monkeypatch.chdir(tmp_path)
+    model = torch.nn.Sequential(torch.nn.Linear(8, 4), torch.nn.SiLU(), torch.nn.Linear(4, 4), torch.nn.SiLU())
+    for name in ("net", "killed"):
+        recorder = Recorder(f".enable/traces/{name}.trace", model=model, info={"model": "net", "device": "cpu"})
+        with recorder, torch.no_grad():
+            model(torch.ones(64, 8))
+            model(torch.ones(8, 32).t()[:, :8])
+    manifest = tmp_path / ".enable" / "traces" / "killed.trace" / "manifest.json"
+    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "state": "open"}))
+
+    def typed(*words):
+        status = run([*words])
+        told = capsys.readouterr()
+        return status, told.out, told.err
+
+    return typed
+
+
+def test_list_of_traces(traces):
+    status, out, _ = traces("trace", "list")
+    assert status == 0 and "killed: its recording did not finish" in out
+    found = json.loads(traces("trace", "list", "--json")[1])["traces"]
+    assert [(row["trace"], row["model"], row["complete"]) for row in found] == [
+        ("killed", "net", False),
+        ("net", "net", True),
+    ]
+    assert found[1]["calls"] > found[1]["stored"] - 1 > 0 and found[1]["bytes"] > 0
+    assert (
+        "no traces in nowhere/traces; what can be recorded: enable models"
+        in traces("trace", "list", "--workspace", "nowhere")[1]
+    )
+
+
+def test_signatures_of_an_operator(traces):
+    status, out, _ = traces("trace", "show", "net", "--op", "silu")
+    assert status == 0 and out.startswith("aten::silu: 4 calls of 2 signatures, 2 stored\n")
+    found = json.loads(traces("trace", "show", "net", "--op", "addmm", "--json")[1])["signatures"]
+    strided = next(row for row in found if row["arguments"]["mat1"]["stride"] == [1, 32])
+    assert strided["arguments"]["mat1"] == {"dtype": "float32", "shape": [32, 8], "stride": [1, 32]}
+    assert strided["arguments"]["alpha"] == 1 and strided["calls"] == sum(strided["phases"].values()) == 1
+    (stored,) = strided["stored"]
+    assert (
+        stored["module"] == "0"
+        and f"call {stored['id']} in 0 (full)" in traces("trace", "show", "net", "--op", "aten::addmm")[1]
+    )
+
+
+def test_which_call_a_script_is_of(traces):
+    found = json.loads(traces("trace", "show", "net", "--op", "silu", "--json")[1])["signatures"]
+    first, second = sorted(row["stored"][0]["id"] for row in found)
+    _, out, _ = traces("trace", "export", "net", "--format", "repro", "--op", "silu", "--out", "a")
+    assert out.startswith(f"call {first} of aten::silu, values full, in a\n")
+    assert f"the first of 2 stored calls; another with --call ID: {second}\n" in out
+    words = ("trace", "export", "net", "--format", "repro", "--op", "silu", "--call", str(second), "--out", "b")
+    assert traces(*words)[1].startswith(f"call {second} of aten::silu, values full, in b\n  next  ")
+    status, _, err = traces(*words[:-4], "--call", "0", "--out", "c")
+    assert status == 2 and err == "enable: net holds no call 0 of silu; see: enable trace show net --op silu\n"
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (("--op", "sil"), "holds no call of sil (near it: aten::silu); see: enable trace show net"),
+        (("--op", "silu", "--by", "op"), "leave out --by and --histogram"),
+    ],
+)
+def test_bad_operators(traces, words, said):
+    status, out, err = traces("trace", "show", "net", *words)
+    assert status == 2 and not out and said in err and err.count("\n") == 1

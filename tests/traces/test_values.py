@@ -197,7 +197,7 @@ HEADERS = {
     "no such tensor": lambda h: h["tree"].update(t={"tensor": 5}),
     "unknown tag": lambda h: h["tree"].update(t={"eval": "1"}),
     "bad float": lambda h: h["tree"].update(t={"float": "zz"}),
-    "bad device": lambda h: h["tree"].update(t={"device": "toaster"}),
+    "bad device": lambda h: h["tree"].update(t={"device": "a toaster"}),
     "two tags": lambda h: h["tree"].update(t={"float": "0x0p+0", "tensor": 0}),
     "tree is a list": lambda h: h.update(tree=[]),
     "deep tree": lambda h: h["tree"].update(t=nested(5000)),
@@ -221,3 +221,10 @@ def test_hostile_headers_are_refused_in_one_line(damage):
         unpack(Packed.from_header(header, data, "file:3"), "file:3")
     assert str(error.value).startswith("file:3")
     assert "\n" not in str(error.value)
+
+
+def test_a_device_of_the_recording_need_not_exist_here():
+    packed = pack({"dtype": torch.int64, "device": torch.device("cpu")})
+    for name in ("sim:0", "cuda:3", "npu", "privateuseone:1"):
+        packed.tree["device"] = {"device": name}
+        assert unpack(packed)["device"] == torch.device("cpu")

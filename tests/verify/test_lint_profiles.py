@@ -219,7 +219,7 @@ def test_bad_profiles_are_refused(tmp_path, monkeypatch, text, complaint):
     (tmp_path / "x.yaml").write_text(text)
     monkeypatch.setattr(profiles, "DIRECTORY", tmp_path)
     with pytest.raises(UserError, match=complaint):
-        load_profile.__wrapped__("x")
+        profiles._packaged.__wrapped__("x")
 
 
 # -- the command -------------------------------------------------------------------------------------------------------

@@ -91,10 +91,21 @@ class TestOnAGpu:
     def test_each_of_several_devices_has_a_child_that_judges(self, tmp_path):
         devices = range(torch.cuda.device_count())
         free = [torch.cuda.mem_get_info(i)[0] for i in devices]
-        cases = tuple(case_of_values("aten::neg", self=torch.arange(float(n))) for n in range(300, 340))
-        job = Job(Plan("aten::neg", "aten::neg"), KernelFile.parse(KERNEL, Path("k.py")), cases)
+        taken = [0 for _ in devices]  # bytes, at most; a child's are free again when its job is done
+
+        def look(job, verdict):
+            for i in devices:
+                taken[i] = max(taken[i], free[i] - torch.cuda.mem_get_info(i)[0])
+
+        jobs = [
+            Job(
+                Plan("aten::neg", "aten::neg"),
+                KernelFile.parse(KERNEL, Path("k.py")),
+                tuple(case_of_values("aten::neg", self=torch.arange(float(n))) for n in range(first, first + 40)),
+            )
+            for first in range(100, 100 * (len(devices) + 1), 100)  # one job for each, that none waits for another
+        ]
         store = VerdictStore(tmp_path / "v.sqlite")
         with Judge(platforms.load("cuda"), store, workers=len(devices), cache=tmp_path / "cache") as judge:
-            assert {v.outcome for v in judge.judge([job]).values()} == {Outcome.PASS}
-            taken = [before - torch.cuda.mem_get_info(i)[0] for i, before in zip(devices, free, strict=True)]
-        assert min(taken) > 100 << 20, taken  # bytes; a CUDA context takes more
+            assert {v.outcome for v in judge.judge(jobs, look).values()} == {Outcome.PASS}
+        assert min(taken) > 100 << 20, taken  # a CUDA context takes more

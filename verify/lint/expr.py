@@ -142,7 +142,7 @@ class ExpressionRules(ast.NodeVisitor):
         if dotted in self.profile.host.functions or dotted in self.profile.host.types:
             self.module_value(node, dotted)
         else:
-            self.findings.add(*_at(refused_name(dotted, False, self.profile), node))
+            self.findings.add(*_at(refused_name(dotted, False, self.profile), node), named=dotted)
 
     def attribute(self, node: ast.Attribute) -> Kind:
         """`value.name` where value is no module."""
@@ -156,7 +156,7 @@ class ExpressionRules(ast.NodeVisitor):
                 "use only views and metadata (shape, stride, dtype, view, expand, permute, ...); compute in a kernel"
             )
             hint = self.profile.hints.get(node.attr) or default
-            self.findings.add("attribute", node, f".{node.attr} is not allowed in host code", hint)
+            self.findings.add("attribute", node, f".{node.attr} is not allowed in host code", hint, f".{node.attr}")
         return of_attribute(node.attr, base, self.profile)
 
     # -- operators --------------------------------------------------------------------------------------------------

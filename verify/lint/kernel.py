@@ -80,7 +80,7 @@ class KernelRules:
         if base in self.profile.kernel.names and attribute in self.profile.kernel.attributes:
             return  # tl.float32.primitive_bitwidth
         rule, what, instead = refused_name(dotted, True, self.profile)
-        self.findings.add(rule, node, what, instead)
+        self.findings.add(rule, node, what, instead, dotted)
 
     def _name(self, node: ast.Name) -> None:
         name = node.id
@@ -109,7 +109,8 @@ class KernelRules:
     def _attribute(self, node: ast.Attribute) -> None:
         if node.attr not in self.profile.kernel.attributes:
             hint = self.profile.hints.get(node.attr) or "use tl functions on the value"
-            self.findings.add("attribute", node, f".{node.attr} is not allowed inside a @triton.jit function", hint)
+            what = f".{node.attr} is not allowed inside a @triton.jit function"
+            self.findings.add("attribute", node, what, hint, f".{node.attr}")
 
     def _call(self, node: ast.Call) -> None:
         func = node.func

@@ -37,12 +37,14 @@ ATEN = "torch.ops.aten."
 
 @dataclass(frozen=True, order=True)
 class Violation:
-    """One broken rule. line: 1-based, 0 for the whole file. instead: what to write."""
+    """One broken rule. line: 1-based, 0 for the whole file. instead: what to write. named: the name that is refused, as
+    `tl.wheree` or `.sum`, where it is one."""
 
     line: int
     rule: str
     what: str
     instead: str
+    named: str = ""
 
     def __str__(self) -> str:
         where = f" (line {self.line})" if self.line else ""
@@ -60,10 +62,10 @@ class Findings:
     found: set[Violation] = field(default_factory=set)
     left: int = WORK
 
-    def add(self, rule: str, at: ast.AST | int, what: str, instead: str) -> None:
+    def add(self, rule: str, at: ast.AST | int, what: str, instead: str, named: str = "") -> None:
         assert rule in RULES, rule
         line = at if isinstance(at, int) else getattr(at, "lineno", 0)
-        self.found.add(Violation(line, rule, _plain(what, _LONGEST), _plain(instead, 10 * _LONGEST)))
+        self.found.add(Violation(line, rule, _plain(what, _LONGEST), _plain(instead, 10 * _LONGEST), named))
         self.work(_WORK_OF_A_VIOLATION)
 
     def work(self, steps: int = 1) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from traces import UserError
+from verify.documents import Document
 
 VERSION = 1
 DEFAULT = "triton"
@@ -20,6 +21,28 @@ LAYOUTS = "LAYOUTS"  # a declaration of a kernel file, and what it may name:
 STRIDED = "strided"
 SPARSE = "sparse_coo"
 DIRECTORY = Path(__file__).parents[1] / "profiles"
+FORBIDDEN = ("scatter-store", "half-maths")  # rules beyond the lists of names
+_STATED = (
+    "version",
+    "name",
+    "base",
+    "contract",
+    "alignment",
+    "forbidden",
+    "wrapper_operators",
+    "limits",
+    "imports",
+    "importable",
+    "decorators",
+    "dtypes",
+    "host",
+    "sparse",
+    "kernel",
+    "constructs",
+    "hints",
+    "add",
+    "remove",
+)
 
 
 @dataclass(frozen=True)
@@ -128,15 +151,61 @@ class Profile:
         return ""
 
 
-@cache
 def load_profile(name: str = DEFAULT) -> Profile:
-    """Raises UserError, listing the choices, if there is no such dialect or its file is not one."""
+    """The dialect of this name, or of the file at this path: a dialect of its own, or a platform's that states one.
+
+    Raises UserError, listing the choices, if there is none, and with the line of what is wrong in a file.
+    """
+    if name.endswith((".yaml", ".yml")) or "/" in name:
+        return _of_file(Document.read(Path(name)))
+    return _packaged(name)
+
+
+@cache
+def _packaged(name: str) -> Profile:
     raw = _read(name)
     path = DIRECTORY / f"{name}.yaml"
     try:
         return _profile(_inherit(raw))
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise UserError(f"{path}: not a lint profile ({error!r})") from error
+
+
+def _of_file(document: Document) -> Profile:
+    """What the file says of a dialect, on top of the packaged one that is its base."""
+    inside = ["lint"] if "lint" in document.data else []  # of a platform
+    told = document.data["lint"] if inside else document.data
+    if not isinstance(told, dict):
+        return load_profile(str(told) if "/" not in str(told) else str(document.path.parent / told))
+    raw = {"base": DEFAULT, "name": document.path.stem, **told}
+    unknown = [key for key in raw if key not in _STATED]
+    if unknown:
+        raise document.error([*inside, unknown[0]], f"unknown field {unknown[0]!r}; there are: {', '.join(_STATED)}")
+    if inside and "alignment" in told:
+        raise document.error([*inside, "alignment"], "alignment is the platform's: write it at the top of the file")
+    if raw["base"] not in profile_names():
+        names = ", ".join(profile_names())
+        raise document.error([*inside, "base"], f"unknown dialect {raw['base']!r}; choose from {names}")
+    unheard = sorted(set(raw.get("forbidden", ())) - set(FORBIDDEN))
+    if unheard:
+        what = f"no rule {unheard[0]!r}; choose from {', '.join(FORBIDDEN)}"
+        raise document.error([*inside, "forbidden", unheard[0]], what)
+    if inside:
+        raw["alignment"] = document.data.get("alignment", 0) or 1
+    try:
+        return _profile(_inherit({key: value for key, value in raw.items() if key != "version"}))
+    except _Misfit as error:
+        raise document.error([*inside, *error.where], str(error)) from error
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise document.error(inside, f"not a dialect ({error!r}); see docs/platforms") from error
+
+
+class _Misfit(ValueError):
+    """A list of the base cannot be changed so. where: keys, and the word."""
+
+    def __init__(self, where: tuple[str, ...], what: str) -> None:
+        super().__init__(what)
+        self.where = where
 
 
 def profile_names() -> list[str]:
@@ -168,21 +237,24 @@ def _inherit(raw: dict[str, Any]) -> dict[str, Any]:
         return raw
     raw = dict(raw)
     whole = deepcopy(_inherit(_read(raw.pop("base"))))
-    _edit(whole, raw.pop("add", {}), remove=False)
-    _edit(whole, raw.pop("remove", {}), remove=True)
+    _edit(whole, raw.pop("add", {}), ("add",))
+    _edit(whole, raw.pop("remove", {}), ("remove",))
     for key, value in raw.items():
         whole[key] = {**whole[key], **value} if isinstance(value, dict) else value
     return whole
 
 
-def _edit(into: dict[str, Any], changes: dict[str, Any], remove: bool) -> None:
+def _edit(into: dict[str, Any], changes: dict[str, Any], where: tuple[str, ...]) -> None:
+    remove = where[0] == "remove"
     for key, change in changes.items():
+        if key not in into:
+            raise _Misfit((*where, key), f"there is no {key!r} here; there are: {', '.join(into)}")
         if isinstance(change, dict):
-            _edit(into[key], change, remove)
+            _edit(into[key], change, (*where, key))
             continue
         stale = [x for x in change if (x in into[key]) != remove]
         if stale:
-            raise ValueError(f"{stale[0]!r} is {'not' if remove else 'already'} in {key}")
+            raise _Misfit((*where, key, stale[0]), f"{stale[0]!r} is {'not' if remove else 'already'} in {key}")
         into[key] = [x for x in into[key] if x not in change] if remove else [*into[key], *change]
 
 

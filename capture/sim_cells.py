@@ -1,0 +1,51 @@
+"""The fused cells of LSTM and GRU in parts: PyTorch asks an out-of-tree device for the whole, and has no parts of them.
+
+The formulas are those of PyTorch's CUDA kernels (aten/src/ATen/native/cuda/RNN.cu), which no other backend shares.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def install() -> torch.library.Library:
+    """Make the cells composite, for devices that have no kernels for them; what is returned has to be kept."""
+    library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
+    for name, parts in (("_thnn_fused_lstm_cell", lstm_cell), ("_thnn_fused_gru_cell", gru_cell)):
+        library.impl(name, parts, "CompositeImplicitAutograd")  # type: ignore[no-untyped-call]
+    return library
+
+
+def lstm_cell(
+    input_gates: Tensor,
+    hidden_gates: Tensor,
+    cx: Tensor,
+    input_bias: Tensor | None = None,
+    hidden_bias: Tensor | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """hy, cy [B, H], and the gates [B, 4 H]. gates: [B, 4 H], cx: [B, H], biases: [4 H]."""
+    gates = _biased(input_gates, input_bias) + _biased(hidden_gates, hidden_bias)
+    i, f, g, o = gates.chunk(4, 1)
+    cy = f.sigmoid() * cx + i.sigmoid() * g.tanh()
+    return o.sigmoid() * cy.tanh(), cy, gates
+
+
+def gru_cell(
+    input_gates: Tensor,
+    hidden_gates: Tensor,
+    hx: Tensor,
+    input_bias: Tensor | None = None,
+    hidden_bias: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """hy [B, H], and the gates of the input [B, 3 H]. gates: [B, 3 H], hx: [B, H], biases: [3 H]."""
+    gates = _biased(input_gates, input_bias)
+    input_r, input_z, input_n = gates.chunk(3, 1)
+    hidden_r, hidden_z, hidden_n = _biased(hidden_gates, hidden_bias).chunk(3, 1)
+    r, z = (input_r + hidden_r).sigmoid(), (input_z + hidden_z).sigmoid()
+    n = (input_n + r * hidden_n).tanh()
+    return n + z * (hx - n), gates
+
+
+def _biased(gates: Tensor, bias: Tensor | None) -> Tensor:
+    return gates if bias is None else gates + bias

@@ -1,0 +1,26 @@
+"""Operators as users name them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection
+
+_NEAR = 4  # names that an error lists
+
+
+def full(word: str) -> str:
+    """The full name that a user's word means: `silu` is aten::silu, `add.Tensor` aten::add.Tensor."""
+    return word if "::" in word else f"aten::{word}"
+
+
+def means(word: str, overload: str) -> bool:
+    """Whether a user's word names this overload: in full, or its operator for all overloads of it."""
+    return overload == full(word) or overload.partition(".")[0] == full(word)
+
+
+def near(word: str, overloads: Collection[str]) -> str:
+    """The likest of the overloads, for an error about a word that names none; "" if none is like it."""
+    bare = word.rpartition("::")[2]
+    names = {o.rpartition("::")[2]: o for o in overloads}
+    within = [name for name in sorted(names) if bare in name]
+    return ", ".join(names[name] for name in (within or difflib.get_close_matches(bare, names, _NEAR))[:_NEAR])

@@ -1,0 +1,92 @@
+"""What to type where a training lacks kernels that may serve: commands that work as they are printed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from capture.libraries import COMMON
+from capture.targets import default_settings, describe_models, trace_name
+from enable.options import PLATFORM, library_words
+from enable.providers import words
+from enable.serving import NOT_VERIFIED
+from enable.training_run import Recipe
+from enable.workspace import Workspace
+from traces import TraceError, UserError
+from traces.store import Trace
+from verify import platforms
+
+
+def remedy(overload: str, reason: str, recipe: Recipe, workspace: Workspace, base: Path | None) -> str:
+    """How to have the overload served on `sim`.
+
+    reason: why it is not, as `Server.reason` puts it. base: the base library, None for the packaged one.
+    """
+    judged = reason.startswith(f"{NOT_VERIFIED} ")  # for other dtypes than those that are recorded
+    name = None if judged else next(_calling(workspace, trace_name(recipe.model), overload), None)
+    name, steps = (name, []) if name else _recording(recipe, "sim", workspace)
+    if reason.startswith(NOT_VERIFIED):
+        steps.append(workspace.command("coverage", name, *library_words(base)))
+        return f"verify it: {' && '.join(steps)}; or pass --unverified"
+    steps.append(workspace.command("refine", name, "--op", overload, *words([overload]), *library_words(base)))
+    return f"write one: {' && '.join(steps)}; or pass --fallback cpu"
+
+
+def nothing_verified(recipe: Recipe, device: str, workspace: Workspace, base: Path | None) -> str:
+    """The same where no kernel at all may serve."""
+    name = trace_name(recipe.model)
+    steps: list[str] = []
+    if name not in workspace.trace_names():
+        name, steps = _recording(recipe, device, workspace)
+    platform = platforms.of_device(device)
+    on = [] if platform == PLATFORM else ["--platform", platform]
+    steps.append(workspace.command("coverage", name, *on, *library_words(base)))
+    return f"no kernel is verified in {workspace.root}; verify them: {' && '.join(steps)}; or pass --unverified"
+
+
+def on_an_accelerator(trace: Trace, workspace: Workspace) -> str:
+    """How to record what an out-of-tree accelerator would be asked for in place of a trace of the CPU."""
+    recorded = trace.manifest.get("info")
+    model, settings = (recorded.get(n) if isinstance(recorded, dict) else None for n in ("model", "settings"))
+    known = isinstance(model, str) and (":" in model or model in describe_models())
+    if not isinstance(model, str) or not isinstance(settings, dict) or not known:
+        return "the same program with its model and data on device sim (docs/capture.md)"
+    usual = _defaults(model)
+    changed = {n: v for n, v in settings.items() if n != "device" and (n not in usual or usual[n] != v)}
+    texts = {n: v if isinstance(v, str) else json.dumps(v) for n, v in changed.items()}
+    return " && ".join(_recording(Recipe(model, texts), "sim", workspace)[1])
+
+
+def _defaults(model: str) -> dict[str, Any]:
+    """The settings that a target of `enable capture` has if none are given, as far as they are known without it."""
+    if model in describe_models():
+        return default_settings(model)
+    return {name: setting.default for name, setting in COMMON.items()} if ":" in model else {}
+
+
+def _recording(recipe: Recipe, device: str, workspace: Workspace) -> tuple[str, list[str]]:
+    """The name of a new trace of the model on a device, and the command that records it."""
+    usual = trace_name(recipe.model)
+    name = _free(workspace, usual, device)
+    named = [] if name == usual else ["--name", name]
+    return name, [workspace.command("capture", *recipe.words(), "--device", device, *named)]
+
+
+def _calling(workspace: Workspace, first: str, overload: str) -> Iterator[str]:
+    """The traces that hold a call of the overload, that of this name first."""
+    for name in sorted(workspace.trace_names(), key=lambda name: name != first):
+        try:
+            signatures = Trace.open(workspace.trace_path(name)).signatures.values()
+        except (UserError, TraceError):
+            continue
+        if any(s.overload == overload and s.samples for s in signatures):
+            yield name
+
+
+def _free(workspace: Workspace, name: str, device: str) -> str:
+    """A name that no trace has."""
+    taken = {path.name for path in workspace.traces.glob("*")}
+    names = (name, f"{name}-{device}", *(f"{name}-{device}-{i}" for i in range(2, len(taken) + 3)))
+    return next(n for n in names if workspace.trace_path(n).name not in taken)

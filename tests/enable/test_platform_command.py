@@ -1,0 +1,63 @@
+"""`enable platform`, and commands on a platform that is a file of the user's."""
+
+import json
+
+import pytest
+import torch
+
+from capture import Recorder
+from enable.cli import run
+
+CHIP = """\
+base: sim
+targets:
+  - {backend: hip, arch: gfx942, warp_size: 64, shared_bytes: 65536}
+lint:
+  base: triton
+  remove:
+    dtypes: [float16]
+    kernel: {names: [tl.exp]}
+"""
+
+
+@pytest.fixture
+def enable(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words):
+        capfd.readouterr()
+        status = run(list(words))
+        return status, *capfd.readouterr()
+
+    return call
+
+
+def test_a_file_is_checked_and_used(enable, tmp_path):
+    (tmp_path / "mychip.yaml").write_text(CHIP)
+    status, out, err = enable("platform", "check", "./mychip.yaml", "--json")
+    found = json.loads(out)
+    assert status == 0 and found["passed"], err
+    assert [step["name"] for step in found["steps"]] == ["dialect", "target hip gfx942", "execution"]
+    assert "tl.exp" in found["refused"]["pointwise/exp.py"] and "pointwise/neg.py" not in found["refused"]
+    assert found["library"]["in_the_dialect"] == found["library"]["kernels"] - len(found["refused"])
+
+    with Recorder("work.trace") as recorder:
+        x = torch.randn(70)
+        x.exp(), x.neg(), x.half().reciprocal()
+        recorder.step()
+    status, out, err = enable("coverage", "work.trace", "--platform", "./mychip.yaml", "--json")
+    rows = {row["overload"]: row for row in json.loads(out)["rows"]}
+    assert rows["aten::neg"]["outcome"] == "PASS", err
+    assert rows["aten::exp"]["outcome"] == "COMPILE_ERROR" and "not of the dialect" in rows["aten::exp"]["detail"]
+    assert "float16" in rows["aten::reciprocal"]["detail"] and rows["aten::reciprocal"]["outcome"] != "PASS"
+    assert json.loads(out)["platform"] == "mychip"
+
+
+def test_what_does_not_work_is_told(enable, tmp_path):
+    (tmp_path / "mychip.yaml").write_text("base: sim\ndevice: mychip\n")
+    status, out, _ = enable("platform", "check", "./mychip.yaml")
+    assert status == 1 and "FAIL  execution" in out and "has no such device" in out and "next" not in out
+    status, _, err = enable("platform", "check", "./other.yaml")
+    assert status == 2 and err.startswith("enable: other.yaml: cannot be read")
+    status, out, _ = enable("platform", "list", "--json")
+    assert {"sim", "cuda"} <= {row["platform"] for row in json.loads(out)["platforms"]}

@@ -1,0 +1,151 @@
+"""What a terminal shows, and what a pipe or a log gets instead."""
+
+import fcntl
+import os
+import re
+import shutil
+import struct
+import sys
+import termios
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from enable import progress
+from enable.cli import run
+from enable.session import judging
+from enable.tables import table
+
+KERNEL = Path(__file__).parents[1] / "verify" / "corpus" / "honest" / "neg_zero_size_and_scalar.py"
+ROWS = [
+    {"overload": "aten::_scaled_dot_product_flash_attention", "calls": 12, "outcome": "PASS", "detail": "x" * 90},
+    {"overload": "aten::mm", "calls": 1, "outcome": "WRONG", "detail": "1 of 2 cases"},
+]
+
+
+class Pty:
+    """A terminal of 60 columns that remembers what was written to it."""
+
+    def __init__(self):
+        self.master, slave = os.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
+        self.file = open(slave, "w", encoding="utf-8")  # noqa: SIM115 - closed by `close`
+        self._bytes = b""
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self):
+        try:
+            while read := os.read(self.master, 4096):
+                self._bytes += read
+        except OSError:  # the other end was closed
+            pass
+
+    def close(self):
+        self.file.close()
+        self._reader.join()
+        os.close(self.master)
+        self.told = self._bytes.decode()
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """Makes contexts in which standard output and error are a terminal."""
+
+    @contextmanager
+    def made():
+        found = Pty()
+        with monkeypatch.context() as patch:
+            patch.delenv("NO_COLOR", raising=False)
+            patch.setenv("TERM", "xterm")
+            patch.setattr(sys, "stdout", found.file)
+            patch.setattr(sys, "stderr", found.file)
+            try:
+                yield found
+            finally:
+                found.close()
+
+    return made
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """What is told after seconds is told at once."""
+    monkeypatch.setattr(progress, "DELAY", 0.0)
+    monkeypatch.setattr(progress, "PERIOD", 0.02)
+    monkeypatch.setattr(progress, "LOGGED", 0.1)
+
+
+def plain(text):
+    return re.sub(r"\x1b\[[0-9;]*[mK]", "", text)
+
+
+def test_a_table_fits_the_terminal_and_is_coloured(terminal, monkeypatch):
+    with terminal():
+        lines = table(ROWS).split("\n")
+        monkeypatch.setenv("NO_COLOR", "1")
+        assert table(ROWS).split("\n") == [plain(line) for line in lines]
+    assert max(len(plain(line)) for line in lines) == 60
+    assert "\x1b[32mPASS\x1b[0m" in lines[1] and "\x1b[31mWRONG\x1b[0m" in lines[2] and "\x1b" not in lines[0]
+    assert plain(lines[1]).endswith("…") and "…" not in lines[2]
+
+
+def test_a_table_in_a_pipe_is_whole_and_plain(capsys):
+    first = table(ROWS).split("\n")[1]
+    assert first.endswith("x" * 90) and "\x1b" not in first
+
+
+def test_a_line_is_redrawn_and_taken_away(terminal, quick):
+    with terminal() as shown, progress.doing("coverage cnn", 3) as work:
+        work.step("aten::mm")
+        with progress.doing("reading"):
+            time.sleep(0.3)
+    assert "\rcoverage cnn  1 of 3  aten::mm  0:00, about 0:0" in shown.told and "; read" in shown.told
+    assert shown.told.endswith("\r\x1b[K") and "\n" not in shown.told
+
+
+def test_what_is_said_meanwhile_stands_on_a_line_of_its_own(terminal, quick):
+    with terminal() as shown, progress.doing("refine"):
+        time.sleep(0.2)
+        progress.say("the model answered")
+    assert "\r\x1b[Kthe model answered\r\n" in shown.told
+
+
+def test_a_log_gets_a_line_now_and_then(capsys, quick):
+    for _ in progress.over(range(3), 3, "verify --all"):
+        time.sleep(0.2)
+    told = capsys.readouterr().err
+    assert "\r" not in told and "\x1b" not in told
+    assert told.startswith("verify --all  ") and 2 <= told.count("\n") < 10
+
+
+def test_what_is_done_soon_leaves_nothing_in_a_log(capsys):
+    with progress.doing("reading"):
+        time.sleep(0.3)
+    assert capsys.readouterr().err == ""
+
+
+def test_signs_of_life_before_the_first_verdict_of_coverage(terminal, quick):
+    job = SimpleNamespace(plan=SimpleNamespace(overload="aten::mm"))
+    with terminal() as shown, judging("coverage net") as start:
+        time.sleep(0.2)
+        advance = start(2)
+        time.sleep(0.2)
+        advance(job, None)
+        time.sleep(0.2)
+    for doing in (": reading the trace", "  0 of 2  starting children", "  1 of 2  aten::mm"):
+        assert f"\rcoverage net{doing}  0:00" in shown.told
+
+
+def test_signs_of_life_before_the_first_verdict_of_verify(terminal, quick, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(KERNEL, "neg.py")
+    with terminal() as shown:
+        assert run(["verify", "neg.py", "--limit", "1", "--cases", "opinfo"]) == 0
+    assert "\rverify neg.py: preparing cases  0:0" in shown.told
+    assert re.search(r"\rverify neg.py  0 of \d+  starting children  ", shown.told)
+    assert "neg.py: \x1b[32mPASS\x1b[0m" in shown.told

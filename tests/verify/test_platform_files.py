@@ -1,0 +1,87 @@
+"""Platforms as files of the user's: what they inherit, and what is wrong in them, with its line."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from traces import UserError
+from verify import platforms
+from verify.lint import lint, load_profile
+from verify.smoke import KERNEL
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTED = re.search(r"```yaml\n(.*?)```", (ROOT / "docs/platforms/your-chip.md").read_text(), re.S)[1]
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(text, name="mychip.yaml"):
+        path = tmp_path / name
+        path.write_text(text)
+        return str(path)
+
+    return write
+
+
+def test_what_a_file_does_not_say_is_its_bases(written):
+    path = written(DOCUMENTED)
+    mine, sim = platforms.load(path), platforms.load("sim")
+    assert (mine.name, mine.typed, mine.alignment) == ("mychip", path, 32)
+    assert [t.arch for t in mine.targets] == ["gfx942"] and mine.execute_seconds == sim.execute_seconds
+    profile = load_profile(mine.lint)
+    assert "float64" not in profile.dtypes and profile.alignment == 32 and "scatter-store" in profile.forbidden
+    assert "tl.exp" in profile.kernel.names and "no float64" in profile.instead("tl.float64")
+    assert any(v.rule == "dtypes" for v in lint(KERNEL.replace('"float32"', '"float64"'), profile))
+    assert lint(KERNEL, profile) == []
+
+
+def test_files_build_on_files(written):
+    first = written(DOCUMENTED)
+    second = platforms.load(written("base: ./mychip.yaml\nalignment: 64\nlint: mtia-like\n", "next.yaml"))
+    assert (second.name, second.alignment, second.lint) == ("next", 64, "mtia-like")
+    assert second.targets == platforms.load(first).targets
+    changed = second.sha256
+    written(DOCUMENTED.replace("32-byte", "thirty-two-byte"))
+    assert platforms.load(second.typed).sha256 != changed  # verdicts on what it is based on are no longer its own
+    dialect = written("base: triton\nforbidden: [half-maths]\n", "dialect.yaml")
+    own = platforms.load(written("base: sim\nlint: ./dialect.yaml\n", "own.yaml"))
+    assert Path(own.lint) == Path(dialect) and load_profile(own.lint).forbidden == {"half-maths"}
+
+
+@pytest.mark.parametrize(
+    "change, line, told",
+    [
+        (("alignment:", "aligment:"), 6, "unknown field aligment; do you mean alignment?"),
+        (("alignment: 32", "alignment: 33"), 6, "power of two"),
+        (("base: sim ", "base: sym "), 2, "unknown base 'sym'; choose from cuda, hip, sim, xpu"),
+        (("base: sim ", "# base: sim "), 3, "no base: say from which platform"),
+        (("warp_size: 64", "warp_size: many"), 5, "targets.0.warp_size: Input should be a valid integer"),
+        (("shared_bytes", "shared_byte"), 5, "do you mean shared_bytes?"),
+        (("[scatter-store]", "[scatter]"), 9, "no rule 'scatter'; choose from scatter-store, half-maths"),
+        (("dtypes: [float64]", "dtypes: [float63]"), 11, "'float63' is not in dtypes"),
+        (("kernel: {names", "kernels: {names"), 12, "there is no 'kernels' here"),
+        (("  base: triton\n", "  base: tritium\n"), 8, "unknown dialect 'tritium'; choose from"),
+        (("  forbidden:", "  forbiden:"), 9, "unknown field 'forbiden'"),
+        (("description: ", "name: cuda #"), 3, "'cuda' is a platform of the toolkit"),
+        (("targets: ", "targets: ]"), 4, "not YAML"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_line(written, change, line, told):
+    assert DOCUMENTED.count(change[0]) == 1
+    path = written(DOCUMENTED.replace(*change))
+    with pytest.raises(UserError) as error:
+        load_profile(platforms.load(path).lint)
+    assert str(error.value).startswith(f"{path}:{line}: ") and told in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_what_is_no_file_of_a_platform(written, tmp_path):
+    for path in (str(tmp_path / "none.yaml"), written("[1, 2]"), written("")):
+        with pytest.raises(UserError, match="cannot be read|not a mapping"):
+            platforms.load(path)
+    own = written("base: ./mychip.yaml\n")
+    with pytest.raises(UserError, match=r"mychip.yaml:1: .* is based on itself"):
+        platforms.load(own)
+    with pytest.raises(UserError, match=r"unknown platform 'simm'; choose from .*name a file: ./simm.yaml"):
+        platforms.load("simm")

@@ -1,0 +1,69 @@
+"""YAML files that people write: what they hold, and on which line, so that what is wrong is told where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import yaml
+
+from traces import UserError
+
+Where: TypeAlias = Sequence[str | int]  # keys and indices, from the top; a word of a list stands for itself
+
+
+@dataclass(frozen=True)
+class Document:
+    """A mapping, as read from `path`. root: its nodes, which know their lines."""
+
+    path: Path
+    data: dict[str, Any]
+    root: yaml.Node
+
+    @classmethod
+    def read(cls, path: Path) -> Document:
+        """Raises UserError for a file that cannot be read, is no YAML, or is no mapping; nothing is evaluated."""
+        try:
+            text = path.read_text(encoding="utf-8")
+            root = yaml.compose(text, yaml.SafeLoader)
+            data = yaml.safe_load(text)
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(f"{path}: cannot be read ({error}); name a YAML file") from error
+        except yaml.MarkedYAMLError as error:
+            line = error.problem_mark.line + 1 if error.problem_mark else 1
+            raise UserError(f"{path}:{line}: not YAML ({error.problem})") from error
+        except yaml.YAMLError as error:
+            raise UserError(f"{path}: not YAML ({' '.join(str(error).split())[:200]})") from error
+        if not isinstance(data, dict) or root is None:
+            raise UserError(f"{path}: not a mapping of names to values; see docs/platforms")
+        return cls(path, data, root)
+
+    def error(self, where: Where, what: str) -> UserError:
+        """What is wrong, with the line of the part that `where` leads to, or to as much of it as there is."""
+        return UserError(f"{self.path}:{self._line(where)}: {what}")
+
+    def _line(self, where: Where) -> int:
+        node, line = self.root, self.root.start_mark.line
+        for step in where:
+            found = _part(node, step)
+            if found is None:
+                break
+            node, line = found
+        return line + 1
+
+
+def _part(node: yaml.Node, step: str | int) -> tuple[yaml.Node, int] | None:
+    """The part of a node that a step leads to, and its line, counted from 0."""
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if key.value == str(step):
+                return value, key.start_mark.line
+    elif isinstance(node, yaml.SequenceNode):
+        if isinstance(step, int) and step < len(node.value):
+            return node.value[step], node.value[step].start_mark.line
+        for item in node.value:
+            if isinstance(item, yaml.ScalarNode) and item.value == str(step):
+                return item, item.start_mark.line
+    return None

@@ -1,0 +1,50 @@
+"""The fields of a platform's YAML file, checked."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt
+
+_STRICT = ConfigDict(extra="forbid", strict=True)
+
+
+def _power_of_two(value: int) -> int:
+    if value < 0 or value & (value - 1):
+        raise ValueError("has to be a power of two, in bytes, or 0")
+    return value
+
+
+class Target(BaseModel):
+    """A processor to compile for; fields as of verify.platforms.Target."""
+
+    model_config = _STRICT
+    backend: str
+    arch: int | str
+    warp_size: PositiveInt
+    shared_bytes: PositiveInt
+
+
+class Fields(BaseModel):
+    """What a file may say; fields as of verify.platforms.Platform. base: the platform that the rest is taken from, by
+    name or path. lint: a dialect by name or path, or in place."""
+
+    model_config = _STRICT
+    base: str
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")] = ""
+    description: str = ""
+    targets: list[Target] = []
+    lint: str | dict[str, Any] = ""
+    alignment: Annotated[int, AfterValidator(_power_of_two)] = 0
+    compile_seconds: PositiveFloat | PositiveInt = 1
+    execute_seconds: PositiveFloat | PositiveInt = 1
+    memory_bytes: PositiveInt = 1
+    device: str = ""
+    device_files: list[str] = []
+    system_files: list[str] = []
+    environment: list[str] = []
+
+    @classmethod
+    def known(cls) -> list[str]:
+        """The names of the fields, those of a target among them."""
+        return [*cls.model_fields, *Target.model_fields]
