@@ -79,6 +79,8 @@ def size(nbytes: float) -> str:
 
 def coverage_tables(coverage: Coverage, next_: str) -> str:
     """The table of what needs a kernel, and the summary below it. next_: what to type if something fails."""
+    from verify.verdicts import ENOUGH  # not where this module is imported: `enable capture` is beside a user's modules
+
     rows = [
         {
             "overload": r.overload,
@@ -113,6 +115,11 @@ def coverage_tables(coverage: Coverage, next_: str) -> str:
         ]
     if not coverage.compute:
         lines.append(f"  {NOTHING_TO_COVER}")
+    few = sum(r.verdict != r.outcome for r in coverage.compute if r.covered)
+    if few:
+        lines.append(
+            f"  few cases          {few} covered overloads passed fewer than {ENOUGH} independent cases, in all"
+        )
     failing = coverage.failing()
     lines += [f"  to see what fails  {r.again}" for r in failing if r.again]
     if failing:
