@@ -50,7 +50,7 @@ def apart(
     changes = [
         (places, old, new)
         for old in sorted(set(sizes.values()))
-        for places in _choices([place for place, size in sizes.items() if size == old])
+        for places in sorted(_choices([place for place, size in sizes.items() if size == old]))
         for new in _others(old)
     ]
     tried = 0
@@ -62,7 +62,7 @@ def apart(
         tried += 1
         if idle(overload, changed, needed) == []:
             judged.add(kind_of(changed))
-            yield f"{' and '.join(map(str, sorted(places)))}: {old} -> {new}", changed
+            yield f"{' and '.join(map(str, places))}: {old} -> {new}", changed
 
 
 def _places(arguments: Arguments) -> Iterator[tuple[_Place, int]]:
@@ -81,7 +81,7 @@ def _shape(t: torch.Tensor) -> Sequence[int]:
     return () if t.is_sparse else t.shape
 
 
-def _choices(places: Sequence[_Place]) -> set[frozenset[_Place]]:
+def _choices(places: Sequence[_Place]) -> set[tuple[_Place, ...]]:
     """Sets of places that change together: few of all, and more of those that are the same dimension of a tensor."""
     by_dim: defaultdict[int, list[_Place]] = defaultdict(list)
     for place in places:
@@ -89,10 +89,10 @@ def _choices(places: Sequence[_Place]) -> set[frozenset[_Place]]:
     return set().union(*(_subsets(group) for group in (places, *by_dim.values())))
 
 
-def _subsets(places: Sequence[_Place]) -> set[frozenset[_Place]]:
+def _subsets(places: Sequence[_Place]) -> set[tuple[_Place, ...]]:
     n = len(places)
     counts = range(1, n + 1) if n <= _ALL_SUBSETS else (1, 2, n - 2, n - 1, n)
-    return {frozenset(chosen) for count in counts for chosen in itertools.combinations(places, count)}
+    return {chosen for count in counts for chosen in itertools.combinations(places, count)}
 
 
 def _others(size: int) -> list[int]:

@@ -40,7 +40,7 @@ class Trial:
         overload, places = header["overload"], header["places"]
         with torch.no_grad():
             stands = has_answer(overload, packed)
-            idle = [i for i, place in enumerate(places) if not matters(overload, packed, *place)] if stands else []
+            idle = idle_places(overload, packed, places) if stands and places else []
         return {"status": "ok", "stands": stands, "idle": idle}, Packed({})
 
 
@@ -61,21 +61,26 @@ def has_answer(overload: str, packed: Packed) -> bool:
     return all(fits(overload, r.shape) for r in made) and not _overflows(overload, tensors(unpack(packed)), made)
 
 
-def matters(overload: str, packed: Packed, name: str, item: int | None, dim: int) -> bool:
-    """Whether the answer changes with the last elements of a dimension of an argument, or of an item of a list.
+def idle_places(overload: str, packed: Packed, places: Sequence[tuple[str, int | None, int]]) -> list[int]:
+    """Indices of the places, dimensions of arguments or of items of a list, whose last elements the answer is without.
 
-    What lies beyond a size that an operator takes from another argument does not.
+    What lies beyond a size that an operator takes from another argument is idle.
     """
-    answers = []
-    for changed in (False, True):
-        arguments = {name: _contiguous(value) for name, value in unpack(packed).items()}  # each in memory of its own
+
+    def apart() -> Arguments:
+        """Each argument in memory of its own."""
+        return {name: _contiguous(value) for name, value in unpack(packed).items()}
+
+    before, found = _answer(overload, apart()), []
+    for i, (name, item, dim) in enumerate(places):
+        arguments = apart()
         given = arguments[name] if item is None else arguments[name][item]
-        if changed:
-            last = given.narrow(dim, given.shape[dim] - 1, 1)
-            last.copy_(_otherwise(last, given.narrow(dim, 0, 1)))
-        answers.append(_answer(overload, arguments))
-    before, after = answers
-    return before is not None and not (after is not None and all(map(_same, before, after)))
+        last = given.narrow(dim, given.shape[dim] - 1, 1)
+        last.copy_(_otherwise(last, given.narrow(dim, 0, 1)))
+        after = _answer(overload, arguments)
+        if before is not None and after is not None and all(map(_same, before, after)):
+            found.append(i)
+    return found
 
 
 def _otherwise(last: torch.Tensor, first: torch.Tensor) -> torch.Tensor:
