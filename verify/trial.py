@@ -167,7 +167,8 @@ def _alike(a: torch.Tensor, b: torch.Tensor) -> bool:
     if a.shape != b.shape:
         return False
     largest = float(b.double().nan_to_num(0.0, 0.0, 0.0).abs().max())
-    return torch.allclose(a.double(), b.double(), rtol=2.0**-4, atol=largest * 2.0**-4, equal_nan=True)
+    most = min(2.0**-4, 2.0**13 * torch.finfo(a.dtype).eps)
+    return torch.allclose(a.double(), b.double(), rtol=most, atol=largest * most, equal_nan=True)
 
 
 def _overflows(overload: str, given: list[torch.Tensor], made: Sequence[torch.Tensor]) -> bool:

@@ -127,7 +127,7 @@ def wrapper(query, key, value, dropout_p=0.0, is_causal=False, *, attn_mask=None
         Tq,
         Tk,
         D,
-        1 / math.sqrt(D) if scale is None else scale,
+        1 / math.sqrt(max(D, 1)) if scale is None else scale,
         query.stride(),
         key.stride(),
         value.stride(),

@@ -5,7 +5,8 @@
 Tiled backward of attention (arXiv:2205.14135, algorithm 4) in two kernels, neither with a T x T matrix in memory: a
 program owns BLOCK_N keys and passes over the queries for grad_key and grad_value, or BLOCK_M queries and passes over
 the keys for grad_query. Probabilities are recomputed: P = exp(S - logsumexp), dS = P * (dO V^T - rowsum(dO * O)).
-Each key/value head serves H / Hk query heads in a row, and gets the sum of their gradients.
+Each key/value head serves H / Hk query heads in a row, and gets the sum of their gradients. dropout_p does not count,
+as in ATen, whose forward takes none.
 """
 
 import math
@@ -196,8 +197,6 @@ def empty_like_bthd(x):
 
 
 def wrapper(grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, *, attn_mask=None, scale=None):
-    if dropout_p != 0.0:
-        raise NotImplementedError(f"attention with dropout_p={dropout_p}: only 0.0")
     (B, H, Tq, D), (Hk, Tk) = query.shape, key.shape[1:3]
     if key.shape != (B, Hk, Tk, D) or value.shape != key.shape or H % max(Hk, 1):
         raise NotImplementedError(f"query {tuple(query.shape)} with key {tuple(key.shape)}, value {tuple(value.shape)}")
@@ -206,7 +205,7 @@ def wrapper(grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, *
     GROUP = max(H, 1) // max(Hk, 1)
     grad_query, grad_key, grad_value = empty_like_bthd(query), empty_like_bthd(key), empty_like_bthd(value)
     inputs = (grad_out, query, key, value, out, logsumexp, attn_mask)
-    sizes = (Tq, Tk, D, 1 / math.sqrt(D) if scale is None else scale)
+    sizes = (Tq, Tk, D, 1 / math.sqrt(max(D, 1)) if scale is None else scale)
     strides = (
         grad_out.stride(),
         query.stride(),
