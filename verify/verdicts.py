@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from traces import UserError
 from verify.outcome import Outcome, Verdict
@@ -109,11 +109,19 @@ class Identity:
         return hashlib.sha256("\0".join(map(str, self.columns)).encode()).hexdigest()
 
 
+class Passed(NamedTuple):
+    """What is kept of a case that passed, as of Verdict."""
+
+    dtypes: str
+    signature: str
+    kind: str
+
+
 @dataclass(frozen=True)
 class Standing:
     """What this judge knows of a kernel on one overload and platform: the strongest verdict of each case, by its id."""
 
-    passed: dict[str, Verdict] = field(default_factory=dict)
+    passed: dict[str, Passed] = field(default_factory=dict)
     failed: dict[str, Verdict] = field(default_factory=dict)
 
     @property
@@ -129,8 +137,8 @@ class Standing:
     @property
     def verified(self) -> frozenset[str]:
         """Floating dtypes of which every case passed; "" stands for the cases that name none."""
-        passed, failed = ({d for v in of.values() for d in v.dtypes.split(",")} for of in (self.passed, self.failed))
-        return frozenset(passed - failed)
+        passed, failed = ({v.dtypes for v in of.values()} for of in (self.passed, self.failed))
+        return frozenset({d for told in passed for d in told.split(",")} - {d for t in failed for d in t.split(",")})
 
     @property
     def failures(self) -> dict[str, str]:
@@ -286,39 +294,45 @@ class VerdictStore:
 
         kernels: of these alone. Raises UserError if the store is damaged.
         """
-        found: defaultdict[tuple[tuple[str, ...], str], Standing] = defaultdict(Standing)
+        found: defaultdict[tuple[str, str], Standing] = defaultdict(Standing)
         where = "platform = ? AND judge = ? AND strict AND allowed = '' AND off = '' AND kernel = ifnull(?, kernel)"
         values = (_place(platform), judge_version(), "+".join(kernels) or None)
-        for _, which, verdict in self._select(where, values):
-            standing = found[which]
-            if verdict.outcome is not Outcome.PASS:
-                standing.failed.setdefault(verdict.case, verdict)
-                standing.passed.pop(verdict.case, None)
-            elif verdict.case not in standing.failed:
-                standing.passed[verdict.case] = verdict
-        return Standings(found)
+        for _, which, verdict in self._select(f"outcome != 'PASS' AND {where}", values):
+            found[which].failed.setdefault(verdict.case, verdict)
+        passed = "SELECT kernel, overload, case_id, dtypes, signature, kind FROM verdicts WHERE outcome = 'PASS'"
+        for kernel, overload, case, *told in self._fetched(f"{passed} AND {where}", values):
+            standing = found[kernel, overload]
+            if case not in standing.failed:
+                standing.passed[case] = Passed(*told)
+        return Standings({(tuple(kernel.split("+")), overload): s for (kernel, overload), s in found.items()})
 
-    def _select(
-        self, where: str, values: tuple[Any, ...]
-    ) -> Iterable[tuple[Conditions, tuple[tuple[str, ...], str], Verdict]]:
-        """Verdicts in the order in which they came, with conditions, and kernels and overload.
+    def _select(self, where: str, values: tuple[Any, ...]) -> Iterable[tuple[Conditions, tuple[str, str], Verdict]]:
+        """Verdicts in the order in which they came, with conditions, and kernels and overload as in their columns.
 
         Raises UserError if the store is damaged.
         """
         columns = "allowed, strict, off, repeated, sandbox, kernel, overload, case_id, outcome, detail, report, layer"
         query = f"SELECT {columns}, rule, sandbox, dtypes, signature, kind FROM verdicts WHERE {where} ORDER BY rowid"
         try:
-            with self._lock:
-                rows = self._db.execute(query, values).fetchall()
             return [
                 (
                     Conditions(bool(strict), _words(allowed), _words(off), bool(repeated), sandbox),
-                    (tuple(kernels.split("+")), overload),
+                    (kernels, overload),
                     Verdict(case, Outcome(outcome), *told),
                 )
-                for allowed, strict, off, repeated, sandbox, kernels, overload, case, outcome, *told in rows
+                for allowed, strict, off, repeated, sandbox, kernels, overload, case, outcome, *told in self._fetched(
+                    query, values
+                )
             ]
-        except (sqlite3.DatabaseError, ValueError) as error:
+        except ValueError as error:
+            raise self._explained(error) from error
+
+    def _fetched(self, query: str, values: tuple[Any, ...]) -> list[Any]:
+        """Raises UserError if the store is damaged."""
+        try:
+            with self._lock:
+                return self._db.execute(query, values).fetchall()
+        except sqlite3.DatabaseError as error:
             raise self._explained(error) from error
 
     def close(self) -> None:
