@@ -19,7 +19,7 @@ from verify.judge import Job, Judge
 from verify.outcome import Outcome, Verdict
 from verify.random_laws import judged_by
 
-_NO_KERNEL = "no kernel"
+NO_KERNEL = "no kernel"  # the state of an overload that needs one
 _NO_KERNEL_NEEDED = {
     "view": "metadata only; the platform provides it",
     "memory": "allocation or transfer; the platform provides it",
@@ -31,7 +31,8 @@ _NO_KERNEL_NEEDED = {
 class Row:
     """One overload of a trace. calls: how often it was called; cases: stored calls that were replayed.
 
-    outcome: PASS if every case passed, else the outcome of the first case that did not; None where no kernel is needed.
+    outcome: PASS if every case passed, else the outcome of the first case that did not; None where there is no kernel,
+    or none is needed.
     """
 
     overload: str
@@ -47,6 +48,11 @@ class Row:
     @property
     def covered(self) -> bool:
         return self.outcome is Outcome.PASS
+
+    @property
+    def state(self) -> str:
+        """The outcome in a word, or why there is none."""
+        return self.outcome or (NO_KERNEL if self.needs_kernel else "none needed")
 
     @property
     def needs_kernel(self) -> bool:
@@ -72,8 +78,7 @@ class Coverage:
         """The same, with what to type for each missing kernel. command: of an overload."""
 
         def hinted(row: Row) -> Row:
-            hint = f"{_NO_KERNEL}; write one: {command(row.overload)}"
-            return replace(row, detail=hint) if row.detail == _NO_KERNEL else row
+            return replace(row, detail=f"write one: {command(row.overload)}") if row.state == NO_KERNEL else row
 
         return replace(self, rows=tuple(map(hinted, self.rows)))
 
@@ -86,7 +91,7 @@ class Coverage:
         matched = [r for r in self.compute if r.overload in self.opinfo]
         passed = [r for r in matched if r.covered]
         calls, covered_calls = (sum(r.calls for r in rows) for rows in (self.compute, covered))
-        rows = [{k: v for k, v in asdict(row).items() if k != "refined"} for row in self.rows]
+        rows = [{**{k: v for k, v in asdict(row).items() if k != "refined"}, "state": row.state} for row in self.rows]
         return {
             "model": self.model,
             "trace": self.trace,
@@ -94,9 +99,9 @@ class Coverage:
             "overloads": {
                 "compute": len(self.compute),
                 "covered": len(covered),
-                "percent": _percent(len(self.compute), len(covered)),
+                "percent": percent(len(self.compute), len(covered)),
             },
-            "calls": {"total": calls, "covered": covered_calls, "percent": _percent(calls, covered_calls)},
+            "calls": {"total": calls, "covered": covered_calls, "percent": percent(calls, covered_calls)},
             "opinfo_subset": {
                 "matched": len(matched),
                 "passed_out_of_the_box": sum(not r.refined for r in passed),
@@ -106,7 +111,8 @@ class Coverage:
         }
 
 
-def _percent(total: int, covered: int) -> float:
+def percent(total: int, covered: int) -> float:
+    """The share that is covered, of nothing all."""
     return round(100 * covered / total, 1) if total else 100.0
 
 
@@ -185,10 +191,12 @@ def judge_cases(
     progress: Callable[[int], Callable[[Job, Verdict], None]],
     needed: Callable[[Job, str], bool] | None = None,
     told: Callable[[Job, Verdict], None] = lambda job, verdict: None,
+    off: frozenset[str] = frozenset(),
 ) -> dict[tuple[str, str], Verdict]:
-    """Verdicts by (overload, case id). needed: whether a case is still to be judged; told: of each verdict."""
+    """Verdicts by (overload, case id). needed: whether a case is still to be judged; told: of each verdict;
+    off: layers that are not asked."""
     jobs = [
-        Job(m.plan, m.kernel, tuple(cases[o]), m.copy, needed=needed)
+        Job(m.plan, m.kernel, tuple(cases[o]), m.copy, needed=needed, off=off)
         for o, m in matches.items()
         if m is not None and o in cases
     ]
@@ -252,8 +260,7 @@ def _row(
         detail = "not an ATen operator of this torch: there is no reference to judge a kernel by"
         return Row(overload, kind, calls, len(signatures), 0, None, Outcome.SKIPPED, detail)
     if match is None:
-        detail = _NO_KERNEL
-        return Row(overload, kind, calls, len(signatures), 0, None, Outcome.SKIPPED, detail)
+        return Row(overload, kind, calls, len(signatures), 0, None, None, NO_KERNEL)
     outcome, detail = _summary(verdicts, lacking)
     if not match.plan.direct:
         detail = "; ".join(filter(None, [f"from {match.plan.base}", detail]))
