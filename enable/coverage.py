@@ -23,7 +23,7 @@ from verify.outcome import Outcome, Verdict
 from verify.random_laws import judged_by
 from verify.verdicts import Standing, Standings, marked
 
-_NO_KERNEL = "no kernel"
+NO_KERNEL = "no kernel"  # the state of an overload that needs one
 _NO_KERNEL_NEEDED = {
     "view": "metadata only; the platform provides it",
     "memory": "allocation or transfer; the platform provides it",
@@ -35,10 +35,10 @@ _NO_KERNEL_NEEDED = {
 class Row:
     """One overload of a trace. calls: how often it was called; cases: stored calls that were replayed.
 
-    outcome: PASS if every case passed, else the outcome of the first case that did not; None where no kernel is needed.
-    failing: id of that case. again: what to type to see what failed. independent: of all cases that the kernel is known
-    to have passed, of this trace or not, how many differ in more than the contents of tensors. origin: where the
-    kernel comes from, as `enable library list` tells it.
+    outcome: PASS if every case passed, else the outcome of the first case that did not; None where there is no kernel,
+    or none is needed. failing: id of that case. again: what to type to see what failed. independent: of all cases that
+    the kernel is known to have passed, of this trace or not, how many differ in more than the contents of tensors.
+    origin: where the kernel comes from, as `enable library list` tells it.
     """
 
     overload: str
@@ -57,8 +57,8 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """The outcome, marked where it rests on few cases."""
-        return marked(self.outcome, self.independent) if self.outcome else "-"
+        """The outcome, marked where it rests on few cases; else the state."""
+        return marked(self.outcome, self.independent) if self.outcome else self.state
 
     @property
     def of_cpus(self) -> bool:
@@ -68,6 +68,11 @@ class Row:
     @property
     def covered(self) -> bool:
         return self.outcome is Outcome.PASS
+
+    @property
+    def state(self) -> str:
+        """The outcome in a word, or why there is none."""
+        return self.outcome or (NO_KERNEL if self.needs_kernel else "none needed")
 
     @property
     def needs_kernel(self) -> bool:
@@ -97,8 +102,8 @@ class Coverage:
         """The same, with what to type. write: for an overload without a kernel; again: for one and its failing case."""
 
         def hinted(row: Row) -> Row:
-            if row.detail == _NO_KERNEL:
-                return replace(row, detail=f"{_NO_KERNEL}; write one: {write(row.overload)}")
+            if row.state == NO_KERNEL:
+                return replace(row, detail=f"write one: {write(row.overload)}")
             return replace(row, again=again(row.overload, row.failing)) if row.failing else row
 
         return replace(self, rows=tuple(map(hinted, self.rows)))
@@ -117,7 +122,9 @@ class Coverage:
         matched = [r for r in self.compute if r.overload in self.opinfo]
         passed = [r for r in matched if r.covered]
         calls, covered_calls = (sum(r.calls for r in rows) for rows in (self.compute, covered))
-        rows = [{**asdict(row), "verdict": row.verdict, "of_cpus": row.of_cpus} for row in self.rows]
+        rows = [
+            {**asdict(row), "state": row.state, "verdict": row.verdict, "of_cpus": row.of_cpus} for row in self.rows
+        ]
         for row in rows:
             del row["refined"]
         return {
@@ -221,13 +228,15 @@ def judge_cases(
     progress: Callable[[int], Callable[[Job, Verdict], None]],
     needed: Callable[[Job, str], bool] | None = None,
     told: Callable[[Job, Verdict], None] = lambda job, verdict: None,
+    off: frozenset[str] = frozenset(),
 ) -> dict[tuple[str, str], Verdict]:
-    """Verdicts by (overload, case id). needed: whether a case is still to be judged; told: of each verdict.
+    """Verdicts by (overload, case id). needed: whether a case is still to be judged; told: of each verdict; off: layers
+    that are not asked.
 
     A kernel that is not of the platform's dialect is not run.
     """
     jobs = [
-        Job(m.plan, m.kernel, tuple(cases[o]), m.copy, repeats=REPEATS, needed=needed)
+        Job(m.plan, m.kernel, tuple(cases[o]), m.copy, repeats=REPEATS, needed=needed, off=off)
         for o, m in spoken(matches, judge.platform).items()
         if m is not None and o in cases
     ]
@@ -302,7 +311,7 @@ def _unjudged(overload: str, kind: str, trace: Trace, match: Match | None) -> Ro
         detail = "not an ATen operator of this torch: there is no reference to judge a kernel by"
         return Row(overload, kind, calls, len(signatures), 0, None, Outcome.SKIPPED, detail)
     if match is None:
-        return Row(overload, kind, calls, len(signatures), 0, None, Outcome.SKIPPED, _NO_KERNEL)
+        return Row(overload, kind, calls, len(signatures), 0, None, None, NO_KERNEL)
     path = shown_path(match.kernel.path)
     source = origin(match.kernel.path) if match.refined else BASE_LIBRARY
     row = Row(overload, kind, calls, len(signatures), 0, path, Outcome.SKIPPED, "", match.refined)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from enable.coverage import Coverage, judge_cases, match_overloads, percent, read_calls, rows_of
+from enable.coverage import NO_KERNEL, Coverage, judge_cases, match_overloads, percent, read_calls, rows_of
 from enable.tables import share, table
 from generate.library import Library
 from traces import TraceError
@@ -46,7 +46,7 @@ class Operator:
         """Of the cases of one phase: the outcome of the first that does not pass, and why."""
         lacking = sorted({overload for overload, _ in phase} - served)
         if lacking:
-            return Outcome.SKIPPED, f"no kernel: {', '.join(lacking[:3])}{', ...' if len(lacking) > 3 else ''}"
+            return Outcome.SKIPPED, f"{NO_KERNEL}: {', '.join(lacking[:3])}{', ...' if len(lacking) > 3 else ''}"
         for overload, case in sorted(phase):
             verdict = verdicts.get((overload, case))
             if verdict is not None and verdict.outcome is not Outcome.PASS:
@@ -92,8 +92,11 @@ def _counts(operators: Any) -> dict[str, Any]:
 
 def _row(operator: Operator) -> dict[str, Any]:
     found = {name: getattr(operator, name) for name in ("name", "category", "samples", "outcome", "detail")}
+    if operator.detail.startswith(NO_KERNEL):
+        found["outcome"] = None
     return {
         **found,
+        "state": found["outcome"] or NO_KERNEL,
         "failed_samples": sum(operator.failed.values()),
         "cases": len(operator.forward | operator.backward),
     }

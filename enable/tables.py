@@ -77,18 +77,21 @@ def size(nbytes: float) -> str:
     return f"{nbytes:.1f} GiB"
 
 
-def coverage_tables(coverage: Coverage, next_: str) -> str:
-    """The table of what needs a kernel, and the summary below it. next_: what to type if something fails."""
-    from verify.verdicts import ENOUGH  # not where this module is imported: `enable capture` is beside a user's modules
+def coverage_tables(coverage: Coverage, missing: str, next_: str) -> str:
+    """The table of what needs a kernel, and the summary below it. missing, next_: what to type if something fails."""
+    from enable.coverage import NO_KERNEL  # not where this module is imported: `enable capture` is beside a user's own
+    from verify.verdicts import ENOUGH
 
     rows = [
         {
             "overload": r.overload,
             "calls": r.calls,
             "cases": r.cases,
-            "outcome": r.verdict,
-            "kernel": _kernel(r),
-            "detail": "; ".join(filter(None, ["for CPUs alone" if r.of_cpus else "", r.detail])),
+            "outcome": r.verdict if r.needs_kernel else "-",
+            "kernel": kernel_cell(r),
+            "detail": "; ".join(
+                filter(None, ["for CPUs alone" if r.of_cpus else "", "" if r.state == NO_KERNEL else r.detail])
+            ),
         }
         for r in coverage.rows
         if r.needs_kernel or r.kind == "random"
@@ -123,7 +126,7 @@ def coverage_tables(coverage: Coverage, next_: str) -> str:
     failing = coverage.failing()
     lines += [f"  to see what fails  {r.again}" for r in failing if r.again]
     if failing:
-        lines.append(f"  next               {next_}")
+        lines += [f"  what is missing    {missing}", f"  next               {next_}"]
     return "\n".join(lines)
 
 
@@ -168,7 +171,8 @@ def capture_lines(found: dict[str, Any], next_: str) -> str:
     return "\n".join([*lines, f"  next    {next_}"])
 
 
-def _kernel(row: Row) -> str:
+def kernel_cell(row: Row) -> str:
+    """The kernel file of an overload, for a table."""
     path = "/".join(Path(row.kernel).parts[-2:]) if row.kernel else "-"  # group and file, whichever the layer
     return f"{path} ({row.origin})" if row.refined else path
 

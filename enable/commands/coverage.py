@@ -8,9 +8,12 @@ from typing import Annotated
 import typer
 
 from enable.options import PLATFORM, AsJson, Library, Platform
+from traces import UserError
+
+RANKS = ("time", "calls", "bytes", "modules")  # by which what is missing can be listed
 
 
-def command(
+def command(  # noqa: PLR0913 - one parameter an option
     context: typer.Context,
     model: Annotated[str, typer.Argument(help="Name of a captured model, or the path of a trace.")],
     exhaustive: Annotated[
@@ -22,6 +25,15 @@ def command(
             metavar="TRACE", help="Look at the overloads alone that this trace needs kernels for; repeatable."
         ),
     ] = None,
+    missing: Annotated[
+        bool, typer.Option("--missing", help="Only what is missing, the most worth first: see --by.")
+    ] = False,
+    by: Annotated[
+        str | None, typer.Option(show_default="time", help="Rank what is missing by time, calls, bytes or modules.")
+    ] = None,
+    compile_only: Annotated[
+        bool, typer.Option("--compile-only", help="Compile every call for the platform's targets, and run none.")
+    ] = False,
     as_json: AsJson = False,
     platform: Platform = PLATFORM,
     library: Library = None,
@@ -34,13 +46,30 @@ def command(
     A trace of opinfo is also told by its operators and their categories: one is covered if every call of every sample
     of it passes. An operator is left at its first failing case. With --of nanogpt it is told by the overloads that
     nanogpt calls, and all of their cases are judged.
+
+    --missing lists what no kernel serves as it should, by an estimate of the time that it takes: of bytes and
+    operations on a nominal chip. --compile-only --platform hip says how much compiles for a chip that is not here.
     """
+    _check(missing, by, compile_only, exhaustive, of)
+
     from enable.opinfo import opinfo_tables
     from enable.session import Session
     from enable.tables import coverage_tables
     from enable.workspace import Workspace
 
     with Session(Workspace(context.obj), library, platform) as session:
+        if compile_only:
+            from enable.compiling import compile_coverage, compile_tables
+
+            compiled = compile_coverage(session, model)
+            typer.echo(json.dumps(compiled.as_json()) if as_json else compile_tables(compiled))
+            return
+        if missing:
+            from enable.missing import missing_tables, what_is_missing
+
+            lacking = what_is_missing(session, model, of or (), by or "time")
+            typer.echo(json.dumps(lacking.as_json()) if as_json else missing_tables(lacking, session, model))
+            return
         operators = None if of else session.opinfo_coverage(model, exhaustive)
         if operators is not None:
             typer.echo(json.dumps(operators.as_json()) if as_json else opinfo_tables(operators))
@@ -48,4 +77,13 @@ def command(
         found = session.coverage(model, of or ())
         failing = [row.overload for row in found.failing()]
         next_ = session.refining(model, "--only-failing", overloads=failing)
-    typer.echo(json.dumps(found.as_json()) if as_json else coverage_tables(found, next_))
+        listed = session.command("coverage", model, "--missing")
+    typer.echo(json.dumps(found.as_json()) if as_json else coverage_tables(found, listed, next_))
+
+
+def _check(missing: bool, by: str | None, compile_only: bool, exhaustive: bool, of: list[str] | None) -> None:
+    """Raises UserError for options that do not go together."""
+    if by is not None and (by not in RANKS or not missing):
+        raise UserError(f"--by {by!r}: --missing is ranked by {', '.join(RANKS)}")
+    if compile_only and (missing or exhaustive or of):
+        raise UserError("--compile-only looks at every recorded call; leave out --missing, --exhaustive and --of")

@@ -58,8 +58,8 @@ def test_coverage_json(captured):
     subset = found["opinfo_subset"]
     assert 0 < subset["passed_out_of_the_box"] == subset["passed_after_refinement"] == subset["matched"]
     rows = {row["overload"]: row for row in found["rows"]}
-    fields = {"overload", "kind", "calls", "signatures", "cases", "kernel", "outcome", "detail"}
-    assert set(rows["aten::mm"]) == fields | {"verdict", "independent", "failing", "again"}
+    fields = {"overload", "kind", "calls", "signatures", "cases", "kernel", "origin", "outcome", "state", "detail"}
+    assert set(rows["aten::mm"]) == fields | {"verdict", "independent", "failing", "again", "of_cpus"}
     assert rows["aten::mm"]["kernel"] == "generate/kernels/matmul/mm.py"
     assert rows["aten::view"]["outcome"] is None and rows["aten::view"]["kind"] == "view"
 
@@ -83,7 +83,7 @@ def test_a_missing_kernel_is_not_covered(captured, tmp_path):
     (library / "pointwise" / "gelu.py").unlink()
     result = enable("coverage", "nanogpt", "--json", "--library", library, cwd=captured)
     row = next(r for r in json.loads(result.stdout)["rows"] if r["overload"] == "aten::gelu")
-    assert (row["kernel"], row["outcome"]) == (None, "SKIPPED")
+    assert (row["kernel"], row["outcome"], row["state"]) == (None, None, "no kernel")
     assert "enable refine nanogpt --op aten::gelu" in row["detail"]
 
 

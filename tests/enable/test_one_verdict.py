@@ -81,7 +81,7 @@ def test_a_weaker_pass_hides_no_failure(judged, enable, tmp_path):
     row = next(r for r in coverage.rows if r.overload == "aten::exp")
     assert row.outcome is Outcome.WRONG and not row.covered and "in another order" in row.detail
     again = f"enable verify aten::exp --cases trace:t --case {case}"
-    assert row.again == again and again in coverage_tables(coverage, "t")
+    assert row.again == again and again in coverage_tables(coverage, "m", "t")
     status, told = enable(*shlex.split(again)[1:])
     assert status == 1 and told.startswith("exp.py: WRONG [repeat]")
     reason = "aten::exp: its kernel failed: WRONG in 1 of 1 judged cases: the same call again"
@@ -116,7 +116,7 @@ def test_few_cases_are_marked(judged, enable, tmp_path):
     _, _, coverage = judged
     row = next(r for r in coverage.rows if r.overload == "aten::neg")
     assert (row.outcome, row.verdict, row.independent) == (Outcome.PASS, "PASS, 2 cases", 2)
-    assert "PASS, 2 cases" in coverage_tables(coverage, "t")
+    assert "PASS, 2 cases" in coverage_tables(coverage, "m", "t")
     assert [r["verdict"] for r in coverage.as_json()["rows"] if r["overload"] == "aten::neg"] == ["PASS, 2 cases"]
     status, told = enable("export", tmp_path / "out")
     assert status == 0 and "few cases: 2 overloads, such as aten::gelu_backward, passed fewer than 5" in told

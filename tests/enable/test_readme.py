@@ -93,7 +93,9 @@ def test_the_path_of_the_readme(typed):
     assert Path("calls.svg").is_file() and any(Path("DIR").iterdir())
 
 
-_PRINTED = re.compile(r"(?:: |\bnext +|\bagain +)(enable [^;\n]*?)(?=;|$|\)| or pass |, and pass )", re.MULTILINE)
+_PRINTED = re.compile(
+    r"(?:: |\b(?:next|again|missing) +)(enable [^;\n]*?)(?=;|$|\)| or pass |, and pass )", re.MULTILINE
+)
 
 
 def printed(text):
@@ -108,9 +110,14 @@ def test_every_command_that_is_printed(typed):
     (coverage,) = printed(text)
     assert coverage == f"{one}coverage own"
     status, text = typed(coverage)
-    (write,) = {c for c in printed(text) if "--op" in c}
-    (refine,) = {c for c in printed(text) if "--only-failing" in c}
-    assert refine == f"{one}refine own --only-failing --llm manual" and write.endswith("--op aten::celu --llm manual")
+    missing, refine = printed(text)
+    status, text = typed(missing)
+    (write,) = printed(text)
+    assert (
+        status == 0
+        and refine == f"{one}refine own --only-failing --llm manual"
+        and write.endswith("--op aten::celu --llm manual")
+    )
 
     status, text = typed("enable refine own --only-failing" + two)
     assert status == 2 and text.count("\n") == 1 and "no language model is configured" in text, text

@@ -1,0 +1,141 @@
+"""`enable coverage --missing`, `--compile-only`, and what a call is estimated to cost."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from capture import Recorder
+from enable.cli import run
+from enable.cost import BANDWIDTH, LAUNCH, RATE, cost_of
+from traces.store import Trace
+
+LIBRARY = Path(__file__).parents[2] / "generate" / "kernels"
+
+
+class Net(nn.Module):
+    """Calls what has no kernel: a convolution of many operations, mish of many bytes, and celu often."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.mish = nn.Conv2d(192, 192, 3, padding=1, bias=False), nn.Mish()
+        self.one, self.two = nn.CELU(), nn.CELU()
+
+    def forward(self, image, large, small):
+        self.conv(image)
+        self.mish(large)
+        self.one(small)
+        self.two(self.two(small[:2]))
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory):
+    place = tmp_path_factory.mktemp("missing") / ".enable"
+    model, x = Net(), torch.ones(4)
+    inputs = torch.ones(1, 192, 64, 64), torch.ones(1 << 21), x
+    with Recorder(place / "traces" / "net.trace", model=model, info={"model": "net"}), torch.no_grad():
+        model(*inputs)
+    with Recorder(place / "traces" / "two.trace", info={"model": "two"}):
+        x.neg(), x.exp(), torch.celu(x)
+    return str(place)
+
+
+@pytest.fixture
+def typed(workspace, capsys):
+    def type_(*words):
+        status = run(["--workspace", workspace, "coverage", *words])
+        told = capsys.readouterr()
+        return status, told.out, told.err
+
+    return type_
+
+
+CONV, MISH, CELU = "aten::convolution", "aten::mish", "aten::celu"
+
+
+@pytest.mark.parametrize(
+    "by, order",
+    [
+        ((), [CONV, MISH, CELU]),
+        (("--by", "calls"), [CELU, MISH, CONV]),
+        (("--by", "bytes"), [MISH, CONV, CELU]),
+        (("--by", "modules"), [CELU, MISH, CONV]),
+    ],
+)
+def test_what_is_missing_is_ranked(typed, by, order):
+    status, out, _ = typed("net", "--missing", *by, "--json")
+    rows = {row["overload"]: row for row in json.loads(out)["missing"]}
+    assert status == 0 and list(rows) == order
+    assert {row["state"] for row in rows.values()} == {"no kernel"}
+    assert rows[CELU]["calls"] == 3 and rows[CELU]["modules"] == ["one", "two"]
+    assert rows[CONV]["flops"] == 2 * 192 * 192 * 9 * 64 * 64 and rows[MISH]["flops"] == 0
+    assert rows[MISH]["bytes"] == 2 * 4 << 21
+    assert sum(row["percent"] for row in rows.values()) == pytest.approx(100, abs=0.2)
+
+
+def test_the_list_as_text(typed, workspace):
+    status, out, _ = typed("net", "--missing")
+    lines = out.splitlines()
+    assert status == 0 and lines[0].split() == ["overload", "state", "calls", "bytes", "time", "%", "modules"]
+    assert lines[1].startswith("aten::convolution  no kernel      1") and lines[1].endswith("1: conv")
+    assert "3 of 3 overloads are missing, 5 of 5 calls, 100.0 % of the estimated time" in out
+    assert "a chip that moves 1 TB/s, does 100 TFLOP/s and launches in 5 us" in out
+    assert lines[-1].endswith(f"enable --workspace {workspace} refine net --op aten::convolution --llm manual")
+
+
+def test_no_kernel_is_not_called_skipped(typed):
+    _, out, _ = typed("net", "--json")
+    for row in json.loads(out)["rows"]:
+        if row["overload"] in (CONV, MISH, CELU):
+            assert (row["kernel"], row["outcome"], row["state"]) == (None, None, "no kernel")
+    _, out, _ = typed("net")
+    assert "no kernel" in out and "SKIPPED" not in out and "coverage net --missing" in out
+
+
+def test_what_compiles_for_a_chip_that_is_not_here(typed, tmp_path):
+    (tmp_path / "pointwise").mkdir()
+    for name in ("neg", "exp"):
+        shutil.copy(LIBRARY / "pointwise" / f"{name}.py", tmp_path / "pointwise")
+    broken = tmp_path / "pointwise" / "neg.py"
+    broken.write_text(broken.read_text().replace("    return x.to(", "    return x.nope("))
+    words = ("two", "--compile-only", "--platform", "hip", "--library", str(tmp_path))
+    status, out, _ = typed(*words, "--json")
+    found = json.loads(out)
+    states = {row["overload"]: row["state"] for row in found["rows"]}
+    assert status == 0 and found["targets"] == ["hip:gfx942"]
+    assert states["aten::exp"] == "compiles" and states["aten::neg"] == "COMPILE_ERROR", found
+    assert states[CELU] == "no kernel"
+    assert found["overloads"] == {"compute": 3, "compiles": 1, "percent": 33.3}
+    text = typed(*words)[1]
+    assert "two for hip:gfx942: compiled, not run" in text and "PASS" not in text
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (("--missing", "--by", "size"), "--by 'size': --missing is ranked by time, calls, bytes, modules"),
+        (("--by", "calls"), "--missing is ranked by"),
+        (("--compile-only", "--missing"), "leave out --missing"),
+    ],
+)
+def test_options_that_do_not_go_together(typed, words, said):
+    status, out, err = typed("net", *words)
+    assert status == 2 and not out and said in err and err.count("\n") == 1
+
+
+def test_what_a_call_costs(tmp_path):
+    q, a, b = torch.ones(1, 2, 16, 8), torch.ones(256, 1024), torch.ones(1024, 512)
+    with Recorder(tmp_path / "t.trace", info={}):
+        a.mm(b)
+        nn.functional.scaled_dot_product_attention(q, q[:, :1], q[:, :1], enable_gqa=True)
+        q.add_(q)
+    costs = {r.overload: cost_of(r) for r in Trace.open(tmp_path / "t.trace").calls() if r.kind == "compute"}
+    product = costs["aten::mm"]
+    assert product.flops == 2 * 256 * 512 * 1024 and product.nbytes == 4 * (256 * 1024 + 1024 * 512 + 256 * 512)
+    assert product.seconds == max(product.flops / RATE, product.nbytes / BANDWIDTH, LAUNCH)
+    assert costs["aten::add_.Tensor"].nbytes == 3 * q.nbytes  # read twice, written once
+    attention = costs["aten::_scaled_dot_product_flash_attention_for_cpu"]
+    assert attention.flops == 2 * 2 * (2 * 16 * 16 * 8)  # of each head two products
