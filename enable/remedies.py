@@ -11,7 +11,7 @@ from capture.libraries import COMMON
 from capture.targets import default_settings, describe_models, trace_name
 from enable.options import PLATFORM, library_words
 from enable.providers import words
-from enable.serving import NOT_VERIFIED
+from enable.serving import NOT_VERIFIED, UNJUDGED
 from enable.training_run import Recipe
 from enable.workspace import Workspace
 from traces import TraceError, UserError
@@ -24,12 +24,15 @@ def remedy(overload: str, reason: str, recipe: Recipe, workspace: Workspace, bas
 
     reason: why it is not, as `Server.reason` puts it. base: the base library, None for the packaged one.
     """
-    judged = reason.startswith(f"{NOT_VERIFIED} ")  # for other dtypes than those that are recorded
+    judged = reason.startswith((f"{NOT_VERIFIED} ", UNJUDGED.format("")))  # on other calls than those that are recorded
     name = None if judged else next(_calling(workspace, trace_name(recipe.model), overload), None)
     name, steps = (name, []) if name else _recording(recipe, "sim", workspace)
     if reason.startswith(NOT_VERIFIED):
         steps.append(workspace.command("coverage", name, *library_words(base)))
         return f"verify it: {' && '.join(steps)}; or pass --unverified"
+    if reason.startswith(UNJUDGED.format("")):
+        steps.append(workspace.command("coverage", name, *library_words(base)))
+        return f"have it judged: {' && '.join(steps)}; or leave out --only-judged"
     steps.append(workspace.command("refine", name, "--op", overload, *words([overload]), *library_words(base)))
     return f"write one: {' && '.join(steps)}; or pass --fallback cpu"
 

@@ -80,7 +80,7 @@ def test_a_weaker_pass_hides_no_failure(judged, enable, tmp_path):
     workspace, case, coverage = judged
     row = next(r for r in coverage.rows if r.overload == "aten::exp")
     assert row.outcome is Outcome.WRONG and not row.covered and "in another order" in row.detail
-    again = f"enable verify aten::exp --cases trace:t --case {case}"
+    again = f"enable --workspace {workspace.root} verify aten::exp --cases trace:t --case {case}"
     assert row.again == again and again in coverage_tables(coverage, "m", "t")
     status, told = enable(*shlex.split(again)[1:])
     assert status == 1 and told.startswith("exp.py: WRONG [repeat]")
