@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from enable.coverage import shown_path
+from enable.naming import near
 from enable.tables import table
 from enable.workspace import Workspace
 from generate.library import Library
@@ -37,8 +38,10 @@ class History:
                 return group, name
         match = self.library.match(operator)
         if match is None:
-            have = ", ".join(sorted({o for kernel in self.library for o in kernel.overloads})[:8])
-            raise UserError(f"no kernel serves {operator} or did (there are: {have}, ...); see: enable library list")
+            like = near(operator, {o for kernel in self.library for o in kernel.overloads})
+            raise UserError(
+                f"no kernel serves {operator} or did{like and f' (near it: {like})'}; see: enable library list"
+            )
         return match.kernel.path.parent.name, match.kernel.path.stem
 
     def origin(self, path: Path) -> str:

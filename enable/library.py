@@ -26,6 +26,7 @@ from torch._ops import OpOverload
 from capture import sim
 from enable.arguments import SPARSE, refusal
 from enable.coverage import shown_path
+from enable.naming import full
 from enable.options import WORKSPACE
 from enable.registration import KEYS, Registration, innermost, under_dispatcher
 from enable.serving import FAILED, NO_FLOATS, NO_KERNEL, NOT_VERIFIED, REFUSED, UNJUDGED, Entry, Server
@@ -202,7 +203,7 @@ def _all(library: Library) -> dict[str, Match]:
 
 
 def _full(name: str) -> str:
-    return name_of(resolve(name))
+    return name_of(resolve(full(name)))
 
 
 def _match(library: Library, overload: str) -> Match:

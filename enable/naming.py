@@ -10,7 +10,7 @@ _NEAR = 4  # names that an error lists
 
 def full(word: str) -> str:
     """The full name that a user's word means: `silu` is aten::silu, `add.Tensor` aten::add.Tensor."""
-    return word if "::" in word else f"aten::{word}"
+    return word if "::" in word or not word else f"aten::{word}"
 
 
 def means(word: str, overload: str) -> bool:

@@ -33,6 +33,7 @@ SOURCES = ("opinfo", "extended", "traces")  # of cases, if none are named; trace
 MAX_EXTENDED = 64  # cases of each overload and kernel
 MAX_RECORDED = 64  # of the workspace's traces, likewise
 MAX_GIVEN = 120  # OpInfo's cases of each overload of a bare file
+_HEAD, _TAIL = 40, 20  # lines of a report that are shown
 INTEGERS = ("int64", "int32"), ("bool",)  # dtypes of the samples where the operator takes no floating ones
 
 
@@ -237,10 +238,17 @@ def finding_lines(found: Finding, words: Sequence[str]) -> str:
     told = f"  {found.cases} cases run, {found.passed} passed, {found.skipped} skipped"
     lines.append(f"{told}; on {', '.join(found.overloads) or 'nothing'}; sandbox: {found.sandbox}")
     if found.report:
-        lines += ["", textwrap.indent(found.report, "    "), ""]
+        lines += ["", textwrap.indent(_excerpt(found.report), "    "), ""]
     if found.reproducer:
         lines.append(f"  again  {shlex.join([*words, '--case', found.reproducer])}")
     return "\n".join(lines)
+
+
+def _excerpt(report: str) -> str:
+    """The beginning and the end of what is too long to be read: a compiler may say thousands of lines."""
+    lines = report.split("\n")
+    left = len(lines) - _HEAD - _TAIL
+    return report if left <= 1 else "\n".join([*lines[:_HEAD], f"... {left} more lines: --json", *lines[-_TAIL:]])
 
 
 def path_of(text: str) -> Path | None:

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from capture.limits import VALUES, Limits, parse_size
+from enable.naming import full
 from enable.options import AsJson
 from enable.workspace import Workspace
 from traces import UserError
@@ -101,7 +102,7 @@ def command(  # noqa: PLR0913 - one parameter an option
         "per_signature": per_signature,
         "per_op_max": per_op_max,
         "phases": tuple(phases or ()),
-        "ops": tuple(ops or ()),
+        "ops": tuple(map(_pattern, ops or ())),
         "values": values,
     }
     Limits(**limits)  # what makes no sense is refused before the user's code is imported
@@ -132,6 +133,11 @@ def command(  # noqa: PLR0913 - one parameter an option
 def _given(settings: list[str], data: Path | None) -> dict[str, str]:
     """The settings by name, the data file among them."""
     return dict(map(_setting, settings)) | ({} if data is None else {"data": str(data)})
+
+
+def _pattern(text: str) -> str:
+    """A pattern of overloads' full names."""
+    return text if "::" in text or text.startswith("*") else full(text)
 
 
 def _setting(text: str) -> tuple[str, str]:

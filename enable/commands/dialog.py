@@ -9,11 +9,12 @@ from typing import Annotated
 
 import typer
 
+from enable.naming import full
 from enable.options import AsJson
 
 app = typer.Typer(help="Look after the dialogs of refinement.", no_args_is_help=True, rich_markup_mode=None)
 
-Overload = Annotated[str, typer.Argument(help="An operator, e.g. aten::gelu.")]
+Overload = Annotated[str, typer.Argument(metavar="OP", parser=full, help="An operator, e.g. aten::gelu or gelu.")]
 Campaign = Annotated[
     str | None, typer.Option(metavar="NAME", help="Of this campaign; '' is of none. By default wherever there is one.")
 ]
@@ -75,11 +76,11 @@ def answer(
 @app.command()
 def record(
     context: typer.Context,
-    overload: Annotated[str, typer.Argument(help="Whose newest answered run, e.g. aten::gelu.")],
+    overload: Overload,
     out: Annotated[Path, typer.Option(help="File to write, e.g. gelu.jsonl.")],
     campaign: Campaign = None,
 ) -> None:
-    """Save a run's dialogs as a recording for the replay provider."""
+    """Save the dialogs of an operator's newest answered run as a recording for the replay provider."""
     from enable.dialogs import runs
     from enable.workspace import Workspace
     from generate.journal import NAME

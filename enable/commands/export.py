@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from enable.naming import full
 from enable.options import AsJson, Library
 
 
@@ -16,7 +17,9 @@ def command(  # noqa: PLR0913 - each is an option of the command
     directory: Annotated[Path, typer.Argument(help="Where to write; a directory that holds nothing yet.")],
     form: Annotated[str, typer.Option("--format", help="package or backendbench.")] = "package",
     name: Annotated[str, typer.Option(help="Of the package, as it is imported.")] = "aten_kernels",
-    op: Annotated[list[str] | None, typer.Option(help="Only this overload; may be repeated.")] = None,
+    op: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", parser=full, help="Only this overload; may be repeated.")
+    ] = None,
     unverified: Annotated[
         bool, typer.Option("--unverified", help="With kernels that no verdict of the workspace speaks for.")
     ] = False,

@@ -8,13 +8,14 @@ from typing import Annotated
 
 import typer
 
+from enable.naming import full
 from enable.options import PLATFORM, AsJson, FewCases, Library, Markdown, Platform
 
 app = typer.Typer(
     help="Look at the kernels in force and at their versions.", no_args_is_help=True, rich_markup_mode=None
 )
 
-_Operator = Annotated[str, typer.Argument(metavar="OP", help="An overload, such as aten::gelu.")]
+_Operator = Annotated[str, typer.Argument(metavar="OP", parser=full, help="An overload, such as aten::gelu or gelu.")]
 
 
 @app.command("list")

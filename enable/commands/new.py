@@ -7,10 +7,14 @@ from typing import Annotated
 
 import typer
 
+from enable.naming import full
+
 
 def command(
     context: typer.Context,
-    operator: Annotated[str, typer.Argument(metavar="OP", help="An overload, such as aten::silu, or its short name.")],
+    overload: Annotated[
+        str, typer.Argument(metavar="OP", parser=full, help="An overload, such as aten::silu or silu.")
+    ],
     trace: Annotated[
         str | None, typer.Option("--from", metavar="TRACE", help="List the shapes that this trace calls it with.")
     ] = None,
@@ -25,7 +29,6 @@ def command(
     from enable.workspace import Workspace
     from traces.overloads import base_name, name_of, resolve
 
-    overload = operator if "::" in operator else f"aten::{operator}"
     workspace = Workspace(context.obj)
     recorded = workspace.open_trace(trace) if trace is not None else None
     text = skeleton(overload, recorded)

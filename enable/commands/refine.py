@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from enable.naming import full
 from enable.options import PLATFORM, AsJson, FewCases, Library, Platform, typed
 
 
@@ -17,7 +18,9 @@ def command(  # noqa: PLR0913 - one parameter an option
         str | None, typer.Argument(help="A captured model; every trace of the workspace if not given.")
     ] = None,
     only_failing: Annotated[bool, typer.Option("--only-failing", help="Refine what coverage finds failing.")] = False,
-    op: Annotated[str | None, typer.Option(metavar="NAME", help="Refine this overload, e.g. aten::gelu.")] = None,
+    op: Annotated[
+        str | None, typer.Option(metavar="NAME", parser=full, help="Refine this overload, e.g. aten::gelu or gelu.")
+    ] = None,
     llm: Annotated[str, typer.Option(help="Provider: replay, openai or manual.")] = "replay",
     llm_model: Annotated[str | None, typer.Option("--model", help="Model of the provider.")] = None,
     base_url: Annotated[
