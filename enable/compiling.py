@@ -78,7 +78,7 @@ def compile_tables(compiled: Compiled) -> str:
     ]
     overloads, calls = told["overloads"], told["calls"]
     lines = [
-        f"{compiled.found.model} for {', '.join(compiled.targets)}: compiled, not run",
+        f"{compiled.found.title} for {', '.join(compiled.targets)}: compiled, not run",
         f"  overloads that compile  {overloads[COMPILES]} of {overloads['compute']} that need a kernel"
         f" ({overloads['percent']} %)",
         f"  their calls             {calls[COMPILES]} of {calls['total']} ({calls['percent']} %)",

@@ -94,6 +94,12 @@ class Coverage:
     instead: str = ""
 
     @property
+    def title(self) -> str:
+        """The trace's name, which tells it from others of the same model, and the model's where that is another."""
+        name = Path(self.trace).name.removesuffix(".trace")
+        return name if name == self.model else f"{name} ({self.model})"
+
+    @property
     def compute(self) -> list[Row]:
         """The overloads that need a kernel: those that compute, and those that draw as can be judged."""
         return [r for r in self.rows if r.needs_kernel]
@@ -133,6 +139,7 @@ class Coverage:
             "platform": self.platform,
             "overloads": {
                 "compute": len(self.compute),
+                "with_kernel": sum(r.kernel is not None for r in self.compute),
                 "covered": len(covered),
                 "percent": percent(len(self.compute), len(covered)),
             },

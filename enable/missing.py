@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from enable.cost import BANDWIDTH, LAUNCH, RATE, Cost, Use, uses
-from enable.coverage import Coverage, Row
+from enable.coverage import Coverage, Row, is_known
 from enable.session import Session
 from enable.tables import size, table
 from verify.outcome import Outcome
@@ -25,10 +25,11 @@ class Lack:
 
 @dataclass(frozen=True)
 class Missing:
-    """rows: of what is missing, in order. whole: the cost of all that needs a kernel."""
+    """rows: of what is missing, in order. compute: all that accelerators need kernels for; whole: what that costs."""
 
     coverage: Coverage
     rows: tuple[Lack, ...]
+    compute: tuple[Row, ...]
     whole: Cost
 
     def as_json(self) -> dict[str, Any]:
@@ -43,7 +44,7 @@ class Missing:
             "missing": [
                 {
                     "overload": lack.row.overload,
-                    "state": lack.row.state,
+                    "verdict": lack.row.verdict,
                     "calls": lack.row.calls,
                     "bytes": round(lack.use.cost.nbytes),
                     "flops": round(lack.use.cost.flops),
@@ -72,10 +73,11 @@ def what_is_missing(session: Session, name: str, of: Sequence[str], by: str) -> 
     if operators is not None:  # an operator is left at its first failing case, and the others are not judged
         failing = [row for row in failing if row.outcome is not Outcome.SKIPPED]
     used = uses(session.workspace.open_trace(name))
-    whole = sum((used[row.overload].cost for row in coverage.compute), Cost())
-    rows = [Lack(row, used[row.overload]) for row in failing]
+    compute = tuple(row for row in coverage.compute if not row.of_cpus)
+    whole = sum((used[row.overload].cost for row in compute), Cost())
+    rows = [Lack(row, used[row.overload]) for row in failing if not row.of_cpus]
     rows.sort(key=lambda lack: (-_worth(lack, by), -lack.use.cost.nbytes, lack.row.overload))
-    return Missing(coverage, tuple(rows), whole)
+    return Missing(coverage, tuple(rows), compute, whole)
 
 
 def _worth(lack: Lack, by: str) -> float:
@@ -86,12 +88,10 @@ def _worth(lack: Lack, by: str) -> float:
 
 def missing_tables(found: Missing, session: Session, name: str) -> str:
     """The list, what it adds up to, how time is estimated, and what to type next. name: of the trace."""
-    if not found.rows:
-        return f"nothing is missing: every overload of {found.coverage.model} that needs a kernel is covered"
     rows = [
         {
             "overload": lack.row.overload,
-            "state": lack.row.state,
+            "verdict": lack.row.verdict,
             "calls": lack.row.calls,
             "bytes": size(lack.use.cost.nbytes),
             "time %": found.share(lack),
@@ -99,20 +99,24 @@ def missing_tables(found: Missing, session: Session, name: str) -> str:
         }
         for lack in found.rows
     ]
-    calls, seconds = (sum(of) for of in zip(*((k.row.calls, k.use.cost.seconds) for k in found.rows), strict=True))
+    coverage, calls = found.coverage, sum(lack.row.calls for lack in found.rows)
+    seconds = sum(lack.use.cost.seconds for lack in found.rows)
     share = 100 * seconds / found.whole.seconds if found.whole.seconds else 0.0
-    coverage, first = found.coverage, found.rows[0].row.overload
-    return "\n".join(
-        [
-            table(rows),
-            "",
-            f"{coverage.model} on {coverage.platform}: {len(rows)} of {len(coverage.compute)} overloads are missing,"
-            f" {calls} of {sum(r.calls for r in coverage.compute)} calls, {share:.1f} % of the estimated time",
-            f"  time     of a chip that moves {BANDWIDTH / 1e12:g} TB/s, does {RATE / 1e12:g} TFLOP/s and launches in"
-            f" {LAUNCH * 1e6:g} us: the longest of the three for each call",
-            f"  next     {session.refining(name, '--op', first, overloads=[first])}",
-        ]
-    )
+    lines = [table(rows), ""] if rows else []
+    lines += [
+        f"{coverage.title} on {coverage.platform}: {len(rows)} of {len(found.compute)} overloads are missing,"
+        f" {calls} of {sum(r.calls for r in found.compute)} calls, {share:.1f} % of the estimated time",
+        f"  time               of each call the longest: moving its bytes at {BANDWIDTH / 1e12:g} TB/s, its operations"
+        f" at {RATE / 1e12:g} TFLOP/s, a launch of {LAUNCH * 1e6:g} us",
+    ]
+    if coverage.of_cpus:
+        lines.append(
+            f"  for CPUs alone     {len(coverage.of_cpus)} overloads are left out; instead: {coverage.instead}"
+        )
+    first = next((lack.row.overload for lack in found.rows if is_known(lack.row.overload)), None)
+    if first is not None:
+        lines.append(f"  next               {session.refining(name, '--op', first, overloads=[first])}")
+    return "\n".join(lines)
 
 
 def _modules(names: list[str]) -> str:

@@ -11,8 +11,8 @@ from traces import UserError
 
 
 def empty_figure(path: Path) -> Any:
-    """A figure that can be written to `path`. Raises UserError without matplotlib, and for a kind of file that it does
-    not write."""
+    """A figure that can be written to `path`. Raises UserError without matplotlib, for a kind of file that it does not
+    write, and for a place where no file can be."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -20,6 +20,9 @@ def empty_figure(path: Path) -> Any:
     figure = Figure(figsize=(7, 4.2), layout="constrained")
     if path.suffix.lstrip(".") not in figure.canvas.get_supported_filetypes():
         raise UserError(f"{path}: is no kind of figure; name a .svg or .png file")
+    if path.is_dir() or not path.parent.is_dir():
+        problem = "is a directory" if path.is_dir() else f"there is no directory {path.parent}"
+        raise UserError(f"{path}: cannot be drawn, {problem}; name a .svg or .png file where one can be written")
     return figure
 
 

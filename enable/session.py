@@ -71,7 +71,7 @@ class Session:
         only = frozenset().union(*(needed_overloads(self.workspace.open_trace(o)) for o in of)) if of else None
         model = model_of(trace)
         opinfo = self._tested()
-        with judging(f"coverage {model}") as start:
+        with judging(f"coverage {name}") as start:
             coverage = measure(model, trace, self.library, self.judge, start, opinfo, only)
         if coverage.of_cpus:
             coverage = replace(coverage, instead=on_an_accelerator(trace, self.workspace))

@@ -103,7 +103,7 @@ def coverage_tables(coverage: Coverage, missing: str, next_: str) -> str:
     lines = [
         table(rows),
         "",
-        f"{coverage.model} on {coverage.platform}",
+        f"{coverage.title} on {coverage.platform}",
         f"  the platform's     {len(platform)} overloads, {moved} calls: views, memory, transfer",
         f"  overloads covered  {overloads['covered']} of {overloads['compute']} that need a kernel{share(overloads)}",
         f"  calls covered      {calls['covered']} of {calls['total']} calls of these{share(calls)}",

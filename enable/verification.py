@@ -63,7 +63,7 @@ class Finding:
 
     cases: how many were judged. independent: of all cases that it is known to have passed, how many differ in more than
     the contents of tensors; None where verdicts on it are not kept with those of the library. seed: of the extended
-    ones. reproducer: the case that failed.
+    ones. reproducer: the case that failed. compile_only: cases were compiled, and none was run.
     """
 
     name: str
@@ -81,6 +81,7 @@ class Finding:
     report: str = ""
     violations: tuple[str, ...] = ()
     independent: int | None = None
+    compile_only: bool = False
 
 
 def check_request(sources: Sequence[str], off: Sequence[str]) -> None:
@@ -99,6 +100,7 @@ def verify_candidate(
 ) -> Finding:
     """Lint, then judge every case. Raises UserError for a trace that is not there."""
     common: dict[str, Any] = {"seed": request.seed, "sandbox": judge.sandbox, "overloads": candidate.overloads}
+    common["compile_only"] = RUN in request.off
     found = Finding(candidate.name, Outcome.SKIPPED, **common)
     if candidate.violations and ("lint" not in request.off or candidate.kernel is None):
         first, cheats = gravest(candidate.violations)
@@ -136,7 +138,7 @@ def verify_candidate(
         summary = _with_known(summary, jobs, judge)
     if RUN in request.off and summary.outcome is Outcome.PASS:
         targets = ", ".join(f"{t.backend}:{t.arch}" for t in judge.platform.targets)
-        return replace(summary, detail=f"{summary.passed} cases compile for {targets}; none was run")
+        return replace(summary, detail=f"compiles for {targets}")
     return summary
 
 
@@ -230,12 +232,16 @@ def _opinfo(candidate: Candidate, dtypes: tuple[str, ...]) -> list[Case]:
 def finding_lines(found: Finding, words: Sequence[str]) -> str:
     """What is told of one kernel. words: the command that was typed, to be typed again for the case that failed."""
     verdict = coloured(marked(found.outcome, found.independent))
+    if found.compile_only and found.outcome is Outcome.PASS:
+        verdict = "compiles"
     lines = [f"{found.name}: {verdict}" + (f" [{found.layer}]" if found.layer else "")]
     if found.violations:
         lines += [f"  {line}" for line in found.violations]
     elif found.detail:
         lines.append(f"  {found.detail}")
     told = f"  {found.cases} cases run, {found.passed} passed, {found.skipped} skipped"
+    if found.compile_only:
+        told = f"  {found.passed} of {found.cases} cases compile, none was run, {found.skipped} skipped"
     lines.append(f"{told}; on {', '.join(found.overloads) or 'nothing'}; sandbox: {found.sandbox}")
     if found.report:
         lines += ["", textwrap.indent(_excerpt(found.report), "    "), ""]

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import atexit
 import difflib
 import os
 import shlex
+import shutil
 import tempfile
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from enable.options import WORKSPACE, WORKSPACE_VARIABLE
+from enable.progress import say
 from traces import UserError
 
 if TYPE_CHECKING:
     from generate.library import Library
     from traces.store import Trace
     from verify.verdicts import VerdictStore
+
+
+_VERDICTS = "verdicts.sqlite"
 
 
 @dataclass(frozen=True)
@@ -50,7 +57,12 @@ class Workspace:
 
     @property
     def cache(self) -> Path:
-        return self.root / "cache"
+        return (_aside(self.root) if self.is_read_only else self.root) / "cache"
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether it is there and only to be looked at."""
+        return self.root.is_dir() and not os.access(self.root, os.W_OK)
 
     @property
     def compiled(self) -> Path:
@@ -104,8 +116,22 @@ class Workspace:
         return Library(self.kernels, base or KERNELS)
 
     def verdicts(self) -> VerdictStore:
-        """Opened, or created with the workspace. Raises UserError if that cannot be."""
+        """Opened, or created with the workspace; a copy where that is read-only. Raises UserError if it cannot be."""
         from verify.verdicts import VerdictStore
 
+        if self.is_read_only:
+            return VerdictStore(_aside(self.root) / _VERDICTS)
         self.create()
-        return VerdictStore(self.root / "verdicts.sqlite")
+        return VerdictStore(self.root / _VERDICTS)
+
+
+@cache
+def _aside(root: Path) -> Path:
+    """What stands in for a workspace in which nothing can be written, as long as this process runs: its verdicts, and
+    room for others."""
+    place = Path(tempfile.mkdtemp(prefix="enable-"))
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    for part in root.glob(f"{_VERDICTS}*"):  # with what was written ahead
+        shutil.copyfile(part, place / part.name)
+    say(f"enable: {root} is read-only: what is judged now is not kept")
+    return place

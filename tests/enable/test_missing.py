@@ -1,6 +1,8 @@
 """`enable coverage --missing`, `--compile-only`, and what a call is estimated to cost."""
 
 import json
+import os
+import re
 import shutil
 from pathlib import Path
 
@@ -38,6 +40,8 @@ def workspace(tmp_path_factory):
     inputs = torch.ones(1, 192, 64, 64), torch.ones(1 << 21), x
     with Recorder(place / "traces" / "net.trace", model=model, info={"model": "net"}), torch.no_grad():
         model(*inputs)
+    with Recorder(place / "traces" / "other.trace", info={"model": "net"}):
+        torch.celu(x)
     with Recorder(place / "traces" / "two.trace", info={"model": "two"}):
         x.neg(), x.exp(), torch.celu(x)
     return str(place)
@@ -93,6 +97,33 @@ def test_no_kernel_is_not_called_skipped(typed):
             assert (row["kernel"], row["outcome"], row["state"]) == (None, None, "no kernel")
     _, out, _ = typed("net")
     assert "no kernel" in out and "SKIPPED" not in out and "coverage net --missing" in out
+
+
+def test_how_many_overloads_have_a_kernel_and_which_trace_it_is_of(typed, workspace):
+    told = json.loads(typed("other", "--json")[1])["overloads"]
+    assert told == {"compute": 1, "with_kernel": 0, "covered": 0, "percent": 0.0}
+    assert "\nother (net) on sim\n" in typed("other")[1] and "\nnet on sim\n" in typed("net")[1]
+
+
+def test_a_plan_names_the_trace_that_it_is_about(workspace, capsys):
+    assert run(["--workspace", workspace, "generate", "--query", "lacking in other", "--dry-run"]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"^  trace +other$", out, re.MULTILINE) and "opinfo" not in out and "aten::celu" in out
+
+
+def test_a_workspace_that_is_read_only_shows_what_is_kept(typed, workspace, monkeypatch):
+    """The superuser may write anywhere, so that is said of the directory which only a file system can hold to."""
+    kept = typed("two")[1]
+    before = {p: p.stat().st_mtime_ns for p in Path(workspace).rglob("*")}
+
+    def access(path, mode, may=os.access, **options):
+        return may(path, mode, **options) and not (mode == os.W_OK and str(path).startswith(workspace))
+
+    monkeypatch.setattr("os.access", access)
+    status, out, err = typed("two")
+    assert status == 0 and out == kept and "PASS" in kept, err
+    assert f"enable: {workspace} is read-only: what is judged now is not kept" in err
+    assert {p: p.stat().st_mtime_ns for p in Path(workspace).rglob("*")} == before
 
 
 def test_what_compiles_for_a_chip_that_is_not_here(typed, tmp_path):

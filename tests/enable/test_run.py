@@ -253,9 +253,10 @@ def test_losses_are_drawn(enable, tmp_path):
     assert "<svg" in figure.read_text() and "kernels on sim" in figure.read_text()
 
 
-def test_what_cannot_be_drawn_is_told_before_the_training(enable, tmp_path):
+@pytest.mark.parametrize("place", ["losses.txt", "nodir/losses.svg", "."])
+def test_what_cannot_be_drawn_is_told_before_the_training(enable, tmp_path, place):
     pytest.importorskip("matplotlib")
-    status, out, err = enable("run", *SMALL, "--plot", tmp_path / "losses.txt")
+    status, out, err = enable("run", *SMALL, "--plot", tmp_path / place)
     assert status == 2 and not out and err.count("\n") == 1 and ".svg or .png" in err
 
 

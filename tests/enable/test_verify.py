@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from enable.cli import run
+
 CORPUS = Path(__file__).parents[1] / "verify" / "corpus"
 HONEST = CORPUS / "honest" / "neg_zero_size_and_scalar.py"
 BAD = CORPUS / "bad" / "exp_first_block_only.py"
@@ -93,3 +95,12 @@ def test_lint_tells_every_violation(tmp_path):
     assert found.returncode == 1
     assert "eval" in found.stdout and "import" in found.stdout and "instead" in found.stdout
     assert enable("lint", str(HONEST), cwd=tmp_path).returncode == 0
+
+
+def test_what_is_only_compiled_was_not_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    words = ["verify", str(HONEST), "--compile-only", "--limit", "1", "--cases", "opinfo"]
+    assert run(words) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("neg_zero_size_and_scalar.py: compiles\n") and "cases compile, none was run" in out
+    assert "passed" not in out and "PASS" not in out
