@@ -44,7 +44,7 @@ class Missing:
             "missing": [
                 {
                     "overload": lack.row.overload,
-                    "verdict": lack.row.verdict,
+                    "state": lack.row.state,
                     "calls": lack.row.calls,
                     "bytes": round(lack.use.cost.nbytes),
                     "flops": round(lack.use.cost.flops),
@@ -91,7 +91,7 @@ def missing_tables(found: Missing, session: Session, name: str) -> str:
     rows = [
         {
             "overload": lack.row.overload,
-            "verdict": lack.row.verdict,
+            "state": lack.row.state,
             "calls": lack.row.calls,
             "bytes": size(lack.use.cost.nbytes),
             "time %": found.share(lack),

@@ -86,7 +86,7 @@ def test_the_list_as_text(typed, workspace):
     assert status == 0 and lines[0].split() == ["overload", "state", "calls", "bytes", "time", "%", "modules"]
     assert lines[1].startswith("aten::convolution  no kernel      1") and lines[1].endswith("1: conv")
     assert "3 of 3 overloads are missing, 5 of 5 calls, 100.0 % of the estimated time" in out
-    assert "a chip that moves 1 TB/s, does 100 TFLOP/s and launches in 5 us" in out
+    assert "moving its bytes at 1 TB/s, its operations at 100 TFLOP/s, a launch of 5 us" in out
     assert lines[-1].endswith(f"enable --workspace {workspace} refine net --op aten::convolution --llm manual")
 
 
