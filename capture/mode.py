@@ -55,10 +55,10 @@ class Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         for tensor_type in types:  # subclasses with a dispatch of their own desugar; what they call comes back here
             if tensor_type not in _PLAIN and tensor_type.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
                 return NotImplemented
-        made = None if types else sim.factory(func, kwargs)
-        if made is not None:  # likewise
+        arriving = sim.arriving(func, kwargs)
+        if arriving is not None:  # likewise
             with self:
-                return made(*args, **kwargs)
+                return arriving(*args, **kwargs)
         plan = self._recorder._plan(func)
         if plan.composite and in_parts(func, args, kwargs):  # under inference_mode such operators arrive whole
             with self:

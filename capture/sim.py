@@ -320,11 +320,19 @@ def _zeros(size: list[int], dtype: torch.dtype | None = None, **kwargs: Any) -> 
     return SimTensor(torch.zeros(size, dtype=dtype))
 
 
-def factory(op: OpOverload, kwargs: dict[str, Any]) -> Callable[..., Any] | None:
-    """What makes a tensor of nothing on this device, if the call does that: for a mode that follows what it calls."""
+def arriving(op: OpOverload, kwargs: dict[str, Any]) -> Callable[..., Any] | None:
+    """What puts a tensor on this device, if the call makes one there of nothing or of one on the host.
+
+    For a mode that follows what is called below, as it does for calls that have a tensor of the device already.
+    """
     device = kwargs.get("device")
-    here = device is not None and torch.device(device).type == NAME
-    return partial(_made, op) if here and op in _registered else None
+    if device is None or torch.device(device).type != NAME:
+        return None
+    if op in _registered:
+        return partial(_made, op)
+    return (
+        (lambda *args, **named: SimTensor.__torch_dispatch__(op, (), args, named)) if name_of(op) in _COPIES else None
+    )
 
 
 _libraries: list[torch.library.Library] = []

@@ -32,7 +32,7 @@ def load_transformers(target: str, name: str, given: Mapping[str, str], device: 
     for_training = {key: values.pop(key) for key in (*COMMON, "sequence") if key in values}
     with foreign(f"{target}: the config"):
         config = kind.config_class(**values)
-    limit = getattr(config, "max_position_embeddings", None)
+    limit = getattr(config.get_text_config(), "max_position_embeddings", None)
     sequence = min(SEQUENCE, limit) if isinstance(limit, int) and limit > 0 else SEQUENCE
     settings = common_settings(target, for_training, sequence=sequence)
     torch.manual_seed(settings["seed"])

@@ -471,13 +471,14 @@ def test_factories_are_recorded_and_replayed_to_the_bit(cpu, tmp_path):
     torch.manual_seed(3)
     with Recorder(tmp_path / "a.trace") as recorder:
         found = [t.detach().cpu() for t in build()]
+        assert torch.arange(3).to("sim", torch.bool).tolist() == [False, True, True]
     assert all(map(torch.equal, expected, found)) and not recorder.errors
     trace = Trace.open(tmp_path / "a.trace")
     report = verify(trace)
     assert report.mismatches == [] and not report.close
     assert set(report.not_comparable) <= {"uninitialised result"}
     calls = {r.overload: r for r in trace.calls()}
-    for overload in ("aten::arange", "aten::full", "aten::eye"):
+    for overload in ("aten::arange", "aten::full", "aten::eye", "aten::_to_copy"):
         assert "'device': 'cpu'" in str(calls[overload].header["tree"]["device"])
         assert "hash" in calls[overload].results["return"]
         write_repro(trace, calls[overload], tmp_path / overload)
