@@ -55,8 +55,11 @@ def _places() -> dict[str, Any]:
 
 
 def _set(values: dict[str, str]) -> None:
-    """By PyTorch's older names, since reading those raises where only the newer ones were set."""
-    torch.backends.cudnn.allow_tf32 = values["conv"] == TF32
+    """By PyTorch's older names, since reading those raises where only the newer ones were set.
+
+    Below `torch.backends.cudnn`, whose properties torch.testing, once imported, lets nobody set.
+    """
+    torch._C._set_cudnn_allow_tf32(values["conv"] == TF32)
     torch.set_float32_matmul_precision("high" if values["matmul"] == TF32 else "highest")
     if values["rnn"] != values["conv"]:
         torch.backends.cudnn.rnn.fp32_precision = values["rnn"]  # type: ignore[attr-defined]

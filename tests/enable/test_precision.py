@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+import torch.testing._internal.common_utils  # from then on cuDNN's flags refuse to be set
 
 from enable import precision
 from traces.overloads import resolve
