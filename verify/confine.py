@@ -242,6 +242,13 @@ def package_directories() -> list[Path]:
     return [p for p in map(Path, sys.path) if p.is_absolute() and _holds_packages(p)]
 
 
+def search_path() -> str:
+    """The PYTHONPATH of a child with another home: this toolkit, and packages that Python does not find by itself."""
+    own = (sys.prefix, sys.base_prefix, sys.exec_prefix)
+    elsewhere = [str(p) for p in package_directories() if not any(p.is_relative_to(prefix) for prefix in own)]
+    return os.pathsep.join([str(Path(__file__).parents[1]), *elsewhere])
+
+
 def _holds_packages(directory: Path) -> bool:
     named = directory.name in ("site-packages", "dist-packages")
     return named or any(directory.glob("*.dist-info")) or any((directory / name).is_dir() for name in _NEEDED)

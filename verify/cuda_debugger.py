@@ -72,9 +72,14 @@ def _run(directory: Path, sandbox: str, device: Device) -> str:
     replay = [sys.executable, "-P", "-m", "verify.cuda_replay", str(directory), sandbox]
     sanitizer = shutil.which("compute-sanitizer")
     watched = [sanitizer, "--tool", "memcheck", "--print-limit", "20", *replay] if sanitizer else replay
-    environment = {
+    return _output(watched, _environment(directory, device))
+
+
+def _environment(directory: Path, device: Device) -> dict[str, str]:
+    """Nothing of the user's but the search paths and what the driver needs."""
+    return {
         "PATH": os.environ.get("PATH", os.defpath),
-        "PYTHONPATH": str(Path(__file__).parents[1]),
+        "PYTHONPATH": confine.search_path(),
         "HOME": str(directory),
         "TMPDIR": str(directory),
         "TRITON_CACHE_DIR": str(directory / "triton"),
@@ -83,7 +88,6 @@ def _run(directory: Path, sandbox: str, device: Device) -> str:
         "PYTORCH_NO_CUDA_MEMORY_CACHING": "1",  # each tensor an allocation of its own
         **{k: os.environ[k] for k in device.environment if k in os.environ},
     }
-    return _output(watched, environment)
 
 
 def _output(command: list[str], environment: dict[str, str]) -> str:

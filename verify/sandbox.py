@@ -89,7 +89,7 @@ class Zygote:
         return {
             **{name: os.environ[name] for name in needed if name in os.environ},
             "PATH": os.environ.get("PATH", os.defpath),
-            "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *_installed_elsewhere()]),
+            "PYTHONPATH": confine.search_path(),
             "HOME": self._home.name,
             "TMPDIR": self._home.name,
             "TRITON_CACHE_DIR": str(Path(self._home.name) / "triton"),
@@ -221,12 +221,6 @@ class Child:
         if self._pid:
             _kill_session(self._pid)
             self._end()
-
-
-def _installed_elsewhere() -> list[str]:
-    """Directories of packages that Python does not find by itself where HOME and PYTHONPATH are others."""
-    own = (sys.prefix, sys.base_prefix, sys.exec_prefix)
-    return [str(p) for p in confine.package_directories() if not any(p.is_relative_to(prefix) for prefix in own)]
 
 
 def _kill_session(pid: int) -> None:

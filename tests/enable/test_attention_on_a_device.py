@@ -1,21 +1,20 @@
 """Fused attention of the library beside PyTorch's own, forward and backward, on the same device.
 
-On a GPU: TRITON_INTERPRET=0 pytest tests/enable/test_attention_on_a_device.py
+On a GPU: pytest -m gpu tests/enable/test_attention_on_a_device.py
 """
-
-import os
 
 import pytest
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
+from capture.device import compiles
 from enable import library
 
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
-    pytest.mark.skipif(os.environ["TRITON_INTERPRET"] != "0", reason="needs kernels compiled: TRITON_INTERPRET=0"),
+    pytest.mark.skipif(not compiles(), reason="needs kernels compiled: pytest -m gpu, without TRITON_INTERPRET"),
 ]
 OVERLOADS = {
     SDPBackend.FLASH_ATTENTION: "aten::_scaled_dot_product_flash_attention",

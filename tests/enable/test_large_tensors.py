@@ -1,14 +1,14 @@
 """Kernels on tensors of more than 2^31 elements, beside PyTorch's own on the same device.
 
-On a GPU: TRITON_INTERPRET=0 pytest tests/enable/test_large_tensors.py
+On a GPU: pytest -m gpu tests/enable/test_large_tensors.py
 """
 
 import math
-import os
 
 import pytest
 import torch
 
+from capture.device import compiles
 from enable import library
 
 MEMORY = 60 << 30  # bytes that the largest of these take
@@ -22,7 +22,7 @@ pytestmark = [
         not torch.cuda.is_available() or torch.cuda.get_device_properties(0).total_memory < MEMORY,
         reason="needs a CUDA device with 60 GiB",
     ),
-    pytest.mark.skipif(os.environ["TRITON_INTERPRET"] != "0", reason="needs kernels compiled: TRITON_INTERPRET=0"),
+    pytest.mark.skipif(not compiles(), reason="needs kernels compiled: pytest -m gpu, without TRITON_INTERPRET"),
 ]
 A = torch.ops.aten
 

@@ -1,7 +1,6 @@
 """Shortcuts past wrappers, with launchers that really run: on host memory, by pointers."""
 
 import ctypes
-import os
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 import torch
 from triton.compiler import CompiledKernel
 
+from capture.device import compiles
 from enable import library, shortcuts
 from enable.registration import under_dispatcher
 from enable.serving import MAX_SHORTCUTS, Entry, Server
@@ -281,7 +281,7 @@ def test_floats_that_never_return_take_the_wrapper_and_no_memory(server):
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-@pytest.mark.skipif(os.environ["TRITON_INTERPRET"] != "0", reason="needs kernels compiled: TRITON_INTERPRET=0")
+@pytest.mark.skipif(not compiles(), reason="needs kernels compiled: pytest -m gpu, without TRITON_INTERPRET")
 def test_calls_on_a_device_go_by_shortcuts_and_are_right():
     overloads = [
         "aten::mm",

@@ -1,5 +1,6 @@
 """The debugger on CUDA: its reading of compute-sanitizer's words anywhere, the whole of it where there is a GPU."""
 
+import os
 import re
 import shutil
 from pathlib import Path
@@ -83,6 +84,13 @@ def test_without_the_sanitizer_the_last_words_are_shown():
     said = "RuntimeError: CUDA error: an illegal memory access\n  line 18, in wrapper: kernel_neg[...]\n"
     report = cuda_debugger._report(said, {}, KERNEL)
     assert "an illegal memory access" in report and f"  >   18 |     {STORE}" in report
+
+
+def test_its_process_finds_packages_that_were_installed_elsewhere(tmp_path, monkeypatch):
+    (tmp_path / "theirs" / "some-1.0.dist-info").mkdir(parents=True)
+    monkeypatch.syspath_prepend(tmp_path / "theirs")
+    found = cuda_debugger._environment(tmp_path, platforms.Device("cuda:0"))["PYTHONPATH"].split(os.pathsep)
+    assert str(tmp_path / "theirs") in found and str(Path(confine.__file__).parents[1]) in found
 
 
 gpu = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")]
