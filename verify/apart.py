@@ -12,7 +12,7 @@ import torch
 
 from verify.kinds import Judged, kind_of
 from verify.oracle import idle
-from verify.trial import Arguments
+from verify.trial import LAST, Arguments
 from verify.variants import like
 
 MAX_TRIED = 1000  # calls that ATen is asked about, a millisecond each
@@ -21,7 +21,8 @@ _ITEMS = 2  # tensors of a list that are looked at
 
 
 class _Place(NamedTuple):
-    """Where a size stands. item: of a list of tensors, else None. dim: of the tensor, or index in a list of sizes."""
+    """Where a size stands. item: of a list of tensors, else None. dim: of the tensor or, for what ATen is asked about a
+    tensor (verify/trial.py), LAST; or index in a list of sizes."""
 
     name: str
     item: int | None
@@ -40,11 +41,12 @@ def apart(
 ) -> Iterator[tuple[str, Arguments]]:
     """Calls of new kinds that ATen answers, in an order that is drawn. judged: the kinds there are; these are added.
 
-    Every dimension that matters to the given call has to matter in full: ATen also answers some calls with sizes that
-    do not fit, and leaves out what is too much.
+    Every dimension that matters to the given call has to matter in full, and so has the last element of each tensor:
+    ATen also answers some calls with sizes that do not fit, and leaves out what is too much.
     """
     sizes = dict(_places(arguments))
     of_tensors = [p for p in sizes if p.of_tensor(arguments) and sizes[p]]
+    of_tensors += [p._replace(dim=LAST) for p in of_tensors if p.dim == 1]
     without = idle(overload, arguments, of_tensors)
     needed = [p for i, p in enumerate(of_tensors) if i not in (without or ())]
     changes = [

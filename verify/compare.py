@@ -16,7 +16,7 @@ from verify.accuracy import accuracy_report
 from verify.cases import Expected, contents, tensor_names
 from verify.random_laws import law_of, unlawful
 from verify.ties import names_another, open_ties
-from verify.tolerance import MOST_NUDGED, NUDGES, SUM_ROUNDINGS, conditioned, group, judged_as, tolerance
+from verify.tolerance import ATENS, MOST_NUDGED, NUDGES, SUM_ROUNDINGS, conditioned, group, judged_as, tolerance
 
 # Operators whose results' strides are what they are asked for.
 _ABOUT_STRIDES = frozenset(
@@ -211,11 +211,14 @@ def _is_wrong(overload: str, expected: Expected, answer: Packed, index: int) -> 
 
 
 def _unsure(expected: Expected, index: int) -> float:
-    """How far off an element may be because the case is ill-conditioned: as much as nudged arguments would make it."""
-    exact = _real(contents(expected.values, index)).to(torch.float64)
+    """How far off an element may be because the case is ill-conditioned: as much as nudged arguments would make it, or
+    ATENS times what ATen's own float32 is, since a sum of a thousand like terms errs to one side."""
+    exact, native = (_real(contents(p, index)) for p in (expected.values, expected.native))
+    exact, most = exact.to(torch.float64), MOST_NUDGED * _largest(exact)
+    atens = _largest(native.to(torch.float64) - exact) if native.dtype is torch.float32 else 0.0
     others = [_real(contents(packed, index)).to(torch.float64) for packed in expected.nudged]
     moved = max((_largest(other - exact) for other in others if other.shape == exact.shape), default=0.0)
-    return max(moved, min(NUDGES * moved, MOST_NUDGED * _largest(exact)))
+    return max(moved, min(max(NUDGES * moved, ATENS * atens), most))
 
 
 def error_ratio(expected: Expected, got: Packed) -> float | None:

@@ -69,6 +69,7 @@ _SUMS = {
     "outer", "scatter_add", "sum", "sum_to_size", "tensordot", "trace", "vdot",
 }  # fmt: skip
 NUDGES = 8  # times what a rounding of the arguments to float32 makes of the results, where they depend on each other
+ATENS = 4  # times the error of ATen's own float32 in the same call, of operators that are not element by element
 MOST_NUDGED = 2.0**-6  # of the largest result, beyond one rounding: so an ill-conditioned case still tells something
 SUM_ROUNDINGS = 16  # of the sum of absolute values, in fp32; fewer in number than terms, since errors cancel
 

@@ -7,8 +7,12 @@ there, or bring the process down; so this runs in a child (verify/oracle.py).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from tempfile import TemporaryFile
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import torch
@@ -23,6 +27,8 @@ MAX_ELEMENTS = 80_000  # of one argument or result of a call of an operator that
 MAX_OTHERS = 10_000  # of any other operator, unless they are in a few lines
 MARGIN = 4096  # bytes on either side of an argument, and four times what it has itself
 MAX_MARGIN = 1 << 20
+LAST = -1  # in the place of a dimension: the last element of all
+_WIDER = dict.fromkeys((torch.float16, torch.bfloat16, torch.float32), torch.float64)
 _FILLERS = (0xFF, 0x41)  # what the margins hold: NaN, and 12 as a float32; -1, and a large integer
 _BLOCKS = 16  # of a size around what ATen allocates
 _ERRORS = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError)
@@ -49,9 +55,10 @@ def has_answer(overload: str, packed: Packed) -> bool:
 
     Results that are too large for Triton's interpreter, and infinite ones of finite arguments, are no answer here.
     """
-    tried = [_surrounded_answer(overload, packed, filler) for filler in _FILLERS]
-    if tried[0] is None or tried[1] is None:
-        return False
+    with _stderr() as said:
+        tried = [_surrounded_answer(overload, packed, filler) for filler in _FILLERS]
+    if tried[0] is None or tried[1] is None or "deprecated" in said[0]:
+        return False  # such as losses of sizes that do not fit: ATen warns, and takes the mean of the first few
     made = tried[0]
     draws = kind(resolve(overload)) == "random"
     if not draws and not all(map(_same, made, tried[1])):
@@ -61,33 +68,78 @@ def has_answer(overload: str, packed: Packed) -> bool:
     return all(fits(overload, r.shape) for r in made) and not _overflows(overload, tensors(unpack(packed)), made)
 
 
+@contextmanager
+def _stderr() -> Iterator[list[str]]:
+    """A list that holds, after the block, what was written there: ATen's warnings, if operators are called by name."""
+    said: list[str] = []
+    kept = os.dup(2)
+    with TemporaryFile() as file:
+        os.dup2(file.fileno(), 2)
+        try:
+            yield said
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+            file.seek(0)
+            said.append(file.read().decode(errors="replace"))
+
+
 def idle_places(overload: str, packed: Packed, places: Sequence[tuple[str, int | None, int]]) -> list[int]:
-    """Indices of the places, dimensions of arguments or of items of a list, whose last elements the answer is without.
+    """Indices of the places whose elements the answer is without.
 
-    What lies beyond a size that an operator takes from another argument is idle.
+    A place is a dimension of an argument or of an item of a list, and means the last elements along it; LAST is the one
+    element at the end of all dimensions.
+
+    What lies beyond a size that an operator takes from another argument is idle. One that takes memory for a row of
+    elements, whatever its shape, leaves out the end of what is too long.
     """
+    dtypes: Mapping[torch.dtype, torch.dtype] = _WIDER  # in which what matters a little is not rounded away
+    before = _answer(overload, _apart(packed, dtypes))
+    if before is None:
+        dtypes = {}
+        before = _answer(overload, _apart(packed, dtypes))
+    if before is None:
+        return []
+    return [i for i, place in enumerate(places) if _is_idle(overload, lambda: _apart(packed, dtypes), before, place)]
 
-    def apart() -> Arguments:
-        """Each argument in memory of its own."""
-        return {name: _contiguous(value) for name, value in unpack(packed).items()}
 
-    before, found = _answer(overload, apart()), []
-    for i, (name, item, dim) in enumerate(places):
-        arguments = apart()
+def _apart(packed: Packed, dtypes: Mapping[torch.dtype, torch.dtype]) -> Arguments:
+    """Each argument in memory of its own."""
+    return {name: _contiguous(value, dtypes) for name, value in unpack(packed).items()}
+
+
+def _is_idle(
+    overload: str, fresh: Callable[[], Arguments], before: list[torch.Tensor], place: tuple[str, int | None, int]
+) -> bool:
+    """Whether the first other elements at the place that ATen takes leave all results as they were."""
+    name, item, dim = place
+    for other in _OTHERS:
+        arguments = fresh()
         given = arguments[name] if item is None else arguments[name][item]
-        last = given.narrow(dim, given.shape[dim] - 1, 1)
-        last.copy_(_otherwise(last, given.narrow(dim, 0, 1)))
+        first, last = (_elements(given, dim, at) for at in (0, -1))
+        was = last.clone()
+        put = last.copy_(other(last, first)).clone()
         after = _answer(overload, arguments)
-        if before is not None and after is not None and all(map(_same, before, after)):
-            found.append(i)
-    return found
+        if name in written(resolve(overload)) and _same(last, put):
+            last.copy_(was)  # an argument that is written, but not here
+        if after is not None:
+            return all(map(_same, before, after))
+    return False
 
 
-def _otherwise(last: torch.Tensor, first: torch.Tensor) -> torch.Tensor:
+def _elements(t: torch.Tensor, dim: int, at: int) -> torch.Tensor:
+    """Those at one index of a dimension, or of every dimension."""
+    return t[(at,) * t.dim()] if dim == LAST else t.select(dim, at)
+
+
+def _unlike(last: torch.Tensor, first: torch.Tensor) -> torch.Tensor:
     """Other elements: numbers that nobody chose, the opposite, or of indices, which stay valid, those at the front."""
     if last.is_floating_point() or last.is_complex():
         return 1.375 - last
     return ~last if last.dtype is torch.bool else first
+
+
+_OTHERS = (_unlike, lambda last, first: last / 2)  # the second where ATen demands numbers from 0 to 1
 
 
 def _surrounded_answer(overload: str, packed: Packed, filler: int) -> list[torch.Tensor] | None:
@@ -159,10 +211,13 @@ def _same_in_another_layout(overload: str, packed: Packed, made: Sequence[torch.
     return other is not None and all(map(_alike, made, other))
 
 
-def _contiguous(value: Any) -> Any:
+def _contiguous(value: Any, dtypes: Mapping[torch.dtype, torch.dtype] = MappingProxyType({})) -> Any:
+    """Copies of the tensors, those of some dtypes in others."""
     if isinstance(value, list | tuple):
-        return type(value)(map(_contiguous, value))
-    return value.clone(memory_format=torch.contiguous_format) if isinstance(value, torch.Tensor) else value
+        return type(value)(_contiguous(v, dtypes) for v in value)
+    if not isinstance(value, torch.Tensor):
+        return value
+    return value.to(dtypes.get(value.dtype, value.dtype)).clone(memory_format=torch.contiguous_format)
 
 
 def _alike(a: torch.Tensor, b: torch.Tensor) -> bool:

@@ -67,6 +67,42 @@ def test_sizes_are_broadcast_where_an_operator_does_so_and_only_there():
         assert given["grad_output"].shape == given["output"].shape
 
 
+X = torch.rand(4, 6)
+NORM = {"normalized_shape": [6], "mean": X[:, :1], "rstd": X[:, :1], "weight": None, "bias": None}
+ADAM = {name: [X.clone()] for name in ("self", "grads", "exp_avgs", "exp_avg_sqs")}
+ADAM |= {"max_exp_avg_sqs": [], "state_steps": [torch.ones(())], "lr": 0.1, "beta1": 0.9, "beta2": 0.99}
+ADAM |= {"weight_decay": 0.0, "eps": 1e-8, "amsgrad": False, "maximize": False}
+
+
+@pytest.mark.parametrize(
+    "overload, arguments",
+    [
+        ("_log_softmax_backward_data", {"grad_output": X, "output": X.log(), "dim": 1, "input_dtype": torch.float32}),
+        ("native_layer_norm_backward", {"grad_out": X, "input": X, **NORM, "output_mask": [True, False, False]}),
+        ("_fused_adamw_", ADAM),
+    ],
+)
+def test_no_call_is_made_of_sizes_that_aten_only_happens_to_take(overload, arguments):
+    """It reads as many elements as it wants from where a tensor begins, and leaves out the end of what is longer."""
+    made = [unpack(v.case.load()) for v in extended([case_of_values(f"aten::{overload}", **arguments)], 1)]
+    alike = [name for name in arguments if tensor_of(arguments[name]).shape == X.shape]
+    assert len(made) > 8 and len(alike) > 1
+    assert all(len({tensor_of(each[name]).shape for name in alike}) == 1 for each in made)
+
+
+def tensor_of(value):
+    """It, or the first of a list; a number where there is none."""
+    first = value[0] if isinstance(value, list) and value else value
+    return first if isinstance(first, torch.Tensor) else torch.zeros(())
+
+
+def test_what_aten_warns_of_is_no_answer():
+    """Losses of sizes that do not fit are computed, and the mean is taken of the first few."""
+    given = {"target": torch.rand(5, 5, 5), "weight": None, "reduction": 1}
+    assert stands("aten::binary_cross_entropy", {**given, "self": torch.rand(5, 5, 5)})
+    assert not stands("aten::binary_cross_entropy", {**given, "self": torch.rand(5, 1, 1)})
+
+
 def test_attention_of_fewer_key_heads(tmp_path):
     """The library's kernels are right, and one that takes the head of its query is found out."""
     library, (case, gradient) = (

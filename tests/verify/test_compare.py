@@ -295,6 +295,19 @@ def test_an_ill_conditioned_case_asks_for_no_more_than_its_inputs_hold():
     assert "wrong" in judged("aten::native_layer_norm", arguments, norm(moments=True))
 
 
+def test_a_sum_may_err_as_much_as_four_times_what_atens_own_does():
+    """Like terms added one after another: each rounding goes the same way, in ATen's float32 too."""
+    grad = torch.full((4000, 1), 0.1)
+    arguments = {"grad_output": grad, "indices": torch.zeros(4000, dtype=torch.int64), "num_weights": 1}
+    arguments |= {"padding_idx": -1, "scale_grad_by_freq": False}
+    exact = grad.double().sum(0, keepdim=True)
+    overload = "aten::embedding_dense_backward"
+    atens = float((torch.ops.aten.embedding_dense_backward(*arguments.values()) - exact).abs())
+    allowed, wrong = (exact + factor * atens for factor in (3.9, 4.2))
+    assert judged(overload, arguments, lambda **a: allowed.float()) is None
+    assert "wrong" in judged(overload, arguments, lambda **a: wrong.float())
+
+
 def test_zeros_are_no_answer_to_an_ill_conditioned_case():
     matrix = torch.ones(4, 4) + 1e-6 * torch.eye(4)
     assert "wrong" in judged(

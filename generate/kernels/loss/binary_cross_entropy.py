@@ -130,8 +130,8 @@ def walk(*tensors):
 
 def wrapper(self, target, weight=None, reduction=1):
     shape = self.shape
-    if target.shape != shape:
-        target = target.expand(shape)
+    if target.shape != shape:  # as ATen on the CPU takes them: [1, 5] and [5, 1] are five pairs
+        target = target.squeeze().expand(self.squeeze().shape).view(shape)
     if weight is not None and weight.shape != shape:
         weight = weight.expand(shape)
     tensors = (self, target) if weight is None else (self, target, weight)

@@ -78,12 +78,19 @@ def walk(*tensors):
     return shape, strides
 
 
+def paired(t, like):
+    """The same elements in the shape of another, as ATen on the CPU pairs them: [5, 1] with [1, 5] are five pairs."""
+    return t if t.shape == like.shape else t.squeeze().expand(like.squeeze().shape).view(like.shape)
+
+
 def wrapper(grad_output, self, target, weight=None, reduction=1):
     out = torch.empty_like(self)
     n = out.numel()
     one = grad_output.numel() == 1
-    grad = grad_output if one or grad_output.shape == self.shape else grad_output.expand(self.shape)
-    given = [self if one else grad, self, target.expand(self.shape), self if weight is None else weight]
+    grad, target = (
+        t if one or t.shape == self.shape else paired(t, self) for t, one in ((grad_output, one), (target, False))
+    )
+    given = [self if one else grad, self, target, self if weight is None else weight]
     if given[3].shape != self.shape:
         given[3] = weight.expand(self.shape)
     shape, strides = walk(*given, out)

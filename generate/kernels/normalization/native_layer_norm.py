@@ -52,7 +52,7 @@ def kernel_layer_norm(
     mask = (rows < m)[:, None] & (cols < n)[None, :]
     offset = strided(rows, row_shape, row_stride)[:, None] + strided(cols, col_shape, col_stride)[None, :]
     x = tl.load(x_ptr + offset, mask=mask, other=0).to(tl.float32)
-    mean = tl.sum(x, 1) / n
+    mean = tl.where(n > 0, tl.sum(x, 1) / n, 0)  # of nothing it is 0, as in ATen, and rstd NaN
     centered = tl.where(mask, x - mean[:, None], 0)
     rstd = 1 / tl.sqrt_rn(tl.sum(centered * centered, 1) / n + eps)
     out = centered * rstd[:, None]
