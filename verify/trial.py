@@ -6,6 +6,7 @@ there, or bring the process down; so this runs in a child (verify/oracle.py).
 
 from __future__ import annotations
 
+import ctypes
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,6 +31,7 @@ MAX_MARGIN = 1 << 20
 LAST = -1  # in the place of a dimension: the last element of all
 _WIDER = dict.fromkeys((torch.float16, torch.bfloat16, torch.float32), torch.float64)
 _FILLERS = (0xFF, 0x41)  # what the margins hold: NaN, and 12 as a float32; -1, and a large integer
+_M_PERTURB = -6  # of <malloc.h>
 _BLOCKS = 16  # of a size around what ATen allocates
 _ERRORS = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError)
 
@@ -158,17 +160,32 @@ def _surrounded_answer(overload: str, packed: Packed, filler: int) -> list[torch
     arguments = unpack(wide, memory=memory)
     before = [(t, t._version) for t in tensors(arguments) if not t.is_sparse]
     neighbours = _neighbours(packed, filler)
+    _fill_fresh_memory(filler)
     made = _answer(overload, arguments)
+    _fill_fresh_memory(0)
     del neighbours
     if made is None or any(t._version != version and 0 in t.stride() for t, version in before):
         return None  # written were several elements of one address, as batch_norm does beside its schema
     return made if all(_intact(m, margin, filler) for m, margin in zip(memory, margins, strict=True)) else None
 
 
+def _fill_fresh_memory(byte: int) -> None:
+    """Have glibc fill what it hands out from now on with the byte's complement, so that reading it shows; 0 ends that.
+
+    Some operators write beyond their results where sizes do not fit, and read there what nobody else wrote.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(_M_PERTURB, byte)
+
+
 def _neighbours(packed: Packed, filler: int) -> list[torch.Tensor]:
-    """Blocks as large as the arguments, with holes between them where copies come to lie that ATen makes of these."""
-    sizes = {group.nbytes for group in packed.groups if 0 < group.nbytes <= MAX_MARGIN}
-    blocks = [torch.full((size,), filler, dtype=torch.uint8) for size in sorted(sizes) for _ in range(_BLOCKS)]
+    """Blocks as large as the arguments, with holes between them where ATen's copies of these come to lie, which have no
+    gaps."""
+    sizes = {group.nbytes for group in packed.groups}
+    sizes |= {math.prod(ref.shape) * getattr(torch, ref.dtype).itemsize for ref in packed.tensors}
+    wanted = sorted(size for size in sizes if 0 < size <= MAX_MARGIN)
+    blocks = [torch.full((size,), filler, dtype=torch.uint8) for size in wanted for _ in range(_BLOCKS)]
     return blocks[::2]
 
 

@@ -20,8 +20,11 @@ from verify.verdicts import VerdictStore
 ATTENTION = "aten::_scaled_dot_product_flash_attention_for_cpu"
 
 
-def attention(query=4, key=4, value=4, length=5):
-    q, k, v = (torch.randn(2, heads, n, 8) for heads, n in ((query, 5), (key, length), (value, length)))
+SHORT = {"value": (2, 2, 1, 8), "grad_out": (2, 2, 8, 1)}
+
+
+def attention(query=4, key=4, value=4, length=5, queries=5):
+    q, k, v = (torch.randn(2, heads, n, 8) for heads, n in ((query, queries), (key, length), (value, length)))
     return {"query": q, "key": k, "value": v, "dropout_p": 0.0, "is_causal": False, "attn_mask": None, "scale": None}
 
 
@@ -45,6 +48,19 @@ def backward(**sizes):
 )
 def test_aten_is_asked_where_it_can_do_no_harm(sizes, sound):
     assert stands(ATTENTION, attention(**sizes)) == sound
+
+
+def test_what_was_read_of_fresh_memory_is_no_answer():
+    """A value shorter than its key: its gradient is written, and read, beyond its end."""
+    for seed in range(10):
+        torch.manual_seed(seed)
+        sizes = {"query": 2, "key": 2, "value": 2, "length": 8, "queries": 8}
+        given = {name: t.bfloat16() if isinstance(t, torch.Tensor) else t for name, t in backward(**sizes).items()}
+        given |= {"logsumexp": given["logsumexp"].float(), "is_causal": True}
+        given |= {name: given[name].transpose(1, 2).contiguous().transpose(1, 2) for name in ("query", "key", "out")}
+        assert stands(f"{ATTENTION}_backward", given)
+        given |= {name: torch.randn(shape).bfloat16() for name, shape in SHORT.items()}
+        assert not stands(f"{ATTENTION}_backward", given)
 
 
 def test_fewer_key_heads_than_query_heads_are_found():
