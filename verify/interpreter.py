@@ -20,6 +20,7 @@ def mend() -> None:
     """Mend the interpreter of this process."""
     from triton.runtime import interpreter
 
+    _mend_numbers(interpreter)
     _mend_conversions(interpreter)
     _mend_operators(interpreter)
     _mend_reductions(interpreter)
@@ -31,6 +32,19 @@ def mend() -> None:
         tensor.__index__ = lambda self: int(self.handle.data.item())
 
     interpreter._patch_lang_tensor = patch_tensor
+
+
+def _mend_numbers(interpreter: Any) -> None:
+    """Triton 3.6 puts a bool that a kernel is launched with into 32 bits, and then finds that these are too many."""
+    convert = interpreter._implicit_cvt
+
+    def implicit(arg: Any) -> Any:
+        if isinstance(arg, bool):
+            int1 = interpreter.tl.int1
+            return interpreter.tl.tensor(interpreter.TensorHandle(np.array([arg], dtype=np.bool_), int1), int1)
+        return convert(arg)
+
+    interpreter._implicit_cvt = implicit
 
 
 def _mend_conversions(interpreter: Any) -> None:
