@@ -287,7 +287,7 @@ def test_an_exception_undoes_and_undoing_twice_is_nothing():
     [
         ({"device": "tpu"}, "unknown device 'tpu'; choose from cuda, xpu, sim, cpu"),
         ({"device": "cpu", "ops": ["aten::nothing"]}, "no such operator"),
-        ({"device": "cpu", "ops": ["exp"]}, "write it like aten::add.Tensor"),
+        ({"device": "cpu", "ops": ["expp"]}, "aten::expp"),
         ({"device": "cpu", "ops": ["aten::exp.Tensor"]}, "no such overload; aten::exp has default"),
         ({"device": "cpu", "ops": ["aten::erfinv"]}, "no kernel for it; write one: enable refine --op aten::erfinv"),
         ({"device": "cpu", "ops": EXP}, "not verified in .*; verify it: enable verify aten::exp"),

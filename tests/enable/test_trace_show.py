@@ -143,7 +143,7 @@ def test_a_trace_that_asks_for_no_kernel_says_so(tmp_path, monkeypatch, capsys, 
     assert run([*command, "views.trace", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     if command == ["coverage"]:
-        assert found["overloads"] == {"compute": 0, "covered": 0, "percent": None}
+        assert found["overloads"] == {"compute": 0, "with_kernel": 0, "covered": 0, "percent": None}
         assert found["calls"] == {"total": 0, "covered": 0, "percent": None}
     else:
         assert found["computing"] == 0

@@ -66,6 +66,7 @@ def test_twenty_good_kernels_among_all_that_hang_and_crash(tmp_path):
     bad = {name: job(hostile(body), 200 + i) for i, (name, body) in enumerate(HOSTILE.items())}
     queue = [each for pair in zip(good, bad.values(), strict=False) for each in pair] + good[len(bad) :]
     store = VerdictStore(tmp_path / "verdicts.sqlite")
+    others = set(descendants(os.getpid()))  # those that ATen is asked in outlive a judge
     with Judge(platform, store, workers=2) as judge:
         verdicts = judge.judge(queue)
     store.close()
@@ -73,7 +74,7 @@ def test_twenty_good_kernels_among_all_that_hang_and_crash(tmp_path):
     for name, each in bad.items():
         verdict = verdicts["aten::neg", each.cases[0].id]
         assert verdict.outcome not in (Outcome.PASS, Outcome.SKIPPED), (name, verdict)
-    assert descendants(os.getpid()) == []
+    assert set(descendants(os.getpid())) <= others
 
 
 def alive(pid):
