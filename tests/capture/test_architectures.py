@@ -7,6 +7,7 @@ import warnings
 
 import pytest
 
+from capture.libraries import import_library
 from capture.session import capture_model
 from capture.targets import load_target
 from traces import Trace, verify
@@ -71,8 +72,10 @@ def test_every_call_replays_to_the_bit(tmp_path, monkeypatch, target, device):
     library = target.partition(":")[0]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of other people's code
-        if importlib.util.find_spec("diffusers" if library == "unet" else library) is None:
+        library = "diffusers" if library == "unet" else library
+        if importlib.util.find_spec(library) is None:
             pytest.skip(f"{library} is not installed")
+        import_library(library, "hf")  # beside a torchvision for another torch a file of one's own cannot
         loaded = load(target, tmp_path, monkeypatch, device)
         summary = capture_model(loaded, tmp_path / "a.trace", progress=False)
     trace = Trace.open(summary.path)
