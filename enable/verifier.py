@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from enable.coverage import is_known
 from enable.naming import full
 from enable.progress import over
 from enable.recorded import recorded
@@ -58,8 +59,9 @@ class Verifier:
             overload = full(target)
             match = self._library().match(overload)
             if match is None:
-                table = self._workspace.command("library", "table")
-                raise UserError(f"{target}: no such file, and no kernel of the library serves it; see: {table}")
+                begin = self._workspace.command("new", overload) if is_known(overload) else ""
+                then = f"write one: {begin}" if begin else f"see: {self._workspace.command('library', 'table')}"
+                raise UserError(f"{target}: no such file, and no kernel of the library serves it; {then}")
             as_told = None if operator else match
             return self._file(match.kernel.path, operator or overload, request, match.kernel, as_told)
         return self._file(path, operator, request)
