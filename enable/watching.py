@@ -11,8 +11,10 @@ from traces import UserError
 POLL_SECONDS = 0.1
 
 
-def watch(path: Path, judge: Callable[[], str], tell: Callable[[str], None]) -> None:
+def watch(path: Path, judge: Callable[[], str], tell: Callable[[str], None], warm: Callable[[], None]) -> None:
     """Until interrupted: what `judge` says of the file, now and after each change, with the seconds that it took.
+
+    warm: called after each, to have ready what the next needs; kept verdicts answer without it.
 
     A file that cannot be judged as it stands, half written say, is told in a line.
     """
@@ -23,6 +25,7 @@ def watch(path: Path, judge: Callable[[], str], tell: Callable[[str], None]) -> 
         except UserError as error:
             text = str(error)
         tell(f"{text}\n  {time.monotonic() - started:.1f} s; waiting for {path} to change, Ctrl-C ends")
+        warm()
 
 
 def changes(path: Path) -> Iterator[None]:

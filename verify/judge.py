@@ -7,7 +7,7 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -97,6 +97,15 @@ class Judge:
             failed.pop_all()
         return verdicts
 
+    def warm(self, off: Collection[str] = ()) -> None:
+        """Have the children of one job ready, which the first case would wait for that no kept verdict answers."""
+        with self._permits:
+            zygotes = self._borrow()
+            try:
+                self._complete(zygotes, off)
+            finally:
+                self._idle.put(zygotes)
+
     def standings(self, kernels: tuple[str, ...] = ()) -> Standings:
         """What is known of every kernel, or of these, on this platform, as everybody is told it."""
         return self._store.standings(self.platform, kernels)
@@ -125,7 +134,7 @@ class Judge:
         with self._permits:
             zygotes = self._borrow()
             try:
-                self._complete(zygotes, [COMPILE] if RUN in job.off else [COMPILE, self.platform.mode])
+                self._complete(zygotes, job.off)
                 with Run(job, self.platform, zygotes, cache=self._cache) as run:
                     yield run
             except (OSError, WireError) as error:
@@ -154,8 +163,9 @@ class Judge:
         except queue.Empty:
             return {}
 
-    def _complete(self, zygotes: dict[str, Zygote], modes: Iterable[str]) -> None:
+    def _complete(self, zygotes: dict[str, Zygote], off: Collection[str]) -> None:
         """Start those that are missing. Raises UserError if the platform's device is."""
+        modes = [COMPILE] if RUN in off else [COMPILE, self.platform.mode]
         missing = {mode: None if mode == COMPILE else self._device() for mode in modes if mode not in zygotes}
         with ThreadPoolExecutor(2) as pool:  # each takes the seconds that importing torch takes
             zygotes.update(zip(missing, pool.map(self._start, missing, missing.values()), strict=True))

@@ -103,4 +103,9 @@ def watched(verifier: Verifier, target: str, op: str | None, request: Request, w
     from enable.watching import watch
 
     once = [word for word in words if word != "--watch"]
-    watch(Path(target), lambda: finding_lines(verifier.verify(target, op, request), once), typer.echo)
+    watch(
+        Path(target),
+        judge=lambda: finding_lines(verifier.verify(target, op, request), once),
+        tell=typer.echo,
+        warm=lambda: verifier.judge.warm(request.off),
+    )

@@ -55,6 +55,15 @@ def kernel(name):
     return next(p for p in KERNELS if p.stem == name)
 
 
+def test_children_can_be_ready_before_a_case_needs_them(judge):
+    judge.warm()
+    ready = list(judge._started)
+    assert len(ready) == 2
+    verdict_on(judge, kernel("crash_segfault"), [case_of_values("aten::exp", self=torch.randn(9))])
+    judge.warm()
+    assert judge._started == ready
+
+
 def test_a_crash_does_not_touch_the_next_kernel(judge):
     assert verdict_on(judge, kernel("crash_segfault"))[0].outcome is Outcome.CRASH
     other = case_of_values("aten::exp", self=torch.randn(7))
