@@ -18,6 +18,7 @@ lint: $(VENV)/installed
 
 docs: $(VENV)/installed
 	$(BIN)/python -m enable.reference > docs/cli.md
+	$(BIN)/python -m enable.reference docs/results/library.json > docs/operators.md
 
 # torch comes first and alone: with it in place nothing else asks for another build of it.
 $(VENV)/installed: pyproject.toml constraints.txt

@@ -1,7 +1,7 @@
 """What a campaign costs besides its model and its tests, and what it comes to when it is killed again and again.
 
-    python benchmarks/campaign.py --operators 100 [--workers 1]
-    python benchmarks/campaign.py --kills 30
+    python -m benchmarks.campaign --operators 100 [--workers 1]
+    python -m benchmarks.campaign --kills 30
 
 Both record dialogs first, of a server on loopback that answers every prompt with prose, then with a kernel file that is
 wrong or, for the killed campaign, right; what is measured replays them. The first prints the seconds of a campaign, of
@@ -28,11 +28,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+from generate.journal import read_journal
+from generate.recording import to_recording
 
-from generate.journal import read_journal  # noqa: E402 - needs the path above
-from generate.recording import to_recording  # noqa: E402
+ROOT = Path(__file__).resolve().parent.parent
 
 SAMPLED = """
     abs acos acosh addcdiv addcmul amax amin argmax argmin asin asinh atan atan2 atanh baddbmm ceil clamp

@@ -1,6 +1,6 @@
 """What recording costs: a training step alone, under an empty dispatch mode, under the recorder, and under others.
 
-    python benchmarks/capture.py [--model nanogpt] [--batch 64] [--steps 10] [--device cpu] [--set bf16=true]
+    python -m benchmarks.capture [--model nanogpt] [--batch 64] [--steps 10] [--device cpu] [--set bf16=true]
 
 The kinds are interleaved, so that a busy machine slows all of them alike. Times are medians in milliseconds a step, of
 the steady state: the first step, in which the samples are stored, is reported apart. On CUDA the rate of a capture of
@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import gc
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -20,17 +19,15 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import torch
+from torch.profiler import ExecutionTraceObserver
+from torch.utils._debug_mode import DebugMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
-import torch  # noqa: E402 - needs the path above
-from torch.profiler import ExecutionTraceObserver  # noqa: E402
-from torch.utils._debug_mode import DebugMode  # noqa: E402
-from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
-
-from capture import Recorder  # noqa: E402
-from capture.targets import load_target  # noqa: E402
-from models.training import Training  # noqa: E402
-from traces import Trace  # noqa: E402
+from capture import Recorder
+from capture.targets import load_target
+from models.training import Training
+from traces import Trace
 
 
 class NoOpMode(TorchDispatchMode):

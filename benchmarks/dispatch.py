@@ -1,6 +1,6 @@
 """Overhead of registration per call: native, registered and served, registered and not served.
 
-    python benchmarks/dispatch.py --device cuda [--repeats 2000] [--rounds 9]
+    python -m benchmarks.dispatch --device cuda [--repeats 2000] [--rounds 9]
 
 On small tensors, so that what is measured is the host's work until the call returns; on cuda kernels run on meanwhile.
 Prints medians over rounds, in microseconds a call, and the smallest and largest round. On cpu a served call would be
@@ -12,17 +12,14 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import torch
 
-import torch  # noqa: E402 - needs the path above
-
-from enable import library, serving  # noqa: E402
+from enable import library
+from enable.serve import server as serving
 
 
 def main() -> None:

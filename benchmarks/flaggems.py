@@ -17,7 +17,7 @@ from typing import Any
 from torch._ops import OpOverload
 
 from traces.overloads import name_of
-from verify.devices import is_lost
+from verify.child.devices import is_lost
 
 
 class Gems:

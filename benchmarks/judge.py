@@ -1,10 +1,14 @@
 """What judging costs: small cases a second in one bare process, in the sandbox, and with everything that judges.
 
-    python benchmarks/judge.py [--cases 100]
+    python -m benchmarks.judge [--cases 100]
+    python -m benchmarks.judge --trace .enable/traces/opinfo.trace
 
-The same wrapper (exp on 20 elements, another seed each) is put through each way in turn, three times; medians are
-printed. Bare: the interpreter and a comparison in this process. Sandbox: a confined child that executes. Judge: compile
-gate, ghost run, execution, comparison.
+With a trace every case of it that has a kernel is judged as `enable coverage` does, nothing being kept from before:
+cases a second, and where the time of the judge's threads went.
+
+Otherwise the same wrapper (exp on 20 elements, another seed each) is put through each way in turn, three times; medians
+are printed. Bare: the interpreter and a comparison in this process. Sandbox: a confined child that executes. Judge:
+compile gate, ghost run, execution, comparison.
 """
 
 from __future__ import annotations
@@ -12,30 +16,34 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
-import sys
 import tempfile
 import time
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 os.environ["TRITON_INTERPRET"] = "1"  # for the bare process; children set their own
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-import torch  # noqa: E402 - needs the path above
+import torch
 
-from generate.library import KERNELS, Library  # noqa: E402
-from traces.values import unpack  # noqa: E402
-from verify import platforms  # noqa: E402
-from verify.cases import Case, case_of_values, reference  # noqa: E402
-from verify.child import load_wrappers  # noqa: E402
-from verify.derive import Plan, call  # noqa: E402
-from verify.judge import Job, Judge  # noqa: E402
-from verify.kernel_file import KernelFile  # noqa: E402
-from verify.outcome import Outcome  # noqa: E402
+from enable.cover.coverage import cases_by_overload, judge_cases, match_overloads
+from generate.library import KERNELS, Library
+from traces.store import Trace
+from traces.values import unpack
+from verify import platforms
+from verify.cases.case import Case, case_of_values, reference
+from verify.child.loading import load_wrappers
+from verify.contract.derive import Plan, call
+from verify.contract.kernel_file import KernelFile
+from verify.judging import run
+from verify.judging.judge import Job, Judge
+from verify.judging.run import Run
+from verify.judging.verdicts import VerdictStore
+from verify.outcome import Outcome
 from verify.platforms import EXECUTE
-from verify.sandbox import Zygote  # noqa: E402
-from verify.verdicts import VerdictStore  # noqa: E402
+from verify.sandbox.children import Zygote
 
 OVERLOAD = "aten::exp"
 
@@ -44,7 +52,11 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=100)
+    parser.add_argument("--trace", type=Path, help="of recorded calls")
     options = parser.parse_args()
+    if options.trace is not None:
+        over_trace(options.trace)
+        return
     kernel = Library(KERNELS).kernel(OVERLOAD)
     assert kernel is not None
     rates: dict[str, list[float]] = {"bare": [], "sandbox": [], "judge": []}
@@ -66,6 +78,60 @@ def main() -> None:
     medians = {name: statistics.median(found) for name, found in rates.items()}
     for name, median in medians.items():
         print(f"{name:8} {median:8.1f} cases/s   {100 * median / medians['bare']:.0f} % of bare")
+
+
+def over_trace(path: Path) -> None:
+    """Judge what a trace holds, and print how long which part of it took."""
+    spent: defaultdict[str, float] = defaultdict(float)
+    timed(spent, "reference", run, "reference")
+    timed(spent, "comparison", run, "compare", "right_without_kernels")
+    timed(spent, "children: start", Zygote, "fork")
+    ask = Run._ask
+
+    def asked(self: Run, mode: str, *rest: Any) -> Any:
+        begun, before = time.perf_counter(), spent["children: start"]
+        try:
+            return ask(self, mode, *rest)
+        finally:
+            started = spent["children: start"] - before
+            spent[f"children: {mode}"] += time.perf_counter() - begun - started
+
+    setattr(Run, "_ask", asked)  # noqa: B010 - a benchmark looks within
+    with tempfile.TemporaryDirectory() as directory:
+        home = Path(directory)
+        trace, library = Trace.open(path), Library(KERNELS)
+        matches = match_overloads(trace, library)
+        store = VerdictStore(home / "verdicts.sqlite")
+        workers = os.cpu_count() or 1
+        with Judge(platforms.load("sim"), store, workers, cache=home / "triton") as judge:
+            judge.warm()
+            begun = time.perf_counter()
+            verdicts = judge_cases(cases_by_overload(trace), matches, judge, lambda total: lambda job, verdict: None)
+            seconds = time.perf_counter() - begun
+        store.close()
+    print(f"{len(verdicts)} cases in {seconds:.1f} s, {len(verdicts) / seconds:.1f} a second, {workers} workers")
+    outcomes = Counter(str(v.outcome) for v in verdicts.values())
+    print(", ".join(f"{n} {outcome}" for outcome, n in outcomes.most_common()))
+    spent["else"] = workers * seconds - sum(spent.values())
+    for part, taken in sorted(spent.items(), key=lambda item: -item[1]):
+        print(f"  {part:18} {taken:8.1f} s  {100 * taken / (workers * seconds):3.0f} % of the workers' time")
+
+
+def timed(spent: defaultdict[str, float], part: str, owner: Any, *names: str) -> None:
+    """Have calls of these functions of a module or class counted as that part."""
+
+    def measured(original: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            begun = time.perf_counter()
+            try:
+                return original(*args, **kwargs)
+            finally:
+                spent[part] += time.perf_counter() - begun
+
+        return call
+
+    for name in names:
+        setattr(owner, name, measured(getattr(owner, name)))
 
 
 def rate(cases: list[Case], work: Callable[[list[Case]], None]) -> float:

@@ -1,8 +1,8 @@
 """The library's kernels against ATen's, and FlagGems' where it is installed, on what a model's training step asks for.
 
-    python benchmarks/kernels.py nanogpt --set n_layer=6 --set n_embd=384 --set n_head=6 --set block_size=256 \\
+    python -m benchmarks.kernels nanogpt --set n_layer=6 --set n_embd=384 --set n_head=6 --set block_size=256 \\
         --set bf16=true --batch 1024 --optimizer adamw-fused
-    python benchmarks/kernels.py dlrm --batch 1024
+    python -m benchmarks.kernels dlrm --batch 1024
 
 Every call of one step, after a first one, is timed where it occurs, once for each signature: the device's time between
 two events, median of REPEATS, the L2 cache flushed before each. A call is launch-bound (marked *) where the host takes
@@ -35,20 +35,18 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 from torch.utils.flop_counter import FlopCounterMode
 
+from benchmarks.flaggems import Gems, beside
+from capture.signatures import call_token
+from enable.library import select, use
+from enable.serve.server import Server
+from enable.tables import table
+from enable.train import step_time
+from enable.train.run import Recipe
+from generate.library import KERNELS, Library
+from traces.overloads import bind, kind, name_of, written
+from verify.child.devices import is_lost
+
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from flaggems import Gems, beside  # noqa: E402
-
-from capture.signatures import call_token  # noqa: E402 - needs the path above
-from enable import step_time  # noqa: E402
-from enable.library import select, use  # noqa: E402
-from enable.serving import Server  # noqa: E402
-from enable.tables import table  # noqa: E402
-from enable.training_run import Recipe  # noqa: E402
-from generate.library import KERNELS, Library  # noqa: E402
-from traces.overloads import bind, kind, name_of, written  # noqa: E402
-from verify.devices import is_lost  # noqa: E402
 
 REPEATS = 15
 WARM = 3

@@ -1,6 +1,6 @@
 """Which layer catches each bad kernel of a corpus, and which does when that one is switched off.
 
-    python benchmarks/layers.py [--corpus tests/verify/corpus] [--only exp_direct_call ...] [--seed 1]
+    python -m benchmarks.layers [--corpus tests/verify/corpus] [--only exp_direct_call ...] [--seed 1]
 
 Prints a Markdown table: docs/results/judge.md holds one. A dash: nothing spoke, so the layers before stand alone.
 Nothing: the layer before cannot be switched off, since without it there is no answer to judge.
@@ -9,16 +9,13 @@ Nothing: the layer before cannot be switched off, since without it there is no a
 from __future__ import annotations
 
 import argparse
-import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-from enable.verification import Finding, Request  # noqa: E402 - needs the path above
-from enable.verifier import Verifier  # noqa: E402
-from verify.outcome import OPTIONAL  # noqa: E402
+from enable.cover.verification import Finding, VerifyRequest
+from enable.cover.verifier import Verifier
+from verify.outcome import OPTIONAL
 
 DEPTH = 3  # layers that are named for each kernel
 
@@ -38,7 +35,7 @@ def main() -> None:
         Verifier(Path(directory), None, "sim", "triton-cuda", "full") as verifier,
     ):
         for path in chosen:
-            request, told = Request(seed=options.seed, limit=24), list[str]()
+            request, told = VerifyRequest(seed=options.seed, limit=24), list[str]()
             for _ in range(DEPTH):
                 found = verifier.verify(str(path), None, request)
                 told.append(named(found))

@@ -1,26 +1,23 @@
 """How many mutants of the library's operators the cases notice: OpInfo's samples alone, and with the extended cases.
 
-    python benchmarks/mutants.py [--seed 1] [--trace PATH]
+    python -m benchmarks.mutants [--seed 1] [--trace PATH]
 
 A mutant is a wrong answer made from ATen's right one: its first argument, zeros, ones, an argument left out, arguments
-rounded to bfloat16 (verify/mutants.py). Those that are the operator itself on every case are not counted.
+rounded to bfloat16 (verify/comparison/mutants.py). Those that are the operator itself on every case are not counted.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
 import warnings
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-from enable.coverage import cases_by_overload  # noqa: E402 - needs the path above
-from generate.library import KERNELS, Library  # noqa: E402
-from traces import Trace  # noqa: E402
-from verify.extended import extended  # noqa: E402
-from verify.mutants import try_mutants  # noqa: E402
-from verify.samples import opinfo_cases  # noqa: E402
+from enable.cover.coverage import cases_by_overload
+from generate.library import KERNELS, Library
+from traces import Trace
+from verify.cases.extended import extended
+from verify.cases.samples import opinfo_cases
+from verify.comparison.mutants import try_mutants
 
 
 def main() -> None:

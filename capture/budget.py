@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable
 
 
-class Budget:
+class BlobBudget:
     """At most `limit` bytes, shared max-min fairly: a newcomer takes from whoever would still have more than it gets.
 
     Blobs of `large` bytes or more can be taken back; smaller ones stay.

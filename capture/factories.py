@@ -49,7 +49,7 @@ class Program(Protocol):
 
 
 @dataclass(frozen=True)
-class Steps:
+class StepProgram:
     """A program whose step is code that is not ours. name: of the target, for messages."""
 
     name: str
@@ -62,7 +62,7 @@ class Steps:
             return self.run(batch, phase)
 
 
-def load_factory(name: str, given: Mapping[str, str]) -> tuple[dict[str, Any], Steps]:
+def load_factory(name: str, given: Mapping[str, str]) -> tuple[dict[str, Any], StepProgram]:
     """Import a module, call its factory with these settings; returns the settings and what it made.
 
     The working directory goes first on the path, for this import and those that follow. Raises UserError.
@@ -146,7 +146,7 @@ def _article(value: object) -> str:
     return f"{'an' if kind[0].lower() in 'aeiou' else 'a'} {kind}"
 
 
-def _program(name: str, made: Any) -> Steps:
+def _program(name: str, made: Any) -> StepProgram:
     """What a factory returned, as something that runs step by step."""
     if isinstance(made, Mapping):
         if set(made) != set(_PARTS):
@@ -157,13 +157,13 @@ def _program(name: str, made: Any) -> Steps:
             raise UserError(f"{name}: the factory returned {len(made)} values; return {_SHAPES}")
         return trained(name, *made)
     if all(hasattr(made, part) for part in ("model", "batches", "step")):
-        return Steps(name, made.model, _each(name, iter(made.batches)), made.step)
+        return StepProgram(name, made.model, _each(name, iter(made.batches)), made.step)
     if isinstance(made, nn.Module) or not callable(made):
         raise UserError(f"{name}: the factory returned {_article(made)}; return {_SHAPES}")
-    return Steps(name, None, repeat(None), lambda batch, phase: made())
+    return StepProgram(name, None, repeat(None), lambda batch, phase: made())
 
 
-def trained(name: str, model: Any, batch: Any, loss: Any, optimizer: Any) -> Steps:
+def trained(name: str, model: Any, batch: Any, loss: Any, optimizer: Any) -> StepProgram:
     """The usual training step, from its parts. Raises UserError on parts that are not what they should be."""
     if not isinstance(model, nn.Module):
         raise UserError(f"{name}: model is {_article(model)}, not a torch.nn.Module")
@@ -179,7 +179,7 @@ def trained(name: str, model: Any, batch: Any, loss: Any, optimizer: Any) -> Ste
             f"{name}: optimizer is {_article(optimizer)}, not a torch.optim.Optimizer; None for no optimizer"
         )
     batches = _each(name, _source(batch))
-    return Steps(name, model, batches, lambda data, phase: _train(name, model, loss, optimizer, data, phase))
+    return StepProgram(name, model, batches, lambda data, phase: _train(name, model, loss, optimizer, data, phase))
 
 
 def _source(batch: Any) -> Iterator[Any]:

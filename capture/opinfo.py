@@ -48,7 +48,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Request:
+class SampleRequest:
     """What to record. operators: names of OpInfo; empty for all. everything: also what the filters leave out.
 
     lethal: operators that ended the process when they were run before.
@@ -79,7 +79,7 @@ def _database() -> list[Any]:
     return sorted(op_db, key=lambda info: (info.name, info.variant_test_name))
 
 
-def record(request: Request, began: Callable[[str], None] = lambda operator: None) -> dict[str, Any]:
+def record(request: SampleRequest, began: Callable[[str], None] = lambda operator: None) -> dict[str, Any]:
     """Record in this process. Returns `info.opinfo` of the manifest. began: told of each operator before it runs.
 
     Raises UserError for an unknown operator or dtype, or if the trace cannot be written.
@@ -116,7 +116,7 @@ def record(request: Request, began: Callable[[str], None] = lambda operator: Non
 class _Session:
     """Runs samples under a recorder, a step each."""
 
-    def __init__(self, recorder: Any, told: dict[str, Any], request: Request) -> None:
+    def __init__(self, recorder: Any, told: dict[str, Any], request: SampleRequest) -> None:
         self.groups: list[Group] = []
         self._recorder = recorder
         self._excluded: dict[str, str] = told["excluded"]
@@ -189,7 +189,7 @@ def main() -> None:
     told = sys.stdout
     sys.stdout = sys.stderr
     given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in json.load(sys.stdin).items()}
-    request = Request(**given)
+    request = SampleRequest(**given)
     try:
         record(request, lambda operator: print(operator, file=told, flush=True))
     except UserError as error:
@@ -197,7 +197,7 @@ def main() -> None:
         raise SystemExit(2) from None
 
 
-def record_apart(request: Request, began: Callable[[str], None] = lambda operator: None) -> None:
+def record_apart(request: SampleRequest, began: Callable[[str], None] = lambda operator: None) -> None:
     """Record in processes of their own, since some samples may end theirs: an operator that did is left out.
 
     The trace appears at its path when it is complete. Raises UserError as `record` does.
@@ -210,7 +210,7 @@ def record_apart(request: Request, began: Callable[[str], None] = lambda operato
         _record_until_done(replace(request, path=str(parent / path.name)), began)
 
 
-def _record_until_done(request: Request, began: Callable[[str], None]) -> None:
+def _record_until_done(request: SampleRequest, began: Callable[[str], None]) -> None:
     lethal: tuple[str, ...] = ()
     while True:
         last, status = "", 0
@@ -228,7 +228,7 @@ def _record_until_done(request: Request, began: Callable[[str], None]) -> None:
         lethal = (*lethal, last)
 
 
-def _child(request: Request) -> subprocess.Popen[str]:
+def _child(request: SampleRequest) -> subprocess.Popen[str]:
     process = subprocess.Popen(
         [sys.executable, "-m", "capture.opinfo"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

@@ -17,7 +17,7 @@ _COLLECTIVES = frozenset({"c10d", "_c10d_functional", "_c10d_functional_autograd
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class CapturePlan:
     """What is known of an operator before its first call.
 
     skipped: why its calls are not recorded, empty for markers, None for what is recorded. mutates: writes an argument.
@@ -32,14 +32,14 @@ class Plan:
     produces: bool = False
 
 
-def make_plan(func: Any, ops: tuple[str, ...]) -> Plan:
+def make_plan(func: Any, ops: tuple[str, ...]) -> CapturePlan:
     """The plan of an operator. ops: record only overloads that match one of these patterns, if there are any."""
     if not isinstance(func, OpOverload):
-        return Plan(func, str(func), "higher-order operators")
+        return CapturePlan(func, str(func), "higher-order operators")
     if func.namespace in _MARKERS:
-        return Plan(func, name_of(func), "")
+        return CapturePlan(func, name_of(func), "")
     if func.namespace in _COLLECTIVES:
-        return Plan(func, name_of(func), "collectives")
+        return CapturePlan(func, name_of(func), "collectives")
     composite = func.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd)
     skipped = "not among --ops" if ops and not any(fnmatchcase(name_of(func), p) for p in ops) else None
-    return Plan(func, name_of(func), skipped, bool(written(func)), composite, is_producer(func))
+    return CapturePlan(func, name_of(func), skipped, bool(written(func)), composite, is_producer(func))

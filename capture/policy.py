@@ -16,7 +16,7 @@ import torch
 from blake3 import blake3
 
 from capture import device
-from capture.budget import Budget
+from capture.budget import BlobBudget
 from capture.limits import Limits
 from capture.pipeline import Pending, Pipeline, Token, statistics
 from capture.producers import DERIVED
@@ -92,7 +92,7 @@ class _Part:
 class Policy:
     """Decides, and hands what is to be stored to the pipeline."""
 
-    def __init__(self, limits: Limits, pipeline: Pipeline, budget: Budget) -> None:
+    def __init__(self, limits: Limits, pipeline: Pipeline, budget: BlobBudget) -> None:
         self._limits = limits
         self._pipeline = pipeline
         self._budget = budget

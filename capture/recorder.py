@@ -22,11 +22,11 @@ import torch
 from capture.limits import Limits
 from capture.mode import Mode
 from capture.modules import ModuleTracker
-from capture.plans import Plan, make_plan
+from capture.plans import CapturePlan, make_plan
 from capture.signatures import call_token, describe
 from capture.steps import Phases, Steps, begins_work
 from capture.tallies import Tallies
-from capture.tape import Entry, Sample, Tape, is_capturing_graph, of_this_rank, tensors, touches_meta
+from capture.tape import Sample, Tape, TapeEntry, is_capturing_graph, of_this_rank, tensors, touches_meta
 from traces.errors import UserError
 from traces.overloads import bind, kind, written
 from traces.writer import CallSite
@@ -39,9 +39,9 @@ _ELSEWHERE = "in other steps or phases"
 class _Seen:
     """A call that is looked at again when it has returned. inputs: of a producer that is not sampled."""
 
-    plan: Plan
+    plan: CapturePlan
     tape: Tape
-    entry: Entry
+    entry: TapeEntry
     sample: Sample | None
     inputs: dict[str, Any] | None
 
@@ -88,8 +88,8 @@ class Recorder:
         self._lock = threading.Lock()
         self._modes: dict[int, Mode] = {}  # by thread
         self._whole: set[str] = set()  # composite operators that the device has kernels for
-        self._plans: dict[int, Plan] = {}  # by id of the operator
-        self._entries: dict[Hashable, Entry] = {}
+        self._plans: dict[int, CapturePlan] = {}  # by id of the operator
+        self._entries: dict[Hashable, TapeEntry] = {}
         self._stored: Counter[str] = Counter()  # calls by overload
         self._phases = Phases()
         self._settled = 0  # a step from which on no new signature is expected
@@ -236,15 +236,15 @@ class Recorder:
         expected = self._steps.number < self._settled
         self._modules.start() if expected else self._modules.stop()
 
-    def _plan(self, func: Any) -> Plan:
+    def _plan(self, func: Any) -> CapturePlan:
         plan = self._plans.get(id(func))  # operators live on in their plans; their own hash is slow
         if plan is None:
-            plan = Plan(func, str(func), "")
+            plan = CapturePlan(func, str(func), "")
             plan = self._guarded(plan.name, lambda: make_plan(func, self.limits.ops)) or plan
             self._plans[id(func)] = plan
         return plan
 
-    def _before(self, plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Seen | None:
+    def _before(self, plan: CapturePlan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Seen | None:
         """Count a call that is about to happen; what has to be done after it, if anything."""
         if not self._recording or self._steps.over:
             return None
@@ -280,7 +280,7 @@ class Recorder:
         if sum(e["count"] for e in self.errors.values()) >= MAX_ERRORS or isinstance(error, OSError):
             self._recording = self._steady = False  # a full disk does not mend itself
 
-    def _observe(self, plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Seen | None:
+    def _observe(self, plan: CapturePlan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Seen | None:
         steps, phase = self._steps, self._phases.current()
         if plan.skipped == "":
             if self._phases.follow(plan.name, args):
@@ -311,7 +311,7 @@ class Recorder:
             self._steady = not steps.ending
         return None
 
-    def _look_closer(self, plan: Plan, entry: Entry, phase: str, arguments: dict[str, Any]) -> _Seen | None:
+    def _look_closer(self, plan: CapturePlan, entry: TapeEntry, phase: str, arguments: dict[str, Any]) -> _Seen | None:
         assert self._tape is not None
         if entry.wanted and self.limits.per_op_max and self._stored[plan.name] >= self.limits.per_op_max:
             entry.wanted = 0
@@ -327,7 +327,9 @@ class Recorder:
         inputs = arguments if plan.produces and sample is None else None
         return _Seen(plan, self._tape, entry, sample, inputs) if sample is not None or plan.produces else None
 
-    def _new_entry(self, key: Hashable, plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Entry | None:
+    def _new_entry(
+        self, key: Hashable, plan: CapturePlan, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> TapeEntry | None:
         assert self._tape is not None
         arguments = bind(plan.op, args, kwargs)
         if touches_meta(arguments):
@@ -339,7 +341,7 @@ class Recorder:
         if plan.composite:
             self._whole.add(plan.name)
         signature = self._tape.signature(plan.name, kind(plan.op, arguments), describe(arguments))
-        entry = self._entries[key] = Entry(signature, self.limits.per_signature, [])
+        entry = self._entries[key] = TapeEntry(signature, self.limits.per_signature, [])
         if signature.kind != "view":  # slices of data at random places bring a new one in every step
             self._settled, self._steady = self._steps.number + 2, False
         return entry

@@ -24,7 +24,7 @@ from capture import sim
 from capture.limits import Limits
 from capture.recorder import Recorder
 from capture.tape import of_this_rank
-from capture.targets import Target
+from capture.targets import CaptureTarget
 from traces.errors import UserError
 from traces.store import Trace
 from traces.writer import remove_trace
@@ -65,7 +65,7 @@ def check_path(path: str | os.PathLike[str], force: bool = False) -> None:
 
 
 def capture_model(
-    target: Target, path: str | os.PathLike[str], *, force: bool = False, progress: bool = True, **limits: Any
+    target: CaptureTarget, path: str | os.PathLike[str], *, force: bool = False, progress: bool = True, **limits: Any
 ) -> Summary:
     """Run training steps from the start and record them; the trace appears at `path` when it is complete.
 
@@ -90,7 +90,7 @@ def capture_model(
     return _summarise(path, losses, time.perf_counter() - start)
 
 
-def _record(target: Target, path: Path, bounds: Limits, progress: bool) -> tuple[Recorder, list[float]]:
+def _record(target: CaptureTarget, path: Path, bounds: Limits, progress: bool) -> tuple[Recorder, list[float]]:
     info = {"model": target.name, "settings": target.settings, "device": target.device, "steps": bounds.steps}
     assert bounds.steps is not None
     for _ in range(bounds.skip_steps):
@@ -112,7 +112,7 @@ def _record(target: Target, path: Path, bounds: Limits, progress: bool) -> tuple
     return recorder, losses
 
 
-def _step(target: Target, batch: Any, phase: Any) -> Any:
+def _step(target: CaptureTarget, batch: Any, phase: Any) -> Any:
     try:
         return target.training.step(batch, phase)
     except (RuntimeError, MemoryError, OverflowError) as error:
@@ -120,7 +120,7 @@ def _step(target: Target, batch: Any, phase: Any) -> Any:
         raise UserError(f"{target.name}: a training step failed ({reason}); see: enable models") from error
 
 
-def _next_batch(target: Target) -> Any:
+def _next_batch(target: CaptureTarget) -> Any:
     try:
         return next(target.training.batches)
     except StopIteration as error:

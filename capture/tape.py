@@ -11,7 +11,7 @@ import torch
 from blake3 import blake3
 
 from capture import policy
-from capture.budget import Budget
+from capture.budget import BlobBudget
 from capture.device import start_moments
 from capture.limits import Limits
 from capture.pipeline import Pipeline, StoredCall
@@ -25,7 +25,7 @@ from traces.writer import CallSite, SignatureCount, TraceWriter
 
 
 @dataclass(slots=True)
-class Entry:
+class TapeEntry:
     """One signature of a recording. wanted: how many more of its calls to store. stored: ids of those that are."""
 
     signature: SignatureCount
@@ -42,7 +42,7 @@ class Sample:
     """
 
     op: Any
-    entry: Entry
+    entry: TapeEntry
     site: CallSite
     arguments: Packed
     taken: Taken
@@ -63,7 +63,7 @@ class Tape:
         self._writer = TraceWriter(path, info, force)
         least, most = policy.LARGE
         large = min(max(limits.max_bytes // 256, least), most)
-        self._budget = Budget(limits.max_bytes, large)
+        self._budget = BlobBudget(limits.max_bytes, large)
         self._pipeline = Pipeline(self._writer, limits.queue_bytes, large)
         self._policy = Policy(limits, self._pipeline, self._budget)
         self._producers = Producers()
@@ -76,7 +76,7 @@ class Tape:
         """What the budget holds."""
         return self._budget.used
 
-    def take(self, op: Any, entry: Entry, site: CallSite, arguments: dict[str, Any]) -> Sample:
+    def take(self, op: Any, entry: TapeEntry, site: CallSite, arguments: dict[str, Any]) -> Sample:
         """Copy what is to be stored of a call that is about to happen."""
         if self._pipeline.error is not None:
             raise self._pipeline.error
@@ -114,7 +114,7 @@ class Tape:
                 self._budget.release(token)
                 self._pipeline.drop(token, given_up=False)
 
-    def follow(self, arguments: dict[str, Any] | None, result: Any, entry: Entry, sample: Sample | None) -> None:
+    def follow(self, arguments: dict[str, Any] | None, result: Any, entry: TapeEntry, sample: Sample | None) -> None:
         """Note what a producer returned, stored or not."""
         inputs = sample.inputs if sample is not None else keys(arguments or {})
         self._producers.produced(result, inputs or {}, entry.stored)

@@ -27,7 +27,7 @@ _HINT = "or name transformers:CLASS, timm:MODEL or your own MODULE:FACTORY"
 
 
 @dataclass
-class Target:
+class CaptureTarget:
     """A program ready to be recorded.
 
     settings: those that decide what is built, with their values. device: where it was built; empty where only the
@@ -63,7 +63,7 @@ def load_target(
     batch: int | None = None,
     optimizer: str | None = None,
     device: str | None = None,
-) -> Target:
+) -> CaptureTarget:
     """Build what `name` says. settings, batch, optimizer, device: what differs from the defaults.
 
     MODULE:FACTORY imports the user's code, with the working directory first on the path, and passes batch, optimizer
@@ -78,7 +78,7 @@ def load_target(
     return _of_zoo(name, given, device or "cpu")
 
 
-def _of_factory(name: str, given: Mapping[str, str]) -> Target:
+def _of_factory(name: str, given: Mapping[str, str]) -> CaptureTarget:
     from capture import sim
     from capture.factories import load_factory
 
@@ -89,10 +89,10 @@ def _of_factory(name: str, given: Mapping[str, str]) -> Target:
         settings, program = load_factory(name, given)
     parameter = next(program.model.parameters(), None) if program.model is not None else None
     device = str(parameter.device) if parameter is not None else asked if asked == sim.NAME else ""
-    return Target(name, settings, device, program)
+    return CaptureTarget(name, settings, device, program)
 
 
-def _of_library(name: str, given: Mapping[str, str], device: str) -> Target:
+def _of_library(name: str, given: Mapping[str, str], device: str) -> CaptureTarget:
     library, _, model = name.partition(":")
     _check_device(device)
     if library == "timm":
@@ -101,10 +101,10 @@ def _of_library(name: str, given: Mapping[str, str], device: str) -> Target:
         from capture.transformers_target import load_transformers as load
     with _able_to_build(device):
         settings, program = load(name, model, given, device)
-    return Target(name, settings, device, program)
+    return CaptureTarget(name, settings, device, program)
 
 
-def _of_zoo(name: str, given: Mapping[str, str], device: str) -> Target:
+def _of_zoo(name: str, given: Mapping[str, str], device: str) -> CaptureTarget:
     module = _module(name)
     values = parse(name, _settings(module.Config), given)
     try:
@@ -115,7 +115,7 @@ def _of_zoo(name: str, given: Mapping[str, str], device: str) -> Target:
     except (ValueError, RuntimeError, OverflowError, MemoryError) as error:
         reason = str(error).partition("\n")[0][:200]
         raise UserError(f"{name}: cannot be built with these settings ({reason}); see: enable models") from error
-    return Target(name, dataclasses.asdict(config), device, training)
+    return CaptureTarget(name, dataclasses.asdict(config), device, training)
 
 
 def _able_to_build(device: str) -> AbstractContextManager[Any]:

@@ -9,13 +9,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from capture.factories import Steps, foreign, trained
+from capture.factories import StepProgram, foreign, trained
 from capture.libraries import COMMON, common_settings, import_library, make_optimizer, mean_magnitude
 from capture.settings import nearest, of_signature, parse
 from traces.errors import UserError
 
 
-def load_timm(target: str, name: str, given: Mapping[str, str], device: str) -> tuple[dict[str, Any], Steps]:
+def load_timm(target: str, name: str, given: Mapping[str, str], device: str) -> tuple[dict[str, Any], StepProgram]:
     """A model by its name. given: arguments of its class and settings of the training step. Raises UserError."""
     timm = import_library("timm", "timm")
     if not timm.is_model(name):

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from capture.factories import Steps, foreign, trained
+from capture.factories import StepProgram, foreign, trained
 from capture.libraries import COMMON, common_settings, import_library, make_optimizer, mean_magnitude
 from capture.settings import Setting, nearest, of_default, parse
 from traces.errors import UserError
@@ -25,7 +25,9 @@ _TOKEN_HEADS = ("LMHeadModel", "CausalLM", "ConditionalGeneration", "MaskedLM")
 _CLASS_HEADS = ("SequenceClassification", "ImageClassification", "VideoClassification", "AudioClassification")
 
 
-def load_transformers(target: str, name: str, given: Mapping[str, str], device: str) -> tuple[dict[str, Any], Steps]:
+def load_transformers(
+    target: str, name: str, given: Mapping[str, str], device: str
+) -> tuple[dict[str, Any], StepProgram]:
     """A model by the name of its class. given: settings of its config and of the training step. Raises UserError."""
     kind = _model_class(target, name)
     values = parse(target, _settings(target, kind), given)

@@ -14,7 +14,7 @@ from traces import UserError
 
 
 @dataclass(frozen=True)
-class Check:
+class Diagnosis:
     """One finding. ok False means that a command of the toolkit cannot work here."""
 
     name: str
@@ -22,7 +22,7 @@ class Check:
     detail: str
 
 
-def examine(workspace: Path) -> list[Check]:
+def examine(workspace: Path) -> list[Diagnosis]:
     """Run every check; none raises."""
     checks: dict[str, Callable[[], str]] = {
         "python": lambda: f"{sys.version.split()[0]}, {os.cpu_count()} cores",
@@ -38,13 +38,13 @@ def examine(workspace: Path) -> list[Check]:
     return [_run(name, check) for name, check in checks.items()]
 
 
-def _run(name: str, check: Callable[[], str]) -> Check:
+def _run(name: str, check: Callable[[], str]) -> Diagnosis:
     try:
-        return Check(name, True, check())
+        return Diagnosis(name, True, check())
     except UserError as error:
-        return Check(name, False, str(error))
+        return Diagnosis(name, False, str(error))
     except Exception as error:  # noqa: BLE001 - one item of a batch: the error is this check's finding
-        return Check(name, False, f"{type(error).__name__}: {error}".split("\n")[0])
+        return Diagnosis(name, False, f"{type(error).__name__}: {error}".split("\n")[0])
 
 
 def _torch() -> str:
@@ -65,14 +65,14 @@ def _platforms() -> str:
 
 
 def _sandbox() -> str:
-    from verify import confine
+    from verify.sandbox import confine
 
     return confine.level()
 
 
 def _children() -> str:
     """Have the judge's own smoke kernel judged: a child starts, compiles for the target and executes."""
-    from verify.smoke import smoke
+    from verify.judging.smoke import smoke
 
     return smoke()
 

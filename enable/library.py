@@ -24,20 +24,19 @@ import torch
 from torch._ops import OpOverload
 
 from capture import sim
-from enable.arguments import SPARSE, refusal
-from enable.coverage import shown_path
-from enable.naming import full
+from enable.naming import full, shown_path
 from enable.options import WORKSPACE
-from enable.registration import KEYS, Registration, innermost, under_dispatcher
-from enable.serving import FAILED, NO_FLOATS, NO_KERNEL, NOT_VERIFIED, REFUSED, UNJUDGED, Entry, Server
-from enable.shortcuts import MISS
+from enable.serve.arguments import SPARSE, refusal
+from enable.serve.registration import KEYS, Registration, innermost, under_dispatcher
+from enable.serve.server import FAILED, NO_FLOATS, NO_KERNEL, NOT_VERIFIED, REFUSED, UNJUDGED, Entry, Server
+from enable.serve.shortcuts import MISS
 from enable.workspace import Workspace
 from generate.library import Library, Match
 from traces import UserError
 from traces.overloads import may_draw, name_of, resolve
 from verify import platforms
-from verify.random_laws import judged_by
-from verify.verdicts import ENOUGH, Standings, judge_version
+from verify.comparison.laws import judged_by
+from verify.judging.verdicts import ENOUGH, Standings, judge_version
 
 __all__ = ["Registration", "Selection", "register", "select", "use"]
 
@@ -60,10 +59,10 @@ def register(  # noqa: PLR0913 - each says which kernels, or when they serve
 
     device: cuda; sim; or cpu, which is for tests and runs kernels in Triton's interpreter. ops: overloads by full name,
     None for all that may be served. unverified: use kernels for every dtype that they claim. only: `judged` to serve no
-    call but those that are like a case which passed (verify/kinds.py); others are counted if it is not given. library:
-    the kernels, None for the workspace's over the packaged ones. workspace: the directory that has the verdicts,
-    `.enable` by default. fallback: on sim, `cpu` to run there what is not served. Raises UserError for what cannot be
-    registered.
+    call but those that are like a case which passed (verify/cases/kinds.py); others are counted if it is not given.
+    library: the kernels, None for the workspace's over the packaged ones. workspace: the directory that has the
+    verdicts, `.enable` by default. fallback: on sim, `cpu` to run there what is not served. Raises UserError for
+    what cannot be registered.
     """
     _check(device, fallback)
     if only not in (None, JUDGED) or (only and unverified):
@@ -127,7 +126,7 @@ def select(
     """The overloads that kernels may serve; arguments as of `register`. Raises UserError where none may be, or `ops`
     names one that may not."""
     place = Workspace(workspace or WORKSPACE)
-    library = library or place.library(None)
+    library = library or place.library(None, platforms.load(platforms.of_device(device)))
     matches = _all(library) if ops is None else {name: _match(library, name) for name in map(_full, ops)}
     standings = Standings() if unverified else _standings(place, device)
     entries, left_out = {}, {}
@@ -240,7 +239,8 @@ def _entry(match: Match, fit: frozenset[str]) -> Entry:
     files = (kernel, *kernel.reached, *((match.copy, *match.copy.reached) if match.copy else ()))
     calls = {file.path: {o: callee.path for o, callee in file.callees} for file in files if file.callees}
     label = shown_path(kernel.path)
-    return Entry(match.plan, kernel.path, kernel.takes_out, copy, label, _listed(match), fit, calls, kernel.draws)
+    claims = Entry(match.plan, kernel.path, kernel.takes_out, copy, label, _listed(match), fit, calls, kernel.draws)
+    return replace(claims, texts={file.path: file.source for file in files})
 
 
 def _is_composite(overload: str) -> bool:

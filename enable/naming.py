@@ -1,9 +1,10 @@
-"""Operators as users name them."""
+"""Operators as users name them, and kernel files as users are shown them."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Collection
+from pathlib import Path
 
 _NEAR = 4  # names that an error lists
 
@@ -24,3 +25,9 @@ def near(word: str, overloads: Collection[str]) -> str:
     names = {o.rpartition("::")[2]: o for o in overloads}
     within = [name for name in sorted(names) if bare in name]
     return ", ".join(names[name] for name in (within or difflib.get_close_matches(bare, names, _NEAR))[:_NEAR])
+
+
+def shown_path(path: Path) -> str:
+    """A kernel file as tables show it: packaged files from `generate/` on, others as they are."""
+    package = Path(__file__).parents[1]
+    return str(path.relative_to(package)) if path.is_relative_to(package / "generate") else str(path)

@@ -11,6 +11,7 @@ import typer
 
 WORKSPACE = Path(".enable")
 WORKSPACE_VARIABLE = "ENABLE_WORKSPACE"
+CACHE_VARIABLE = "ENABLE_CACHE"  # a directory for what may be removed at any time, instead of one in the workspace
 LIBRARY_VARIABLE = "ENABLE_LIBRARY"
 PLATFORM = "sim"
 

@@ -21,7 +21,7 @@ PERIOD = 0.25  # seconds from one drawing to the next
 LOGGED = 30.0  # seconds from one line to the next where there is no terminal
 
 
-class Work:
+class Progress:
     """Something that is being done. total: how many there are to do; None where that cannot be said."""
 
     def __init__(self, what: str, total: int | None = None) -> None:
@@ -63,16 +63,16 @@ class _Teller:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._works: list[Work] = []  # each within the one before it
+        self._works: list[Progress] = []  # each within the one before it
         self._drawn = False
 
-    def begin(self, work: Work) -> None:
+    def begin(self, work: Progress) -> None:
         with self._lock:
             self._works.append(work)
             if len(self._works) == 1:
                 threading.Thread(target=self._tell, args=(work,), daemon=True).start()
 
-    def end(self, work: Work) -> None:
+    def end(self, work: Progress) -> None:
         """No more of this work, nor of what was begun within it."""
         with self._lock:
             if work in self._works:
@@ -93,7 +93,7 @@ class _Teller:
             self._works.clear()
             self.clear()
 
-    def _tell(self, first: Work) -> None:
+    def _tell(self, first: Progress) -> None:
         begun = told = time.monotonic()
         while True:
             time.sleep(PERIOD)
@@ -116,9 +116,9 @@ reset = _teller.reset
 
 
 @contextmanager
-def doing(what: str, total: int | None = None) -> Iterator[Work]:
+def doing(what: str, total: int | None = None) -> Iterator[Progress]:
     """Tell of what is done within. Threads other than the main one do their part of what that tells of."""
-    work = Work(what, total)
+    work = Progress(what, total)
     if threading.current_thread() is not threading.main_thread():
         yield work
         return

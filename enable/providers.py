@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from enable.coverage import is_known
+from enable.cover.coverage import is_known
 from generate.llm import Provider
 from generate.llm.replay import SHIPPED, ReplayProvider
 from generate.recording import overloads_in
 from traces import UserError
-from verify.derive import functional_base
+from verify.contract.derive import functional_base
 
 
 def words(overloads: Collection[str]) -> list[str]:

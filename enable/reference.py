@@ -1,4 +1,5 @@
-"""The command reference, made from the program's own help texts: `python -m enable.reference > docs/cli.md`."""
+"""Pages made by the program: `python -m enable.reference > docs/cli.md`, from its own help texts, and
+`python -m enable.reference docs/results/library.json > docs/operators.md`, from recorded results."""
 
 from __future__ import annotations
 
@@ -6,12 +7,24 @@ import contextlib
 import io
 import os
 import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import typer
 
 from enable.cli import app, run
 
 _WIDTH = "100"  # columns
+_OPERATORS = """# Overloads of the library
+
+Made by `make docs` from [results/library.json](results/library.json): dtypes that a kernel lists, and cases of it that
+passed, of those that were judged. `sim`: the calls of `tests/kernels`, which CI judges on every change, or PyTorch's
+operator tests ([how](results/opinfo.md)). `cuda`: the calls of 30 training configurations on an NVIDIA H200
+([which](results/models.md)). `-`: not judged there. `of an earlier kernel`: the file has changed since; judge it again
+(`ENABLE_WORKSPACE=.enable pytest tests/kernels`, `enable verify --all`) and put it down:
+`enable library record docs/results/library.json`. In-place, `out=` and most `_foreach_` overloads are derived from
+these and have no row.
+"""
 
 
 def help_of(*command: str) -> str:
@@ -43,5 +56,12 @@ def reference() -> str:
     return "\n".join(parts)
 
 
+def operators(results: Path) -> str:
+    """The page of the base library's overloads as Markdown. results: see `enable library record`."""
+    with TemporaryDirectory() as empty, contextlib.redirect_stdout(io.StringIO()) as text:
+        run(["--workspace", empty, "library", "table", "--markdown", "--results", str(results)])
+    return f"{_OPERATORS}\n{text.getvalue()}"
+
+
 if __name__ == "__main__":
-    sys.stdout.write(reference())
+    sys.stdout.write(operators(Path(sys.argv[1])) if len(sys.argv) > 1 else reference())

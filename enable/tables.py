@@ -12,7 +12,7 @@ from enable import terminal
 
 if TYPE_CHECKING:
     from capture.session import Summary
-    from enable.coverage import Coverage, Row
+    from enable.cover.coverage import Coverage, Row
     from traces import Report, Trace
     from traces.audit import Audit
 
@@ -79,8 +79,10 @@ def size(nbytes: float) -> str:
 
 def coverage_tables(coverage: Coverage, missing: str, next_: str) -> str:
     """The table of what needs a kernel, and the summary below it. missing, next_: what to type if something fails."""
-    from enable.coverage import NO_KERNEL  # not where this module is imported: `enable capture` is beside a user's own
-    from verify.verdicts import ENOUGH
+    from enable.cover.coverage import (
+        NO_KERNEL,  # not where this module is imported: `enable capture` is beside a user's own
+    )
+    from verify.judging.verdicts import ENOUGH
 
     rows = [
         {

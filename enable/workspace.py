@@ -13,14 +13,15 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from enable.options import WORKSPACE, WORKSPACE_VARIABLE
+from enable.options import CACHE_VARIABLE, WORKSPACE, WORKSPACE_VARIABLE
 from enable.progress import say
 from traces import UserError
 
 if TYPE_CHECKING:
     from generate.library import Library
     from traces.store import Trace
-    from verify.verdicts import VerdictStore
+    from verify.judging.verdicts import VerdictStore
+    from verify.platforms import Platform
 
 
 _VERDICTS = "verdicts.sqlite"
@@ -57,6 +58,9 @@ class Workspace:
 
     @property
     def cache(self) -> Path:
+        """What may be removed at any time; ENABLE_CACHE names a directory for several workspaces."""
+        if shared := os.environ.get(CACHE_VARIABLE):
+            return Path(shared).absolute()
         return (_aside(self.root) if self.is_read_only else self.root) / "cache"
 
     @property
@@ -109,15 +113,19 @@ class Workspace:
             return f"no trace {name!r} ({have}); record one: {self.command('capture', name)}"
         return f"no trace {name!r} ({have}); what can be recorded: enable models"
 
-    def library(self, base: Path | None) -> Library:
-        """The kernel library: accepted kernels over `base`, by default the packaged kernels."""
-        from generate.library import KERNELS, Library
+    def library(self, base: Path | None, platform: Platform | None = None) -> Library:
+        """The kernel library: accepted kernels over `base`, by default the packaged kernels.
 
-        return Library(self.kernels, base or KERNELS)
+        platform: whose own blocks the kernels are linked with, if it has any.
+        """
+        from generate.library import KERNELS, Library
+        from verify.lint import load_profile
+
+        return Library(self.kernels, base or KERNELS, blocks=load_profile(platform.lint).blocks if platform else ())
 
     def verdicts(self) -> VerdictStore:
         """Opened, or created with the workspace; a copy where that is read-only. Raises UserError if it cannot be."""
-        from verify.verdicts import VerdictStore
+        from verify.judging.verdicts import VerdictStore
 
         if self.is_read_only:
             return VerdictStore(_aside(self.root) / _VERDICTS)

@@ -21,12 +21,12 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from generate.machine import Limits, Switches
+from generate.machine import DialogLimits, Switches
 from traces import UserError
 
 QUERY = re.compile(r"(failing|lacking|every) in (\S+)")
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,99}")
-_LIMITS, _SWITCHES = Limits(), Switches()
+_LIMITS, _SWITCHES = DialogLimits(), Switches()
 
 
 class _Table(BaseModel):
@@ -140,9 +140,9 @@ class Campaign(_Table):
             raise ValueError("budget.money needs model.price")
         return self
 
-    def machine_limits(self) -> Limits:
+    def machine_limits(self) -> DialogLimits:
         bounds = self.limits
-        return Limits(temperature=self.model.temperature, **bounds.model_dump())
+        return DialogLimits(temperature=self.model.temperature, **bounds.model_dump())
 
     def switches(self) -> Switches:
         return Switches(self.states.lint, self.states.summarize, self.states.debug)

@@ -11,7 +11,7 @@ from typing import Protocol
 from generate import prompts
 from generate.journal import Journal, open_run
 from generate.llm import Answer, ContextOverflow, Message, Provider, ProviderError, Request, Waiting
-from generate.machine import FINAL, Event, Flaw, Kind, Limits, Stage, State, Switches, step
+from generate.machine import FINAL, DialogLimits, Event, EventKind, Flaw, Stage, State, Switches, step
 from generate.task import Task
 from verify.lint import lint, load_profile, render, take_source
 from verify.outcome import NO_CASE, Outcome, Verdict
@@ -55,13 +55,17 @@ class Result:
 
 
 def open_journal(
-    dialogs: Path, task: Task, limits: Limits | None = None, switches: Switches | None = None, restart: bool = False
+    dialogs: Path,
+    task: Task,
+    limits: DialogLimits | None = None,
+    switches: Switches | None = None,
+    restart: bool = False,
 ) -> Journal:
     """The journal under the workspace's `dialogs/` that a run of this very task goes on with, or a new one."""
     header = {
         "overload": task.overload,
         "task": task.digest(),
-        "limits": asdict(limits or Limits()),
+        "limits": asdict(limits or DialogLimits()),
         "switches": asdict(switches or Switches()),
     }
     return open_run(dialogs, header, restart)
@@ -109,7 +113,7 @@ class _Run:
         self.on_event = on_event or (lambda state, event: None)
         self.switches = Switches(**journal.header["switches"])
         self.profile = load_profile(task.profile).with_calls(task.calls)
-        self.state = journal.fold(State(Limits(**journal.header["limits"])))
+        self.state = journal.fold(State(DialogLimits(**journal.header["limits"])))
         if self.state.stage is Stage.ABORTED:
             journal.append({"resumed": self.state.cause})
             self.state = journal.fold(State(self.state.limits))
@@ -124,7 +128,7 @@ class _Run:
     def _work(self) -> Event:
         match self.state.stage:
             case Stage.PROMPT:
-                return Event(Kind.PROMPTED, messages=prompts.opening(self.task, self.state))
+                return Event(EventKind.PROMPTED, messages=prompts.opening(self.task, self.state))
             case Stage.GENERATE:
                 return self._generate()
             case Stage.LINT:
@@ -138,7 +142,7 @@ class _Run:
             case Stage.DEBUG:
                 return self._debug()
             case _:
-                return Event(Kind.DIALOG_ENDED)
+                return Event(EventKind.DIALOG_ENDED)
 
     def _ask(self, model: Provider, messages: tuple[Message, ...], purpose: str) -> Answer:
         request = Request(
@@ -155,12 +159,12 @@ class _Run:
         try:
             answer = self._ask(self.model, self.state.messages, "generate")
         except ContextOverflow:
-            return Event(Kind.CONTEXT_FULL)
+            return Event(EventKind.CONTEXT_FULL)
         except ProviderError as error:
-            return Event(Kind.FAILED, text=str(error))
+            return Event(EventKind.FAILED, text=str(error))
         oversized = len(answer.text) > self.state.limits.answer
         return Event(
-            Kind.ANSWERED,
+            EventKind.ANSWERED,
             text=prompts.cut_middle(answer.text, KEPT) if oversized else answer.text,
             prompt_tokens=answer.prompt_tokens,
             completion_tokens=answer.completion_tokens,
@@ -172,13 +176,13 @@ class _Run:
     def _lint(self) -> Event:
         source, violation = take_source(self.state.messages[-1].content, self.profile)
         if source is None or self.state.size > self.state.limits.answer:
-            return Event(Kind.UNUSABLE, outcome=self._flaw(), report=str(violation or ""))
+            return Event(EventKind.UNUSABLE, outcome=self._flaw(), report=str(violation or ""))
         if any(t.source == source for t in self.state.tried):
-            return Event(Kind.REPEATED, source=source)
+            return Event(EventKind.REPEATED, source=source)
         found = lint(source, self.profile, self.task.overload) if self.switches.lint else []
         if found:
-            return Event(Kind.LINT_REFUSED, source=source, report=render(found))
-        return Event(Kind.LINT_CLEAN, source=source)
+            return Event(EventKind.LINT_REFUSED, source=source, report=render(found))
+        return Event(EventKind.LINT_CLEAN, source=source)
 
     def _flaw(self) -> Flaw:
         if not self.state.size:
@@ -194,36 +198,36 @@ class _Run:
         if failing:
             first = min(failing, key=lambda v: v.outcome is Outcome.SKIPPED)
             report = "\n\n".join(filter(None, (first.report or first.detail, _by_dtype(verdicts))))
-            return Event(Kind.TEST_FAILED, outcome=str(first.outcome), report=report, counts=counts)
+            return Event(EventKind.TEST_FAILED, outcome=str(first.outcome), report=report, counts=counts)
         if not verdicts:
-            return Event(Kind.FAILED, text="no case of this operator could be tested", counts=counts)
-        return Event(Kind.TEST_PASSED, counts=counts)
+            return Event(EventKind.FAILED, text="no case of this operator could be tested", counts=counts)
+        return Event(EventKind.TEST_PASSED, counts=counts)
 
     def _feedback(self) -> Event:
         state = self.state
         if state.flaw:
-            return Event(Kind.ADVISED, text=prompts.flawed(state))
+            return Event(EventKind.ADVISED, text=prompts.flawed(state))
         if self.switches.debug and state.outcome in (Outcome.CRASH, Outcome.TIMEOUT):
-            return Event(Kind.REPORT_CRASH)
+            return Event(EventKind.REPORT_CRASH)
         if self.switches.summarize and state.outcome != "LINT" and len(state.report) > state.limits.report:
-            return Event(Kind.REPORT_LONG)
-        return Event(Kind.ADVISED, text=prompts.feedback(state, state.report))
+            return Event(EventKind.REPORT_LONG)
+        return Event(EventKind.ADVISED, text=prompts.feedback(state, state.report))
 
     def _debug(self) -> Event:
         report = self.debugger(self.state.source or "") if self.debugger else ""
-        return Event(Kind.DEBUGGED, text=prompts.feedback(self.state, report or self.state.report), report=report)
+        return Event(EventKind.DEBUGGED, text=prompts.feedback(self.state, report or self.state.report), report=report)
 
     def _summarize(self) -> Event:
         try:
             request = prompts.summary_request(self.state.report, SUMMARY_INPUT)
             answer = self._ask(self.summarizer, request, "summarize")
         except ContextOverflow:
-            return Event(Kind.ADVISED, text=prompts.feedback(self.state, self.state.report))
+            return Event(EventKind.ADVISED, text=prompts.feedback(self.state, self.state.report))
         except ProviderError as error:
-            return Event(Kind.FAILED, text=str(error))
+            return Event(EventKind.FAILED, text=str(error))
         summary = prompts.cut_middle(answer.text, self.state.limits.report)
         return Event(
-            Kind.SUMMARIZED,
+            EventKind.SUMMARIZED,
             text=prompts.feedback(self.state, summary or self.state.report),
             report=summary,
             prompt_tokens=answer.prompt_tokens,

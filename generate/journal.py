@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any, TypeAlias
 
 from generate.llm import Message, Request
-from generate.machine import Event, Kind, Limits, State, Switches, step
+from generate.machine import DialogLimits, Event, EventKind, State, Switches, step
 from traces import UserError
 from traces.format import sync_directory
 
@@ -153,7 +153,7 @@ def read_journal(path: Path, torn: bool = False) -> list[Record]:
 
 def usage(records: Sequence[Record]) -> Iterator[tuple[str, int, int]]:
     """Purpose and tokens of prompt and answer of every answered call; where nobody counted, an estimate as prompt."""
-    state = before = State(Limits(**records[0]["limits"])) if records else State()
+    state = before = State(DialogLimits(**records[0]["limits"])) if records else State()
     for record in records:
         if "resumed" in record:
             state = before
@@ -162,7 +162,7 @@ def usage(records: Sequence[Record]) -> Iterator[tuple[str, int, int]]:
             before, state = state, step(state, event)
             if state.llm_calls > before.llm_calls:
                 counted = event.prompt_tokens, event.completion_tokens
-                purpose = "generate" if event.kind is Kind.ANSWERED else "summarize"
+                purpose = "generate" if event.kind is EventKind.ANSWERED else "summarize"
                 yield purpose, *(counted if sum(counted) else (state.tokens - before.tokens, 0))
 
 
@@ -170,7 +170,7 @@ def event_of(record: Record) -> Event:
     """The event that `append_event` wrote."""
     fields = {k: v for k, v in record.items() if k != "event"}
     fields["messages"] = tuple(Message(**m) for m in fields.get("messages", ()))
-    return Event(Kind(record["event"]), **fields)
+    return Event(EventKind(record["event"]), **fields)
 
 
 def open_run(dialogs: Path, header: Record, restart: bool = False) -> Journal:
@@ -192,7 +192,7 @@ def open_run(dialogs: Path, header: Record, restart: bool = False) -> Journal:
 
 def _completed(header: Record) -> Record:
     """The header with what an older version left to defaults."""
-    defaults = {"limits": asdict(Limits()), "switches": asdict(Switches())}
+    defaults = {"limits": asdict(DialogLimits()), "switches": asdict(Switches())}
     return header | {"version": VERSION} | {name: defaults[name] | header[name] for name in defaults}
 
 

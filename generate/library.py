@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from traces import UserError
-from verify.derive import COPY, Plan, plans
-from verify.job import Job
-from verify.kernel_file import KernelFile
+from verify.contract.derive import COPY, Plan, plans
+from verify.contract.kernel_file import KernelFile
+from verify.judging.job import Job
 
 KERNELS = Path(__file__).parent / "kernels"
 
@@ -37,15 +37,18 @@ class Library:
     The last layer is the base (by default the packaged library); those above hold what refinement accepted.
     """
 
-    def __init__(self, *layers: Path) -> None:
-        """Raises KernelFileError on a file that breaks the contract, UserError on a missing base or a double claim."""
+    def __init__(self, *layers: Path, blocks: tuple[Path, ...] = ()) -> None:
+        """blocks: directories of a platform, whose blocks its kernel files are linked with before ours.
+
+        Raises KernelFileError on a file that breaks the contract, UserError on a missing base or a double claim.
+        """
         if not layers[-1].is_dir():
             raise UserError(f"no kernel library at {layers[-1]}; name another with --library DIR")
         if not kernel_files(layers[-1]):
             raise UserError(f"no kernel files (GROUP/NAME.py) in {layers[-1]}; name another library with --library DIR")
-        self.layers = layers
+        self.layers, self._blocks = layers, blocks
         self._as_given: KernelFile | None = None
-        self._stack([_claims(layer) for layer in layers])
+        self._stack([_claims(layer, blocks) for layer in layers])
 
     def _stack(self, claims: Sequence[Mapping[str, KernelFile]]) -> None:
         """Take the first layer's kernel of each overload. Raises UserError if kernels call each other in a cycle."""
@@ -59,6 +62,10 @@ class Library:
     def __iter__(self) -> Iterator[KernelFile]:
         """Each kernel file that serves at least one overload, once."""
         return iter({kernel.path: self._linked[kernel] for kernel, _ in self._kernels.values()}.values())
+
+    def parse(self, source: str, path: Path) -> KernelFile:
+        """A kernel file as it would be in this library. Raises KernelFileError."""
+        return KernelFile.parse(source, path, self._blocks)
 
     def with_candidate(self, kernel: KernelFile, self_consistent: bool = False) -> Library:
         """The same library with `kernel` before all layers.
@@ -142,10 +149,10 @@ def kernel_files(directory: Path) -> Sequence[Path]:
     return sorted(directory.glob("*/*.py"))
 
 
-def _claims(directory: Path) -> dict[str, KernelFile]:
+def _claims(directory: Path, blocks: tuple[Path, ...]) -> dict[str, KernelFile]:
     claims: dict[str, KernelFile] = {}
     for path in kernel_files(directory):
-        kernel = KernelFile.read(path)
+        kernel = KernelFile.read(path, blocks)
         for overload in kernel.overloads:
             _claim(claims, overload, kernel)
     return claims

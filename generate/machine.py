@@ -31,7 +31,7 @@ class Stage(StrEnum):
 FINAL = frozenset({Stage.PASSED, Stage.OUT_OF_DIALOGS, Stage.ABORTED})
 
 
-class Kind(StrEnum):
+class EventKind(StrEnum):
     """What can happen."""
 
     PROMPTED = "PROMPTED"  # a dialog was opened with `messages`
@@ -62,33 +62,33 @@ class Flaw(StrEnum):
     REPEATED = "REPEATED"
 
 
-TABLE: dict[tuple[Stage, Kind], Stage] = {
-    (Stage.PROMPT, Kind.PROMPTED): Stage.GENERATE,
-    (Stage.GENERATE, Kind.ANSWERED): Stage.LINT,
-    (Stage.GENERATE, Kind.CONTEXT_FULL): Stage.OUT_OF_CONTEXT,
-    (Stage.GENERATE, Kind.FAILED): Stage.ABORTED,
-    (Stage.LINT, Kind.UNUSABLE): Stage.FEEDBACK,
-    (Stage.LINT, Kind.REPEATED): Stage.FEEDBACK,
-    (Stage.LINT, Kind.LINT_CLEAN): Stage.TEST,
-    (Stage.LINT, Kind.LINT_REFUSED): Stage.FEEDBACK,
-    (Stage.TEST, Kind.TEST_PASSED): Stage.PASSED,
-    (Stage.TEST, Kind.TEST_FAILED): Stage.FEEDBACK,
-    (Stage.TEST, Kind.FAILED): Stage.ABORTED,
-    (Stage.FEEDBACK, Kind.ADVISED): Stage.GENERATE,
-    (Stage.FEEDBACK, Kind.REPORT_LONG): Stage.SUMMARIZE,
-    (Stage.FEEDBACK, Kind.REPORT_CRASH): Stage.DEBUG,
-    (Stage.SUMMARIZE, Kind.SUMMARIZED): Stage.GENERATE,
-    (Stage.SUMMARIZE, Kind.ADVISED): Stage.GENERATE,  # too long for the summarising model: the report is cut
-    (Stage.SUMMARIZE, Kind.FAILED): Stage.ABORTED,
-    (Stage.DEBUG, Kind.DEBUGGED): Stage.GENERATE,
-    (Stage.OUT_OF_CALLS, Kind.DIALOG_ENDED): Stage.PROMPT,
-    (Stage.OUT_OF_CONTEXT, Kind.DIALOG_ENDED): Stage.PROMPT,
-    (Stage.STUCK, Kind.DIALOG_ENDED): Stage.PROMPT,
+TABLE: dict[tuple[Stage, EventKind], Stage] = {
+    (Stage.PROMPT, EventKind.PROMPTED): Stage.GENERATE,
+    (Stage.GENERATE, EventKind.ANSWERED): Stage.LINT,
+    (Stage.GENERATE, EventKind.CONTEXT_FULL): Stage.OUT_OF_CONTEXT,
+    (Stage.GENERATE, EventKind.FAILED): Stage.ABORTED,
+    (Stage.LINT, EventKind.UNUSABLE): Stage.FEEDBACK,
+    (Stage.LINT, EventKind.REPEATED): Stage.FEEDBACK,
+    (Stage.LINT, EventKind.LINT_CLEAN): Stage.TEST,
+    (Stage.LINT, EventKind.LINT_REFUSED): Stage.FEEDBACK,
+    (Stage.TEST, EventKind.TEST_PASSED): Stage.PASSED,
+    (Stage.TEST, EventKind.TEST_FAILED): Stage.FEEDBACK,
+    (Stage.TEST, EventKind.FAILED): Stage.ABORTED,
+    (Stage.FEEDBACK, EventKind.ADVISED): Stage.GENERATE,
+    (Stage.FEEDBACK, EventKind.REPORT_LONG): Stage.SUMMARIZE,
+    (Stage.FEEDBACK, EventKind.REPORT_CRASH): Stage.DEBUG,
+    (Stage.SUMMARIZE, EventKind.SUMMARIZED): Stage.GENERATE,
+    (Stage.SUMMARIZE, EventKind.ADVISED): Stage.GENERATE,  # too long for the summarising model: the report is cut
+    (Stage.SUMMARIZE, EventKind.FAILED): Stage.ABORTED,
+    (Stage.DEBUG, EventKind.DEBUGGED): Stage.GENERATE,
+    (Stage.OUT_OF_CALLS, EventKind.DIALOG_ENDED): Stage.PROMPT,
+    (Stage.OUT_OF_CONTEXT, EventKind.DIALOG_ENDED): Stage.PROMPT,
+    (Stage.STUCK, EventKind.DIALOG_ENDED): Stage.PROMPT,
 }
 
 
 @dataclass(frozen=True)
-class Limits:
+class DialogLimits:
     """Budgets. The CLI shows and overrides these very defaults.
 
     dialogs: of one operator. calls: LLM answers in a dialog. context: tokens a conversation may have.
@@ -119,7 +119,7 @@ class Switches:
 class Event:
     """Something that happened; `Kind` says which fields it uses."""
 
-    kind: Kind
+    kind: EventKind
     text: str = ""
     messages: tuple[Message, ...] = ()
     source: str | None = None
@@ -153,7 +153,7 @@ class State:
     this dialog's files, the latest last. repeats: how many answers of this dialog were one of them again.
     """
 
-    limits: Limits = field(default_factory=Limits)
+    limits: DialogLimits = field(default_factory=DialogLimits)
     stage: Stage = Stage.PROMPT
     dialog: int = 1
     calls: int = 0
@@ -284,17 +284,17 @@ def _dialog_ended(state: State, event: Event) -> State:
     return replace(state, dialog=state.dialog + 1, calls=0, context=0, messages=(), tried=tried, repeats=0)
 
 
-_UPDATES: dict[Kind, Callable[[State, Event], State]] = {
-    Kind.PROMPTED: _prompted,
-    Kind.ANSWERED: _answered,
-    Kind.FAILED: _failed,
-    Kind.UNUSABLE: _unusable,
-    Kind.REPEATED: _repeated,
-    Kind.LINT_CLEAN: _took_source,
-    Kind.LINT_REFUSED: _refused,
-    Kind.TEST_FAILED: _test_failed,
-    Kind.ADVISED: _advised,
-    Kind.SUMMARIZED: _summarized,
-    Kind.DEBUGGED: _debugged,
-    Kind.DIALOG_ENDED: _dialog_ended,
+_UPDATES: dict[EventKind, Callable[[State, Event], State]] = {
+    EventKind.PROMPTED: _prompted,
+    EventKind.ANSWERED: _answered,
+    EventKind.FAILED: _failed,
+    EventKind.UNUSABLE: _unusable,
+    EventKind.REPEATED: _repeated,
+    EventKind.LINT_CLEAN: _took_source,
+    EventKind.LINT_REFUSED: _refused,
+    EventKind.TEST_FAILED: _test_failed,
+    EventKind.ADVISED: _advised,
+    EventKind.SUMMARIZED: _summarized,
+    EventKind.DEBUGGED: _debugged,
+    EventKind.DIALOG_ENDED: _dialog_ended,
 }

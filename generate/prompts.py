@@ -15,10 +15,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from generate.llm import Message
 from generate.machine import Flaw, State
 from generate.task import Task
+from verify.linking import blocks_in
 from verify.lint import Profile, load_profile
 from verify.outcome import Outcome
 
 HERE = Path(__file__).parent
+OFFERED = ("elementwise", "reduction", "types", "offsets")  # modules of blocks that the prompt lists
 EXAMPLES = ("exp", "argmax", "diag")
 
 # outcome -> (what happened, what to do)
@@ -135,7 +137,17 @@ def _dialect(profile: Profile) -> dict[str, Any]:
         "kernel_names": kernel.names,
         "kernel_attributes": kernel.attributes,
         "kernel_builtins": kernel.builtins,
+        "blocks": _blocks(profile),
     }
+
+
+def _blocks(profile: Profile) -> dict[str, list[str]]:
+    """By module a line for each block that is offered: its call, and what it does."""
+    known, lines = blocks_in(profile.blocks), {}
+    for module in OFFERED:
+        public = known.module(module).values()
+        lines[module] = [f"`{b.name}({b.signature})`: {b.summary}" for b in public if b.summary]
+    return {module: told for module, told in lines.items() if told}
 
 
 def _names(names: Iterable[str]) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 
 from generate.journal import Record, event_of, read_journal
 from generate.llm import Answer, Message
-from generate.machine import Kind, Limits, State, step
+from generate.machine import DialogLimits, EventKind, State, step
 from traces import UserError
 from traces.format import write_durably
 
@@ -144,7 +144,7 @@ def _conversations(records: Sequence[Record]) -> list[list[dict[str, Any]]]:
     dialogs: list[list[dict[str, Any]]] = []
     summaries: list[list[dict[str, Any]]] = []
     asked: list[dict[str, Any]] = []
-    state = before = State(Limits(**records[0]["limits"]))
+    state = before = State(DialogLimits(**records[0]["limits"]))
     for record in records:
         if "request" in record:
             asked = record.get("messages", [])
@@ -153,12 +153,12 @@ def _conversations(records: Sequence[Record]) -> list[list[dict[str, Any]]]:
         elif "event" in record:
             event = event_of(record)
             before, state = state, step(state, event)
-            if event.kind is Kind.PROMPTED:
+            if event.kind is EventKind.PROMPTED:
                 dialogs.append([])
-            elif event.kind is Kind.ANSWERED:
+            elif event.kind is EventKind.ANSWERED:
                 told = {name: value for name in ("cut", "size") if (value := getattr(event, name))}
                 new = [asdict(m) for m in state.messages[len(dialogs[-1]) :]]
                 dialogs[-1] += [*new[:-1], {**new[-1], **told}]
-            elif event.kind is Kind.SUMMARIZED:
+            elif event.kind is EventKind.SUMMARIZED:
                 summaries.append([*asked, {"role": "assistant", "content": event.report}])
     return [d for d in dialogs if d] + summaries

@@ -27,7 +27,7 @@ from typing import Any
 
 from traces import UserError
 from traces.format import sync_directory, write_durably
-from verify.kernel_file import KernelFile
+from verify.contract.kernel_file import KernelFile
 
 FORMAT = "enable-version"
 VERSION = 1
@@ -38,7 +38,7 @@ _LOCK = ".lock"
 _RECORD = re.compile(r"\d{3,}\.json")
 
 
-class Standing(StrEnum):
+class VersionStanding(StrEnum):
     """Of one version."""
 
     IN_FORCE = "in force"
@@ -59,7 +59,7 @@ class Version:
     when: str
     sha256: str | None
     overloads: tuple[str, ...]
-    standing: Standing
+    standing: VersionStanding
     back_to: int | None
     provenance: dict[str, Any]
 
@@ -116,19 +116,19 @@ class Versions:
         records, now = _records(self._home(group, name)), _sha256(self._in_force(group, name))
         came = [a["sha256"] == b["before"] for a, b in itertools.pairwise(records)]
         came += [r["sha256"] == now or r["before"] != now for r in records[-1:]]
-        standings = [Standing.REPLACED if true else Standing.INTERRUPTED for true in came]
+        standings = [VersionStanding.REPLACED if true else VersionStanding.INTERRUPTED for true in came]
         last = max((i for i, true in enumerate(came) if true), default=None)
         if last is not None and records[last]["sha256"] == now:
-            standings[last] = Standing.IN_FORCE
+            standings[last] = VersionStanding.IN_FORCE
         return [_version(record, standing) for record, standing in zip(records, standings, strict=True)]
 
     def current(self, group: str, name: str) -> Version | None:
         """The version in force; None if that is the base library's kernel, or a file that is no version."""
-        return next((v for v in self.list(group, name) if v.standing is Standing.IN_FORCE), None)
+        return next((v for v in self.list(group, name) if v.standing is VersionStanding.IN_FORCE), None)
 
     def before(self, group: str, name: str) -> int:
         """The number of the version to go back to from the one in force. Raises UserError if there is none."""
-        versions = [v for v in self.list(group, name) if v.standing is not Standing.INTERRUPTED]
+        versions = [v for v in self.list(group, name) if v.standing is not VersionStanding.INTERRUPTED]
         current = self.current(group, name)
         if current is None or current.origin == BASE:
             raise UserError(f"{group}/{name}: the base library's kernel is in force; nothing came before it")
@@ -235,7 +235,7 @@ def _record(path: Path) -> dict[str, Any]:
     return dict(record)
 
 
-def _version(record: dict[str, Any], standing: Standing) -> Version:
+def _version(record: dict[str, Any], standing: VersionStanding) -> Version:
     return Version(
         record["number"],
         record["action"],

@@ -166,7 +166,7 @@ class MLP(nn.Module):
         return out
 
 
-class Block(nn.Module):
+class TransformerBlock(nn.Module):
     """Attention and MLP, each normalised before and added to the stream."""
 
     def __init__(self, config: Config) -> None:
@@ -190,7 +190,7 @@ class GPT(nn.Module):
         self.wte = nn.Embedding(vocabulary, config.n_embd)
         self.wpe = nn.Embedding(config.block_size, config.n_embd)
         self.drop = nn.Dropout(config.dropout)
-        self.h = nn.ModuleList(Block(config) for _ in range(config.n_layer))
+        self.h = nn.ModuleList(TransformerBlock(config) for _ in range(config.n_layer))
         self.ln_f = LayerNorm(config.n_embd, config.bias)
         self.lm_head = nn.Linear(config.n_embd, vocabulary, bias=False)
         self.wte.weight = self.lm_head.weight

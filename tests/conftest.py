@@ -1,9 +1,11 @@
-"""A chat-completions endpoint on loopback, which behaves and misbehaves as told."""
+"""What all tests share: compiled kernels, and a chat-completions endpoint on loopback, which behaves and
+misbehaves as told."""
 
 from __future__ import annotations
 
 import json
 import os
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -12,11 +14,18 @@ from typing import Any
 
 import pytest
 
+from enable.options import CACHE_VARIABLE
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Kernels run in this process without a GPU, but where a GPU's tests are asked for. Triton looks when imported."""
     if config.option.markexpr.strip() != "gpu":
         os.environ.setdefault("TRITON_INTERPRET", "1")
+    if CACHE_VARIABLE not in os.environ:  # those that start tests share it with those who run them
+        shared = tempfile.TemporaryDirectory(prefix="enable-tests-")
+        config.add_cleanup(shared.cleanup)
+        os.environ[CACHE_VARIABLE] = shared.name
+        config.add_cleanup(lambda: os.environ.pop(CACHE_VARIABLE))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -156,3 +165,18 @@ def endpoint(server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> ChatServer:
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
     return server
+
+
+@pytest.fixture(scope="module")
+def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A judge on `sim`, for the tests of a module."""
+    from shared import compiled
+
+    from verify import platforms
+    from verify.judging.judge import Judge
+    from verify.judging.verdicts import VerdictStore
+
+    store = VerdictStore(tmp_path_factory.mktemp("judge") / "verdicts.sqlite")
+    with Judge(platforms.load("sim"), store, workers=1, cache=compiled()) as judge:
+        yield judge
+    store.close()

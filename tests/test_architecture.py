@@ -17,6 +17,27 @@ ARROWS = {
     "enable": {"traces", "models", "capture", "verify", "generate"},
 }
 MODULES = [p for package in ARROWS for p in sorted((ROOT / package).rglob("*.py"))]
+ROOMS = {  # what a room imports beside itself and the files above all rooms
+    "verify": {
+        "lint": set(),
+        "contract": {"lint"},
+        "sandbox": set(),
+        "child": {"contract", "sandbox"},
+        "cases": {"contract", "sandbox", "child"},
+        "comparison": {"contract", "child", "cases"},
+        "judging": {"lint", "contract", "sandbox", "child", "cases", "comparison"},
+        "debugging": {"contract", "sandbox", "child", "cases", "judging"},
+    },
+    "enable": {
+        "serve": set(),
+        "cover": set(),
+        "traces": set(),
+        "train": {"serve"},
+        "refine": {"cover"},
+        "campaigns": {"cover", "refine"},
+        "commands": {"serve", "cover", "traces", "train", "refine", "campaigns"},
+    },
+}
 MAX_LINES, MAX_FUNCTION = 400, 60
 
 
@@ -37,6 +58,99 @@ def test_imports_follow_the_arrows(path):
     package = path.relative_to(ROOT).parts[0]
     ours = set(imported(ast.parse(path.read_text()))) & ARROWS.keys()
     assert ours <= ARROWS[package] | {package}
+
+
+def module_of(path):
+    """The dotted name of a file of the product."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def arrows(trees):
+    """Which modules each module imports, lazily or not, but for types alone. trees: by module."""
+    found = {}
+    for module, tree in trees.items():
+        names = set()
+        for node in running(tree):
+            if isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                inner = {f"{node.module}.{alias.name}" for alias in node.names}
+                names |= (inner & trees.keys()) | ({node.module} if inner - trees.keys() else set())
+        found[module] = names & trees.keys()
+    return found
+
+
+def running(tree):
+    """The nodes of a program that run: not those under `if TYPE_CHECKING`."""
+    for node in ast.iter_child_nodes(tree):
+        if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
+            yield node
+            yield from running(node)
+
+
+def circles(graph):
+    """The strongly connected components of more than one module (Kosaraju, from the ends of a first walk)."""
+    order, seen = [], set()
+
+    def walk(start, edges, into):
+        stack = [(start, iter(edges[start]))]
+        seen.add(start)
+        while stack:
+            node, targets = stack[-1]
+            target = next((t for t in targets if t not in seen), None)
+            if target is None:
+                into.append(node)
+                stack.pop()
+            else:
+                seen.add(target)
+                stack.append((target, iter(edges[target])))
+
+    for node in graph:
+        if node not in seen:
+            walk(node, graph, order)
+    backwards = {node: {other for other in graph if node in graph[other]} for node in graph}
+    seen.clear()
+    found = []
+    for node in reversed(order):
+        if node not in seen:
+            found.append([])
+            walk(node, backwards, found[-1])
+    return [sorted(component) for component in found if len(component) > 1]
+
+
+def astray(graph):
+    """Imports between rooms that no arrow of ROOMS allows."""
+    for module, targets in graph.items():
+        for target in targets:
+            (package, room, *_), (other, into, *_) = [*module.split("."), ""], [*target.split("."), ""]
+            rooms = ROOMS.get(package, {}) if package == other else {}
+            if room in rooms and into in rooms.keys() - rooms[room] - {room}:
+                yield f"{module} imports {target}"
+
+
+GRAPH = arrows({module_of(path): ast.parse(path.read_text()) for path in MODULES})
+
+
+def test_no_file_is_in_an_import_circle():
+    assert circles(GRAPH) == []
+
+
+def test_rooms_import_along_the_arrows():
+    assert list(astray(GRAPH)) == []
+    rooms = {package: {p.parent.name for p in (ROOT / package).glob("*/*.py")} for package in ROOMS}
+    assert rooms == {package: set(of) for package, of in ROOMS.items()}
+
+
+def test_circles_and_imports_astray_would_be_seen():
+    texts = {
+        "verify.child.a": "def f():\n    from verify.judging import b\n",
+        "verify.judging.b": "from typing import TYPE_CHECKING\nfrom verify.cases.c import C\n",
+        "verify.cases.c": "import verify.child.a\nif TYPE_CHECKING:\n    import verify.cases.d\n",
+        "verify.cases.d": "from verify.cases.c import C\n",
+    }
+    graph = arrows({module: ast.parse(text) for module, text in texts.items()})
+    assert circles(graph) == [["verify.cases.c", "verify.child.a", "verify.judging.b"]]
+    assert list(astray(graph)) == ["verify.child.a imports verify.judging.b"]
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name)
@@ -67,3 +181,22 @@ def test_help_imports_neither_torch_nor_triton(arguments):
 
 def test_an_upward_import_would_be_seen():
     assert set(imported(ast.parse("def f():\n    from generate.library import Library\n"))) == {"generate"}
+
+
+def class_names(paths):
+    """Public class names of the product by the files that define them; a model's Config is what every model has."""
+    found = {}
+    for path in paths:
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and path.parent.name != "models":
+                found.setdefault(node.name, []).append(name(path))
+    return found
+
+
+def test_a_word_names_one_class():
+    assert not {word: files for word, files in class_names(MODULES).items() if len(files) > 1}
+
+
+def test_a_word_for_two_classes_is_seen():
+    twice = ROOT / "verify" / "outcome.py"
+    assert class_names([twice, twice])["Outcome"] == ["verify/outcome.py"] * 2

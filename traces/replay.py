@@ -22,7 +22,7 @@ from traces.values import Json
 
 
 @dataclass(frozen=True)
-class Mismatch:
+class ReplayMismatch:
     """A call whose replay differs. detail: what differs first, or the error that ATen raised."""
 
     id: int
@@ -47,7 +47,7 @@ class Report:
     synthesised: int = 0
     not_recorded: int = 0
     not_comparable: Counter[str] = field(default_factory=Counter)
-    mismatches: list[Mismatch] = field(default_factory=list)
+    mismatches: list[ReplayMismatch] = field(default_factory=list)
     blobs: int = 0
 
     @property
@@ -90,7 +90,7 @@ def _judge(trace: Trace, record: CallRecord, report: Report) -> None:
             report.not_comparable["no CPU kernel"] += 1
         else:
             text = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-            report.mismatches.append(Mismatch(record.id, record.overload, text))
+            report.mismatches.append(ReplayMismatch(record.id, record.overload, text))
         return
     counted, detail = _compare(trace, record, found, foreign)
     if detail is None:
@@ -98,7 +98,7 @@ def _judge(trace: Trace, record: CallRecord, report: Report) -> None:
     elif counted == "not_comparable":
         report.not_comparable[detail] += 1
     else:
-        report.mismatches.append(Mismatch(record.id, record.overload, detail))
+        report.mismatches.append(ReplayMismatch(record.id, record.overload, detail))
 
 
 def _compare(trace: Trace, record: CallRecord, found: dict[str, Json], foreign: bool) -> tuple[str, str | None]:

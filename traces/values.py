@@ -36,7 +36,7 @@ _DEVICE = re.compile(r"[a-z]\w*(:\d{1,4})?")  # an out-of-tree backend may have 
 
 
 @dataclass(frozen=True)
-class Group:
+class StorageSpan:
     """One span of a storage that the tensors of one call share.
 
     nbytes: length of the span in bytes. align: address of its first byte modulo 128. known: False where the contents
@@ -69,7 +69,7 @@ class Packed:
 
     tree: Json
     tensors: list[TensorRef] = field(default_factory=list)
-    groups: list[Group] = field(default_factory=list)
+    groups: list[StorageSpan] = field(default_factory=list)
     data: list[Bytes | None] = field(default_factory=list)
 
     def header(self) -> Json:
@@ -87,7 +87,7 @@ class Packed:
             tensors = [
                 TensorRef(**{**t, "shape": tuple(t["shape"]), "stride": tuple(t["stride"])}) for t in header["tensors"]
             ]
-            groups = [Group(**g) for g in header["groups"]]
+            groups = [StorageSpan(**g) for g in header["groups"]]
             packed = cls(header["tree"], tensors, groups, data)
         except (KeyError, TypeError, AttributeError) as error:
             raise TraceError(f"{where}: not a packed call ({error!r})") from error
@@ -120,7 +120,7 @@ def _is_size(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 62
 
 
-def _check_group(group: Group, data: Bytes | None, where: str) -> None:
+def _check_group(group: StorageSpan, data: Bytes | None, where: str) -> None:
     if not _is_size(group.nbytes) or not _is_size(group.align) or group.align >= ALIGNMENT:
         raise TraceError(f"{where}: nbytes {group.nbytes!r}, align {group.align!r} out of range")
     if group.known != (data is not None):
@@ -129,7 +129,7 @@ def _check_group(group: Group, data: Bytes | None, where: str) -> None:
         raise TraceError(f"{where}: nbytes says {group.nbytes}, the stored span has {len(data)}")
 
 
-def _check_ref(ref: TensorRef, groups: list[Group], where: str) -> None:
+def _check_ref(ref: TensorRef, groups: list[StorageSpan], where: str) -> None:
     if not isinstance(ref.group, int) or not 0 <= ref.group < len(groups):
         raise TraceError(f"{where}: group {ref.group!r} does not exist")
     if not isinstance(ref.dtype, str) or ref.dtype not in _DTYPES:
@@ -228,7 +228,7 @@ class _Packer:
             known = key in self.known
             storage = first[g].untyped_storage()
             align = (storage.data_ptr() + lo) % ALIGNMENT if storage.nbytes() else 0
-            packed.groups.append(Group(hi - lo, align, str(first[g].device), known))
+            packed.groups.append(StorageSpan(hi - lo, align, str(first[g].device), known))
             found.append(Span(storage, lo, hi - lo, first[g].device) if known else None)
         for t in self.live:
             g = index[t.untyped_storage()._cdata]
@@ -301,7 +301,7 @@ class Rebuilt:
         return all(bool((side == POISON).all()) for side in sides)
 
 
-def _rebuild_group(group: Group, data: Bytes | None, earlier: Rebuilt | None, device: str) -> Rebuilt:
+def _rebuild_group(group: StorageSpan, data: Bytes | None, earlier: Rebuilt | None, device: str) -> Rebuilt:
     size = group.nbytes + 2 * GUARD + ALIGNMENT
     buffer = earlier.buffer.fill_(POISON) if earlier else torch.full((size,), POISON, dtype=torch.uint8, device=device)
     start = GUARD + (group.align - buffer.data_ptr() - GUARD) % ALIGNMENT
@@ -371,3 +371,17 @@ def _decoder(tensors: list[torch.Tensor], where: str, device: str) -> Callable[[
 def numel(ref: TensorRef) -> int:
     """Elements of the tensor behind `ref`."""
     return math.prod(ref.shape)
+
+
+def on_host(packed: Packed) -> Packed:
+    """The same call with every device argument naming host memory, wherever it was recorded."""
+
+    def moved(value: Any) -> Any:
+        if isinstance(value, list):
+            return [moved(v) for v in value]
+        if isinstance(value, dict):
+            return {k: "cpu" if k == "device" else moved(v) for k, v in value.items()}
+        return value
+
+    packed.tree = {name: moved(value) for name, value in packed.tree.items()}
+    return packed

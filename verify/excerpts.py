@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from verify.linking import written
+
 MAX_PRINTED = 4_000  # characters of what a wrapper prints in one call
 CONTEXT = 2  # lines shown before and after the one that is meant
 _PATH = re.compile(r"(?<![\w./)\]])/(?:[\w.+@~-]+/)+(?=[\w.+@~<-])")  # a file's directory, from the root on
@@ -23,7 +25,8 @@ def snippet(source: str, line: int) -> str:
     if not 1 <= line <= len(lines):
         return ""
     shown = range(max(1, line - CONTEXT), min(len(lines), line + CONTEXT) + 1)
-    return "\n".join(f"  {'>' if n == line else ' '} {n:4} | {lines[n - 1]}".rstrip() for n in shown)
+    more = written(source, line)[1] - line  # of a block, its own lines
+    return "\n".join(f"  {'>' if n == line else ' '} {n + more:4} | {lines[n - 1]}".rstrip() for n in shown)
 
 
 def cut_log(text: str, limit: int) -> str:

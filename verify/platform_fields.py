@@ -15,7 +15,7 @@ def _power_of_two(value: int) -> int:
     return value
 
 
-class Target(BaseModel):
+class TargetFields(BaseModel):
     """A processor to compile for; fields as of verify.platforms.Target."""
 
     model_config = _STRICT
@@ -33,7 +33,7 @@ class Fields(BaseModel):
     base: str
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")] = ""
     description: str = ""
-    targets: list[Target] = []
+    targets: list[TargetFields] = []
     lint: str | dict[str, Any] = ""
     alignment: Annotated[int, AfterValidator(_power_of_two)] = 0
     compile_seconds: PositiveFloat | PositiveInt = 1
@@ -47,4 +47,4 @@ class Fields(BaseModel):
     @classmethod
     def known(cls) -> list[str]:
         """The names of the fields, those of a target among them."""
-        return [*cls.model_fields, *Target.model_fields]
+        return [*cls.model_fields, *TargetFields.model_fields]

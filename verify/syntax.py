@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import threading
 import warnings
+from functools import lru_cache
 
 _LOCK = threading.Lock()
 
@@ -12,9 +13,16 @@ _LOCK = threading.Lock()
 def parse(source: str) -> ast.Module:
     """`ast.parse` in one thread at a time, without its warnings, such as of `1if x else y`.
 
+    The tree is not to be changed: whoever parses the same text soon after gets the same one.
+
     CPython counts the depth of all trees in the making together, and raises SystemError where garbage collection lets
     another thread go on with one (seen with 3.11).
     """
+    return _parsed(source)
+
+
+@lru_cache(maxsize=2)
+def _parsed(source: str) -> ast.Module:
     with _LOCK, warnings.catch_warnings(action="ignore"):
         return ast.parse(source)
 

@@ -16,7 +16,7 @@ app = typer.Typer(help="Look at campaigns of generation.", no_args_is_help=True,
 @app.command(name="list")
 def list_(context: typer.Context, as_json: AsJson = False) -> None:
     """Every campaign of the workspace, with how many of its operators passed."""
-    from enable.campaign_tables import list_lines, listed
+    from enable.campaigns.tables import list_lines, listed
     from enable.workspace import Workspace
 
     found = listed(Workspace(context.obj))
@@ -35,10 +35,10 @@ def report(
     Coverage by category and model, operators passed within so many LLM calls, what each kind of feedback led to, tokens
     and time, settings that differ, the union over campaigns, and the causes of failure across operators.
     """
-    from enable.campaign import place_of
-    from enable.campaign_report import draw, read
-    from enable.campaign_report import report as made
-    from enable.campaign_tables import listed, report_lines
+    from enable.campaigns.report import draw, read
+    from enable.campaigns.report import report as made
+    from enable.campaigns.tables import listed, report_lines
+    from enable.campaigns.work import place_of
     from enable.workspace import Workspace
     from traces import UserError
 

@@ -86,7 +86,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     """
     workspace = Workspace(context.obj)
     if target == "opinfo":
-        from enable.opinfo_recording import capture_opinfo, opinfo_lines
+        from enable.cover.opinfo_recording import capture_opinfo, opinfo_lines
 
         path = out or Path("opinfo" if name is None else _file_name(name))
         found = capture_opinfo(context.obj, path, out is None, op or [], dtypes or [], everything, force)

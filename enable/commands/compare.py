@@ -21,8 +21,8 @@ def command(
     A row for each trace of the workspace that is of nanogpt, dlrm or opinfo. Verdicts are kept; what was not judged on
     the platform yet is judged now.
     """
-    from enable.published import rows
-    from enable.session import Session
+    from enable.cover.published import rows
+    from enable.cover.session import Session
     from enable.tables import markdown_table, table
     from enable.workspace import Workspace
 

@@ -34,6 +34,9 @@ def command(  # noqa: PLR0913 - one parameter an option
     compile_only: Annotated[
         bool, typer.Option("--compile-only", help="Compile every call for the platform's targets, and run none.")
     ] = False,
+    engine: Annotated[
+        str, typer.Option(help="local, or ray: children on the Ray cluster of RAY_ADDRESS, or on one of this machine.")
+    ] = "local",
     as_json: AsJson = False,
     platform: Platform = PLATFORM,
     library: Library = None,
@@ -52,20 +55,20 @@ def command(  # noqa: PLR0913 - one parameter an option
     """
     _check(missing, by, compile_only, exhaustive, of)
 
-    from enable.opinfo import opinfo_tables
-    from enable.session import Session
+    from enable.cover.opinfo import opinfo_tables
+    from enable.cover.session import Session
     from enable.tables import coverage_tables
     from enable.workspace import Workspace
 
-    with Session(Workspace(context.obj), library, platform) as session:
+    with Session(Workspace(context.obj), library, platform, engine=engine) as session:
         if compile_only:
-            from enable.compiling import compile_coverage, compile_tables
+            from enable.cover.compiling import compile_coverage, compile_tables
 
             compiled = compile_coverage(session, model)
             typer.echo(json.dumps(compiled.as_json()) if as_json else compile_tables(compiled))
             return
         if missing:
-            from enable.missing import missing_tables, what_is_missing
+            from enable.cover.missing import missing_tables, what_is_missing
 
             lacking = what_is_missing(session, model, of or (), by or "time")
             typer.echo(json.dumps(lacking.as_json()) if as_json else missing_tables(lacking, session, model))

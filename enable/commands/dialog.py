@@ -27,7 +27,7 @@ def list_(context: typer.Context, as_json: AsJson = False) -> None:
     yours: it waits for an answer (see: enable dialog answer). stopped: the same command goes on with it. running: a
     process works on it. -: it has ended.
     """
-    from enable.dialogs import list_lines, runs
+    from enable.refine.dialogs import list_lines, runs
     from enable.workspace import Workspace
 
     rows = [run.as_json() for run in runs(Workspace(context.obj))]
@@ -44,7 +44,7 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show what was said about an operator, and what came of each answer."""
-    from enable.dialogs import one, shown_json, shown_text
+    from enable.refine.dialogs import one, shown_json, shown_text
     from enable.workspace import Workspace
 
     found = one(Workspace(context.obj), overload, campaign, run)
@@ -59,7 +59,7 @@ def answer(
     campaign: Campaign = None,
 ) -> None:
     """Answer a run of the manual provider that waits; then the same enable command goes on with it."""
-    from enable.dialogs import answer as put
+    from enable.refine.dialogs import answer as put
     from enable.workspace import Workspace
     from traces import UserError
 
@@ -81,7 +81,7 @@ def record(
     campaign: Campaign = None,
 ) -> None:
     """Save the dialogs of an operator's newest answered run as a recording for the replay provider."""
-    from enable.dialogs import runs
+    from enable.refine.dialogs import runs
     from enable.workspace import Workspace
     from generate.journal import NAME
     from generate.recording import has_answers, to_recording

@@ -33,10 +33,10 @@ def command(  # noqa: PLR0913 - each is an option of the command
     and triton alone, and can be undone. backendbench: BackendBench's directories, OP/OP_implementation_v1.py with a
     function OP_kernel_impl.
     """
-    from enable.exporting import Label, export
     from enable.library import basis, select
+    from enable.serve.export import Label, export
     from enable.workspace import Workspace
-    from verify.verdicts import ENOUGH, is_few
+    from verify.judging.verdicts import ENOUGH, is_few
 
     kernels = Workspace(context.obj).library(library)
     chosen = select(op or None, unverified, kernels, context.obj)

@@ -50,8 +50,8 @@ def command(  # noqa: PLR0913 - one parameter an option
     stopped; operators that failed for another reason than dialogs are tried again. Exit status 1 if an operator did
     not pass; 0 also where manual answers are awaited.
     """
-    from enable.campaign import named, plan, run_campaign
-    from enable.campaign_tables import campaign_lines, plan_lines
+    from enable.campaigns.campaign import named, plan, run_campaign
+    from enable.campaigns.tables import campaign_lines, plan_lines
     from enable.stopping import stoppable
     from enable.workspace import Workspace
     from generate.campaign import load

@@ -21,7 +21,7 @@ _Operator = Annotated[str, typer.Argument(metavar="OP", parser=full, help="An ov
 @app.command("list")
 def list_(context: typer.Context, as_json: AsJson = False, library: Library = None) -> None:
     """List the kernels in force: those accepted in this workspace, then those of the base library."""
-    from enable.history import History, list_table
+    from enable.refine.history import History, list_table
     from enable.workspace import Workspace
 
     rows = History(Workspace(context.obj), library).kernels()
@@ -42,8 +42,8 @@ def add(
     It has to pass the recorded calls of its overloads in every trace of the workspace, OpInfo's samples and cases made
     from both; nothing that passed before may fail. Exit status 1 if it is refused.
     """
-    from enable.adding import add, lines
-    from enable.session import Session
+    from enable.cover.session import Session
+    from enable.refine.adding import add, lines
     from enable.workspace import Workspace
 
     with Session(Workspace(context.obj), library, platform) as session:
@@ -53,25 +53,48 @@ def add(
 
 
 @app.command()
-def table(context: typer.Context, as_json: AsJson = False, markdown: Markdown = False, library: Library = None) -> None:
+def table(
+    context: typer.Context,
+    results: Annotated[
+        Path | None, typer.Option(help="Fill in what this file of recorded results says: docs/results/library.json.")
+    ] = None,
+    as_json: AsJson = False,
+    markdown: Markdown = False,
+    library: Library = None,
+) -> None:
     """List every overload that a kernel file serves itself: its dtypes, and the cases passed by platform.
 
     Cases are those of the workspace's verdicts on the present kernel: enable verify --all, enable coverage TRACE.
     """
-    from enable.operators import cells, operators
+    from enable.cover.operators import cells, operators, with_results
     from enable.tables import markdown_table
     from enable.tables import table as text_table
     from enable.workspace import Workspace
 
-    rows = operators(Workspace(context.obj), library)
+    workspace = Workspace(context.obj)
+    rows = operators(workspace, library)
+    rows = rows if results is None else with_results(rows, workspace, library, results)
     text = markdown_table if markdown else text_table
     typer.echo(json.dumps({"operators": rows}) if as_json else text(cells(rows)))
 
 
 @app.command()
+def record(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(help="Where to; what it holds of other overloads and platforms stays.")],
+    library: Library = None,
+) -> None:
+    """Put down how many cases of each overload passed, with the kernels that they were judged with."""
+    from enable.cover.operators import record
+    from enable.workspace import Workspace
+
+    typer.echo(f"{file}: {record(Workspace(context.obj), library, file)} rows recorded")
+
+
+@app.command()
 def history(context: typer.Context, operator: _Operator, as_json: AsJson = False, library: Library = None) -> None:
     """List the versions of an operator's kernel, with where each comes from."""
-    from enable.history import History, history_table
+    from enable.refine.history import History, history_table
     from enable.workspace import Workspace
 
     found = History(Workspace(context.obj), library).of(operator)
@@ -83,14 +106,17 @@ def show(
     context: typer.Context,
     operator: _Operator,
     version: Annotated[int | None, typer.Option(min=0, help="Of this version, not of the one in force.")] = None,
+    linked: Annotated[bool, typer.Option("--linked", help="With the blocks that it imports, as it is judged.")] = False,
     as_json: AsJson = False,
     library: Library = None,
 ) -> None:
     """Print the source of an operator's kernel."""
-    from enable.history import History
+    from enable.refine.history import History
     from enable.workspace import Workspace
+    from verify.linking import link
 
-    source = History(Workspace(context.obj), library).source(operator, version)
+    written = History(Workspace(context.obj), library).source(operator, version)
+    source = link(written) if linked else written
     if as_json:
         typer.echo(json.dumps({"overload": operator, "version": version, "source": source}))
     else:
@@ -114,9 +140,9 @@ def rollback(
     """
     from dataclasses import asdict
 
-    from enable.acceptance import roll_back
-    from enable.history import History, version_text
-    from enable.session import Session
+    from enable.cover.session import Session
+    from enable.refine.acceptance import roll_back
+    from enable.refine.history import History, version_text
     from enable.workspace import Workspace
 
     workspace = Workspace(context.obj)

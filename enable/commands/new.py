@@ -25,7 +25,7 @@ def command(
 
     Fill in what it computes; enable verify --watch judges it whenever it is saved.
     """
-    from enable.skeleton import skeleton, write
+    from enable.refine.skeleton import skeleton, write
     from enable.workspace import Workspace
     from traces.overloads import base_name, name_of, resolve
 

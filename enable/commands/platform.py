@@ -15,7 +15,7 @@ app = typer.Typer(help="Look at platforms, and check a file of your own.", no_ar
 @app.command("list")
 def list_(as_json: AsJson = False) -> None:
     """List the platforms of the toolkit; wherever one is named, the path of a YAML file can be."""
-    from enable.platform_check import listed
+    from enable.cover.platform_check import listed
     from enable.tables import table
 
     typer.echo(json.dumps({"platforms": listed()}) if as_json else table(listed()))
@@ -32,10 +32,10 @@ def check(
 
     What is wrong in a file is told with its line. Exit status 1 if a target does not compile or nothing can be run.
     """
-    from enable.platform_check import check, lines
+    from enable.cover.platform_check import check, lines
     from enable.workspace import Workspace
 
     workspace = Workspace(context.obj)
-    found = check(platform, workspace.library(library))
+    found = check(platform, lambda known: workspace.library(library, known))
     typer.echo(json.dumps(found.as_json()) if as_json else lines(found, workspace))
     raise typer.Exit(0 if found.passed else 1)

@@ -43,20 +43,20 @@ def command(  # noqa: PLR0913 - one parameter an option
     accepted kernel goes to kernels/ of the workspace. Exit status 1 if an operator did not pass; 0
     also where a manual answer is awaited.
     """
-    from enable.refining import Choice, refine
+    from enable.refine.refining import RefineChoice, refine
     from enable.tables import refinement_lines
     from enable.workspace import Workspace
     from generate.llm import Options
-    from generate.machine import Limits
+    from generate.machine import DialogLimits
 
     if not only_failing and not op:
         raise typer.BadParameter("say what to refine: --only-failing, or --op NAME")
     given = {"dialogs": dialogs, "calls": calls, "temperature": temperature}
-    limits = Limits(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+    limits = DialogLimits(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
     assert context.parent is not None
-    usual = [name for name, value in given.items() if value == getattr(Limits(), name)]
+    usual = [name for name, value in given.items() if value == getattr(DialogLimits(), name)]
     again = (*typed(context.parent), "refine", *typed(context, without=("op", "only_failing", "restart", *usual)))
-    choice = Choice(model, op, only_failing, llm, Options(llm_model, base_url), limits, again, restart, few_cases)
+    choice = RefineChoice(model, op, only_failing, llm, Options(llm_model, base_url), limits, again, restart, few_cases)
     found = refine(Workspace(context.obj), library, platform, choice)
     typer.echo(json.dumps({"operators": found}) if as_json else refinement_lines(found))
     causes = [r["detail"] for r in found if r["exit"] in ("ABORTED", "NOT_BEGUN")]

@@ -67,9 +67,9 @@ def command(  # noqa: PLR0913 - one parameter an option
             out.write(f"{line}\n")
             out.flush()
 
-    from enable.plots import draw_losses, empty_figure
-    from enable.run_report import Choice, run, summary
-    from enable.training_run import Recipe
+    from enable.campaigns.plots import draw_losses, empty_figure
+    from enable.train.report import Choice, run, summary
+    from enable.train.run import Recipe
     from enable.workspace import Workspace
 
     choice = Choice(device, compare, fallback, unverified, only_judged)

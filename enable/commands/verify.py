@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from enable.verification import Request
-    from enable.verifier import Verifier
+    from enable.cover.verification import VerifyRequest
+    from enable.cover.verifier import Verifier
 
 from enable.options import PLATFORM, AsJson, Library, Platform, typed
 
@@ -60,35 +60,39 @@ def command(  # noqa: PLR0913 - each is an option of the command
     if watch and (target is None or as_json or not Path(target).is_file()):
         raise UserError("--watch is for one FILE, and prints text; name a file that is there, without --json")
     from enable.stopping import stoppable
-    from enable.verification import Request, check_request
-    from enable.verifier import Verifier, corpus_files
-    from verify.job import RUN
+    from verify.sandbox.nursery import ahead
 
-    off = tuple(without or ())
-    alone = (RUN,) if compile_only else ()
-    sources = tuple(name for name in cases.split(",") if name)
-    check_request(sources, off)
     drawn = seed is None
     seed = secrets.randbits(31) if seed is None else seed
-    request = Request(sources, seed, frozenset((*off, *alone)), case, not exhaustive, limit)
     program = ["enable", *typed(context.parent), "verify"]
     again = [*program, *typed(context, ("seed",)), "--seed", str(seed)]
-    if report is not None:
-        corpus_files(report)  # bad input is told first, and in one line
-    if drawn and target is None:  # known beforehand, so that even kill -9 leaves a way to go on
-        typer.echo(f"enable: seed {seed}; if this is stopped, go on with: {shlex.join(again)}", err=True)
-    with stoppable(again), Verifier(context.obj, library, platform, profile, sandbox) as verifier:
-        if watch:
-            watched(verifier, str(target), op, request, again)
+    with stoppable(again):
+        ahead(platform)
+        from enable.cover.verification import VerifyRequest, check_request
+        from enable.cover.verifier import Verifier, corpus_files
+        from verify.judging.job import RUN
+
+        off = tuple(without or ())
+        alone = (RUN,) if compile_only else ()
+        sources = tuple(name for name in cases.split(",") if name)
+        check_request(sources, off)
+        request = VerifyRequest(sources, seed, frozenset((*off, *alone)), case, not exhaustive, limit)
         if report is not None:
-            table = verifier.report(report, request)
-            typer.echo(json.dumps(table.as_json()) if as_json else table.text())
-            raise typer.Exit(0 if table.sound else 1)
-        found = [verifier.verify(target, op, request)] if target is not None else verifier.verify_library(request)
+            corpus_files(report)  # bad input is told first, and in one line
+        if drawn and target is None:  # known beforehand, so that even kill -9 leaves a way to go on
+            typer.echo(f"enable: seed {seed}; if this is stopped, go on with: {shlex.join(again)}", err=True)
+        with Verifier(context.obj, library, platform, profile, sandbox) as verifier:
+            if watch:
+                watched(verifier, str(target), op, request, again)
+            if report is not None:
+                table = verifier.report(report, request)
+                typer.echo(json.dumps(table.as_json()) if as_json else table.text())
+                raise typer.Exit(0 if table.sound else 1)
+            found = [verifier.verify(target, op, request)] if target is not None else verifier.verify_library(request)
     if as_json:
         typer.echo(json.dumps(vars(found[0]) if target is not None else [vars(f) for f in found]))
     else:
-        from enable.verification import finding_lines
+        from enable.cover.verification import finding_lines
 
         words = [*program, *typed(context, ("seed", "case", "as_json")), "--seed", str(seed)]
         typer.echo("\n".join(finding_lines(f, words) for f in found))
@@ -97,10 +101,10 @@ def command(  # noqa: PLR0913 - each is an option of the command
         raise typer.Exit(1)
 
 
-def watched(verifier: Verifier, target: str, op: str | None, request: Request, words: list[str]) -> None:
+def watched(verifier: Verifier, target: str, op: str | None, request: VerifyRequest, words: list[str]) -> None:
     """Judge the file until interrupted; each verdict names the command that judges it so again."""
-    from enable.verification import finding_lines
-    from enable.watching import watch
+    from enable.cover.verification import finding_lines
+    from enable.cover.watching import watch
 
     once = [word for word in words if word != "--watch"]
     watch(

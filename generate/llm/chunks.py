@@ -20,7 +20,7 @@ class Interrupted(Exception):
     """The stream ended before the answer did."""
 
 
-class Refused(Exception):
+class RefusedAnswer(Exception):
     """The endpoint tells an error in place of an answer, or in the middle of it. body: the JSON of the error."""
 
     def __init__(self, body: Any) -> None:
@@ -42,7 +42,7 @@ class _Parts:
         if not isinstance(record, dict):
             raise Malformed("it is no object")
         if record.get("error"):
-            raise Refused(record["error"])
+            raise RefusedAnswer(record["error"])
         usage = record.get("usage")
         if usage is not None:
             self.prompt_tokens, self.completion_tokens = _count(usage, "prompt"), _count(usage, "completion")

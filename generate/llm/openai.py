@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
 from generate.llm import Answer, ContextOverflow, Options, ProviderError, Request
-from generate.llm.chunks import MAX_CHARACTERS, Interrupted, Malformed, Refused, collect
+from generate.llm.chunks import MAX_CHARACTERS, Interrupted, Malformed, RefusedAnswer, collect
 from generate.llm.retry import Passing, retry_after, retrying
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class OpenAIProvider:
             message = _message(error.body) or error.message
             failure = _Failure(error.status_code, error.body, message, error.response.headers)
             raise self._told(failure, form) from None
-        except Refused as error:
+        except RefusedAnswer as error:
             raise self._told(_Failure(None, error.body, _message(error.body) or str(error), {}), form) from None
         except (openai.APITimeoutError, httpx2.TimeoutException):
             raise Passing(f"{self._where}: no answer within {self._options.timeout:g} s; try again later") from None

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import random
-import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from itertools import count
 from typing import TypeVar
+
+from tenacity import (
+    RetryCallState,
+    Retrying,
+    retry_if_exception_type,
+    wait_exponential,
+    wait_random_exponential,
+)
 
 from generate.llm import ProviderError
 
@@ -28,22 +33,31 @@ class Passing(Exception):
 
 def retrying(attempt: Callable[[], _T], retries: int, backoff: float) -> _T:
     """What `attempt` returns, tried again after each Passing. Raises ProviderError with the last cause."""
-    for tried in count():
-        try:
-            return attempt()
-        except Passing as failure:
-            wait = failure.after
-            if wait is not None and wait > MAX_WAIT_S:
-                raise ProviderError(f"{failure}; the endpoint asks to wait for {wait:.0f} s") from None
-            if tried >= retries:
-                raise ProviderError(f"{failure}; tried {tried + 1} times") from None
-            time.sleep(_backoff(backoff, tried) if wait is None else wait)
-    raise AssertionError("unreachable")
+    half = {"multiplier": backoff / 2, "max": MAX_BACKOFF_S / 2}  # for certain; the other half by chance
+    ours = wait_exponential(**half) + wait_random_exponential(**half)
+
+    def wait(state: RetryCallState) -> float:
+        """Seconds that the endpoint asks for, else ours, so that clients come apart."""
+        asked = _failure(state).after
+        return ours(state) if asked is None else asked
+
+    def is_over(state: RetryCallState) -> bool:
+        return state.attempt_number > retries or (_failure(state).after or 0.0) > MAX_WAIT_S
+
+    def give_up(state: RetryCallState) -> _T:
+        failure = _failure(state)
+        if failure.after is not None and failure.after > MAX_WAIT_S:
+            raise ProviderError(f"{failure}; the endpoint asks to wait for {failure.after:.0f} s") from None
+        raise ProviderError(f"{failure}; tried {state.attempt_number} times") from None
+
+    passing = retry_if_exception_type(Passing)
+    return Retrying(retry=passing, wait=wait, stop=is_over, retry_error_callback=give_up)(attempt)
 
 
-def _backoff(base: float, tried: int) -> float:
-    """Seconds: half of the exponential wait for certain, the other half by chance, so that clients come apart."""
-    return min(base * 2.0 ** min(tried, 16), MAX_BACKOFF_S) * random.uniform(0.5, 1.0)
+def _failure(state: RetryCallState) -> Passing:
+    failure = state.outcome.exception() if state.outcome else None
+    assert isinstance(failure, Passing)
+    return failure
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

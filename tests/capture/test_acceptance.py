@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from shared import compiled
 
 import capture.tape
 from capture import Recorder
@@ -21,12 +22,12 @@ from traces import Trace, verify
 from traces.format import CALLS, MANIFEST, encode_line
 from traces.values import ALIGNMENT, unpack
 from verify import platforms
-from verify.cases import case_of
-from verify.derive import Plan
-from verify.judge import Job, Judge
-from verify.kernel_file import KernelFile
+from verify.cases.case import case_of
+from verify.contract.derive import Plan
+from verify.contract.kernel_file import KernelFile
+from verify.judging.judge import Job, Judge
+from verify.judging.verdicts import VerdictStore
 from verify.outcome import Outcome
-from verify.verdicts import VerdictStore
 
 ROOT = Path(__file__).parents[2]
 SMALL = {"n_layer": "1", "n_head": "2", "n_embd": "16", "block_size": "8"}
@@ -71,7 +72,7 @@ def test_01_candidates_that_do_nothing_or_zero_are_rejected(record, tmp_path):
         "nothing run": IN_PLACE_ADD.replace("RESULT", "x").replace(launch, ""),
     }
     outcomes = {}
-    with Judge(platforms.load("sim"), store, workers=1) as judge:
+    with Judge(platforms.load("sim"), store, workers=1, cache=compiled()) as judge:
         for name, source in candidates.items():
             kernel = KernelFile.parse(source, Path("add_.py"))
             job = Job(Plan("aten::add_.Tensor", "aten::add_.Tensor"), kernel, (case,))

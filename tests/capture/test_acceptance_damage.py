@@ -46,7 +46,7 @@ print(json.dumps([found, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - be
 
 def verdicts(good, paths, cwd):
     """Of `enable trace verify`: status, standard output and standard error by path; and KiB that its memory grew."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1"}
     command = [sys.executable, "-c", READER, str(good), str(HEADROOM), *map(str, paths)]
     done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stderr

@@ -10,7 +10,7 @@ from traces import Trace, verify
 from traces.exchange.grammar import read_arguments
 from traces.exchange.layout import TensorSpec
 from traces.values import unpack
-from verify.cases import NoReference, case_of, reference
+from verify.cases.case import NoReference, case_of, reference
 
 ROWS, CLASSES = 500, 40
 

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from capture import Recorder
-from capture.budget import Budget
+from capture.budget import BlobBudget
 from capture.limits import Limits, parse_size
 from models import dlrm, nanogpt
 from traces import Trace, UserError, verify
@@ -64,7 +64,7 @@ def test_signatures_are_counted_beyond_their_limit(tmp_path):
 
 
 def test_no_operator_starves():
-    budget = Budget(100, large=1)
+    budget = BlobBudget(100, large=1)
     for i in range(10):
         assert budget.admit("mm", {f"mm{i}": 10}) == []
     given_up = [budget.admit("add", {f"add{i}": 10}) for i in range(6)]

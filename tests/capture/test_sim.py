@@ -12,7 +12,7 @@ from capture import Recorder, sim
 from traces import Trace, verify
 from traces.exchange.repro import write_repro
 from traces.overloads import name_of, of_cpus
-from verify.cases import case_of, reference
+from verify.cases.case import case_of, reference
 
 
 @pytest.fixture

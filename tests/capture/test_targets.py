@@ -324,11 +324,11 @@ def test_17_near_names_are_suggested_among_many():
 
 def test_17_refine_shows_the_defaults_that_it_does_not_import():
     from enable.commands import refine
-    from generate.machine import Limits
+    from generate.machine import DialogLimits
 
     hints = inspect.get_annotations(refine.command, eval_str=True)
     shown = {name: hints[name].__metadata__[0].show_default for name in ("dialogs", "calls", "temperature")}
-    assert shown == {name: str(getattr(Limits(), name)) for name in shown}
+    assert shown == {name: str(getattr(DialogLimits(), name)) for name in shown}
 
 
 def test_17_the_command_imports_only_what_may_be_beside_a_users_program():

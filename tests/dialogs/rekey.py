@@ -1,7 +1,7 @@
 """Put today's prompts to the recorded answers, after a change of templates or reports: the answers stay.
 
-    python tests/dialogs/rekey.py dialogs     # the 34 operators of tests/dialogs: some minutes
-    python tests/dialogs/rekey.py demo        # generate/recordings
+    python -m tests.dialogs.rekey dialogs     # the 34 operators of tests/dialogs: some minutes
+    python -m tests.dialogs.rekey demo        # generate/recordings
 
 A dialog that passes earlier than it did leaves its later answers out; one that runs out of answers is told, and its
 recording stays as it is.
@@ -18,11 +18,10 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from generate.recording import to_recording
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path.insert(0, str(ROOT))
-
-from generate.recording import to_recording  # noqa: E402 - needs the path above
 
 ROUNDS = 12  # answers of one operator
 
@@ -31,7 +30,7 @@ def main() -> None:
     """Re-key what the command line names."""
     which = {"dialogs": dialogs, "demo": demo}
     if len(sys.argv) != 2 or sys.argv[1] not in which:
-        raise SystemExit(f"usage: {sys.argv[0]} {'|'.join(which)}")
+        raise SystemExit(f"usage: python -m tests.dialogs.rekey {'|'.join(which)}")
     with tempfile.TemporaryDirectory(prefix="rekey-") as directory:
         which[sys.argv[1]](Path(directory))
 

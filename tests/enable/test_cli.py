@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import shutil
 import sqlite3
 import subprocess
@@ -10,17 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from program import enable
 
 from enable.reference import reference
 
 ROOT = Path(__file__).parents[2]
-
-
-def enable(*arguments, cwd, **environment):
-    """Run the program by path in `cwd`; returns the finished process."""
-    program = Path(sys.executable).parent / "enable"
-    env = {**os.environ, **environment}
-    return subprocess.run([program, *arguments], cwd=cwd, capture_output=True, text=True, timeout=240, env=env)
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,8 @@ PROGRAM = Path(sys.executable).parent / "enable"
 NAMES = ("exp", "reciprocal", "sqrt")
 SOURCES = {name: (ROOT / "generate" / "kernels" / "pointwise" / f"{name}.py").read_text() for name in NAMES}
 RIGHT = {name: f"```python\n{source}```\n" for name, source in SOURCES.items()}
-WRONG = {name: text.replace(" out.to(", " (out + 1).to(") for name, text in RIGHT.items()}
+SLIPS = {"exp": ("tl.exp(x)", "tl.log(x)"), "reciprocal": ("x.shape, 1,", "x.shape, 2,"), "sqrt": ("root", "square")}
+WRONG = {name: text.replace(*SLIPS[name]) for name, text in RIGHT.items()}
 
 
 def environment(url=None):
@@ -172,8 +173,12 @@ def test_a_budget_ends_it_and_more_of_it_goes_on(home):
 
 def test_a_wrapper_may_call_what_is_verified_if_that_is_asked_for(home, server):
     assert enable(home, "verify", "aten::mul.Tensor", "--cases", "trace:opinfo").returncode == 0
-    calling = RIGHT["reciprocal"].replace("    return out\n", "    return torch.ops.aten.mul.Tensor(out, 1.0)\n")
-    assert calling != RIGHT["reciprocal"]
+    calling = (
+        RIGHT["reciprocal"].replace("import triton\n", "import torch\nimport triton\n", 1).replace(", *, out=None", "")
+    )
+    answer = "elementwise(reciprocal, self, to_float=True"
+    calling = calling.replace(f"{answer}, out=out)", f"torch.ops.aten.mul.Tensor({answer}), 1.0)")
+    assert "mul.Tensor" in calling
     server.replies = [calling, calling]
     asked = ["--op", "aten::reciprocal", "--llm", "openai", "--model", "m", "--dialogs", "1", "--calls", "1", "--json"]
     refused = json.loads(enable(home, "generate", *asked, url=server.url).stdout)

@@ -13,18 +13,19 @@ from pathlib import Path
 import pytest
 import torch
 
-from enable import library, serving
-from enable.arguments import ELSEWHERE
+from enable import library
 from enable.library import select
-from enable.serving import LAWLESS, NO_KERNEL, UNPAIRED, Server
+from enable.serve import server as serving
+from enable.serve.arguments import ELSEWHERE
+from enable.serve.server import LAWLESS, NO_KERNEL, UNPAIRED, Server
 from enable.workspace import Workspace
 from generate.library import KERNELS, Library
 from traces import UserError
 from traces.overloads import name_of, resolve
 from verify import platforms
-from verify.kinds import kind_of
+from verify.cases.kinds import kind_of
+from verify.judging.verdicts import Conditions, Identity
 from verify.outcome import Outcome, Verdict
-from verify.verdicts import Conditions, Identity
 
 EXP = ["aten::exp"]
 FULL = Conditions()
@@ -141,10 +142,10 @@ def test_everything_at_once_trains_and_leaves_nothing():
 
 
 def test_a_dtype_that_is_not_listed_runs_natively():
-    x = torch.linspace(-3, 3, 50, dtype=torch.float64)
+    x = torch.linspace(-3, 3, 50, dtype=torch.complex64)
     with on_cpu(EXP) as registration:
-        assert x.exp().dtype == torch.float64 and torch.equal(x.exp(), torch.exp(x))
-    assert registration.counts.unserved == {"aten::exp": Counter({"the kernel's DTYPES do not list float64": 3})}
+        assert x.exp().dtype == torch.complex64 and torch.equal(x.exp(), torch.exp(x))
+    assert registration.counts.unserved == {"aten::exp": Counter({"the kernel's DTYPES do not list complex64": 3})}
     assert not registration.counts.served
 
 
@@ -207,16 +208,16 @@ def test_what_the_judge_says_is_what_registration_reads(tmp_path):
     told = subprocess.run(command, capture_output=True, text=True, timeout=200, cwd=KERNELS.parents[1])
     assert told.returncode == 0, told.stdout + told.stderr
     with library.use("cpu", ops=["aten::neg"], workspace=tmp_path) as registration:
-        torch.testing.assert_close(-ATEN_EXP, torch.neg(ATEN_EXP.double()).float())
+        torch.testing.assert_close(-ATEN_EXP, torch.neg(ATEN_EXP.to(torch.complex64)).real)
     assert registration.counts.served == Counter({"aten::neg": 1})
-    assert registration.counts.unserved["aten::neg"] == {"the kernel's DTYPES do not list float64": 1}
+    assert registration.counts.unserved["aten::neg"] == {"the kernel's DTYPES do not list complex64": 1}
 
 
 def test_registrations_nest_and_are_undone_in_order(tmp_path):
     layer = tmp_path / "pointwise"
     layer.mkdir()
     source = (KERNELS / "pointwise/exp.py").read_text()
-    (layer / "exp.py").write_text(source.replace("out = tl.exp(x)", "out = x * 0 + 42"))
+    (layer / "exp.py").write_text(source.replace("tl.exp(x)", "x * 0 + 42"))
     other = Library(tmp_path, KERNELS)
     x, before = torch.ones(3), tables(EXP)
     with on_cpu(["aten::exp", "aten::neg"]) as outer:
@@ -287,7 +288,7 @@ def test_an_exception_undoes_and_undoing_twice_is_nothing():
     [
         ({"device": "tpu"}, "unknown device 'tpu'; choose from cuda, xpu, sim, cpu"),
         ({"device": "cpu", "ops": ["aten::nothing"]}, "no such operator"),
-        ({"device": "cpu", "ops": ["expp"]}, "aten::expp"),
+        ({"device": "cpu", "ops": ["expp"]}, "aten::expp: .*no such operator"),
         ({"device": "cpu", "ops": ["aten::exp.Tensor"]}, "no such overload; aten::exp has default"),
         ({"device": "cpu", "ops": ["aten::erfinv"]}, "no kernel for it; write one: enable refine --op aten::erfinv"),
         ({"device": "cpu", "ops": EXP}, "not verified in .*; verify it: enable verify aten::exp"),
@@ -349,13 +350,12 @@ def test_on_sim_a_kernel_answers_or_the_call_fails(keep, tmp_path):
 
 def test_on_sim_what_falls_back_is_counted():
     x = torch.linspace(-3, 3, 50)
-    with library.use("sim", unverified=True, ops=EXP, fallback="cpu") as registration:
+    with library.use("sim", unverified=True, ops=["aten::_softmax"], fallback="cpu") as registration:
         y = x.to("sim").requires_grad_()
-        (y.exp() + y.double().exp()).sum().backward()
-        torch.testing.assert_close(y.grad.cpu(), 2 * x.exp())
-    assert registration.counts.served == Counter({"aten::exp": 1})
+        (y.softmax(0) * 2 + y.double().softmax(0)).amax().sum().backward()
+    assert registration.counts.served == Counter({"aten::_softmax": 1})
     fallbacks = registration.counts.unserved
-    assert fallbacks["aten::exp"] == {"the kernel's DTYPES do not list float64": 1}
+    assert fallbacks["aten::_softmax"] == {"the kernel's DTYPES do not list float64": 1}
     assert fallbacks["aten::sum"] == {NO_KERNEL: 1}
 
 

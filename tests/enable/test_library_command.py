@@ -3,13 +3,15 @@
 import json
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 import torch
 
 from capture import Recorder
 from enable.cli import run
-from enable.session import Session
+from enable.cover.session import Session
+from enable.reference import operators
 from enable.workspace import Workspace
 from generate.library import KERNELS
 from generate.versions import Versions
@@ -93,7 +95,7 @@ def test_rollback(enable, home):
         (["show", "aten::exp", "--version", "9"], "has no version 9"),
         (["history", "aten::sin"], "no kernel serves aten::sin or did"),
         (["show", "aten::nothing"], "aten::nothing"),
-        (["show", "expp"], "expp"),
+        (["show", "expp"], "has no such operator"),
     ],
 )
 def test_the_users_mistakes_are_one_line_and_exit_2(enable, words, told):
@@ -185,3 +187,32 @@ def test_what_cannot_be_added(enable, home, text, told):
     status, out, err = enable("library", "add", "mine.py")
     assert status in (1, 2) and told in out + err
     assert enable("library", "show", "aten::exp")[1] == WRONG
+
+
+def test_results_are_put_down_and_seen_to_be_stale(enable, home):
+    status, out, err = enable(
+        "verify", "aten::exp", "--library", "library", "--workspace", "other", "--cases", "opinfo"
+    )
+    assert status == 0, err
+    words = ("--workspace", "other", "library")
+    assert enable(*words, "record", "results.json")[0] == 0
+    (row,) = json.loads(enable("--workspace", "none", "library", "table", "--json", "--results", "results.json")[1])[
+        "operators"
+    ]
+    assert row["sim"]["passed"] == row["sim"]["judged"] > 5 and not row["sim"]["stale"]
+    assert len(row["dtypes"].split()) >= row["sim"]["variants"] > 1
+    (home / "library" / "pointwise" / "exp.py").write_text(f"{EXP}# changed\n")
+    told = enable("--workspace", "none", "library", "table", "--results", "results.json")[1]
+    assert "of an earlier kernel" in told
+    (home / "results.json").write_text("[]")
+    status, _, err = enable("--workspace", "none", "library", "table", "--results", "results.json")
+    assert status == 2 and "results.json" in err
+
+
+def test_the_page_of_operators_has_no_row_that_was_judged_nowhere(monkeypatch):
+    monkeypatch.delenv("ENABLE_LIBRARY", raising=False)
+    root = Path(__file__).parents[2]
+    page = operators(root / "docs" / "results" / "library.json")
+    assert page == (root / "docs" / "operators.md").read_text(), "the library or its results changed: make docs"
+    rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| aten::")]
+    assert len(rows) >= 100 and not [row[0] for row in rows if set(row[2:-1]) == {"-"}]

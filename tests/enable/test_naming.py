@@ -8,8 +8,8 @@ import torch
 
 from capture import Recorder
 from enable.cli import run
+from enable.cover.verification import Finding, finding_lines
 from enable.naming import full, means, near
-from enable.verification import Finding, finding_lines
 from verify.outcome import Outcome
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from capture.session import capture_model
 from capture.targets import load_target
-from enable.session import Session
+from enable.cover.session import Session
 from enable.workspace import Workspace
 
 SMALL = {"n_layer": "1", "n_embd": "32", "n_head": "2", "block_size": "16"}

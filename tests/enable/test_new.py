@@ -5,8 +5,8 @@ import torch
 
 from capture import Recorder
 from enable.cli import run
-from enable.skeleton import skeleton
-from verify.kernel_file import KernelFile
+from enable.refine.skeleton import skeleton
+from verify.contract.kernel_file import KernelFile
 from verify.lint import lint, load_profile
 
 POINTWISE = ("aten::silu", "aten::gelu_backward", "aten::addcmul", "aten::where.self")

@@ -8,14 +8,14 @@ import torch
 
 from capture import Recorder
 from enable.cli import run
-from enable.coverage import cases_by_overload
+from enable.cover.coverage import cases_by_overload
+from enable.cover.recorded import recorded
+from enable.cover.session import Session
 from enable.library import select
-from enable.recorded import recorded
-from enable.session import Session
 from enable.tables import coverage_tables
 from enable.workspace import Workspace
 from traces import UserError
-from verify.judge import Job
+from verify.judging.judge import Job
 from verify.outcome import Outcome
 
 TUNED = '''"""aten::exp(Tensor self) -> Tensor

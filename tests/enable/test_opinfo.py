@@ -1,20 +1,12 @@
 """`enable capture opinfo` and `enable coverage opinfo` as a user types them, with few operators."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
+from program import enable
 
-from capture.opinfo import Request, record
+from capture.opinfo import SampleRequest, record
 from traces.store import Trace
-
-
-def enable(*arguments, cwd):
-    program = Path(sys.executable).parent / "enable"
-    return subprocess.run([program, *arguments], cwd=cwd, capture_output=True, text=True, timeout=240)
-
 
 CAPTURE = ("capture", "opinfo", "--op", "exp", "--op", "atleast_1d", "--op", "bernoulli", "--op", "sgn")
 
@@ -104,12 +96,12 @@ def test_bad_input(arguments, words, tmp_path):
 
 
 def test_a_sample_that_fails_is_recorded_with_its_reason(tmp_path):
-    told = record(Request(str(tmp_path / "a.trace"), ("jiterator_unary", "exp"), ("float32",)))
+    told = record(SampleRequest(str(tmp_path / "a.trace"), ("jiterator_unary", "exp"), ("float32",)))
     reasons = {g["operator"]: set(g["failed"].values()) for g in told["groups"]}
     assert reasons["exp"] == set()
     assert any("only supported on CUDA" in reason for reason in reasons["jiterator_unary"])
 
 
 def test_operators_with_too_many_samples_are_left_out(tmp_path):
-    told = record(Request(str(tmp_path / "a.trace"), ("logspace",), ("float32",)))
+    told = record(SampleRequest(str(tmp_path / "a.trace"), ("logspace",), ("float32",)))
     assert told["excluded"] == {"logspace.tensor_overload": "900 samples or more"}

@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.testing._internal.common_utils  # from then on cuDNN's flags refuse to be set
 
-from enable import precision
+from enable.serve import precision
 from traces.overloads import resolve
 
 CONVOLUTION, MM, ADD = map(resolve, ("aten::convolution", "aten::mm", "aten::add.Tensor"))

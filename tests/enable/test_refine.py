@@ -19,7 +19,7 @@ PROGRAM = Path(sys.executable).parent / "enable"
 GELU = (ROOT / "generate/kernels/pointwise/gelu.py").read_text()
 RIGHT = f"Here it is.\n\n```python\n{GELU}```\n"
 WRONG = RIGHT.replace("0.5 * x * (1 + tl.erf", "0.6 * x * (1 + tl.erf")
-CHEAT = RIGHT.replace("    return out\n```", "    return torch.nn.functional.gelu(self)\n```")
+CHEAT = RIGHT.replace(" else gelu, self,", " else gelu, torch.nn.functional.gelu(self),")
 SMALL = ["--batch", "2", "--set", "n_layer=1", "--set", "n_embd=32", "--set", "n_head=2", "--set", "block_size=16"]
 
 

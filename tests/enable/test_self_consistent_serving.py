@@ -12,7 +12,7 @@ import torch
 from capture import Recorder
 from enable import library
 from enable.cli import run
-from enable.exporting import Label, export
+from enable.serve.export import Label, export
 from generate.library import KERNELS, Library
 
 SOFTMAX = '''"""aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor

@@ -9,11 +9,12 @@ import torch
 from triton.compiler import CompiledKernel
 
 from capture.device import compiles
-from enable import library, shortcuts
-from enable.registration import under_dispatcher
-from enable.serving import MAX_SHORTCUTS, Entry, Server
-from enable.shortcuts import looked_at, watched
-from verify.derive import Plan
+from enable import library
+from enable.serve import shortcuts
+from enable.serve.registration import under_dispatcher
+from enable.serve.server import MAX_SHORTCUTS, Entry, Server
+from enable.serve.shortcuts import looked_at, watched
+from verify.contract.derive import Plan
 
 LAUNCHES = []
 
@@ -96,6 +97,16 @@ def test_a_later_call_launches_with_its_own_pointers():
     assert again.data_ptr() != answer.data_ptr()
     assert [stream for stream, _ in LAUNCHES] == [0, 42]
     assert all(isinstance(value, int | float) for value in LAUNCHES[1][1])
+
+
+@pytest.mark.parametrize(
+    ("version", "has"), [("3.9.0", True), ("3.6.1+git12", True), ("3.60.0", False), ("4.0.0", False)]
+)
+def test_a_triton_that_was_not_tried_launches_the_ordinary_way(monkeypatch, version, has):
+    monkeypatch.setattr("triton.__version__", version)
+    answer, shortcut = shortcut_of(doubled, torch.arange(4.0))
+    assert answer.tolist() == [0, 2, 4, 6]
+    assert (shortcut is not None) == has
 
 
 def test_parts_scratch_memory_tuples_and_what_is_written_in_place():

@@ -17,7 +17,7 @@ import pytest
 
 from enable import progress
 from enable.cli import run
-from enable.session import judging
+from enable.cover.session import judging
 from enable.tables import table
 
 KERNEL = Path(__file__).parents[1] / "verify" / "corpus" / "honest" / "neg_zero_size_and_scalar.py"

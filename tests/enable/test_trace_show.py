@@ -4,9 +4,8 @@ import json
 import shlex
 import shutil
 import subprocess
-import sys
-from pathlib import Path
 
+import program
 import pytest
 import torch
 
@@ -15,9 +14,7 @@ from enable.cli import run
 
 
 def enable(*arguments, cwd):
-    program = Path(sys.executable).parent / "enable"
-    command = [program, "trace", *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=240)
+    return program.enable("trace", *arguments, cwd=cwd)
 
 
 @pytest.fixture(scope="module")

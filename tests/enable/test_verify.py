@@ -1,26 +1,17 @@
 """`enable verify` and `enable lint` as a user types them."""
 
 import json
-import os
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from program import enable
 
 from enable.cli import run
 
 CORPUS = Path(__file__).parents[1] / "verify" / "corpus"
 HONEST = CORPUS / "honest" / "neg_zero_size_and_scalar.py"
 BAD = CORPUS / "bad" / "exp_first_block_only.py"
-
-
-def enable(*arguments, cwd, stdin=None):
-    program = Path(sys.executable).parent / "enable"
-    return subprocess.run(
-        [program, *arguments], cwd=cwd, capture_output=True, text=True, timeout=240, env={**os.environ}, input=stdin
-    )
 
 
 def test_what_is_said_of_a_wrong_kernel_can_be_run_again(tmp_path):

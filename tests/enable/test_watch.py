@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from enable.cli import run
-from enable.watching import changes
-from verify.smoke import KERNEL
+from enable.cover.watching import changes
+from verify.child.probe import KERNEL
 
 
 def test_each_save_is_judged_until_interrupted(tmp_path):

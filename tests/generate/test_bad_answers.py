@@ -14,7 +14,7 @@ from generate.dialog import open_journal, refine_operator
 from generate.journal import read_journal
 from generate.llm import Options, Price, load_provider
 from generate.llm.budget import Budget, Budgeted, charge_runs
-from generate.machine import Kind, Limits, Stage
+from generate.machine import DialogLimits, EventKind, Stage
 from generate.recording import to_recording
 from generate.task import Task
 from verify.outcome import Outcome, Verdict
@@ -24,10 +24,10 @@ TASK = Task("aten::exp", ("aten::exp(Tensor self) -> Tensor",), ("float32",), "x
 RIGHT = f"```python\n{GOOD}```"
 WRONG = RIGHT.replace("tl.exp", "tl.log")
 OTHER = RIGHT.replace("tl.exp", "tl.sin")
-UNCLEAN = RIGHT.replace("n = out.numel()", "n = torch.exp(self)")
-TO_ANSWER = [Kind.PROMPTED, Kind.ANSWERED]
-TO_END = [Kind.ADVISED, Kind.ANSWERED, Kind.LINT_CLEAN, Kind.TEST_PASSED]
-FAILED_TEST = [Kind.LINT_CLEAN, Kind.TEST_FAILED]
+UNCLEAN = RIGHT.replace("exponential, self,", "exponential, torch.exp(self),")
+TO_ANSWER = [EventKind.PROMPTED, EventKind.ANSWERED]
+TO_END = [EventKind.ADVISED, EventKind.ANSWERED, EventKind.LINT_CLEAN, EventKind.TEST_PASSED]
+FAILED_TEST = [EventKind.LINT_CLEAN, EventKind.TEST_FAILED]
 
 
 class Run:
@@ -93,7 +93,7 @@ def test_an_answer_without_a_file(run, name):
     answer, told = UNUSABLE[name]
     result = run(answer, RIGHT)
     assert result.passed
-    assert run.kinds == [*TO_ANSWER, Kind.UNUSABLE, *TO_END]
+    assert run.kinds == [*TO_ANSWER, EventKind.UNUSABLE, *TO_END]
     assert told in run.said(1)
     assert "Nothing was tested. Answer with the whole kernel file in one ```python block" in run.said(1)
     assert run.tested == [GOOD]
@@ -114,13 +114,13 @@ def test_of_a_1_mb_answer_head_and_tail_are_kept(run):
 def test_a_cut_answer(run, text):
     result = run(run.endpoint.streamed(text, finish="length"), RIGHT)
     assert result.passed
-    assert run.kinds == [*TO_ANSWER, Kind.UNUSABLE, *TO_END]
+    assert run.kinds == [*TO_ANSWER, EventKind.UNUSABLE, *TO_END]
     assert ("was cut off at the limit of its tokens" if text else "is empty") in run.said(1)
 
 
 def test_a_cut_answer_that_holds_its_file_is_taken(run):
     assert run(run.endpoint.streamed(f"{RIGHT}\nThis kern", finish="length")).passed
-    assert run.kinds == [*TO_ANSWER, Kind.LINT_CLEAN, Kind.TEST_PASSED]
+    assert run.kinds == [*TO_ANSWER, EventKind.LINT_CLEAN, EventKind.TEST_PASSED]
 
 
 def test_an_empty_answer_is_sent_back_as_a_word(run):
@@ -132,9 +132,9 @@ def test_an_empty_answer_is_sent_back_as_a_word(run):
 def test_a_repeated_file_is_told_so_with_its_failure_and_not_tested(run):
     result = run(WRONG, OTHER, f"Now it is right.\n{WRONG}", UNCLEAN, UNCLEAN, RIGHT)
     assert result.passed
-    again = [Kind.ADVISED, Kind.ANSWERED, Kind.REPEATED]
-    refused = [Kind.ADVISED, Kind.ANSWERED, Kind.LINT_REFUSED]
-    failed = [*FAILED_TEST, Kind.ADVISED, Kind.ANSWERED, *FAILED_TEST]
+    again = [EventKind.ADVISED, EventKind.ANSWERED, EventKind.REPEATED]
+    refused = [EventKind.ADVISED, EventKind.ANSWERED, EventKind.LINT_REFUSED]
+    failed = [*FAILED_TEST, EventKind.ADVISED, EventKind.ANSWERED, *FAILED_TEST]
     assert run.kinds == [*TO_ANSWER, *failed, *again, *refused, *again, *TO_END]
     assert run.said(3).startswith("This file is, to the letter, one that failed before; it was not tested again.")
     assert "report of log" in run.said(3)
@@ -143,16 +143,16 @@ def test_a_repeated_file_is_told_so_with_its_failure_and_not_tested(run):
 
 
 def test_a_model_that_repeats_itself_is_left(run):
-    result = run(*[WRONG] * 4, WRONG, RIGHT, limits=Limits(repeats=3))
+    result = run(*[WRONG] * 4, WRONG, RIGHT, limits=DialogLimits(repeats=3))
     assert result.passed
     assert result.dialogs == 2
-    assert run.kinds.count(Kind.REPEATED) == 4, "also in the next dialog, which began with this file"
+    assert run.kinds.count(EventKind.REPEATED) == 4, "also in the next dialog, which began with this file"
     assert len(run.tested) == 2
     assert "report of log" in run.endpoint.requests[4]["messages"][1]["content"]
 
 
 def test_a_model_that_only_repeats_itself_runs_out_of_dialogs(run):
-    result = run(*[WRONG] * 7, limits=Limits(repeats=3, dialogs=2))
+    result = run(*[WRONG] * 7, limits=DialogLimits(repeats=3, dialogs=2))
     assert (result.stage, result.llm_calls) == (Stage.OUT_OF_DIALOGS, 7)
     assert len(run.tested) == 1
 
@@ -172,12 +172,12 @@ def test_context_overflow(run, overflow):
     assert run.kinds == [
         *TO_ANSWER,
         *FAILED_TEST,
-        Kind.ADVISED,
-        Kind.CONTEXT_FULL,
-        Kind.DIALOG_ENDED,
+        EventKind.ADVISED,
+        EventKind.CONTEXT_FULL,
+        EventKind.DIALOG_ENDED,
         *TO_ANSWER,
-        Kind.LINT_CLEAN,
-        Kind.TEST_PASSED,
+        EventKind.LINT_CLEAN,
+        EventKind.TEST_PASSED,
     ]
     assert "tl.log" in run.said(2), "the new dialog starts from the latest kernel"
 
@@ -204,7 +204,7 @@ def test_an_endpoint_that_fails_aborts_and_the_same_command_goes_on(run, name):
     assert result.stage is Stage.ABORTED
     assert cause in result.cause
     assert "\n" not in result.cause
-    assert run.kinds[-1] is Kind.FAILED
+    assert run.kinds[-1] is EventKind.FAILED
     assert "secret" not in run.journal.path.read_text()
     assert run(RIGHT).passed
     assert len(run.tested) == 2, "what was answered before is not asked or tested again"
@@ -220,7 +220,7 @@ def test_an_endpoint_that_is_down_aborts(run, monkeypatch):
 
 
 def test_passing_failures_cost_no_call(run):
-    result = run(429, 503, RIGHT, limits=Limits(calls=1))
+    result = run(429, 503, RIGHT, limits=DialogLimits(calls=1))
     assert (result.passed, result.llm_calls) == (True, 1)
 
 
@@ -233,9 +233,9 @@ def test_a_model_for_each_role(run):
 
 
 SUMMARIES = {
-    "too long for it": (OVERFLOWS[0], Kind.ADVISED, "characters left out", 2),
-    "empty": ("", Kind.SUMMARIZED, "characters left out", 3),
-    "1 MB": ("word " * 200_000, Kind.SUMMARIZED, "word word", 3),
+    "too long for it": (OVERFLOWS[0], EventKind.ADVISED, "characters left out", 2),
+    "empty": ("", EventKind.SUMMARIZED, "characters left out", 3),
+    "1 MB": ("word " * 200_000, EventKind.SUMMARIZED, "word word", 3),
 }
 
 
@@ -261,7 +261,7 @@ def test_the_debugger_is_given_the_kernel_and_its_report_goes_on(run):
     assert given == [run.tested[0]]
     assert "line 30 reads 4 bytes behind self" in run.said(1)
     assert "report of log" not in run.said(1)
-    assert Kind.DEBUGGED in run.kinds
+    assert EventKind.DEBUGGED in run.kinds
 
 
 def test_a_debugger_that_finds_nothing_leaves_the_judges_report(run):
@@ -272,7 +272,7 @@ def test_a_debugger_that_finds_nothing_leaves_the_judges_report(run):
 def test_reasoning_is_in_the_journal_and_not_in_the_conversation(run):
     thought = run.endpoint.delta(reasoning_content="perhaps erf")
     assert run([thought, *run.endpoint.streamed(WRONG)], RIGHT).passed
-    answered = [r for r in read_journal(run.journal.path) if r.get("event") == Kind.ANSWERED]
+    answered = [r for r in read_journal(run.journal.path) if r.get("event") == EventKind.ANSWERED]
     assert answered[0]["reasoning"] == "perhaps erf"
     assert "perhaps erf" not in str(run.endpoint.requests)
 
@@ -281,7 +281,7 @@ def test_a_spent_budget_aborts_and_a_larger_one_goes_on(run):
     assert run(WRONG, model=Budgeted(run.model(), Budget(calls=1))).cause == (
         "budget of 1 calls is spent; raise it with budget.calls and run the same command again"
     )
-    assert run.kinds[-1] is Kind.FAILED
+    assert run.kinds[-1] is EventKind.FAILED
     assert run(RIGHT, model=Budgeted(run.model(), Budget(calls=2))).passed
 
 

@@ -10,7 +10,7 @@ import pytest
 from generate.dialog import _by_dtype, open_journal, refine_operator
 from generate.journal import event_of, read_journal
 from generate.llm import Options, load_provider
-from generate.machine import Kind, Limits, Stage, Switches
+from generate.machine import DialogLimits, EventKind, Stage, Switches
 from generate.task import Task
 from verify.outcome import ACCEPTANCE, FILE, Outcome, Verdict
 
@@ -23,8 +23,8 @@ TASK = Task(
     command="enable refine --op aten::exp --llm manual",
 )
 FENCED = f"```python\n{GOOD}```"
-UNCLEAN = FENCED.replace("n = out.numel()", "n = torch.exp(self)")
-LATER = FENCED.replace("1024", "512")
+UNCLEAN = FENCED.replace("exponential, self,", "exponential, torch.exp(self),")
+LATER = FENCED.replace("exponential", "later_exponential")
 
 
 def verdicts(*outcomes, report="the report"):
@@ -74,7 +74,7 @@ def test_right_at_once(run):
     result = run([FENCED], [PASSES])
     assert (result.passed, result.source, result.llm_calls, result.tokens) == (True, GOOD, 1, 1200)
     assert run.tested == [GOOD]
-    assert run.kinds == [Kind.PROMPTED, Kind.ANSWERED, Kind.LINT_CLEAN, Kind.TEST_PASSED]
+    assert run.kinds == [EventKind.PROMPTED, EventKind.ANSWERED, EventKind.LINT_CLEAN, EventKind.TEST_PASSED]
     assert "PASSED after 1 LLM calls, 1 dialogs" in result.message
 
 
@@ -102,21 +102,21 @@ def test_a_kernel_that_was_not_tested_never_passes(run):
 def test_every_failing_outcome_gets_feedback(run, outcome):
     assert run([FENCED, LATER], [verdicts(outcome), PASSES]).passed
     assert "the report" in run.said(1)
-    assert (Kind.DEBUGGED in run.kinds) == (outcome in (Outcome.CRASH, Outcome.TIMEOUT))
+    assert (EventKind.DEBUGGED in run.kinds) == (outcome in (Outcome.CRASH, Outcome.TIMEOUT))
 
 
 def test_dialogs_and_calls_are_limited(run):
-    result = run([FENCED, LATER, FENCED, LATER], [FAILS] * 4, limits=Limits(dialogs=2, calls=2))
+    result = run([FENCED, LATER, FENCED, LATER], [FAILS] * 4, limits=DialogLimits(dialogs=2, calls=2))
     assert (result.stage, result.dialogs, result.llm_calls) == (Stage.OUT_OF_DIALOGS, 2, 4)
     assert not result.passed
     second_opening = run.endpoint.requests[2]["messages"]
     assert [m["role"] for m in second_opening] == ["system", "user"]
-    assert "BLOCK=512" in second_opening[1]["content"], "the new dialog starts from the latest kernel"
+    assert "later_exponential" in second_opening[1]["content"], "the new dialog starts from the latest kernel"
     assert "the report" in second_opening[1]["content"]
 
 
 def test_a_finished_run_is_not_run_again_unless_asked(run):
-    limits = Limits(dialogs=1, calls=1)
+    limits = DialogLimits(dialogs=1, calls=1)
     first = run([FENCED], [FAILS], limits=limits)
     assert run([], [], limits=limits) == first
     assert len(run.endpoint.requests) == 1
@@ -131,9 +131,9 @@ def test_context_overflow_reported_by_the_server_opens_a_new_dialog(run):
 
 
 def test_a_full_context_opens_a_new_dialog(run):
-    usage = {"prompt_tokens": 49_500, "completion_tokens": 490, "total_tokens": 49_990}
+    usage = {"prompt_tokens": 49_800, "completion_tokens": 490, "total_tokens": 50_290}
     long = {"choices": [{"message": {"content": FENCED}}], "usage": usage}
-    result = run([long, LATER], [FAILS, PASSES], limits=Limits(context=50_000))
+    result = run([long, LATER], [FAILS, PASSES], limits=DialogLimits(context=50_000))
     assert result.passed
     assert result.dialogs == 2, "no room is left for the feedback"
 
@@ -164,7 +164,7 @@ def test_without_lint_only_the_form_is_checked(run):
 
 def test_without_debug_a_crash_is_a_failure_like_others(run):
     assert run([FENCED, LATER], [verdicts(Outcome.CRASH), PASSES], switches=Switches(debug=False)).passed
-    assert Kind.DEBUGGED not in run.kinds
+    assert EventKind.DEBUGGED not in run.kinds
 
 
 def test_a_failing_model_aborts_with_the_cause_and_goes_on_later(run):
@@ -199,7 +199,7 @@ def test_the_journal_tells_the_story_and_holds_no_key(run):
     text = run.journal.path.read_text()
     assert "secret" not in text
     kinds = Counter(event_of(r).kind for r in read_journal(run.journal.path) if "event" in r)
-    assert kinds[Kind.ANSWERED] == 2
+    assert kinds[EventKind.ANSWERED] == 2
     requests = [r for r in read_journal(run.journal.path) if "request" in r]
     assert [r["number"] for r in requests] == [1, 2, 3]
 
@@ -214,7 +214,7 @@ def test_bad_answers_get_feedback_and_no_test(run, answer):
 
 
 def test_a_model_that_repeats_itself_runs_out_of_dialogs(run):
-    result = run([UNCLEAN] * 4, [], limits=Limits(dialogs=2, calls=2))
+    result = run([UNCLEAN] * 4, [], limits=DialogLimits(dialogs=2, calls=2))
     assert result.stage is Stage.OUT_OF_DIALOGS
     assert run.tested == []
 

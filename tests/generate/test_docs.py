@@ -9,7 +9,7 @@ import torch
 
 from generate import docs
 from generate.docs import BUDGET, derivative_formulas, docstring, documentation, own_formulas, public_function
-from verify import opinfo
+from verify.cases import opinfo
 
 PUBLIC = {
     "gelu": "torch.nn.functional.gelu",

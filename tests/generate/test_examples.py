@@ -5,14 +5,15 @@ from pathlib import Path
 
 import pytest
 import torch
+from shared import compiled
 
 from verify import platforms
-from verify.cases import case_of_values
-from verify.derive import Plan
-from verify.judge import Job, Judge
-from verify.kernel_file import KernelFile
+from verify.cases.case import case_of_values
+from verify.contract.derive import Plan
+from verify.contract.kernel_file import KernelFile
+from verify.judging.judge import Job, Judge
+from verify.judging.verdicts import VerdictStore
 from verify.outcome import Outcome
-from verify.verdicts import VerdictStore
 
 EXAMPLES = Path(__file__).parents[2] / "generate" / "examples"
 DTYPES = (torch.float32, torch.bfloat16, torch.int64)
@@ -48,7 +49,7 @@ def test_example_is_right(name, tmp_path):
     kernel = KernelFile.read(EXAMPLES / f"{name}.py")
     job = Job(Plan(f"aten::{name}", f"aten::{name}"), kernel, tuple(CASES[name]()))
     store = VerdictStore(tmp_path / "verdicts.sqlite")
-    with Judge(platforms.load("sim"), store, workers=1) as judge:
+    with Judge(platforms.load("sim"), store, workers=1, cache=compiled()) as judge:
         verdicts = judge.judge([job])
     store.close()
     assert len(verdicts) > 20

@@ -9,15 +9,15 @@ import pytest
 
 from generate.journal import Journal, event_of, open_run, read_journal, slug
 from generate.llm import Message, Request
-from generate.machine import Event, Kind, Limits, Stage, State
+from generate.machine import DialogLimits, Event, EventKind, Stage, State
 from traces import UserError
 
 HEADER = {"overload": "aten::add.Tensor", "task": "abc", "limits": {}, "switches": {}}
 EVENTS = [
-    Event(Kind.PROMPTED, messages=(Message("system", "s"), Message("user", "ü\n\r\u2028"))),
-    Event(Kind.ANSWERED, text="answer", prompt_tokens=3, completion_tokens=4),
-    Event(Kind.LINT_CLEAN, source="code"),
-    Event(Kind.TEST_FAILED, outcome="WRONG", report="r", counts={"PASS": 2, "WRONG": 1}),
+    Event(EventKind.PROMPTED, messages=(Message("system", "s"), Message("user", "ü\n\r\u2028"))),
+    Event(EventKind.ANSWERED, text="answer", prompt_tokens=3, completion_tokens=4),
+    Event(EventKind.LINT_CLEAN, source="code"),
+    Event(EventKind.TEST_FAILED, outcome="WRONG", report="r", counts={"PASS": 2, "WRONG": 1}),
 ]
 
 
@@ -93,10 +93,10 @@ def test_a_run_of_version_1_goes_on(tmp_path):
     for event in EVENTS:
         old.append_event(event)
     old.close()
-    now = asdict(Limits(dialogs=2))
+    now = asdict(DialogLimits(dialogs=2))
     with closing(open_run(tmp_path, {**HEADER, "limits": now})) as journal:
         assert journal.path == path
-        assert journal.fold(State(Limits(**journal.header["limits"]))).stage is Stage.FEEDBACK
+        assert journal.fold(State(DialogLimits(**journal.header["limits"]))).stage is Stage.FEEDBACK
     with closing(open_run(tmp_path, {**HEADER, "limits": now | {"repeats": 1}})) as journal:
         assert journal.directory.name == "run-002", "a limit that is not the default begins another run"
 
@@ -138,13 +138,13 @@ def test_two_processes_do_not_share_a_journal(tmp_path):
 
 def test_a_resumption_undoes_the_failure_before_it(tmp_path):
     journal = open_run(tmp_path, HEADER)
-    for event in [EVENTS[0], Event(Kind.FAILED, text="down")]:
+    for event in [EVENTS[0], Event(EventKind.FAILED, text="down")]:
         journal.append_event(event)
-    assert journal.fold(State(Limits())).stage is Stage.ABORTED
+    assert journal.fold(State(DialogLimits())).stage is Stage.ABORTED
     journal.append({"resumed": "down"})
-    assert journal.fold(State(Limits())).stage is Stage.GENERATE
+    assert journal.fold(State(DialogLimits())).stage is Stage.GENERATE
     journal.append_event(EVENTS[1])
-    assert journal.fold(State(Limits())).stage is Stage.LINT
+    assert journal.fold(State(DialogLimits())).stage is Stage.LINT
     journal.close()
 
 

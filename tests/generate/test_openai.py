@@ -143,7 +143,7 @@ def test_waits_by_header():
 
 def test_waits_grow_and_differ(endpoint, monkeypatch):
     waits = []
-    monkeypatch.setattr("generate.llm.retry.time.sleep", waits.append)
+    monkeypatch.setattr("tenacity.nap.time.sleep", waits.append)
     endpoint.replies = [(500, {}, {"x": "y"})] * 9 + ["hello"]
     assert complete(backoff=0.5, retries=9).text == "hello"
     assert all(0.25 * 2**n <= wait <= 0.5 * 2**n for n, wait in enumerate(waits[:6]))

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from generate.journal import event_of, read_journal
-from generate.machine import Kind
+from generate.machine import EventKind
 
 ROOT = Path(__file__).parents[2]
 GOOD = (ROOT / "generate" / "examples" / "exp.py").read_text()
@@ -26,7 +26,7 @@ import openai, dotenv, generate.llm.openai, generate.llm.retry, httpx2  # before
 from pathlib import Path
 from generate.dialog import open_journal, refine_operator
 from generate.llm import Options, load_provider
-from generate.machine import Limits
+from generate.machine import DialogLimits
 from generate.task import Task
 from verify.outcome import Outcome, Verdict
 
@@ -45,7 +45,7 @@ def die(state, event):
         os.kill(os.getpid(), signal.SIGKILL)
 
 def hold():
-    journal = open_journal(Path(sys.argv[1]), task, Limits(dialogs=2, calls=6))
+    journal = open_journal(Path(sys.argv[1]), task, DialogLimits(dialogs=2, calls=6))
     models = [load_provider("openai", Options(model=name)) for name in ("m", "small")]
     result = refine_operator(task, models[0], tester, journal, die, lambda source: "in line 3", models[1])
     print(result.stage, result.llm_calls, result.tokens, result.source == sys.argv[3], journal.dropped, flush=True)
@@ -81,7 +81,7 @@ def test_killed_after_every_event_and_resumed(endpoint, tmp_path):
     asked = [(r["model"], r["messages"]) for r in endpoint.requests]
     assert [model for model, _ in asked] == ["m", "small", "m", "m", "m", "m"]
     kinds = [e.kind for e in events(tmp_path / "a")]
-    assert {Kind.SUMMARIZED, Kind.UNUSABLE, Kind.REPEATED, Kind.DEBUGGED} <= set(kinds)
+    assert {EventKind.SUMMARIZED, EventKind.UNUSABLE, EventKind.REPEATED, EventKind.DEBUGGED} <= set(kinds)
 
     endpoint.replies, endpoint.requests = list(ANSWERS), []
     resumed = run(tmp_path / "b", "each")
@@ -95,7 +95,7 @@ def test_killed_while_the_answer_is_written(endpoint, tmp_path):
     endpoint.replies = ["no code at all", FENCED, FENCED]
     assert run(tmp_path, 5).returncode == -signal.SIGKILL
     path = tmp_path / "aten.exp" / "run-001" / "journal.jsonl"
-    assert events(tmp_path)[-1].kind is Kind.ANSWERED
+    assert events(tmp_path)[-1].kind is EventKind.ANSWERED
     path.write_bytes(path.read_bytes()[:-100])
     resumed = run(tmp_path, 0)
     assert resumed.stdout.startswith("PASSED 2 2400 True")

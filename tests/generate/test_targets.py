@@ -2,16 +2,17 @@
 
 import pytest
 import torch
+from shared import compiled, packaged
 
 from enable.cli import run
-from enable.coverage import cases_by_overload
-from generate.library import KERNELS, Library
+from enable.cover.coverage import cases_by_overload
 from traces.store import Trace
-from verify import platforms, references
-from verify.cases import case_of_values
-from verify.judge import Job, Judge
+from verify import platforms
+from verify.cases import references
+from verify.cases.case import case_of_values
+from verify.judging.judge import Job, Judge
+from verify.judging.verdicts import VerdictStore
 from verify.outcome import Outcome
-from verify.verdicts import VerdictStore
 
 NANOGPT = ["nanogpt", "--batch", "2", "--optimizer", "adamw-fused"]
 NANOGPT += [w for s in ("n_layer=1", "n_embd=16", "n_head=2", "block_size=8") for w in ("--set", s)]
@@ -35,13 +36,13 @@ def cases(tmp_path_factory):
 
 @pytest.mark.parametrize("platform", ["cuda", "hip"])
 def test_kernels_compile(cases, platform, tmp_path):
-    library = Library(KERNELS)
+    library = packaged()
     matches = {overload: library.match(overload) for overload in cases}
     jobs = [
         Job(m.plan, m.kernel, (cases[o],), m.copy, off=frozenset({"run"})) for o, m in matches.items() if m is not None
     ]
     assert len(jobs) > 50
-    with Judge(platforms.load(platform), VerdictStore(tmp_path / "v.sqlite"), workers=2) as judge:
+    with Judge(platforms.load(platform), VerdictStore(tmp_path / "v.sqlite"), cache=compiled(), workers=2) as judge:
         verdicts = judge.judge(jobs)
     failed = {o: v.detail for (o, _), v in verdicts.items() if v.outcome is not Outcome.PASS}
     assert failed == {} and len(verdicts) == len(jobs)
@@ -72,10 +73,10 @@ def attention(kind, dim):
 @pytest.mark.parametrize(("kind", "dim"), [("efficient", 128), ("cudnn", 128), ("flash", 64), ("flash", 128)])
 @pytest.mark.parametrize("platform", ["cuda", "hip"])
 def test_attention_compiles(kind, dim, platform, tmp_path):
-    library = Library(KERNELS)
+    library = packaged()
     found = [(library.match(case.overload), case) for case in attention(kind, dim)]
     jobs = [Job(m.plan, m.kernel, (case,), off=frozenset({"run"})) for m, case in found]
-    with Judge(platforms.load(platform), VerdictStore(tmp_path / "v.sqlite"), workers=1) as judge:
+    with Judge(platforms.load(platform), VerdictStore(tmp_path / "v.sqlite"), cache=compiled(), workers=1) as judge:
         verdicts = judge.judge(jobs)
     failed = {o: v.detail for (o, _), v in verdicts.items() if v.outcome is not Outcome.PASS}
     assert failed == {} and len(verdicts) == 2

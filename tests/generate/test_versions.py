@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from generate.versions import Standing, Versions
+from generate.versions import Versions, VersionStanding
 from traces import UserError
-from verify.kernel_file import KernelFileError
+from verify.contract.kernel_file import KernelFileError
 
 
 def kernel(text):
@@ -45,7 +45,7 @@ def test_versions_are_kept_with_their_provenance(versions):
     assert in_force(versions) == B and versions.source("pointwise", "exp", 1) == A
     first, second = versions.list("pointwise", "exp")
     assert first.provenance == {"model": "m", "traces": ["nanogpt"]} and first.overloads == ("aten::exp",)
-    assert (first.standing, second.standing) == (Standing.REPLACED, Standing.IN_FORCE)
+    assert (first.standing, second.standing) == (VersionStanding.REPLACED, VersionStanding.IN_FORCE)
     assert versions.current("pointwise", "exp") == second
     assert list(versions.names()) == [("pointwise", "exp")]
 
@@ -118,7 +118,7 @@ def test_threads_and_instances_take_turns(tmp_path):
         thread.join()
     found = Versions(tmp_path).list("pointwise", "exp")
     assert [v.number for v in found] == list(range(1, 13))
-    assert [v.standing for v in found] == [Standing.REPLACED] * 11 + [Standing.IN_FORCE]
+    assert [v.standing for v in found] == [VersionStanding.REPLACED] * 11 + [VersionStanding.IN_FORCE]
     assert {Versions(tmp_path).source("pointwise", "exp", n) for n in range(1, 13)} == set(sources)
 
 

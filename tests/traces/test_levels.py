@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import tensor
 
-from enable.coverage import cases_by_overload, measure
+from enable.cover.coverage import cases_by_overload, measure
 from generate.library import KERNELS, Library
 from traces import Trace, TraceError, TraceWriter, verify
 from traces.contents import NotRecorded
@@ -19,10 +19,10 @@ from traces.store import CallRecord
 from traces.synthesis import summarise
 from traces.values import pack, unpack
 from traces.writer import CallSite
-from verify.cases import NoReference, case_of, reference
+from verify.cases.case import NoReference, case_of, reference
+from verify.judging.verdicts import Standings
 from verify.outcome import Outcome
 from verify.platforms import load, names
-from verify.verdicts import Standings
 
 
 class Tape:

@@ -8,10 +8,10 @@ import torch
 
 from traces.values import pack
 from verify import platforms
-from verify.derive import Plan
+from verify.child.probe import KERNEL
+from verify.contract.derive import Plan
 from verify.platforms import EXECUTE
-from verify.sandbox import Zygote
-from verify.smoke import KERNEL
+from verify.sandbox.children import Zygote
 
 SECRET = "sk-secret-of-the-user"
 MEMORY = 2 << 30

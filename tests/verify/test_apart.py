@@ -4,18 +4,18 @@ from dataclasses import replace
 
 import pytest
 import torch
+from shared import compiled, packaged
 
-from generate.library import KERNELS, Library
 from traces.values import unpack
 from verify import platforms
-from verify.cases import case_of_values
-from verify.derive import Plan
-from verify.extended import extended
-from verify.judge import Job, Judge
-from verify.kernel_file import KernelFile
-from verify.oracle import stands
+from verify.cases.case import case_of_values
+from verify.cases.extended import extended
+from verify.cases.oracle import stands
+from verify.contract.derive import Plan
+from verify.contract.kernel_file import KernelFile
+from verify.judging.judge import Job, Judge
+from verify.judging.verdicts import VerdictStore
 from verify.outcome import Outcome
-from verify.verdicts import VerdictStore
 
 ATTENTION = "aten::_scaled_dot_product_flash_attention_for_cpu"
 
@@ -122,7 +122,7 @@ def test_what_aten_warns_of_is_no_answer():
 def test_attention_of_fewer_key_heads(tmp_path):
     """The library's kernels are right, and one that takes the head of its query is found out."""
     library, (case, gradient) = (
-        Library(KERNELS),
+        packaged(),
         (
             case_of_values(ATTENTION, **attention(key=2, value=2, length=6)),
             case_of_values(f"{ATTENTION}_backward", **backward(key=2, value=2, length=6)),
@@ -132,7 +132,7 @@ def test_attention_of_fewer_key_heads(tmp_path):
     wrong = KernelFile.parse(kernel.source.replace("h // GROUP", "h"), kernel.path)
     jobs = [Job(Plan(c.overload, c.overload), library.match(c.overload).kernel, (c,)) for c in (case, gradient)]
     store = VerdictStore(tmp_path / "verdicts.sqlite")
-    with Judge(platforms.load("sim"), store, workers=1) as judge:
+    with Judge(platforms.load("sim"), store, workers=1, cache=compiled()) as judge:
         assert {v.outcome for v in judge.judge(jobs).values()} == {Outcome.PASS}
         assert [v.outcome for v in judge.judge([replace(jobs[0], kernel=wrong)]).values()] == [Outcome.WRONG]
     store.close()

@@ -6,8 +6,8 @@ import torch.nn.functional as F
 
 from traces.overloads import bind, resolve
 from traces.values import unpack
-from verify.calling import call
-from verify.samples import opinfo_cases, overloads_of
+from verify.cases.samples import opinfo_cases, overloads_of
+from verify.contract.calling import call
 
 
 def called(overload, wrapper, **given):

@@ -5,10 +5,11 @@ import torch
 
 from traces.overloads import bind, call, resolve
 from traces.values import pack
-from verify.accuracy import accuracy_report
-from verify.cases import Case, case_of, contents, reference, widen
-from verify.compare import compare
-from verify.tolerance import group, tolerance
+from verify.cases.case import Case, case_of, contents, reference, widen
+from verify.comparison.accuracy import accuracy_report
+from verify.comparison.compare import compare
+from verify.comparison.tolerance import tolerance
+from verify.operators import group
 
 
 def frozen(**values):

@@ -6,15 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from enable.verification import Request
-from enable.verifier import Verifier
+from enable.cover.verification import VerifyRequest
+from enable.cover.verifier import Verifier
 
 CORPUS = Path(__file__).parent / "corpus"
 BAD = sorted((CORPUS / "bad").glob("*.py"))
 HONEST = sorted((CORPUS / "honest").glob("*.py"))
 EVERY = 1 if os.environ.get("ENABLE_CORPUS") == "all" else 4  # `enable verify --report` judges all of them too
 PUBLIC = "# public:"  # those that are always judged here
-THOROUGH, QUICK = Request(seed=1), Request(seed=1, limit=12)  # a bad kernel is judged until its first failure
+THOROUGH, QUICK = (
+    VerifyRequest(seed=1),
+    VerifyRequest(seed=1, limit=12),
+)  # a bad kernel is judged until its first failure
 CANARIES = Path(tempfile.gettempdir()) / "enable-canary"
 
 

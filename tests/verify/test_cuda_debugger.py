@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from verify import confine, cuda_debugger, platforms
-from verify.cases import case_of_values
-from verify.derive import Plan
-from verify.judge import Job
-from verify.kernel_file import KernelFile
+from verify import platforms
+from verify.cases.case import case_of_values
+from verify.contract.derive import Plan
+from verify.contract.kernel_file import KernelFile
+from verify.debugging import cuda_debugger
+from verify.judging.judge import Job
+from verify.sandbox import confine
 
 STORE = "tl.store(y_ptr + i, -x, mask=mask)"
 KERNEL = '''"""aten::neg(Tensor self) -> Tensor
@@ -90,7 +92,7 @@ def test_its_process_finds_packages_that_were_installed_elsewhere(tmp_path, monk
     (tmp_path / "theirs" / "some-1.0.dist-info").mkdir(parents=True)
     monkeypatch.syspath_prepend(tmp_path / "theirs")
     found = cuda_debugger._environment(tmp_path, platforms.Device("cuda:0"))["PYTHONPATH"].split(os.pathsep)
-    assert str(tmp_path / "theirs") in found and str(Path(confine.__file__).parents[1]) in found
+    assert str(tmp_path / "theirs") in found and str(Path(confine.__file__).parents[2]) in found
 
 
 gpu = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")]

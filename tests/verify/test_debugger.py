@@ -8,14 +8,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from verify import debugger, platforms
-from verify.cases import case_of_values
-from verify.derive import Plan
-from verify.judge import Job
-from verify.kernel_file import KernelFile
+from verify import platforms
+from verify.cases.case import case_of_values
+from verify.child.witness import RECORD
+from verify.contract.derive import Plan
+from verify.contract.kernel_file import KernelFile
+from verify.debugging import debugger
+from verify.judging.judge import Job
 from verify.outcome import Outcome, Verdict
 from verify.platforms import COMPILE, EXECUTE
-from verify.witness import RECORD
 
 KERNEL = '''"""aten::neg(Tensor self) -> Tensor
 

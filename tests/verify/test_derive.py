@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from verify.derive import Plan, call, functional_base, plans
+from verify.contract.derive import Plan, call, functional_base, plans
 
 DERIVED = {
     "aten::add_.Tensor": "aten::add.Tensor",

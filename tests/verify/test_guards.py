@@ -7,11 +7,12 @@ import pytest
 import torch
 
 from traces.values import pack
-from verify import platforms, wire
-from verify.answers import complaints
-from verify.derive import Plan
+from verify import platforms
+from verify.child.answers import complaints
+from verify.contract.derive import Plan
 from verify.platforms import COMPILE, EXECUTE
-from verify.sandbox import Zygote
+from verify.sandbox import wire
+from verify.sandbox.children import Zygote
 
 SIM = platforms.load("sim")
 HEAD = "import math\nimport torch\nimport triton\nimport triton.language as tl\n"
@@ -440,7 +441,7 @@ def test_a_kernel_that_skips_elements(ask):
     [
         ("torch.set_default_dtype(torch.float64)", "default dtype"),
         ("torch.set_num_threads(2)", "number of threads"),
-        ("torch.use_deterministic_algorithms(False)", "deterministic algorithms"),
+        ("torch._C._set_deterministic_algorithms(False)", "deterministic algorithms"),
         (
             "torch.utils.deterministic.fill_uninitialized_memory = False",
             "torch.utils.deterministic.fill_uninitialized_memory",
@@ -461,7 +462,7 @@ def test_a_kernel_that_skips_elements(ask):
         ("__builtins__['abs'] = lambda x: x", "builtins.abs"),
         ("tl.load = 3", "triton.language.load"),
         ("triton.runtime.jit.JITFunction.run = lambda *a, **k: 0", "triton.runtime.jit.JITFunction.run"),
-        ("torch.sys.modules['verify.wire'].send = print", "verify.wire.send"),
+        ("torch.sys.modules['verify.sandbox.wire'].send = print", "verify.sandbox.wire.send"),
         ("torch.sys.setrecursionlimit(99999)", "recursion limit"),
     ],
 )

@@ -10,7 +10,7 @@ import torch
 import triton
 import triton.language as tl
 
-from verify.interpreter import mend
+from verify.child.interpreter import mend
 
 mend()
 

@@ -7,16 +7,17 @@ from pathlib import Path
 
 import pytest
 import torch
+from shared import compiled
 
 from verify import platforms
-from verify.cases import Case, case_of_values
-from verify.derive import Plan
-from verify.judge import Job, Judge, JudgeClosed
-from verify.kernel_file import KernelFile
+from verify.cases.case import Case, case_of_values
+from verify.contract.derive import Plan
+from verify.contract.kernel_file import KernelFile
+from verify.judging.judge import Job, Judge, JudgeClosed
+from verify.judging.reply import MalformedReply, Reply
+from verify.judging.verdicts import VerdictStore
 from verify.outcome import Outcome
-from verify.reply import MalformedReply, Reply
-from verify.verdicts import VerdictStore
-from verify.zygote import descendants
+from verify.sandbox.processes import descendants
 
 KERNELS = sorted((Path(__file__).parent / "kernels").glob("*.py"))
 
@@ -80,7 +81,7 @@ def test_after_two_deaths_the_rest_is_skipped_and_not_remembered(judge):
 def test_no_process_outlives_its_case(judge):
     def sleepers():
         out = subprocess.run(["ps", "-eo", "ppid,pid,args"], capture_output=True, text=True).stdout
-        return [line for line in out.splitlines() if "verify.zygote" in line and line.split()[0] == "1"]
+        return [line for line in out.splitlines() if "verify.child.zygote" in line and line.split()[0] == "1"]
 
     case = case_of_values("aten::exp", self=torch.randn(13))
     before = sleepers()
@@ -208,11 +209,24 @@ def test_what_closing_kills_has_no_verdict(tmp_path):
     """As when a campaign is stopped: its dialogs must not be told of a crash."""
     store = VerdictStore(tmp_path / "verdicts.sqlite")
     job = Job(Plan("aten::exp", "aten::exp"), KernelFile.read(kernel("timeout_loop")), (EXP,))
-    with Judge(platforms.load("sim"), store, workers=1) as judge, ThreadPoolExecutor(1) as pool:
+    with Judge(platforms.load("sim"), store, workers=1, cache=compiled()) as judge, ThreadPoolExecutor(1) as pool:
         future = pool.submit(judge.judge, [job])
-        while not any(descendants(zygote._process.pid) for zygote in list(judge._started)):
+        while not any(descendants(zygote.pid) for zygote in list(judge._started)):
             time.sleep(0.02)
         judge.close()
         with pytest.raises(JudgeClosed):
             future.result()
     store.close()
+
+
+def test_variants_are_what_triton_specialises_to(judge):
+    """The kernel takes two tensors and an integer."""
+
+    def variants(*sizes, dtype=torch.float32):
+        cases = [case_of_values("aten::exp", self=torch.randn(n).to(dtype)) for n in sizes]
+        return {v.variants for v in verdict_on(judge, kernel("pass_plain"), cases)}
+
+    (plain,) = variants(3, 5, 7)
+    assert plain.startswith("kernel_exp:")
+    assert variants(16, 48) == variants(32) != {plain}, "multiples of 16"
+    assert len({plain} | variants(1) | variants(16) | variants(3, dtype=torch.float16)) == 4

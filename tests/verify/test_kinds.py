@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from traces.overloads import bind, resolve
-from verify.kinds import Judged, kind_of
+from verify.cases.kinds import Judged, kind_of
 
 X = torch.randn(4, 6)
 

@@ -127,6 +127,11 @@ BAD: dict[str, dict[str, str]] = {
         "nested lists": "x = " + "[" * 90 + "]" * 90,
         "not chain": "x = not " + "not " * 20_000 + "1",
     },
+    "blocks": {
+        "no module": CLEAN.replace("import torch", "from blocks.nothing import x\nimport torch", 1),
+        "no name": CLEAN.replace("import torch", "from blocks.elementwise import nothing\nimport torch", 1),
+        "whole": CLEAN.replace("import torch", "import blocks.elementwise\nimport torch", 1),
+    },
     "docstring": {"none": CLEAN[CLEAN.index("import math") :], "other schema": CLEAN.replace('"""aten::mul.T', '"""T')},
     "overloads": {
         "missing": CLEAN.replace('OVERLOADS = ("aten::mul.Tensor",)\n', ""),
@@ -253,7 +258,7 @@ BAD: dict[str, dict[str, str]] = {
     },
     "scope": {
         "tl in the wrapper": wrapper("return tl.exp(self)"),
-        "tl dtype in the wrapper": wrapper("kernel_mul[(1,)](self, ACC=tl.float32)\nreturn self"),
+        "tl function in the wrapper": wrapper("kernel_mul[(1,)](self, ACC=tl.arange)\nreturn self"),
         "torch in a kernel": kernel("torch.exp(x_ptr)"),
         "math in a kernel": kernel("tl.store(x_ptr, math.sqrt(2.0))"),
         "triton in a kernel": kernel("k = triton.cdiv(n, BLOCK)"),

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from verify.candidate import read_candidate
+from verify.child.probe import KERNEL
+from verify.judging.candidate import read_candidate
 from verify.lint import load_profile
 from verify.lint.gravity import gravest
-from verify.smoke import KERNEL
 
 
 def found(source):

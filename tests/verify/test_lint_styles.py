@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from verify.candidate import completed
-from verify.compiler_log import headline
+from verify.child.compiler_log import headline
+from verify.judging.candidate import completed
 from verify.lint import lint, load_profile, render
 
 ANY, STRICT = load_profile("triton-cuda"), load_profile("triton")

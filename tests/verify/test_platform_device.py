@@ -7,14 +7,15 @@ import pytest
 import torch
 
 from traces import UserError
-from verify import confine, platforms
-from verify.cases import case_of_values
-from verify.derive import Plan
-from verify.judge import Job, Judge
-from verify.kernel_file import KernelFile
+from verify import platforms
+from verify.cases.case import case_of_values
+from verify.child.probe import KERNEL
+from verify.contract.derive import Plan
+from verify.contract.kernel_file import KernelFile
+from verify.judging.judge import Job, Judge
+from verify.judging.verdicts import VerdictStore
 from verify.outcome import Outcome
-from verify.smoke import KERNEL
-from verify.verdicts import VerdictStore
+from verify.sandbox import confine
 
 STORE = "tl.store(out_ptr + i, -tl.load(x_ptr + i, mask=i < n), mask=i < n)"
 WRONG = KERNEL.replace("-tl.load", "tl.load")

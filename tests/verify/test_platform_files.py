@@ -7,8 +7,8 @@ import pytest
 
 from traces import UserError
 from verify import platforms
+from verify.child.probe import KERNEL
 from verify.lint import lint, load_profile
-from verify.smoke import KERNEL
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTED = re.search(r"```yaml\n(.*?)```", (ROOT / "docs/platforms/your-chip.md").read_text(), re.S)[1]

@@ -17,18 +17,19 @@ import pytest
 import torch
 
 from enable.cli import run
-from enable.verification import Finding
-from enable.verifier import Table
+from enable.cover.verification import Finding
+from enable.cover.verifier import Table
 from traces import UserError
-from verify import platforms, seccomp
-from verify.cases import Case, case_of_values
-from verify.confine import level
-from verify.derive import Plan
-from verify.judge import Job, Judge
-from verify.kernel_file import KernelFile
+from verify import platforms
+from verify.cases.case import Case, case_of_values
+from verify.child.probe import KERNEL
+from verify.contract.derive import Plan
+from verify.contract.kernel_file import KernelFile
+from verify.judging.judge import Job, Judge
+from verify.judging.verdicts import Identity, VerdictStore
 from verify.outcome import Outcome, Verdict
-from verify.smoke import KERNEL
-from verify.verdicts import Identity, VerdictStore
+from verify.sandbox import seccomp
+from verify.sandbox.confine import level
 
 ROOT = Path(__file__).parents[2]
 SIM = replace(platforms.load("sim"), compile_seconds=10.0, execute_seconds=4.0, memory_bytes=2 << 30)
@@ -39,9 +40,10 @@ import os, resource, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from traces import UserError
-from verify import platforms, seccomp
+from verify import platforms
+from verify.sandbox import seccomp
 from verify.outcome import Outcome, Verdict
-from verify.verdicts import Identity, VerdictStore
+from verify.judging.verdicts import Identity, VerdictStore
 store, sim = VerdictStore(Path(sys.argv[2])), platforms.load("sim")
 first, last = int(sys.argv[3]), int(sys.argv[4])
 

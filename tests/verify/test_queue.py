@@ -13,14 +13,14 @@ import pytest
 import torch
 
 from verify import platforms
-from verify.cases import case_of_values
-from verify.derive import Plan
-from verify.judge import Job, Judge
-from verify.kernel_file import KernelFile
+from verify.cases.case import case_of_values
+from verify.child.probe import KERNEL
+from verify.contract.derive import Plan
+from verify.contract.kernel_file import KernelFile
+from verify.judging.judge import Job, Judge
+from verify.judging.verdicts import VerdictStore
 from verify.outcome import Outcome
-from verify.smoke import KERNEL
-from verify.verdicts import VerdictStore
-from verify.zygote import descendants
+from verify.sandbox.processes import descendants
 
 ROOT = Path(__file__).parents[2]
 HOSTILE = {

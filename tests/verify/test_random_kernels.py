@@ -4,15 +4,17 @@ from pathlib import Path
 
 import pytest
 import torch
+from shared import compiled
 
 from generate.library import KERNELS
 from verify import platforms
-from verify.cases import case_of_values
-from verify.derive import plans
-from verify.judge import Job, Judge
-from verify.kernel_file import KernelFile
+from verify.cases.case import case_of_values
+from verify.contract.derive import plans
+from verify.contract.kernel_file import KernelFile
+from verify.judging.judge import Job, Judge
+from verify.judging.verdicts import VerdictStore
+from verify.linking import link
 from verify.outcome import Outcome
-from verify.verdicts import VerdictStore
 
 COPY = KernelFile.read(KERNELS / "copy" / "copy_.py")
 FILE = {
@@ -32,11 +34,11 @@ FILE = {
 @pytest.fixture(scope="module")
 def verdict_of(tmp_path_factory):
     store = VerdictStore(tmp_path_factory.mktemp("random") / "verdicts.sqlite")
-    with Judge(platforms.load("sim"), store, workers=1) as judge:
+    with Judge(platforms.load("sim"), store, workers=1, cache=compiled()) as judge:
 
         def of(overload, arguments, *changes):
             path = KERNELS / "random" / f"{FILE[overload]}.py"
-            source = path.read_text()
+            source = link(path.read_text())
             for old, new in changes:
                 assert old in source, old
                 source = source.replace(old, new)
@@ -99,29 +101,32 @@ MANY = ("aten::bernoulli_.float", {"self": values(300, 1000), "p": 0.3})
 OF_EACH = ("aten::bernoulli", {"self": X.abs().clamp(max=1)})
 HALVES = ("aten::uniform_", {"self": BFLOAT16, "from": 0.0, "to": 1.0})
 DOUBLES = ("aten::uniform_", {"self": X.double(), "from": 0.0, "to": 1.0})
-SEED, OFFSET, KEY = "seed, offset = philox", "random_words(seed, offset, start, BLOCK)", "tl.philox(seed, low, high,"
-LANES, UNIT = "start // 4 + tl.arange(0, BLOCK // 4)", " >> 8).to(tl.float32) * 5.9604644775390625e-08"
-PATTERN = "((i + offset % 5) * 7919 + (seed & 0xFFFF)) % 5 > 0"
+SEED, OFFSET, KEY = "*philox, math", "random_words(start, BLOCK, seed, offset)", "tl.philox(seed, low, high,"
+LANES, UNIT = (
+    "tl.cast(start, tl.int64) // 4 + tl.arange(0, BLOCK // 4)",
+    " >> 8).to(tl.float32) * 5.9604644775390625e-08",
+)
+PATTERN = "((start + tl.arange(0, BLOCK) + offset % 5) * 7919 + (seed & 0xFFFF)) % 5 > 0"
 FLAWS = {  # what is changed, and the rule or layer that refuses it, or one of several
-    "ignores the seed": (*DROPOUT, (SEED, "seed, offset = 7, philox[1]"), "seed"),
-    "ignores the offset": (*DROPOUT, (SEED, "seed, offset = philox[0], 7"), "offset"),
-    "ignores both": (*BERNOULLI, (SEED, "seed, offset = 7, 7"), "offset"),
+    "ignores the seed": (*DROPOUT, (SEED, "7, philox[1], math"), "seed"),
+    "ignores the offset": (*DROPOUT, (SEED, "philox[0], 7, math"), "offset"),
+    "ignores both": (*BERNOULLI, (SEED, "7, 7, math"), "offset"),
     "ignores half of the seed": (*BERNOULLI, (KEY, "tl.philox(seed & 0xFFFFFFFF, low, high,"), "seed"),
     "ignores half of the offset": (*BERNOULLI, (KEY, "tl.philox(seed, low, low,"), "offset"),
-    "adds the two": (*BERNOULLI, (SEED, "seed, offset = philox[0] + philox[1], 0"), "pair"),
-    "adds the index": (*UNIFORM, ("(seed, offset, start // 4 +", "(seed, 0, offset + start // 4 +"), "offset"),
-    "same bits in every program": (*DROPOUT, (OFFSET, "random_words(seed, offset, start * 0, BLOCK)"), "index"),
+    "adds the two": (*BERNOULLI, (SEED, "philox[0] + philox[1], 0, math"), "pair"),
+    "adds the index": (*UNIFORM, (f"(seed, offset, {LANES}", f"(seed, 0, offset + {LANES}"), "offset"),
+    "same bits in every program": (*DROPOUT, (OFFSET, "random_words(start * 0, BLOCK, seed, offset)"), "index"),
     "same bits in every lane": (*DROPOUT, (LANES, f"{LANES} // 64"), "index"),
     "one word for four": (*BERNOULLI, ("tl.join(b, d)", "tl.join(a, c)"), "index"),
-    "a pattern": (*DROPOUT, (f"{OFFSET}.to(tl.int64) < limit", PATTERN), "seed offset index"),
+    "a pattern": (*DROPOUT, (f"{OFFSET}.to(tl.int64) < limit", PATTERN), "seed offset index pair"),
     "keeps what it is to drop": (*DROPOUT, (" < limit", " >= limit"), "share"),
     "p for 1 - p": (*DROPOUT, ("else 1.0 - p\n", "else p\n"), "compare"),
-    "no scale": (*DROPOUT, (" * scale).to", ").to"), "compare"),
-    "adds where it drops": (*DROPOUT, (" * scale).to", " * scale + 1e-3).to"), "compare"),
-    "twos": (*BERNOULLI, ("hit.to(out_ptr", "(2 * hit.to(tl.int32)).to(out_ptr"), "compare"),
-    "half a percent too many": (*MANY, ("probabilities * 4", "(probabilities + 0.005) * 4"), "share"),
-    "the first probability": (*OF_EACH, ("strided(i, shape, p_stride)", "i * 0"), "share"),
-    "to is in the range": (*HALVES, ("tl.where(x >= high.to(dtype), low.to(dtype), x)", "x"), "compare"),
+    "no scale": (*DROPOUT, ("(x.dtype) * scale", "(x.dtype)"), "compare"),
+    "adds where it drops": (*DROPOUT, ("(x.dtype) * scale", "(x.dtype) * scale + 1e-3"), "compare"),
+    "twos": (*BERNOULLI, ("    return x\n", "    return 2 * x.to(tl.int32)\n"), "compare"),
+    "half a percent too many": (*MANY, ("ceil(p * 4", "ceil((p + 0.005) * 4"), "share"),
+    "the first probability": (*OF_EACH, ("strided(i, shape, strides[k], HINTS[k])", "i * 0"), "share"),
+    "to is in the range": (*HALVES, ("tl.where(x >= high.to(DTYPE), low.to(DTYPE), x)", "x"), "compare"),
     "16 values": (*UNIFORM, (UNIT, " >> 28).to(tl.float32) * 0.0625"), "grid"),
     "4096 values": (*UNIFORM, (UNIT, " >> 20).to(tl.float32) * 0.000244140625"), "grid"),
     "32 bits of a double": (*DOUBLES, ("+ (low >> 6).to(tl.float64)", "+ 0.5"), "grid"),
@@ -143,27 +148,23 @@ def test_a_flawed_kernel_is_refused(name, verdict_of):
 
 
 def test_atens_own_draws_are_refused(verdict_of):
-    change = ("    n = out.numel()\n", "    out.bernoulli_(0.3)\n    n = 0\n")
+    change = ("    p = self if p is None else p\n", "    return out.bernoulli_(0.3)\n")
     verdict = verdict_of(*BERNOULLI, change)
     assert (verdict.outcome, verdict.layer) == (Outcome.CHEAT, "dispatch"), verdict
 
 
 def test_draws_depend_on_nothing_but_the_pair_and_the_index(verdict_of):
     """A counter that each program takes the next number of, whichever comes first."""
-    change = ("start = tl.program_id(0).to(tl.int64) * BLOCK\n    i = start", f"{TAKEN}    i = start")
-    drawn = (OFFSET, "random_words(seed, offset, taken * BLOCK, BLOCK)")
-    verdict = verdict_of(*DROPOUT, change, drawn, *COUNTER)
+    verdict = verdict_of(*DROPOUT, *COUNTER)
     assert (verdict.outcome, verdict.rule) == (Outcome.WRONG, "reproducible"), verdict
 
 
-TAKEN = """start = tl.program_id(0).to(tl.int64) * BLOCK
-    taken = tl.atomic_add(counter, 1) - 0x7FFFFFFF
-"""
 COUNTER = (
-    ("    mask_ptr,\n    n,", "    mask_ptr,\n    counter,\n    n,"),
+    ("SOURCE(start, BLOCK", "SOURCE((tl.atomic_add(counter, 1) - 0x7FFFFFFF) * BLOCK, BLOCK"),
+    ("    source,\n    firsts,", "    source,\n    counter,\n    firsts,"),
     (
-        "        mask,\n        n,",
-        "        mask,\n        torch.empty(1, dtype=torch.int32, device=out.device),\n        n,",
+        "        tuple(firsts),\n",
+        "        torch.empty(1, dtype=torch.int32, device=outs[0].device),\n        tuple(firsts),\n",
     ),
 )
 
@@ -171,6 +172,6 @@ COUNTER = (
 def test_the_same_case_has_the_same_verdict(verdict_of):
     """And another one where it is drawn with other keys, as of another kernel file."""
     change = FLAWS["a tenth more variance"][2]
-    first, second = (verdict_of(*NORMAL, change, ("One flat grid", word)) for word in ("One flat grid", "One grid"))
+    first, second = (verdict_of(*NORMAL, change, ("Muller, 1958", word)) for word in ("Muller, 1958", "Muller"))
     again = verdict_of(*NORMAL, change)
     assert first.detail == again.detail and first.detail != second.detail

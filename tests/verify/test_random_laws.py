@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from verify.random_laws import law_of
+from verify.comparison.laws import law_of
 
 X = torch.tensor([[1.0, -2.0, 3.0], [0.0, 5.0, float("inf")]])
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from verify.random_state import bound, draw
+from verify.contract.random_state import bound, draw
 
 
 def test_the_cpus_generator_gives_a_key_each_time():

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from verify import random_tests
-from verify.random_laws import _events, _numbers
-from verify.random_tests import Sample, examine
+from verify.comparison import draws as random_tests
+from verify.comparison.draws import DrawSample, examine
+from verify.comparison.laws import _events, _numbers
 
 N = 13_000
 PAIRS = [(5, 9), (5, 10), (6, 9), (5, 9 + (1 << 32)), (5 + (1 << 32), 9)]
@@ -30,7 +30,7 @@ def normal(generator, n=N, scale=1.0):
     z = generator.standard_normal(n) * scale
     exact = torch.special.ndtr(torch.from_numpy(z)).numpy()
     half = np.full(n, 0.5)
-    return Sample(z < 0, half, half, exact - 1e-6, exact + 1e-6, z, np.abs(z) * 2.0**-23)
+    return DrawSample(z < 0, half, half, exact - 1e-6, exact + 1e-6, z, np.abs(z) * 2.0**-23)
 
 
 LAWS = {"bernoulli .8": bernoulli(0.8), "bernoulli .01": bernoulli(0.01), "uniform": uniform, "normal": normal}
@@ -119,14 +119,16 @@ FLAWS = {
 
 
 def shift_of(sample, by):
-    return Sample(sample.hits, sample.low, sample.high, sample.below, sample.above, sample.normal + by, sample.rounding)
+    return DrawSample(
+        sample.hits, sample.low, sample.high, sample.below, sample.above, sample.normal + by, sample.rounding
+    )
 
 
 def stretched(generator):
     z = (generator.random(N) - 0.5) * math.sqrt(12)
     exact = torch.special.ndtr(torch.from_numpy(z)).numpy()
     half = np.full(N, 0.5)
-    return Sample(z < 0, half, half, exact - 1e-6, exact + 1e-6, z, np.zeros(N))
+    return DrawSample(z < 0, half, half, exact - 1e-6, exact + 1e-6, z, np.zeros(N))
 
 
 @pytest.mark.parametrize("flaw", FLAWS)

@@ -4,17 +4,18 @@ from pathlib import Path
 
 import pytest
 import torch
+from shared import compiled
 
 from traces.values import pack
 from verify import platforms
-from verify.cases import case_of_values
-from verify.derive import Plan
+from verify.cases.case import case_of_values
+from verify.contract.derive import Plan
+from verify.contract.kernel_file import KernelFile
 from verify.excerpts import anonymous, cut_log, snippet
-from verify.judge import Job, Judge
-from verify.kernel_file import KernelFile
+from verify.judging.judge import Job, Judge
+from verify.judging.reports import inputs_report
+from verify.judging.verdicts import VerdictStore
 from verify.outcome import Outcome
-from verify.reports import inputs_report
-from verify.verdicts import VerdictStore
 
 KERNEL = '''"""aten::neg(Tensor self) -> Tensor
 
@@ -88,7 +89,7 @@ WRONG = {  # what the kernel stores, and what the report must say of it
 def judged(tmp_path_factory):
     """A function that judges a kernel file on the simulator."""
     store = VerdictStore(tmp_path_factory.mktemp("reports") / "verdicts.sqlite")
-    with Judge(platforms.load("sim"), store, workers=1) as judge:
+    with Judge(platforms.load("sim"), store, workers=1, cache=compiled()) as judge:
 
         def verdict(source, overload="aten::neg", repeats=0, **arguments):
             kernel = KernelFile.parse(source.replace("HELPER\n", ""), Path("k.py"))

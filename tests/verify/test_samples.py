@@ -7,10 +7,10 @@ import torch
 
 from traces import UserError
 from traces.values import unpack
-from verify.cases import case_of_values
-from verify.extended import extended, literals
-from verify.mutants import try_mutants
-from verify.samples import opinfo_cases, overloads_of
+from verify.cases.case import case_of_values
+from verify.cases.extended import extended, literals
+from verify.cases.samples import opinfo_cases, overloads_of
+from verify.comparison.mutants import try_mutants
 
 
 def shapes(variants, name="self"):

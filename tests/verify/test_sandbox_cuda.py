@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from verify import confine
+from verify.sandbox import confine
 
 pytestmark = [
     pytest.mark.gpu,
@@ -21,9 +21,10 @@ CHILD = """
 import json, os, sys, tempfile, time
 from pathlib import Path
 import torch
-from verify import confine, platforms
-from verify.child import load_wrappers
-from verify.smoke import KERNEL
+from verify import platforms
+from verify.sandbox import confine
+from verify.child.loading import load_wrappers
+from verify.child.probe import KERNEL
 
 canary, source, out = Path(sys.argv[1]), sys.argv[2], os.dup(1)
 work = Path(tempfile.mkdtemp())

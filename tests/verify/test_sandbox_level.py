@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from traces import UserError
-from verify import confine
+from verify.child.probe import KERNEL
 from verify.platforms import EXECUTE
-from verify.sandbox import Zygote
-from verify.smoke import KERNEL
+from verify.sandbox import confine
+from verify.sandbox.children import Zygote
 
 ROOT = Path(__file__).parents[2]
 
@@ -27,7 +27,7 @@ def test_level_is_told(start):
 def test_a_child_that_is_not_held_is_refused(monkeypatch, job_of):
     """The profile asks for more than a child can show: the same as a child that shows too little."""
     held = Zygote(EXECUTE)
-    monkeypatch.setattr(confine.Profile, "denied", frozenset({"write", "telepathy"}))
+    monkeypatch.setattr(confine.Rights, "denied", frozenset({"write", "telepathy"}))
     try:
         with pytest.raises(UserError, match=r"does not hold.*telepathy was possible.*--sandbox none"):
             held.fork(job_of(KERNEL))
@@ -37,7 +37,7 @@ def test_a_child_that_is_not_held_is_refused(monkeypatch, job_of):
 
 WITHOUT = """
 import errno, sys
-from verify import seccomp
+from verify.sandbox import seccomp
 {filter}
 {then}
 """
@@ -50,7 +50,7 @@ LACKS = {"Landlock": INSTALL.format(444, "errno.EOPNOTSUPP"), "seccomp": INSTALL
 def test_where_it_cannot_be_had_it_is_refused_in_one_line(lacking):
     """In a process whose kernel answers as one without Landlock, or without seccomp."""
     nnp = "import ctypes; ctypes.CDLL(None).prctl(38, 1, 0, 0, 0)\n"
-    start = "from verify.sandbox import Zygote\ntry: Zygote('execute')\n"
+    start = "from verify.sandbox.children import Zygote\ntry: Zygote('execute')\n"
     start += "except Exception as error: print(type(error).__name__, error)\n"
     start += "with __import__('contextlib').closing(Zygote('execute', 'none')) as z: print(z.level)"
     done = python(WITHOUT.format(filter=nnp + LACKS[lacking], then=start))

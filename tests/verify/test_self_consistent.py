@@ -4,16 +4,15 @@ from pathlib import Path
 
 import pytest
 import torch
+from shared import packaged
 
 from generate.library import KERNELS, Library
 from traces import UserError
-from verify import platforms
-from verify.cases import case_of_values
-from verify.judge import Job, Judge
-from verify.kernel_file import KernelFile
+from verify.cases.case import case_of_values
+from verify.contract.kernel_file import KernelFile
+from verify.judging.judge import Job
 from verify.lint import lint, load_profile
 from verify.outcome import Outcome
-from verify.verdicts import VerdictStore
 
 SOFTMAX = '''"""aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor
 
@@ -60,14 +59,6 @@ def write(directory, **files):
     return directory
 
 
-@pytest.fixture(scope="module")
-def judge(tmp_path_factory):
-    store = VerdictStore(tmp_path_factory.mktemp("judge") / "verdicts.sqlite")
-    with Judge(platforms.load("sim"), store, workers=1) as judge:
-        yield judge
-    store.close()
-
-
 def verdict_of(judge, library, source, overload="aten::_softmax", self_consistent=True, **arguments):
     arguments = arguments or {"self": X, "dim": 1, "half_to_float": False}
     kernel = KernelFile.parse(source, Path("group/candidate.py"))
@@ -78,7 +69,7 @@ def verdict_of(judge, library, source, overload="aten::_softmax", self_consisten
 
 @pytest.fixture(scope="module")
 def library():
-    return Library(KERNELS)
+    return packaged()
 
 
 def test_what_a_file_calls():

@@ -10,10 +10,11 @@ import pytest
 
 from traces import TraceError, UserError
 from traces.values import pack
-from verify import platforms, wire
-from verify.kernel_file import KernelFile, KernelFileError
+from verify import platforms
+from verify.contract.kernel_file import KernelFile, KernelFileError
+from verify.judging.verdicts import ENOUGH, Conditions, Identity, VerdictStore, marked
 from verify.outcome import Outcome, Verdict
-from verify.verdicts import ENOUGH, Conditions, Identity, VerdictStore, marked
+from verify.sandbox import wire
 
 SIM = platforms.load("sim")
 FULL = Conditions()

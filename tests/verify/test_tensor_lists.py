@@ -6,30 +6,21 @@ from pathlib import Path
 
 import pytest
 import torch
+from shared import packaged
 
-from generate.library import Library
-from verify import platforms
-from verify.cases import case_of_values
-from verify.child import load_wrappers
-from verify.judge import Job, Judge
-from verify.kernel_file import KernelFile
+from verify.cases.case import case_of_values
+from verify.child.loading import load_wrappers
+from verify.contract.derive import call
+from verify.contract.kernel_file import KernelFile
+from verify.judging.judge import Job
 from verify.outcome import Outcome
-from verify.verdicts import VerdictStore
 
 KERNELS = Path(__file__).parents[2] / "generate" / "kernels"
 
 
-@pytest.fixture(scope="module")
-def judge(tmp_path_factory):
-    store = VerdictStore(tmp_path_factory.mktemp("judge") / "verdicts.sqlite")
-    with Judge(platforms.load("sim"), store, workers=1) as judge:
-        yield judge
-    store.close()
-
-
 def verdict_of(judge, overload, fault=("", ""), **arguments):
     """fault: what the library's kernel has, and what this one has instead."""
-    match = Library(KERNELS).match(overload)
+    match = packaged().match(overload)
     kernel = match.kernel
     if fault[0]:
         assert fault[0] in kernel.source
@@ -102,10 +93,10 @@ def test_fused(judge, overload):
 
 
 def test_the_kernels_are_those_of_lists():
-    library = Library(KERNELS)
+    library = packaged()
     for overload in CALLS:
-        plan = library.match(overload).plan
-        assert plan.direct or plan.whole, plan
+        match = library.match(overload)
+        assert match.plan.direct or "launch_elementwise" in match.kernel.source, match.plan
 
 
 def test_a_list_that_is_broadcast(judge):
@@ -136,11 +127,11 @@ def test_wide_rows_and_narrow_ones_are_joined(judge):
 
 
 FAULTS = {
-    "the first launch alone": ("range(0, len(every), 32)", "range(0, min(len(every), 32), 32)"),
+    "the first launch alone": ("range(0, len(members), 32)", "range(0, min(len(members), 32), 32)"),
     "the tensor before": (">= firsts[k]", "> firsts[k]"),
-    "not the last block": ("(sizes[k] + 4095) // 4096", "(sizes[k] + 4094) // 4096"),
+    "not the last block": ("triton.cdiv(n, BLOCK)", "triton.cdiv(n - 1, BLOCK)"),
     "another's size": ("pick(sizes, firsts)", "sizes[0]"),
-    "the padding is a tensor": ("[2 * programs + 1] * more", "[1] * more"),
+    "the padding is a tensor": ("[plain(programs)] * lacking", "[plain(0)] * lacking"),
 }
 
 
@@ -161,27 +152,29 @@ class Launches(list):
 
 
 def launched(tmp_path, tensors):
-    kernel = Library(KERNELS).kernel("aten::_foreach_neg")
-    wrapper = load_wrappers({"kernel": kernel.source}, tmp_path)["kernel"]
-    wrapper.__globals__["kernel_neg"] = found = Launches()
-    wrapper(tensors, out=tensors)
+    match = packaged().match("aten::_foreach_neg_")
+    wrapper = load_wrappers({"kernel": match.kernel.source}, tmp_path)["kernel"]
+    wrapper.__globals__["elementwise_kernel"] = found = Launches()
+    call(match.plan, {"self": tensors}, wrapper, True, None)
     return [(grid[0], *args) for grid, args in list.__iter__(found)]
 
 
-@pytest.mark.parametrize("count, lengths", [(0, []), (1, [8]), (8, [8]), (9, [16]), (32, [32]), (70, [32, 32, 8])])
+@pytest.mark.parametrize("count, lengths", [(0, []), (1, [1]), (8, [8]), (9, [32]), (70, [32, 32, 8])])
 def test_lengths_of_launches(tmp_path, count, lengths):
-    assert [len(xs) for _, xs, *_ in launched(tmp_path, [torch.ones(16)] * count)] == lengths
+    assert [len(xs) for _, (xs,), *_ in launched(tmp_path, [torch.ones(16) for _ in range(count)])] == lengths
 
 
 def test_integers_of_launches_are_neither_1_nor_multiples_of_16(tmp_path):
-    """But for the first 1: for others Triton would compile anew."""
-    for _, _, _, firsts, sizes, _, _ in launched(tmp_path, [torch.ones(1 + 4096 * (k % 17)) for k in range(40)]):
-        assert firsts[0] == 1 and all(v > 1 and v % 16 for v in (*firsts[1:], *sizes))
+    """Triton would compile anew for those."""
+    for _, _, _, _, firsts, sizes, *_ in launched(tmp_path, [torch.ones(1 + 4096 * (k % 17)) for k in range(40)]):
+        assert all(v > 1 and v % 16 for v in (*firsts, *sizes))
 
 
 def test_launches_of_types_and_layouts(tmp_path):
-    halves, square = [torch.ones(4).half()] * 3, torch.ones(3, 4)
-    given = [*halves, torch.ones(5), torch.empty(0), square.t(), *halves, square]
+    halves, square = [torch.ones(4).half() for _ in range(3)], torch.ones(3, 4)
+    given = [*halves, torch.ones(5), torch.empty(0), square[:, :2], *halves, square.t()]
     found = launched(tmp_path, given)
-    assert [len({id(x) for x in xs}) for _, xs, *_ in found] == [1, 2, 1] and [len(f[1]) for f in found] == [8, 8, 1]
-    assert found[2][-2:] == ((4, 3), ((1, 4), (1, 4)))
+    assert [len({id(x) for x in xs}) for _, (xs,), *_ in found] == [3, 2, 1]
+    assert [len(xs) for _, (xs,), *_ in found] == [8, 8, 1]
+    shape, strides = found[2][-2:]
+    assert [v // 2 - 1 for v in shape] == [1, 1, 3, 2] and [v // 2 - 1 for v in strides[0]] == [0, 0, 4, 1]

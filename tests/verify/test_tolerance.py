@@ -5,7 +5,9 @@ import torch
 
 from traces import UserError
 from traces.overloads import base_name, resolve
-from verify.tolerance import LAXER, group, tolerance
+from verify import operators
+from verify.comparison.tolerance import tolerance
+from verify.operators import LAXER, group
 
 
 def tagged():
@@ -24,6 +26,15 @@ def test_what_aten_calls_pointwise_is_judged_so_or_there_is_a_reason():
     laxer = {name for name in names if group(name) == "accumulate"}
     assert len(names) > 500 and {base_name(resolve(name)).strip("_") for name in laxer} == LAXER.keys()
     assert all(float(reason.partition(":")[0]) > 1 for reason in LAXER.values())
+
+
+def test_the_table_says_nothing_twice_and_names_operators():
+    names = {n.removeprefix("aten::").partition(".")[0].strip("_") for n in torch._C._dispatch_get_all_op_names()}
+    stems = {n.removesuffix("_backward") for n in names}
+    by_tag = {base_name(resolve(name)).strip("_") for name in tagged()}
+    assert operators._EXACT | operators._POINTWISE | operators._SPECIAL | operators._SUMS | LAXER.keys() <= stems
+    assert not operators._POINTWISE & by_tag and LAXER.keys() <= by_tag
+    assert not operators._SPECIAL & operators._EXACT and not operators._EXACT & (LAXER.keys() | operators._POINTWISE)
 
 
 @pytest.mark.parametrize(

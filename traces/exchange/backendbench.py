@@ -30,7 +30,7 @@ _INCLUDED = frozenset({"compute"})  # kinds of calls that say something about a 
 
 
 @dataclass(frozen=True)
-class Row:
+class BenchRow:
     """One distinct call. operator: `aten.add.Tensor`; arguments: in the text form; kind: see traces.overloads."""
 
     operator: str
@@ -43,7 +43,7 @@ class Row:
 class Export:
     """rows: by operator, in the order of recording. left_out: calls by reason. lost: calls by what they lose."""
 
-    rows: list[Row]
+    rows: list[BenchRow]
     left_out: Counter[str]
     lost: Counter[str]
 
@@ -68,7 +68,7 @@ def export(trace: Trace, records: Iterable[CallRecord]) -> Export:
         kinds[key[0]] = record.kind
         lost.update({what: calls for what in _losses(record)})
     order = list(kinds)
-    rows = [Row(*key, count, kinds[key[0]]) for key, count in found.items()]
+    rows = [BenchRow(*key, count, kinds[key[0]]) for key, count in found.items()]
     return Export(sorted(rows, key=lambda row: order.index(row.operator)), left_out, lost)
 
 
@@ -94,7 +94,7 @@ def _losses(record: CallRecord) -> Iterator[str]:
         yield "generators"
 
 
-def write_text(rows: list[Row], path: Path) -> None:
+def write_text(rows: list[BenchRow], path: Path) -> None:
     """BackendBench's text file."""
     lines, operator = [], ""
     for row in rows:
@@ -105,7 +105,7 @@ def write_text(rows: list[Row], path: Path) -> None:
     write_durably(path, [line.encode() for line in lines])
 
 
-def write_parquet(rows: list[Row], path: Path) -> None:
+def write_parquet(rows: list[BenchRow], path: Path) -> None:
     """BackendBench's table; times are left empty, since none were measured. Raises UserError without pyarrow."""
     included = [row.kind in _INCLUDED for row in rows]
     columns: dict[str, list[Any]] = {

@@ -16,7 +16,7 @@ from traces.contents import MAX_SYNTHESISED
 from traces.errors import TraceError, UserError
 from traces.exchange import backendbench, chakra
 from traces.exchange.grammar import to_dtype
-from traces.exchange.layout import Unreadable, Use, lay_out, tensors_of, to_device
+from traces.exchange.layout import TensorPlace, Unreadable, lay_out, tensors_of, to_device
 from traces.exchange.roles import Listed, contents
 from traces.exchange.source import Call
 from traces.format import to_json
@@ -148,7 +148,9 @@ def _mixes_dtypes(arguments: dict[str, Any]) -> bool:
     return len(found) > len({storage for storage, _ in found})
 
 
-def _content(writer: TraceWriter, op: OpOverload, arguments: dict[str, Any], uses: list[Use], seed: int) -> Json:
+def _content(
+    writer: TraceWriter, op: OpOverload, arguments: dict[str, Any], uses: list[TensorPlace], seed: int
+) -> Json:
     """The content spec of one group: how to draw it, its very integers, or nothing where no valid ones are known."""
     use = uses[0]
     count = max(u.tensor.last for u in uses) - min(u.tensor.offset for u in uses)

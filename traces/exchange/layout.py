@@ -11,7 +11,7 @@ import torch
 from torch._ops import OpOverload
 
 from traces.overloads import unread
-from traces.values import Group, Json, Packed, TensorRef, pack, span_elements
+from traces.values import Json, Packed, StorageSpan, TensorRef, pack, span_elements
 
 ALIGNMENT = 128  # bytes; of a storage's first byte, whose address the other tools do not keep
 
@@ -57,7 +57,7 @@ class TensorSpec:
         return self.offset + span_elements(self.shape, self.stride)
 
 
-class Use(NamedTuple):
+class TensorPlace(NamedTuple):
     """Where in a call a tensor stands: argument and, inside a list, position."""
 
     argument: str
@@ -65,15 +65,15 @@ class Use(NamedTuple):
     tensor: TensorSpec
 
 
-def tensors_of(arguments: dict[str, Any]) -> Iterator[Use]:
+def tensors_of(arguments: dict[str, Any]) -> Iterator[TensorPlace]:
     """All tensors in the order in which the codec numbers them."""
     for name, value in arguments.items():
         for position, item in enumerate(value if isinstance(value, list | tuple) else (value,)):
             if isinstance(item, TensorSpec):
-                yield Use(name, position, item)
+                yield TensorPlace(name, position, item)
 
 
-def lay_out(op: OpOverload, arguments: dict[str, Any]) -> tuple[Packed, list[list[Use]]]:
+def lay_out(op: OpOverload, arguments: dict[str, Any]) -> tuple[Packed, list[list[TensorPlace]]]:
     """The call without bytes, and the uses of each of its groups.
 
     Tensors share a group where they share storage, dtype and device. A group whose contents the overload does not read
@@ -92,12 +92,12 @@ def lay_out(op: OpOverload, arguments: dict[str, Any]) -> tuple[Packed, list[lis
     return packed, members
 
 
-def _group(op: OpOverload, members: list[Use]) -> Group:
+def _group(op: OpOverload, members: list[TensorPlace]) -> StorageSpan:
     item = members[0].tensor.dtype.itemsize
     lo = min(u.tensor.offset for u in members)
     hi = max(u.tensor.last for u in members)
     known = any(u.argument not in unread(op) for u in members)
-    return Group((hi - lo) * item, lo * item % ALIGNMENT, members[0].tensor.device, known)
+    return StorageSpan((hi - lo) * item, lo * item % ALIGNMENT, members[0].tensor.device, known)
 
 
 def _tree(arguments: dict[str, Any]) -> dict[str, Json]:

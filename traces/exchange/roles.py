@@ -14,14 +14,14 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 
-from traces.exchange.layout import TensorSpec, Unreadable, Use
+from traces.exchange.layout import TensorPlace, TensorSpec, Unreadable
 
 MAX_LISTED = 1 << 24  # integers that are written out one by one, of a call
 _POINTS = [i / 20 for i in range(21)]  # at which a distribution's quantiles are given
 _SPREAD = 4.0  # standard deviations from the mean to the extremes
 
 Arguments: TypeAlias = dict[str, Any]
-Limit: TypeAlias = Callable[[Arguments, Use], int]
+Limit: TypeAlias = Callable[[Arguments, TensorPlace], int]
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def _shape(arguments: Arguments, name: str) -> tuple[int, ...]:
     return value.shape
 
 
-def _along_dim(arguments: Arguments, use: Use) -> int:
+def _along_dim(arguments: Arguments, use: TensorPlace) -> int:
     shape = arguments["self_sizes"] if "self_sizes" in arguments else _shape(arguments, "self")
     dim = arguments.get("dim")
     if not isinstance(dim, int):
@@ -50,7 +50,7 @@ def _along_dim(arguments: Arguments, use: Use) -> int:
     return int(shape[dim])
 
 
-def _along_position(arguments: Arguments, use: Use) -> int:
+def _along_position(arguments: Arguments, use: TensorPlace) -> int:
     masks = [v for v in arguments["indices"][: use.position] if isinstance(v, TensorSpec) and _is_mask(v)]
     dim = use.position + sum(len(mask.shape) - 1 for mask in masks)  # a mask takes as many dims as it has
     shape = _shape(arguments, "self")
@@ -63,7 +63,7 @@ def _is_mask(t: TensorSpec) -> bool:
     return t.dtype in (torch.bool, torch.uint8)
 
 
-def _rows(arguments: Arguments, use: Use) -> int:
+def _rows(arguments: Arguments, use: TensorPlace) -> int:
     return int(arguments["num_weights"]) if "num_weights" in arguments else _shape(arguments, "weight")[0]
 
 
@@ -71,16 +71,16 @@ def _plane(dims: int) -> Limit:
     return lambda arguments, use: math.prod(_shape(arguments, "self")[-dims:])
 
 
-def _output_plane(arguments: Arguments, use: Use) -> int:
+def _output_plane(arguments: Arguments, use: TensorPlace) -> int:
     return math.prod(arguments["output_size"])
 
 
-def _classes(arguments: Arguments, use: Use) -> int:
+def _classes(arguments: Arguments, use: TensorPlace) -> int:
     shape = _shape(arguments, "self")
     return shape[1 if len(shape) > 1 else 0] if shape else 1
 
 
-def _num_classes(arguments: Arguments, use: Use) -> int:
+def _num_classes(arguments: Arguments, use: TensorPlace) -> int:
     return max(int(arguments["num_classes"]), 1)
 
 
@@ -135,7 +135,7 @@ _INTEGERS = (1, 9)  # of no known meaning: no zero to divide by, no negative exp
 _SORTED = frozenset({"sorted_sequence", "boundaries"})  # searched by bisection
 
 
-def contents(base: str, arguments: Arguments, use: Use, count: int) -> dict[str, Any] | Listed:
+def contents(base: str, arguments: Arguments, use: TensorPlace, count: int) -> dict[str, Any] | Listed:
     """What `count` elements of a tensor hold: statistics to draw from, or the very integers.
 
     base: the operator's name without namespace and overload. Raises Unreadable where there is no valid value.
@@ -153,7 +153,7 @@ def contents(base: str, arguments: Arguments, use: Use, count: int) -> dict[str,
         raise Unreadable(f"no valid {use.argument} can be told from the other arguments") from error
 
 
-def _integers(base: str, arguments: Arguments, use: Use, count: int) -> dict[str, Any] | Listed:
+def _integers(base: str, arguments: Arguments, use: TensorPlace, count: int) -> dict[str, Any] | Listed:
     if base.startswith("_embedding_bag") and use.argument in ("offsets", "offset2bag", "bag_size"):
         return Listed(_bags(arguments, use.argument, count))
     for start, argument, limit, _ in _INDICES:
@@ -180,7 +180,7 @@ def _bags(arguments: Arguments, name: str, count: int) -> np.ndarray[Any, np.dty
     return np.resize(found, count)
 
 
-def _floats(base: str, use: Use, count: int) -> dict[str, Any]:
+def _floats(base: str, use: TensorPlace, count: int) -> dict[str, Any]:
     for start, argument, low, high, _ in _RANGES:
         if base.startswith(start) and use.argument == argument:
             return _uniform(count, low, high)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 
 from verify import syntax
+from verify.linking import LinkError, link, written
 from verify.lint.decorators import check_decorators
 from verify.lint.device import check_device
 from verify.lint.host import HostRules
@@ -47,6 +49,11 @@ def lint(source: str, profile: Profile, overload: str | None = None) -> list[Vio
     """
     findings = Findings()
     try:
+        source = link(source, profile.blocks)
+    except LinkError as error:
+        findings.add("blocks", error.line, error.what, error.instead)
+        return findings.sorted()
+    try:
         tree = _parse(source, profile, findings)
         if tree is not None:
             profile = profile.with_layouts(declared_layouts(tree) or ())
@@ -58,7 +65,17 @@ def lint(source: str, profile: Profile, overload: str | None = None) -> list[Vio
     except (TooMuchWork, RecursionError, OverflowError, MemoryError):
         what = "more than can be analysed: too long, too deeply nested, or wrong in too many places"
         findings.found.add(Violation(0, "depth", what, "write fewer and plainer statements and helpers"))
-    return findings.sorted()
+    return [_placed(violation, source) for violation in findings.sorted()]
+
+
+def _placed(violation: Violation, linked: str) -> Violation:
+    """What is wrong in a block that was linked in is told with its place there."""
+    block, line = written(linked, violation.line)
+    if not block:
+        return violation
+    own = "give your own another name: a block that you import uses this one"
+    instead = own if violation.rule == "shadowing" else violation.instead
+    return replace(violation, line=0, what=f"{violation.what} (line {line} of {block})", instead=instead)
 
 
 def lint_answer(answer: str, profile: Profile, overload: str | None = None) -> tuple[str | None, list[Violation]]:

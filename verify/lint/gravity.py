@@ -11,7 +11,7 @@ from verify.lint.names import Violation
 _MODULES = {"tl": "triton.language", "torch": "torch", "triton": "triton", "math": "math"}
 _FORM = frozenset(  # rules on how a file is written: what breaks them would not run, or would not be found
     {
-        *("size", "encoding", "syntax", "depth", "answer-format"),
+        *("size", "encoding", "syntax", "depth", "answer-format", "blocks"),
         *("docstring", "overloads", "dtypes", "layouts", "redefinition", "wrapper", "wrapper-signature"),
         *("unknown-name", "annotation", "scatter-store", "half-maths", "alignment", "unroll"),
     }

@@ -25,7 +25,7 @@ _DECLARED = ("OVERLOADS", "DTYPES")
 
 def module_docstring(tree: ast.Module) -> str:
     """'' if there is none."""
-    return ast.get_docstring(tree) or ""
+    return ast.get_docstring(tree, clean=False) or ""  # its indentation tells where a schema goes on
 
 
 def check_module(tree: ast.Module, names: Names, profile: Profile, findings: Findings, overload: str | None) -> None:

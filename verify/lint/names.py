@@ -15,7 +15,7 @@ Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
 RULES = frozenset(
     {
-        *("size", "encoding", "syntax", "depth", "answer-format"),
+        *("size", "encoding", "syntax", "depth", "answer-format", "blocks"),
         *("docstring", "overloads", "dtypes", "layouts", "import", "module-state", "redefinition", "shadowing"),
         *("wrapper", "wrapper-signature", "no-kernel", "decorator", "annotation", "default-argument", "construct"),
         *("name", "scope", "module-value", "function-value", "attribute", "builtin", "unknown-name", "call"),

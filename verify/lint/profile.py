@@ -35,6 +35,7 @@ _STATED = (
     "importable",
     "decorators",
     "dtypes",
+    "blocks",
     "host",
     "sparse",
     "kernel",
@@ -97,7 +98,7 @@ class Profile:
     `half-maths` (maths on fp16 or bf16 that is not converted to fp32). decorators: those that may be called, with the
     keywords that they may be given. importable: modules beside `imports`. wrapper_operators: overloads that the wrapper
     may have ATen compute. calls: overloads that the wrapper may have the library's kernels compute, none unless
-    `with_calls` says so.
+    `with_calls` says so. blocks: directories whose blocks come before ours (verify/linking.py).
     """
 
     name: str
@@ -116,6 +117,7 @@ class Profile:
     constructs: dict[str, str]
     hints: dict[str, str]
     calls: frozenset[str] = frozenset()
+    blocks: tuple[Path, ...] = ()
 
     def with_calls(self, overloads: Iterable[str]) -> Profile:
         """The same dialect for a wrapper that may call these overloads of the library (`--self-consistent`)."""
@@ -190,6 +192,10 @@ def _of_file(document: Document) -> Profile:
     if unheard:
         what = f"no rule {unheard[0]!r}; choose from {', '.join(FORBIDDEN)}"
         raise document.error([*inside, "forbidden", unheard[0]], what)
+    if "blocks" in told:
+        raw["blocks"] = _directory(document.path, told["blocks"])
+        if not raw["blocks"].is_dir():
+            raise document.error([*inside, "blocks"], f"no directory {raw['blocks']}; name one beside this file")
     if inside:
         raw["alignment"] = document.data.get("alignment", 0) or 1
     try:
@@ -220,7 +226,12 @@ def _read(name: str) -> dict[str, Any]:
         raise UserError(f"unknown lint profile {name!r}; choose one of: {', '.join(profile_names())}")
     if raw["version"] != VERSION:
         raise UserError(f"{path}: lint profile of an unknown version; this program reads version {VERSION}")
-    return raw
+    return {**raw, "blocks": _directory(path, raw["blocks"])} if "blocks" in raw else raw
+
+
+def _directory(path: Path, name: object) -> Path:
+    """The directory that a profile names, from its own on."""
+    return (path.parent / str(name)).resolve()
 
 
 def _dialect(path: Path) -> dict[str, Any] | None:
@@ -270,6 +281,7 @@ def _profile(raw: dict[str, Any]) -> Profile:
         forbidden=frozenset(raw.pop("forbidden")),
         wrapper_operators=frozenset(raw.pop("wrapper_operators")),
         importable=frozenset(raw.pop("importable")),
+        blocks=tuple([raw.pop("blocks")] if "blocks" in raw else []),
         **raw,
     )
 

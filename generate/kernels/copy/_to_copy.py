@@ -1,56 +1,17 @@
 """aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool?
     pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor
 
-One flat grid over the output; the type is converted in the kernel. Another device is the platform's transfer, not a
-kernel's work.
+Another device is the platform's transfer, not a kernel's work.
 """
 
 import torch
-import triton
-import triton.language as tl
+from blocks.creation import fill
 
 OVERLOADS = ("aten::_to_copy",)
 DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
 
 
-@triton.jit
-def strided(i, shape, stride):
-    """Offset, in elements, of row-major flat index i in a tensor of this shape and stride."""
-    offset = tl.zeros_like(i)
-    for k in tl.static_range(len(shape) - 1, 0, -1):
-        offset += (i % shape[k]) * stride[k]
-        i = i // shape[k]
-    if len(shape) > 0:
-        offset += i * stride[0]
-    return offset
-
-
-@triton.jit
-def convert(x, dtype: tl.constexpr):
-    """x in another type; fp16 and bf16 are made from fp32, as in ATen."""
-    return x.to(tl.float32).to(dtype) if dtype.is_fp16() or dtype.is_bf16() else x.to(dtype)
-
-
-@triton.jit
-def kernel_to_copy(x_ptr, out_ptr, n, shape, x_stride, out_stride, BLOCK: tl.constexpr):
-    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    mask = i < n
-    x = tl.load(x_ptr + strided(i, shape, x_stride), mask=mask)
-    tl.store(out_ptr + strided(i, shape, out_stride), convert(x, out_ptr.dtype.element_ty), mask=mask)
-
-
-def walk(*tensors):
-    """Shape, and strides of each tensor, to step through: one dimension where all are contiguous."""
-    if all(t.is_contiguous() for t in tensors):
-        return (tensors[0].numel(),), [(1,)] * len(tensors)
-    return tuple(tensors[0].shape), [t.stride() for t in tensors]
-
-
 def wrapper(self, *, dtype=None, layout=None, device=None, pin_memory=None, non_blocking=False, memory_format=None):
     if device is not None and torch.device(device).type != self.device.type:
         raise NotImplementedError(f"_to_copy from {self.device} to {device}: a transfer, not a kernel")
-    out = torch.empty_like(self, dtype=dtype, memory_format=memory_format or torch.preserve_format)
-    n = out.numel()
-    shape, (x_stride, out_stride) = walk(self, out)
-    kernel_to_copy[(triton.cdiv(n, 4096),)](self, out, n, shape, x_stride, out_stride, BLOCK=4096, num_warps=8)
-    return out
+    return fill(torch.empty_like(self, dtype=dtype, memory_format=memory_format or torch.preserve_format), self)

@@ -1,41 +1,14 @@
 """aten::full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None,
     bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor
 
-One flat grid over the memory of a new tensor: empty_like is dense, so the order does not matter. A float
-comes in fp64, since float64 may be asked for.
+Every element is the same number.
 """
 
-import torch
-import triton
-import triton.language as tl
+from blocks.creation import full_as
 
 OVERLOADS = ("aten::full_like",)
 DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
 
 
-@triton.jit
-def convert(x, dtype: tl.constexpr):
-    """x in another type; fp16 and bf16 are made from fp32, as in ATen."""
-    return x.to(tl.float32).to(dtype) if dtype.is_fp16() or dtype.is_bf16() else x.to(dtype)
-
-
-@triton.jit
-def kernel_full_like(out_ptr, value, n, BLOCK: tl.constexpr):
-    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    x = convert(tl.zeros([BLOCK], tl.int1) + value, out_ptr.dtype.element_ty)
-    tl.store(out_ptr + i, x, mask=i < n)
-
-
-@triton.jit
-def kernel_full_like_float(out_ptr, value: tl.float64, n, BLOCK: tl.constexpr):
-    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    x = convert(tl.full([BLOCK], value, tl.float64), out_ptr.dtype.element_ty)
-    tl.store(out_ptr + i, x, mask=i < n)
-
-
 def wrapper(self, fill_value, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None):
-    out = torch.empty_like(self, dtype=dtype, device=device, memory_format=memory_format or torch.preserve_format)
-    n = out.numel()
-    kernel = kernel_full_like_float if isinstance(fill_value, float) else kernel_full_like
-    kernel[(triton.cdiv(n, 4096),)](out, fill_value, n, BLOCK=4096, num_warps=8)
-    return out
+    return full_as(self, fill_value, dtype, device, memory_format)

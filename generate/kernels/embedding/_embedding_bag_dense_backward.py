@@ -7,111 +7,10 @@ indices by atomics in fp32 (fp64 for fp64); half precision is rounded from fp32 
 goes to the row that won, element by element.
 """
 
-import torch
-import triton
-import triton.language as tl
+from blocks.bag_gradients import check_bags, dense_bag_gradient
 
 OVERLOADS = ("aten::_embedding_bag_dense_backward",)
 DTYPES = ("bfloat16", "float16", "float32", "float64")
-
-
-@triton.jit
-def wide(x):
-    """The type to compute in: fp64 for fp64, fp32 for all else."""
-    return x if x.dtype.is_fp64() else x.to(tl.float32)
-
-
-@triton.jit
-def bag_of(item, offset2bag_ptr, mask):
-    """The bag of each item, as recorded."""
-    return tl.load(offset2bag_ptr + item, mask=mask, other=0).to(tl.int64)
-
-
-@triton.jit
-def kernel_zero(out_ptr, n, BLOCK: tl.constexpr):
-    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(out_ptr + i, tl.zeros([BLOCK], out_ptr.dtype.element_ty), mask=i < n)
-
-
-@triton.jit
-def kernel_round(sums_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    x = tl.load(sums_ptr + i, mask=i < n)
-    tl.store(out_ptr + i, x.to(out_ptr.dtype.element_ty), mask=i < n)
-
-
-@triton.jit
-def kernel_count(indices_ptr, counts_ptr, m, indices_stride, BLOCK: tl.constexpr):
-    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    index = tl.load(indices_ptr + i * indices_stride, mask=i < m, other=0).to(tl.int64)
-    tl.atomic_add(counts_ptr + index, tl.full([BLOCK], 1, tl.int32), mask=i < m, sem="relaxed")
-
-
-@triton.jit
-def kernel_add_max(
-    grad_ptr, bag_size_ptr, maximum_ptr, sums_ptr, n, cols, grad_stride, maximum_stride, BLOCK: tl.constexpr
-):
-    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    bag, col = i // cols, i % cols
-    mask = (i < n) & (tl.load(bag_size_ptr + bag, mask=i < n, other=0) > 0)
-    grad = wide(tl.load(grad_ptr + bag * grad_stride[0] + col * grad_stride[1], mask=mask, other=0))
-    index = tl.load(maximum_ptr + bag * maximum_stride[0] + col * maximum_stride[1], mask=mask, other=0).to(tl.int64)
-    tl.atomic_add(sums_ptr + index * cols + col, grad, mask=mask, sem="relaxed")
-
-
-@triton.jit
-def kernel_add_rows(
-    grad_ptr,
-    indices_ptr,
-    offset2bag_ptr,
-    bag_size_ptr,
-    weights_ptr,
-    counts_ptr,
-    sums_ptr,
-    m,
-    cols,
-    padding_idx,
-    grad_stride,
-    indices_stride,
-    weights_stride,
-    MEAN: tl.constexpr,
-    BLOCK_M: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-):
-    item = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
-    col = tl.program_id(1).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
-    inside = item < m
-    index = tl.load(indices_ptr + item * indices_stride, mask=inside, other=0).to(tl.int64)
-    used = inside & (index != padding_idx)
-    bag = bag_of(item, offset2bag_ptr, inside)
-    mask = used[:, None] & (col < cols)[None, :]
-    x = wide(tl.load(grad_ptr + bag[:, None] * grad_stride[0] + col[None, :] * grad_stride[1], mask=mask, other=0))
-    if weights_ptr is not None:
-        x = x * wide(tl.load(weights_ptr + item * weights_stride, mask=used, other=0))[:, None]
-    if MEAN:
-        size = tl.load(bag_size_ptr + bag, mask=used, other=1)
-        x = x / tl.maximum(size, 1).to(x.dtype)[:, None]
-    if counts_ptr is not None:
-        x = x / tl.load(counts_ptr + index, mask=used, other=1).to(x.dtype)[:, None]
-    tl.atomic_add(sums_ptr + index[:, None] * cols + col[None, :], x, mask=mask, sem="relaxed")
-
-
-def tile(m, cols):
-    """Items and columns of a program, and its warps: about 2048 elements, fewer where few items would leave it idle."""
-    BLOCK_N = min(triton.next_power_of_2(max(cols, 1)), 256)
-    BLOCK_M = min(2048 // BLOCK_N, triton.next_power_of_2(max(m // 512, 1)))
-    return BLOCK_M, BLOCK_N, max(1, min(BLOCK_M * BLOCK_N // 256, 8))
-
-
-def check(grad, indices, offset2bag, bag_size, maximum_indices, mode, weights):
-    """Raises RuntimeError where what is read of each item, bag or element of the gradient is not there for all."""
-    items = [t for t in (offset2bag if offset2bag.shape[0] else None, weights) if t is not None]
-    fits = all(t.shape == indices.shape for t in items) and (mode != 1 or bag_size.shape[0] >= grad.shape[0])
-    if mode == 2:
-        bags, columns = maximum_indices.shape
-        fits = fits and bags >= min(grad.shape[0], bag_size.shape[0]) and columns == grad.shape[1]
-    if not fits:
-        raise RuntimeError(f"gradient {tuple(grad.shape)} of {bag_size.shape[0]} bags of {indices.shape[0]} items")
 
 
 def wrapper(
@@ -126,44 +25,17 @@ def wrapper(
     per_sample_weights,
     padding_idx=-1,
 ):
-    check(grad, indices, offset2bag, bag_size, maximum_indices, mode, per_sample_weights)
-    m, cols = indices.shape[0], grad.shape[1]
-    out = torch.empty((num_weights, cols), dtype=grad.dtype, device=grad.device)
-    exact = grad.dtype in (torch.float32, torch.float64)
-    sums = out if exact else torch.empty((num_weights, cols), dtype=torch.float32, device=grad.device)
-    n = num_weights * cols
-    kernel_zero[(triton.cdiv(n, 4096),)](sums, n, BLOCK=4096, num_warps=8)
-    if mode == 2:
-        n_max = min(grad.shape[0], bag_size.shape[0]) * cols
-        kernel_add_max[(triton.cdiv(n_max, 1024),)](
-            grad, bag_size, maximum_indices, sums, n_max, cols, grad.stride(), maximum_indices.stride(), BLOCK=1024
-        )
-    else:
-        counts = None
-        if scale_grad_by_freq:
-            counts = torch.empty(num_weights, dtype=torch.int32, device=grad.device)
-            kernel_zero[(triton.cdiv(num_weights, 4096),)](counts, num_weights, BLOCK=4096, num_warps=8)
-            kernel_count[(triton.cdiv(m, 1024),)](indices, counts, m, indices.stride(0), BLOCK=1024)
-        BLOCK_M, BLOCK_N, num_warps = tile(m, cols)
-        kernel_add_rows[(triton.cdiv(m, BLOCK_M), triton.cdiv(cols, BLOCK_N))](
-            grad,
-            indices,
-            offset2bag,
-            bag_size,
-            per_sample_weights,
-            counts,
-            sums,
-            m,
-            cols,
-            padding_idx,
-            grad.stride(),
-            indices.stride(0),
-            0 if per_sample_weights is None else per_sample_weights.stride(0),
-            MEAN=mode == 1,
-            BLOCK_M=BLOCK_M,
-            BLOCK_N=BLOCK_N,
-            num_warps=num_warps,
-        )
-    if not exact:
-        kernel_round[(triton.cdiv(n, 4096),)](sums, out, n, BLOCK=4096, num_warps=8)
-    return out
+    check_bags(grad, indices, offset2bag, bag_size, maximum_indices, mode, per_sample_weights)
+    return dense_bag_gradient(
+        grad,
+        indices,
+        None,
+        offset2bag,
+        bag_size,
+        maximum_indices,
+        num_weights,
+        scale_grad_by_freq,
+        mode,
+        per_sample_weights,
+        padding_idx,
+    )

@@ -12,37 +12,22 @@ the runs inside; of a run that crosses chunks it leaves the pieces, which a last
 Work is O(tokens * columns + rows * columns); launches are two, and two per digit.
 """
 
-import math
-
 import torch
 import triton
 import triton.language as tl
+from blocks.offsets import integer, integer_value, strided, walk
+from blocks.radix import sort_keys
 
 OVERLOADS = ("aten::embedding_dense_backward",)
 DTYPES = ("bfloat16", "float16", "float32")
 
 MOST_COMPARISONS = 33554432  # of vocabulary rows with indices; beyond, sorting is faster
 LEAST_COMPARISONS = 1024  # what a vocabulary row costs at least, in comparisons
-BITS = 11  # of a digit, at most
-BLOCK_PLACE = 128  # tokens, of which all pairs are compared
-SORT_BLOCKS = 256  # at most; each reads the counts of all
 CHUNK = 16
 
 
 @triton.jit
-def strided(i, shape, stride):
-    """Offset, in elements, of row-major flat index i in a tensor of this shape and stride."""
-    offset = tl.zeros_like(i)
-    for k in tl.static_range(len(shape) - 1, 0, -1):
-        offset += (i % shape[k]) * stride[k]
-        i = i // shape[k]
-    if len(shape) > 0:
-        offset += i * stride[0]
-    return offset
-
-
-@triton.jit
-def kernel_gather(
+def gather_kernel(
     grad_ptr,
     indices_ptr,
     out_ptr,
@@ -50,16 +35,17 @@ def kernel_gather(
     n,
     part,
     padding_idx,
-    shape,
-    indices_stride,
-    grad_row_stride,
+    indices_steps,
+    grad_steps,
     grad_col_stride,
     SCALE: tl.constexpr,
+    PLAIN: tl.constexpr,
     GATHER: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
     """Sums over indices program_id(2) * part and on, `part` of them; out has a dimension for the parts in front."""
+    m, n, part = integer_value(m, PLAIN), integer_value(n, PLAIN), integer_value(part, PLAIN)
     word = tl.program_id(0).to(tl.int64)
     cols = tl.program_id(1).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
     acc = tl.zeros([GATHER, BLOCK_N], tl.float32)
@@ -68,7 +54,8 @@ def kernel_gather(
     lanes = tl.arange(0, BLOCK_M)
     for start in range(begin, tl.minimum(begin + part, m), BLOCK_M):
         rows = start + lanes.to(tl.int64)
-        index = tl.load(indices_ptr + strided(rows, shape, indices_stride), mask=rows < m, other=-1).to(tl.int64)
+        place = strided(rows, indices_steps[0], indices_steps[1][0], False, PLAIN)
+        index = tl.load(indices_ptr + place, mask=rows < m, other=-1).to(tl.int64)
         same = (rows < m) & (index == word) & (index != padding_idx)
         rank = tl.cumsum(same.to(tl.int32), 0)
         found = tl.sum(same.to(tl.int32), 0)
@@ -77,7 +64,8 @@ def kernel_gather(
             ranks = first + 1 + tl.arange(0, GATHER)
             hit = same[None, :] & (rank[None, :] == ranks[:, None])
             row = start + tl.sum(tl.where(hit, lanes[None, :], 0), 1).to(tl.int64)
-            offset = strided(row, shape, grad_row_stride)[:, None] + cols[None, :] * grad_col_stride
+            offset = strided(row, grad_steps[0], grad_steps[1][0], False, PLAIN)[:, None]
+            offset += (cols * integer_value(grad_col_stride, PLAIN))[None, :]
             mask = (ranks <= found)[:, None] & (cols < n)[None, :]
             acc += tl.load(grad_ptr + offset, mask=mask, other=0).to(tl.float32)
     out = tl.sum(acc, 0)
@@ -88,7 +76,7 @@ def kernel_gather(
 
 
 @triton.jit
-def kernel_add_parts(parts_ptr, out_ptr, n, count, BLOCK: tl.constexpr):
+def parts_kernel(parts_ptr, out_ptr, n, count, BLOCK: tl.constexpr):
     """out = the sum of `count` parts of n elements each."""
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     total = tl.zeros([BLOCK], tl.float32)
@@ -99,86 +87,7 @@ def kernel_add_parts(parts_ptr, out_ptr, n, count, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def kernel_count(
-    indices_ptr,
-    counts_ptr,
-    copy_ptr,
-    zeros_ptr,
-    m,
-    n,
-    blocks,
-    part,
-    shift,
-    shape,
-    stride,
-    FIRST: tl.constexpr,
-    DIGITS: tl.constexpr,
-    BLOCK: tl.constexpr,
-    ZEROS: tl.constexpr,
-):
-    """counts: [blocks, DIGITS], of `part` tokens each.
-
-    At the first digit the indices are copied, and the programs behind those of the blocks zero n elements.
-    """
-    block = tl.program_id(0).to(tl.int64)
-    if block < blocks:
-        count = tl.zeros([DIGITS], tl.int32)
-        end = tl.minimum(block * part + part, m)
-        for start in range(block * part, end, BLOCK):
-            i = start + tl.arange(0, BLOCK)
-            index = tl.load(indices_ptr + strided(i, shape, stride), mask=i < end, other=0)
-            count += tl.histogram(((index >> shift) & (DIGITS - 1)).to(tl.int32), DIGITS, i < end)
-            if FIRST:
-                tl.store(copy_ptr + i, index.to(copy_ptr.dtype.element_ty), mask=i < end)
-        tl.store(counts_ptr + block * DIGITS + tl.arange(0, DIGITS), count)
-    else:
-        i = (block - blocks) * ZEROS + tl.arange(0, ZEROS)
-        tl.store(zeros_ptr + i, tl.zeros([ZEROS], zeros_ptr.dtype.element_ty), mask=i < n)
-
-
-@triton.jit
-def kernel_place(
-    indices_ptr,
-    tokens_ptr,
-    counts_ptr,
-    indices_out_ptr,
-    tokens_out_ptr,
-    m,
-    part,
-    shift,
-    FIRST: tl.constexpr,
-    DIGITS: tl.constexpr,
-    BLOCK: tl.constexpr,
-    ROWS: tl.constexpr,
-):
-    """Tokens of a smaller digit come first, then those of earlier blocks, then those before in the block."""
-    block = tl.program_id(0).to(tl.int64)
-    digits = tl.arange(0, DIGITS)
-    total = tl.zeros([DIGITS], tl.int64)
-    place = tl.zeros([DIGITS], tl.int64)
-    for first in range(0, tl.num_programs(0), ROWS):
-        other = first + tl.arange(0, ROWS)
-        mask = (other < tl.num_programs(0))[:, None]
-        count = tl.load(counts_ptr + other[:, None] * DIGITS + digits[None, :], mask=mask, other=0)
-        total += tl.sum(count, 0)
-        place += tl.sum(tl.where((other < block)[:, None], count, 0), 0)
-    place += tl.cumsum(total, 0) - total
-    lanes = tl.arange(0, BLOCK)
-    end = tl.minimum(block * part + part, m)
-    for start in range(block * part, end, BLOCK):
-        i = start + lanes
-        index = tl.load(indices_ptr + i, mask=i < end, other=0)
-        digit = ((index >> shift) & (DIGITS - 1)).to(tl.int32)
-        earlier = (digit[:, None] == digit[None, :]) & (lanes[None, :] < lanes[:, None])
-        to = tl.gather(place, digit, 0) + tl.sum(earlier.to(tl.int32), 1)
-        place += tl.histogram(digit, DIGITS, i < end)
-        token = i if FIRST else tl.load(tokens_ptr + i, mask=i < end)
-        tl.store(indices_out_ptr + to, index, mask=i < end)
-        tl.store(tokens_out_ptr + to, token.to(tokens_out_ptr.dtype.element_ty), mask=i < end)
-
-
-@triton.jit
-def kernel_sum_runs(
+def runs_kernel(
     grad_ptr,
     indices_ptr,
     tokens_ptr,
@@ -187,8 +96,7 @@ def kernel_sum_runs(
     m,
     n,
     padding_idx,
-    shape,
-    grad_row_stride,
+    grad_steps,
     grad_col_stride,
     SCALE: tl.constexpr,
     CHUNK: tl.constexpr,
@@ -206,7 +114,7 @@ def kernel_sum_runs(
     goes_on = final == tl.load(indices_ptr + end, mask=end < m, other=-2)
     wanted = (index >= 0) & (index != padding_idx)
     token = tl.load(tokens_ptr + i, mask=wanted, other=0).to(tl.int64)
-    offset = strided(token, shape, grad_row_stride)[:, None] + cols[None, :] * grad_col_stride
+    offset = strided(token, grad_steps[0], grad_steps[1][0], False, False)[:, None] + cols[None, :] * grad_col_stride
     grad = tl.load(grad_ptr + offset, mask=wanted[:, None] & (cols < n)[None, :], other=0).to(tl.float32)
     last = tl.max(run, 0)
     for r in range(tl.min(run, 0), last + 1):
@@ -226,7 +134,7 @@ def kernel_sum_runs(
 
 
 @triton.jit
-def kernel_add_pieces(
+def pieces_kernel(
     indices_ptr,
     pieces_ptr,
     out_ptr,
@@ -273,6 +181,7 @@ def scan(grad_output, indices, out, padding_idx, scale_grad_by_freq):
     m, (num_weights, n) = indices.numel(), out.shape
     BLOCK_N = min(triton.next_power_of_2(max(n, 1)), 512)
     BLOCK_M = min(triton.next_power_of_2(max(m, 1)), 1024)
+    PLAIN = grad_output.numel() < 65536
     across, part, parts, sums = triton.cdiv(n, BLOCK_N), m, 1, out
     if not scale_grad_by_freq and out.numel():
         parts = max(min(4096 // (num_weights * across), triton.cdiv(m, BLOCK_M)), 1)
@@ -280,74 +189,26 @@ def scan(grad_output, indices, out, padding_idx, scale_grad_by_freq):
         parts = max(triton.cdiv(m, part), 1) if part else 1
     if parts > 1:
         sums = torch.empty((parts, num_weights, n), dtype=torch.float32, device=out.device)
-    kernel_gather[(num_weights, across, parts)](
+    gather_kernel[(num_weights, across, parts)](
         grad_output,
         indices,
         sums,
-        m,
-        n,
-        part,
+        integer(m, PLAIN),
+        integer(n, PLAIN),
+        integer(part, PLAIN),
         padding_idx,
-        tuple(indices.shape),
-        indices.stride(),
-        grad_output.stride()[:-1],
-        grad_output.stride(-1),
+        walk([indices], range(indices.dim()), PLAIN),
+        walk([grad_output], range(indices.dim()), PLAIN),
+        integer(grad_output.stride(-1), PLAIN),
         SCALE=scale_grad_by_freq,
+        PLAIN=PLAIN,
         GATHER=8,
         BLOCK_M=BLOCK_M,
         BLOCK_N=BLOCK_N,
         num_warps=8,
     )
     if parts > 1:
-        kernel_add_parts[(triton.cdiv(out.numel(), 1024),)](sums, out, out.numel(), parts, BLOCK=1024)
-
-
-def sort(indices, out):
-    """Indices in ascending order, and the token of each; zeroes out on the way."""
-    m, num_weights = indices.numel(), out.shape[0]
-    bits = max(int(math.log2(triton.next_power_of_2(num_weights))), 1)
-    passes = triton.cdiv(bits, BITS)
-    bits = triton.cdiv(bits, passes)
-    part = triton.cdiv(triton.cdiv(m, SORT_BLOCKS), BLOCK_PLACE) * BLOCK_PLACE
-    blocks, digits = triton.cdiv(m, max(part, 1)), 2**bits
-    counts = torch.empty((blocks, digits), dtype=torch.int32, device=out.device)
-    dtype = torch.int32 if max(m, num_weights) < 2**31 else torch.int64
-    copy, *spare = [torch.empty(m, dtype=dtype, device=out.device) for _ in range(5)]
-    tokens, zeros = copy, triton.cdiv(out.numel(), 4096)
-    for k in range(passes):
-        kernel_count[(blocks + zeros,)](
-            indices,
-            counts,
-            copy,
-            out,
-            m,
-            out.numel(),
-            blocks,
-            part,
-            k * bits,
-            tuple(indices.shape),
-            indices.stride(),
-            FIRST=k == 0,
-            DIGITS=digits,
-            BLOCK=1024,
-            ZEROS=4096,
-        )
-        kernel_place[(blocks,)](
-            indices if k else copy,
-            tokens,
-            counts,
-            *spare[:2],
-            m,
-            part,
-            k * bits,
-            FIRST=k == 0,
-            DIGITS=digits,
-            BLOCK=BLOCK_PLACE,
-            ROWS=max(8192 // digits, 1),
-            num_warps=8,
-        )
-        indices, tokens, zeros, spare = *spare[:2], 0, spare[2:] + spare[:2]
-    return indices, tokens
+        parts_kernel[(triton.cdiv(out.numel(), 1024),)](sums, out, out.numel(), parts, BLOCK=1024)
 
 
 def wrapper(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq):
@@ -358,12 +219,12 @@ def wrapper(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq):
     if num_weights * max(m, LEAST_COMPARISONS) <= MOST_COMPARISONS:
         scan(grad_output, indices, out, padding_idx, scale_grad_by_freq)
         return out
-    ascending, tokens = sort(indices, out)
+    ascending, tokens = sort_keys(indices, num_weights, out)
     columns = min(triton.next_power_of_2(max(n, 1)), 128)
     chunks = triton.cdiv(m, CHUNK)
     grid = chunks, triton.cdiv(n, columns)
     pieces = torch.empty((chunks, 2, n), dtype=torch.float32, device=out.device)
-    kernel_sum_runs[grid](
+    runs_kernel[grid](
         grad_output,
         ascending,
         tokens,
@@ -372,15 +233,14 @@ def wrapper(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq):
         m,
         n,
         padding_idx,
-        tuple(indices.shape),
-        grad_output.stride()[:-1],
+        walk([grad_output], range(indices.dim()), False),
         grad_output.stride(-1),
         SCALE=scale_grad_by_freq,
         CHUNK=CHUNK,
         BLOCK_N=columns,
         num_warps=1,
     )
-    kernel_add_pieces[grid](
+    pieces_kernel[grid](
         ascending,
         pieces,
         out,

@@ -12,21 +12,11 @@ import math
 import torch
 import triton
 import triton.language as tl
+from blocks.offsets import integer, integer_value, strided, walk
+from blocks.rows import expanded, whole_rows
 
 OVERLOADS = ("aten::native_layer_norm_backward",)
 DTYPES = ("bfloat16", "float16", "float32")
-
-
-@triton.jit
-def strided(i, shape, stride):
-    """Offset, in elements, of row-major flat index i in a tensor of this shape and stride."""
-    offset = tl.zeros_like(i)
-    for k in tl.static_range(len(shape) - 1, 0, -1):
-        offset += (i % shape[k]) * stride[k]
-        i = i // shape[k]
-    if len(shape) > 0:
-        offset += i * stride[0]
-    return offset
 
 
 @triton.jit
@@ -36,7 +26,7 @@ def load_tile(x_ptr, row_offset, col_offset, mask):
 
 
 @triton.jit
-def kernel_layer_norm_backward(
+def layer_norm_backward_kernel(
     grad_ptr,
     x_ptr,
     mean_ptr,
@@ -47,35 +37,35 @@ def kernel_layer_norm_backward(
     grad_bias_ptr,
     m,
     n,
-    row_shape,
-    col_shape,
-    grad_row_stride,
-    grad_col_stride,
-    x_row_stride,
-    x_col_stride,
-    mean_stride,
-    rstd_stride,
-    weight_stride,
+    across,
+    along,
+    PLAIN: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     STAGES: tl.constexpr,
 ):
     """grad_input, and row program_id(0) of the parts [programs, n] of grad_weight and grad_bias."""
+    m, n = integer_value(m, PLAIN), integer_value(n, PLAIN)
     part = tl.program_id(0).to(tl.int64)
     cols = tl.arange(0, BLOCK_N).to(tl.int64)
-    grad_cols = strided(cols, col_shape, grad_col_stride)
-    x_cols = strided(cols, col_shape, x_col_stride)
+    grad_cols = strided(cols, along[0], along[1][0], False, PLAIN)
+    x_cols = strided(cols, along[0], along[1][1], False, PLAIN)
     if weight_ptr is not None:
-        weight = tl.load(weight_ptr + strided(cols, col_shape, weight_stride), mask=cols < n, other=0).to(tl.float32)
+        weight_ptr += strided(cols, along[0], along[1][2], False, PLAIN)
+        weight = tl.load(weight_ptr, mask=cols < n, other=0).to(tl.float32)
     grad_weight = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
     grad_bias = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
     for tile in tl.range(tl.program_id(0), tl.cdiv(m, BLOCK_M), tl.num_programs(0), num_stages=STAGES):
         rows = tile * BLOCK_M + tl.arange(0, BLOCK_M).to(tl.int64)
         mask = (rows < m)[:, None] & (cols < n)[None, :]
-        g = load_tile(grad_ptr, strided(rows, row_shape, grad_row_stride), grad_cols, mask)
-        x = load_tile(x_ptr, strided(rows, row_shape, x_row_stride), x_cols, mask)
-        mean = tl.load(mean_ptr + strided(rows, row_shape, mean_stride), mask=rows < m, other=0).to(tl.float32)
-        rstd = tl.load(rstd_ptr + strided(rows, row_shape, rstd_stride), mask=rows < m, other=0).to(tl.float32)
+        g = load_tile(grad_ptr, strided(rows, across[0], across[1][0], False, PLAIN), grad_cols, mask)
+        x = load_tile(x_ptr, strided(rows, across[0], across[1][1], False, PLAIN), x_cols, mask)
+        mean = tl.load(mean_ptr + strided(rows, across[0], across[1][2], False, PLAIN), mask=rows < m, other=0).to(
+            tl.float32
+        )
+        rstd = tl.load(rstd_ptr + strided(rows, across[0], across[1][3], False, PLAIN), mask=rows < m, other=0).to(
+            tl.float32
+        )
         xhat = tl.where(mask, (x - mean[:, None]) * rstd[:, None], 0)
         if grad_weight_ptr is not None:
             grad_weight += g * xhat
@@ -97,43 +87,17 @@ def kernel_layer_norm_backward(
 
 
 @triton.jit
-def add_parts(parts_ptr, out_ptr, count, n, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
-    """Columns program_id(0) * BLOCK_N and on of the sum of the rows of parts [count, n]."""
+def columns_kernel(parts, outs, count, n, PLAIN: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    """Columns program_id(0) * BLOCK_N and on of the sum of the rows of each of parts [count, n]."""
+    count, n = integer_value(count, PLAIN), integer_value(n, PLAIN)
     cols = tl.program_id(0).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
-    total = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
-    for start in range(0, count, BLOCK_M):
-        rows = start + tl.arange(0, BLOCK_M).to(tl.int64)
-        mask = (rows < count)[:, None] & (cols < n)[None, :]
-        total += tl.load(parts_ptr + rows[:, None] * n + cols[None, :], mask=mask, other=0.0)
-    tl.store(out_ptr + cols, tl.sum(total, 0).to(out_ptr.dtype.element_ty), mask=cols < n)
-
-
-@triton.jit
-def kernel_add_parts(
-    weight_parts_ptr,
-    bias_parts_ptr,
-    grad_weight_ptr,
-    grad_bias_ptr,
-    count,
-    n,
-    BLOCK_M: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-):
-    if grad_weight_ptr is not None:
-        add_parts(weight_parts_ptr, grad_weight_ptr, count, n, BLOCK_M, BLOCK_N)
-    if grad_bias_ptr is not None:
-        add_parts(bias_parts_ptr, grad_bias_ptr, count, n, BLOCK_M, BLOCK_N)
-
-
-def flat(tensors, weight, shape, lead):
-    """Shapes of rows and columns and strides of grad, input, mean, rstd (rows) and weight: one dimension each where all
-    are contiguous."""
-    if all(t.is_contiguous() for t in tensors) and (weight is None or weight.is_contiguous()):
-        m, n = math.prod(shape[:lead]), math.prod(shape[lead:])
-        return ((m,), (n,), (n,), (1,), (n,), (1,), (1,), (1,), (1,))
-    grad, x, mean, rstd = (t.stride() for t in tensors)
-    strides = grad[:lead], grad[lead:], x[:lead], x[lead:], mean[:lead], rstd[:lead]
-    return tuple(shape[:lead]), tuple(shape[lead:]), *strides, () if weight is None else weight.stride()
+    for k in tl.static_range(len(outs)):
+        total = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
+        for start in range(0, count, BLOCK_M):
+            rows = start + tl.arange(0, BLOCK_M).to(tl.int64)
+            mask = (rows < count)[:, None] & (cols < n)[None, :]
+            total += tl.load(parts[k] + rows[:, None] * n + cols[None, :], mask=mask, other=0.0)
+        tl.store(outs[k] + cols, tl.sum(total, 0).to(outs[k].dtype.element_ty), mask=cols < n)
 
 
 def fit(weight, bias, cols):
@@ -157,13 +121,13 @@ def wrapper(grad_out, input, normalized_shape, mean, rstd, weight, bias, output_
         grad_weight = torch.empty(cols, dtype=weight.dtype, device=device)
     if output_mask[2] and bias is not None:
         grad_bias = torch.empty(cols, dtype=bias.dtype, device=device)
-    BLOCK_N = triton.next_power_of_2(max(n, 1))
-    BLOCK_M = min(triton.next_power_of_2(max(m, 1)), max(1, 4096 // BLOCK_N))
+    BLOCK_M, BLOCK_N = whole_rows(m, n)
+    PLAIN = input.numel() < 65536
     parts = max(min(triton.cdiv(m, BLOCK_M), 1024), 1)  # enough programs for any GPU, few enough to add up quickly
     sums = both = [grad_weight, grad_bias]
     if parts > 1:
         sums = [g if g is None else torch.empty((parts, n), dtype=torch.float32, device=device) for g in both]
-    kernel_layer_norm_backward[(parts,)](
+    layer_norm_backward_kernel[(parts,)](
         grad_out,
         input,
         mean,
@@ -171,14 +135,19 @@ def wrapper(grad_out, input, normalized_shape, mean, rstd, weight, bias, output_
         weight,
         grad_input,
         *sums,
-        m,
-        n,
-        *flat((grad_out, input, mean, rstd), weight, input.shape, lead),
+        integer(m, PLAIN),
+        integer(n, PLAIN),
+        walk([grad_out, input, mean, rstd], range(lead), PLAIN),
+        walk(expanded([grad_out, input, weight]), range(lead, input.dim()), PLAIN),
+        PLAIN=PLAIN,
         BLOCK_M=BLOCK_M,
         BLOCK_N=BLOCK_N,
         STAGES=2 if BLOCK_N <= 4096 else 1,
         num_warps=8,
     )
-    if parts > 1 and sums != [None, None]:
-        kernel_add_parts[(triton.cdiv(n, 16),)](*sums, *both, parts, n, BLOCK_M=256, BLOCK_N=16, num_warps=8)
+    outs = tuple([g for g in both if g is not None])
+    if parts > 1 and outs:
+        held = tuple([g for g in sums if g is not None])
+        sizes = integer(parts, PLAIN), integer(n, PLAIN)
+        columns_kernel[(triton.cdiv(n, 16),)](held, outs, *sizes, PLAIN=PLAIN, BLOCK_M=256, BLOCK_N=16, num_warps=8)
     return grad_input, grad_weight, grad_bias

@@ -1,9 +1,6 @@
 """aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor
 aten::add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor
 
-One flat grid over the output. The other operand is a tensor or a Python number; floating point is computed in fp32,
-integers and bools in int64, and the result is cast to the type that ATen promotes to.
-
 Rows of a sparse operand, which may be there several times, are added to a copy of the dense one by atomics. Types that
 have none, or too few bits to add up in, first get the sum of each row in fp32 or int64 at the row's first entry.
 """
@@ -13,41 +10,25 @@ import math
 import torch
 import triton
 import triton.language as tl
+from blocks.arithmetic import identity
+from blocks.elementwise import elementwise
+from blocks.offsets import plain, plain_value, strided
 
 OVERLOADS = ("aten::add.Tensor", "aten::add.Scalar")
-DTYPES = ("bfloat16", "bool", "float16", "float32", "int16", "int32", "int64", "int8", "uint8")
+DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
 LAYOUTS = ("sparse_coo", "strided")
 
 
 @triton.jit
-def strided(i, shape, stride):
-    """Offset, in elements, of row-major flat index i in a tensor of this shape and stride."""
-    offset = tl.zeros_like(i)
-    for k in tl.static_range(len(shape) - 1, 0, -1):
-        offset += (i % shape[k]) * stride[k]
-        i = i // shape[k]
-    if len(shape) > 0:
-        offset += i * stride[0]
-    return offset
+def add(x, y, alpha):
+    return x + y * alpha
 
 
 @triton.jit
 def widen(x):
-    """The type to compute in: fp32 for floating point, int64 for integers and bools."""
-    return x.to(tl.float32) if x.dtype.is_floating() else x.to(tl.int64)
-
-
-@triton.jit
-def kernel_add(
-    x_ptr, y, out_ptr, n, alpha, shape, x_stride, y_stride, out_stride, Y_IS_TENSOR: tl.constexpr, BLOCK: tl.constexpr
-):
-    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    mask = i < n
-    x = widen(tl.load(x_ptr + strided(i, shape, x_stride), mask=mask))
-    if Y_IS_TENSOR:
-        y = widen(tl.load(y + strided(i, shape, y_stride), mask=mask)) * alpha
-    out = x + y
-    tl.store(out_ptr + strided(i, shape, out_stride), out.to(out_ptr.dtype.element_ty), mask=mask)
+    """The type to add up in: fp32, of float64 fp64, of integers and bools int64."""
+    floating = x if x.dtype.is_fp64() else x.to(tl.float32)
+    return floating if x.dtype.is_floating() else x.to(tl.int64)
 
 
 @triton.jit
@@ -73,12 +54,6 @@ def kernel_claim(indices_ptr, first_ptr, nnz, indices_stride, stride, MARK: tl.c
 
 
 @triton.jit
-def kernel_zero(out_ptr, n, BLOCK: tl.constexpr):
-    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(out_ptr + i, tl.zeros([BLOCK], out_ptr.dtype.element_ty), mask=i < n)
-
-
-@triton.jit
 def kernel_add_rows(
     indices_ptr,
     values_ptr,
@@ -99,14 +74,14 @@ def kernel_add_rows(
     mask = e < n
     width = 1
     for k in tl.static_range(len(shape)):
-        width *= shape[k]
+        width *= plain_value(shape[k])
     i, column = e // width, e % width
     offset = row_offset(indices_ptr, i, mask, indices_stride, row_stride)
     if first_ptr is not None:
         offset = tl.load(first_ptr + offset, mask=mask, other=0) * width
-    value = tl.load(values_ptr + i * values_stride + strided(column, shape, shape_stride), mask=mask, other=0)
+    value = tl.load(values_ptr + i * values_stride + strided(column, shape, shape_stride, False), mask=mask, other=0)
     value = (widen(value) * alpha).to(out_ptr.dtype.element_ty)
-    tl.atomic_add(out_ptr + offset + strided(column, shape, out_stride), value, mask=mask, sem="relaxed")
+    tl.atomic_add(out_ptr + offset + strided(column, shape, out_stride, False), value, mask=mask, sem="relaxed")
 
 
 @triton.jit
@@ -128,53 +103,24 @@ def kernel_store_rows(
     mask = e < n
     width = 1
     for k in tl.static_range(len(shape)):
-        width *= shape[k]
+        width *= plain_value(shape[k])
     i = e // width
     mask &= (
         tl.load(first_ptr + row_offset(indices_ptr, i, mask, indices_stride, claim_stride), mask=mask, other=-1) == i
     )
-    out_ptr += row_offset(indices_ptr, i, mask, indices_stride, row_stride) + strided(e % width, shape, out_stride)
+    out_ptr += row_offset(indices_ptr, i, mask, indices_stride, row_stride) + strided(
+        e % width, shape, out_stride, False
+    )
     total = widen(tl.load(out_ptr, mask=mask)) + tl.load(sums_ptr + e, mask=mask)
     tl.store(out_ptr, total.to(out_ptr.dtype.element_ty), mask=mask)
 
 
-def walk(*tensors):
-    """Shape, and strides of each tensor, to step through: one dimension where all are contiguous."""
-    if all(t.is_contiguous() for t in tensors):
-        return (tensors[0].numel(),), [(1,)] * len(tensors)
-    return tuple(tensors[0].shape), [t.stride() for t in tensors]
-
-
-def empty_broadcast(tensors, dtype):
-    """New tensor of the broadcast shape, its dimensions in memory ordered as the operands' (TensorIterator's rule)."""
-    shape = tensors[0].shape
-    order = list(range(len(shape)))[::-1]  # fastest dimension first
-    for i in range(1, len(order)):
-        k = i
-        for j in range(i - 1, -1, -1):
-            sign = stride_order(tensors, order[j], order[k])
-            if sign < 0:
-                break
-            if sign > 0:
-                order[j], order[k], k = order[k], order[j], j
-    out = torch.empty([shape[d] for d in order[::-1]], dtype=dtype, device=tensors[0].device)
-    return out.permute([order[::-1].index(d) for d in range(len(shape))])
-
-
-def stride_order(tensors, a, b):
-    """Positive where dimension a has to lie outside b, negative where inside, 0 where no operand tells."""
-    for t in tensors:
-        if t.stride(a) == 0 or t.stride(b) == 0:
-            continue
-        if t.stride(a) != t.stride(b):
-            return t.stride(a) - t.stride(b)
-        if t.shape[a] > t.shape[b]:
-            return 1
-    return 0
-
-
 def row_major(shape):
-    return [math.prod(shape[k + 1 :]) for k in range(len(shape))]
+    return tuple([math.prod(shape[k + 1 :]) for k in range(len(shape))])
+
+
+def plains(values):
+    return tuple([plain(v) for v in values])
 
 
 def add_sparse(dense, sparse, alpha, out):
@@ -183,65 +129,31 @@ def add_sparse(dense, sparse, alpha, out):
     if out is None:
         out = torch.empty(dense.shape, dtype=torch.result_type(dense, sparse), device=dense.device)
     if out is not dense:
-        wrapper(dense, 0, out=out)
+        elementwise(identity, dense, common=out.dtype, out=out)
     indices, values = sparse._indices(), sparse._values()
     nnz, dims, n = values.shape[0], indices.shape[0], values.numel()
-    shape, strides = tuple(values.shape[1:]), out.stride()
     if not n:
         return out
     grid = (triton.cdiv(n, 1024),)
-    entries = values.stride(0), tuple(strides[:dims]), shape, values.stride()[1:]
-    if out.dtype in (torch.float32, torch.int32, torch.int64):
-        kernel_add_rows[grid](
-            indices, values, out, None, n, alpha, indices.stride(), *entries, tuple(strides[dims:]), BLOCK=1024
-        )
+    shape, of_indices, of_rows = plains(values.shape[1:]), indices.stride(), tuple(out.stride()[:dims])
+    of_values, of_columns = (values.stride(0), plains(values.stride()[1:])), plains(out.stride()[dims:])
+    if out.dtype in (torch.float32, torch.float64, torch.int32, torch.int64):
+        given = of_indices, of_values[0], of_rows, shape, of_values[1], of_columns
+        kernel_add_rows[grid](indices, values, out, None, n, alpha, *given, BLOCK=1024)
         return out
-    claim = tuple(row_major(sparse.shape[:dims]))
+    claim = row_major(sparse.shape[:dims])
     first = torch.empty(math.prod(sparse.shape[:dims]), dtype=torch.int64, device=out.device)
     sums = torch.empty(n, dtype=torch.float32 if out.is_floating_point() else torch.int64, device=out.device)
-    kernel_zero[grid](sums, n, BLOCK=1024)
+    elementwise(identity, 0, common=sums.dtype, out=sums)
     for mark in (True, False):
-        kernel_claim[(triton.cdiv(nnz, 256),)](indices, first, nnz, indices.stride(), claim, MARK=mark, BLOCK=256)
-    own = values.stride(0), claim, shape, values.stride()[1:], tuple(row_major(shape))
-    kernel_add_rows[grid](indices, values, sums, first, n, alpha, indices.stride(), *own, BLOCK=1024)
-    kernel_store_rows[grid](
-        indices,
-        sums,
-        first,
-        out,
-        n,
-        indices.stride(),
-        claim,
-        tuple(strides[:dims]),
-        shape,
-        tuple(strides[dims:]),
-        BLOCK=1024,
-    )
+        kernel_claim[(triton.cdiv(nnz, 256),)](indices, first, nnz, of_indices, claim, MARK=mark, BLOCK=256)
+    given = of_indices, of_values[0], claim, shape, of_values[1], plains(row_major(values.shape[1:]))
+    kernel_add_rows[grid](indices, values, sums, first, n, alpha, *given, BLOCK=1024)
+    kernel_store_rows[grid](indices, sums, first, out, n, of_indices, claim, of_rows, shape, of_columns, BLOCK=1024)
     return out
 
 
 def wrapper(self, other, alpha=1, *, out=None):
-    is_tensor = isinstance(other, torch.Tensor)
-    if self.is_sparse or (is_tensor and other.is_sparse):
+    if self.is_sparse or (isinstance(other, torch.Tensor) and other.is_sparse):
         return add_sparse(self, other, alpha, out)
-    tensors = torch.broadcast_tensors(self, other) if is_tensor else (self,)
-    if out is None:
-        out = empty_broadcast(tensors, torch.result_type(self, other))
-    n = out.numel()
-    y = tensors[-1] if is_tensor else other * alpha
-    shape, strides = walk(*tensors, out)
-    kernel_add[(triton.cdiv(n, 4096),)](
-        tensors[0],
-        y,
-        out,
-        n,
-        alpha,
-        shape,
-        strides[0],
-        strides[-2],
-        strides[-1],
-        Y_IS_TENSOR=is_tensor,
-        BLOCK=4096,
-        num_warps=8,
-    )
-    return out
+    return elementwise(add, self, other, numbers=(alpha,), out=out)

@@ -1,111 +1,21 @@
 """aten::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor
 aten::lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor
 
-self + weight * (end - self) over one flat grid in fp32, taken from the nearer end (weight < 0.5 or not) so that weight
-= 1 gives end exactly. The weight is a tensor or a Python number.
+self + weight * (end - self), taken from the nearer end (weight < 0.5 or not) so that weight = 1 gives end exactly.
 """
 
-import torch
 import triton
 import triton.language as tl
+from blocks.elementwise import elementwise
 
 OVERLOADS = ("aten::lerp.Scalar", "aten::lerp.Tensor")
-DTYPES = ("bfloat16", "float16", "float32")
+DTYPES = ("bfloat16", "float16", "float32", "float64")
 
 
 @triton.jit
-def strided(i, shape, stride):
-    """Offset, in elements, of row-major flat index i in a tensor of this shape and stride."""
-    offset = tl.zeros_like(i)
-    for k in tl.static_range(len(shape) - 1, 0, -1):
-        offset += (i % shape[k]) * stride[k]
-        i = i // shape[k]
-    if len(shape) > 0:
-        offset += i * stride[0]
-    return offset
-
-
-@triton.jit
-def kernel_lerp(
-    x_ptr,
-    y_ptr,
-    w,
-    out_ptr,
-    n,
-    shape,
-    x_stride,
-    y_stride,
-    w_stride,
-    out_stride,
-    W_IS_TENSOR: tl.constexpr,
-    BLOCK: tl.constexpr,
-):
-    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    mask = i < n
-    x = tl.load(x_ptr + strided(i, shape, x_stride), mask=mask).to(tl.float32)
-    y = tl.load(y_ptr + strided(i, shape, y_stride), mask=mask).to(tl.float32)
-    if W_IS_TENSOR:
-        w = tl.load(w + strided(i, shape, w_stride), mask=mask).to(tl.float32)
-    near_x = tl.zeros_like(x) + w < 0.5
-    out = tl.where(near_x, x + w * (y - x), y - (y - x) * (1 - w))
-    tl.store(out_ptr + strided(i, shape, out_stride), out.to(out_ptr.dtype.element_ty), mask=mask)
-
-
-def walk(*tensors):
-    """Shape, and strides of each tensor, to step through: one dimension where all are contiguous."""
-    if all(t.is_contiguous() for t in tensors):
-        return (tensors[0].numel(),), [(1,)] * len(tensors)
-    return tuple(tensors[0].shape), [t.stride() for t in tensors]
-
-
-def empty_broadcast(tensors, dtype):
-    """New tensor of the broadcast shape, its dimensions in memory ordered as the operands' (TensorIterator's rule)."""
-    shape = tensors[0].shape
-    order = list(range(len(shape)))[::-1]  # fastest dimension first
-    for i in range(1, len(order)):
-        k = i
-        for j in range(i - 1, -1, -1):
-            sign = stride_order(tensors, order[j], order[k])
-            if sign < 0:
-                break
-            if sign > 0:
-                order[j], order[k], k = order[k], order[j], j
-    out = torch.empty([shape[d] for d in order[::-1]], dtype=dtype, device=tensors[0].device)
-    return out.permute([order[::-1].index(d) for d in range(len(shape))])
-
-
-def stride_order(tensors, a, b):
-    """Positive where dimension a has to lie outside b, negative where inside, 0 where no operand tells."""
-    for t in tensors:
-        if t.stride(a) == 0 or t.stride(b) == 0:
-            continue
-        if t.stride(a) != t.stride(b):
-            return t.stride(a) - t.stride(b)
-        if t.shape[a] > t.shape[b]:
-            return 1
-    return 0
+def lerp(x, y, w):
+    return tl.where(w < 0.5, x + w * (y - x), y - (y - x) * (1 - w))
 
 
 def wrapper(self, end, weight, *, out=None):
-    is_tensor = isinstance(weight, torch.Tensor)
-    tensors = torch.broadcast_tensors(self, end, weight) if is_tensor else torch.broadcast_tensors(self, end)
-    if out is None:
-        out = empty_broadcast(tensors, self.dtype)
-    n = out.numel()
-    shape, strides = walk(*tensors, out)
-    kernel_lerp[(triton.cdiv(n, 4096),)](
-        tensors[0],
-        tensors[1],
-        tensors[2] if is_tensor else weight,
-        out,
-        n,
-        shape,
-        strides[0],
-        strides[1],
-        strides[-2],
-        strides[-1],
-        W_IS_TENSOR=is_tensor,
-        BLOCK=4096,
-        num_warps=8,
-    )
-    return out
+    return elementwise(lerp, self, end, weight, out=out)

@@ -1,113 +1,23 @@
 """aten::_amp_foreach_non_finite_check_and_unscale_(Tensor(a!)[] self, Tensor(b!) found_inf, Tensor inv_scale) -> ()
 
-One launch takes up to 32 tensors, as tuples of pointers; a program finds its own by the first program of each. One that
-is not contiguous is launched alone, with its strides. Every element is multiplied by the inverse scale, in fp32; a
-program that meets an infinity or NaN stores 1 to found_inf, which nothing reads here, so the flag stays on the device.
+A program that meets an infinity or NaN stores 1 to found_inf, which nothing here reads back.
 """
 
 import triton
 import triton.language as tl
+from blocks.elementwise import multi_tensor_apply
 
 OVERLOADS = ("aten::_amp_foreach_non_finite_check_and_unscale_",)
 DTYPES = ("bfloat16", "float16", "float32")
 
 
 @triton.jit
-def strided(i, shape, stride):
-    """Offset, in elements, of row-major flat index i in a tensor of this shape and stride."""
-    offset = tl.zeros_like(i)
-    for k in tl.static_range(len(shape) - 1, 0, -1):
-        offset += (i % shape[k]) * stride[k]
-        i = i // shape[k]
-    if len(shape) > 0:
-        offset += i * stride[0]
-    return offset
-
-
-@triton.jit
-def pick(values, firsts):
-    """The value of the tensor that this program works on: the last whose first program is not after this one."""
-    place = 2 * tl.program_id(0) + 1
-    value = values[0]
-    for k in tl.static_range(1, len(values)):
-        value = tl.where(place >= firsts[k], values[k], value)
-    return value
-
-
-@triton.jit
-def unscale(grad_ptr, inv_scale_ptr, found_inf_ptr, mask):
-    grad = tl.load(grad_ptr, mask=mask, other=None if mask is None else 0).to(tl.float32)
+def unscale(grad, inv_scale, found_inf_ptr):
     finite = tl.abs(grad) < float("inf")  # False for NaN
-    if tl.min(finite.to(tl.int32), 0) == 0:
+    if tl.min(tl.zeros([1], tl.int32) + finite.to(tl.int32), 0) == 0:
         tl.store(found_inf_ptr, 1.0)
-    out = grad * tl.load(inv_scale_ptr).to(tl.float32)
-    tl.store(grad_ptr, out.to(grad_ptr.dtype.element_ty), mask=mask)
-
-
-@triton.jit
-def kernel_unscale(grads, found_inf_ptr, inv_scale_ptr, firsts, sizes, shape, strides, BLOCK: tl.constexpr):
-    start = (tl.program_id(0) - pick(firsts, firsts) // 2).to(tl.int64) * BLOCK
-    n = pick(sizes, firsts) // 2
-    i = start + tl.arange(0, BLOCK)
-    grad_ptr = pick(grads, firsts) + strided(i, shape, strides[0])
-    if start + BLOCK <= n:
-        unscale(grad_ptr, inv_scale_ptr, found_inf_ptr, None)
-    else:
-        unscale(grad_ptr, inv_scale_ptr, found_inf_ptr, i < n)
-
-
-def alike(lists, sizes):
-    """Lists of indices: of tensors that are contiguous, of one size and of the same types; and of the others."""
-    own = lists[lists[0] is lists[-1] and len(lists) > 1 :]  # not twice what is written in place
-    dense = all([t.is_contiguous() for ts in own for t in ts]) and all([len({t.dtype for t in ts}) == 1 for ts in own])
-    if dense and all([[t.numel() for t in ts] == sizes for ts in own[:-1]]):
-        return [[k for k, n in enumerate(sizes) if n]], []
-    kinds, others = {}, []
-    for k, tensors in enumerate(zip(*lists, strict=True)):
-        if sizes[k] and all([t.is_contiguous() and t.numel() == sizes[k] for t in tensors]):
-            types = tuple([t.dtype for t in tensors])
-            kinds[types] = [*kinds.get(types, []), k]
-        elif sizes[k]:
-            others.append(k)
-    return [ks for _, ks in kinds.items()], others
-
-
-def launches(*lists):
-    """Of each launch: indices of its tensors, number of programs, first program and size of each, shape and strides.
-
-    Up to 32 tensors go together, the last repeated so that there are 8, 16 or 32 of them; one that is not contiguous,
-    or is broadcast to its shape in the last list, goes alone. First programs and sizes v are given as 2 * v + 1, since
-    Triton compiles anew for integers that are 1 or multiples of 16.
-    """
-    sizes = [t.numel() for t in lists[-1]]
-    together, others = alike(lists, sizes)
-    found = []
-    for ks in [every[at : at + 32] for every in together for at in range(0, len(every), 32)]:
-        firsts, programs = [], 0
-        for k in ks:
-            firsts.append(2 * programs + 1)
-            programs += (sizes[k] + 4095) // 4096
-        more = (8 if len(ks) <= 8 else 16 if len(ks) <= 16 else 32) - len(ks)
-        padded = ks + ks[-1:] * more
-        ends = (*firsts, *[2 * programs + 1] * more)
-        found.append((padded, programs, ends, tuple([2 * sizes[k] + 1 for k in padded]), (1,), ((1,),) * len(lists)))
-    for k in others:
-        shape = tuple(lists[-1][k].shape)
-        strides = tuple([ts[k].expand(shape).stride() for ts in lists])
-        found.append(([k], (sizes[k] + 4095) // 4096, (1,), (2 * sizes[k] + 1,), shape, strides))
-    return found
+    return grad * inv_scale
 
 
 def wrapper(self, found_inf, inv_scale):
-    for ks, programs, firsts, sizes, shape, strides in launches(self):
-        kernel_unscale[(programs,)](
-            tuple([self[k] for k in ks]),
-            found_inf,
-            inv_scale,
-            firsts,
-            sizes,
-            shape,
-            strides,
-            BLOCK=4096,
-            num_warps=8,
-        )
+    multi_tensor_apply(unscale, (self, inv_scale), (self,), pointers=(found_inf,))

@@ -7,6 +7,9 @@ indices.
 import torch
 import triton
 import triton.language as tl
+from blocks.arithmetic import identity
+from blocks.elementwise import elementwise
+from blocks.offsets import strided
 
 OVERLOADS = ("aten::sparse_mask",)
 DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
@@ -14,27 +17,7 @@ LAYOUTS = ("sparse_coo", "strided")
 
 
 @triton.jit
-def strided(i, shape, stride):
-    """Offset, in elements, of row-major flat index i in a tensor of this shape and stride."""
-    offset = tl.zeros_like(i)
-    for k in tl.static_range(len(shape) - 1, 0, -1):
-        offset += (i % shape[k]) * stride[k]
-        i = i // shape[k]
-    if len(shape) > 0:
-        offset += i * stride[0]
-    return offset
-
-
-@triton.jit
-def kernel_copy_indices(indices_ptr, out_ptr, n, shape, stride, out_stride, BLOCK: tl.constexpr):
-    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    mask = i < n
-    index = tl.load(indices_ptr + strided(i, shape, stride), mask=mask)
-    tl.store(out_ptr + strided(i, shape, out_stride), index, mask=mask)
-
-
-@triton.jit
-def kernel_gather_rows(
+def masked_rows_kernel(
     x_ptr, indices_ptr, out_ptr, n, indices_stride, row_stride, shape, column_stride, BLOCK: tl.constexpr
 ):
     e = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
@@ -46,7 +29,7 @@ def kernel_gather_rows(
     for k in tl.static_range(len(row_stride)):
         index = tl.load(indices_ptr + k * indices_stride[0] + i * indices_stride[1], mask=mask, other=0)
         x_ptr += index.to(tl.int64) * row_stride[k]
-    tl.store(out_ptr + e, tl.load(x_ptr + strided(e % width, shape, column_stride), mask=mask), mask=mask)
+    tl.store(out_ptr + e, tl.load(x_ptr + strided(e % width, shape, column_stride, False, False), mask=mask), mask=mask)
 
 
 def wrapper(self, mask):
@@ -56,12 +39,9 @@ def wrapper(self, mask):
     dims, n, strides = indices.shape[0], given.numel(), self.stride()
     kept = torch.empty_like(indices)
     values = torch.empty(given.shape, dtype=self.dtype, device=self.device)
-    if indices.numel():
-        kernel_copy_indices[(triton.cdiv(indices.numel(), 1024),)](
-            indices, kept, indices.numel(), tuple(indices.shape), indices.stride(), kept.stride(), BLOCK=1024
-        )
+    elementwise(identity, indices, out=kept)
     if n:
-        kernel_gather_rows[(triton.cdiv(n, 1024),)](
+        masked_rows_kernel[(triton.cdiv(n, 1024),)](
             self,
             indices,
             values,

@@ -10,7 +10,7 @@ import torch
 import triton
 import triton.language as tl
 
-from verify import wire
+from verify.sandbox import wire
 
 OVERLOADS = ("aten::exp",)
 DTYPES = ("float32",)

@@ -1,0 +1,1 @@
+"""The dialogs of many operators, on an engine, and what they have shown."""

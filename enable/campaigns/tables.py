@@ -1,0 +1,125 @@
+"""What `enable generate` and `enable campaign` print."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from enable.campaigns.campaign import summary
+from enable.campaigns.work import Place
+from enable.tables import table
+from enable.workspace import Workspace
+from generate.campaign import flattened
+
+_SHOWN = 40  # operators that a plan lists
+
+
+def plan_lines(found: dict[str, Any]) -> str:
+    """The settings that differ from none, the operators, and what they add up to."""
+    settings, rows = found["settings"], found["operators"]
+    lines = [f"campaign {settings['name']}"]
+    lines += [
+        f"  {name:<22} {value}" for name, value in flattened(settings) if name != "name" and value not in (None, "", [])
+    ]
+    listed = [{**row, "kernel": row["kernel"] or "-", "exit": row["exit"] or "-"} for row in rows[:_SHOWN]]
+    if listed:
+        lines += ["", table(listed)]
+    if len(rows) > _SHOWN:
+        lines.append(f"... and {len(rows) - _SHOWN} more; --json lists all")
+    categories = Counter(row["category"] for row in rows)
+    told = ", ".join(f"{n} {category}" for category, n in categories.most_common())
+    lines += ["", f"{len(rows)} operators ({told})" if rows else "0 operators: there is nothing to do"]
+    return "\n".join(lines)
+
+
+def campaign_lines(found: dict[str, Any], next_: str) -> str:
+    """How each operator ended, the sum, and what to type next."""
+    columns = {"overload": "overload", "category": "category", "exit": "exit", "dialogs": "dialogs"}
+    columns |= {"calls": "LLM calls", "tokens": "tokens", "kernel": "kernel"}
+    rows = [{shown: row[key] for key, shown in columns.items()} for row in found["operators"]]
+    lines = [table(rows)] if rows else []
+    lines += [f"{r['overload']}: {r['detail']}" for r in found["operators"] if r["exit"] != "PASSED"]
+    exits = ", ".join(f"{n} {exit}" for exit, n in found["exits"].items()) or "nothing to do"
+    spent = f"{found['calls']} LLM calls, {found['tokens']} tokens"
+    lines.append(f"{found['campaign']}: {found['total']} operators: {exits}; {spent}")
+    return "\n".join([*lines, f"  next  {next_}"])
+
+
+def listed(workspace: Workspace) -> list[dict[str, Any]]:
+    """A row a campaign, by name."""
+    rows = []
+    for path in sorted(p for p in (workspace.root / "campaigns").glob("*") if p.is_dir()):
+        place = Place(path)
+        told = place.begun()
+        if told is not None:
+            found = summary(path.name, told, place.results())
+            exits = ", ".join(f"{n} {exit}" for exit, n in found["exits"].items())
+            rows.append({"campaign": path.name, "operators": found["total"], "exits": exits, "calls": found["calls"]})
+    return rows
+
+
+def list_lines(rows: list[dict[str, Any]]) -> str:
+    return table(rows) if rows else "no campaign here yet; to begin one, see: enable generate --help"
+
+
+def report_lines(found: dict[str, Any]) -> str:
+    """The same as tables, each under its heading."""
+    campaigns = found["campaigns"]
+    parts = [table([_campaign_row(one) for one in campaigns])]
+    if found["differing"]:
+        rows = [{"setting": k, **_columns(campaigns, map(str, values))} for k, values in found["differing"].items()]
+        parts.append("Settings that differ\n" + table(rows))
+    categories = sorted({c for one in campaigns for c in one["categories"]})
+    rows = [
+        {"category": c, **_columns(campaigns, (_share(one["categories"].get(c)) for one in campaigns))}
+        for c in categories
+    ]
+    parts.append("Passed, by category\n" + table(rows))
+    steps = sorted({n for one in campaigns for n in one["passed_within_calls"]})
+    rows = [
+        {"LLM calls": n, **_columns(campaigns, (_within(one["passed_within_calls"], n) for one in campaigns))}
+        for n in steps
+    ]
+    if rows:
+        parts.append("Passed within so many LLM calls\n" + table(rows))
+    rows = [
+        {"campaign": one["campaign"], "feedback": kind, **n} for one in campaigns for kind, n in one["feedback"].items()
+    ]
+    if rows:
+        parts.append("Feedback, and the answers that followed\n" + table(rows))
+    if found["causes"]:
+        rows = [
+            {"operators": len(c["operators"]), "cause": c["cause"], "such as": ", ".join(c["operators"][:3])}
+            for c in found["causes"]
+        ]
+        parts.append("What the last answer failed by\n" + table(rows))
+    passed, left = (len(found["union"][name]) for name in ("passed", "left"))
+    parts.append(f"Together: {passed} of {passed + left} operators passed in at least one campaign")
+    return "\n\n".join(parts)
+
+
+def _campaign_row(one: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "campaign": one["campaign"],
+        "model": one["model"],
+        "passed": f"{one['passed']} of {one['total']} ({one['percent']} %)",
+        "LLM calls": one["calls"],
+        "a passed operator": "-" if one["calls_of_passed"] is None else f"{one['calls_of_passed']:g} calls",
+        "tokens": one["tokens"],
+        "seconds": f"{one['seconds']['model']:.0f} model, {one['seconds']['tests']:.0f} tests",
+    }
+
+
+def _columns(campaigns: list[dict[str, Any]], values: Iterable[str]) -> dict[str, str]:
+    return dict(zip((one["campaign"] for one in campaigns), values, strict=True))
+
+
+def _share(category: dict[str, int] | None) -> str:
+    return f"{category['passed']} of {category['total']}" if category else "-"
+
+
+def _within(percent: dict[int, float], calls: int) -> str:
+    """The share within so many calls; where no operator took as many, that of the most that one took."""
+    known = [n for n in percent if n <= calls]
+    return f"{percent[max(known)]} %" if known else "-"

@@ -1,0 +1,144 @@
+"""A judge whose children run on a Ray cluster. Verdicts are compared with, kept and told here.
+
+Each worker is an actor that holds one job at a time and is sent its cases one by one. With a worker nothing is lost but
+the case in flight: Ray starts the actor again, maybe elsewhere, and asks it once more.
+"""
+
+from __future__ import annotations
+
+import queue
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, redirect_stdout
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from enable.cluster import RETRIES
+from traces import UserError
+from traces.values import Packed
+from verify.cases.case import Case
+from verify.judging.job import Job
+from verify.judging.judge import Judge, JudgeClosed
+from verify.judging.run import Run
+from verify.judging.verdicts import VerdictStore
+from verify.outcome import Verdict
+from verify.platforms import DEVICE, Platform
+from verify.sandbox.children import END_SECONDS
+
+
+class RayJudge(Judge):
+    """One worker for each core of the cluster or, where kernels run on a GPU, for each of its GPUs."""
+
+    def __init__(self, platform: Platform, store: VerdictStore, ray: Any, sandbox: str = "full") -> None:
+        """ray: the module, connected. Raises UserError where the cluster has no GPU that the platform needs."""
+        gpus = int(platform.mode == DEVICE)
+        kind = "GPU" if gpus else "CPU"
+        workers = int(ray.cluster_resources().get(kind, 0))
+        if not workers:
+            raise UserError(f"the Ray cluster has no {kind}, which platform {platform.name} needs; see: ray status")
+        super().__init__(platform, store, workers, sandbox)
+        self._ray = ray
+        bench = ray.remote(_Bench).options(num_cpus=1, num_gpus=gpus, max_restarts=RETRIES, max_task_retries=RETRIES)
+        self._benches: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._all = [bench.remote(platform, sandbox, self.sandbox) for _ in range(workers)]
+        for each in self._all:
+            self._benches.put(each)
+
+    def judge(
+        self, jobs: Iterable[Job], on_verdict: Callable[[Job, Verdict], None] = lambda job, verdict: None
+    ) -> dict[tuple[str, str], Verdict]:
+        """As of Judge."""
+        with redirect_stdout(sys.stderr):  # where Ray prints that a worker was lost
+            return super().judge(jobs, on_verdict)
+
+    def close(self) -> None:
+        super().close()
+        ended = [bench.close.remote() for bench in self._all]
+        self._ray.wait(ended, num_returns=len(ended), timeout=END_SECONDS)  # one that is at work does not answer
+        for bench in self._all:
+            self._ray.kill(bench)
+
+    @contextmanager
+    def running(self, job: Job) -> Iterator[Any]:
+        """As of Judge."""
+        carried = replace(job, cases=tuple(replace(case, load=_absent) for case in job.cases), needed=None)
+        bench = self._benches.get()
+        try:
+            yield _FarRun(self._ray, bench, self._ray.put(carried))
+        except self._ray.exceptions.RayActorError as error:
+            if self._closed:
+                raise JudgeClosed("the judge was closed while a case was judged") from error
+            told = " ".join(str(error).split())[:200]
+            raise UserError(f"a Ray worker was lost {RETRIES + 1} times ({told}); verdicts so far are kept") from error
+        finally:
+            self._benches.put(bench)
+
+
+class _FarRun:
+    """As Run, by an actor. job: what Ray keeps of it."""
+
+    def __init__(self, ray: Any, bench: Any, job: Any) -> None:
+        self._ray, self._bench, self._job, self._lasts = ray, bench, job, False
+
+    def judge(self, case: Case) -> Verdict:
+        packed = case.load()
+        packed.data = [None if d is None else bytes(d) for d in packed.data]
+        asked = self._bench.judge.remote([self._job], replace(case, load=_Held(packed)))
+        verdict: Verdict
+        try:
+            verdict, self._lasts = self._ray.get(asked)
+        except self._ray.exceptions.RayTaskError as error:
+            raise error.as_instanceof_cause() from error
+        return verdict
+
+    def lasting(self, verdict: Verdict) -> bool:
+        return self._lasts
+
+
+@dataclass(frozen=True)
+class _Held:
+    """What loads a case that travels with its arguments."""
+
+    packed: Packed
+
+    def __call__(self) -> Packed:
+        return self.packed
+
+
+def _absent() -> Packed:
+    raise AssertionError("a case of a job that travelled is loaded where it came from")
+
+
+class _Bench:
+    """In a worker: a judge that keeps nothing, and the run of its present job."""
+
+    def __init__(self, platform: Platform, sandbox: str, level: str) -> None:
+        """Raises UserError where this node confines children in another way than the one that keeps the verdicts."""
+        self._home = tempfile.TemporaryDirectory()
+        home = Path(self._home.name)
+        self._store = VerdictStore(home / "verdicts.sqlite")
+        self._judge = Judge(platform, self._store, 1, sandbox, cache=home / "triton")
+        if self._judge.sandbox != level:
+            raise UserError(f"sandbox: a Ray worker has {self._judge.sandbox}, and here it is {level}; use like nodes")
+        self._job: Any = None
+        self._run: Run | None = None
+        self._stack = ExitStack()
+
+    def judge(self, job: list[Any], case: Case) -> tuple[Verdict, bool]:
+        """The verdict on one case, and whether it is to be kept. job: a reference to it, which stays one in a list."""
+        import ray
+
+        if self._run is None or job[0] != self._job:
+            self._stack.close()
+            self._run, self._job = self._stack.enter_context(self._judge.running(ray.get(job[0]))), job[0]
+        verdict = self._run.judge(case)
+        return verdict, self._run.lasting(verdict)
+
+    def close(self) -> None:
+        """End the children and leave no file."""
+        self._stack.close()
+        self._judge.close()
+        self._store.close()
+        self._home.cleanup()

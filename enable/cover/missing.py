@@ -1,0 +1,125 @@
+"""What a model lacks: the overloads that no kernel serves as it should, ranked by what they are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from enable.cover.cost import BANDWIDTH, LAUNCH, RATE, Cost, Use, uses
+from enable.cover.coverage import Coverage, Row, is_known
+from enable.cover.session import Session
+from enable.tables import size, table
+from verify.outcome import Outcome
+
+_MODULES = 3  # that a row of the table names
+
+
+@dataclass(frozen=True)
+class Lack:
+    """An overload that is missing, and how the model uses it."""
+
+    row: Row
+    use: Use
+
+
+@dataclass(frozen=True)
+class Missing:
+    """rows: of what is missing, in order. compute: all that accelerators need kernels for; whole: what that costs."""
+
+    coverage: Coverage
+    rows: tuple[Lack, ...]
+    compute: tuple[Row, ...]
+    whole: Cost
+
+    def as_json(self) -> dict[str, Any]:
+        """What `enable coverage --missing --json` prints."""
+        found = self.coverage
+        return {
+            "model": found.model,
+            "trace": found.trace,
+            "platform": found.platform,
+            "seconds": self.whole.seconds,
+            "nominal": {"bytes_per_second": BANDWIDTH, "flops_per_second": RATE, "seconds_per_call": LAUNCH},
+            "missing": [
+                {
+                    "overload": lack.row.overload,
+                    "state": lack.row.state,
+                    "calls": lack.row.calls,
+                    "bytes": round(lack.use.cost.nbytes),
+                    "flops": round(lack.use.cost.flops),
+                    "seconds": lack.use.cost.seconds,
+                    "percent": self.share(lack),
+                    "modules": list(lack.use.modules),
+                    "detail": lack.row.detail,
+                }
+                for lack in self.rows
+            ],
+        }
+
+    def share(self, lack: Lack) -> float:
+        """Percent of the time of all that needs a kernel."""
+        return round(100 * lack.use.cost.seconds / self.whole.seconds, 1) if self.whole.seconds else 0.0
+
+
+def what_is_missing(session: Session, name: str, of: Sequence[str], by: str) -> Missing:
+    """Judge the trace `name` and rank what no kernel serves. of: as of coverage. by: time, calls, bytes or modules.
+
+    Raises UserError if there is no such trace.
+    """
+    operators = None if of else session.opinfo_coverage(name, exhaustive=False)
+    coverage = session.coverage(name, of) if operators is None else operators.by_overload
+    failing = coverage.failing()
+    if operators is not None:  # an operator is left at its first failing case, and the others are not judged
+        failing = [row for row in failing if row.outcome is not Outcome.SKIPPED]
+    used = uses(session.workspace.open_trace(name))
+    compute = tuple(row for row in coverage.compute if not row.of_cpus)
+    whole = sum((used[row.overload].cost for row in compute), Cost())
+    rows = [Lack(row, used[row.overload]) for row in failing if not row.of_cpus]
+    rows.sort(key=lambda lack: (-_worth(lack, by), -lack.use.cost.nbytes, lack.row.overload))
+    return Missing(coverage, tuple(rows), compute, whole)
+
+
+def _worth(lack: Lack, by: str) -> float:
+    if by == "time":
+        return lack.use.cost.seconds
+    return {"calls": lack.row.calls, "bytes": lack.use.cost.nbytes, "modules": len(lack.use.modules)}[by]
+
+
+def missing_tables(found: Missing, session: Session, name: str) -> str:
+    """The list, what it adds up to, how time is estimated, and what to type next. name: of the trace."""
+    rows = [
+        {
+            "overload": lack.row.overload,
+            "state": lack.row.state,
+            "calls": lack.row.calls,
+            "bytes": size(lack.use.cost.nbytes),
+            "time %": found.share(lack),
+            "modules": _modules(list(lack.use.modules)),
+        }
+        for lack in found.rows
+    ]
+    coverage, calls = found.coverage, sum(lack.row.calls for lack in found.rows)
+    seconds = sum(lack.use.cost.seconds for lack in found.rows)
+    share = 100 * seconds / found.whole.seconds if found.whole.seconds else 0.0
+    lines = [table(rows), ""] if rows else []
+    lines += [
+        f"{coverage.title} on {coverage.platform}: {len(rows)} of {len(found.compute)} overloads are missing,"
+        f" {calls} of {sum(r.calls for r in found.compute)} calls, {share:.1f} % of the estimated time",
+        f"  time               of each call the longest: moving its bytes at {BANDWIDTH / 1e12:g} TB/s, its operations"
+        f" at {RATE / 1e12:g} TFLOP/s, a launch of {LAUNCH * 1e6:g} us",
+    ]
+    if coverage.of_cpus:
+        lines.append(
+            f"  for CPUs alone     {len(coverage.of_cpus)} overloads are left out; instead: {coverage.instead}"
+        )
+    first = next((lack.row.overload for lack in found.rows if is_known(lack.row.overload)), None)
+    if first is not None:
+        lines.append(f"  next               {session.refining(name, '--op', first, overloads=[first])}")
+    return "\n".join(lines)
+
+
+def _modules(names: list[str]) -> str:
+    """How many modules call it, in the calls that are stored, and the first of them."""
+    shown = ", ".join(name or "the model" for name in names[:_MODULES])
+    return f"{len(names)}: {shown}{', ...' if len(names) > _MODULES else ''}" if names else "-"

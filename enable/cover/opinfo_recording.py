@@ -1,0 +1,114 @@
+"""`enable capture opinfo`: record once for each version of torch, and say what was recorded."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from capture.opinfo import DTYPES, SampleRequest, names, record_apart
+from enable.cover.opinfo import opinfo_of
+from enable.progress import doing
+from enable.workspace import Workspace
+from traces import UserError
+from traces.store import Trace
+
+
+def capture_opinfo(
+    workspace: Path, path: Path, in_workspace: bool, operators: list[str], dtypes: list[str], all_: bool, force: bool
+) -> dict[str, Any]:
+    """What `enable capture opinfo --json` prints. Raises UserError for unknown names, or if the path is taken."""
+    for dtype in dtypes:
+        if dtype not in DTYPES:
+            raise UserError(f"--dtype {dtype!r} is not one of {', '.join(DTYPES)}")
+    place = Workspace(workspace)
+    path = place.trace_path(str(path)) if in_workspace else path
+    request = SampleRequest(os.fspath(path), tuple(sorted(set(operators))), tuple(dtypes) or DTYPES, all_, force)
+    began = time.monotonic()
+    recorded = False if force else _is_there(path, request)
+    if not recorded:
+        if in_workspace:
+            place.create()
+        _record(request)
+    return {**summary(path), "seconds": round(time.monotonic() - began, 1), "recorded_before": recorded}
+
+
+def _record(request: SampleRequest) -> None:
+    every = list(request.operators) or names()
+    with doing("capture opinfo", len(every)) as work:
+        seen: set[str] = set()
+
+        def began(operator: str) -> None:
+            if operator not in seen and not operator.startswith("error "):
+                if seen:
+                    work.step()
+                seen.add(operator)
+                work.note = operator
+
+        record_apart(request, began)
+
+
+def _is_there(path: Path, request: SampleRequest) -> bool:
+    """Whether a complete trace of the same request and torch is there."""
+    if not path.is_dir():
+        return False
+    try:
+        trace = Trace.open(path)
+    except UserError:
+        return False
+    told = opinfo_of(trace)
+    same = isinstance(told, dict) and told.get("filters") == request.filters
+    return same and trace.manifest.get("versions", {}).get("torch") == torch.__version__
+
+
+def summary(path: Path) -> dict[str, Any]:
+    """Counts of a trace of OpInfo; skipped: samples and operators that were not recorded, by reason."""
+    trace = Trace.open(path)
+    told = trace.manifest["info"]["opinfo"]
+    overloads: dict[str, set[str]] = defaultdict(set)
+    for signature in trace.signatures.values():
+        for phase in signature.phases if signature.kind == "compute" else ():
+            overloads[phase].add(signature.overload)
+    reasons = Counter(reason for group in told["groups"] for reason in group["failed"].values())
+    excluded: dict[str, list[str]] = defaultdict(list)
+    for operator, reason in told["excluded"].items():
+        excluded[reason].append(operator)
+    return {
+        "trace": str(path),
+        "operators": len({group["operator"] for group in told["groups"]}),
+        "samples": sum(group["samples"] for group in told["groups"]),
+        "backward": sum(group["backward"] for group in told["groups"]),
+        "calls": sum(s.calls for s in trace.signatures.values()),
+        "overloads": {
+            "forward": len(overloads["forward"]),
+            "backward_only": len(overloads["backward"] - overloads["forward"]),
+        },
+        "bytes": sum(file.stat().st_size for file in path.iterdir()),
+        "failed_samples": dict(reasons.most_common()),
+        "excluded": dict(excluded),
+    }
+
+
+def opinfo_lines(found: dict[str, Any], next_: str) -> str:
+    """The same as text. next_: what to type next."""
+    from enable.tables import size
+
+    failed, before = found["failed_samples"], found["recorded_before"]
+    overloads = found["overloads"]
+    lines = [
+        f"{found['trace']}  {'recorded before with this torch' if before else f'''recorded in {found['seconds']} s'''},"
+        f" {size(found['bytes'])}",
+        f"  operators  {found['operators']}, {found['samples']} samples, {found['backward']} with a backward pass",
+        f"  calls      {found['calls']}; {overloads['forward']} overloads forward, {overloads['backward_only']} more"
+        " backward",
+        f"  failed     {sum(failed.values())} samples",
+        *(f"    {count:5}  {reason[:110]}" for reason, count in list(failed.items())[:10]),
+    ]
+    for reason, operators in found["excluded"].items():
+        lines.append(f"  left out   {len(operators)} ({reason}): {', '.join(operators[:4])}")
+    lines.append(f"  next       {next_}")
+    return "\n".join(lines)

@@ -1,0 +1,142 @@
+"""Whether a platform's file is right: read it, compile and run a kernel there, hold the library against its dialect."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from enable.cover.dialect import outside
+from enable.tables import table
+from enable.workspace import Workspace
+from generate.library import Library
+from traces import UserError
+from verify import platforms
+from verify.cases.case import case_of_values
+from verify.child.probe import KERNEL
+from verify.contract.derive import Plan
+from verify.contract.kernel_file import KernelFile
+from verify.judging.job import RUN, Job
+from verify.judging.judge import Judge
+from verify.judging.verdicts import VerdictStore
+from verify.lint import load_profile
+from verify.outcome import Outcome, Verdict
+from verify.platforms import Platform, Target
+
+
+@dataclass(frozen=True)
+class CheckStep:
+    """One thing that was tried. ok False: it does not work."""
+
+    name: str
+    ok: bool
+    detail: str
+
+
+@dataclass(frozen=True)
+class PlatformCheck:
+    """What was found. refused: the first violation of each kernel file of the library that is not of the dialect."""
+
+    platform: Platform
+    steps: tuple[CheckStep, ...]
+    kernels: int
+    refused: dict[str, str]
+
+    @property
+    def passed(self) -> bool:
+        return all(step.ok for step in self.steps)
+
+    def as_json(self) -> dict[str, Any]:
+        """What `enable platform check --json` prints."""
+        return {
+            "platform": self.platform.name,
+            "typed": self.platform.typed,
+            "description": self.platform.description,
+            "passed": self.passed,
+            "steps": [vars(step) for step in self.steps],
+            "library": {"kernels": self.kernels, "in_the_dialect": self.kernels - len(self.refused)},
+            "refused": self.refused,
+        }
+
+
+def check(name: str, library: Callable[[Platform], Library]) -> PlatformCheck:
+    """Try everything that the platform's profile states. Raises UserError for a file that is wrong."""
+    platform = platforms.load(name)
+    profile = load_profile(platform.lint)
+    dialect = CheckStep(
+        "dialect", True, f"{profile.name}: dtypes {', '.join(profile.dtypes)}{_rules(platform, profile)}"
+    )
+    targets = [_compiled(platform, target) for target in platform.targets]
+    kernels = list(library(platform))
+    refused = {str(Path(*k.path.parts[-2:])): str(v) for k, v in outside(kernels, platform).items()}
+    return PlatformCheck(platform, (dialect, *targets, _executed(platform)), len(kernels), refused)
+
+
+def _rules(platform: Platform, profile: Any) -> str:
+    rules = [*sorted(profile.forbidden), *([f"alignment {platform.alignment} bytes"] if platform.alignment else [])]
+    return f"; {', '.join(rules)}" if rules else ""
+
+
+def _compiled(platform: Platform, target: Target) -> CheckStep:
+    name = f"target {target.backend} {target.arch}"
+    return _tried(name, replace(platform, targets=(target,)), frozenset({RUN}), "compiles")
+
+
+def _executed(platform: Platform) -> CheckStep:
+    where = f"on the {platform.device} device" if platform.device else "by Triton's interpreter on host memory"
+    return _tried("execution", platform, frozenset(), f"compiles, runs {where} and gives what ATen does")
+
+
+def _tried(name: str, platform: Platform, off: frozenset[str], done: str) -> CheckStep:
+    """Have one tiny kernel judged; its inputs are aligned to whatever the platform asks for."""
+    started = time.monotonic()
+    try:
+        verdict = _verdict(platform, off)
+    except UserError as error:
+        return CheckStep(name, False, str(error))
+    if verdict.outcome is not Outcome.PASS:
+        return CheckStep(name, False, f"{verdict.outcome}: {verdict.detail}")
+    return CheckStep(name, True, f"a kernel {done} ({time.monotonic() - started:.1f} s)")
+
+
+def _verdict(platform: Platform, off: frozenset[str]) -> Verdict:
+    import torch
+
+    case = case_of_values("aten::neg", self=torch.arange(128.0))
+    job = Job(Plan("aten::neg", "aten::neg"), KernelFile.parse(KERNEL, Path("neg.py")), (case,), off=off)
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        Judge(platform, VerdictStore(Path(directory) / "verdicts.sqlite"), workers=1) as judge,
+    ):
+        (verdict,) = judge.judge([job]).values()
+    return verdict
+
+
+def lines(found: PlatformCheck, workspace: Workspace) -> str:
+    """The steps, what of the library is of the dialect, and what to type next."""
+    platform = found.platform
+    text = [f"{platform.name}: {platform.description}"]
+    text += [f"  {'ok  ' if step.ok else 'FAIL'}  {step.name:16}  {step.detail}" for step in found.steps]
+    within = found.kernels - len(found.refused)
+    text.append(f"        {'library':16}  {within} of {found.kernels} kernel files are of the dialect")
+    if found.refused:
+        text += [
+            "",
+            table([{"kernel": kernel, "not of the dialect": why} for kernel, why in found.refused.items()]),
+            "",
+        ]
+    if found.passed:
+        traces = workspace.trace_names()
+        record = "" if traces else f"{workspace.command('capture', 'nanogpt', '--device', 'sim')} && "
+        covered = workspace.command("coverage", *(traces or ["nanogpt"])[:1], "--platform", platform.typed)
+        text.append(f"  next  {record}{covered}")
+    return "\n".join(text)
+
+
+def listed() -> list[dict[str, str]]:
+    """The platforms of the toolkit."""
+    known = [platforms.load(name) for name in platforms.names()]
+    return [{"platform": p.name, "what": p.description, "dialect": p.lint} for p in known]

@@ -1,0 +1,126 @@
+"""What coverage and refinement share: a workspace's library, judge and verdicts on one platform."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from enable.cluster import connected
+from enable.cover.coverage import Coverage, measure, needed_overloads
+from enable.cover.judge_ray import RayJudge
+from enable.cover.opinfo import OpInfoCoverage, is_opinfo, measure_opinfo
+from enable.options import PLATFORM, library_words
+from enable.progress import doing
+from enable.providers import words
+from enable.remedies import on_an_accelerator
+from enable.workspace import Workspace
+from generate.library import Library
+from traces import UserError
+from traces.store import Trace
+from verify import platforms
+from verify.cases.opinfo import tested_overloads
+from verify.judging.judge import Job, Judge
+from verify.outcome import Verdict
+
+LOCAL, RAY = "local", "ray"  # engines
+
+
+class Session:
+    """A context manager around one judge. base: the base library, None for the packaged one."""
+
+    def __init__(
+        self, workspace: Workspace, base: Path | None, platform: str, tests: int | None = None, engine: str = LOCAL
+    ) -> None:
+        """tests: jobs judged at once, None for the judge's default. engine: where children run, LOCAL or RAY.
+
+        Raises UserError for an unknown platform or engine, or a broken library.
+        """
+        if engine not in (LOCAL, RAY):
+            raise UserError(f"unknown engine {engine!r}; choose from {LOCAL}, {RAY}")
+        self.workspace, self._tests, self._engine = workspace, tests, engine
+        self.platform = platforms.load(platform)
+        self.base = base
+        self.library = workspace.library(base, self.platform)
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        store = self.workspace.verdicts()
+        self._stack.callback(store.close)
+        judge: Judge
+        if self._engine == RAY:
+            judge = RayJudge(self.platform, store, connected())
+        else:
+            judge = Judge(self.platform, store, self._tests, cache=self.workspace.compiled)
+        self.judge = self._stack.enter_context(judge)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self._stack.close()
+
+    def reload_library(self) -> Library:
+        """Read the library again, after a kernel was accepted."""
+        self.library = self.workspace.library(self.base, self.platform)
+        return self.library
+
+    def command(self, *words: str) -> str:
+        """What to type: `enable` with these words, for this workspace, platform and library."""
+        platform = [] if self.platform.typed == PLATFORM else ["--platform", self.platform.typed]
+        return self.workspace.command(*words, *platform, *library_words(self.base))
+
+    def refining(self, name: str, *what: str, overloads: Collection[str]) -> str:
+        """What to type to refine these overloads of the trace `name`. what: the words that choose them."""
+        return self.command("refine", name, *what, *words(overloads))
+
+    def coverage(self, name: str, of: Sequence[str] = ()) -> Coverage:
+        """The coverage of the trace `name`. of: traces whose overloads alone are looked at, if there are any.
+
+        Raises UserError if there is no such trace or it is damaged.
+        """
+        trace = self.workspace.open_trace(name)
+        only = frozenset().union(*(needed_overloads(self.workspace.open_trace(o)) for o in of)) if of else None
+        model = model_of(trace)
+        opinfo = self._tested()
+        with judging(f"coverage {name}") as start:
+            coverage = measure(model, trace, self.library, self.judge, start, opinfo, only)
+        if coverage.of_cpus:
+            coverage = replace(coverage, instead=on_an_accelerator(trace, self.workspace))
+        return coverage.with_hints(
+            lambda overload: self.refining(name, "--op", overload, overloads=[overload]),
+            lambda overload, case: self.command("verify", overload, "--cases", f"trace:{name}", "--case", case),
+        )
+
+    def opinfo_coverage(self, name: str, exhaustive: bool) -> OpInfoCoverage | None:
+        """The coverage of the trace `name` by operators; None if it is none of OpInfo. Raises UserError likewise."""
+        trace = self.workspace.open_trace(name)
+        if not is_opinfo(trace):
+            return None
+        opinfo = self._tested()
+        with judging(f"coverage {name}") as start:
+            return measure_opinfo(trace, self.library, self.judge, start, opinfo, exhaustive)
+
+    def _tested(self) -> frozenset[str]:
+        with doing("looking up what OpInfo tests"):
+            return tested_overloads(self.workspace.cache)
+
+
+@contextmanager
+def judging(what: str) -> Iterator[Callable[[int], Callable[[Job, Verdict], None]]]:
+    """Tells of the reading of a trace, then of the verdicts on it: what `measure` takes as `progress`."""
+    with doing(f"{what}: reading the trace") as work:
+
+        def start(total: int) -> Callable[[Job, Verdict], None]:
+            work.count(what, total, "starting children")
+            return lambda job, verdict: work.step(job.plan.overload)
+
+        yield start
+
+
+def model_of(trace: Trace) -> str:
+    """The name of the model that was recorded."""
+    recorded = trace.manifest.get("info")  # of a user's own recording, whatever they passed
+    model = recorded.get("model") if isinstance(recorded, dict) else None
+    return model if isinstance(model, str) else trace.path.name.removesuffix(".trace")

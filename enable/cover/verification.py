@@ -1,0 +1,270 @@
+"""`enable verify`: judge one kernel on cases of several sources, and say what spoke against it."""
+
+from __future__ import annotations
+
+import shlex
+import textwrap
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from enable.cover.coverage import cases_by_overload
+from enable.cover.recorded import recorded
+from enable.progress import doing
+from enable.terminal import coloured
+from enable.workspace import Workspace
+from traces import UserError
+from verify.cases.case import Case
+from verify.cases.extended import extended
+from verify.cases.samples import opinfo_cases
+from verify.contract.derive import Plan
+from verify.contract.kernel_file import KernelFile
+from verify.judging.candidate import Candidate
+from verify.judging.job import REPEATS, RUN
+from verify.judging.judge import Job, Judge
+from verify.judging.verdicts import marked
+from verify.lint import Profile
+from verify.lint.gravity import gravest
+from verify.outcome import LAYERS, OPTIONAL, Outcome, Verdict
+
+_COPIES = frozenset({"aten::clone", "aten::copy_"})  # `contiguous` makes them; ghost replay sees them
+SOURCES = ("opinfo", "extended", "traces")  # of cases, if none are named; trace:NAME is another
+MAX_EXTENDED = 64  # cases of each overload and kernel
+MAX_RECORDED = 64  # of the workspace's traces, likewise
+MAX_GIVEN = 120  # OpInfo's cases of each overload of a bare file
+_HEAD, _TAIL = 40, 20  # lines of a report that are shown
+INTEGERS = ("int64", "int32"), ("bool",)  # dtypes of the samples where the operator takes no floating ones
+
+_PREPARING = threading.Lock()
+
+
+@dataclass(frozen=True)
+class VerifyRequest:
+    """How to judge. off: layers that are not asked. case: judge this one alone. first: stop at the first that fails.
+    limit: extended cases of each overload. every: the whole library is judged, so that traces are read once for all.
+    """
+
+    sources: tuple[str, ...] = SOURCES
+    seed: int = 0
+    off: frozenset[str] = frozenset()
+    case: str | None = None
+    first: bool = True
+    limit: int = MAX_EXTENDED
+    every: bool = False
+
+    @property
+    def full(self) -> bool:
+        """Whether what is known of other cases, with every layer asked, belongs to the answer."""
+        return not self.off - {"lint"} and self.case is None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is said of one kernel: PASS only if cases ran and all of them passed.
+
+    cases: how many were judged. independent: of all cases that it is known to have passed, how many differ in more than
+    the contents of tensors; None where verdicts on it are not kept with those of the library. seed: of the extended
+    ones. reproducer: the case that failed. compile_only: cases were compiled, and none was run.
+    """
+
+    name: str
+    outcome: Outcome
+    layer: str = ""
+    rule: str = ""
+    detail: str = ""
+    cases: int = 0
+    passed: int = 0
+    skipped: int = 0
+    seed: int = 0
+    sandbox: str = ""
+    overloads: tuple[str, ...] = ()
+    reproducer: str = ""
+    report: str = ""
+    violations: tuple[str, ...] = ()
+    independent: int | None = None
+    compile_only: bool = False
+
+
+def check_request(sources: Sequence[str], off: Sequence[str]) -> None:
+    """Raises UserError for a source of cases or a layer that does not exist."""
+    for source in sources:
+        if source not in SOURCES and not source.startswith("trace:"):
+            raise UserError(f"unknown cases {source!r}; choose from {', '.join(SOURCES)}, trace:NAME")
+    for layer in off:
+        if layer not in OPTIONAL:
+            what = "cannot be left out" if layer in LAYERS else "is not a layer"
+            raise UserError(f"{layer!r} {what}; choose from {', '.join(OPTIONAL)}")
+
+
+def verify_candidate(
+    candidate: Candidate, request: VerifyRequest, judge: Judge, profile: Profile, workspace: Workspace
+) -> Finding:
+    """Lint, then judge every case. Raises UserError for a trace that is not there."""
+    common: dict[str, Any] = {"seed": request.seed, "sandbox": judge.sandbox, "overloads": candidate.overloads}
+    common["compile_only"] = RUN in request.off
+    found = Finding(candidate.name, Outcome.SKIPPED, **common)
+    if candidate.violations and ("lint" not in request.off or candidate.kernel is None):
+        first, cheats = gravest(candidate.violations)
+        outcome = Outcome.CHEAT if cheats and candidate.kernel is not None else Outcome.COMPILE_ERROR
+        lines = tuple(map(str, candidate.violations))
+        return replace(found, outcome=outcome, layer="lint", rule=first.rule, detail=str(first), violations=lines)
+    assert candidate.kernel is not None
+    if RUN in request.off and not judge.platform.targets:
+        raise UserError(
+            f"platform {judge.platform.name} names no target to compile for; choose another, or run the kernels"
+        )
+    with doing(f"verify {candidate.name}: preparing cases") as work:
+        with _PREPARING:
+            chosen = _cases(candidate, candidate.kernel, request, workspace)
+        jobs = [
+            Job(
+                candidate.plan or Plan(overload, overload),
+                candidate.kernel,
+                tuple(cases),
+                candidate.copy,
+                allowed=frozenset() if candidate.contract else profile.wrapper_operators - ({overload} - _COPIES),
+                strict=candidate.contract,
+                repeats=REPEATS,
+                off=request.off,
+                first=request.first,
+            )
+            for overload, cases in chosen.items()
+        ]
+        work.count(f"verify {candidate.name}", sum(len(job.cases) for job in jobs), "starting children")
+        verdicts = judge.judge(jobs, lambda job, verdict: work.step(job.plan.overload))
+    order = [(job.plan.overload, case.id) for job in jobs for case in job.cases]
+    told = [verdicts[key] for key in order if key in verdicts]
+    if len(told) < len(order) and all(v.outcome in (Outcome.PASS, Outcome.SKIPPED) for v in told):
+        raise RuntimeError(f"{len(order) - len(told)} of {len(order)} cases have no verdict")
+    summary = _summary(found, told)
+    if candidate.contract and request.full:
+        summary = _with_known(summary, jobs, judge)
+    if RUN in request.off and summary.outcome is Outcome.PASS:
+        targets = ", ".join(f"{t.backend}:{t.arch}" for t in judge.platform.targets)
+        return replace(summary, detail=f"compiles for {targets}")
+    return summary
+
+
+def _with_known(found: Finding, jobs: list[Job], judge: Judge) -> Finding:
+    """The same with what is known of other cases: what failed one of them is no pass."""
+    standings = [judge.standings(job.kernels)[job.kernels, job.plan.overload] for job in jobs]
+    failed = next((v for s in standings for v in s.failed.values()), None)
+    found = replace(found, independent=min((s.independent for s in standings), default=0))
+    if failed is None or found.outcome not in (Outcome.PASS, Outcome.SKIPPED):
+        return found
+    detail = f"known from another case ({failed.case}): {failed.detail}"
+    found = replace(found, layer=failed.layer, rule=failed.rule, report=failed.report)
+    return replace(found, outcome=failed.outcome, detail=detail)
+
+
+def _summary(found: Finding, verdicts: list[Verdict]) -> Finding:
+    ran = [v for v in verdicts if v.outcome is not Outcome.SKIPPED]
+    passed = [v for v in ran if v.outcome is Outcome.PASS]
+    counts = replace(found, cases=len(ran), passed=len(passed), skipped=len(verdicts) - len(ran))
+    failed = next((v for v in ran if v.outcome is not Outcome.PASS), None)
+    if failed is not None:
+        return replace(
+            counts,
+            outcome=failed.outcome,
+            layer=failed.layer,
+            rule=failed.rule,
+            detail=failed.detail,
+            reproducer=failed.case,
+            report=failed.report,
+        )
+    if not ran:
+        none = "OpInfo has no sample of it, and no trace here a call; record one that has: enable capture MODEL"
+        return replace(counts, detail=f"no case was run: {verdicts[0].detail if verdicts else none}")
+    printed = next((v.report for v in passed if v.report), "")
+    return replace(counts, outcome=Outcome.PASS, detail=f"{len(passed)} cases passed", report=printed)
+
+
+def _cases(
+    candidate: Candidate, kernel: KernelFile, request: VerifyRequest, workspace: Workspace
+) -> dict[str, list[Case]]:
+    """The cases of each overload, each once. For one thread at a time: samples come from the process's generator."""
+    given = _opinfo(candidate, kernel.dtypes) if "opinfo" in request.sources else []
+    if "traces" in request.sources:
+        given += _recorded(candidate, request, workspace)
+    for source in request.sources:
+        if source.startswith("trace:"):
+            recorded = cases_by_overload(workspace.open_trace(source.removeprefix("trace:")))
+            given += [case for overload in candidate.overloads for case in recorded.get(overload, [])]
+    if not given and "extended" in request.sources and not {"opinfo", "traces"} & {*request.sources}:
+        raise UserError("extended cases are made from others; add opinfo, traces or trace:NAME to --cases")
+    found: dict[str, dict[str, Case]] = {}
+    for case in given:
+        found.setdefault(case.overload, {})[case.id] = case
+    if "extended" in request.sources:
+        for cases in found.values():
+            made = extended(list(cases.values()), request.seed, candidate.source, request.limit)
+            cases.update({v.case.id: v.case for v in made})
+    chosen = {o: list(cases.values()) for o, cases in found.items()}
+    if request.case is not None:
+        chosen = {o: [c for c in cases if c.id == request.case] for o, cases in chosen.items()}
+        chosen = {o: cases for o, cases in chosen.items() if cases}
+        if not chosen:
+            raise UserError(f"no case {request.case}; it may be of another --seed, or of other --cases")
+    return chosen
+
+
+def _recorded(candidate: Candidate, request: VerifyRequest, workspace: Workspace) -> list[Case]:
+    """Some cases of the workspace's traces, of each overload spread evenly; those of OpInfo after those of models."""
+    found = recorded(workspace, None if request.every else frozenset(candidate.overloads))
+    chosen: list[Case] = []
+    for overload in candidate.overloads:
+        of_models, of_opinfo = found.cases_of(overload)
+        chosen += some(of_models, MAX_RECORDED)
+        chosen += some(of_opinfo, MAX_RECORDED - min(len(of_models), MAX_RECORDED))
+    return chosen
+
+
+def some(cases: Sequence[Case], most: int) -> Sequence[Case]:
+    """At most so many of the cases, spread evenly."""
+    return cases[:: -(-len(cases) // most)] if cases and most else ()
+
+
+def _opinfo(candidate: Candidate, dtypes: tuple[str, ...]) -> list[Case]:
+    """OpInfo's cases. A bare file, which names no dtypes, gets integers for an operator of these, and not all cases."""
+    overloads = list(candidate.overloads)
+    if candidate.contract:
+        return opinfo_cases(overloads, dtypes)
+    found = next(filter(None, (opinfo_cases(overloads, kinds) for kinds in (dtypes, *INTEGERS))), [])
+    by_overload = [[case for case in found if case.overload == o] for o in overloads]
+    return [case for cases in by_overload for case in some(cases, MAX_GIVEN)]
+
+
+def finding_lines(found: Finding, words: Sequence[str]) -> str:
+    """What is told of one kernel. words: the command that was typed, to be typed again for the case that failed."""
+    verdict = coloured(marked(found.outcome, found.independent))
+    if found.compile_only and found.outcome is Outcome.PASS:
+        verdict = "compiles"
+    lines = [f"{found.name}: {verdict}" + (f" [{found.layer}]" if found.layer else "")]
+    if found.violations:
+        lines += [f"  {line}" for line in found.violations]
+    elif found.detail:
+        lines.append(f"  {found.detail}")
+    told = f"  {found.cases} cases run, {found.passed} passed, {found.skipped} skipped"
+    if found.compile_only:
+        told = f"  {found.passed} of {found.cases} cases compile, none was run, {found.skipped} skipped"
+    lines.append(f"{told}; on {', '.join(found.overloads) or 'nothing'}; sandbox: {found.sandbox}")
+    if found.report:
+        lines += ["", textwrap.indent(_excerpt(found.report), "    "), ""]
+    if found.reproducer:
+        lines.append(f"  again  {shlex.join([*words, '--case', found.reproducer])}")
+    return "\n".join(lines)
+
+
+def _excerpt(report: str) -> str:
+    """The beginning and the end of what is too long to be read: a compiler may say thousands of lines."""
+    lines = report.split("\n")
+    left = len(lines) - _HEAD - _TAIL
+    return report if left <= 1 else "\n".join([*lines[:_HEAD], f"... {left} more lines: --json", *lines[-_TAIL:]])
+
+
+def path_of(text: str) -> Path | None:
+    """The path of a file that was named, or None if the word names an operator."""
+    path = Path(text)
+    return path if path.is_file() or path.suffix in (".py", ".md", ".txt") else None

@@ -1,0 +1,203 @@
+"""What `enable verify` runs: one file or operator, the whole library, or a corpus of bad and honest kernels."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter, defaultdict
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from enable.cover.coverage import is_known
+from enable.cover.recorded import recorded
+from enable.cover.verification import Finding, VerifyRequest, path_of, verify_candidate
+from enable.naming import full
+from enable.progress import doing, over
+from enable.workspace import Workspace
+from generate.library import Library, Match
+from traces import UserError
+from verify import platforms
+from verify.contract.kernel_file import KernelFile, KernelFileError
+from verify.judging.candidate import read_candidate
+from verify.judging.judge import Judge
+from verify.lint import load_profile
+from verify.outcome import Outcome
+
+
+class Verifier:
+    """A context manager around one judge."""
+
+    def __init__(self, workspace: Path, library: Path | None, platform: str, profile: str, sandbox: str) -> None:
+        """Raises UserError for an unknown platform, profile or sandbox."""
+        self._workspace = Workspace(workspace)
+        self._base = library
+        self._profile = load_profile(profile)
+        known = platforms.load(platform)
+        self._platform = replace(known, alignment=max(known.alignment, self._profile.alignment))
+        self._sandbox = sandbox
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        store = self._workspace.verdicts()
+        self._stack.callback(store.close)
+        judge = Judge(self._platform, store, sandbox=self._sandbox, cache=self._workspace.compiled)
+        self.judge = self._stack.enter_context(judge)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self._stack.close()
+
+    def verify(self, target: str, operator: str | None, request: VerifyRequest) -> Finding:
+        """Judge a file, standard input, or the library's kernel of an operator. Raises UserError if there is none."""
+        if target == "-":
+            return self._text(sys.stdin.read(), Path("stdin"), operator, request)
+        path = path_of(target)
+        if path is None:
+            overload = full(target)
+            match = self._library().match(overload)
+            if match is None:
+                what, words = ("write one", ("new", overload)) if is_known(overload) else ("see", ("library", "table"))
+                then = f"{what}: {self._workspace.command(*words)}"
+                raise UserError(f"{target}: no such file, and no kernel of the library serves it; {then}")
+            as_told = None if operator else match
+            return self._file(match.kernel.path, operator or overload, request, match.kernel, as_told)
+        return self._file(path, operator, request)
+
+    def verify_library(self, request: VerifyRequest) -> list[Finding]:
+        """Judge every kernel file of the library on every overload that it names."""
+        kernels = sorted(self._library(), key=lambda kernel: kernel.path)
+        request = replace(request, every=True)
+        self._tell_unread(request, None)
+        with doing("verify --all", len(kernels)) as progress:
+
+            def one(kernel: KernelFile) -> Finding:
+                found = self._file(kernel.path, None, request, kernel)
+                progress.step(kernel.path.stem)
+                return found
+
+            return self.judge.each(one, kernels)
+
+    def report(self, corpus: Path, request: VerifyRequest) -> Table:
+        """Judge every file of a corpus, on cases that are the same everywhere. Raises UserError if there is none."""
+        table, request = Table(), replace(request, sources=tuple(s for s in request.sources if s != "traces"))
+        for kind, paths in corpus_files(corpus).items():
+            for path in over(paths, len(paths), f"verify {kind} files"):
+                family = _header(path, "family") or "?" if kind == "bad" else "honest"
+                table.add(family, self._file(path, None, request))
+        return table
+
+    def _library(self) -> Library:
+        return self._workspace.library(self._base, self._platform)
+
+    def _file(
+        self,
+        path: Path,
+        operator: str | None,
+        request: VerifyRequest,
+        kernel: KernelFile | None = None,
+        match: Match | None = None,
+    ) -> Finding:
+        """kernel: what the library knows of a file of its own. match: how it serves the operator."""
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(f"{path}: cannot be read ({error}); name a file or an operator") from error
+        return self._text(text, path, operator, request, kernel, match)
+
+    def _text(
+        self,
+        text: str,
+        path: Path,
+        operator: str | None,
+        request: VerifyRequest,
+        kernel: KernelFile | None = None,
+        match: Match | None = None,
+    ) -> Finding:
+        profile = self._profile.with_calls(o for o, _ in kernel.callees) if kernel is not None else self._profile
+        try:
+            candidate = read_candidate(text, path, profile, operator)
+        except KernelFileError as error:
+            return Finding(path.name, Outcome.COMPILE_ERROR, "lint", "contract", str(error), sandbox=self.judge.sandbox)
+        if kernel is not None and candidate.kernel is not None:
+            linked = replace(candidate.kernel, callees=kernel.callees)
+            candidate = replace(candidate, kernel=linked)
+        if match is not None:
+            candidate = replace(candidate, plan=match.plan, copy=match.copy)
+        if not request.every:
+            self._tell_unread(request, frozenset(candidate.overloads))
+        return verify_candidate(candidate, request, self.judge, profile, self._workspace)
+
+    def _tell_unread(self, request: VerifyRequest, only: frozenset[str] | None) -> None:
+        """Name the traces that cannot be read, on stderr."""
+        for name, why in recorded(self._workspace, only).unread.items() if "traces" in request.sources else ():
+            sys.stderr.write(f"enable: the trace {name} is left out: {why}\n")
+
+
+def corpus_files(corpus: Path) -> dict[str, list[Path]]:
+    """The files of a corpus, `bad` and `honest`. Raises UserError if there is none."""
+    files = {kind: sorted((corpus / kind).glob("*.py")) for kind in ("bad", "honest")}
+    if not any(files.values()):
+        raise UserError(f"{corpus}: no bad/*.py and no honest/*.py there; name the directory of a corpus")
+    return files
+
+
+@dataclass
+class Table:
+    """How a corpus fares: every finding by the family of its file; honest files are a family of their own."""
+
+    rows: dict[str, list[Finding]] = field(default_factory=lambda: defaultdict(list))
+
+    def add(self, family: str, found: Finding) -> None:
+        """One more file."""
+        self.rows[family].append(found)
+
+    @property
+    def sound(self) -> bool:
+        """Whether every honest file passes and no bad one does."""
+        return not self.misjudged
+
+    @property
+    def misjudged(self) -> list[tuple[str, Finding]]:
+        """Honest files that do not pass, and bad ones that were not rejected."""
+        wrong = []
+        for family, findings in self.rows.items():
+            for found in findings:
+                passed = found.outcome is Outcome.PASS
+                if passed != (family == "honest") or found.outcome is Outcome.SKIPPED:
+                    wrong.append((family, found))
+        return wrong
+
+    def as_json(self) -> dict[str, Any]:
+        """What `--json` prints."""
+        return {
+            "sound": self.sound,
+            "misjudged": [found.name for _, found in self.misjudged],
+            "files": [{"family": family, **vars(f)} for family, findings in self.rows.items() for f in findings],
+        }
+
+    def text(self) -> str:
+        """A row for each family: how many files, how many passed, and which layers spoke."""
+        lines = [f"{'family':8} {'files':>5} {'passed':>6}  layers that spoke"]
+        for family in sorted(self.rows):
+            findings = self.rows[family]
+            layers = Counter(f.layer for f in findings if f.layer)
+            passed = sum(f.outcome is Outcome.PASS for f in findings)
+            told = ", ".join(f"{layer} {n}" for layer, n in layers.most_common())
+            lines.append(f"{family:8} {len(findings):5} {passed:6}  {told}")
+        bad = [f for family, findings in self.rows.items() if family != "honest" for f in findings]
+        rejected = sum(f.outcome not in (Outcome.PASS, Outcome.SKIPPED) for f in bad)
+        honest = self.rows.get("honest", [])
+        passed = sum(f.outcome is Outcome.PASS for f in honest)
+        told = f"{rejected} of {len(bad)} bad kernels rejected, {passed} of {len(honest)} honest ones pass"
+        lines.append(f"\n{told}; --seed {(bad + honest)[0].seed}")
+        lines += [f"  misjudged: {f.name} ({family}): {f.outcome} {f.detail}" for family, f in self.misjudged]
+        return "\n".join(lines)
+
+
+def _header(path: Path, name: str) -> str | None:
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines()[:12]:
+        if line.startswith(f"# {name}:"):
+            return line.partition(":")[2].strip()
+    return None

@@ -1,0 +1,101 @@
+"""A kernel file that a person wrote, into the workspace's library: judged like any other, then accepted or refused."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from enable.cover.recorded import recorded
+from enable.cover.session import Session
+from enable.refine.acceptance import Accepted, Proposal, Refused, accept
+from enable.refine.evidence import further
+from generate.versions import BY_HAND
+from traces import UserError
+from verify.cases.case import Case
+from verify.contract.kernel_file import KernelFile
+
+GROUP = "added"  # of a kernel that replaces none
+
+
+@dataclass(frozen=True)
+class Added:
+    """What came of it. cases: on how many it had to pass, by where they come from."""
+
+    kernel: str
+    overloads: tuple[str, ...]
+    cases: dict[str, int]
+    result: Accepted | Refused
+
+    @property
+    def accepted(self) -> bool:
+        return isinstance(self.result, Accepted)
+
+    def as_json(self) -> dict[str, Any]:
+        """What `enable library add --json` prints."""
+        done = self.result
+        told = {"version": done.version} if isinstance(done, Accepted) else {"version": None, "reasons": done.reasons}
+        return {
+            "kernel": self.kernel,
+            "overloads": self.overloads,
+            "accepted": self.accepted,
+            "cases": self.cases,
+            **told,
+        }
+
+
+def add(session: Session, file: Path, few_cases: bool = False) -> Added:
+    """Put a kernel file in force if it passes the recorded calls of its overloads in every trace of the workspace, the
+    samples of OpInfo and cases made from both, and if nothing regresses.
+
+    few_cases: also where these are fewer than a kernel is accepted on; it is marked so. Raises UserError for what is no
+    kernel file, and where there is no case to judge it on.
+    """
+    try:
+        source = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{file}: cannot be read ({error}); name a kernel file") from error
+    kernel = session.library.parse(source, file)
+    replaced = next((k for k in map(session.library.kernel, kernel.overloads) if k is not None), None)
+    group, name = (replaced.path.parent.name, replaced.path.stem) if replaced is not None else (GROUP, file.stem)
+    cases = _cases(session, kernel)
+    if not any(cases.values()):
+        raise UserError(
+            f"{file}: no trace here calls {kernel.overloads[0]}, and OpInfo has no sample of it; record one"
+        )
+    every = {case.id: case for found in cases.values() for case in found}
+    path = session.workspace.kernels / group / f"{name}.py"
+    told = {"by": BY_HAND, "file": file.name}
+    result = accept(session, Proposal(path, source, list(every.values()), (), told, few_cases=few_cases))
+    counts = {where: len(found) for where, found in cases.items()}
+    return Added(f"{group}/{name}", kernel.overloads, counts, result)
+
+
+def _cases(session: Session, kernel: KernelFile) -> dict[str, list[Case]]:
+    """What the kernel has to pass, by where it comes from."""
+    found: dict[str, list[Case]] = {"recorded": [], "made": []}
+    for overload in kernel.overloads:
+        mine = [case for case in recorded(session.workspace).cases if case.overload == overload]
+        found["recorded"] += mine
+        found["made"] += further(overload, mine, kernel.dtypes, kernel.source)
+    return found
+
+
+def lines(found: Added, file: Path, command: Callable[..., str]) -> str:
+    """What happened, and what to type next. command: of words, as `Session.command`."""
+    told = ", ".join(f"{count} {where}" for where, count in Counter(found.cases).items() if count)
+    if isinstance(found.result, Accepted):
+        return (
+            f"{found.kernel}: version {found.result.version}, by hand, is in force for {', '.join(found.overloads)}\n"
+            f"  cases  {told}: all passed\n  next   {command('library', 'history', found.overloads[0])}"
+        )
+    return "\n".join(
+        [
+            f"{found.kernel}: refused; what was in force still is",
+            *(f"  {reason}" for reason in found.result.reasons),
+            f"  cases  {told}",
+            f"  next   {command('verify', str(file))}",
+        ]
+    )

@@ -1,0 +1,312 @@
+"""What the journals of a workspace tell: which runs there are, whose turn it is, and what was said."""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from enable.tables import table
+from enable.workspace import Workspace
+from generate.journal import NAME, Record, event_of, read_journal, slug
+from generate.llm import Message
+from generate.llm.manual import answer_path, prompt_path
+from generate.machine import FINAL, DialogLimits, Event, EventKind, Stage, State, step
+from generate.prompts import count_text
+from traces import UserError
+from traces.format import write_durably
+
+DAMAGED = "DAMAGED"  # the stage of a run whose journal cannot be read
+NOBODY, RUNNING, YOURS, STOPPED = "-", "running", "yours", "stopped"  # whose turn it is
+
+
+@dataclass
+class ModelCall:
+    """One call of a model. messages: all that it was asked; seen: how many of them earlier calls have shown.
+
+    answer: None where there is none yet. then: what came of it, a line an event.
+    """
+
+    number: int
+    dialog: int
+    purpose: str
+    model: str
+    messages: tuple[Message, ...]
+    seen: int
+    answer: str | None = None
+    reasoning: str = ""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    then: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class DialogRun:
+    """One run of an operator. latest: the one that a command would go on with. problem: why it cannot be read."""
+
+    workspace: Workspace
+    overload: str
+    campaign: str
+    directory: Path
+    latest: bool
+    records: tuple[Record, ...] = ()
+    problem: str = ""
+
+    @property
+    def state(self) -> State:
+        state = before = State(DialogLimits(**self.records[0]["limits"]))
+        for record in self.records:
+            before, state = _after(record, before, state)
+        return state
+
+    @property
+    def pending(self) -> int | None:
+        """The number of the call that waits for an answer in a file."""
+        last = self.records[-1] if self.records else {}
+        number = last.get("number")
+        waits = "request" in last and self.latest and prompt_path(self.directory, last["number"]).is_file()
+        return number if waits and not answer_path(self.directory, last["number"]).is_file() else None
+
+    def turn(self, state: State) -> str:
+        if not self.latest or state.stage in FINAL - {Stage.ABORTED}:
+            return NOBODY
+        if _is_locked(self.directory / NAME):
+            return RUNNING
+        return STOPPED if self.pending is None else YOURS
+
+    def as_json(self) -> dict[str, Any]:
+        """A row of `enable dialog list`."""
+        row: dict[str, Any] = {"overload": self.overload, "campaign": self.campaign or None}
+        row["run"] = self.directory.name
+        if self.problem:
+            return {
+                **row,
+                "stage": DAMAGED,
+                "dialog": 0,
+                "calls": 0,
+                "tokens": 0,
+                "turn": NOBODY,
+                "detail": self.problem,
+            }
+        s = self.state
+        counts = {"dialog": min(s.dialog, s.limits.dialogs), "calls": s.llm_calls, "tokens": s.tokens}
+        turn = self.turn(s)
+        return {**row, "stage": str(s.stage), **counts, "turn": turn, "detail": self._detail(turn, s)}
+
+    def _detail(self, turn: str, state: State) -> str:
+        if turn == YOURS:
+            return f"read {prompt_path(self.directory, self.pending or 0)}, then: {self.typed('answer')} FILE"
+        if turn == STOPPED:
+            return f"{state.cause}; to go on: {self.again}".removeprefix("; ")
+        return ""
+
+    @property
+    def again(self) -> str:
+        """What to type to go on with it."""
+        commands = [record["command"] for record in self.records if record.get("command")]
+        return commands[-1] if commands else "run the same command again"
+
+    def typed(self, name: str) -> str:
+        """`enable dialog NAME` for this run."""
+        campaign = ["--campaign", self.campaign] if self.campaign else []
+        return self.workspace.command("dialog", name, *campaign, self.overload)
+
+
+def runs(workspace: Workspace, overload: str | None = None, campaign: str | None = None) -> list[DialogRun]:
+    """Every run, or those of one operator, of the workspace's dialogs and its campaigns'; in order of names.
+
+    Raises UserError for what is no overload's name, and for a campaign that is not there.
+    """
+    homes = {"": workspace.dialogs}
+    homes |= {p.parent.name: p for p in sorted((workspace.root / "campaigns").glob("*/dialogs"))}
+    if campaign is not None and campaign not in homes:
+        known = ", ".join(filter(None, homes)) or "none"
+        raise UserError(f"no campaign {campaign!r} in {workspace.root} (campaigns: {known}); {_all_of(workspace)}")
+    chosen = homes if campaign is None else {campaign: homes[campaign]}
+    pattern = slug(overload) if overload else "*"
+    return [
+        run
+        for name, home in chosen.items()
+        for where in sorted(home.glob(pattern))
+        for run in _runs_in(workspace, where, name)
+    ]
+
+
+def _runs_in(workspace: Workspace, where: Path, campaign: str) -> Iterator[DialogRun]:
+    directories = sorted(p.parent for p in where.glob(f"run-*/{NAME}"))
+    for directory in directories:
+        latest = directory == directories[-1]
+        try:
+            records = read_journal(directory / NAME, torn=True)
+        except UserError as error:
+            yield DialogRun(
+                workspace, where.name.replace(".", "::", 1), campaign, directory, latest, problem=str(error)
+            )
+            continue
+        if records:  # none where a run was killed as it began
+            yield DialogRun(workspace, records[0]["overload"], campaign, directory, latest, tuple(records))
+
+
+def list_lines(rows: list[dict[str, Any]]) -> str:
+    """The table of `enable dialog list`, and what to do about each run that has not ended."""
+    if not rows:
+        return "no dialogs yet; to hold some, see: enable refine --help"
+    columns = ("overload", "campaign", "run", "stage", "dialog", "calls", "tokens", "turn")
+    shown = columns if any(row["campaign"] for row in rows) else [c for c in columns if c != "campaign"]
+    details = [f"{row['overload']}: {row['detail']}" for row in rows if row["detail"]]
+    return _printable("\n".join([table([{c: row[c] for c in shown} for row in rows]), *details]))
+
+
+def one(workspace: Workspace, overload: str, campaign: str | None, number: int | None = None) -> DialogRun:
+    """A run of the operator: that of this number, or the one that was written last. Raises UserError."""
+    found = runs(workspace, overload, campaign)
+    if not found:
+        known = sorted({run.overload for run in runs(workspace)})
+        have = f"dialogs here: {', '.join(known)}" if known else f"{workspace.dialogs} holds none yet"
+        raise UserError(f"no dialog about {overload} ({have}); {_all_of(workspace)}")
+    if number is not None:
+        names = [run.directory.name for run in found]
+        found = [run for run in found if run.directory.name == f"run-{number:03d}"]
+        if not found:
+            raise UserError(f"no run {number} of {overload} (runs: {', '.join(names)}); {_all_of(workspace)}")
+    run = max(found, key=lambda r: (r.directory / NAME).stat().st_mtime_ns)
+    if run.problem:
+        raise UserError(run.problem)
+    return run
+
+
+def _all_of(workspace: Workspace) -> str:
+    return f"see: {workspace.command('dialog', 'list')}"
+
+
+def answer(workspace: Workspace, overload: str, campaign: str | None, text: str) -> tuple[Path, str]:
+    """Put the answer where the run that waits for one takes it; that file, and what to type to go on with the run.
+
+    Raises UserError where none waits, or more than one.
+    """
+    found = runs(workspace, overload, campaign)
+    waiting = [run for run in found if run.pending is not None and run.turn(run.state) == YOURS]
+    if not waiting:
+        elsewhere = sorted({run.overload for run in runs(workspace) if run.pending is not None})
+        have = f"waiting: {', '.join(elsewhere)}" if elsewhere else "nothing waits"
+        raise UserError(f"no run of {overload} waits for an answer ({have}); {_all_of(workspace)}")
+    if len(waiting) > 1:
+        choices = " or ".join(repr(run.campaign) for run in waiting)
+        raise UserError(f"{len(waiting)} runs of {overload} wait for an answer; name one with --campaign {choices}")
+    if not text.strip():
+        raise UserError(f"the answer about {overload} is empty; write one to a file, or to stdin with -")
+    path = answer_path(waiting[0].directory, waiting[0].pending or 0)
+    write_durably(path, [text.encode("utf-8", "replace")])
+    return path, waiting[0].again
+
+
+def calls(run: DialogRun) -> list[ModelCall]:
+    """Every call of a run, in order."""
+    found: list[ModelCall] = []
+    seen = 0
+    state = before = State(DialogLimits(**run.records[0]["limits"]))
+    for record in run.records:
+        if "request" in record:
+            if found and found[-1].number == record["number"]:  # asked for again, after an interruption
+                found.pop()
+            found.append(_asked(record, state, seen))
+        elif "event" in record:
+            event = event_of(record)
+            if found:
+                _note(found[-1], event)
+            if event.kind is EventKind.ANSWERED:
+                seen = len(state.messages) + 1
+            elif event.kind is EventKind.PROMPTED:
+                seen = 0
+        before, state = _after(record, before, state)
+    return found
+
+
+def _after(record: Record, before: State, state: State) -> tuple[State, State]:
+    """The states before and after a record; a resumption undoes the failure before it."""
+    if "resumed" in record:
+        return before, before
+    return (state, step(state, event_of(record))) if "event" in record else (before, state)
+
+
+def _asked(record: Record, state: State, seen: int) -> ModelCall:
+    summary = record["purpose"] != "generate"
+    messages = tuple(Message(**m) for m in record["messages"]) if summary else state.messages
+    model = record.get("model", "")
+    return ModelCall(record["number"], state.dialog, record["purpose"], model, messages, 0 if summary else seen)
+
+
+def _note(call: ModelCall, event: Event) -> None:
+    if event.kind in (EventKind.ANSWERED, EventKind.SUMMARIZED):
+        call.answer = event.text if event.kind is EventKind.ANSWERED else event.report
+        call.reasoning = event.reasoning
+        call.prompt_tokens, call.completion_tokens = event.prompt_tokens, event.completion_tokens
+    elif event.kind not in (EventKind.PROMPTED, EventKind.ADVISED):
+        about = event.counts and count_text(event.counts)
+        about = about or event.outcome or (event.text if event.kind is EventKind.FAILED else "")
+        call.then.append(f"{event.kind}: {about}" if about else str(event.kind))
+
+
+def chosen_call(run: DialogRun, number: int) -> ModelCall:
+    """Raises UserError that lists what there is."""
+    found = {call.number: call for call in calls(run)}
+    if number not in found:
+        have = f"calls 1 to {max(found)}" if found else "no calls yet"
+        raise UserError(f"{run.overload} has {have}, not {number}; see all: {run.typed('show')}")
+    return found[number]
+
+
+def shown_json(run: DialogRun, number: int | None) -> dict[str, Any]:
+    """What `enable dialog show --json` prints: of all calls the messages that are new in each, of one call all."""
+    told = [(chosen_call(run, number), 0)] if number is not None else [(call, call.seen) for call in calls(run)]
+    rows = []
+    for call, seen in told:
+        row = asdict(call)
+        del row["seen"]
+        rows.append({**row, "messages": row["messages"][seen:]})
+    return {**run.as_json(), "directory": str(run.directory), "calls": rows}
+
+
+def shown_text(run: DialogRun, number: int | None) -> str:
+    """The conversation for a terminal; of one call, all that the model was asked."""
+    if number is not None:
+        return _printable("\n".join(_call_lines(chosen_call(run, number), run, whole=True)))
+    row = run.as_json()
+    head = f"{run.overload}, {row['run']}: {row['stage']} after {row['calls']} LLM calls, {row['tokens']} tokens"
+    lines = [line for call in calls(run) for line in _call_lines(call, run, whole=False)]
+    return _printable("\n".join([head, *lines, *filter(None, [row["detail"]])]))
+
+
+def _call_lines(call: ModelCall, run: DialogRun, whole: bool) -> Iterator[str]:
+    counts = f", {call.prompt_tokens} + {call.completion_tokens} tokens" if call.prompt_tokens else ""
+    by = f", {call.model}" if call.model else ""
+    yield f"\n==== call {call.number}, dialog {call.dialog}, {call.purpose}{by}{counts}"
+    for message in call.messages[0 if whole else call.seen :]:
+        if message.role == "system" and not whole:
+            yield f"\n---- system: {len(message.content)} characters; see: {run.typed('show')} --call {call.number}"
+        else:
+            yield f"\n---- {message.role}\n\n{message.content.strip()}"
+    if call.reasoning and whole:
+        yield f"\n---- reasoning\n\n{call.reasoning.strip()}"
+    if call.answer is not None:
+        yield f"\n---- assistant\n\n{call.answer.strip() or '(empty)'}"
+    if call.then:
+        yield ""
+    yield from (f"---- {line}" for line in call.then)
+
+
+def _printable(text: str) -> str:
+    """Without what a terminal would obey: a model's words are not ours."""
+    return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)
+
+
+def _is_locked(path: Path) -> bool:
+    """Whether a process has this journal open. The lock is tried for a moment; `Journal` allows for that."""
+    with open(path, "rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False

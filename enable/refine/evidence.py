@@ -1,0 +1,70 @@
+"""The cases that a decision on a kernel rests on: which are held back, which are made where few were recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
+
+from blake3 import blake3
+
+from verify.cases.case import Case, by_overload
+from verify.cases.extended import extended
+from verify.cases.samples import opinfo_cases
+from verify.judging.verdicts import ENOUGH
+
+HELD_BACK = 5  # one case in so many of an overload is held back; of fewer cases none is
+MAX_OPINFO = 64  # OpInfo's cases of an overload that are asked, spread evenly over its samples
+MAX_EXTENDED = 32  # cases made from these and from the recorded ones
+
+
+def split(cases: Sequence[Case], show: Collection[str] = ()) -> tuple[list[Case], list[Case]]:
+    """(shown, held back): of each overload with at least HELD_BACK cases about one signature in HELD_BACK, by its hash.
+
+    Which half a case falls into hardly depends on the others, so that a trace recorded later hides nothing that was
+    shown. show: ids that are not held back whatever their hash says.
+    """
+    held: set[str] = set()
+    for group in by_overload(cases).values():
+        ranked = sorted(group, key=_rank) if len(group) >= HELD_BACK else []
+        chosen = [case for case in ranked if _rank(case) % HELD_BACK == 0] or ranked[:1]
+        held |= {case.id for case in chosen[: len(group) // 2]}
+    held -= set(show)
+    return [c for c in cases if c.id not in held], [c for c in cases if c.id in held]
+
+
+def _rank(case: Case) -> int:
+    return int.from_bytes(blake3(f"held back {case.independence}".encode()).digest(8))
+
+
+def independent(cases: Iterable[Case]) -> int:
+    """How many of the cases differ in more than the contents of tensors."""
+    return len({case.independence for case in cases})
+
+
+def few(cases: Sequence[Case]) -> frozenset[str]:
+    """The overloads of these cases of which fewer than ENOUGH are independent."""
+    return frozenset(o for o, group in by_overload(cases).items() if independent(group) < ENOUGH)
+
+
+def further(
+    overload: str,
+    given: Sequence[Case],
+    dtypes: Sequence[str],
+    source: str = "",
+    most: tuple[int, int] = (MAX_OPINFO, MAX_EXTENDED),
+) -> list[Case]:
+    """Cases of OpInfo, and some that are made from these and from those `given`, without the given ones.
+
+    dtypes: of OpInfo's samples. source: of a kernel, for its block sizes. most: how many of the two.
+    """
+    samples = _samples(overload, tuple(dtypes)) if most[0] else ()
+    chosen = samples[:: max(1, -(-len(samples) // max(1, most[0])))]
+    start = [*chosen, *given]
+    made = extended(start, 0, source, most[1]) if most[1] and start else []
+    known = {case.id for case in given}
+    return [case for case in (*chosen, *(v.case for v in made)) if case.id not in known]
+
+
+@lru_cache(maxsize=8)
+def _samples(overload: str, dtypes: tuple[str, ...]) -> Sequence[Case]:
+    return opinfo_cases([overload], dtypes)

@@ -1,0 +1,160 @@
+"""The kernels in force and their versions, as `enable library` tells them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from enable.naming import near, shown_path
+from enable.tables import table
+from enable.workspace import Workspace
+from generate.library import Library
+from generate.versions import BASE_LIBRARY, BY_HAND, Version, Versions, origin
+from traces import UserError
+from traces.overloads import resolve
+from verify.contract.derive import functional_base
+from verify.contract.kernel_file import KernelFile
+
+_SHA = 12  # hex digits that tables show
+
+
+class History:
+    """What one workspace has over a base library, None for the packaged one."""
+
+    def __init__(self, workspace: Workspace, base: Path | None) -> None:
+        """Raises UserError for a broken library."""
+        self.library: Library = workspace.library(base)
+        self.versions = Versions(workspace.kernels)
+
+    def find(self, operator: str) -> tuple[str, str]:
+        """(group, name) of the kernel that serves an operator, or once did. Raises UserError if there is none."""
+        resolve(operator)
+        served = {operator, functional_base(operator)}
+        for group, name in self.versions.names():
+            if any(served.intersection(v.overloads) for v in self.versions.list(group, name)):
+                return group, name
+        match = self.library.match(operator)
+        if match is None:
+            like = near(operator, {o for kernel in self.library for o in kernel.overloads})
+            raise UserError(
+                f"no kernel serves {operator} or did{like and f' (near it: {like})'}; see: enable library list"
+            )
+        return match.kernel.path.parent.name, match.kernel.path.stem
+
+    def origin(self, path: Path) -> str:
+        """Where the kernel in force at a path comes from, in a word or two."""
+        return origin(path) if path.is_relative_to(self.versions.root) else BASE_LIBRARY
+
+    def kernels(self) -> list[dict[str, Any]]:
+        """Every kernel in force, as `list --json` prints them; those of the workspace first."""
+        rows = [self._kernel(kernel) for kernel in self.library]
+        return sorted(rows, key=lambda row: (not row["accepted"], row["kernel"]))
+
+    def _kernel(self, kernel: KernelFile) -> dict[str, Any]:
+        group, name = kernel.path.parent.name, kernel.path.stem
+        accepted = kernel.path.is_relative_to(self.versions.root)
+        origin = self.origin(kernel.path)
+        version = self.versions.current(group, name) if accepted else None
+        return {
+            "kernel": f"{group}/{name}",
+            "overloads": list(kernel.overloads),
+            "calls": list(kernel.calls),
+            "file": shown_path(kernel.path),
+            "sha256": kernel.sha256,
+            "accepted": accepted,
+            "origin": origin,
+            "version": version.number if version else None,
+            "few_cases": (version.provenance.get("few_cases") or {}) if version else {},
+            "when": version.when if version else None,
+        }
+
+    def of(self, operator: str) -> dict[str, Any]:
+        """Every version of an operator's kernel, as `history --json` prints them. Raises UserError."""
+        group, name = self.find(operator)
+        path, current = self.versions.path(group, name), self.versions.current(group, name)
+        return {
+            "overload": operator,
+            "kernel": f"{group}/{name}",
+            "in_force": current.number if current else None if path.is_file() else 0,
+            "origin": self.origin(match.kernel.path) if (match := self.library.match(operator)) else None,
+            "versions": [asdict(v) for v in self.versions.list(group, name)],
+        }
+
+    def source(self, operator: str, number: int | None) -> str:
+        """The source of a version, by default of what is in force. Raises UserError if there is none."""
+        group, name = self.find(operator)
+        text = self.versions.source(group, name, number) if number is not None else None
+        match = self.library.match(operator)
+        if text is None and number is None and match is not None:
+            text = match.kernel.written
+        if text is None:
+            raise UserError(f"version {number or 0} of {group}/{name} is the base library's kernel; see it there")
+        return text
+
+
+def list_table(rows: Sequence[dict[str, Any]]) -> str:
+    """Kernels in force as text."""
+    shown = [
+        {
+            "kernel": row["kernel"],
+            "origin": _standing(row),
+            "sha256": row["sha256"][:_SHA],
+            "when": row["when"] or "",
+            "overloads": ", ".join(row["overloads"]),
+        }
+        for row in rows
+    ]
+    accepted = sum(row["accepted"] for row in rows)
+    return f"{table(shown)}\n\nkernels in force: {len(rows)}, of this workspace: {accepted}"
+
+
+def _standing(row: dict[str, Any]) -> str:
+    few = _few(row["few_cases"])
+    return f"{row['origin']} ({few})" if few else str(row["origin"])
+
+
+def _few(told: Mapping[str, int]) -> str:
+    """On how few independent cases a version was accepted; empty if these were enough."""
+    return f"few cases: {', '.join(map(str, told.values()))}" if told else ""
+
+
+def history_table(found: dict[str, Any]) -> str:
+    """Versions as text, oldest first."""
+    if not found["versions"] and found["origin"] == BASE_LIBRARY:
+        return f"{found['overload']}: {found['kernel']} is the base library's kernel; none was accepted here"
+    force = f"{found['kernel']}: {_in_force(found['origin'])}"
+    if not found["versions"]:
+        return force
+    shown = [
+        {
+            "version": v["number"],
+            "standing": str(v["standing"]),
+            "action": v["action"] if v["back_to"] is None else f"{v['action']} to {v['back_to']}",
+            "when": v["when"],
+            "sha256": (v["sha256"] or "base library")[:_SHA],
+            "few cases": _few(v["provenance"].get("few_cases") or {}),
+            "by": v["provenance"].get("model") or v["provenance"].get("by") or "",
+            "traces": ", ".join(v["provenance"].get("traces", ())),
+        }
+        for v in found["versions"]
+    ]
+    return f"{table(shown)}\n\n{force}"
+
+
+def _in_force(origin: str | None) -> str:
+    told = {
+        None: "no kernel is in force; the base library has none",
+        BASE_LIBRARY: "the base library's kernel is in force",
+        BY_HAND: "a file put there by hand is in force",
+    }
+    return told.get(origin, f"{origin} is in force")
+
+
+def version_text(version: Version, served: bool) -> str:
+    """One line on a version that has just come into force. served: whether the library has a kernel now."""
+    what = "the base library's kernel" if version.sha256 is None else f"the source of version {version.origin}"
+    if not served:
+        return f"version {version.number}: no kernel is left; the base library has none"
+    return f"version {version.number}: {what} is in force"

@@ -1,0 +1,221 @@
+"""Kernels of the library in other forms: a package that registers them on import, or BackendBench's directories."""
+
+from __future__ import annotations
+
+import json
+import keyword
+import math
+import os
+import re
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from enable.serve.registration import KEYS
+from enable.serve.server import Entry
+from traces import UserError
+from traces.overloads import base_name, bind, resolve
+from verify.imports import reached
+from verify.judging.verdicts import marked
+from verify.outcome import Outcome
+
+_ROOT = Path(__file__).parents[2]
+_SERVES = "enable.serve.registration"  # what an exported package runs, with all that it imports
+_OWN_IMPORT = re.compile(r"^(\s*from )(?=(?:traces|capture|verify|enable)\b)", re.MULTILINE)
+_FORMAT = 1  # of overloads.json
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written. left_out: overloads that were chosen and have no place in this form, with the reason."""
+
+    directory: Path
+    overloads: tuple[str, ...]
+    files: int
+    left_out: Mapping[str, str]
+
+
+Write = Callable[[Path, Mapping[str, Entry], "Label"], dict[str, str]]
+
+
+@dataclass(frozen=True)
+class Label:
+    """name: of the package. basis: a sentence on what the kernels' dtypes rest on."""
+
+    name: str
+    basis: str
+
+
+def export(form: str, directory: Path, entries: Mapping[str, Entry], label: Label, force: bool) -> Exported:
+    """Write the kernels that serve `entries` to a directory: all of it, or nothing.
+
+    force: replace the directory if it holds something. Raises UserError for an unknown form, a name that no package can
+    have, and a directory in use.
+    """
+    if form not in FORMS:
+        raise UserError(f"unknown format {form!r}; choose from {', '.join(FORMS)}")
+    _check_name(label.name)
+    if directory.exists() and not directory.is_dir():
+        raise UserError(f"{directory} is a file; name a directory")
+    if directory.is_dir() and any(directory.iterdir()) and not force:
+        raise UserError(f"{directory} is not empty; name another directory, or replace it with --force")
+    place = directory.resolve()
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{place.name}-", dir=place.parent) as temporary:
+        made = Path(temporary) / "made"
+        made.mkdir()
+        left_out = FORMS[form](made, entries, label)
+        if place.is_dir():
+            place.rename(Path(temporary) / "replaced")
+        made.rename(place)
+    written = tuple(o for o in entries if o not in left_out)
+    return Exported(directory, written, len({entries[o].kernel for o in written}), left_out)
+
+
+def write_package(directory: Path, entries: Mapping[str, Entry], label: Label) -> dict[str, str]:
+    """A package of setuptools: kernels, what serves them, and the list of overloads."""
+    package, runtime = directory / label.name, directory / label.name / "runtime"
+    places = _places(entries)
+    texts = {path: text for entry in entries.values() for path, text in entry.texts.items()}
+    for path, place in places.items():
+        _write(package / "kernels" / place, texts[path])
+    _write_runtime(runtime, f"{label.name}.runtime.")
+    told = {"format": _FORMAT, "overloads": {o: _fields(entry, places) for o, entry in entries.items()}}
+    _write(package / "overloads.json", json.dumps(told, indent=1) + "\n")
+    _write(directory / "LICENSE", (_ROOT / "LICENSE").read_text(encoding="utf-8"))
+    values = {
+        "name": label.name,
+        "variable": f"{label.name.upper()}_DEVICE",
+        "key": KEYS["cuda"],
+        "entries": entries,
+        "places": places,
+        "basis": label.basis,
+        "dtypes": lambda entry: ", ".join(d or "no floating dtype" for d in sorted(entry.verified)),
+        "verdict": lambda entry: "none" if entry.independent is None else marked(Outcome.PASS, entry.independent),
+    }
+    for template, target in (
+        ("package_init.py.j2", package / "__init__.py"),
+        ("package_pyproject.toml.j2", directory / "pyproject.toml"),
+        ("package_readme.md.j2", directory / "README.md"),
+    ):
+        _write(target, _rendered(template, values))
+    return {}
+
+
+def write_backendbench(directory: Path, entries: Mapping[str, Entry], label: Label) -> dict[str, str]:
+    """A directory for each operator: OP/OP_implementation_v1.py with the kernel and `OP_kernel_impl(*args, **kwargs)`.
+
+    An operator has one kernel file here, and what is derived from a kernel by other code is left out.
+    """
+    left_out: dict[str, str] = {}
+    operators: dict[str, list[str]] = defaultdict(list)
+    for overload, entry in entries.items():
+        own = entry.plan.direct and not entry.calls and not entry.draws
+        served = operators[base_name(resolve(overload))] if own else []
+        if not entry.plan.direct:
+            left_out[overload] = f"derived from {entry.plan.base}"
+        elif entry.calls:
+            left_out[overload] = "its wrapper calls other kernels"
+        elif entry.draws:
+            left_out[overload] = "its wrapper is given a key and counter of random numbers"
+        elif served and entries[served[0]].kernel != entry.kernel:
+            left_out[overload] = f"in another kernel file than {served[0]}"
+        else:
+            served.append(overload)
+    for operator, overloads in operators.items():
+        first = entries[overloads[0]]
+        source = first.texts[first.kernel].rstrip()
+        called = _rendered("backendbench.py.j2", {"operator": operator, "overloads": list(map(_signature, overloads))})
+        _write(directory / operator / f"{operator}_implementation_v1.py", f"{source}\n{called}")
+    return left_out
+
+
+FORMS: dict[str, Write] = {"package": write_package, "backendbench": write_backendbench}
+
+
+def _check_name(name: str) -> None:
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or keyword.iskeyword(name) or name in ("torch", "triton"):
+        raise UserError(f"{name!r} cannot be the name of the package; write it in lower case, like my_kernels")
+
+
+def _places(entries: Mapping[str, Entry]) -> dict[Path, str]:
+    """Where in the package each kernel file goes: GROUP/NAME.py, with a number where two layers have that name."""
+    places: dict[Path, str] = {}
+    for path in dict.fromkeys(p for e in entries.values() for p in _files(e)):
+        same = sum((other.parent.name, other.name) == (path.parent.name, path.name) for other in places)
+        places[path] = f"{path.parent.name}/{path.stem}{f'_{same + 1}' if same else ''}.py"
+    return places
+
+
+def _files(entry: Entry) -> Iterator[Path]:
+    yield entry.kernel
+    if entry.copy is not None:
+        yield entry.copy
+    for callees in entry.calls.values():
+        yield from callees.values()
+
+
+def _write_runtime(runtime: Path, prefix: str) -> None:
+    """Copy what serves, each file where it lies here; prefix: what goes before the packages' names where it imports."""
+    for path in reached(_ROOT, [_SERVES]):
+        _write(runtime / path.relative_to(_ROOT), _OWN_IMPORT.sub(rf"\g<1>{prefix}", path.read_text(encoding="utf-8")))
+    for folder in [runtime, *(p for p in runtime.rglob("*") if p.is_dir())]:
+        if not (folder / "__init__.py").exists():
+            _write(folder / "__init__.py", '"""Of what serves ATen calls with the kernels, and counts them."""\n')
+
+
+def _fields(entry: Entry, places: Mapping[Path, str]) -> dict[str, Any]:
+    return {
+        "plan": asdict(entry.plan),
+        "kernel": places[entry.kernel],
+        "copy": places[entry.copy] if entry.copy else None,
+        "takes_out": entry.takes_out,
+        "draws": entry.draws,
+        "lawless": entry.lawless,
+        "listed": sorted(entry.listed),
+        "verified": sorted(entry.verified),
+        "independent": entry.independent,
+        "calls": {places[path]: {o: places[p] for o, p in callees.items()} for path, callees in entry.calls.items()},
+    }
+
+
+def _signature(overload: str) -> dict[str, Any]:
+    """The arguments of an overload as source text."""
+    op = resolve(overload)
+    arguments = op._schema.arguments
+    defaults = bind(op, (), {a.name: None for a in arguments if not a.has_default_value()})
+    described = [
+        {
+            "name": a.name,
+            "type": str(a.type),
+            "default": f", {_literal(defaults[a.name])}" if a.has_default_value() else "",
+        }
+        for a in arguments
+    ]
+    return {"name": overload, "arguments": described, "positional": sum(not a.kwarg_only for a in arguments)}
+
+
+def _literal(value: Any) -> str:
+    return f'float("{value}")' if isinstance(value, float) and not math.isfinite(value) else repr(value)
+
+
+def _rendered(template: str, values: Mapping[str, Any]) -> str:
+    environment = jinja2.Environment(  # noqa: S701 - source text, not HTML
+        loader=jinja2.FileSystemLoader(_ROOT / "enable" / "templates"),
+        undefined=jinja2.StrictUndefined,
+        keep_trailing_newline=True,
+    )
+    return environment.get_template(template).render(values)
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())

@@ -1,0 +1,49 @@
+"""Import kernel files into this process, and Triton as they need it."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+from collections.abc import Callable, Collection
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from traces.errors import UserError
+from verify.child.interpreter import mend
+
+
+def load_wrapper(path: Path, text: str | None = None) -> Callable[..., Any]:
+    """The wrapper of a kernel file. text: of the file with the blocks that it imports, as it was judged."""
+    text = path.read_text(encoding="utf-8") if text is None else text
+    name = f"enable_kernel_{path.stem}_{abs(hash((path, text))):x}"
+    module = ModuleType(name)
+    module.__file__ = str(path)
+    sys.modules[name] = module  # Triton looks a kernel's module up by name
+    linecache.cache[str(path)] = len(text), None, text.splitlines(keepends=True), str(path)  # and its text here
+    exec(compile(text, str(path), "exec"), module.__dict__)  # noqa: S102 - a kernel of the library, to be run
+    wrapper: Callable[..., Any] = module.wrapper
+    return wrapper
+
+
+def set_up_triton(interpreted: bool) -> None:
+    """Import Triton so that kernels are interpreted, or compiled; it decides that once, when it is imported."""
+    if "triton" not in sys.modules and interpreted:
+        os.environ["TRITON_INTERPRET"] = "1"
+    os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")  # as where kernels are judged
+    import triton.language
+
+    found = type(triton.language.softmax).__name__ == "InterpretedFunction"
+    if found != interpreted:
+        must = "interpret kernels: set TRITON_INTERPRET=1" if interpreted else "compile kernels: unset TRITON_INTERPRET"
+        raise UserError(f"Triton has to {must} before Python starts")
+    if interpreted:
+        mend()
+
+
+def triton_is(versions: Collection[str]) -> bool:
+    """Whether Triton's version is one of these, each written like 3.9."""
+    import triton
+
+    return ".".join(triton.__version__.split(".")[:2]) in versions

@@ -1,0 +1,137 @@
+"""Kernels under ATen's dispatch key of a backend, below autograd: PyTorch calls them for the backend's own tensors."""
+
+from __future__ import annotations
+
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
+from functools import reduce
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+
+from enable.serve.arguments import is_number, tensor_places
+from enable.serve.server import Counts, Server
+from enable.serve.shortcuts import MISS
+from traces.errors import UserError
+from traces.overloads import resolve
+
+_NUMBER_DTYPES = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}
+KEYS = {
+    "cuda": "CUDA",
+    "xpu": "XPU",
+    "cpu": "CPU",
+}  # dispatch keys by device; of calls with a sparse tensor, Sparse and it
+
+
+class Registration:
+    """What is in force until `undo`. left_out: overloads that have a kernel but were not registered, and why."""
+
+    def __init__(
+        self, device: str, counts: Counts, left_out: Mapping[str, str], undo: Callable[[], None], executor: Any = None
+    ) -> None:
+        """executor: what answers calls, where the dispatcher does not know it."""
+        self.device = device
+        self.counts = counts
+        self.left_out = left_out
+        self.executor = executor
+        self._undo = undo
+        _in_force[device].append(self)
+
+    def undo(self) -> None:
+        """Put back what was there before. Undoing twice does nothing.
+
+        Raises UserError while a later registration on the device is in force: it hands on to this one.
+        """
+        stack = _in_force[self.device]
+        if self not in stack:
+            return
+        if stack[-1] is not self:
+            raise UserError(f"a later registration on {self.device} is in force; undo that one first")
+        stack.pop()
+        self._undo()
+
+
+_in_force: defaultdict[str, list[Registration]] = defaultdict(list)  # by device, innermost last
+
+
+def innermost(device: str) -> Any:
+    """The executor of the latest registration in force on a device, None if there is none."""
+    stack = _in_force[device]
+    return stack[-1].executor if stack else None
+
+
+def under_dispatcher(
+    server: Server, device: str, overloads: Iterable[str], left_out: Mapping[str, str]
+) -> Registration:
+    """Register a server for these overloads. What it does not serve goes to the kernel that was there before.
+
+    device: cpu, cuda or xpu. Raises UserError for a torch without `torch.library.get_kernel`.
+    """
+    if not hasattr(torch.library, "get_kernel"):
+        raise UserError(f"registration needs torch 2.10 or newer, this is {torch.__version__}; update it")
+    library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
+    with ExitStack() as stack, warnings.catch_warnings():
+        stack.callback(library._destroy)
+        warnings.filterwarnings("ignore", "(?s).*Overriding a previously registered kernel", UserWarning)
+        for overload in overloads:
+            for key in _keys(server, overload, KEYS[device]):
+                library.impl(  # type: ignore[no-untyped-call]
+                    overload.removeprefix("aten::"),
+                    _implementation(server, resolve(overload), key),
+                    key,
+                    allow_override=True,  # of an earlier registration, which this one hands on to
+                )
+        return Registration(device, server.counts, left_out, stack.pop_all().close)
+
+
+def _keys(server: Server, overload: str, key: str) -> tuple[str, ...]:
+    """The dispatch keys under which the overload is served."""
+    return (key, f"Sparse{key}") if server.takes_sparse(overload) else (key,)
+
+
+def _implementation(server: Server, op: OpOverload, key: str) -> Callable[..., Any]:
+    native = _kernel(op, key)
+    keys = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, key))  # handing on those of each call costs 1 us
+
+    def implementation(*args: Any, **kwargs: Any) -> Any:
+        answer = server.answer(op, args, kwargs)
+        if answer is not MISS:
+            return answer
+        if native is None:
+            raise NotImplementedError(f"{op._name}: neither PyTorch nor the library has a kernel for it on {key}")
+        return native.call_boxed(keys, *_without_numbers(op, args), **kwargs)
+
+    return implementation
+
+
+def _without_numbers(op: OpOverload, args: tuple[Any, ...]) -> Iterable[Any]:
+    """The arguments with a tensor wherever the schema has one.
+
+    PyTorch hands Python kernels a number for the 0-dim tensor that it made of one, and a native kernel wants it back.
+    """
+    numbers = [i for i in tensor_places(op) if i < len(args) and is_number(args[i])]
+    if not numbers:
+        return args
+    tensors = [a for a in args if isinstance(a, torch.Tensor)]
+    made = {i: torch.scalar_tensor(args[i], dtype=_operand_dtype(args[i], tensors)) for i in numbers}
+    return [made.get(i, a) for i, a in enumerate(args)]
+
+
+def _operand_dtype(number: Any, tensors: list[torch.Tensor]) -> torch.dtype:
+    """The dtype with which a 0-dim tensor promotes as the number does: the number's own, unless that would win."""
+    own = _NUMBER_DTYPES[type(number)]
+    alone = torch.empty((), dtype=own, device="meta")
+    if all(torch.result_type(t, alone) == torch.result_type(t, number) for t in tensors):
+        return own
+    return reduce(torch.promote_types, [torch.result_type(t, number) for t in tensors])
+
+
+def _kernel(op: OpOverload, key: str) -> Any:
+    """The kernel that PyTorch would run for the operator under this key, None if it has none."""
+    try:
+        return torch.library.get_kernel(op, key)
+    except RuntimeError:
+        return None

@@ -1,0 +1,319 @@
+"""Answer ATen calls in this process with Triton kernels: which kernel, whether it may, and what was served how often.
+
+Nothing here knows a kernel library or a store of verdicts (enable/library.py does), so that exported packages run the
+same code.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from functools import cache, cached_property, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch._ops import OpOverload
+
+from capture.signatures import call_token
+from enable.serve.arguments import SPARSE, Seen, refusal
+from enable.serve.modules import load_wrapper, set_up_triton
+from enable.serve.shortcuts import MISS, Shortcut, looked_at, watched
+from traces.overloads import bind, counterpart, name_of, written
+from verify.cases.kinds import Judged, kind_of
+from verify.contract.callees import serving
+from verify.contract.derive import Plan, call, call_direct
+from verify.contract.random_state import bound, draw
+
+NO_KERNEL = "no kernel"
+NOT_VERIFIED = "not verified"
+FAILED = "its kernel failed"
+UNJUDGED = "never judged on such a call: {}"
+LAWLESS = "it draws random numbers here, and there is no law to judge them by"
+UNPAIRED = "its dropout has to be that of {}, which is not served"
+NUMBER = "a number in the place of a tensor"
+REFUSED = "arguments that ATen refuses"
+DECLINED = "its wrapper takes no such arguments: {}"
+NO_FLOATS = ""  # stands for the calls that have no floating dtype
+MAX_DECISIONS = 1 << 16
+MAX_SHORTCUTS = 8  # of calls that are alike but for floats, such as learning rates
+
+
+@dataclass(frozen=True)
+class Entry:
+    """How one overload is served.
+
+    kernel: the kernel file. copy: the file of the `aten::copy_` kernel, where the plan needs it. label: the kernel file
+    as reports show it. listed: the dtypes that the kernel claims, by name, and SPARSE if it takes sparse tensors.
+    verified: the floating ones of these for which it may be used, NO_FLOATS where it may be for calls without any, and
+    SPARSE. calls: of each kernel file that calls others, which files answer which overloads. draws: the kernel is given
+    a key and counter of the call's generator. lawless: no verdict speaks for calls of it that draw, so that it serves
+    the others. failures: what verdicts say against it, by dtype as in verified. independent: on how many independent
+    cases it rests. kinds: of the calls among these (verify/cases/kinds.py). Both are None where nobody asked.
+    texts: of these files, with the blocks that they import; what is not there is read from the file.
+    """
+
+    plan: Plan
+    kernel: Path
+    takes_out: bool
+    copy: Path | None
+    label: str
+    listed: frozenset[str]
+    verified: frozenset[str]
+    calls: Mapping[Path, Mapping[str, Path]] = field(default_factory=dict)
+    draws: bool = False
+    lawless: bool = False
+    failures: Mapping[str, str] = field(default_factory=dict)
+    independent: int | None = None
+    kinds: frozenset[str] | None = None
+    texts: Mapping[Path, str] = field(default_factory=dict)
+
+    @cached_property
+    def judged(self) -> Judged | None:
+        """The same kinds, to be asked about others."""
+        return None if self.kinds is None else Judged(self.kinds)
+
+    def objection(self, dtypes: frozenset[str]) -> str:
+        """Why it does not serve calls with these floating dtypes; empty if it does. SPARSE may be among them."""
+        if SPARSE in dtypes - self.listed:
+            return f"the kernel's LAYOUTS do not list {SPARSE}"
+        wanted = dtypes if dtypes - {SPARSE} else dtypes | {NO_FLOATS}
+        unlisted, unverified = sorted(dtypes - self.listed), sorted(wanted - self.verified)
+        if unlisted:
+            return f"the kernel's DTYPES do not list {', '.join(unlisted)}"
+        failed = next((dtype for dtype in unverified if dtype in self.failures), None)
+        if failed is not None:
+            return f"{FAILED} {f'for {failed}' if failed else 'without floating dtypes'}: {self.failures[failed]}"
+        if unverified and dtypes:
+            return f"{NOT_VERIFIED} for {', '.join(unverified)}"
+        return f"{NOT_VERIFIED} without floating dtypes" if unverified else ""
+
+
+@dataclass
+class Counts:
+    """Calls. served: by overload. kernels: those by kernel file. unserved: by overload, and then by reason. unjudged:
+    those of the served ones that are of no kind that the kernel was judged on, by overload, and then by what is new."""
+
+    served: Counter[str] = field(default_factory=Counter)
+    kernels: Counter[str] = field(default_factory=Counter)
+    unserved: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    unjudged: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+
+
+class Server:
+    """Serves calls on one device. A call that a running kernel's wrapper makes is not served: it would never end."""
+
+    def __init__(self, entry_of: Callable[[str], Entry | None], device: str, only_judged: bool = False) -> None:
+        """entry_of: how an overload is served, None if it is not. device: type of the tensors; `cpu` is `sim`'s too.
+        only_judged: calls of kinds that the kernel was never judged on are not served.
+
+        Raises UserError if Triton was imported to compile where it has to interpret, or the other way round.
+        """
+        set_up_triton(interpreted=device == "cpu")
+        self.counts = Counts()
+        self._entry_of = cache(entry_of)
+        self._wrapper_of = cache(load_wrapper)
+        self._decisions: dict[Hashable, _Decision] = {}
+        self._ready: dict[Hashable, _Ready | None] = {}
+        self._device, self._only_judged = device, only_judged
+        self._compiled = device != "cpu"
+        self._running = threading.local()
+
+    def answer(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A kernel's answer to this call, or MISS if it is not served. Both are counted."""
+        if self._compiled and not getattr(self._running, "deep", False):
+            key, tensors = looked_at(id(op), args, kwargs)
+            ready = self._ready.get(key)
+            if ready is not None:
+                answer = ready.shortcut.run(tensors, ready.gpu)
+                if answer is not MISS:
+                    self.counts.served[ready.overload] += 1
+                    self.counts.kernels[ready.label] += 1
+                    if ready.news:
+                        self.counts.unjudged[ready.overload][ready.news] += 1
+                    return answer
+        served = self.find(op, args, kwargs)
+        if served is None:
+            return MISS
+        try:
+            return served()
+        except NotImplementedError as error:
+            if written(op):  # perhaps in part
+                raise
+            self._decline(op, args, kwargs, str(error))
+            return MISS
+
+    def find(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[], Any] | None:
+        """What runs this call on a kernel, or None if it is not served. Both are counted."""
+        if getattr(self._running, "deep", False):
+            return None
+        found, overload = self._decide(op, args, kwargs), name_of(op)
+        entry, reason = found.entry, found.reason
+        if found.undrawn and _draws(op, args, kwargs):
+            entry, reason = None, found.undrawn
+        if entry is None:
+            self.counts.unserved[overload][reason] += 1
+            return None
+        self.counts.served[overload] += 1
+        self.counts.kernels[entry.label] += 1
+        if found.news:
+            self.counts.unjudged[overload][found.news] += 1
+        return lambda: self._run(entry, op, args, kwargs, found)
+
+    def _decline(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], why: str) -> None:
+        """A wrapper that takes no such calls says so before it does anything: they are not served from now on."""
+        found, overload, reason = self._decide(op, args, kwargs), name_of(op), DECLINED.format(why)
+        self.counts.unserved[overload][reason] += 1
+        if found.entry is not None:  # another thread may have been told first
+            for counter, counted in ((self.counts.served, overload), (self.counts.kernels, found.entry.label)):
+                counter[counted] -= 1
+                if not counter[counted]:
+                    del counter[counted]
+            self._decisions[call_token(id(op), args, kwargs)] = found._replace(entry=None, reason=reason)
+
+    def takes_sparse(self, overload: str) -> bool:
+        """Whether it may serve calls with sparse tensors."""
+        entry = self._entry_of(overload)
+        return entry is not None and SPARSE in entry.listed & entry.verified
+
+    def reason(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        """Why such a call is not served; empty if it is."""
+        return self._decide(op, args, kwargs).reason
+
+    def _decide(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Decision:
+        """Once for all calls that differ in nothing but the contents of tensors and in finite floats."""
+        key = call_token(id(op), args, kwargs)
+        found = self._decisions.get(key)
+        if found is None:
+            if len(self._decisions) >= MAX_DECISIONS:
+                self._decisions.clear()
+                self._ready.clear()
+            entry, seen = self._entry_of(name_of(op)), Seen(self._device, op, args, kwargs)
+            reason = _reason(entry, seen) or (REFUSED if refusal(op, args, kwargs) else "")
+            judged = None if reason or entry is None else entry.judged
+            news = judged.news(kind_of(bind(op, args, kwargs))) if judged else ""
+            reason = reason or (UNJUDGED.format(news) if news and self._only_judged else "")
+            entry = None if reason else entry
+            undrawn = self._undrawn(entry, frozenset(seen.dtypes)) if entry else ""
+            tried: list[Hashable] | None = [] if self._compiled else None
+            found = self._decisions[key] = _Decision(op, entry, reason, seen.index, undrawn, tried, news)
+        return found
+
+    def _undrawn(self, entry: Entry, dtypes: frozenset[str]) -> str:
+        """Why those of its calls that draw are not served; empty if they are.
+
+        Attention's forward and backward drop the same if both are served, for which either has to tell it in advance:
+        a call's dtypes are those of the queries, and float32, in which one hands the other its sums.
+        """
+        other = counterpart(entry.plan.overload)
+        if entry.lawless or other is None:
+            return LAWLESS if entry.lawless else ""
+        pair = (entry, self._entry_of(other))
+        served = all(e is not None and not e.lawless and not e.objection(dtypes | {"float32"}) for e in pair)
+        return "" if served else UNPAIRED.format(other)
+
+    def _run(
+        self, entry: Entry, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], found: _Decision
+    ) -> Any:
+        """By the call's shortcut, or by the wrapper, which is watched for a shortcut the first few times."""
+        tried, draws = found.tried, entry.draws and _draws(op, args, kwargs)
+        wrapped = partial(self._wrapped, entry, op, args, kwargs, found.gpu)
+        if tried is None or draws:
+            return wrapped()
+        key, tensors = looked_at(id(op), args, kwargs)
+        if key is None or not tensors:  # without any it is the current device, of that time
+            return wrapped()
+        ready = self._ready.get(key)
+        answer = MISS if ready is None else ready.shortcut.run(tensors, ready.gpu)
+        if answer is not MISS:
+            return answer
+        if key in self._ready or len(tried) >= MAX_SHORTCUTS:
+            return wrapped()
+        answer, shortcut = watched(wrapped, tensors)
+        tried.append(key)
+        ready = _Ready(shortcut, found.gpu, name_of(op), entry.label, found.news) if shortcut else None
+        self._ready[key] = ready
+        return answer
+
+    def _wrapped(
+        self, entry: Entry, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], index: int | None
+    ) -> Any:
+        wrapper = self._wrapper(entry, entry.kernel)
+        self._running.deep = True
+        try:
+            with torch._C._AutoDispatchBelowAutograd(), _surroundings(self._device, index):
+                if entry.draws:
+                    wrapper, kwargs = self._drawing(wrapper, index, kwargs, _draws(op, args, kwargs))
+                if entry.plan.direct:
+                    return call_direct(op, wrapper, args, kwargs)
+                if entry.plan.whole and args:
+                    call_direct(op, wrapper, args, kwargs, out=args[0])
+                    return None
+                copy = self._wrapper(entry, entry.copy) if entry.copy else None
+                return call(entry.plan, bind(op, args, kwargs), wrapper, entry.takes_out, copy)
+        finally:
+            self._running.deep = False
+
+    def _drawing(
+        self, wrapper: Callable[..., Any], index: int | None, kwargs: dict[str, Any], draws: bool
+    ) -> tuple[Callable[..., Any], dict[str, Any]]:
+        """The wrapper with what the call's generator, which it does not see, gives for this call."""
+        philox = draw(kwargs.get("generator"), self._device, index) if draws else (0, 0)
+        return bound(wrapper, philox), {name: None if name == "generator" else v for name, v in kwargs.items()}
+
+    def _wrapper(self, entry: Entry, path: Path) -> Callable[..., Any]:
+        """The wrapper of a file of the entry; the library's kernels answer what it calls of the library."""
+        callees = entry.calls.get(path, {})
+        return serving(
+            self._wrapper_of(path, entry.texts.get(path)), {o: self._wrapper(entry, p) for o, p in callees.items()}
+        )
+
+
+class _Decision(NamedTuple):
+    """op: kept alive, since its id is in the key. entry: what serves, or None and a reason. gpu: the device's index.
+    undrawn: why calls of it that draw are not served. tried: the keys of calls that were watched for a shortcut, where
+    there may be any. news: what is new in the call to a kernel that was judged on others."""
+
+    op: OpOverload
+    entry: Entry | None
+    reason: str
+    gpu: int | None
+    undrawn: str = ""
+    tried: list[Hashable] | None = None
+    news: str = ""
+
+
+class _Ready(NamedTuple):
+    """A shortcut, the index of its device, and as what its calls are counted. news: as of their decision."""
+
+    shortcut: Shortcut
+    gpu: int | None
+    overload: str
+    label: str
+    news: str = ""
+
+
+def _draws(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    return bool(bind(op, args, kwargs).get("dropout_p", 1.0) > 0)
+
+
+def _reason(entry: Entry | None, seen: Seen) -> str:
+    if entry is None:
+        return NO_KERNEL
+    if seen.number:
+        return NUMBER
+    return seen.elsewhere or entry.objection(frozenset(seen.dtypes))
+
+
+def _surroundings(device: str, index: int | None) -> AbstractContextManager[Any]:
+    """Launches go to the current GPU, so the arguments' has to be it; NumPy, which interprets, warns of infinities."""
+    if device == "cpu":
+        import numpy as np
+
+        return np.errstate(all="ignore")
+    if index is None or index == torch.accelerator.current_device_index():
+        return nullcontext()
+    return torch.accelerator.device_index(index)

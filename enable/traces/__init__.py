@@ -1,0 +1,1 @@
+"""`enable trace`: traces of a workspace shown, compared and exchanged."""

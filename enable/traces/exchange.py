@@ -1,0 +1,155 @@
+"""`enable trace export`, `import` and `diff`: traces in other tools' forms, and against each other."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from enable.naming import means
+from enable.options import AsJson
+from traces import UserError
+
+if TYPE_CHECKING:
+    from traces import CallRecord, Trace
+
+EXPORTS = {"backendbench-txt": ".txt", "backendbench-parquet": ".parquet", "repro": ""}  # with endings of names
+IMPORTS = ("backendbench-txt", "backendbench-parquet", "chakra")
+
+_IDS = 12  # ids of calls that are listed
+
+Model = Annotated[str, typer.Argument(help="Name of a captured model, or the path of a trace.")]
+
+
+def export(
+    context: typer.Context,
+    model: Model,
+    form: Annotated[str, typer.Option("--format", help=f"One of {', '.join(EXPORTS)}.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="File or directory to write; by default named here.")
+    ] = None,
+    call: Annotated[int | None, typer.Option("--call", help="Only the stored call of this id.")] = None,
+    op: Annotated[
+        str | None, typer.Option("--op", help="Only this operator: aten::add.Tensor, or add for all its overloads.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+) -> None:
+    """Write a trace in another tool's form.
+
+    backendbench-txt and -parquet hold shapes, strides, dtypes, scalars and counts; what they cannot hold is counted
+    and printed. repro is one stored call as a script and a safetensors file, which run with PyTorch alone: that of
+    --call, or the first of --op. Ids and shapes of an operator's calls: enable trace show MODEL --op NAME.
+    """
+    from enable.workspace import Workspace
+
+    if form not in EXPORTS:
+        raise UserError(f"--format {form!r} is not one of {', '.join(EXPORTS)}")
+    if form == "repro" and call is None and op is None:
+        raise UserError("--format repro writes one call; name it with --call ID, or the first of an operator with --op")
+    workspace = Workspace(context.obj)
+    records = _chosen(trace := workspace.open_trace(model), call, op)
+    if not records:
+        words = ["trace", "show", model, *(["--op", op] if op is not None and _chosen(trace, None, op) else [])]
+        wanted = [f"call {call}"] * (call is not None) + [f"{op}"] * (op is not None)
+        raise UserError(f"{model} holds no {' of '.join(wanted) or 'stored call'}; see: {workspace.command(*words)}")
+    path = out or Path(_default_name(model, form, records))
+    if path.exists() and (form == "repro" or path.is_dir() or not force):
+        raise UserError(f"{path} exists; pass --out PATH to write elsewhere{'' if form == 'repro' else ' or --force'}")
+    if form == "repro":
+        _export_repro(trace, records, path)
+    else:
+        _export_rows(trace, records, form, path)
+
+
+def _chosen(trace: Trace, call: int | None, op: str | None) -> list[CallRecord]:
+    """The stored calls that the options name."""
+    return [r for r in trace.calls() if (call is None or r.id == call) and (op is None or means(op, r.overload))]
+
+
+def _default_name(model: str, form: str, records: list[CallRecord]) -> str:
+    name = Path(model).name.removesuffix(".trace")
+    return f"{name}-{records[0].id}" if form == "repro" else f"{name}{EXPORTS[form]}"
+
+
+def _export_repro(trace: Trace, records: list[CallRecord], path: Path) -> None:
+    """Write the first, and say which that is."""
+    from traces.exchange.repro import write_repro
+
+    record, *others = records
+    write_repro(trace, record, path)
+    lines = [f"call {record.id} of {record.overload}, values {record.level}, in {path}"]
+    if others:
+        ids = ", ".join(str(r.id) for r in others[:_IDS]) + (", ..." if len(others) > _IDS else "")
+        lines.append(f"  the first of {len(records)} stored calls; another with --call ID: {ids}")
+    typer.echo("\n".join([*lines, f"  next  {shlex.join([sys.executable, str(path / 'repro.py')])}"]))
+
+
+def _export_rows(trace: Trace, records: list[CallRecord], form: str, path: Path) -> None:
+    from traces.exchange import backendbench
+
+    found = backendbench.export(trace, records)
+    write = backendbench.write_text if form == "backendbench-txt" else backendbench.write_parquet
+    try:
+        write(found.rows, path)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written ({error.strerror}); name another with --out PATH") from error
+    calls = sum(row.count for row in found.rows)
+    lines = [f"{calls} calls in {len(found.rows)} lines of {len({r.operator for r in found.rows})} operators in {path}"]
+    typer.echo("\n".join(lines + _counted("left out", found.left_out) + _counted("lost", found.lost)))
+
+
+def _counted(title: str, counts: Mapping[str, int]) -> list[str]:
+    return [f"  {title:<9} {n} calls: {what}" for what, n in Counter(dict(counts)).most_common() if n]
+
+
+def import_(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(help="What the other tool wrote.")],
+    form: Annotated[str, typer.Option("--format", help=f"One of {', '.join(IMPORTS)}.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Directory of the trace; by default in the workspace.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing trace.")] = False,
+) -> None:
+    """Make a trace of another tool's calls.
+
+    These know no values: tensors get valid ones, drawn from a seed when the call is replayed. Nothing in the file is
+    run. Calls that cannot be taken over are counted by reason.
+    """
+    from enable.workspace import Workspace
+    from traces.exchange.imports import import_trace
+
+    workspace = Workspace(context.obj)
+    path = out or workspace.trace_path(file.stem)
+    found = import_trace(file, form, path, force)
+    name = str(out or file.stem)
+    lines = [f"{found.calls} calls, {found.stored} of them stored, in {path}"]
+    lines += _counted("left out", found.left_out) + _counted("lost", found.lost)
+    typer.echo("\n".join([*lines, f"  next      {workspace.command('trace', 'show', name)}"]))
+
+
+def diff(
+    context: typer.Context,
+    before: Annotated[str, typer.Argument(metavar="A", help="Name or path of the first trace.")],
+    after: Annotated[str, typer.Argument(metavar="B", help="Name or path of the trace to compare with it.")],
+    as_json: AsJson = False,
+) -> None:
+    """Print which signatures are new, gone or called more or less often, as after an upgrade of PyTorch.
+
+    Exit status 1 if any is.
+    """
+    from enable.traces.tables import diff_summary, diff_tables
+    from enable.workspace import Workspace
+    from traces.diff import diff as compare
+
+    workspace = Workspace(context.obj)
+    found = compare(workspace.open_trace(before), workspace.open_trace(after))
+    summary: dict[str, Any] = diff_summary((before, after), found)
+    typer.echo(json.dumps(summary) if as_json else diff_tables(summary))
+    raise typer.Exit(0 if found.equal else 1)

@@ -1,0 +1,1 @@
+"""Training on a device that has the library's kernels, beside PyTorch's own."""

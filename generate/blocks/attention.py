@@ -1,0 +1,278 @@
+"""Tiled attention with online softmax (arXiv:2205.14135): no T x T matrix is ever in memory.
+
+A program owns BLOCK_M queries of one head and passes over its keys and values BLOCK_N at a time. Tensors are
+[B, H, T, D], read through their own strides; GROUP query heads in a row share one of keys and values.
+
+fp16 and bf16 are multiplied as they are and added up in fp32; with FP32 they are multiplied as tf32, which holds them
+exactly, and so are probabilities. CAUSAL "upper" shows query i the keys up to i, "lower" those up to i + Tk - Tq, so
+that the mask ends in the matrix's lower right corner; None shows all. Dropout keeps probability [row, col] of head bh
+where word col % 4 of Philox at counter (offset, (bh * Tq + row) * ceil(Tk / 4) + col // 4), as a fraction of 2^32, is
+less than 1 - dropout_p; backward draws the same from the seed and the offset that forward leaves.
+"""
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+from blocks.offsets import integer_values, integers, stride_arguments, stride_values
+
+
+def attention_stride_arguments(tensors, small):
+    return tuple([() if x is None else stride_arguments(x.stride(), small) for x in tensors])
+
+
+@triton.jit
+def attention_strides(strides, PLAIN: tl.constexpr):
+    found = ()
+    for k in tl.static_range(len(strides)):
+        found = found + (stride_values(strides[k], PLAIN),)
+    return found
+
+
+@triton.jit
+def load_rows(x_ptr, rows, dims, length, D, stride, MASKED: tl.constexpr, WHOLE: tl.constexpr, FP32: tl.constexpr):
+    """x[rows, :D] of one head; 0 from row `length` on if MASKED, from column D on unless WHOLE. stride: of 4 dims."""
+    x_ptr += rows.to(tl.int64)[:, None] * stride[2] + dims[None, :] * stride[3]
+    if MASKED:
+        x = tl.load(x_ptr, mask=(rows < length)[:, None] & (dims < D)[None, :], other=0.0)
+    elif WHOLE:
+        x = tl.load(x_ptr)
+    else:
+        x = tl.load(x_ptr, mask=(dims < D)[None, :], other=0.0)
+    return x.to(tl.float32) if FP32 else x
+
+
+@triton.jit
+def store_rows(x_ptr, rows, dims, length, D, stride, values):
+    x_ptr += rows[:, None] * stride[2] + dims[None, :] * stride[3]
+    tl.store(x_ptr, values.to(x_ptr.dtype.element_ty), mask=(rows < length)[:, None] & (dims < D)[None, :])
+
+
+@triton.jit
+def head_of(x_ptr, b, h, stride):
+    return x_ptr + b * stride[0] + h * stride[1]
+
+
+@triton.jit
+def kept_scores(seed, offset, head, rows, start, Tq, Tk, limit, ROWS: tl.constexpr, COLS: tl.constexpr):
+    """Whether dropout keeps probabilities [rows, start : start + COLS] of a head; start is a multiple of 4."""
+    group = start // 4 + tl.arange(0, COLS // 4)
+    i = (head * Tq + rows)[:, None] * tl.cdiv(Tk, 4) + group[None, :]
+    call = tl.zeros_like(i) + offset
+    a, b, c, d = tl.philox(
+        seed, call.to(tl.uint32), (call >> 32).to(tl.uint32), i.to(tl.uint32), (i >> 32).to(tl.uint32)
+    )
+    words = tl.reshape(tl.join(tl.join(a, c), tl.join(b, d)), [ROWS, COLS])
+    return words.to(tl.int64) < limit
+
+
+@triton.jit
+def attend(
+    q,
+    sums,
+    heads,
+    bias_ptr,
+    first,
+    last,
+    head,
+    row,
+    shift,
+    sizes,
+    strides,
+    scale,
+    draw,
+    MASKED: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    DROPOUT: tl.constexpr,
+    FP32: tl.constexpr,
+    WHOLE: tl.constexpr,
+    TILE: tl.constexpr,
+):
+    """`sums`, which are peak, total and acc, of queries `row` and on after the keys from first to last.
+
+    Scores are in units of log 2; only where MASKED may some of them not count. heads, bias_ptr: where keys, values and
+    bias of this head begin; draw: seed, offset, limit.
+    """
+    peak, total, acc = sums
+    k_ptr, v_ptr = heads
+    Tq, Tk, D, Dv = sizes
+    _, k_stride, v_stride, bias_stride = strides
+    PRECISION: tl.constexpr = "ieee" if k_ptr.dtype.element_ty == tl.float32 else "tf32"
+    m, n, dims = tl.arange(0, TILE[0]), tl.arange(0, TILE[1]), tl.arange(0, TILE[2])
+    rows = row.to(tl.int64) + m
+    k_step, v_step = tl.zeros([], tl.int64) + k_stride[2], tl.zeros([], tl.int64) + v_stride[2]
+    for start in range(first, last, TILE[1]):
+        k = load_rows(k_ptr + start * k_step, n, dims, Tk - start, D, k_stride, MASKED, WHOLE, FP32)
+        v = load_rows(v_ptr + start * v_step, n, dims, Tk - start, Dv, v_stride, MASKED, WHOLE, FP32)
+        scores = tl.dot(q, tl.trans(k), input_precision=PRECISION) * (scale * 1.4426950408889634)
+        if bias_ptr is not None:
+            cols = start + n.to(tl.int64)
+            at = rows[:, None] * bias_stride[2] + cols[None, :] * bias_stride[3]
+            inside = (rows < Tq)[:, None] & (cols < Tk)[None, :]
+            scores += tl.load(bias_ptr + at, mask=inside, other=0.0).to(tl.float32) * 1.4426950408889634
+        if MASKED:
+            valid = (n < Tk - start)[None, :]
+            if CAUSAL is not None:
+                valid = valid & ((row + shift - start + m)[:, None] >= n[None, :])
+            scores = tl.where(valid, scores, float("-inf"))
+        new_peak = tl.maximum(peak, tl.max(scores, 1))
+        finite = new_peak
+        if bias_ptr is not None or (MASKED and CAUSAL == "lower"):  # which may leave a query nothing
+            finite = tl.where(new_peak == float("-inf"), 0.0, new_peak)
+        p = tl.exp2(scores - finite[:, None])
+        shrink = tl.exp2(peak - finite)
+        total = total * shrink + tl.sum(p, 1)
+        if DROPOUT:
+            p = tl.where(kept_scores(draw[0], draw[1], head, rows, start, Tq, Tk, draw[2], TILE[0], TILE[1]), p, 0.0)
+        acc = tl.dot(p.to(v.dtype), v, acc * shrink[:, None], input_precision=PRECISION)
+        peak = new_peak
+    return peak, total, acc
+
+
+@triton.jit(do_not_specialize=["limit", "seed", "offset"])
+def attention_kernel(
+    inputs,
+    outs,
+    states,
+    sizes,
+    strides,
+    scale,
+    keep_scale,
+    limit: tl.int64,
+    seed: tl.int64,
+    offset: tl.int64,
+    GROUP: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    DROPOUT: tl.constexpr,
+    FP32: tl.constexpr,
+    WHOLE: tl.constexpr,
+    EMPTY: tl.constexpr,
+    TILE: tl.constexpr,
+    PLAIN: tl.constexpr,
+):
+    """WHOLE: D and Dv are TILE[2]; EMPTY: the logsumexp of no key. Tiles with the most keys before them run first.
+
+    inputs: q, k, v, bias; outs: output, logsumexp; states: where seed, offset and 0 are left.
+    """
+    BLOCK_M: tl.constexpr = TILE[0]
+    BLOCK_N: tl.constexpr = TILE[1]
+    BLOCK_D: tl.constexpr = TILE[2]
+    H, Tq, Tk, D, Dv, lse_rows = integer_values(sizes, PLAIN)
+    strides = attention_strides(strides, PLAIN)
+    head = tl.program_id(1).to(tl.int64)
+    b = head // H
+    h = head % H
+    k_ptr, v_ptr = head_of(inputs[1], b, h // GROUP, strides[1]), head_of(inputs[2], b, h // GROUP, strides[2])
+    bias_ptr = inputs[3]
+    if bias_ptr is not None:
+        bias_ptr = head_of(bias_ptr, b, h, strides[3])
+    row = (tl.num_programs(0) - 1 - tl.program_id(0)) * BLOCK_M
+    rows = row.to(tl.int64) + tl.arange(0, BLOCK_M)
+    dims = tl.arange(0, BLOCK_D)
+    q = load_rows(head_of(inputs[0], b, h, strides[0]), rows, dims, Tq, D, strides[0], True, WHOLE, FP32)
+    sums = (tl.full([BLOCK_M], float("-inf"), tl.float32), tl.zeros([BLOCK_M], tl.float32))
+    sums = sums + (tl.zeros([BLOCK_M, BLOCK_D], tl.float32),)
+    end, full, shift = Tk, Tk // BLOCK_N * BLOCK_N, 0
+    if CAUSAL == "lower":
+        shift = Tk - Tq
+    if CAUSAL is not None:
+        end = tl.minimum(Tk, tl.maximum(row + shift + BLOCK_M, 0))
+        full = tl.minimum(full, tl.maximum(row + shift + 1, 0) // BLOCK_N * BLOCK_N)
+    for masked in tl.static_range(2):
+        sums = attend(
+            q,
+            sums,
+            (k_ptr, v_ptr),
+            bias_ptr,
+            full if masked else 0,
+            end if masked else full,
+            head,
+            row,
+            shift,
+            (Tq, Tk, D, Dv),
+            strides[:4],
+            scale,
+            (seed, offset, limit),
+            masked == 1,
+            CAUSAL,
+            DROPOUT,
+            FP32,
+            WHOLE,
+            TILE,
+        )
+    peak, total, acc = sums
+    out = acc * (keep_scale / tl.where(total == 0, 1.0, total))[:, None]
+    store_rows(head_of(outs[0], b, h, strides[4]), rows, dims, Tq, Dv, strides[4], out)
+    if outs[1] is not None:
+        lse = tl.where(total == 0, EMPTY, (peak + tl.log2(total)) * 0.6931471805599453)
+        lse = tl.where(rows < Tq, lse, float("inf"))
+        tl.store(head_of(outs[1], b, h, strides[5]) + rows * strides[5][2], lse, mask=rows < lse_rows)
+    if (tl.program_id(0) == 0) & (tl.program_id(1) == 0):
+        leave_state(states, seed, offset)
+
+
+@triton.jit
+def leave_state(states, seed, offset):
+    seed_ptr, offset_ptr, unused_ptr = states
+    if seed_ptr is not None:
+        tl.store(seed_ptr, seed)
+        tl.store(offset_ptr, offset)
+    if unused_ptr is not None:
+        tl.store(unused_ptr, 0)
+
+
+def check_attention(query, key, value, heads, Dv):
+    """Raises NotImplementedError where key and value have not these heads, and value not this last dimension."""
+    (B, _, _, D), Tk = query.shape, key.shape[2]
+    if key.shape != (B, heads, Tk, D) or value.shape != (B, heads, Tk, Dv):
+        raise NotImplementedError(f"query {tuple(query.shape)} with key {tuple(key.shape)}, value {tuple(value.shape)}")
+
+
+def attention_tile(D, Tq, Tk, dtype):
+    """BLOCK_M, BLOCK_N, BLOCK_D, warps and stages that fit the registers; of small tiles less is masked."""
+    BLOCK_D = max(triton.next_power_of_2(D), 16)
+    BLOCK_M, BLOCK_N, warps, stages = 128, 64, 8, 3
+    if dtype == torch.float32:
+        BLOCK_M, BLOCK_N, warps, stages = 32, 32, 4, 2
+    elif BLOCK_D > 64 or Tq <= 512:
+        BLOCK_M, BLOCK_N, warps, stages = 64, 64, 4, 2
+    BLOCK_M = min(BLOCK_M, max(triton.next_power_of_2(Tq), 32))
+    return BLOCK_M, min(BLOCK_N, max(triton.next_power_of_2(Tk), 32)), BLOCK_D, warps, stages
+
+
+def attention(inputs, outs, states, causal, dropout_p, scale, philox, tile, fp32=False, empty=math.inf):
+    """inputs: query, key, value, bias or None; outs: output and logsumexp [B, H, rows from Tq on], or None.
+
+    states: where the seed, the offset and 0 go, or None. tile: as `attention_tile` has it. fp32: multiply in fp32;
+    empty: the logsumexp of a query that sees no key.
+    """
+    query, key, value, bias = inputs
+    (B, H, Tq, D), Tk, Dv = query.shape, key.shape[2], value.shape[3]
+    lse_rows = Tq if outs[1] is None else outs[1].shape[2]
+    small = max(query.numel(), key.numel(), value.numel()) < 4096
+    bias = None if bias is None else bias.expand(B, H, Tq, Tk)
+    seed, offset = philox if dropout_p > 0 else (0, 0)
+    sizes = (max(H, 1), Tq, Tk, D, Dv, lse_rows) if B * H else (1, 0, 0, D, Dv, 0)
+    attention_kernel[(max(triton.cdiv(lse_rows, tile[0]), 1), max(B * H, 1))](
+        (query, key, value, bias),
+        outs,
+        states,
+        integers(sizes, small),
+        attention_stride_arguments((query, key, value, bias, *outs), small),
+        1 / math.sqrt(max(D, 1)) if scale is None else scale,
+        1 / (1 - dropout_p) if dropout_p < 1 else 0.0,
+        math.ceil((1 - dropout_p) * 4294967296.0),
+        seed,
+        offset,
+        GROUP=max(H, 1) // max(key.shape[1], 1),
+        CAUSAL=causal,
+        DROPOUT=dropout_p > 0,
+        FP32=fp32,
+        WHOLE=D == Dv == tile[2],
+        EMPTY=empty,
+        TILE=tile[:3],
+        PLAIN=small,
+        num_warps=tile[3],
+        num_stages=tile[4],
+    )

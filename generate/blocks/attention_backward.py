@@ -1,0 +1,260 @@
+"""Backward of attention (arXiv:2205.14135, algorithm 4): no T x T matrix is in memory.
+
+A program owns BLOCK keys and passes over the queries for the gradients of keys and values, or BLOCK queries and passes
+over the keys for those of the queries. Probabilities are recomputed, P = exp(S - logsumexp), and so is what dropout
+keeps; dS = P * (dP - delta), where delta is rowsum(dO * O). What is multiplied in which type, how a causal mask lies
+and which query heads share keys is as in `attention`.
+"""
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+from blocks.attention import attention_stride_arguments, attention_strides, head_of, kept_scores, load_rows, store_rows
+from blocks.offsets import integer_values, integers
+
+
+@triton.jit
+def score_gradient(
+    queries,
+    keys,
+    places,
+    sizes,
+    bias_ptr,
+    bias_stride,
+    scales,
+    draw,
+    CAUSAL: tl.constexpr,
+    DROPOUT: tl.constexpr,
+    PRECISION: tl.constexpr,
+):
+    """(P, dS) of one tile in fp32, 0 outside of the matrix and right of a causal mask; P is as dropout leaves it.
+
+    queries: q, grad, logsumexp, delta; keys: k, v; places: head, rows, cols, the first of cols; scales: of scores and
+    of what is kept; draw: where the seed and the offset are, and the limit.
+    """
+    q, grad, lse, delta = queries
+    k, v = keys
+    head, rows, cols, start = places
+    Tq, Tk = sizes
+    scale, keep_scale = scales
+    shift = 0
+    if CAUSAL == "lower":
+        shift = Tk - Tq
+    scores = tl.dot(q, tl.trans(k), input_precision=PRECISION) * scale
+    valid = (rows < Tq)[:, None] & (cols < Tk)[None, :]
+    if bias_ptr is not None:
+        at = rows[:, None] * bias_stride[2] + cols[None, :] * bias_stride[3]
+        scores += tl.load(bias_ptr + at, mask=valid, other=0.0).to(tl.float32)
+    if CAUSAL is not None:
+        valid = valid & (rows[:, None] + shift >= cols[None, :])
+    p = tl.where(valid, tl.exp(scores - lse[:, None]), 0.0)
+    grad_p = tl.dot(grad, tl.trans(v), input_precision=PRECISION)
+    used = p
+    if DROPOUT:
+        seed, offset = tl.load(draw[0]), tl.load(draw[1])
+        stays = kept_scores(seed, offset, head, rows, start, Tq, Tk, draw[2], rows.shape[0], cols.shape[0])
+        used = tl.where(stays, p * keep_scale, 0.0)
+        grad_p = tl.where(stays, grad_p * keep_scale, 0.0)
+    return used, p * (grad_p - delta[:, None])
+
+
+@triton.jit
+def delta_kernel(grad_ptr, out_ptr, delta_ptr, sizes, strides, TILE: tl.constexpr, PLAIN: tl.constexpr):
+    """delta[b, h, t] = sum over d of grad * out."""
+    H, Tq, Dv = integer_values(sizes, PLAIN)
+    grad_stride, out_stride = attention_strides(strides, PLAIN)
+    head = tl.program_id(1).to(tl.int64)
+    rows, dims = tl.program_id(0).to(tl.int64) * TILE[0] + tl.arange(0, TILE[0]), tl.arange(0, TILE[1])
+    grad_ptr = head_of(grad_ptr, head // H, head % H, grad_stride)
+    out_ptr = head_of(out_ptr, head // H, head % H, out_stride)
+    grad = load_rows(grad_ptr, rows, dims, Tq, Dv, grad_stride, True, False, True)
+    out = load_rows(out_ptr, rows, dims, Tq, Dv, out_stride, True, False, True)
+    tl.store(delta_ptr + head * Tq + rows, tl.sum(grad * out, 1), mask=rows < Tq)
+
+
+@triton.jit(do_not_specialize=["limit"])
+def key_value_kernel(
+    inputs,
+    outs,
+    state,
+    sizes,
+    strides,
+    scale,
+    keep_scale,
+    limit: tl.int64,
+    GROUP: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    DROPOUT: tl.constexpr,
+    FP32: tl.constexpr,
+    BLOCK: tl.constexpr,
+    BLOCK_D: tl.constexpr,
+    PLAIN: tl.constexpr,
+):
+    """inputs: grad, q, k, v, bias, logsumexp, delta; outs: gradients of k and v."""
+    H, Tq, Tk, D, Dv = integer_values(sizes, PLAIN)
+    strides = attention_strides(strides, PLAIN)
+    grad_ptr, q_ptr, k_ptr, v_ptr, bias_ptr, lse_ptr, delta_ptr = inputs
+    PRECISION: tl.constexpr = "ieee" if k_ptr.dtype.element_ty == tl.float32 else "tf32"
+    shared = tl.program_id(1).to(tl.int64)
+    b, hk = shared // (H // GROUP), shared % (H // GROUP)
+    first = tl.program_id(0) * BLOCK
+    cols, dims = first.to(tl.int64) + tl.arange(0, BLOCK), tl.arange(0, BLOCK_D)
+    k = load_rows(head_of(k_ptr, b, hk, strides[2]), cols, dims, Tk, D, strides[2], True, False, FP32)
+    v = load_rows(head_of(v_ptr, b, hk, strides[3]), cols, dims, Tk, Dv, strides[3], True, False, FP32)
+    grad_k = tl.zeros([BLOCK, BLOCK_D], tl.float32)
+    grad_v = tl.zeros([BLOCK, BLOCK_D], tl.float32)
+    begin = 0
+    if CAUSAL == "lower":
+        begin = tl.maximum(first - (Tk - Tq), 0) // BLOCK * BLOCK
+    elif CAUSAL == "upper":
+        begin = first
+    for member in range(GROUP):
+        h = hk * GROUP + member
+        lse_head = head_of(lse_ptr, b, h, strides[5])
+        bias_head = bias_ptr
+        if bias_ptr is not None:
+            bias_head = head_of(bias_ptr, b, h, strides[4])
+        for start in range(begin, Tq, BLOCK):
+            rows = start + tl.arange(0, BLOCK).to(tl.int64)
+            q = load_rows(head_of(q_ptr, b, h, strides[1]), rows, dims, Tq, D, strides[1], True, False, FP32)
+            grad = load_rows(head_of(grad_ptr, b, h, strides[0]), rows, dims, Tq, Dv, strides[0], True, False, FP32)
+            lse = tl.load(lse_head + rows * strides[5][2], mask=rows < Tq, other=float("inf"))
+            delta = tl.load(delta_ptr + (b * H + h) * Tq + rows, mask=rows < Tq, other=0.0)
+            p, ds = score_gradient(
+                (q, grad, lse, delta),
+                (k, v),
+                (b * H + h, rows, cols, first),
+                (Tq, Tk),
+                bias_head,
+                strides[4],
+                (scale, keep_scale),
+                (state[0], state[1], limit),
+                CAUSAL,
+                DROPOUT,
+                PRECISION,
+            )
+            grad_v = tl.dot(tl.trans(p).to(grad.dtype), grad, grad_v, input_precision=PRECISION)
+            grad_k = tl.dot(tl.trans(ds).to(q.dtype), q, grad_k, input_precision=PRECISION)
+    store_rows(head_of(outs[0], b, hk, strides[6]), cols, dims, Tk, D, strides[6], grad_k * scale)
+    store_rows(head_of(outs[1], b, hk, strides[7]), cols, dims, Tk, Dv, strides[7], grad_v)
+
+
+@triton.jit(do_not_specialize=["limit"])
+def query_kernel(
+    inputs,
+    outs,
+    state,
+    sizes,
+    strides,
+    scale,
+    keep_scale,
+    limit: tl.int64,
+    GROUP: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    DROPOUT: tl.constexpr,
+    FP32: tl.constexpr,
+    BLOCK: tl.constexpr,
+    BLOCK_D: tl.constexpr,
+    PLAIN: tl.constexpr,
+):
+    """inputs: grad, q, k, v, bias, logsumexp, delta; outs: gradients of q and bias."""
+    H, Tq, Tk, D, Dv = integer_values(sizes, PLAIN)
+    strides = attention_strides(strides, PLAIN)
+    grad_ptr, q_ptr, k_ptr, v_ptr, bias_ptr, lse_ptr, delta_ptr = inputs
+    PRECISION: tl.constexpr = "ieee" if k_ptr.dtype.element_ty == tl.float32 else "tf32"
+    head = tl.program_id(1).to(tl.int64)
+    b, h = head // H, head % H
+    k_ptr, v_ptr = head_of(k_ptr, b, h // GROUP, strides[2]), head_of(v_ptr, b, h // GROUP, strides[3])
+    lse_ptr = head_of(lse_ptr, b, h, strides[5])
+    if bias_ptr is not None:
+        bias_ptr = head_of(bias_ptr, b, h, strides[4])
+    rows, dims = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK), tl.arange(0, BLOCK_D)
+    q = load_rows(head_of(q_ptr, b, h, strides[1]), rows, dims, Tq, D, strides[1], True, False, FP32)
+    grad = load_rows(head_of(grad_ptr, b, h, strides[0]), rows, dims, Tq, Dv, strides[0], True, False, FP32)
+    lse = tl.load(lse_ptr + rows * strides[5][2], mask=rows < Tq, other=float("inf"))
+    delta = tl.load(delta_ptr + head * Tq + rows, mask=rows < Tq, other=0.0)
+    grad_q = tl.zeros([BLOCK, BLOCK_D], tl.float32)
+    end, shift = Tk, 0
+    if CAUSAL == "lower":
+        shift = Tk - Tq
+    if CAUSAL is not None and outs[1] is None:
+        end = tl.minimum(Tk, tl.maximum((tl.program_id(0) + 1) * BLOCK + shift, 0))
+    for start in range(0, end, BLOCK):
+        cols = start + tl.arange(0, BLOCK).to(tl.int64)
+        k = load_rows(k_ptr, cols, dims, Tk, D, strides[2], True, False, FP32)
+        v = load_rows(v_ptr, cols, dims, Tk, Dv, strides[3], True, False, FP32)
+        _, ds = score_gradient(
+            (q, grad, lse, delta),
+            (k, v),
+            (head, rows, cols, start),
+            (Tq, Tk),
+            bias_ptr,
+            strides[4],
+            (scale, keep_scale),
+            (state[0], state[1], limit),
+            CAUSAL,
+            DROPOUT,
+            PRECISION,
+        )
+        grad_q = tl.dot(ds.to(k.dtype), k, grad_q, input_precision=PRECISION)
+        if outs[1] is not None:
+            store_rows(head_of(outs[1], b, h, strides[7]), rows, cols, Tq, Tk, strides[7], ds)
+    store_rows(head_of(outs[0], b, h, strides[6]), rows, dims, Tq, D, strides[6], grad_q * scale)
+
+
+def empty_like_bthd(x):
+    """New [B, H, T, D] tensor that lies as [B, T, H, D]."""
+    B, H, T, D = x.shape
+    return torch.empty((B, T, H, D), dtype=x.dtype, device=x.device).transpose(1, 2)
+
+
+def backward_block(query, value):
+    """Queries and keys of a tile that fit the registers."""
+    return 64 if max(query.shape[3], value.shape[3]) <= 64 and query.dtype != torch.float32 else 32
+
+
+def attention_backward(inputs, grads, state, causal, dropout_p, scale, block, fp32=False):
+    """grads: where the gradients of query, key, value and bias go, the last of them or None.
+
+    inputs: the output's gradient, query, key, value, bias or None, output, logsumexp; state: where the seed and the
+    offset of the forward call are. block: queries and keys of a tile; fp32: multiply in fp32.
+    """
+    grad, query, key, value, bias, out, lse = inputs
+    (B, H, Tq, D), (Hk, Tk), Dv = query.shape, key.shape[1:3], value.shape[3]
+    if grad.shape != (B, H, Tq, Dv) or out.shape != grad.shape or lse.shape[:2] != (B, H) or lse.shape[2] < Tq:
+        raise RuntimeError(f"gradient {tuple(grad.shape)} of {tuple(out.shape)} with sums {tuple(lse.shape)}")
+    delta = torch.empty((B, H, Tq), dtype=torch.float32, device=query.device)
+    BLOCK_D = max(triton.next_power_of_2(max(D, Dv)), 16)
+    small = max(query.numel(), key.numel(), value.numel()) < 4096
+    delta_kernel[(triton.cdiv(Tq, 64), B * H)](
+        grad,
+        out,
+        delta,
+        integers((H, Tq, Dv), small),
+        attention_stride_arguments((grad, out), small),
+        TILE=(64, BLOCK_D),
+        PLAIN=small,
+        num_warps=4,
+    )
+    bias = None if bias is None else bias.expand(B, H, Tq, Tk)
+    for kernel, length, heads, outs in ((key_value_kernel, Tk, Hk, grads[1:3]), (query_kernel, Tq, H, grads[::3])):
+        kernel[(triton.cdiv(length, block), B * heads)](
+            (grad, query, key, value, bias, lse, delta),
+            outs,
+            state,
+            integers((H, Tq, Tk, D, Dv), small),
+            attention_stride_arguments((grad, query, key, value, bias, lse, *outs), small),
+            1 / math.sqrt(max(D, 1)) if scale is None else scale,
+            1 / (1 - dropout_p) if dropout_p < 1 else 0.0,
+            math.ceil((1 - dropout_p) * 4294967296.0),
+            GROUP=max(H, 1) // max(Hk, 1),
+            CAUSAL=causal,
+            DROPOUT=dropout_p > 0,
+            FP32=fp32,
+            BLOCK=block,
+            BLOCK_D=BLOCK_D,
+            PLAIN=small,
+            num_warps=4,
+        )

@@ -1,0 +1,192 @@
+"""Bags of embeddings: the gradients of their rows, and which bag an item is in."""
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+from blocks.arithmetic import identity
+from blocks.elementwise import elementwise
+from blocks.offsets import plain, plain_value
+from blocks.types import compute_types
+
+
+@triton.jit
+def bag_of(item, offset2bag_ptr, offsets_ptr, offsets_stride, bags, mask, LEVELS: tl.constexpr):
+    """The bag of each item: as recorded, or else the last bag whose offset is not greater, by bisection."""
+    if offset2bag_ptr is not None:
+        bag = tl.load(offset2bag_ptr + item, mask=mask, other=0).to(tl.int64)
+    else:
+        bag = tl.zeros_like(item)
+        for level in tl.static_range(LEVELS - 1, -1, -1):
+            further = bag + (1 << level)
+            known = mask & (further < bags)
+            offset = tl.load(offsets_ptr + further * offsets_stride, mask=known, other=0)
+            bag = tl.where(known & (offset <= item), further, bag)
+    return bag
+
+
+@triton.jit
+def bag_count_kernel(indices_ptr, counts_ptr, m, stride, BLOCK: tl.constexpr):
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < plain_value(m)
+    index = tl.load(indices_ptr + i * plain_value(stride), mask=mask, other=0).to(tl.int64)
+    tl.atomic_add(counts_ptr + index, tl.full([BLOCK], 1, tl.int32), mask=mask, sem="relaxed")
+
+
+@triton.jit
+def bag_max_kernel(
+    grad_ptr,
+    bag_size_ptr,
+    maximum_ptr,
+    sums_ptr,
+    n,
+    cols,
+    grad_stride,
+    maximum_stride,
+    BLOCK: tl.constexpr,
+):
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    bag, col = i // cols, i % cols
+    mask = (i < n) & (tl.load(bag_size_ptr + bag, mask=i < n, other=0) > 0)
+    grad = tl.load(grad_ptr + bag * grad_stride[0] + col * grad_stride[1], mask=mask, other=0)
+    index = tl.load(maximum_ptr + bag * maximum_stride[0] + col * maximum_stride[1], mask=mask, other=0).to(tl.int64)
+    tl.atomic_add(sums_ptr + index * cols + col, grad.to(sums_ptr.dtype.element_ty), mask=mask, sem="relaxed")
+
+
+@triton.jit
+def bag_rows_kernel(
+    grad_ptr,
+    indices_ptr,
+    items_ptr,
+    offsets_ptr,
+    offset2bag_ptr,
+    bag_size_ptr,
+    weights_ptr,
+    counts_ptr,
+    sums_ptr,
+    m,
+    cols,
+    padding_idx,
+    grad_stride,
+    indices_stride,
+    offsets_stride,
+    bags,
+    weights_stride,
+    OPMATH: tl.constexpr,
+    MEAN: tl.constexpr,
+    LEVELS: tl.constexpr,
+    SPARSE: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+):
+    slot = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
+    col = tl.program_id(1).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
+    inside = slot < m
+    item = slot
+    if items_ptr is not None:
+        item = tl.load(items_ptr + slot, mask=inside, other=0)
+    index = tl.load(indices_ptr + item * indices_stride, mask=inside, other=0).to(tl.int64)
+    used = inside & (index != padding_idx)
+    bag = bag_of(item, offset2bag_ptr, offsets_ptr, offsets_stride, bags, inside, LEVELS)
+    mask = used[:, None] & (col < cols)[None, :]
+    x = tl.load(grad_ptr + bag[:, None] * grad_stride[0] + col[None, :] * grad_stride[1], mask=mask, other=0).to(OPMATH)
+    if weights_ptr is not None:
+        x = x * tl.load(weights_ptr + item * weights_stride, mask=used, other=0).to(OPMATH)[:, None]
+    if MEAN:
+        size = tl.load(bag_size_ptr + bag, mask=used, other=1)
+        x = x / tl.maximum(size, 1).to(OPMATH)[:, None]
+    if counts_ptr is not None:
+        x = x / tl.load(counts_ptr + index, mask=used, other=1).to(OPMATH)[:, None]
+    if SPARSE:
+        mask = inside[:, None] & (col < cols)[None, :]
+        tl.store(sums_ptr + slot[:, None] * cols + col[None, :], x.to(sums_ptr.dtype.element_ty), mask=mask)
+    else:
+        tl.atomic_add(sums_ptr + index[:, None] * cols + col[None, :], x, mask=mask, sem="relaxed")
+
+
+def bisection_levels(bags):
+    """Steps of a bisection among this many offsets."""
+    return math.ceil(math.log2(max(bags, 2)))
+
+
+def bag_tile(m, cols):
+    """Items and columns of a program, and its warps: about 2048 elements, fewer where few items would leave it idle."""
+    BLOCK_N = min(triton.next_power_of_2(max(cols, 1)), 256)
+    BLOCK_M = min(2048 // BLOCK_N, triton.next_power_of_2(max(m // 512, 1)))
+    return BLOCK_M, BLOCK_N, max(1, min(BLOCK_M * BLOCK_N // 256, 8))
+
+
+def add_bag_rows(grad, indices, items, offsets, offset2bag, bag_size, weights, counts, sums, mode, padding_idx, sparse):
+    """Add the items' gradient rows to the rows of their indices in `sums`, or write them there one after another.
+
+    offsets: None where `offset2bag` tells the bag of each item. items: of the rows to write, None for all.
+    """
+    m, cols = sums.shape[0] if sparse else indices.shape[0], grad.shape[1]
+    bags = 0 if offsets is None else min(offsets.shape[0], grad.shape[0])
+    BLOCK_M, BLOCK_N, num_warps = bag_tile(m, cols)
+    bag_rows_kernel[(triton.cdiv(m, BLOCK_M), triton.cdiv(cols, BLOCK_N))](
+        grad,
+        indices,
+        items,
+        offsets,
+        None if offsets is not None and not offset2bag.shape[0] else offset2bag,
+        bag_size,
+        weights,
+        counts,
+        sums,
+        m,
+        cols,
+        padding_idx,
+        grad.stride(),
+        indices.stride(0),
+        0 if offsets is None else offsets.stride(0),
+        bags,
+        0 if weights is None else weights.stride(0),
+        OPMATH=compute_types(grad.dtype)[1],
+        MEAN=mode == 1,
+        LEVELS=bisection_levels(bags),
+        SPARSE=sparse,
+        BLOCK_M=BLOCK_M,
+        BLOCK_N=BLOCK_N,
+        num_warps=num_warps,
+    )
+
+
+def check_bags(grad, indices, offset2bag, bag_size, maximum_indices, mode, weights):
+    """Raises RuntimeError where what is read of each item, bag or element of the gradient is not there for all."""
+    items = [t for t in (offset2bag if offset2bag.shape[0] else None, weights) if t is not None]
+    fits = all([t.shape == indices.shape for t in items]) and (mode != 1 or bag_size.shape[0] >= grad.shape[0])
+    if mode == 2:
+        bags, columns = maximum_indices.shape
+        fits = fits and bags >= min(grad.shape[0], bag_size.shape[0]) and columns == grad.shape[1]
+    if not fits:
+        raise RuntimeError(f"gradient {tuple(grad.shape)} of {bag_size.shape[0]} bags of {indices.shape[0]} items")
+
+
+def dense_bag_gradient(
+    grad, indices, offsets, offset2bag, bag_size, maximum, num_weights, by_frequency, mode, weights, padding_idx
+):
+    """The gradient of the table, [num_weights, columns]: by atomics in fp32, fp64 for fp64, then rounded.
+
+    The maximum's goes to the row that won, element by element. by_frequency: divided by how often an index occurs.
+    """
+    m, cols = indices.shape[0], grad.shape[1]
+    out = torch.empty((num_weights, cols), dtype=grad.dtype, device=grad.device)
+    exact = grad.dtype in (torch.float32, torch.float64)
+    sums = out if exact else torch.empty((num_weights, cols), dtype=torch.float32, device=grad.device)
+    elementwise(identity, 0, common=sums.dtype, out=sums)
+    if mode == 2:
+        n = min(grad.shape[0], bag_size.shape[0]) * cols
+        strides = grad.stride(), maximum.stride()
+        bag_max_kernel[(triton.cdiv(n, 1024),)](grad, bag_size, maximum, sums, n, cols, *strides, BLOCK=1024)
+    else:
+        counts = None
+        if by_frequency:
+            counts = torch.empty(num_weights, dtype=torch.int32, device=grad.device)
+            elementwise(identity, 0, common=torch.int32, out=counts)
+            bag_count_kernel[(triton.cdiv(m, 1024),)](indices, counts, plain(m), plain(indices.stride(0)), BLOCK=1024)
+        add_bag_rows(
+            grad, indices, None, offsets, offset2bag, bag_size, weights, counts, sums, mode, padding_idx, False
+        )
+    return out if exact else elementwise(identity, sums, out=out)

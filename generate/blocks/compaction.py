@@ -1,0 +1,62 @@
+"""Compaction: where the elements are that count, in their order.
+
+They are counted by block, the counts summed, and the total is read back, since it is a size.
+"""
+
+import torch
+import triton
+import triton.language as tl
+from blocks.offsets import plain, plain_value, strided
+
+
+@triton.jit
+def count_kernel(x_ptr, counts_ptr, n, value, shape, stride, BLOCK: tl.constexpr):
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < plain_value(n)
+    kept = mask & (tl.load(x_ptr + strided(i, shape, stride, False), mask=mask, other=0).to(tl.int64) != value)
+    tl.store(counts_ptr + tl.program_id(0), tl.sum(kept.to(tl.int64), 0))
+
+
+@triton.jit
+def starts_kernel(counts_ptr, starts_ptr, n, BLOCK: tl.constexpr):
+    """Of each of n counts the sum of those before it; the sum of all comes behind the last."""
+    n = plain_value(n)
+    total = tl.zeros([], tl.int64)
+    for first in range(0, n, BLOCK):
+        i = first + tl.arange(0, BLOCK)
+        count = tl.load(counts_ptr + i, mask=i < n, other=0)
+        tl.store(starts_ptr + i, total + tl.cumsum(count, 0) - count, mask=i < n)
+        total += tl.sum(count, 0)
+    tl.store(starts_ptr + n, total)
+
+
+@triton.jit
+def coordinates_kernel(x_ptr, starts_ptr, out_ptr, n, count, value, shape, stride, BLOCK: tl.constexpr):
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < plain_value(n)
+    kept = mask & (tl.load(x_ptr + strided(i, shape, stride, False), mask=mask, other=0).to(tl.int64) != value)
+    rank = tl.load(starts_ptr + tl.program_id(0)) + tl.cumsum(kept.to(tl.int64), 0) - 1
+    for k in tl.static_range(len(shape) - 1, -1, -1):
+        tl.store(out_ptr + k * plain_value(count) + rank, i % plain_value(shape[k]), mask=kept)
+        i = i // plain_value(shape[k])
+
+
+def starts_of(counts):
+    """Of each count, int64, the sum of those before it, and of all: one element more."""
+    n = counts.shape[0]
+    starts = torch.empty(n + 1, dtype=torch.int64, device=counts.device)
+    starts_kernel[(1,)](counts, starts, plain(n), BLOCK=1024)
+    return starts
+
+
+def coordinates(x, value):
+    """Where integers or bools are not `value`: an index tensor for each dimension. How many is read from the device."""
+    n, shape, stride = plain(x.numel()), tuple([plain(s) for s in x.shape]), tuple([plain(s) for s in x.stride()])
+    blocks = triton.cdiv(x.numel(), 1024)
+    counts = torch.empty(blocks, dtype=torch.int64, device=x.device)
+    count_kernel[(blocks,)](x, counts, n, value, shape, stride, BLOCK=1024)
+    starts = starts_of(counts)
+    count = starts.select(0, blocks).item()
+    out = torch.empty((len(shape), count), dtype=torch.int64, device=x.device)
+    coordinates_kernel[(blocks,)](x, starts, out, n, plain(count), value, shape, stride, BLOCK=1024)
+    return out.unbind(0)

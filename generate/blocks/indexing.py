@@ -1,0 +1,217 @@
+"""Index maps: what index tensors choose of a tensor is read (gather) or written (scatter).
+
+It is walked through in tiles of rows and columns; dimensions are merged where all operands' strides allow, so that only
+rows are taken apart by division. An index that is the same for all rows, or columns, of a tile is loaded once.
+"""
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+from blocks.arithmetic import identity
+from blocks.compaction import coordinates
+from blocks.elementwise import elementwise
+from blocks.offsets import empty_result, integer, integer_value, integers, merge, strided
+from blocks.types import compute_types, number_argument, number_value
+
+
+@triton.jit
+def tile_offset(row, col, shape, stride, PLAIN: tl.constexpr):
+    """[M, N] offsets in a tensor; shape: of the rows alone."""
+    return strided(row, shape, stride[:-1], False, PLAIN)[:, None] + (col * integer_value(stride[-1], PLAIN))[None, :]
+
+
+@triton.jit
+def chosen_offset(
+    indices,
+    row,
+    col,
+    m,
+    n,
+    shape,
+    strides,
+    sizes,
+    steps,
+    BY_ROW: tl.constexpr,
+    BY_COL: tl.constexpr,
+    PLAIN: tl.constexpr,
+):
+    """What the index tensors add to the offset in the indexed tensor; broadcast over what they do not depend on."""
+    offset = tl.zeros([1, 1], tl.int64)
+    for k in tl.static_range(len(indices)):
+        if BY_ROW and BY_COL:
+            place = tile_offset(row, col, shape, strides[k], PLAIN)
+            known = (row < m)[:, None] & (col < n)[None, :]
+        elif BY_ROW:
+            place = strided(row, shape, strides[k][:-1], False, PLAIN)[:, None]
+            known = (row < m)[:, None]
+        else:
+            place = (col * integer_value(strides[k][-1], PLAIN))[None, :]
+            known = (col < n)[None, :]
+        index = tl.load(indices[k] + place, mask=known, other=0).to(tl.int64)
+        index = tl.where(index < 0, index + integer_value(sizes[k], PLAIN), index)
+        offset += index * integer_value(steps[k], PLAIN)
+    return offset
+
+
+@triton.jit
+def indexing_kernel(
+    source_ptr,
+    indices,
+    out_ptr,
+    alpha,
+    m,
+    n,
+    shape,
+    source_stride,
+    out_stride,
+    index_strides,
+    sizes,
+    steps,
+    MODE: tl.constexpr,
+    OPMATH: tl.constexpr,
+    BY_ROW: tl.constexpr,
+    BY_COL: tl.constexpr,
+    PLAIN: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+):
+    """MODE gather: the indices choose of the source; scatter, add: of the result, where the source is multiplied by
+    alpha, if there is one, and added by atomics."""
+    m, n = integer_value(m, PLAIN), integer_value(n, PLAIN)
+    across = tl.cdiv(n, BLOCK_N)
+    row = (tl.program_id(0) // across).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
+    col = (tl.program_id(0) % across).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
+    mask = (row < m)[:, None] & (col < n)[None, :]
+    read = tile_offset(row, col, shape, source_stride, PLAIN)
+    write = tile_offset(row, col, shape, out_stride, PLAIN)
+    chosen = chosen_offset(indices, row, col, m, n, shape, index_strides, sizes, steps, BY_ROW, BY_COL, PLAIN)
+    if MODE == "gather":
+        tl.store(out_ptr + write, tl.load(source_ptr + (read + chosen), mask=mask), mask=mask)
+    else:
+        x = tl.load(source_ptr + read, mask=mask).to(out_ptr.dtype.element_ty)
+        if MODE == "add":
+            if alpha is not None:
+                x = x * number_value(alpha, OPMATH)
+            tl.atomic_add(out_ptr + (write + chosen), x, mask=mask, sem="relaxed")
+        else:
+            tl.store(out_ptr + (write + chosen), x, mask=mask)
+
+
+def gather(self, indices, out=None, elements=2048):
+    """self[indices], in `out` or in a new tensor laid out as ATen's. indices: None or integers for each dimension.
+
+    elements: of a program.
+    """
+    before, shape, chosen, strides, sizes, steps = _layout(self, indices)
+    if out is None and _row_major(self) and all([_row_major(index) for index in chosen]):
+        out = torch.empty(shape, dtype=self.dtype, device=self.device)
+    elif out is None:
+        after = len(shape) - before - chosen[0].dim()
+        views = [index.view([1] * before + list(index.shape) + [1] * after).expand(shape) for index in chosen]
+        out = empty_result([self.as_strided(shape, strides[0]), *views], self.dtype)
+    own, *index_strides = strides
+    _launch_indexing(
+        "gather", self, own, out, out.stride(), None, shape, (chosen, index_strides, sizes, steps), elements
+    )
+    return out
+
+
+def scatter(out, indices, values, accumulate, alpha=None):
+    """out[indices] = values, or out[indices] += alpha * values by atomics, which add up in 32 bits or more."""
+    out = out.unsqueeze(0) if out.dim() == 0 else out
+    _, shape, chosen, (own, *index_strides), sizes, steps = _layout(out, indices)
+    values = values.expand(shape)
+    mode = "add" if accumulate else "scatter"
+    _launch_indexing(mode, values, values.stride(), out, own, alpha, shape, (chosen, index_strides, sizes, steps), 2048)
+
+
+def _launch_indexing(mode, source, source_stride, out, out_stride, alpha, shape, how, elements):
+    """how: the index tensors, their strides, and the sizes and strides of the dimensions that they index."""
+    chosen, index_strides, sizes, steps = how
+    walked, strides = merge(shape, [source_stride, out_stride, *index_strides])
+    walked = walked or (math.prod(shape),)
+    source_stride, out_stride, *index_strides = strides
+    m, n = math.prod(walked[:-1]), walked[-1]
+    BLOCK_N = min(triton.next_power_of_2(max(n, 1)), 1024)
+    BLOCK_M = min(triton.next_power_of_2(max(m, 1)), elements // BLOCK_N)
+    PLAIN = m * n < 65536
+    indexing_kernel[(triton.cdiv(m, BLOCK_M) * triton.cdiv(n, BLOCK_N),)](
+        source,
+        tuple(chosen),
+        out,
+        None if alpha is None else number_argument(alpha, out.dtype),
+        integer(m, PLAIN),
+        integer(n, PLAIN),
+        integers(walked[:-1], PLAIN),
+        integers(source_stride, PLAIN),
+        integers(out_stride, PLAIN),
+        tuple([integers(s, PLAIN) for s in index_strides]),
+        integers(sizes, PLAIN),
+        integers(steps, PLAIN),
+        MODE=mode,
+        OPMATH=compute_types(out.dtype)[1],
+        BY_ROW=any([any(s[:-1]) for s in index_strides]),
+        BY_COL=any([s[-1] for s in index_strides]),
+        PLAIN=PLAIN,
+        BLOCK_M=BLOCK_M,
+        BLOCK_N=BLOCK_N,
+        num_warps=max(1, min(BLOCK_M * BLOCK_N // 256, 8)),
+    )
+
+
+def _layout(self, indices):
+    """How an indexed tensor is walked through: how many of its dimensions stand before the indices', which are in front
+    unless the indices are adjacent; the result's shape; the index tensors; strides in that shape, of self, 0 where
+    indices choose, and of each index tensor; and the sizes and strides of the dimensions that they index."""
+    size, stride = self.shape, self.stride()
+    dims = [d for d, index in enumerate(indices) if index is not None]
+    chosen = [indices[d] for d in dims]
+    if any([index.shape != chosen[0].shape for index in chosen]):
+        chosen = torch.broadcast_tensors(*chosen)
+    kept = [d for d in range(len(size)) if d not in dims]
+    before = dims[0] if dims[-1] - dims[0] + 1 == len(dims) else 0
+    front, back = kept[:before], kept[before:]
+    shape = [size[d] for d in front] + list(chosen[0].shape) + [size[d] for d in back]
+    own = [stride[d] for d in front] + [0] * chosen[0].dim() + [stride[d] for d in back]
+    strides = [own] + [[0] * before + list(index.stride()) + [0] * len(back) for index in chosen]
+    return before, shape, chosen, strides, [size[d] for d in dims], [stride[d] for d in dims]
+
+
+def _row_major(t):
+    """Whether all strides are those of a new tensor, also in dimensions of size 1, which is_contiguous passes over."""
+    step = 1
+    for size, stride in zip(reversed(t.shape), reversed(t.stride()), strict=True):
+        if stride != step:
+            return False
+        step *= max(size, 1)
+    return True
+
+
+def by_integers(size, indices):
+    """The index tensors with masks turned into integers, one for each dimension of a mask. size: of what they index.
+
+    Raises IndexError for a mask that does not have the size where it stands.
+    """
+    masks = [k for k, index in enumerate(indices) if index is not None and index.dtype in (torch.bool, torch.uint8)]
+    if not masks:
+        return indices
+    k = masks[0]
+    if size[k : k + indices[k].dim()] != indices[k].shape:
+        raise IndexError(f"a mask {tuple(indices[k].shape)} of dimension {k} of {tuple(size)}")
+    return by_integers(size, [*indices[:k], *coordinates(indices[k], 0), *indices[k + 1 :]])
+
+
+def put(self, indices, values, accumulate, alpha=None, out=None):
+    """A copy of self, or `out`, into which values are scattered; what is narrower than 32 bits is added up in 32."""
+    out = torch.empty_like(self) if out is None else out
+    sums = out
+    if accumulate and out.dtype not in (torch.float32, torch.float64, torch.int32, torch.int64):
+        sums = torch.empty(
+            out.shape, dtype=torch.float32 if out.is_floating_point() else torch.int32, device=out.device
+        )
+    if sums is not self:
+        elementwise(identity, self, common=sums.dtype, out=sums)
+    scatter(sums, indices, values, accumulate, alpha)
+    return out if sums is out else elementwise(identity, sums, out=out)

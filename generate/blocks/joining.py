@@ -1,0 +1,93 @@
+"""Tensors side by side in one: up to 32 in a launch where all are contiguous and of one type."""
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+from blocks.arithmetic import identity
+from blocks.elementwise import elementwise, pick
+from blocks.offsets import integer, integer_value, integers, plain, plain_value
+
+
+@triton.jit
+def join_kernel(
+    xs,
+    out_ptr,
+    rows,
+    row_stride,
+    firsts,
+    starts,
+    widths,
+    PLAIN: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+):
+    """Contiguous tensors, each of whose rows becomes a part of a row of the output."""
+    place = tl.program_id(0) - plain_value(pick(firsts, firsts))
+    width = integer_value(pick(widths, firsts), PLAIN)
+    tiles = tl.cdiv(width, BLOCK_N)
+    row = (place // tiles).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+    column = (place % tiles).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
+    mask = (row < integer_value(rows, PLAIN)) & (column < width)
+    x = tl.load(pick(xs, firsts) + row * width + column, mask=mask)
+    out_ptr += row * integer_value(row_stride, PLAIN) + integer_value(pick(starts, firsts), PLAIN)
+    tl.store(out_ptr + column, x, mask=mask)
+
+
+def promoted(tensors):
+    """The dtype of what these are joined in."""
+    dtype = tensors[0].dtype
+    for other in {t.dtype for t in tensors}:
+        dtype = torch.promote_types(dtype, other)
+    return dtype
+
+
+def common_format(tensors):
+    """Channels-last where all are, else contiguous."""
+    for memory_format, dims in ((torch.channels_last, 4), (torch.channels_last_3d, 5)):
+        if tensors[0].dim() == dims and all(
+            [t.is_contiguous(memory_format=memory_format) and not t.is_contiguous() for t in tensors]
+        ):
+            return memory_format
+    return torch.contiguous_format
+
+
+def join(tensors, parts, out, dim):
+    """Each tensor becomes the part of `out` with the same place in the list; parts lie one after another along dim."""
+    if not (out.is_contiguous() and all([t.is_contiguous() and t.dtype == out.dtype for t in tensors])):
+        for t, part in zip(tensors, parts, strict=True):
+            elementwise(identity, t, common=out.dtype, out=part)
+        return out
+    rows = math.prod(out.shape[:dim])
+    tensors = [t for t in tensors if t.numel()]
+    for at in range(0, len(tensors), 32):
+        before = sum([t.numel() // rows for t in tensors[:at]])
+        _launch_join(tensors[at : at + 32], out, rows, out.numel() // rows, before)
+    return out
+
+
+def _launch_join(tensors, out, rows, width, start):
+    widths = [t.numel() // rows for t in tensors]
+    BLOCK_N = min(triton.next_power_of_2(max(widths)), 4096)
+    BLOCK_M = min(triton.next_power_of_2(rows), 4096 // BLOCK_N)
+    firsts, starts, programs = [], [], 0
+    for w in widths:
+        firsts.append(plain(programs))
+        starts.append(start)
+        programs += triton.cdiv(rows, BLOCK_M) * triton.cdiv(w, BLOCK_N)
+        start += w
+    PLAIN = out.numel() < 65536
+    join_kernel[(programs,)](
+        tuple(tensors),
+        out,
+        integer(rows, PLAIN),
+        integer(width, PLAIN),
+        tuple(firsts),
+        integers(starts, PLAIN),
+        integers(widths, PLAIN),
+        PLAIN=PLAIN,
+        BLOCK_M=BLOCK_M,
+        BLOCK_N=BLOCK_N,
+        num_warps=8,
+    )

@@ -1,0 +1,60 @@
+"""Steps of optimizers. grad_scale: what the loss was scaled by, or 1. found_inf: 1 where nothing changes, or 0."""
+
+import triton
+import triton.language as tl
+from blocks.arithmetic import divide, root
+
+
+@triton.jit
+def unscaled(grad, grad_scale):
+    if grad_scale != 1:
+        grad = divide(grad, grad_scale)
+    return grad
+
+
+@triton.jit
+def unless_inf(found_inf, new, old):
+    return tl.where(found_inf == 1, old, new)
+
+
+@triton.jit
+def adam_step(
+    param,
+    grad,
+    m,
+    v,
+    max_v,
+    step,
+    lr,
+    grad_scale,
+    found_inf,
+    sign,
+    rest1,
+    beta2,
+    rest2,
+    log_beta1,
+    log_beta2,
+    l2,
+    decay,
+    eps,
+):
+    """arXiv:1412.6980, algorithm 1: param, grad, m, v and the largest v so far (max_v: of AMSGrad, or 0).
+
+    rest: 1 - beta. l2: weight decay as part of the gradient; decay: decoupled from it (arXiv:1711.05101). The bias
+    corrections 1 - beta^step are taken in fp64 from log(beta), because they cancel.
+    """
+    own_grad = unscaled(grad, grad_scale)
+    g = own_grad * sign + l2 * param
+    new_m = m + rest1 * (g - m)
+    new_v = beta2 * v + rest2 * g * g
+    largest = tl.where(new_v < max_v, max_v, new_v)
+    correction1 = (1 - tl.exp(step.to(tl.float64) * log_beta1)).to(param.dtype)
+    correction2 = (1 - tl.exp(step.to(tl.float64) * log_beta2)).to(param.dtype)
+    change = lr / correction1 * divide(new_m, divide(root(largest), root(correction2)) + eps)
+    return (
+        unless_inf(found_inf, param - lr * decay * param - change, param),
+        unless_inf(found_inf, own_grad, grad),
+        unless_inf(found_inf, new_m, m),
+        unless_inf(found_inf, new_v, v),
+        unless_inf(found_inf, largest, max_v),
+    )

@@ -1,0 +1,124 @@
+"""Random numbers by Philox: one offset a call, and of each element the index as counter (docs/judge.md).
+
+Element i has word i % 4 of counter i // 4, of float64 words 2 (i % 2) and the next of counter i // 2; elements are
+counted in the order in which results lie in memory. What takes (start, BLOCK, seed, offset) is a source of
+`elementwise`.
+"""
+
+import torch
+import triton
+import triton.language as tl
+from blocks.elementwise import elementwise
+
+
+@triton.jit
+def four_words(seed, offset, i):
+    """Four blocks of random uint32 of counters (offset, i)."""
+    call = tl.zeros_like(i) + offset
+    low, high = call.to(tl.uint32), (call >> 32).to(tl.uint32)
+    return tl.philox(seed, low, high, i.to(tl.uint32), (i >> 32).to(tl.uint32))
+
+
+@triton.jit
+def random_words(start, BLOCK: tl.constexpr, seed, offset):
+    """Random uint32 [BLOCK]; start and BLOCK are multiples of 4."""
+    a, b, c, d = four_words(seed, offset, tl.cast(start, tl.int64) // 4 + tl.arange(0, BLOCK // 4))
+    return tl.reshape(tl.join(tl.join(a, c), tl.join(b, d)), [BLOCK])
+
+
+@triton.jit
+def words_below(start, BLOCK: tl.constexpr, seed, offset, limit):
+    """Whether the random word is less than a limit of up to 2^32."""
+    return random_words(start, BLOCK, seed, offset).to(tl.int64) < limit
+
+
+@triton.jit
+def units32(start, BLOCK: tl.constexpr, seed, offset):
+    """float32 in [0, 1), of 24 bits."""
+    return (random_words(start, BLOCK, seed, offset) >> 8).to(tl.float32) * 5.9604644775390625e-08
+
+
+@triton.jit
+def unit64(high, low):
+    """Doubles in [0, 1): 53 bits of two blocks of words."""
+    return ((high >> 5).to(tl.float64) * 67108864.0 + (low >> 6).to(tl.float64)) * 1.1102230246251565e-16
+
+
+@triton.jit
+def units64(start, BLOCK: tl.constexpr, seed, offset):
+    a, b, c, d = four_words(seed, offset, tl.cast(start, tl.int64) // 2 + tl.arange(0, BLOCK // 2))
+    return tl.reshape(tl.join(unit64(a, b), unit64(c, d)), [BLOCK])
+
+
+@triton.jit
+def unit32(words):
+    """float32 in (0, 1] of blocks of words; the least is 2^-33."""
+    return words.to(tl.float32) * 2.3283064365386963e-10 + 1.1641532182693481e-10
+
+
+@triton.jit
+def normal_pair(u, v):
+    """Two blocks of standard normal numbers of two uniform ones, u in (0, 1] (Box and Muller, 1958)."""
+    radius, angle = tl.sqrt(-2.0 * tl.log(u)), v * 6.283185307179586
+    return radius * tl.cos(angle), radius * tl.sin(angle)
+
+
+@triton.jit
+def normals32(start, BLOCK: tl.constexpr, seed, offset):
+    a, b, c, d = four_words(seed, offset, tl.cast(start, tl.int64) // 4 + tl.arange(0, BLOCK // 4))
+    w, x = normal_pair(unit32(a), (b >> 8).to(tl.float32) * 5.9604644775390625e-08)
+    y, z = normal_pair(unit32(c), (d >> 8).to(tl.float32) * 5.9604644775390625e-08)
+    return tl.reshape(tl.join(tl.join(w, y), tl.join(x, z)), [BLOCK])
+
+
+@triton.jit
+def normals64(start, BLOCK: tl.constexpr, seed, offset):
+    a, b, c, d = four_words(seed, offset, tl.cast(start, tl.int64) // 2 + tl.arange(0, BLOCK // 2))
+    w, x = normal_pair(unit64(a, b) + 1.1102230246251565e-16, unit64(c, d))
+    return tl.reshape(tl.join(w, x), [BLOCK])
+
+
+@triton.jit
+def scaled_normal(x, mean, std):
+    return mean + std * x
+
+
+@triton.jit
+def between(x, low, high, DTYPE: tl.constexpr):
+    """low + x * (high - low) as this type; what rounds to high becomes low."""
+    x = (low + x * (high - low)).to(DTYPE)
+    return tl.where(x >= high.to(DTYPE), low.to(DTYPE), x)
+
+
+@triton.jit
+def between_fp64(x, low, high):
+    return between(x, low, high, tl.float64)
+
+
+@triton.jit
+def between_fp32(x, low, high):
+    return between(x, low, high, tl.float32)
+
+
+@triton.jit
+def between_fp16(x, low, high):
+    return between(x, low, high, tl.float16)
+
+
+@triton.jit
+def between_bf16(x, low, high):
+    return between(x, low, high, tl.bfloat16)
+
+
+def draw_normal(out, mean, std, philox):
+    """Normal numbers in `out`; mean, std: numbers, or tensors that are broadcast to it."""
+    source = normals64 if out.dtype == torch.float64 else normals32
+    return elementwise(scaled_normal, mean, std, source=(source, *philox), common=out.dtype, out=out)
+
+
+def draw_uniform(out, low, high, philox):
+    """Uniform numbers in [low, high), as in ATen, in `out`."""
+    source = units64 if out.dtype == torch.float64 else units32
+    halves = {torch.float16: between_fp16, torch.bfloat16: between_bf16, torch.float64: between_fp64}
+    function = halves.get(out.dtype, between_fp32)
+    return elementwise(function, low, high, source=(source, *philox), common=out.dtype, out=out)

@@ -1,0 +1,361 @@
+"""Reductions: every element is mapped to one value or several, these are combined, and what comes of it is finished.
+
+`kind` says how values are combined: sum, prod, max, min (NaN wins), argmax, argmin (value and index; the first of
+equals), welford (mean, sum of squared distances from it, count; Chan, Golub and LeVeque 1979), softmax (the largest,
+and the sum of the exponentials of what others are less than it; arXiv:1805.02867), safe_softmax (those, and whether any
+is to count).
+"""
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+from blocks.arithmetic import identity
+from blocks.offsets import merge, plain, plain_value, reach, sixteenths, stride_hint, strided
+from blocks.types import compute_types, convert, number_argument, number_value
+
+__all__ = ["reduce"]
+
+
+@triton.jit
+def product_of(a, b):
+    return a * b
+
+
+@triton.jit
+def larger_of(a, b):
+    return tl.where((a > b) | (a != a), a, b)
+
+
+@triton.jit
+def smaller_of(a, b):
+    return tl.where((a < b) | (a != a), a, b)
+
+
+@triton.jit
+def first_larger_of(a, i, b, j):
+    nans = (a != a) & (b != b)
+    keep = (a > b) | ((a != a) & (b == b)) | (((a == b) | nans) & (i < j))
+    return tl.where(keep, a, b), tl.where(keep, i, j)
+
+
+@triton.jit
+def first_smaller_of(a, i, b, j):
+    nans = (a != a) & (b != b)
+    keep = (a < b) | ((a != a) & (b == b)) | (((a == b) | nans) & (i < j))
+    return tl.where(keep, a, b), tl.where(keep, i, j)
+
+
+@triton.jit
+def welford_of(mean, squares, count, other_mean, other_squares, other_count):
+    n = count + other_count
+    share = tl.where(n > 0, other_count / tl.where(n > 0, n, 1), 0)
+    delta = other_mean - mean
+    return mean + delta * share, squares + other_squares + delta * delta * count * share, n
+
+
+@triton.jit
+def softmax_of(peak, total, other_peak, other_total):
+    new_peak = tl.maximum(peak, other_peak)
+    finite = tl.where(new_peak == float("-inf"), 0, new_peak)
+    return new_peak, total * tl.exp(peak - finite) + other_total * tl.exp(other_peak - finite)
+
+
+@triton.jit
+def folded_softmax(peaks, totals):
+    """Of values [M, N] along N: each exponential is taken once."""
+    peak = tl.max(peaks, 1)
+    finite = tl.where(peak == float("-inf"), 0, peak)
+    return peak, tl.sum(totals * tl.exp(peaks - finite[:, None]), 1)
+
+
+@triton.jit
+def combined(a, b, KIND: tl.constexpr):
+    """Two tuples of values, element by element."""
+    if KIND == "sum":
+        c = (a[0] + b[0],)
+    elif KIND == "prod":
+        c = (a[0] * b[0],)
+    elif KIND == "max":
+        c = (larger_of(a[0], b[0]),)
+    elif KIND == "min":
+        c = (smaller_of(a[0], b[0]),)
+    elif KIND == "argmax":
+        c = first_larger_of(a[0], a[1], b[0], b[1])
+    elif KIND == "argmin":
+        c = first_smaller_of(a[0], a[1], b[0], b[1])
+    elif KIND == "softmax":
+        c = softmax_of(a[0], a[1], b[0], b[1])
+    elif KIND == "safe_softmax":
+        c = softmax_of(a[0], a[1], b[0], b[1]) + (a[2] | b[2],)
+    else:
+        c = welford_of(a[0], a[1], a[2], b[0], b[1], b[2])
+    return c
+
+
+@triton.jit
+def folded(values, KIND: tl.constexpr):
+    """A tuple of values [M, N], combined along N."""
+    if KIND == "sum":
+        c = (tl.sum(values[0], 1),)
+    elif KIND == "prod":
+        c = (tl.reduce(values[0], 1, product_of),)
+    elif KIND == "max":
+        c = (tl.reduce(values[0], 1, larger_of),)
+    elif KIND == "min":
+        c = (tl.reduce(values[0], 1, smaller_of),)
+    elif KIND == "argmax":
+        c = tl.reduce(values, 1, first_larger_of)
+    elif KIND == "argmin":
+        c = tl.reduce(values, 1, first_smaller_of)
+    elif KIND == "softmax":
+        c = folded_softmax(values[0], values[1])
+    elif KIND == "safe_softmax":
+        c = folded_softmax(values[0], values[1]) + (tl.max(values[2].to(tl.int32), 1) > 0,)
+    else:
+        c = tl.reduce(values, 1, welford_of)
+    return c
+
+
+@triton.jit
+def neutral(values, KIND: tl.constexpr, LEAST: tl.constexpr, MOST: tl.constexpr):
+    """What leaves such values as they are. LEAST, MOST: of the type of the first."""
+    if KIND == "sum":
+        c = (tl.zeros_like(values[0]),)
+    elif KIND == "prod":
+        c = (tl.full(values[0].shape, 1, values[0].dtype),)
+    elif KIND == "max":
+        c = (tl.full(values[0].shape, LEAST, values[0].dtype),)
+    elif KIND == "min":
+        c = (tl.full(values[0].shape, MOST, values[0].dtype),)
+    elif KIND == "argmax":
+        c = tl.full(values[0].shape, LEAST, values[0].dtype), tl.full(values[0].shape, 0x7FFFFFFFFFFFFFFF, tl.int64)
+    elif KIND == "argmin":
+        c = tl.full(values[0].shape, MOST, values[0].dtype), tl.full(values[0].shape, 0x7FFFFFFFFFFFFFFF, tl.int64)
+    elif KIND == "softmax":
+        c = tl.full(values[0].shape, LEAST, values[0].dtype), tl.zeros_like(values[1])
+    elif KIND == "safe_softmax":
+        c = tl.full(values[0].shape, LEAST, values[0].dtype), tl.zeros_like(values[1]), tl.zeros_like(values[2])
+    else:
+        c = tl.zeros_like(values[0]), tl.zeros_like(values[0]), tl.zeros_like(values[0])
+    return c
+
+
+@triton.jit
+def spread(values, KIND: tl.constexpr):
+    """A tuple of KIND's values from what MAP gave, which is one value where there is but one."""
+    one: tl.constexpr = KIND == "sum" or KIND == "prod" or KIND == "max" or KIND == "min"
+    return (values,) if one else values
+
+
+@triton.jit
+def reduction_kernel(
+    inputs,
+    outs,
+    numbers,
+    m,
+    n,
+    count,
+    steps,
+    kept_shape,
+    kept_strides,
+    reduced_shape,
+    reduced_strides,
+    KIND: tl.constexpr,
+    MAP: tl.constexpr,
+    FINISH: tl.constexpr,
+    INDEXED: tl.constexpr,
+    COMMON: tl.constexpr,
+    OPMATH: tl.constexpr,
+    KEPT_HINTS: tl.constexpr,
+    HINTS: tl.constexpr,
+    EVEN: tl.constexpr,
+    LEAST: tl.constexpr,
+    MOST: tl.constexpr,
+    WIDE: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+):
+    """Rows program_id(0) * BLOCK_M and on of the m of `outs`, each from part program_id(1) of n elements.
+
+    count: of the elements that make an output, however many parts they come in. MAP None: the inputs are values
+    already, of earlier parts. FINISH None: they are stored as rows of parts.
+    """
+    INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
+    m, n = sixteenths(plain_value(m), EVEN[0]), sixteenths(plain_value(n), EVEN[1])
+    count = plain_value(count)
+    part = plain_value(steps) * BLOCK_N
+    rows = tl.program_id(0).to(INDEX) * BLOCK_M + tl.arange(0, BLOCK_M)
+    bases = ()
+    for k in tl.static_range(len(inputs)):
+        bases = bases + ((inputs[k] + strided(rows, kept_shape, kept_strides[k], KEPT_HINTS[k]))[:, None],)
+    arguments = ()
+    for k in tl.static_range(len(numbers)):
+        arguments = arguments + (number_value(numbers[k], OPMATH),)
+    nothing = ()
+    for k in tl.static_range(len(inputs)):
+        if MAP is None:
+            nothing = nothing + (tl.zeros([BLOCK_M, BLOCK_N], inputs[k].dtype.element_ty),)
+        else:
+            nothing = nothing + (tl.zeros([BLOCK_M, BLOCK_N], OPMATH),)
+    if MAP is None:
+        values = nothing
+    elif INDEXED:
+        values = spread(MAP(*nothing, tl.zeros([BLOCK_M, BLOCK_N], tl.int64), *arguments), KIND)
+    else:
+        values = spread(MAP(*nothing, *arguments), KIND)
+    none = neutral(values, KIND, LEAST, MOST)
+    acc = none
+    begin = tl.program_id(1).to(INDEX) * part
+    for start in range(0, part, BLOCK_N):
+        cols = begin + start + tl.arange(0, BLOCK_N)
+        mask = (rows < m)[:, None] & (cols < n)[None, :]
+        read = ()
+        for k in tl.static_range(len(inputs)):
+            offset = strided(cols, reduced_shape, reduced_strides[k], HINTS[k])[None, :]
+            x = tl.load(bases[k] + offset, mask=mask, other=0)
+            read = read + (x if MAP is None else convert(x, COMMON).to(OPMATH),)
+        if MAP is None:
+            values = read
+        elif INDEXED:
+            i = tl.broadcast_to(cols.to(tl.int64)[None, :], [BLOCK_M, BLOCK_N])
+            values = spread(MAP(*read, i, *arguments), KIND)
+        else:
+            values = spread(MAP(*read, *arguments), KIND)
+        inside = ()
+        for k in tl.static_range(len(none)):
+            inside = inside + (tl.where(mask, values[k], none[k]),)
+        acc = combined(acc, inside, KIND)
+    found = folded(acc, KIND)
+    if FINISH is None:
+        place = tl.program_id(1).to(INDEX) * m + rows
+        for k in tl.static_range(len(outs)):
+            tl.store(outs[k] + place, found[k], mask=rows < m)
+    else:
+        results = FINISH(*found, count, *arguments)
+        for k in tl.static_range(len(outs)):
+            result = results if len(outs) == 1 else results[k]
+            tl.store(outs[k] + rows, convert(result, outs[k].dtype.element_ty), mask=rows < m)
+
+
+@triton.jit
+def result_of(x, n):
+    """The FINISH of a value that is the result."""
+    return x
+
+
+def reduce(
+    kind,
+    inputs,
+    dim,
+    keepdim=False,
+    *,
+    dtype,
+    map=None,
+    finish=None,
+    numbers=(),
+    indexed=False,
+    common=None,
+    values=None,
+):
+    """The reduction of tensors of one shape over dimensions, None or () for all: a new tensor of this dtype.
+
+    dtype: of the results, a tuple where `finish` makes several; common: what elements are converted to, dtype if it is
+    None. map, finish: see above, by default the elements themselves and what they are combined to. indexed: `map` is
+    also given each element's flat index among those reduced, int64. values: dtypes of what is combined, by default the
+    common one's opmath, with int64 for indices.
+    """
+    several = isinstance(dtype, tuple)
+    common = (dtype[0] if several else dtype) if common is None else common
+    x = inputs[0]
+    reduced = {d % max(x.dim(), 1) for d in dim} if dim else set(range(x.dim()))
+    kept = [d for d in range(x.dim()) if d not in reduced]
+    over = [d for d in range(x.dim()) if d in reduced]
+    shape = [1 if d in reduced else x.shape[d] for d in range(x.dim()) if keepdim or d in kept]
+    outs = [torch.empty(shape, dtype=d, device=x.device) for d in (dtype if several else (dtype,))]
+    m, n = outs[0].numel(), math.prod([x.shape[d] for d in over])
+    rows = merge([x.shape[d] for d in kept], [[t.stride(d) for d in kept] for t in inputs])
+    rows = rows if m > 1 else ((), [(0,)] * len(inputs))
+    cols = merge([x.shape[d] for d in over], [[t.stride(d) for d in over] for t in inputs])
+    if m:
+        how = kind, map or identity, finish or result_of, [number_argument(v, common) for v in numbers], indexed, common
+        _in_parts(how, inputs, outs, m, n, rows, cols, values or _value_dtypes(kind, common))
+    return tuple(outs) if several else outs[0]
+
+
+def _value_dtypes(kind, common):
+    if common in (torch.float16, torch.bfloat16):
+        opmath = torch.float32
+    else:
+        opmath = common if common.is_floating_point or common == torch.int64 else torch.int32
+    if kind in ("argmax", "argmin"):
+        return opmath, torch.int64
+    return (opmath,) * {"welford": 3, "softmax": 2}.get(kind, 1)
+
+
+def _in_parts(how, inputs, outs, m, n, rows, cols, values):
+    """Few outputs of many elements in two launches, all others in one: four programs for 132 processors each."""
+    BLOCK_M, BLOCK_N = _tile(m, n, rows[1][0][-1], cols[1][0][-1])
+    parts = max(min(528 // triton.cdiv(m, BLOCK_M), n // (2 * BLOCK_N)), 1)
+    steps = triton.cdiv(triton.cdiv(n, parts), BLOCK_N)
+    parts = triton.cdiv(n, steps * BLOCK_N) if n else 1
+    if parts == 1:
+        _launch_reduction(how, inputs, outs, (m, n, n, steps), rows, cols, (BLOCK_M, BLOCK_N, 1))
+        return
+    held = [torch.empty((parts, m), dtype=d, device=outs[0].device) for d in values]
+    kind, map, finish, numbers, indexed, common = how
+    then = kind, None, finish, numbers, False, common
+    how = kind, map, None, numbers, indexed, common
+    _launch_reduction(how, inputs, held, (m, n, n, steps), rows, cols, (BLOCK_M, BLOCK_N, parts))
+    rows, cols = ((), [(1,)] * len(held)), ((parts,), [(m,)] * len(held))
+    BLOCK_N = triton.next_power_of_2(parts)
+    tile = min(triton.next_power_of_2(m), 2048 // BLOCK_N), BLOCK_N, 1
+    _launch_reduction(then, held, outs, (m, parts, n, 1), rows, cols, tile)
+
+
+def _tile(m, n, stride, reduced_stride):
+    """BLOCK_M and BLOCK_N: the longer along the smaller of the two innermost strides."""
+    if m > 1 and n > 1 and stride < reduced_stride:
+        BLOCK_M = min(triton.next_power_of_2(m), 128)
+        return BLOCK_M, min(triton.next_power_of_2(n), 8192 // BLOCK_M)
+    BLOCK_N = min(triton.next_power_of_2(max(n, 1)), 8192)
+    return min(triton.next_power_of_2(max(m, 1)), 8192 // BLOCK_N), BLOCK_N
+
+
+def _launch_reduction(how, inputs, outs, sizes, rows, cols, tile):
+    kind, map, finish, numbers, indexed, common = how
+    COMMON, OPMATH = compute_types(common)
+    BLOCK_M, BLOCK_N, parts = tile
+    large = sizes[0] * sizes[1] >= 4096
+    limits = (-math.inf, math.inf) if common.is_floating_point else _limits(common)
+    reduction_kernel[(triton.cdiv(sizes[0], BLOCK_M), parts)](
+        tuple(inputs),
+        tuple(outs),
+        tuple(numbers),
+        *[plain(size) for size in sizes],
+        tuple([plain(n) for n in rows[0]]),
+        tuple([tuple([plain(s) for s in stride]) if rows[0] else () for stride in rows[1]]),
+        tuple([plain(n) for n in cols[0]]),
+        tuple([tuple([plain(s) for s in stride]) if cols[0] else () for stride in cols[1]]),
+        KIND=kind,
+        MAP=map,
+        FINISH=finish,
+        INDEXED=indexed,
+        COMMON=COMMON,
+        OPMATH=OPMATH,
+        KEPT_HINTS=tuple([stride_hint(rows[0], stride, large) for stride in rows[1]]),
+        HINTS=tuple([stride_hint(cols[0], stride, large) for stride in cols[1]]),
+        EVEN=(large and sizes[0] % 16 == 0, large and sizes[1] % 16 == 0),
+        LEAST=limits[0],
+        MOST=limits[1],
+        WIDE=reach(*rows) + reach(*cols) > 2147483647 - BLOCK_M * BLOCK_N,
+        BLOCK_M=BLOCK_M,
+        BLOCK_N=BLOCK_N,
+        num_warps=8,
+    )
+
+
+def _limits(dtype):
+    """The least and the largest of an integer dtype or bool."""
+    return (0, 1) if dtype == torch.bool else (torch.iinfo(dtype).min, torch.iinfo(dtype).max)

@@ -1,0 +1,159 @@
+"""Rows: what the elements of each come to along a dimension, by which they are then mapped.
+
+A program takes BLOCK_M rows. Rows that fit its registers are read once; longer ones twice.
+"""
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+from blocks.offsets import integer, integer_value, strided, walk
+from blocks.reduction import combined, folded, neutral, spread
+from blocks.types import compute_types, convert
+
+
+@triton.jit
+def load_row(
+    bases,
+    cols,
+    shape,
+    strides,
+    mask,
+    PADDING: tl.constexpr,
+    COMMONS: tl.constexpr,
+    OPMATH: tl.constexpr,
+    PLAIN: tl.constexpr,
+):
+    """A value of each tensor at these columns of its rows, PADDING outside."""
+    values = ()
+    for k in tl.static_range(len(bases)):
+        x = tl.load(bases[k] + strided(cols, shape, strides[k], False, PLAIN), mask=mask, other=PADDING)
+        values = values + (convert(x, COMMONS[k]).to(OPMATH),)
+    return values
+
+
+@triton.jit
+def mapped(FUNCTION: tl.constexpr, values, found, DTYPE: tl.constexpr):
+    for k in tl.static_range(len(found)):
+        values = values + (found[k][:, None],)
+    return convert(FUNCTION(*values), DTYPE)
+
+
+@triton.jit
+def rows_kernel(
+    inputs,
+    out_ptr,
+    m,
+    n,
+    across,
+    along,
+    KIND: tl.constexpr,
+    MAP: tl.constexpr,
+    FUNCTION: tl.constexpr,
+    PADDING: tl.constexpr,
+    COMMONS: tl.constexpr,
+    OPMATH: tl.constexpr,
+    PLAIN: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    WHOLE: tl.constexpr,
+):
+    """across, along: (shape, strides of each input and of the result) from row to row and in a row."""
+    LAST: tl.constexpr = len(inputs)
+    DTYPE: tl.constexpr = out_ptr.dtype.element_ty
+    rows = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
+    lanes = tl.arange(0, BLOCK_N).to(tl.int64)[None, :]
+    n = integer_value(n, PLAIN)
+    inside = (rows < integer_value(m, PLAIN))[:, None]
+    bases = ()
+    for k in tl.static_range(LAST):
+        bases = bases + ((inputs[k] + strided(rows, across[0], across[1][k], False, PLAIN))[:, None],)
+    out_ptr += strided(rows, across[0], across[1][LAST], False, PLAIN)[:, None]
+    if WHOLE:
+        mask = inside & (lanes < n)
+        values = load_row(bases, lanes, along[0], along[1], mask, PADDING, COMMONS, OPMATH, PLAIN)
+        found = folded(spread(MAP(*values), KIND), KIND)
+        place = strided(lanes, along[0], along[1][LAST], False, PLAIN)
+        tl.store(out_ptr + place, mapped(FUNCTION, values, found, DTYPE), mask=mask)
+    else:
+        nothing = ()
+        for _ in tl.static_range(LAST):
+            nothing = nothing + (tl.zeros([BLOCK_M, BLOCK_N], OPMATH),)
+        acc = neutral(spread(MAP(*nothing), KIND), KIND, float("-inf"), float("inf"))
+        for start in range(0, n, BLOCK_N):
+            mask = inside & (start + lanes < n)
+            values = load_row(bases, start + lanes, along[0], along[1], mask, PADDING, COMMONS, OPMATH, PLAIN)
+            acc = combined(acc, spread(MAP(*values), KIND), KIND)
+        found = folded(acc, KIND)
+        for start in range(0, n, BLOCK_N):
+            mask = inside & (start + lanes < n)
+            values = load_row(bases, start + lanes, along[0], along[1], mask, PADDING, COMMONS, OPMATH, PLAIN)
+            place = strided(start + lanes, along[0], along[1][LAST], False, PLAIN)
+            tl.store(out_ptr + place, mapped(FUNCTION, values, found, DTYPE), mask=mask)
+
+
+@triton.jit
+def exponential(x):
+    """The MAP of a softmax: an element, and what it adds to the sum where it is the largest."""
+    return x, tl.full(x.shape, 1, x.dtype)
+
+
+def map_rows(function, inputs, dim, *, kind, dtype, map=None, commons=None, longest=8192):
+    """function(*values, *found) of each element in a new tensor of this dtype.
+
+    inputs: tensors of one shape, whose values are converted to `commons`, by default to their own dtypes. kind, of
+    blocks/reduction.py: how what `map` makes of the values is combined along `dim`, which gives `found`; padding is 0
+    there for sums, and else -inf. longest: rows of up to so many elements are held whole, of up to 1024 by one warp.
+    """
+    x = inputs[0]
+    if any([t.shape != x.shape for t in inputs]):
+        raise RuntimeError(f"rows of different shapes: {[tuple(t.shape) for t in inputs]}")
+    out = torch.empty(x.shape, dtype=dtype, device=x.device)
+    if not out.numel():
+        return out
+    dims = list(range(x.dim()))
+    along = dims[dim:][:1]
+    n = x.shape[dim] if dims else 1
+    m = out.numel() // n
+    BLOCK_M, BLOCK_N, warps = _row_tile(m, n, longest)
+    PLAIN = out.numel() < 65536
+    rows_kernel[(triton.cdiv(m, BLOCK_M),)](
+        tuple(inputs),
+        out,
+        integer(m, PLAIN),
+        integer(n, PLAIN),
+        walk([*inputs, out], [d for d in dims if d not in along], PLAIN),
+        walk([*inputs, out], along, PLAIN),
+        KIND=kind,
+        MAP=map or exponential,
+        FUNCTION=function,
+        PADDING=0 if kind == "sum" else -math.inf,
+        COMMONS=tuple([compute_types(d)[0] for d in commons or [t.dtype for t in inputs]]),
+        OPMATH=compute_types(x.dtype)[1],
+        PLAIN=PLAIN,
+        BLOCK_M=BLOCK_M,
+        BLOCK_N=BLOCK_N,
+        WHOLE=n <= BLOCK_N,
+        num_warps=warps,
+    )
+    return out
+
+
+def _row_tile(m, n, longest):
+    """BLOCK_M, BLOCK_N and warps: of rows of up to 1024 elements one warp holds as many as are 1024."""
+    BLOCK_N = triton.next_power_of_2(n)
+    if BLOCK_N <= 1024:
+        return min(triton.next_power_of_2(m), 1024 // BLOCK_N), BLOCK_N, 1
+    return (1, 4096, 8) if longest < BLOCK_N else (1, BLOCK_N, BLOCK_N * 8 // longest)
+
+
+def whole_rows(m, n):
+    """BLOCK_M and BLOCK_N where a program of 8 warps holds its rows whole."""
+    BLOCK_N = triton.next_power_of_2(max(n, 1))
+    return min(triton.next_power_of_2(max(m, 1)), max(1, 4096 // BLOCK_N)), BLOCK_N
+
+
+def expanded(tensors):
+    """These in the shape of the first, which itself stands for those that are None."""
+    return [tensors[0] if t is None else t.expand(tensors[0].shape) for t in tensors]

@@ -1,0 +1,13 @@
+"""Types, layouts and memory formats."""
+
+CASES = {
+    "aten::_to_copy": [
+        ("f32[33,70]", {"dtype": "torch.bfloat16"}),
+        ("i64[5,3,2]", {"dtype": "torch.float16"}),
+        ("f32[40,30]{1,40}",),
+        ("bool[7,5]{5,1}@3", {"dtype": "torch.int32"}),
+        ("f64[4,0,3]", {"dtype": "torch.float32"}),
+        ("f32[2,3,4,5]", {"memory_format": "torch.channels_last"}),
+        ("f32(nan, inf, -inf, -0., 3.7)", {"dtype": "torch.bfloat16"}),
+    ],
+}

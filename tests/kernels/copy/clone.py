@@ -1,0 +1,10 @@
+"""Layouts."""
+
+OPINFO = 4
+CASES = {
+    "aten::clone": [
+        ("f32[33,70]{1,33}",),
+        ("i16[4,5,6]{60,1,10}",),
+        ("f32[2,3,4,5]", {"memory_format": "torch.channels_last"}),
+    ],
+}

@@ -1,0 +1,16 @@
+"""Numbers and tensors of one number."""
+
+OPINFO = 4
+CASES = {
+    "aten::fill.Tensor": [
+        ("f32[33,70]{1,33}", "f32[]"),
+        ("i64[5]", "f32[]"),
+        ("bf16[4,5]", "f32[]"),
+        ("bool[0,3]", "bool[]"),
+    ],
+    "aten::fill.Scalar": [
+        ("f32[33,70]{1,33}", 2.5),
+        ("bool[7]", 2),
+        ("u8[5,2]{1,5}", 255),
+    ],
+}

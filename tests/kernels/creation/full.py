@@ -1,0 +1,3 @@
+"""OpInfo's samples."""
+
+OPINFO = 4

@@ -1,0 +1,3 @@
+"""Rows that are added to, some several times."""
+
+OPINFO = 4

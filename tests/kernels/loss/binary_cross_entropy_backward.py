@@ -1,0 +1,10 @@
+"""Reductions and weights."""
+
+CASES = {
+    "aten::binary_cross_entropy_backward": [
+        ("f32[33,7]", "f32[33,7]u", "f32[33,7]u", None, 0),
+        ("f32[]", "f32[33,7]u", "f32[33,7]u"),
+        ("f32[]", "f32[40]u", "f32[40]u", "f32[40]u", 2),
+        ("bf16[5,4]", "bf16[5,4]u", "bf16[5,4]u", "bf16[5,4]u", 0),
+    ],
+}

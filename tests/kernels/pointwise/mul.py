@@ -1,0 +1,23 @@
+"""Broadcast, promotion, layouts; a number."""
+
+OPINFO = 4
+DERIVED = (
+    "aten::_foreach_mul.List",
+    "aten::_foreach_mul.Scalar",
+    "aten::_foreach_mul.ScalarList",
+    "aten::_foreach_mul.Tensor",
+)
+CASES = {
+    "aten::mul.Tensor": [
+        ("f32[33,70]", "f32[70]"),
+        ("bf16[4,1,6]", "bf16[5,1]"),
+        ("f32[40,30]{1,40}", "f32[40,30]"),
+        ("i64[7,5]", "f32[5]"),
+        ("f32[0,4]", "f32[4]"),
+    ],
+    "aten::mul.Scalar": [
+        ("f32[33,70]{1,33}", 2.5),
+        ("i64[7]", 3),
+        ("bf16[]", -0.5),
+    ],
+}

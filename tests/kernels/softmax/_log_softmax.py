@@ -1,0 +1,16 @@
+"""Along rows and columns, long rows, special values."""
+
+CASES = {
+    "aten::_log_softmax": [
+        ("f32[33,70]", 1, False),
+        ("f32[33,70]", 0, False),
+        ("bf16[4,5,130]", -1, False),
+        ("f32[5,3000]", 1, False),
+        ("f32[3,4]{1,3}", 1, False),
+        ("f32(nan, 1, 2)", 0, False),
+        ("f32(inf, 1, 2)", 0, False),
+    ],
+}
+FAULTS = {
+    "no logarithm": ("x - peak - tl.log(total)", "x - peak - total"),
+}

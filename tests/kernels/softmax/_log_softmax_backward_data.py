@@ -1,0 +1,13 @@
+"""Along rows and columns."""
+
+CASES = {
+    "aten::_log_softmax_backward_data": [
+        ("f32[33,70]", "f32[33,70]u", 1, "torch.float32"),
+        ("f32[33,70]", "f32[33,70]u", 0, "torch.float32"),
+        ("bf16[4,5,130]", "bf16[4,5,130]u", -1, "torch.bfloat16"),
+        ("f32[5,3000]", "f32[5,3000]u", 1, "torch.float32"),
+    ],
+}
+REFUSED = {
+    "aten::_log_softmax_backward_data": [("f32[1,3]", "f32[2,3]", 1, "torch.float32")],
+}

@@ -1,0 +1,17 @@
+"""Along rows and columns, long rows, special values."""
+
+CASES = {
+    "aten::_softmax": [
+        ("f32[33,70]", 1, False),
+        ("f32[33,70]", 0, False),
+        ("bf16[4,5,130]", -1, False),
+        ("f32[5,3000]", 1, False),
+        ("f32[3,4]{1,3}", 1, False),
+        ("f32(nan, 1, 2)", 0, False),
+        ("f32(inf, 1, 2)", 0, False),
+    ],
+}
+FAULTS = {
+    "no peak": ("tl.exp(x - peak) / total", "tl.exp(x) / total"),
+    "padding counts": ("mask=mask, other=PADDING", "mask=mask, other=0"),
+}

@@ -1,0 +1,83 @@
+"""Every file of the kernel library keeps the contract of a kernel file, as far as its text alone can show."""
+
+from __future__ import annotations
+
+import ast
+from keyword import iskeyword
+from pathlib import Path
+
+import pytest
+import torch
+
+from verify.contract.kernel_file import KernelFile
+from verify.lint import lint, load_profile, render
+from verify.lint.schema import parse_schema
+
+LIBRARY = Path(__file__).parents[2] / "generate" / "kernels"
+FILES = sorted(LIBRARY.glob("*/*.py"))
+EACH_FILE = pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
+
+
+def torch_schema(overload: str) -> str:
+    """The schema of an overload as torch prints it."""
+    name, _, variant = overload.removeprefix("aten::").partition(".")
+    return str(getattr(getattr(torch.ops.aten, name), variant or "default")._schema)
+
+
+def stated_lines(path: Path) -> list[str]:
+    """The schemas at the head of the docstring, one a line; a continued line is indented."""
+    docstring = ast.get_docstring(ast.parse(path.read_text()), clean=False)
+    assert docstring is not None
+    return docstring.partition("\n\n")[0].rstrip().replace("\n    ", " ").split("\n")
+
+
+def test_library_is_found() -> None:
+    assert FILES
+    assert {path.parent.parent for path in FILES} == {LIBRARY}
+
+
+@EACH_FILE
+def test_docstring_begins_with_the_schemas(path: Path) -> None:
+    assert stated_lines(path) == [torch_schema(overload) for overload in KernelFile.read(path).overloads]
+
+
+@EACH_FILE
+def test_lint_finds_nothing(path: Path) -> None:
+    violations = lint(path.read_text(), load_profile())
+    assert not violations, render(violations)
+
+
+@EACH_FILE
+def test_constants_and_functions(path: Path) -> None:
+    tree = ast.parse(path.read_text())
+    constants = {
+        node.targets[0].id: ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+    }
+    constants = {name: value for name, value in constants.items() if isinstance(value, tuple)}
+    assert constants.keys() - {"LAYOUTS"} == {"OVERLOADS", "DTYPES"}
+    assert all(isinstance(value, tuple) and value for value in constants.values())
+    assert list(constants["DTYPES"]) == sorted(set(constants["DTYPES"]))
+    assert all(isinstance(getattr(torch, dtype), torch.dtype) for dtype in constants["DTYPES"])
+    functions = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+    assert functions.count("wrapper") == 1
+    assert functions[-1] == "wrapper"
+
+
+@EACH_FILE
+def test_wrapper_names_its_parameters_as_the_schema_does(path: Path) -> None:
+    """Compared with the longest schema: `arange(end)` is called with its end in the place of `start`."""
+    tree = ast.parse(path.read_text())
+    wrapper = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "wrapper")
+    schemas = [schema for schema in map(parse_schema, stated_lines(path)) if schema is not None]
+    positional = [[p.name for p in schema.parameters if not p.keyword_only] for schema in schemas]
+    longest = max(positional, key=len)
+    named = zip([a.arg for a in wrapper.args.args], longest, strict=False)
+    assert len(wrapper.args.args) >= len(longest)
+    assert all(name == schemas_name for name, schemas_name in named if not iskeyword(schemas_name))
+
+
+def test_no_overload_is_served_twice() -> None:
+    served = [overload for path in FILES for overload in KernelFile.read(path).overloads]
+    assert len(served) == len(set(served))

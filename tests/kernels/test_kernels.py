@@ -1,0 +1,125 @@
+"""Every kernel file of the library is judged on its data: the file of the same group and name beside this one.
+
+With ENABLE_WORKSPACE set the verdicts are kept there, and `enable library record` puts them down for docs/operators.md.
+"""
+
+from __future__ import annotations
+
+import os
+import runpy
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from shared import compiled, packaged
+
+from enable.options import WORKSPACE_VARIABLE
+from enable.serve.arguments import refusal
+from enable.serve.modules import load_wrapper
+from generate.library import KERNELS
+from traces.overloads import resolve
+from verify import platforms
+from verify.contract.derive import plans
+from verify.contract.kernel_file import KernelFile
+from verify.judging.judge import Job, Judge
+from verify.judging.verdicts import VerdictStore
+from verify.outcome import Outcome
+
+HERE = Path(__file__).parent
+FILES = sorted(str(path.relative_to(KERNELS)) for path in KERNELS.glob("*/*.py"))
+DATA = sorted(str(path.relative_to(HERE)) for path in HERE.glob("*/*.py"))
+SAID = {name: runpy.run_path(str(HERE / name)).keys() for name in DATA}
+pytestmark = pytest.mark.filterwarnings("ignore:Sparse invariant checks:UserWarning")
+
+
+def named(files):
+    """ids are names of operators, so that `-k gelu` works."""
+    return pytest.mark.parametrize("name", [pytest.param(f, id=f.removesuffix(".py")) for f in files])
+
+
+@pytest.fixture(scope="session")
+def judge(tmp_path_factory):
+    named = os.environ.get(WORKSPACE_VARIABLE)
+    store = VerdictStore(Path(named or tmp_path_factory.mktemp("kernels")) / "verdicts.sqlite")
+    with Judge(platforms.load("sim"), store, workers=1, cache=compiled()) as judge:
+        yield judge
+    store.close()
+
+
+@pytest.fixture(scope="session")
+def verdicts_of(judge):
+    """A function: the verdicts of a kernel file on cases, by overload and case. first: until one fails."""
+    library = packaged()
+
+    def of(kernel, cases, first=False):
+        jobs = []
+        for overload in dict.fromkeys(case.overload for case in cases):
+            plan = next(p for p in plans(overload) if p.base in kernel.overloads)
+            match = library.match(plan.base)
+            linked = replace(kernel, callees=match.kernel.callees)
+            of_it = tuple(case for case in cases if case.overload == overload)
+            copy = library.match("aten::copy_").kernel if plan.overload != plan.base else match.copy
+            jobs.append(Job(plan, linked, of_it, copy, repeats=1, first=first))
+        return judge.judge(jobs)
+
+    return of
+
+
+def test_every_kernel_file_has_its_data_and_the_other_way_round():
+    assert FILES == DATA and len(FILES) > 90
+
+
+@named(FILES)
+def test_a_kernel_is_right(name, data_of, verdicts_of):
+    kernel = KernelFile.read(KERNELS / name)
+    data = data_of(HERE / name, kernel)
+    verdicts = verdicts_of(kernel, data.cases)
+    failed = {key: (v.outcome, v.detail) for key, v in verdicts.items() if v.outcome is not Outcome.PASS}
+    assert not failed, failed
+    judged = Counter(plan.base for case in data.cases for plan in plans(case.overload)[:1])
+    judged += Counter(case.overload for case in data.cases)
+    assert not [o for o in kernel.overloads if not judged[o]], "each overload has a case"
+
+
+def refusals(kernel, data, verdicts_of):
+    """Why each fault is refused; of one that is not, the outcomes. Raises ValueError for a text that is not there."""
+    found = {}
+    for fault, (text, instead) in data.faults.items():
+        if text not in kernel.source:
+            raise ValueError(f"{fault}: {kernel.path.name} has no {text!r}")
+        bad = KernelFile.parse(kernel.source.replace(text, instead), kernel.path)
+        outcomes = {v.outcome for v in verdicts_of(bad, data.cases, first=True).values()}
+        found[fault] = Outcome.WRONG in outcomes or sorted(outcomes)
+    return found
+
+
+@named([name for name in DATA if "FAULTS" in SAID[name]])
+def test_faults_are_refused(name, data_of, verdicts_of):
+    kernel = KernelFile.read(KERNELS / name)
+    found = refusals(kernel, data_of(HERE / name, kernel), verdicts_of)
+    assert found == dict.fromkeys(found, True)
+
+
+@named([name for name in DATA if "REFUSED" in SAID[name]])
+def test_sizes_that_do_not_fit_are_refused(name, data_of):
+    kernel = KernelFile.read(KERNELS / name)
+    for overload, arguments in data_of(HERE / name, kernel).refused:
+        schema = resolve(overload)._schema.arguments
+        positional = [arguments[a.name] for a in schema if not a.kwarg_only]
+        named = {a.name: arguments[a.name] for a in schema if a.kwarg_only}
+        before = refusal(resolve(overload), tuple(positional), named)
+        assert before is None, "ATen's function for device meta would refuse it before"
+        with pytest.raises(
+            (RuntimeError, IndexError)
+        ):  # NotImplementedError, where ATen may take it, is a RuntimeError
+            load_wrapper(KERNELS / name, kernel.source)(*positional, **named)
+
+
+def test_a_fault_that_is_none_is_found(data_of, verdicts_of):
+    kernel = KernelFile.read(KERNELS / "matmul" / "mm.py")
+    data = data_of(HERE / "matmul" / "mm.py", kernel)
+    harmless = replace(data, faults={"none": ("import torch\n", "import torch  # indeed\n")})
+    assert refusals(kernel, harmless, verdicts_of) == {"none": [Outcome.PASS]}
+    with pytest.raises(ValueError, match="no 'nowhere'"):
+        refusals(kernel, replace(data, faults={"gone": ("nowhere", "")}), verdicts_of)

@@ -1,0 +1,312 @@
+"""Cases: recorded calls made ready to replay against a kernel."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import torch
+from blake3 import blake3
+
+from traces import TraceError
+from traces.contents import NotRecorded
+from traces.materialise import identity
+from traces.overloads import bind, positional, resolve
+from traces.store import CallRecord, Trace
+from traces.values import Bytes, Packed, StorageSpan, TensorRef, numel, on_host, pack, unpack
+from traces.widening import answer
+from verify.cases import references
+from verify.contract.random_state import Philox
+from verify.operators import adds_up, judged_as
+
+
+@dataclass(frozen=True)
+class Case:
+    """id: blake3 of overload, arguments and what gives their bytes, so equal calls of two traces are one case.
+
+    load: the arguments, read and verified anew at each call. shapes: of all their tensors.
+    """
+
+    id: str
+    overload: str
+    signature: str
+    load: Callable[[], Packed]
+    shapes: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def independence(self) -> str:
+        """Equal for cases that tell little beside each other, being alike but for the contents of tensors."""
+        return self.signature or self.id
+
+
+def by_overload(cases: Iterable[Case]) -> dict[str, list[Case]]:
+    """Cases of each overload, in their order."""
+    found: dict[str, list[Case]] = {}
+    for case in cases:
+        found.setdefault(case.overload, []).append(case)
+    return found
+
+
+def case_of(trace: Trace, record: CallRecord) -> Case:
+    """The case of one stored call whose level is replayable. Raises TraceError if its record is damaged."""
+    try:
+        shapes = tuple(tuple(tensor["shape"]) for tensor in record.header["tensors"])
+    except (KeyError, TypeError) as error:
+        raise TraceError(f"{record.where}: header.tensors: not a packed call ({error!r})") from error
+    return Case(
+        identity(trace, record), record.overload, record.signature, lambda: on_host(trace.packed(record)), shapes
+    )
+
+
+def case_of_values(overload: str, **arguments: Any) -> Case:
+    """A case of given arguments, by schema name; their bytes are copied now."""
+    packed = pack(arguments)
+    # Storages begin at multiples of 64 bytes; which one it is this time is no part of the case.
+    packed.groups = [replace(group, align=group.align % 64) for group in packed.groups]
+    data = [None if d is None else bytes(d) for d in packed.data]
+    digest = blake3(json.dumps([overload, packed.header()]).encode())
+    for span in data:
+        digest.update(span or b"")
+    load = lambda: Packed(packed.tree, packed.tensors, packed.groups, list(data))  # noqa: E731
+    return Case(digest.hexdigest()[:32], overload, "", load, tuple(tuple(ref.shape) for ref in packed.tensors))
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What the operator answers: `native` as ATen answers in the case's own dtypes, `values` in float64 where it can.
+
+    All hold every argument after the call by its name and the result under "return"; their trees are alike. sizes: of
+    operators that add up terms, the answer to the arguments' absolute values, in float64: what rounding is relative to
+    where terms cancel (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1). widened: the
+    arguments in float64, if there are such. philox: what the call draws from.
+    """
+
+    overload: str
+    before: Packed
+    native: Packed
+    values: Packed
+    sizes: Packed | None = None
+    widened: Packed | None = None
+    philox: Philox = (0, 0)
+
+    @cached_property
+    def nudged(self) -> list[Packed]:
+        """Answers in float64 to arguments that differ by about a rounding to float32; none where there is no float64.
+
+        How far they lie apart is what no algorithm that computes in float32 can be held to (Higham 2002, section 1.6).
+        """
+        if self.widened is None or self.values is self.native:
+            return []
+        try:
+            found = self._answers_nudged(lambda relative: relative)
+        except RuntimeError:  # an argument left its range, such as a probability that was 1
+            found = self._answers_nudged(lambda relative: -relative.abs())
+        return [f for f in found if f.tree["return"] == self.native.tree["return"]]
+
+    def _answers_nudged(self, change: Callable[[torch.Tensor], torch.Tensor]) -> list[Packed]:
+        assert self.widened is not None
+        generator = torch.Generator().manual_seed(0)
+
+        def nudge(t: torch.Tensor) -> torch.Tensor:
+            return t * (1 + 2.0**-24 * change(torch.randn(t.shape, generator=generator, dtype=torch.float64)))
+
+        return [_run(self.overload, mapped(self.widened, nudge), self.philox) for _ in range(2)]
+
+
+class NoReference(Exception):
+    """The operator's own answer to a case cannot be had on this machine; the message says why, in a line."""
+
+
+def reference(case: Case, philox: Philox = (0, 0)) -> Expected:
+    """Run the operator twice on the CPU, each time on its own copy of the bytes.
+
+    philox: what a call draws from whose draws are fixed (verify/cases/references.py).
+    Raises TraceError on a damaged trace, NoReference where there are no arguments or no answer of ATen.
+    """
+    try:
+        before = case.load()
+    except NotRecorded as error:
+        raise NoReference(f"its arguments cannot be had: {error}") from error
+    unrecorded = unsupported(before.tree)
+    if unrecorded:
+        raise NoReference(f"an argument could not be recorded: {unrecorded}")
+    try:
+        before = _settled(case.overload, before, philox)
+        native = _run(case.overload, before, philox)
+    except (RuntimeError, NotImplementedError, TypeError, ValueError, IndexError) as error:
+        raise NoReference(f"ATen on the CPU does not answer: {' '.join(str(error).split())[:200]}") from error
+    widened = widen(before)
+    try:
+        values = _run(case.overload, widened, philox) if widened is not None else native
+    except (RuntimeError, NotImplementedError, TypeError):
+        values = native  # the operator has no float64 implementation, or demands the case's own dtypes
+    if values.tree["return"] != native.tree["return"]:
+        values = native
+    sizes = _sizes(case.overload, widened or before, native, philox)
+    return Expected(case.overload, before, native, values, sizes, widened, philox)
+
+
+def _settled(overload: str, packed: Packed, philox: Philox) -> Packed:
+    """The call as it is once a kernel of this library's conventions has made its arguments."""
+    if not references.has(overload):
+        return packed
+    arguments = unpack(packed)
+    if not references.settle(overload, bind(resolve(overload), (), arguments), philox):
+        return packed
+    return replace(packed, data=[None if d is None else bytes(d) for d in pack(arguments).data])
+
+
+def _sizes(overload: str, packed: Packed, native: Packed, philox: Philox) -> Packed | None:
+    if not adds_up(judged_as(overload, packed.tree)):
+        return None
+    try:
+        found = _run(overload, _positive(mapped(packed, torch.abs)), philox)
+    except (RuntimeError, NotImplementedError, TypeError):
+        return None
+    return found if found.tree["return"] == native.tree["return"] else None
+
+
+def _positive(packed: Packed) -> Packed:
+    """The same call with its factors' absolute values."""
+    tree = dict(packed.tree)
+    for name in {"alpha", "beta"} & tree.keys():
+        value = tree[name]
+        if isinstance(value, dict) and "float" in value:
+            tree[name] = {"float": abs(float.fromhex(value["float"])).hex()}
+        elif type(value) is int:
+            tree[name] = abs(value)
+    return replace(packed, tree=tree)
+
+
+def mapped(packed: Packed, change: Callable[[torch.Tensor], torch.Tensor]) -> Packed:
+    """The same call with every group of floating elements changed, element by element."""
+    dtypes = _dtypes_by_group(packed)
+    data = [_mapped_span(d, *kinds, change=change) for d, kinds in zip(packed.data, dtypes, strict=True)]
+    return replace(packed, data=data)
+
+
+def _mapped_span(data: Bytes | None, *dtypes: str, change: Callable[[torch.Tensor], torch.Tensor]) -> Bytes | None:
+    if not data or len(dtypes) != 1 or not getattr(torch, dtypes[0]).is_floating_point:
+        return data
+    values = torch.frombuffer(bytearray(data), dtype=getattr(torch, dtypes[0]))
+    return change(values).view(torch.uint8).numpy().tobytes()
+
+
+def unsupported(tree: Any) -> str:
+    """What the first value is that the recorder could not store, or nothing."""
+    if isinstance(tree, dict):
+        if "unsupported" in tree:
+            return str(tree["unsupported"])[:80]
+        tree = list(tree.values())
+    return next(filter(None, map(unsupported, tree)), "") if isinstance(tree, list) else ""
+
+
+def _run(overload: str, packed: Packed, philox: Philox) -> Packed:
+    arguments = unpack(packed)
+    op = resolve(overload)
+    bound = bind(op, (), arguments)
+    with torch.no_grad():
+        known = references.has(overload)
+        result = references.answer(overload, bound, philox) if known else answer(op, *positional(op, bound))
+    after = pack({**arguments, "return": result})
+    after.data = [None if d is None else bytes(d) for d in after.data]
+    return after
+
+
+def widen(packed: Packed) -> Packed | None:
+    """The same call in float64: every group of one floating dtype is converted as a whole, so aliasing stays.
+
+    None if there is nothing to convert, or a group is shared by tensors of different dtypes.
+    """
+    dtypes = _dtypes_by_group(packed)
+    if any(len(d) > 1 for d in dtypes):
+        return None
+    factors = [8 // _floating_size(next(iter(d))) if d and _floating_size(next(iter(d))) else 1 for d in dtypes]
+    if all(f == 1 for f in factors):
+        return None
+    data = [_widen_span(d, next(iter(kinds), ""), f) for d, kinds, f in zip(packed.data, dtypes, factors, strict=True)]
+    groups = [
+        g if f == 1 else StorageSpan(g.nbytes * f, 0, g.device, g.known)
+        for g, f in zip(packed.groups, factors, strict=True)
+    ]
+    tensors = [r if factors[r.group] == 1 else _widen_ref(r, factors[r.group]) for r in packed.tensors]
+    return Packed(_widen_tree(packed.tree), tensors, groups, data)
+
+
+def _dtypes_by_group(packed: Packed) -> list[set[str]]:
+    dtypes: list[set[str]] = [set() for _ in packed.groups]
+    for ref in packed.tensors:
+        dtypes[ref.group].add(ref.dtype)
+    return dtypes
+
+
+def _floating_size(dtype: str) -> int:
+    """Bytes of an element of a floating dtype narrower than float64, else 0."""
+    found = getattr(torch, dtype)
+    return found.itemsize if found.is_floating_point and found.itemsize < 8 else 0
+
+
+def _widen_span(data: Bytes | None, dtype: str, factor: int) -> Bytes | None:
+    if data is None or factor == 1 or not len(data):
+        return data
+    narrow = torch.frombuffer(bytearray(data), dtype=getattr(torch, dtype))
+    return narrow.double().numpy().tobytes()
+
+
+def _widen_ref(ref: TensorRef, factor: int) -> TensorRef:
+    return TensorRef(
+        ref.group, ref.offset * factor, ref.shape, ref.stride, "float64", ref.requires_grad, ref.conj, ref.neg
+    )
+
+
+def _widen_tree(tree: Any) -> Any:
+    if isinstance(tree, list):
+        return [_widen_tree(v) for v in tree]
+    if isinstance(tree, dict):
+        if tree.keys() == {"dtype"} and _floating_size(tree["dtype"]):
+            return {"dtype": "float64"}
+        return {k: _widen_tree(v) for k, v in tree.items()}
+    return tree
+
+
+def holds_sparse(tree: Any) -> bool:
+    """Whether there is a sparse tensor in a packed tree."""
+    if isinstance(tree, dict):
+        return "sparse_coo" in tree or any(map(holds_sparse, tree.values()))
+    return isinstance(tree, list) and any(map(holds_sparse, tree))
+
+
+def tensor_names(tree: dict[str, Any]) -> list[str]:
+    """A readable name of each tensor of a packed tree, in their order: `self`, `tensors[2]`, `return[0]`."""
+    names: list[str] = []
+
+    def walk(value: Any, path: str) -> None:
+        if isinstance(value, list):
+            for i, item in enumerate(value):
+                walk(item, f"{path}[{i}]")
+        elif isinstance(value, dict):
+            for key, item in value.items():
+                if key == "tensor":
+                    names.append(path)
+                else:
+                    walk(item, path if key in ("tuple", "sparse_coo") else f"{path}.{key}")
+
+    for name, value in tree.items():
+        walk(value, name)
+    return names
+
+
+def contents(packed: Packed, index: int) -> torch.Tensor:
+    """Tensor `index` of a packed call, by value: contiguous, in its own dtype."""
+    ref = packed.tensors[index]
+    data = packed.data[ref.group]
+    dtype = getattr(torch, ref.dtype)
+    if data is None or not numel(ref):
+        return torch.empty(ref.shape, dtype=dtype)
+    flat = torch.frombuffer(bytearray(data)[ref.offset :], dtype=torch.uint8)
+    flat = flat[: flat.numel() // dtype.itemsize * dtype.itemsize].view(dtype)
+    dense = flat.as_strided(ref.shape, ref.stride).clone(memory_format=torch.contiguous_format)
+    return dense.conj().resolve_conj() if ref.conj else dense

@@ -1,0 +1,69 @@
+"""ATen as the oracle of what is valid, asked in a child: a call that brings it down costs that child alone."""
+
+from __future__ import annotations
+
+import atexit
+import threading
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from traces.values import Packed, pack
+from verify.cases.arguments import Arguments, fits, tensors
+from verify.platforms import TRIAL
+from verify.sandbox import confine
+from verify.sandbox.children import Child, ChildDied, Zygote
+from verify.sandbox.nursery import TRIED
+
+SECONDS = 20.0  # for a call of some thousands of elements
+_MEMORY = 2 << 30  # bytes that a child may take beyond what torch has
+
+Place: TypeAlias = tuple[str, int | None, int]  # an argument, an item of it if it is a list, and a dimension
+
+_LOCK = threading.Lock()
+
+
+class _Oracle:
+    """The process and its present child, started when first asked. ATen is trusted, so nothing confines them."""
+
+    def __init__(self) -> None:
+        self._zygote: Zygote | None = None
+        self._child: Child | None = None
+
+    def ask(self, overload: str, packed: Packed, places: Sequence[Place]) -> list[int] | None:
+        if self._zygote is None:
+            self._zygote = Zygote(TRIAL, confine.NONE, runner=TRIED)
+            atexit.register(self.close)
+        if self._child is None:
+            self._child = self._zygote.fork({"memory_bytes": _MEMORY})
+        try:
+            told, _ = self._child.ask(packed, SECONDS, {"overload": overload, "places": places})
+        except ChildDied:
+            self._end_child()
+            return None
+        return told["idle"] if told.get("stands") else None
+
+    def close(self) -> None:
+        self._end_child()
+        if self._zygote is not None:
+            self._zygote.close()
+
+    def _end_child(self) -> None:
+        if self._child is not None:
+            self._child.__exit__(None, None, None)
+            self._child = None
+
+
+_ORACLE = _Oracle()
+
+
+def stands(overload: str, arguments: Arguments) -> bool:
+    """Whether ATen has a sound answer to the call (verify/cases/trial.py), which is small enough to be judged."""
+    return idle(overload, arguments, ()) is not None
+
+
+def idle(overload: str, arguments: Arguments, places: Sequence[Place]) -> list[int] | None:
+    """Indices of the places whose last elements do not matter to the answer; None if there is no sound one."""
+    if not all(fits(overload, t.shape) and not t.is_meta for t in tensors(arguments)):
+        return None
+    with _LOCK:
+        return _ORACLE.ask(overload, pack(arguments), places)

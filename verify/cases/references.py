@@ -1,0 +1,194 @@
+"""Answers of overloads that ATen has for GPUs alone, from their definitions, for the host and in the case's dtypes.
+
+Attention (arXiv:1706.03762, equation 1): O = D(softmax(scale Q K^T + bias)) V, where D is dropout, the identity for
+dropout_p = 0, and else as `philox.kept` says. Half precision is computed in float32 and rounded at the end, as fused
+kernels do. What a call without dropout says of a random generator is 0. Results lie as PyTorch's functions for device
+`meta` say. A causal mask begins in the upper left corner of the scores; flash attention's, which is the same where they
+are square, ends in the lower right one, as it does since release 2.1 of its authors' library.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from verify.cases.philox import kept
+from verify.contract.random_state import Philox
+
+
+def answer(overload: str, arguments: Mapping[str, Any], philox: Philox) -> Any:
+    """What the overload returns. arguments: all, by name. philox: where it draws from, unless arguments say it.
+
+    Raises LookupError for an overload that is not here.
+    """
+    return _ANSWERS[overload](arguments, philox)
+
+
+def has(overload: str) -> bool:
+    """Whether there is an answer here."""
+    return overload in _ANSWERS
+
+
+def settle(overload: str, arguments: Mapping[str, Any], philox: Philox) -> bool:
+    """Make the arguments of a backward call those that a forward call leaves: its output, its logsumexp and, where it
+    drew from `philox`, the state of the generator. True if there were such to change.
+
+    What was recorded comes of numbers that another implementation drew, and other contents leave other arguments.
+    """
+    if not overload.endswith("_backward") or not has(overload):
+        return False
+    if arguments["dropout_p"] > 0:
+        seed, offset = (arguments[name].view(torch.int64) for name in ("philox_seed", "philox_offset"))
+        for place, word in zip((seed, offset) if seed.dim() == 0 else seed, philox, strict=True):
+            place.fill_(word)
+    *_, out, lse = _forward(arguments, arguments.get("attn_bias"), philox)
+    arguments["out"].copy_(out)
+    given = arguments["logsumexp"]
+    (given.squeeze(3) if given.dim() > lse.dim() else given.narrow(2, 0, lse.shape[2])).copy_(lse)
+    return True
+
+
+class _Tried(NamedTuple):
+    """Scores' softmax [B, H, Tq, Tk], wide; by what dropout multiplies it; the output [B, H, Tq, D]; logsumexp of the
+    scores [B, H, Tq], infinity where all are masked."""
+
+    probabilities: Tensor
+    dropout: Tensor
+    out: Tensor
+    lse: Tensor
+
+
+def _forward(a: Mapping[str, Any], bias: Tensor | None, philox: Philox) -> _Tried:
+    _check(a)
+    q, k, v = map(_wide, (a["query"], a["key"], a["value"]))
+    scores = q @ k.transpose(-1, -2) * _scale(a)
+    if bias is not None:
+        scores = scores + bias.to(scores.dtype)
+    if a["is_causal"]:
+        rows, columns = scores.shape[-2:]
+        diagonal = 0 if "attn_bias" in a else columns - rows  # flash attention alone takes no bias
+        scores = scores.masked_fill(~torch.ones(rows, columns, dtype=torch.bool).tril(diagonal), -math.inf)
+    lse = scores.logsumexp(-1)
+    lse = lse.masked_fill(lse == -math.inf, math.inf)
+    probabilities = torch.exp(scores - lse.unsqueeze(-1))
+    dropout = torch.ones_like(scores)
+    if a["dropout_p"] > 0:
+        heads, rows, columns = scores.flatten(0, 1).shape
+        stays = torch.from_numpy(kept(philox, (heads, rows, columns), a["dropout_p"])).view_as(scores)
+        dropout = dropout * stays * (1 / (1 - a["dropout_p"]) if a["dropout_p"] < 1 else 0.0)
+    return _Tried(probabilities, dropout, (probabilities * dropout) @ v, lse)
+
+
+def _check(a: Mapping[str, Any]) -> None:
+    """Raises RuntimeError for sizes that do not fit, as ATen's functions for GPUs do."""
+    q, k, v = (a[name].shape for name in ("query", "key", "value"))
+    results = [a[name].shape for name in ("out", "grad_out", "grad_out_") if name in a]
+    fits = q[:2] == k[:2] == v[:2] and q[3] == k[3] and k[2] == v[2]
+    if not fits or any(shape != (*q[:3], v[3]) for shape in results):
+        raise RuntimeError(f"query {list(q)} with key {list(k)}, value {list(v)} and {list(map(list, results))}")
+
+
+def _scale(a: Mapping[str, Any]) -> float:
+    return float(1 / math.sqrt(max(a["query"].shape[-1], 1)) if a["scale"] is None else a["scale"])
+
+
+def _as_bthd(x: Tensor) -> Tensor:
+    """The same values, lying as [B, T, H, D]."""
+    return x.transpose(1, 2).contiguous().transpose(1, 2)
+
+
+def _as(like: Tensor, x: Tensor) -> Tensor:
+    """The same values in the dtype of `like`, lying as it does."""
+    laid = torch.empty_like(like)
+    if x.shape != like.shape:
+        order = sorted(range(4), key=like.stride().__getitem__, reverse=True)
+        laid = torch.empty_permuted(x.shape, order, dtype=like.dtype)
+    return laid.copy_(x)
+
+
+def _wide(x: Tensor) -> Tensor:
+    return x.to(torch.promote_types(x.dtype, torch.float32))
+
+
+def _state(a: Mapping[str, Any], philox: Philox) -> tuple[Tensor, Tensor]:
+    """Seed and offset that forward leaves to backward."""
+    seed, offset = philox if a["dropout_p"] > 0 else (0, 0)
+    return torch.tensor(seed), torch.tensor(offset)
+
+
+def _efficient(a: Mapping[str, Any], philox: Philox) -> Any:
+    *_, out, lse = _forward(a, a["attn_bias"], philox)
+    rows = -(-lse.shape[-1] // 32) * 32 if a["compute_log_sumexp"] else 0
+    padded = torch.nn.functional.pad(lse, (0, rows - lse.shape[-1]), value=math.inf)
+    return _as_bthd(out.to(a["query"].dtype)), padded, *_state(a, philox)
+
+
+def _cudnn(a: Mapping[str, Any], philox: Philox) -> Any:
+    *_, out, lse = _forward(a, a["attn_bias"], philox)
+    sizes = (None, None, a["query"].shape[2], a["key"].shape[2])
+    return _as(a["query"], out), lse.unsqueeze(-1), *sizes, *_state(a, philox), None
+
+
+def _flash(a: Mapping[str, Any], philox: Philox) -> Any:
+    if a["return_debug_mask"]:
+        raise NotImplementedError("what the mask looks like is not laid down")
+    *_, out, lse = _forward(a, None, philox)
+    sizes = (None, None, a["query"].shape[2], a["key"].shape[2])
+    state = torch.stack(_state(a, philox)).view(torch.uint64)
+    unused = torch.zeros((), dtype=torch.uint64)
+    return _as(a["query"], out), lse, *sizes, state, unused, torch.empty(0, dtype=a["query"].dtype)
+
+
+def _gradients(a: Mapping[str, Any], grad: Tensor, bias: Tensor | None) -> list[Tensor]:
+    """Of query, key, value and scores, wide (arXiv:2205.14135, appendix B.4): of the output that is given, which is
+    rounded, as fused kernels do."""
+    tried = _forward(a, bias, _drawn_from(a))
+    q, k, v, out, grad = map(_wide, (a["query"], a["key"], a["value"], a["out"], grad))
+    of_probabilities = grad @ v.transpose(-1, -2) * tried.dropout
+    of_scores = tried.probabilities * (of_probabilities - (grad * out).sum(-1, keepdim=True))
+    of_value = (tried.probabilities * tried.dropout).transpose(-1, -2) @ grad
+    return [of_scores @ k * _scale(a), of_scores.transpose(-1, -2) @ q * _scale(a), of_value, of_scores]
+
+
+def _alike(a: Mapping[str, Any], grad: Tensor, bias: Tensor | None) -> tuple[Tensor, ...]:
+    """Gradients of query, key and value, in their dtypes, lying as they do."""
+    inputs = a["query"], a["key"], a["value"]
+    return tuple(_as(x, g) for x, g in zip(inputs, _gradients(a, grad, bias), strict=False))
+
+
+def _drawn_from(a: Mapping[str, Any]) -> Philox:
+    """What the forward call drew from: flash attention has both in one tensor."""
+    seed, offset = (a[name].view(torch.int64) for name in ("philox_seed", "philox_offset"))
+    state = torch.stack((seed, offset)) if seed.dim() == 0 else seed
+    return int(state[0]), int(state[1])
+
+
+def _efficient_backward(a: Mapping[str, Any], philox: Philox) -> Any:
+    *found, of_bias = _gradients(a, a["grad_out_"], a["attn_bias"])
+    grads: list[Tensor | None] = [_as_bthd(g.to(a["query"].dtype)) for g in found]
+    if (bias := a["attn_bias"]) is not None:
+        of_bias = torch.empty_like(bias).copy_(of_bias.sum_to_size(bias.shape))
+    grads.append(None if bias is None else of_bias)
+    return tuple(g if wanted else None for g, wanted in zip(grads, a["grad_input_mask"], strict=True))
+
+
+def _cudnn_backward(a: Mapping[str, Any], philox: Philox) -> Any:
+    return _alike(a, a["grad_out"], a["attn_bias"])
+
+
+def _flash_backward(a: Mapping[str, Any], philox: Philox) -> Any:
+    return _alike(a, a["grad_out"], None)
+
+
+_ANSWERS: dict[str, Callable[[Mapping[str, Any], Philox], Any]] = {
+    "aten::_scaled_dot_product_efficient_attention": _efficient,
+    "aten::_scaled_dot_product_cudnn_attention": _cudnn,
+    "aten::_scaled_dot_product_flash_attention": _flash,
+    "aten::_scaled_dot_product_efficient_attention_backward": _efficient_backward,
+    "aten::_scaled_dot_product_cudnn_attention_backward": _cudnn_backward,
+    "aten::_scaled_dot_product_flash_attention_backward": _flash_backward,
+}

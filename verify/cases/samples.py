@@ -1,0 +1,270 @@
+"""OpInfo's samples as cases: each sample's arguments, bound to the ATen overload that takes them."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Iterator
+from difflib import get_close_matches
+from functools import cache
+from typing import Any, NamedTuple
+
+import torch
+from torch._dispatch.python import enable_python_dispatcher
+from torch._ops import OpOverload, OpOverloadPacket
+from torch._subclasses.schema_check_mode import SchemaCheckMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from traces import UserError
+from traces.overloads import base_name, bind, call, name_of, resolve, written
+from verify.cases.case import Case, case_of_values, unsupported
+
+MAX_SAMPLES = 900  # of one operator and dtype, as in the published system
+_TRIED, _GLANCED = 8, 2  # samples of an operator that are run to see what it calls; of all operators, to find a caller
+_SHAPING = frozenset({"broadcast_tensors", "lift_fresh", "detach_", "clone"})  # what Python code calls on the way
+_NO_ANSWER = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError, KeyError, AssertionError)
+
+
+def overloads_of(operator: str) -> list[str]:
+    """The functional overloads of an operator: `aten::exp` (that one), or an OpInfo name such as `nn.functional.gelu`.
+
+    linalg.inv is aten::linalg_inv; nn.functional.nll_loss is aten::nll_loss_nd, which is what it calls; else the last
+    part of the name counts. Raises UserError if there is no such operator, or PyTorch makes it of several.
+    """
+    if operator.startswith("aten::"):
+        return [name_of(resolve(operator))]
+    named = _packet(operator.replace(".", "_"))
+    packet = named or _single(_called(operator)) or _packet(operator.rpartition(".")[2])
+    if packet is None:
+        raise UserError(_unknown(operator, _called(operator)))
+    found: list[OpOverload] = [getattr(packet, name) for name in packet.overloads()]  # type: ignore[no-untyped-call]
+    functional = [op for op in found if not any(a.is_out for a in op._schema.arguments)]
+    return [name_of(op) for op in [op for op in functional if _of_tensors(op)] or functional]
+
+
+def _packet(name: str) -> OpOverloadPacket | None:
+    found = getattr(torch.ops.aten, name, None)
+    return found if isinstance(found, OpOverloadPacket) else None
+
+
+def _single(called: list[_Called]) -> OpOverloadPacket | None:
+    """The one ATen operator that answers in the place of a function written in Python."""
+    names = {c.name for c in called if c.alone}
+    return _packet(names.pop()) if len(names) == 1 else None
+
+
+def _unknown(operator: str, called: list[_Called]) -> str:
+    names = list(dict.fromkeys(c.name for c in called if c.name not in _SHAPING))
+    if names:
+        made = ", ".join(f"aten::{name}" for name in names[:6])
+        return f"{operator!r} is no single ATen operator: PyTorch calls {made} for it; name one of these with --op"
+    known = sorted({info.name for infos in _infos().values() for info in infos} - {operator})
+    near = ", ".join(get_close_matches(operator, known, 3) or known[:3])
+    return f"unknown operator {operator!r}; did you mean {near}? overloads are written aten::exp"
+
+
+def _of_tensors(op: OpOverload) -> bool:
+    return any("Tensor" in str(a.type) for a in (*op._schema.arguments, *op._schema.returns))
+
+
+def opinfo_cases(overloads: list[str], dtypes: tuple[str, ...]) -> list[Case]:
+    """A case of each sample that one of the overloads takes. dtypes: of the samples, such as float32 or int64."""
+    wanted = [getattr(torch, d) for d in dtypes]
+    bases = sorted({base_name(resolve(o)) for o in overloads})
+    named = [info for name, infos in _infos().items() if name in bases for info in infos]
+    cases: dict[str, Case] = {}
+    for info in named or [info for base in bases for info in _callers().get(base, [])]:
+        for dtype in (d for d in wanted if d in info.supported_dtypes("cpu")):
+            for args, kwargs in _samples(info, dtype, MAX_SAMPLES):
+                case = _reached(overloads, info.op, args, kwargs) or _bound(overloads, args, kwargs)
+                if case is not None:
+                    cases.setdefault(case.id, case)
+    return list(cases.values())
+
+
+@cache
+def _infos() -> dict[str, list[Any]]:
+    """OpInfo's operators by the base name of their ATen operator, and by their own name and its last part."""
+    from torch.testing._internal import common_methods_invocations as database
+
+    found: dict[str, list[Any]] = {}
+    for info in database.op_db:
+        if info.name.startswith("sparse."):
+            continue
+        for name in {info.aten_name, info.name.replace(".", "_"), info.name.rpartition(".")[2]} - {None}:
+            found.setdefault(name, []).append(info)
+    for info in foreach_infos():
+        for name in {info.name, info.op.__name__}:  # _foreach_zero, of which there is _foreach_zero_ alone
+            found.setdefault(name, []).append(info)
+    return found
+
+
+def foreach_infos() -> list[Any]:
+    """OpInfo's operators on lists of tensors, which it keeps apart."""
+    from torch.testing._internal import common_methods_invocations as database
+
+    several = [v for k, v in vars(database).items() if k.startswith("foreach_") and k.endswith("_db")]
+    return [info for infos in several for info in infos]
+
+
+def _named(operator: str) -> list[Any]:
+    """OpInfo's entries of exactly this name, which may begin with `torch.`."""
+    names = {operator, operator.removeprefix("torch.")}
+    return [info for info in _infos().get(operator.rpartition(".")[2], []) if info.name in names]
+
+
+@cache
+def _callers() -> dict[str, list[Any]]:
+    """OpInfo's operators that are no ATen operators by name, by the base names of what answers for them."""
+    found: dict[str, list[Any]] = {}
+    operators = dict.fromkeys(info.name for infos in _infos().values() for info in infos)
+    for operator in (name for name in operators if _packet(name.replace(".", "_")) is None):
+        for name in dict.fromkeys(c.name for c in _called(operator, _GLANCED) if c.alone):
+            found.setdefault(name, []).extend(_named(operator))
+    return found
+
+
+class _Called(NamedTuple):
+    """An ATen operator that a function calls. alone: what it answers is the function's answer, as for the same call."""
+
+    name: str
+    alone: bool
+
+
+@cache
+def _called(operator: str, samples: int = _TRIED) -> list[_Called]:
+    """What the first samples of one of OpInfo's operators call."""
+    found: dict[_Called, None] = {}
+    for info in _named(operator):
+        dtype = next((d for d in (torch.float32, torch.int64, torch.bool) if d in info.supported_dtypes("cpu")), None)
+        for args, kwargs in _samples(info, dtype, samples) if dtype is not None else ():
+            try:
+                with _Outermost() as mode, enable_python_dispatcher():
+                    result = info.op(*args, **kwargs)
+            except _NO_ANSWER:
+                continue
+            calls = [c for c in mode.calls if base_name(c.op) not in _SHAPING]
+            alone = len(calls) == 1 and _same(calls[0], result, args, kwargs)
+            found.update(dict.fromkeys(_Called(base_name(c.op), alone) for c in calls))
+    return list(found)
+
+
+def _same(made: _Call, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether the call returned the result, and is of the sample's arguments in their order: what it demands beside
+    them is nothing or a number that stands for a word."""
+    if not _identical(made.result, result) or (args and made.args and not _identical(made.args[0], args[0])):
+        return False
+    given = [value for value in (*args, *kwargs.values()) if _plain(value)]
+    words = any(isinstance(value, str) for value in given)
+    demanded = [v for a, v in zip(made.op._schema.arguments, made.args, strict=False) if not a.has_default_value()]
+    return all(not _plain(v) or not v or v in given or (words and type(v) is int) for v in demanded)
+
+
+def _plain(value: Any) -> bool:
+    return isinstance(value, int | float | str | torch.dtype)
+
+
+def _identical(a: Any, b: Any) -> bool:
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        return len(a) == len(b) and all(map(_identical, a, b))
+    return a is b or (type(a) is type(b) and _plain(a) and bool(a == b))
+
+
+class _Call(NamedTuple):
+    op: OpOverload
+    args: tuple[Any, ...]
+    result: Any
+
+
+class _First:
+    """Keeps the first call of one of some overloads as a case, in `found`."""
+
+    def __init__(self, overloads: frozenset[str] = frozenset()) -> None:
+        self._overloads = overloads
+        self.found: Case | None = None
+
+    def see(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if self.found is None and name_of(func) in self._overloads:
+            self.found = _case(name_of(func), bind(func, args, kwargs))
+
+
+class _Outermost(SchemaCheckMode):
+    """Notes the calls that are made of ATen's operators, also of those that ATen makes of others.
+
+    These are seen before they are dispatched at all, where PyTorch admits only its own modes, this one among them.
+    """
+
+    def __init__(self, first: _First | None = None) -> None:
+        TorchDispatchMode.__init__(self, torch._C.DispatchKey.PreDispatch)  # type: ignore[no-untyped-call]
+        self._first = first or _First()
+        self.calls: list[_Call] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+        self._first.see(func, args, kwargs or {})
+        result = func(*args, **(kwargs or {}))
+        self.calls.append(_Call(func, args, result))
+        return result
+
+
+def _samples(info: Any, dtype: torch.dtype, most: int) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    torch.manual_seed(0)
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of functions that are deprecated, or that the samples use in unusual ways
+        for sample in itertools.islice(info.sample_inputs("cpu", dtype, requires_grad=False), most):
+            yield (sample.input, *sample.args), dict(sample.kwargs)
+
+
+def _listed(op: OpOverload, arguments: dict[str, Any]) -> dict[str, Any]:
+    """With a single number where the schema has a list of them as that list, as ATen takes it."""
+    lists = {a.name: getattr(a, "N", None) or 1 for a in op._schema.arguments if "List[int]" in str(a.type)}
+    return {n: [value] * lists[n] if n in lists and type(value) is int else value for n, value in arguments.items()}
+
+
+def _bound(overloads: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Case | None:
+    """The case of the first overload that answers; `out` and in-place forms get no sample of their own."""
+    for overload in overloads:
+        op = resolve(overload)
+        names = {a.name for a in op._schema.arguments}
+        positional = sum(not a.kwarg_only for a in op._schema.arguments)
+        if len(args) > positional or kwargs.keys() - names:
+            continue
+        try:
+            arguments = _listed(op, bind(op, args, kwargs))
+            call(op, {k: v.clone() if k in written(op) else v for k, v in arguments.items()})
+        except _NO_ANSWER:
+            continue
+        return _case(overload, arguments)
+    return None
+
+
+class _Dispatched(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Shows the calls that are dispatched."""
+
+    def __init__(self, first: _First) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._first = first
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Else the first call imports torch._dynamo, which takes a second or two."""
+        return False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+        self._first.see(func, args, kwargs or {})
+        return func(*args, **(kwargs or {}))
+
+
+def _reached(overloads: list[str], function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Case | None:
+    """The case of the call that the function makes of one of the overloads: its arguments as that is given them."""
+    outer, inner = _First(frozenset(overloads)), _First(frozenset(overloads))
+    try:
+        with _Dispatched(inner), _Outermost(outer), enable_python_dispatcher():
+            function(*args, **kwargs)
+    except _NO_ANSWER:
+        return None
+    return outer.found or inner.found
+
+
+def _case(overload: str, arguments: dict[str, Any]) -> Case | None:
+    case = case_of_values(overload, **arguments)
+    return None if unsupported(case.load().tree) else case

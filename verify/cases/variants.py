@@ -1,0 +1,201 @@
+"""Other layouts, numbers and values of a call's arguments, of the same sizes; see `verify.cases.extended`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from verify.cases.arguments import MAX_ELEMENTS, Arguments
+from verify.operators import elementwise, takes_special
+
+Regime = Callable[[torch.Tensor, torch.Generator], torch.Tensor | None]
+
+# -- layouts ----------------------------------------------------------------------------------------------------------
+
+
+def layouts(arguments: Arguments) -> Iterator[tuple[str, Arguments]]:
+    """Index tensors one smaller; each layout for all tensors at once; and the transposed one for each tensor alone."""
+    for name, value in arguments.items():
+        if isinstance(value, torch.Tensor) and value.dtype in (torch.int32, torch.int64):
+            for dim in [d for d in range(value.dim()) if value.shape[d] > 1]:
+                yield (
+                    f"{name} without its last in dimension {dim}",
+                    {**arguments, name: value.narrow(dim, 0, value.shape[dim] - 1)},
+                )
+    for how, change in _LAYOUTS.items():
+        changed = _each(arguments, change)
+        if changed is not None:
+            yield f"{how} arguments", changed
+    names = [name for name, value in arguments.items() if isinstance(value, torch.Tensor) and value.dim() > 1]
+    for name in names if len(names) > 1 else []:
+        yield f"transposed {name}", {**arguments, name: _transposed(arguments[name])}
+
+
+def _each(arguments: Arguments, change: Callable[[torch.Tensor], torch.Tensor | None]) -> Arguments | None:
+    seen = 0
+
+    def changed(value: Any) -> Any:
+        nonlocal seen
+        if isinstance(value, torch.Tensor) and value.layout is torch.strided:
+            new = change(value)
+            seen += new is not None
+            return value if new is None else new
+        if isinstance(value, list | tuple) and any(isinstance(v, torch.Tensor) for v in value):
+            return type(value)(changed(v) for v in value)
+        return value
+
+    found = {name: changed(value) for name, value in arguments.items()}
+    return found if seen else None
+
+
+def _transposed(t: torch.Tensor) -> torch.Tensor | None:
+    return t.mT.contiguous().mT if t.dim() > 1 and t.numel() else None
+
+
+def _strided(t: torch.Tensor) -> torch.Tensor | None:
+    """Every second element of the last dimension of a larger tensor."""
+    if not t.dim() or not t.numel():
+        return None
+    wide = torch.repeat_interleave(t, 2, dim=-1)
+    return wide[..., ::2]
+
+
+def _offset(t: torch.Tensor) -> torch.Tensor | None:
+    """The same after three elements of something else."""
+    if not t.numel():
+        return None
+    whole = torch.cat([t.new_zeros(3), t.reshape(-1)])
+    return whole[3:].view(t.shape)
+
+
+def _expanded(t: torch.Tensor) -> torch.Tensor | None:
+    """The first index of the first dimension, repeated with stride 0."""
+    return t[:1].expand(t.shape) if t.dim() and t.shape[0] > 1 else None
+
+
+def _channels_last(t: torch.Tensor) -> torch.Tensor | None:
+    return t.contiguous(memory_format=torch.channels_last) if t.dim() == 4 else None
+
+
+_LAYOUTS: dict[str, Callable[[torch.Tensor], torch.Tensor | None]] = {
+    "transposed": _transposed,
+    "strided": _strided,
+    "offset": _offset,
+    "expanded": _expanded,
+    "channels-last": _channels_last,
+}
+
+# -- numbers ----------------------------------------------------------------------------------------------------------
+
+
+def numbers(arguments: Arguments) -> Iterator[tuple[str, Arguments]]:
+    """Other values of the arguments that are no tensors; ATen refuses those that make no sense."""
+    floats = [n for n, value in arguments.items() if type(value) is float and n not in ("eps", "p")]
+    for factor in (2.5, 0.5) if floats else ():
+        yield f"numbers times {factor}", arguments | {n: arguments[n] * factor for n in floats}
+    if floats:
+        yield "numbers 1.5", arguments | dict.fromkeys(floats, 1.5)
+    if "dtype" in arguments and arguments["dtype"] is None:
+        yield "dtype float64", {**arguments, "dtype": torch.float64}
+    if "beta" in arguments and isinstance(arguments.get("self"), torch.Tensor):
+        yield "beta 0 times NaN", {**arguments, "beta": 0, "self": torch.full_like(arguments["self"], math.nan)}
+
+
+# -- values -----------------------------------------------------------------------------------------------------------
+
+
+def values(overload: str, arguments: Arguments, generator: torch.Generator) -> Iterator[tuple[str, Arguments]]:
+    regimes = dict(_REGIMES)
+    if takes_special(overload):
+        regimes = {"NaN and infinities": _special, **regimes, **({"huge": _huge} if elementwise(overload) else {})}
+    for how, change in regimes.items():
+        changed = _each(arguments, _on_floats(change, generator))
+        if changed is not None:
+            yield f"values: {how}", changed
+
+
+def _on_floats(change: Regime, generator: torch.Generator) -> Callable[[torch.Tensor], torch.Tensor | None]:
+    def changed(t: torch.Tensor) -> torch.Tensor | None:
+        return change(t, generator) if t.is_floating_point() and t.numel() and t.dtype.itemsize > 1 else None
+
+    return changed
+
+
+def _special(t: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Half of the elements: each value at places of its own in each tensor, so that all pairs of values meet."""
+    new = t.clone(memory_format=torch.contiguous_format).reshape(-1)
+    values = torch.tensor([math.nan, math.inf, -math.inf, -0.0, 0.0], dtype=t.dtype)
+    places = torch.randperm(new.numel(), generator=generator)[: (new.numel() + 1) // 2]
+    new[places] = values.repeat(len(places) // len(values) + 1)[: len(places)]
+    return new.view(t.shape)
+
+
+def _extreme(t: torch.Tensor) -> torch.Tensor:
+    flat = t.reshape(-1)
+    return flat[flat.abs().nan_to_num(0.0, posinf=0.0).argmax()]
+
+
+def _huge(t: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Of every magnitude up to the largest number of the dtype."""
+    exponents = torch.rand(t.shape, generator=generator, dtype=torch.float64) * math.log2(torch.finfo(t.dtype).max)
+    return (t.sign() * torch.exp2(exponents)).to(t.dtype)
+
+
+def _halves(t: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Few different values, multiples of 1/2: ties, zeros, halves to be rounded, whole quotients."""
+    low = 0 if float(t.min()) >= 0 else -5
+    return (torch.randint(low, 6, t.shape, generator=generator) / 2).to(t.dtype)
+
+
+def spread(t: torch.Tensor) -> float:
+    """Standard deviation of the finite elements, 1 where that is 0."""
+    finite = t.double()[t.isfinite()]
+    return float(finite.std(correction=0)) or 1.0 if finite.numel() else 1.0
+
+
+def _shuffled(t: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    return t.reshape(-1)[torch.randperm(t.numel(), generator=generator)].view(t.shape)
+
+
+_REGIMES: dict[str, Regime] = {
+    "multiples of 1/2": _halves,
+    "large": lambda t, g: t * 64,
+    "other signs": lambda t, g: -t,
+    "shuffled": _shuffled,
+    "zeros": lambda t, g: torch.zeros_like(t),
+    "repeated": lambda t, g: torch.where(torch.rand(t.shape, generator=g) < 0.5, t.reshape(-1)[0], _extreme(t)),
+    "large mean": lambda t, g: t + 64 * spread(t),  # cancels in E[x^2] - E[x]^2
+    "sorted": lambda t, g: t.reshape(-1).sort().values.view(t.shape),
+    "small": lambda t, g: t * 1e-3,
+    "denormal": lambda t, g: (t.double() * torch.finfo(t.dtype).tiny / 4).to(t.dtype),
+}
+
+
+# -- shapes -----------------------------------------------------------------------------------------------------------
+
+
+def like(t: torch.Tensor, shape: list[int], generator: torch.Generator) -> torch.Tensor:
+    """Contents of another shape: floats drawn alike, all else picked from what is there."""
+    if math.prod(shape) > MAX_ELEMENTS:
+        return torch.empty(shape, dtype=t.dtype, device="meta")  # too large to be tried
+    if not t.numel() or t.is_sparse:
+        return t.new_empty(shape) if not math.prod(shape) else t
+    flat = t.reshape(-1)
+    if t.is_floating_point() or t.is_complex():
+        draw = torch.randn(shape, generator=generator, dtype=torch.float64)
+        wide = flat.double() if t.is_floating_point() else flat.real.double()
+        finite = wide[wide.isfinite()]
+        mean = float(finite.mean()) if finite.numel() else 0.0
+        drawn = draw * spread(flat.real if t.is_complex() else flat) + mean
+        if finite.numel() and float(finite.min()) >= 0:  # probabilities, variances, weights
+            drawn = drawn.abs().clamp(max=float(finite.max())) if float(finite.max()) <= 1 else drawn.abs()
+        return drawn.to(t.dtype)
+    where = torch.randint(flat.numel(), shape, generator=generator)
+    picked = flat[where]
+    if t.dim() == 1 and t.dtype is not torch.bool and bool((flat[1:] >= flat[:-1]).all()):
+        picked = picked.sort().values
+        picked[:1] = flat[:1]  # offsets begin where they began
+    return picked

@@ -1,0 +1,133 @@
+"""Launches that compile for every target and do not run."""
+
+from __future__ import annotations
+
+import hashlib
+import linecache
+from typing import Any
+
+import torch
+
+from verify.child.compiler_log import compiler_log
+from verify.child.guards import check_arguments, launching, notes
+from verify.child.witness import witness
+
+
+class OutOfSharedMemory(Exception):
+    """A kernel compiles, but no program instance of it fits on the target."""
+
+
+class _CompileOnlyDriver:
+    """The little of a Triton driver that choosing a target and specialising arguments asks for."""
+
+    def __init__(self, target: dict[str, Any]) -> None:
+        from triton.backends.compiler import GPUTarget
+
+        self._target = GPUTarget(target["backend"], target["arch"], target["warp_size"])
+
+    def get_current_target(self) -> Any:
+        return self._target
+
+    def get_current_device(self) -> int:
+        return 0
+
+    def get_current_stream(self, device: int) -> int:
+        return 0
+
+    def get_active_torch_device(self) -> torch.device:
+        return torch.device("cpu")
+
+
+def patch_compiler(targets: list[dict[str, Any]]) -> None:
+    """Have every launch compile for every target, and do no more."""
+    from triton import knobs
+    from triton.runtime import driver
+    from triton.runtime.autotuner import Autotuner
+    from triton.runtime.jit import JITFunction
+
+    original = JITFunction.run
+    knobs.compilation.store_binary_only = True  # of what is kept nobody reads the texts on the way
+
+    def launch(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+        notes.kernels.append(self.__name__)
+        witness.launch(self.__name__)
+        constexprs = {p.name for p in self.params if p.is_constexpr}
+        named = {**dict(zip(self.arg_names, args, strict=False)), **kwargs}
+        check_arguments(self.__name__, {n: v for n, v in named.items() if n in self.arg_names}, constexprs)
+        runtime = frozenset(self.arg_names) - constexprs
+        notes.variants[_variant(self, named, constexprs)] = None
+        usual = {n: _usual(v) if n in runtime else v for n, v in named.items()}
+
+        def compile_for(target: dict[str, Any], given: dict[str, Any]) -> Any:
+            driver.set_active(_CompileOnlyDriver(target))
+            self.device_caches.pop(0, None) if len(targets) > 1 else None
+            compiled = original(self, grid=grid, warmup=True, **given)
+            _check_shared_memory(self.__name__, compiled, target)
+            return compiled
+
+        with launching():
+            for target in targets:
+                try:
+                    try:
+                        compiled = compile_for(target, usual)
+                    except Exception:  # noqa: BLE001 - of other integers; these are the launch's own
+                        compiled = compile_for(target, named)
+                except Exception as error:  # noqa: BLE001 - whatever the compiler raises is its log
+                    file = "".join(linecache.getlines(self.fn.__code__.co_filename))
+                    notes.refused = notes.refused or compiler_log(error, file)
+                    raise
+        return compiled
+
+    def compile_config(kernel_call: Any, quantiles: Any) -> list[float]:
+        """An autotuner's timing: every configuration compiles, none is faster than another."""
+        kernel_call()
+        return [0.0 for _ in quantiles]
+
+    JITFunction.run = launch
+    Autotuner.do_bench = property(lambda self: compile_config)
+
+
+def _usual(value: Any) -> Any:
+    """The multiple of 16 that stands for an integer of a launch, of the same width; 1 stays.
+
+    Triton compiles anew for an integer that is 1, which it folds, and for one that is a multiple of 16, which is a hint
+    for addresses: what is known to be aligned is copied in pipelines and takes the most shared memory. So a kernel that
+    compiles with the hint compiles without, and need not for each tuple of sizes.
+    """
+    if isinstance(value, tuple):
+        items = tuple(map(_usual, value))
+        return type(value)(*items) if hasattr(value, "_fields") else items
+    if type(value) is not int or value == 1:
+        return value
+    if -(2**31) <= value < 2**31:
+        return 16
+    return 2**32 if value < 2**63 else 2**63
+
+
+def _variant(kernel: Any, named: dict[str, Any], constexprs: set[str]) -> str:
+    """Names what Triton compiles for a launch: launches of one name share it, on one target."""
+    plain = {p.name for p in kernel.params if p.do_not_specialize}
+    told = {
+        n: str(v) if n in constexprs or n not in kernel.arg_names else _known(v, n in plain) for n, v in named.items()
+    }
+    return f"{kernel.__name__}:{hashlib.sha256(repr(sorted(told.items())).encode()).hexdigest()[:16]}"
+
+
+def _known(value: Any, plain: bool = False) -> Any:
+    """What of an argument the compiler knows: of an integer its width, and unless it is `plain` whether it is 1 or a
+    multiple of 16; of a tensor its dtype, and whether its address is such a multiple."""
+    if isinstance(value, tuple):
+        return tuple(map(_known, value))
+    if isinstance(value, torch.Tensor):
+        return str(value.dtype), plain or value.data_ptr() % 16 == 0
+    if type(value) is int:
+        width = 32 if -(2**31) <= value < 2**31 else 64 if value < 2**63 else -64
+        return width, not plain and (1 if value == 1 else 16 if value % 16 == 0 else 0)
+    return type(value).__name__
+
+
+def _check_shared_memory(kernel: str, compiled: Any, target: dict[str, Any]) -> None:
+    needed = compiled.metadata.shared
+    if needed > target["shared_bytes"]:
+        limit = f"{target['backend']}:{target['arch']} has {target['shared_bytes']}"
+        raise OutOfSharedMemory(f"{kernel} needs {needed} bytes of shared memory; {limit}")

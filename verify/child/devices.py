@@ -1,0 +1,55 @@
+"""Launches on a device of PyTorch's: what a child does before its sandbox closes, and how launches are noted.
+
+Nothing here knows a vendor: `torch.accelerator` names the device, Triton's driver for it launches.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from verify.child.guards import check_arguments, launching, notes
+from verify.child.loading import load_wrappers
+from verify.child.probe import KERNEL
+from verify.child.witness import witness
+
+
+def start(place: str, directory: Path) -> None:
+    """Initialise the device and run one kernel there, so that Triton has built what it needs to launch."""
+    import triton
+
+    torch.accelerator.set_device_index(torch.device(place).index)
+    triton.set_allocator(lambda size, align, stream: torch.empty(size, dtype=torch.int8, device=place))
+    own = directory / "start"
+    own.mkdir()
+    load_wrappers({"kernel": KERNEL}, own)["kernel"](torch.arange(64.0, device=place)).cpu()
+
+
+def patch_launches() -> None:
+    """Have every launch of this process noted before it runs."""
+    from triton.runtime.jit import JITFunction
+
+    original = JITFunction.run
+
+    def launch(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+        if not warmup:
+            notes.kernels.append(self.__name__)
+            witness.launch(self.__name__)
+        constexprs = {p.name for p in self.params if p.is_constexpr}
+        named = {**dict(zip(self.arg_names, args, strict=False)), **kwargs}
+        check_arguments(self.__name__, {n: v for n, v in named.items() if n in self.arg_names}, constexprs)
+        with launching():
+            return original(self, *args, grid=grid, warmup=warmup, **kwargs)
+
+    JITFunction.run = launch
+
+
+def is_lost(place: str) -> bool:
+    """Whether an error has left the device of no use to this process."""
+    try:
+        torch.accelerator.synchronize(torch.device(place))
+    except RuntimeError:
+        return True
+    return False

@@ -1,0 +1,286 @@
+"""What a wrapper asks of PyTorch while it runs, by thread, and what it launches: noted, not forbidden.
+
+Three nets, because each has holes. A dispatch mode sees operators with their overloads. A function mode sees what reads
+a tensor on the host without dispatching (`numpy`, `tolist`, `apply_`). The profiler sees every operator of the thread,
+also one called while modes are switched off. Threads that the wrapper starts are watched the same way.
+"""
+
+from __future__ import annotations
+
+import _thread
+import io
+import sys
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import torch
+from torch._C._profiler import ProfilerState, _ExperimentalConfig
+from torch._ops import OpOverload, OpOverloadPacket
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from traces.overloads import base_name, kind, name_of, resolve
+from verify.child.fresh import fresh
+from verify.excerpts import MAX_PRINTED
+
+MAX_SCALARS = 1000  # values read back that are reported
+MAX_NAMES = 100
+
+# Return an alias of their input by schema, but are how numbers of the host get into a tensor.
+_HOST_DATA = frozenset({"lift", "lift_fresh", "lift_fresh_copy"})
+_HOST_READS = frozenset(
+    {"numpy", "tolist", "apply_", "map_", "map2_", "__array__", "__dlpack__", "__reduce_ex__", "__deepcopy__"}
+)
+_MODE_EVENT = "PythonDispatchMode"  # what the profiler calls a dispatch mode's handler
+
+
+class ArgumentTypeError(TypeError):
+    """A launch got an argument that no GPU launch can take."""
+
+
+class Notes:
+    """What one request's reply says beside the result."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self, answers: list[Any] | None = None) -> None:
+        """Forget the last request. answers: what successive reads of a scalar get, instead of the tensor's value."""
+        self.answers = answers
+        self.operators: dict[str, None] = {}  # in the order they were first called
+        self.launch_operators: dict[str, None] = {}
+        self.kernels: list[str] = []  # names, one a launch
+        self.variants: dict[str, None] = {}  # of kernels, as they were specialised for their launches
+        self.refused = ""  # the compiler's log of the first launch that it refused, whatever the wrapper made of that
+        self.scalars: list[Any] = []
+        self.threads = 0
+        self.aliases_earlier = False
+        self.types: list[str] = []
+        self.globals: list[str] = []
+        self.accesses: dict[tuple[Any, ...], dict[str, Any]] = {}
+        self.printed = ""
+
+    def operator(self, name: str) -> None:
+        noted = self.launch_operators if getattr(_local, "launching", False) else self.operators
+        noted[name] = None
+
+    def reply(self) -> dict[str, Any]:
+        """What every reply carries."""
+        return {
+            "operators": list(self.operators)[:MAX_NAMES],
+            "launch_operators": list(self.launch_operators)[:MAX_NAMES],
+            "kernels": sorted(set(self.kernels)),
+            "launches": len(self.kernels),
+            "variants": list(self.variants)[:MAX_NAMES],
+            "refused": self.refused,
+            "scalars": self.scalars,
+            "threads": self.threads,
+            "aliases_earlier": self.aliases_earlier,
+            "types": self.types[:MAX_NAMES],
+            "globals": self.globals[:MAX_NAMES],
+            "accesses": list(self.accesses.values()),
+            "printed": self.printed,
+        }
+
+
+class Printed(io.TextIOBase):
+    """A standard output that notes the beginning of what a wrapper prints, and lets go of the rest."""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        notes.printed += text[: max(0, MAX_PRINTED - len(notes.printed))]
+        return len(text)
+
+
+notes = Notes()
+_local = threading.local()
+_PROFILE = torch._C._profiler.ProfilerConfig(
+    ProfilerState.CPU, False, False, False, False, False, _ExperimentalConfig()
+)
+
+
+@contextmanager
+def watched() -> Iterator[None]:
+    """Note what this thread asks of PyTorch."""
+    torch._C._autograd._enable_profiler_legacy(_PROFILE)
+    try:
+        with _Dispatch(), _Functions():  # type: ignore[no-untyped-call]
+            yield
+    finally:
+        for name in _unseen(torch._C._autograd._disable_profiler_legacy()):
+            notes.operators[name] = None
+
+
+@contextmanager
+def launching() -> Iterator[None]:
+    """While a kernel's own code runs, operators are the launch's and not the wrapper's."""
+    _local.launching = True
+    try:
+        yield
+    finally:
+        _local.launching = False
+
+
+class _Dispatch(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch does not annotate it
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Else the first call imports torch._dynamo, which takes a second or two and registers operators."""
+        return False
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if func is torch.ops.aten._local_scalar_dense.default:
+            return _read_scalar(func, args[0])
+        name = _noted(func)
+        if name:
+            notes.operator(name + _conversion(func, args))
+        size = fresh.size(func, args)
+        result = func(*args, **(kwargs or {}))
+        fresh.fill(func, result, size)
+        return result
+
+
+class _Functions(TorchFunctionMode):
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if func is torch.tensor and len(args) == 1 and type(args[0]) in (bool, int, float, complex):
+            return torch.full((), args[0], **(kwargs or {}))  # one number, by an operator that has a name
+        name = getattr(func, "__name__", "")
+        if name in _HOST_READS:
+            notes.operator(f"Tensor.{name}")
+        return func(*args, **(kwargs or {}))
+
+
+@cache
+def _noted(func: OpOverload) -> str | None:
+    """The overload's name, or None for a view or allocation of ATen's."""
+    harmless = func.namespace == "aten" and kind(func, {}) in ("view", "memory") and base_name(func) not in _HOST_DATA
+    return None if harmless else name_of(func)
+
+
+def _conversion(func: OpOverload, args: tuple[Any, ...]) -> str:
+    """What a copy computes on the way, which makes it another operator than one that only copies."""
+    if base_name(func) != "copy_" or not isinstance(args[1], torch.Tensor):
+        return ""
+    to, given = args[:2]
+    if to.dtype is not given.dtype:
+        return f" ({given.dtype} to {to.dtype})".replace("torch.", "")
+    return " (conj or neg bit)" if (to.is_conj(), to.is_neg()) != (given.is_conj(), given.is_neg()) else ""
+
+
+def _read_scalar(func: OpOverload, tensor: torch.Tensor) -> Any:
+    value = func(tensor)
+    if notes.answers:
+        answer = notes.answers.pop(0)
+        value = type(value)(answer)
+    if len(notes.scalars) < MAX_SCALARS:
+        notes.scalars.append(value.real if isinstance(value, complex) else value)
+    return value
+
+
+def _unseen(threads: Iterable[Iterable[Any]]) -> list[str]:
+    """Operators in a profile that reached their kernels without passing the dispatch mode."""
+    found: list[str] = []
+    for events in threads:
+        stack: list[tuple[str, list[bool]]] = []  # name, whether the mode was entered below it
+        seen = 0  # open handlers of the mode; what they call is theirs
+        for event in events:
+            if event.kind() == "push":
+                stack.append((event.name(), [False]))
+                seen += event.name() == _MODE_EVENT
+            elif event.kind() == "pop" and stack:
+                name, (passed,) = stack.pop()
+                seen -= name == _MODE_EVENT
+                if passed or name == _MODE_EVENT:
+                    if stack:
+                        stack[-1][1][0] = True
+                elif not seen and _computes(name):
+                    found.append(name)
+    return found
+
+
+@cache
+def _computes(name: str) -> bool:
+    """Whether an operator of this name, overload unknown, has a kernel of its own that is no view or allocation."""
+    namespace, _, base = name.partition("::")
+    packet = getattr(getattr(torch.ops, namespace), base, None) if base.isidentifier() else None
+    if not isinstance(packet, OpOverloadPacket):
+        return False
+    names = [f"{name}.{overload}".removesuffix(".") for overload in packet._overload_names]
+    return any(_has_kernel(n) and _noted(resolve(n)) for n in names)
+
+
+def _has_kernel(name: str) -> bool:
+    """Whether the overload is dispatched as one, and not as the operators that it is made of."""
+    made_of_others = "CompositeImplicitAutograd"
+    return bool(
+        torch._C._dispatch_has_kernel(name) and not torch._C._dispatch_has_kernel_for_dispatch_key(name, made_of_others)
+    )
+
+
+def count_threads() -> int:
+    """Threads that run Python code, however they were started."""
+    return len(sys._current_frames())
+
+
+def watch_threads() -> None:
+    """Have every thread that is started from now on watched."""
+    original = _thread.start_new_thread
+
+    def start(function: Callable[..., Any], args: Any, kwargs: Any = None) -> int:
+        def run(*args: Any, **kwargs: Any) -> None:
+            with watched():
+                function(*args, **kwargs)
+
+        return original(run, args, kwargs or {})
+
+    _thread.start_new_thread = start
+    threading._start_new_thread = start  # type: ignore[attr-defined]
+
+
+def check_arguments(kernel: str, arguments: Mapping[str, Any], constexprs: Collection[str]) -> None:
+    """Raises ArgumentTypeError, and notes it, if an argument is an object that only Python can use."""
+    for name, value in arguments.items():
+        wrong = _foreign(value, name in constexprs)
+        if wrong is not None:
+            text = f"{kernel}: argument {name} is a {wrong}; a launch takes tensors, numbers and compile-time constants"
+            notes.types.append(text)
+            raise ArgumentTypeError(text)
+
+
+def _foreign(value: Any, constant: bool) -> str | None:
+    """The name of the type that is no kernel's argument, or None."""
+    types = _types()
+    if type(value) in (tuple, torch.Size):
+        return next((wrong for v in value if (wrong := _foreign(v, constant))), None)
+    if type(value) is types["constexpr"]:
+        return _foreign(value.value, True)
+    if type(value) in (types["descriptor"], types["reinterpreted"]):
+        return _foreign(value.base, False)
+    if type(value) in types["plain"] or (constant and isinstance(value, types["constants"])):
+        return None
+    return type(value).__name__
+
+
+@cache
+def _types() -> dict[str, Any]:
+    from triton import language as tl
+    from triton.runtime.interpreter import InterpretedFunction
+    from triton.runtime.jit import JITFunction, TensorWrapper
+    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    plain = {torch.Tensor, torch.nn.Parameter, int, float, bool, type(None), torch.dtype}
+    return {
+        "plain": plain,
+        "constants": (str, tl.dtype, JITFunction, InterpretedFunction),
+        "constexpr": tl.constexpr,
+        "descriptor": TensorDescriptor,
+        "reinterpreted": TensorWrapper,
+    }

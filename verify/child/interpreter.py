@@ -1,0 +1,163 @@
+"""Triton's interpreter made to compute as compiled kernels do, where it does not.
+
+Of Triton 3.6 to 3.9. Values of bfloat16 are their bits in uint16 there, and most of it takes them for integers; here
+they are computed with in float32 and rounded to nearest even after each operation, as hardware does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+_COMPARISONS = (np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal)
+
+
+@cache
+def mend() -> None:
+    """Mend the interpreter of this process."""
+    from triton.runtime import interpreter
+
+    _mend_numbers(interpreter)
+    _mend_conversions(interpreter)
+    _mend_operators(interpreter)
+    _mend_reductions(interpreter)
+    patch = interpreter._patch_lang_tensor
+
+    def patch_tensor(tensor: Any, *rest: Any) -> None:
+        """Triton 3.6 takes `int()` of an array of one element for a loop's bound; NumPy 2.5 refuses that."""
+        patch(tensor, *rest)
+        tensor.__index__ = lambda self: int(self.handle.data.item())
+
+    interpreter._patch_lang_tensor = patch_tensor
+    _patch_once(interpreter)
+
+
+def _patch_once(interpreter: Any) -> None:
+    """Each launch and each call between kernels searches the whole language for what to patch, and launches put it
+    back; here it is patched once, since this process compiles nothing."""
+    tl = interpreter.tl
+    interpreter._patch_lang(SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
+    interpreter._patch_lang = lambda fn: None
+
+
+def _mend_numbers(interpreter: Any) -> None:
+    """Triton 3.6 puts a bool that a kernel is launched with into 32 bits, and then finds that these are too many."""
+    convert = interpreter._implicit_cvt
+
+    def implicit(arg: Any) -> Any:
+        if isinstance(arg, bool):
+            int1 = interpreter.tl.int1
+            return interpreter.tl.tensor(interpreter.TensorHandle(np.array([arg], dtype=np.bool_), int1), int1)
+        return convert(arg)
+
+    interpreter._implicit_cvt = implicit
+
+
+def _mend_conversions(interpreter: Any) -> None:
+    """It cuts float32 to bfloat16, and takes the numbers of other types for bits."""
+    builder, bfloat16 = interpreter.InterpreterBuilder, interpreter.tl.bfloat16
+    cast = builder.cast_impl
+
+    def cast_impl(self: Any, src: Any, dst_type: Any) -> Any:
+        source, target = src.dtype.scalar, dst_type.scalar
+        if source == target or bfloat16 not in (source, target):
+            return cast(self, src, dst_type)
+        if target == bfloat16:
+            return interpreter.TensorHandle(_rounded(src.data), target)
+        return cast(self, _wide(interpreter, src), dst_type)
+
+    builder.cast_impl = cast_impl
+    builder.get_bf16 = lambda self, value: cast_impl(self, self.get_fp32(value), bfloat16)  # Triton 3.6 has none
+
+
+def _mend_operators(interpreter: Any) -> None:
+    """What works element by element, and products of matrices."""
+    builder = interpreter.InterpreterBuilder
+    binary, unary, ternary = builder.binary_op, builder.unary_op, builder.ternary_op
+    fma, dot = builder.create_fma, builder.create_dot
+
+    def wide(handle: Any) -> Any:
+        return _wide(interpreter, handle)
+
+    def like(handle: Any, result: Any) -> Any:
+        """The result in the type of one of the operands."""
+        bfloat16, float32 = interpreter.tl.bfloat16, interpreter.tl.float32
+        if handle.dtype.scalar != bfloat16 or result.dtype.scalar != float32:
+            return result
+        return interpreter.TensorHandle(_rounded(result.data), bfloat16)
+
+    def binary_op(self: Any, lhs: Any, rhs: Any, op: Any) -> Any:
+        result = binary(self, wide(lhs), wide(rhs), op)
+        return result if op in _COMPARISONS else like(lhs, result)
+
+    def ternary_op(self: Any, lhs: Any, rhs: Any, other: Any, op: Any) -> Any:
+        return like(other, ternary(self, wide(lhs), wide(rhs), wide(other), op))
+
+    builder.binary_op, builder.ternary_op = binary_op, ternary_op
+    builder.unary_op = lambda self, arg, op: like(arg, unary(self, wide(arg), op))
+    builder.create_fma = lambda self, x, y, z: like(z, fma(self, wide(x), wide(y), wide(z)))
+    builder.create_dot = lambda self, a, b, d, *rest: like(d, dot(self, wide(a), wide(b), wide(d), *rest))
+
+
+def _mend_reductions(interpreter: Any) -> None:
+    """Those that NumPy does at once; the others combine elements by the operators above."""
+    bfloat16, float32 = interpreter.tl.bfloat16, interpreter.tl.float32
+
+    def narrowed(self: Any, tensor: Any) -> Any:
+        if tensor.handle.dtype.scalar != float32:  # indices
+            return tensor
+        return self.to_tensor(_rounded(tensor.handle.data), bfloat16)
+
+    def widened(method: Callable[..., Any]) -> Callable[..., Any]:
+        def call(self: Any, tensor: Any, *args: Any, **kwargs: Any) -> Any:
+            if tensor.handle.dtype.scalar != bfloat16:
+                return method(self, tensor, *args, **kwargs)
+            wide = self.to_tensor(_wide(interpreter, tensor.handle).data, float32)
+            found = method(self, wide, *args, **kwargs)
+            several = isinstance(found, list | tuple)
+            return [narrowed(self, one) for one in found] if several else narrowed(self, found)
+
+        return call
+
+    interpreter.ReduceOps.generic_reduce = _generic_reduce
+    for owner, names in ((interpreter.ReduceOps, ("sum", "min_max")), (interpreter.ScanOps, ("cumsum", "cumprod"))):
+        for name in names:
+            setattr(owner, name, widened(getattr(owner, name)))
+
+
+def _generic_reduce(self: Any, values: Any) -> list[Any]:
+    """A reduction by any function: neighbours are combined, then these, and so on, in whole arrays at a time."""
+    axis = self.axis
+    arrays = [np.moveaxis(v.handle.data, axis, -1) if axis is not None else v.handle.data.reshape(-1) for v in values]
+    while arrays[0].shape[-1] > 1:
+        pairs = [self.to_tensor(a[..., k::2], v.dtype) for k in (0, 1) for a, v in zip(arrays, values, strict=True)]
+        found = self.combine_fn.fn(*pairs)
+        arrays = [f.handle.data for f in (found if isinstance(found, tuple) else (found,))]
+    results = []
+    for array, value in zip(arrays, values, strict=True):
+        one = array[..., 0]
+        if self.keep_dims:
+            one = np.expand_dims(one, axis) if axis is not None else one.reshape([1] * value.handle.data.ndim)
+        results.append(self.to_tensor(one if one.shape else one.item(), value.dtype))
+    return results
+
+
+def _wide(interpreter: Any, handle: Any) -> Any:
+    """A handle of bfloat16 as one of float32; others as they are."""
+    if handle.dtype.scalar != interpreter.tl.bfloat16:
+        return handle
+    numbers = (handle.data.astype(np.uint32) << 16).view(np.float32)
+    return interpreter.TensorHandle(numbers, interpreter.tl.float32)
+
+
+def _rounded(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The bits in bfloat16 of numbers rounded to nearest, ties to even, by way of float32."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        wide = np.ascontiguousarray(values.astype(np.float32))
+    bits = wide.view(np.uint32)
+    rounded = ((bits + np.uint32(0x7FFF) + ((bits >> 16) & np.uint32(1))) >> 16).astype(np.uint16)
+    return np.where(np.isnan(wide), np.uint16(0x7FC0), rounded)

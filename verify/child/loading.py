@@ -1,0 +1,60 @@
+"""Kernel files become modules, and their errors lines of these."""
+
+from __future__ import annotations
+
+import importlib.util
+import linecache
+import sys
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType, TracebackType
+from typing import Any
+
+from verify.contract.callees import serving
+from verify.linking import told_line
+
+
+def load_wrappers(
+    sources: dict[str, str], directory: Path, calls: dict[str, dict[str, str]] | None = None
+) -> dict[str, Any]:
+    """The wrappers of kernel files by role (`kernel`, `copy`, ...); the files are written to the directory.
+
+    calls: of each role, the overloads that its wrapper may call, with the roles of those that serve them.
+    """
+    plain: dict[str, Any] = {"copy": None}
+    for role, source in sources.items():
+        path = directory / f"{role}.py"
+        path.write_text(source, encoding="utf-8")
+        name = f"enable_kernel_{role}"
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec is not None and spec.loader is not None
+        module: ModuleType = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module  # Triton looks a kernel's module up by name
+        spec.loader.exec_module(module)
+        plain[role] = module.wrapper
+
+    def served(role: str) -> Any:
+        return serving(plain[role], {o: served(callee) for o, callee in (calls or {}).get(role, {}).items()})
+
+    return {role: served(role) for role in plain}
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def described(error: BaseException, directory: str) -> str:
+    """The innermost error, its cause chain flattened, and the lines of the kernel file that led to it."""
+    innermost = list(_chain(error))[-1]
+    lines = _frames(error.__traceback__, directory) + _frames(innermost.__traceback__, directory)
+    shown = list(dict.fromkeys(lines))
+    return "\n".join([f"{type(innermost).__name__}: {innermost}", *shown])
+
+
+def _frames(tb: TracebackType | None, directory: str) -> list[str]:
+    frames = [f for f in traceback.extract_tb(tb) if f.filename.startswith(directory)]
+    places = [told_line("".join(linecache.getlines(f.filename)), f.lineno or 0) for f in frames]
+    return [f"  {place}, in {f.name}: {(f.line or '').strip()}" for place, f in zip(places, frames, strict=True)]

@@ -1,0 +1,331 @@
+"""Compare what a child returned with what the operator answers: structure first, then values.
+
+Everything is decided from metadata and raw bytes that the parent decodes itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import torch
+
+from traces.overloads import resolve, written
+from traces.values import Bytes, Packed, TensorRef, numel
+from verify.cases.case import Expected, contents, tensor_names
+from verify.comparison.accuracy import accuracy_report
+from verify.comparison.laws import law_of, unlawful
+from verify.comparison.ties import names_another, open_ties
+from verify.comparison.tolerance import ATENS, MOST_NUDGED, NUDGES, SUM_ROUNDINGS, tolerance
+from verify.operators import conditioned, group, judged_as
+
+# Operators whose results' strides are what they are asked for.
+_ABOUT_STRIDES = frozenset(
+    {"clone", "contiguous", "_to_copy", "to", "empty_like", "as_strided", "copy_", "new_empty_strided", "empty_strided"}
+)
+
+# Results that are float32 on GPUs, and on the CPU, which is asked, of the arguments' dtype.
+_FLOAT32_ON_GPUS = {"native_layer_norm": ("return[1]", "return[2]")}
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """What is wrong: one line for a table, and the evidence as text for a prompt."""
+
+    detail: str
+    report: str
+
+
+def compare(overload: str, expected: Expected, got: Packed, strict: bool = True) -> Mismatch | None:
+    """None if `got` (arguments after the call, and "return") is what `expected` says; else the first mismatch.
+
+    Of an overload that draws, values have to be what its law says (verify/comparison/laws.py).
+    strict: results have the strides that ATen gives, not only where the operator's meaning fixes them.
+    """
+    wider = _FLOAT32_ON_GPUS.get(_base(overload), ())
+    fixed = strict or fixes_strides(overload, expected)
+    problem = _structure(expected.native, got, fixed, _may_copy(overload, strict), wider)
+    if problem is not None:
+        return Mismatch(problem, problem)
+    written = _written(expected)
+    for i, name in enumerate(tensor_names(expected.native.tree)):
+        if i not in written:
+            if not _same_bytes(expected.before, got, i):
+                text = f"argument {name} was changed; this overload must leave it alone"
+                return Mismatch(text, text)
+        elif law_of(overload) is None and _is_wrong(overload, expected, got, i):
+            return _wrong_values(overload, expected, got, i)
+    contradiction = unlawful(expected, got)
+    if contradiction:
+        return Mismatch(contradiction, contradiction)
+    if _outside_elements(expected.before, got, _changed_groups(expected)):
+        text = "memory between the elements of a written argument was changed"
+        return Mismatch(text, text)
+    return None
+
+
+def _wrong_values(overload: str, expected: Expected, got: Packed, index: int) -> Mismatch:
+    """The accuracy report of one tensor, and in a line each how the others that the operator decides came out."""
+    names = tensor_names(expected.native.tree)
+    detail, report = accuracy_report(names[index], *_differences(overload, expected, got, index))
+    others = []
+    for i in sorted(_written(expected) - {index}):
+        wrong = _differences(overload, expected, got, i)[2]
+        count = int(wrong.sum())
+        others.append(f"  {names[i]} is {f'wrong too: {count} of {wrong.numel()} elements' if count else 'right'}")
+    return Mismatch(detail, "\n".join([report, *others]))
+
+
+def _base(overload: str) -> str:
+    return overload.removeprefix("aten::").partition(".")[0]
+
+
+def fixes_strides(overload: str, expected: Expected) -> bool:
+    """Whether the operator's meaning decides its results' strides: it says so, or they are views or arguments."""
+    base = _base(overload)
+    given = len(expected.before.groups)
+    shared = any(ref.group < given for ref in expected.native.tensors[len(expected.before.tensors) :])
+    return base in _ABOUT_STRIDES or shared
+
+
+def _may_copy(overload: str, strict: bool) -> bool:
+    """Whether a result may be a copy where ATen hands an argument through, as dropout does out of training."""
+    return not strict and all(r.alias_info is None for r in resolve(overload)._schema.returns)
+
+
+def _structure(native: Packed, got: Packed, strict: bool, may_copy: bool, wider: Collection[str] = ()) -> str | None:
+    """Containers, then per tensor dtype, shape, strides, then which tensors share memory. wider: names of those that
+    may be float32."""
+    if got.tree.keys() != native.tree.keys():
+        return "the child returned other arguments than it was given"
+    if got.tree["return"] != native.tree["return"] or len(got.tensors) != len(native.tensors):
+        return f"returned {_outline(got.tree['return'])}, expected {_outline(native.tree['return'])}"
+    for argument in native.tree:
+        if _sparse(got.tree[argument]) != _sparse(native.tree[argument]):
+            outlines = [_outline(p.tree[argument]) for p in (got, native)]
+            return f"argument {argument} is {outlines[0]} after the call, expected {outlines[1]}"
+    for name, want, have in zip(tensor_names(native.tree), native.tensors, got.tensors, strict=True):
+        is_wider = name in wider and have.dtype == "float32" and want.dtype in ("bfloat16", "float16")
+        for what in ("shape", "conj", "neg") if is_wider else ("dtype", "shape", "conj", "neg"):
+            if getattr(want, what) != getattr(have, what):
+                return f"{name}: {what} is {getattr(have, what)}, expected {getattr(want, what)}"
+        if strict and _significant_strides(want) != _significant_strides(have):
+            return f"{name}: stride is {have.stride}, expected {want.stride} (shape {want.shape})"
+    return _aliasing(native, got, may_copy)
+
+
+def _sparse(value: object) -> list[object]:
+    """Size and flag of each sparse tensor in a packed value."""
+    if isinstance(value, dict) and "sparse_coo" in value:
+        return [(value["sparse_coo"]["size"], value["sparse_coo"]["coalesced"])]
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [found for item in inner for found in _sparse(item)]
+
+
+def _outline(value: object) -> str:
+    """The shape of a result: `tensor`, `(tensor, None)`."""
+    if isinstance(value, dict):
+        tag, content = next(iter(value.items()))
+        if tag == "sparse_coo":
+            return f"sparse_coo{content['size']}, {'' if content['coalesced'] else 'not '}coalesced"
+        return f"({', '.join(map(_outline, content))})" if tag == "tuple" else str(tag)
+    if isinstance(value, list):
+        return f"[{', '.join(map(_outline, value))}]"
+    return str(value)
+
+
+def _significant_strides(ref: TensorRef) -> list[int]:
+    return [] if 0 in ref.shape else [s for n, s in zip(ref.shape, ref.stride, strict=True) if n > 1]
+
+
+def _aliasing(native: Packed, got: Packed, may_copy: bool) -> str | None:
+    """The partition of the non-empty tensors into storages must be the operator's own, but for copies that may be."""
+    names = tensor_names(native.tree)
+    filled = [i for i, ref in enumerate(native.tensors) if numel(ref)]
+    for a, i in enumerate(filled):
+        for j in filled[a + 1 :]:
+            want = native.tensors[i].group == native.tensors[j].group
+            have = got.tensors[i].group == got.tensors[j].group
+            if want and not have and may_copy:
+                continue
+            if want != have:
+                verb = "must share" if want else "must not share"
+                return f"{names[j]} {verb} memory with {names[i]}"
+            if want and _distance(native, i, j) != _distance(got, i, j):
+                return f"{names[j]} is another part of the memory it shares with {names[i]}"
+    return None
+
+
+def _distance(packed: Packed, i: int, j: int) -> int:
+    return packed.tensors[j].offset - packed.tensors[i].offset
+
+
+def _written(expected: Expected) -> set[int]:
+    """Tensors whose values the operator decides: results, and arguments whose bytes it changed or may change."""
+    changed = _changed_groups(expected)
+    fresh = range(len(expected.before.tensors), len(expected.native.tensors))
+    return {i for i, ref in enumerate(expected.native.tensors) if i in fresh or ref.group in changed}
+
+
+def _changed_groups(expected: Expected) -> set[int]:
+    """Groups of the arguments whose bytes the operator changed, or whose contents were not recorded; if it draws, of
+    those that it writes, which draws may leave as they were."""
+    before, native = expected.before, expected.native
+    changed = {g for g in range(len(before.groups)) if before.data[g] is None or before.data[g] != native.data[g]}
+    if law_of(expected.overload) is None:
+        return changed
+    drawn = written(resolve(expected.overload))
+    names = tensor_names(before.tree)
+    return changed | {ref.group for ref, name in zip(before.tensors, names, strict=True) if name in drawn}
+
+
+def _same_bytes(before: Packed, got: Packed, index: int) -> bool:
+    """Whether the whole group of an untouched tensor still has the bytes that it was given."""
+    want, have = before.tensors[index], got.tensors[index]
+    if not numel(want):
+        return True
+    return bytes(before.data[want.group] or b"") == bytes(got.data[have.group] or b"")
+
+
+def _differences(
+    overload: str, expected: Expected, answer: Packed, index: int
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """One tensor of an answer, the reference, and where it is wrong. What ATen answers itself is always right."""
+    packed = (expected.native, expected.values, answer)
+    native, reference, got = (_real(contents(p, index)) for p in packed)
+    overload = judged_as(overload, expected.before.tree)
+    exact = group(overload) == "exact" or not native.is_floating_point()
+    want = native if exact else reference
+    wrong = (got != native) & ~(got.isnan() & native.isnan())
+    if wrong.any() and open_ties(overload, expected, index):
+        wrong &= names_another(expected, native, got)
+    if not exact:
+        sizes = None if expected.sizes is None else _real(contents(expected.sizes, index)).to(torch.float64)
+        wrong &= _outside(overload, native.dtype, got, want, sizes)
+        if wrong.any() and conditioned(overload):
+            wrong &= ~((got.to(torch.float64) - want).abs() <= _unsure(expected, index))
+    return got, want, wrong
+
+
+def _is_wrong(overload: str, expected: Expected, answer: Packed, index: int) -> bool:
+    return bool(_differences(overload, expected, answer, index)[2].any())
+
+
+def _unsure(expected: Expected, index: int) -> float:
+    """How far off an element may be because the case is ill-conditioned: as much as nudged arguments would make it, or
+    ATENS times what ATen's own float32 is, since a sum of a thousand like terms errs to one side."""
+    exact, native = (_real(contents(p, index)) for p in (expected.values, expected.native))
+    exact, most = exact.to(torch.float64), MOST_NUDGED * _largest(exact)
+    atens = _largest(native.to(torch.float64) - exact) if native.dtype is torch.float32 else 0.0
+    others = [_real(contents(packed, index)).to(torch.float64) for packed in expected.nudged]
+    moved = max((_largest(other - exact) for other in others if other.shape == exact.shape), default=0.0)
+    return max(moved, min(max(NUDGES * moved, ATENS * atens), most))
+
+
+def error_ratio(expected: Expected, got: Packed) -> float | None:
+    """The largest error of the results as a multiple of ATen's own, both against float64; None where ATen has none, or
+    draws."""
+    if law_of(expected.overload) is not None:
+        return None
+    ours, atens = 0.0, 0.0
+    for i in range(len(expected.before.tensors), len(expected.native.tensors)):
+        native, reference, answer = (_real(contents(p, i)) for p in (expected.native, expected.values, got))
+        if native.is_floating_point() and native.numel():
+            exact = reference.to(torch.float64)
+            ours = max(ours, _largest(answer.to(torch.float64) - exact))
+            atens = max(atens, _largest(native.to(torch.float64) - exact))
+    return ours / atens if atens else None
+
+
+def _largest(error: torch.Tensor) -> float:
+    return float(error.abs().nan_to_num(0.0, posinf=0.0).max()) if error.numel() else 0.0
+
+
+def _real(t: torch.Tensor) -> torch.Tensor:
+    """A complex tensor as pairs of reals, [..., 2]; any other as it is."""
+    return torch.view_as_real(t) if t.is_complex() else t
+
+
+def _outside(
+    overload: str, dtype: torch.dtype, got: torch.Tensor, expected: torch.Tensor, sizes: torch.Tensor | None
+) -> torch.Tensor:
+    """True where `got` is outside the tolerance, or NaN, or an infinity of another sign than expected."""
+    limits = tolerance(overload, dtype)
+    want = expected.to(torch.float64)
+    have = got.to(torch.float64)
+    finite = want.isfinite() & have.isfinite()
+    # float64 may stay finite where the case's own dtype overflows.
+    overflow = have.isinf() & (want.abs() > torch.finfo(dtype).max) & (have.sign() == want.sign())
+    magnitude = want[want.isfinite()].abs().max() if want.isfinite().any() else torch.zeros((), dtype=torch.float64)
+    info = torch.finfo(dtype)
+    half = info.smallest_normal * info.eps / 2  # the step between numbers too small for their full precision
+    allowed = limits.scale * magnitude + limits.rtol * want.abs() + half
+    if sizes is not None:
+        allowed = allowed + SUM_ROUNDINGS * 2.0**-24 * sizes.abs().nan_to_num(0.0, posinf=0.0)
+    close = finite & ((have - want).abs() <= allowed)
+    return ~(close | (have == want) | (have.isnan() & want.isnan()) | overflow)
+
+
+def _outside_elements(before: Packed, got: Packed, groups: set[int]) -> bool:
+    """Whether bytes that lie between the elements of the tensors of a written group were changed."""
+    for g in groups:
+        given = before.data[g]
+        refs = [i for i, ref in enumerate(before.tensors) if ref.group == g]
+        if given is None or not refs or not len(given):
+            continue
+        after = got.data[got.tensors[refs[0]].group]
+        covered = torch.zeros(len(given), dtype=torch.bool)
+        for i in refs:
+            ref = before.tensors[i]
+            size = getattr(torch, ref.dtype).itemsize
+            strides = (*(s * size for s in ref.stride), 1)
+            covered.as_strided((*ref.shape, size), strides, ref.offset).fill_(True)
+        if after is None or len(after) != len(given):
+            return True
+        changed = _bytes(given) != _bytes(after)
+        if bool((changed & ~covered).any()):
+            return True
+    return False
+
+
+def _bytes(data: Bytes) -> torch.Tensor:
+    return torch.frombuffer(bytearray(data), dtype=torch.uint8)
+
+
+def telling(overload: str, expected: Expected) -> list[int]:
+    """Tensors that show whether a kernel ran: non-empty results in memory of their own, and arguments that changed.
+
+    A result that is nothing but zeros, ones or what fresh memory is poisoned with tells nothing, since it may be a
+    constant answer; nor does an argument that changed by no more than the tolerance, but for draws.
+    """
+    before, native = expected.before, expected.native
+    owned = [i for i, ref in enumerate(native.tensors) if ref.group >= len(before.groups)]
+    changed = [i for i, ref in enumerate(before.tensors) if ref.group in _changed_groups(expected)]
+    unknown = [i for i in changed if before.data[before.tensors[i].group] is None]
+    drawn = law_of(overload) is not None
+    moved = [i for i in changed if i in unknown or drawn or _is_wrong(overload, expected, before, i)]
+    return [i for i in (*owned, *moved) if numel(native.tensors[i]) and not _tells_nothing(contents(native, i))]
+
+
+def _tells_nothing(values: torch.Tensor) -> bool:
+    """Whether every element is 0, or 1, or what fresh memory is poisoned with."""
+    return bool((values == 0).all()) or bool((values == 1).all()) or _is_poison(values)
+
+
+def _is_poison(values: torch.Tensor) -> bool:
+    """Whether every element is what torch.empty is filled with in a child: NaN, the largest integer, True."""
+    if values.is_floating_point() or values.is_complex():
+        return bool(values.isnan().all())
+    limit = True if values.dtype is torch.bool else torch.iinfo(values.dtype).max
+    return bool((values == limit).all())
+
+
+def right_without_kernels(overload: str, expected: Expected, ghost: Packed) -> bool:
+    """Whether a run whose kernels did nothing still gives every telling tensor: no kernel computed it."""
+    shown = telling(overload, expected)
+    if not shown or _structure(expected.native, ghost, strict=False, may_copy=False) is not None:
+        return False
+    if law_of(overload) is not None:  # what was there before may be lawful too
+        left = [i for i in shown if i < len(expected.before.tensors) and _same_bytes(expected.before, ghost, i)]
+        return not left and not unlawful(expected, ghost)
+    return not any(_is_wrong(overload, expected, ghost, i) for i in shown)

@@ -1,0 +1,247 @@
+"""The laws of random overloads: what an answer has to be given its draws, and what the draws are.
+
+An overload without one is not judged. What ATen leaves open stays open: results may be rounded either way.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeAlias
+
+import torch
+
+from traces.overloads import base_name, bind, kind, resolve
+from traces.values import Packed, unpack
+from verify.cases import references
+from verify.cases.case import Expected, contents
+from verify.comparison.draws import DrawSample
+
+Arguments: TypeAlias = Mapping[str, Any]
+Results: TypeAlias = Sequence[torch.Tensor]
+
+_GRID_OF_WORDS = 2.0**-20  # by which a probability may be off, as it is compared with words of 24 or 32 bits
+_FP32 = 2.0**-18  # by which the distribution function may be off of normal numbers that were made in fp32
+_FP64 = 2.0**-40  # in fp64
+
+
+@dataclass(frozen=True)
+class Law:
+    """wrong: what contradicts the arguments and the draws, in a line; empty if nothing. sample: the draws."""
+
+    wrong: Callable[[Arguments, Results], str]
+    sample: Callable[[Arguments, Results], DrawSample]
+
+
+@cache
+def law_of(overload: str) -> Law | None:
+    """The law of an overload, in-place and `out=` ones too; None if it draws nothing, or has none here."""
+    op = resolve(overload)
+    if kind(op) != "random":
+        return None
+    return _LAWS.get(base_name(op).removesuffix("_"))
+
+
+def judged_by(overload: str) -> str:
+    """How answers that depend on random numbers are judged: by a `law`, or exactly where the numbers are `fixed`.
+
+    Empty for an overload that has neither.
+    """
+    return "law" if law_of(overload) is not None else "fixed" if references.has(overload) else ""
+
+
+def arguments_of(expected: Expected) -> Arguments:
+    """The arguments of a case by name, defaults filled in."""
+    return bind(resolve(expected.overload), (), unpack(expected.before))
+
+
+def results(expected: Expected, answer: Packed) -> Results:
+    """What an answer to a case returned, by value; its structure is the expected one."""
+    return [contents(answer, i) for i in range(len(expected.before.tensors), len(expected.native.tensors))]
+
+
+def unlawful(expected: Expected, answer: Packed) -> str:
+    """What in an answer contradicts its own draws, in a line; empty if nothing does, or there is no law."""
+    law = law_of(expected.overload)
+    return law.wrong(arguments_of(expected), results(expected, answer)) if law is not None else ""
+
+
+# -- 0 or 1 -----------------------------------------------------------------------------------------------------------
+
+
+def _probabilities(arguments: Arguments, like: torch.Tensor) -> torch.Tensor:
+    p = arguments.get("p", arguments.get("self"))
+    p = p if isinstance(p, torch.Tensor) else torch.tensor(p, dtype=torch.float64)
+    return p.to(torch.float64).expand(like.shape)
+
+
+def _bernoulli_wrong(arguments: Arguments, results: Results) -> str:
+    return _not_of(results[0], _probabilities(arguments, results[0]), "the result")
+
+
+def _not_of(ones: torch.Tensor, p: torch.Tensor, name: str) -> str:
+    """Where these are no events of these probabilities."""
+    wrong = (ones != 0) & (ones != 1)
+    certain = ((p <= 0) & (ones != 0)) | ((p >= 1) & (ones != 1))
+    if wrong.any():
+        return f"{name} has {int(wrong.sum())} of {ones.numel()} elements that are neither 0 nor 1{_first(ones, wrong)}"
+    if certain.any():
+        return f"{name} has {int(certain.sum())} elements of probability 0 or 1 that are the other{_first(p, certain)}"
+    return ""
+
+
+def _bernoulli_sample(arguments: Arguments, results: Results) -> DrawSample:
+    return _events(results[0], _probabilities(arguments, results[0]))
+
+
+def _events(ones: torch.Tensor, p: torch.Tensor) -> DrawSample:
+    """Where the probability leaves something to chance."""
+    open_ = (p > 0) & (p < 1)
+    p, hits = p[open_], ones[open_] != 0
+    low, high = (p - _GRID_OF_WORDS).clamp(0, 1), (p + _GRID_OF_WORDS).clamp(0, 1)
+    return DrawSample(hits.numpy(), low.numpy(), high.numpy())
+
+
+# -- dropout ----------------------------------------------------------------------------------------------------------
+
+
+def _keeping(arguments: Arguments, like: torch.Tensor) -> torch.Tensor:
+    keep = 1.0 if arguments["train"] is False else 1.0 - arguments["p"]
+    return torch.full(like.shape, keep, dtype=torch.float64)
+
+
+def _dropout_wrong(arguments: Arguments, results: Results) -> str:
+    """What stays is the input times 1 / (1 - p), what is dropped is 0; or NaN, as ATen's 0 times an infinity."""
+    out, mask = results
+    given, keep = arguments["input"], _keeping(arguments, mask)
+    flawed = _not_of(mask, keep, "the mask")
+    if flawed or not out.numel():
+        return flawed
+    scale = 1 / float(keep.flatten()[0]) if keep.flatten()[0] > 0 else 0.0
+    exact, have = given.double() * scale, out.double()
+    info, computed = torch.finfo(out.dtype), torch.finfo(torch.promote_types(out.dtype, torch.float32))
+    close = (have - exact).abs() <= (info.eps + 2 * computed.eps) * exact.abs() + info.smallest_normal * info.eps
+    overflow = have.isinf() & (exact.abs() >= info.max) & (have.sign() == exact.sign())
+    right = close | overflow | (have == exact) | (have.isnan() & exact.isnan())
+    kept = mask.bool()
+    wrong = kept & ~right
+    if wrong.any():
+        text = f"{int(wrong.sum())} of {int(kept.sum())} elements that the mask keeps are not input * {scale:.6g}"
+        return f"{text}{_first(out / given, wrong, 'output / input')}"
+    wrong = ~kept & (have != 0) & ~(have.isnan() & ~given.isfinite())
+    if wrong.any():
+        return f"{int(wrong.sum())} of {int((~kept).sum())} elements that the mask drops are not 0{_first(out, wrong)}"
+    return ""
+
+
+def _dropout_sample(arguments: Arguments, results: Results) -> DrawSample:
+    return _events(results[1], _keeping(arguments, results[1]))
+
+
+# -- uniform ----------------------------------------------------------------------------------------------------------
+
+
+def _range(arguments: Arguments) -> tuple[float, float]:
+    return float(arguments.get("from", 0.0)), float(arguments.get("to", 1.0))
+
+
+def _uniform_wrong(arguments: Arguments, results: Results) -> str:
+    """In [from, to), or at `from` as it is in the dtype."""
+    out = _real(results[0])
+    low, high = _range(arguments)
+    least = float(torch.tensor(low, dtype=out.dtype))
+    have = out.double()
+    wrong = ~(((have >= low) & (have < high)) | ((have >= min(low, least)) & (have <= least)))
+    if not wrong.any():
+        return ""
+    return f"{int(wrong.sum())} of {out.numel()} elements are not in [{low:g}, {high:g}){_first(out, wrong)}"
+
+
+def _uniform_sample(arguments: Arguments, results: Results) -> DrawSample:
+    """Off by a step of the dtype, as ATen's own, at the end of the range that is farther from 0; and by the roundings
+    of from + (to - from) * u."""
+    out = _real(results[0]).reshape(-1)
+    low, high = _range(arguments)
+    computed = torch.finfo(torch.promote_types(out.dtype, torch.float32)).eps
+    off = (torch.finfo(out.dtype).eps + 3 * computed) * max(abs(low), abs(high))
+    if high - low <= 4 * off:
+        return _nothing()
+    return _numbers((out.double() - low) / (high - low), off / (high - low))
+
+
+def _numbers(u: torch.Tensor, off: float) -> DrawSample:
+    """Uniform numbers, each of which may be off by so much."""
+    half = torch.full_like(u, 0.5)
+    bounds = (half - off, half + off, (u - off).clamp(0, 1), (u + off).clamp(0, 1))
+    return DrawSample((u < 0.5).numpy(), *(b.numpy() for b in bounds))
+
+
+def _nothing() -> DrawSample:
+    """Of a law that leaves nothing to chance, or nothing that its dtype could show."""
+    return _events(torch.empty(0), torch.empty(0))
+
+
+# -- normal -----------------------------------------------------------------------------------------------------------
+
+
+def _normal(arguments: Arguments, result: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The result, its means and its standard deviations, all flat. Parts of a complex number share its variance."""
+    given = (arguments.get("mean", 0.0), arguments.get("std", 1.0))
+    mean, std = (torch.as_tensor(v, dtype=torch.float64).expand(result.shape).reshape(-1) for v in given)
+    if result.is_complex():
+        mean, std = mean.repeat_interleave(2), std.repeat_interleave(2) * math.sqrt(0.5)
+    return _real(result).reshape(-1), mean, std
+
+
+def _real(t: torch.Tensor) -> torch.Tensor:
+    return torch.view_as_real(t) if t.is_complex() else t
+
+
+def _normal_wrong(arguments: Arguments, results: Results) -> str:
+    out, mean, std = _normal(arguments, results[0])
+    wrong = (std == 0) & (out != mean.to(out.dtype))
+    if wrong.any():
+        return f"{int(wrong.sum())} elements of standard deviation 0 are not the mean{_first(out, wrong)}"
+    usual = mean.abs() + 16 * std < torch.finfo(out.dtype).max
+    wrong = usual & ~out.isfinite()
+    return f"{int(wrong.sum())} of {out.numel()} elements are not finite{_first(out, wrong)}" if wrong.any() else ""
+
+
+def _normal_sample(arguments: Arguments, results: Results) -> DrawSample:
+    """Results of half types are rounded from fp32. A mean far larger than the standard deviation leaves nothing."""
+    out, mean, std = _normal(arguments, results[0])
+    info = torch.finfo(out.dtype)
+    told = (std > 0) & (mean.abs() * info.eps < std / 16) & (std > info.smallest_normal) & (mean.abs() + std < info.max)
+    if not told.all():
+        return _nothing()
+    out = out.double()
+    z = (out - mean) / std
+    off = info.eps * torch.maximum(out.abs(), mean.abs()) / std
+    made = _FP64 if info.bits == 64 else _FP32
+    near = 0.4 * info.eps * mean.abs() / std + made
+    below, above = (torch.special.ndtr(x) for x in (z - off, z + off))
+    bounds = (0.5 - near, 0.5 + near, (below - made).clamp(0, 1), (above + made).clamp(0, 1), z, off)
+    return DrawSample((z < 0).numpy(), *(b.numpy() for b in bounds))
+
+
+def _first(values: torch.Tensor, wrong: torch.Tensor, what: str = "the first") -> str:
+    place = int(wrong.reshape(-1).nonzero()[0])
+    value = float(values.reshape(-1)[place])
+    return f"; {what} is {value if math.isfinite(value) else str(value)} at flat index {place}"
+
+
+_UNIFORM = Law(_uniform_wrong, _uniform_sample)
+_NORMAL = Law(_normal_wrong, _normal_sample)
+_LAWS = {  # by the operators' base names
+    "bernoulli": Law(_bernoulli_wrong, _bernoulli_sample),
+    "native_dropout": Law(_dropout_wrong, _dropout_sample),
+    "uniform": _UNIFORM,
+    "rand": _UNIFORM,
+    "rand_like": _UNIFORM,
+    "normal": _NORMAL,
+    "normal_functional": _NORMAL,
+    "randn": _NORMAL,
+    "randn_like": _NORMAL,
+}

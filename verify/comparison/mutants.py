@@ -1,0 +1,137 @@
+"""Whether a set of cases would notice: wrong answers that are made from right ones, and must be told from them.
+
+A mutant of an operator is an answer that a lazy kernel would give: its input, zeros, an argument left out, an
+intermediate rounded to bfloat16. A set of cases that one of them passes is too weak, unless the mutant is the operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from traces.overloads import bind, call, resolve, written
+from traces.values import Packed, pack, unpack
+from verify.cases.case import Case, Expected, NoReference, reference
+from verify.comparison.compare import compare
+
+Arguments = dict[str, Any]
+Mutant = Callable[[str, Arguments], Any]
+
+
+@dataclass
+class Caught:
+    """Of one overload: how many of ATen's own answers pass, and by how many cases each mutant is noticed.
+
+    mutants: those that differ from the operator in some case, if only by a bit. equal: those that are the operator.
+    """
+
+    overload: str
+    cases: int = 0
+    itself: int = 0
+    mutants: dict[str, int] = field(default_factory=dict)
+    equal: set[str] = field(default_factory=set)
+
+    @property
+    def missed(self) -> list[str]:
+        """Mutants that differ from the operator, which no case notices."""
+        return [name for name, noticed in self.mutants.items() if not noticed]
+
+
+def try_mutants(overload: str, cases: list[Case]) -> Caught:
+    """Put ATen's own answer and every mutant of it to the comparison."""
+    found = Caught(overload)
+    for case in cases:
+        try:
+            expected = reference(case)
+        except NoReference:
+            continue
+        found.cases += 1
+        honest = _answer(overload, expected, _honest)
+        assert honest is not None
+        found.itself += compare(overload, expected, honest) is None
+        for name, mutant in _mutants(overload):
+            got = _answer(overload, expected, mutant)
+            if got is None or _same(got, honest):
+                found.equal.add(name)
+            else:
+                noticed = compare(overload, expected, got) is not None
+                found.mutants[name] = found.mutants.get(name, 0) + noticed
+    found.equal -= found.mutants.keys()
+    return found
+
+
+def _same(a: Packed, b: Packed) -> bool:
+    return a.tree == b.tree and a.tensors == b.tensors and a.data == b.data
+
+
+def _answer(overload: str, expected: Expected, answer: Mutant) -> Packed | None:
+    """What a mutant answers; None where it cannot be made."""
+    arguments = unpack(expected.before)
+    try:
+        with torch.no_grad():
+            result = answer(overload, arguments)
+    except (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError, StopIteration):
+        return None
+    got = pack({**arguments, "return": result})
+    got.data = [None if d is None else bytes(d) for d in got.data]
+    return got
+
+
+def _honest(overload: str, arguments: Arguments) -> Any:
+    op = resolve(overload)
+    return call(op, bind(op, (), arguments))
+
+
+def _mutants(overload: str) -> Iterator[tuple[str, Mutant]]:
+    if not written(resolve(overload)):
+        yield "first argument", _first_argument
+        yield "zeros", _filled(0)
+        yield "ones", _filled(1)
+    yield "bfloat16 intermediate", _rounded
+    for argument in resolve(overload)._schema.arguments:
+        if argument.has_default_value() and not argument.is_out:
+            yield f"without {argument.name}", _dropped(argument.name, argument.default_value)
+
+
+def _first_argument(overload: str, arguments: Arguments) -> Any:
+    right = _honest(overload, arguments)
+    first = next(v for v in arguments.values() if isinstance(v, torch.Tensor))
+
+    def like(r: torch.Tensor) -> torch.Tensor:
+        return first.to(r.dtype).expand_as(r).clone() if first.dim() <= r.dim() else first.clone()
+
+    return _each(right, like)
+
+
+def _filled(value: int) -> Mutant:
+    return lambda overload, arguments: _each(_honest(overload, arguments), lambda r: torch.full_like(r, value))
+
+
+def _rounded(overload: str, arguments: Arguments) -> Any:
+    def rounded(value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return type(value)(rounded(v) for v in value)
+        if isinstance(value, torch.Tensor) and value.dtype in (torch.float32, torch.float64):
+            return value.to(torch.bfloat16).to(value.dtype)
+        return value
+
+    targets = written(resolve(overload))
+    return _honest(overload, {k: v if k in targets else rounded(v) for k, v in arguments.items()})
+
+
+def _dropped(name: str, default: Any) -> Mutant:
+    def mutant(overload: str, arguments: Arguments) -> Any:
+        if arguments.get(name) is None or arguments[name] == default:
+            raise ValueError(f"{name} is not given")
+        return _honest(overload, {k: v for k, v in arguments.items() if k != name})
+
+    return mutant
+
+
+def _each(result: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+    if isinstance(result, list | tuple):
+        return type(result)(_each(r, change) for r in result)
+    return change(result) if isinstance(result, torch.Tensor) else result

@@ -1,0 +1,37 @@
+"""Indices that an operator leaves open: of several equal elements, any may be named."""
+
+from __future__ import annotations
+
+import torch
+
+from verify.cases.case import Expected, contents
+
+# Their documentation says that the order of equal elements is not kept, or which of them is named is not determined.
+_OPEN = frozenset({"argsort", "kthvalue", "median", "mode", "nanmedian", "sort", "topk"})
+
+
+def open_ties(overload: str, expected: Expected, index: int) -> bool:
+    """Whether tensor `index` of an answer names elements of `self` along `dim`, any of several that are equal."""
+    base = overload.removeprefix("aten::").partition(".")[0]
+    result = index - len(expected.before.tensors)  # values come first, if there are any
+    return base in _OPEN and result == (base != "argsort") and not expected.before.tree.get("stable")
+
+
+def names_another(expected: Expected, native: torch.Tensor, got: torch.Tensor) -> torch.Tensor:
+    """True where an index is out of range, names another value than ATen's does, or stands twice in its line.
+
+    native, got: int64, of one shape: that of `self`, but for the dimension `dim`, which may be missing.
+    """
+    x, dim = contents(expected.before, 0), expected.before.tree.get("dim", -1)
+    if not x.dim():
+        return got != native
+    shape = native.shape
+    if native.dim() < x.dim():
+        native, got = native.unsqueeze(dim), got.unsqueeze(dim)
+    inside = (got >= 0) & (got < x.shape[dim])
+    chosen = got.where(inside, native)
+    wanted, named = x.gather(dim, native), x.gather(dim, chosen)
+    times = torch.zeros_like(x, dtype=torch.int64).scatter_add(dim, chosen, torch.ones_like(chosen)).gather(dim, chosen)
+    same = (wanted == named) | (wanted.isnan() & named.isnan())
+    another: torch.Tensor = ~(inside & same) | (times > 1)
+    return another.reshape(shape)

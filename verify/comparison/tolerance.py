@@ -1,0 +1,49 @@
+"""How far a kernel's values may be from the float64 reference: one table, a reason in each row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from verify.operators import group
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """|got - expected| <= atol + rtol * |expected|, with atol = scale * the largest |expected| of the tensor.
+
+    reason: why this row is not tighter.
+    """
+
+    rtol: float
+    scale: float
+    reason: str
+
+
+_FP32 = 2.0**-24  # unit roundoff of what every kernel computes in
+_UNIT = {torch.float64: _FP32, torch.float32: _FP32, torch.float16: 2.0**-11, torch.bfloat16: 2.0**-8}
+
+# rtol = 2 roundings to the result's dtype + the first number of roundings in fp32; scale = the second number of these.
+_GROUPS: dict[str, tuple[float, float, str]] = {
+    "exact": (0, 0, "copies, indexing and integer arithmetic round nothing"),
+    "pointwise": (14, 2, "a few roundings, and one of exp, log, erf or tanh, accurate to about 4 ulp on a GPU"),
+    "accumulate": (64, 32, "sums over up to thousands of terms in fp32, in an order of the kernel's choice"),
+}
+
+NUDGES = 8  # times what a rounding of the arguments to float32 makes of the results, where they depend on each other
+ATENS = 4  # times the error of ATen's own float32 in the same call, of operators that are not element by element
+MOST_NUDGED = 2.0**-6  # of the largest result, beyond one rounding: so an ill-conditioned case still tells something
+SUM_ROUNDINGS = 16  # of the sum of absolute values, in fp32; fewer in number than terms, since errors cancel
+
+
+def tolerance(overload: str, dtype: torch.dtype) -> Tolerance:
+    """The tolerance of (dtype, group); integers and bools are exact whatever the group."""
+    name = group(overload) if dtype in _UNIT else "exact"
+    roundings, scale, reason = _GROUPS[name]
+    if name == "exact":
+        return Tolerance(0.0, 0.0, reason)
+    # an intermediate result rounded to the same dtype; two of attention's, 0.9 roundings of the largest where measured
+    rounded = 2 if overload.endswith("_attention_backward") else 1
+    halves = rounded * _UNIT[dtype] / 2 if name == "accumulate" else 0.0
+    return Tolerance(2 * _UNIT[dtype] + roundings * _FP32, scale * _FP32 + halves, reason)

@@ -1,0 +1,270 @@
+"""How one functional kernel serves the in-place, `out=` and `_foreach_` overloads of its operator.
+
+This is the only place that knows. A `Plan` says which overload's kernel is used and how; `call` runs it:
+
+- foreach: the kernel once per element of the tensor lists (ATen, native/ForeachOpsKernels.cpp, slow path), where it is
+  built on the block `elementwise` in launches of up to 32 tensors (multi_tensor_apply);
+- foreach in place, where its functional form has a kernel of its own that takes a destination: that, with `out=self`;
+  where its twin is in place alone (`aten::copy_`): that;
+- in place: the kernel with `out=self` where its wrapper takes a destination, else the kernel and then the library's
+  `aten::copy_` kernel;
+- `out=`: the kernel, then `aten::copy_` into the destination, resized by the platform if its shape differs.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+
+from traces.errors import UserError
+from traces.overloads import bind, name_of, resolve, written
+from verify.contract import calling
+
+COPY = "aten::copy_"
+_FOREACH = "_foreach_"
+_FOREACH_BASE = {"norm": "linalg_vector_norm"}  # the operators whose foreach form has another name
+_FUNCTIONAL = {"normal": "normal_functional"}  # those whose functional form has another name
+Wrapper = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """base: the overload whose kernel runs. foreach: once per element. written: the argument that takes the result."""
+
+    overload: str
+    base: str
+    foreach: bool = False
+    written: str | None = None
+
+    @property
+    def direct(self) -> bool:
+        return self.overload == self.base
+
+    @property
+    def whole(self) -> bool:
+        """Whether the kernel takes the lists as they are and writes them in place, so that it must take `out`."""
+        return not self.direct and self.base.startswith(f"aten::{_FOREACH}")
+
+
+def plans(overload: str) -> list[Plan]:
+    """Every way to serve `overload`, best first: its own kernel, then the functional overloads it derives from."""
+    found = [Plan(overload, overload)]
+    schema = resolve(overload)._schema
+    name = schema.name.removeprefix("aten::")
+    targets = [a.name for a in schema.arguments if a.name in written(resolve(overload))]
+    foreach = name.startswith(_FOREACH)
+    if (not foreach and not targets) or len(targets) > 1:
+        return found
+    if foreach and targets == ["self"]:
+        packet, _, variant = overload.partition(".")
+        functional = packet.removesuffix("_") + (f".{variant}" if variant else "")
+        found += [Plan(overload, functional, written="self")] if _alike(overload, functional) else []
+    stem = name.removeprefix(_FOREACH).removesuffix("_") if targets != ["out"] else name.removeprefix(_FOREACH)
+    packet = (_FOREACH_BASE if foreach else _FUNCTIONAL).get(stem, stem)
+    distances = {b: _distance(schema, b) for b in _functional_overloads(packet)}
+    fitting = [b for b, distance in distances.items() if distance is not None]
+    fitting.sort(key=lambda b: (distances[b], b._overloadname != schema.overload_name, b._overloadname != "default"))
+    target = targets[0] if targets else None
+    found += [Plan(overload, name_of(b), foreach, target) for b in fitting]
+    if foreach and targets == ["self"]:
+        found += [Plan(overload, name_of(b), True, target) for b in _in_place_overloads(f"{stem}_", schema)]
+    return found
+
+
+def _alike(overload: str, functional: str) -> bool:
+    """Whether `functional` exists, writes nothing and takes the same arguments."""
+    try:
+        other = resolve(functional)
+    except UserError:
+        return False
+    arguments = [[(a.name, str(a.type)) for a in op._schema.arguments] for op in (resolve(overload), other)]
+    return not written(other) and arguments[0] == arguments[1]
+
+
+def functional_base(overload: str) -> str:
+    """The overload to write a kernel for so that `overload` is served: its functional form, or itself."""
+    found = plans(overload)
+    same_kind = [p.base for p in found[1:] if not p.whole]
+    return same_kind[0] if same_kind else overload
+
+
+def _functional_overloads(packet: str) -> list[torch._ops.OpOverload]:
+    if not packet or not hasattr(torch.ops.aten, packet):
+        return []
+    ops = getattr(torch.ops.aten, packet)
+    overloads = [getattr(ops, name) for name in ops.overloads()]
+    return [o for o in overloads if not written(o)]
+
+
+def _in_place_overloads(packet: str, schema: Any) -> list[torch._ops.OpOverload]:
+    """Those that take the arguments of one element of a foreach overload."""
+    ops = getattr(torch.ops.aten, packet, None)
+    overloads = [] if ops is None else [getattr(ops, name) for name in ops.overloads()]
+    return [b for b in overloads if _distance(schema, b) == 0]
+
+
+def _element_type(type_text: str, foreach: bool) -> str:
+    return {"List[Tensor]": "Tensor", "List[number]": "number"}.get(type_text, type_text) if foreach else type_text
+
+
+def _places(given: list[Any], base: torch._ops.OpOverload) -> list[int]:
+    """For each argument in `given` its position among the arguments of `base`: by name, else by order."""
+    names = [a.name for a in base._schema.arguments]
+    return [names.index(a.name) if a.name in names else i for i, a in enumerate(given)]
+
+
+def _distance(schema: Any, base: torch._ops.OpOverload) -> int | None:
+    """How many Python numbers of `schema` would land in Tensor places of `base`; None where an argument has no place.
+
+    Of a foreach overload one element is looked at. A number in a Tensor place is legal: ATen wraps it the same way.
+    """
+    foreach = schema.name.removeprefix("aten::").startswith(_FOREACH)
+    given = [a for a in schema.arguments if a.name != "out"]
+    arguments = base._schema.arguments
+    places = _places(given, base)
+    if any(p >= len(arguments) for p in places) or len(set(places)) < len(places):
+        return None
+    if not all(a.has_default_value() for i, a in enumerate(arguments) if i not in places):
+        return None
+    types = [(_element_type(str(a.type), foreach), str(arguments[p].type)) for a, p in zip(given, places, strict=True)]
+    wrapped = sum(g == "number" and p == "Tensor" for g, p in types)
+    fits = all(g == p or (g == "number" and p in ("Tensor", "Optional[number]")) for g, p in types)
+    return wrapped if fits else None
+
+
+def call(
+    plan: Plan,
+    given: Mapping[str, Any],
+    wrapper: Wrapper,
+    takes_out: bool,
+    copy: Wrapper | None,
+    own_defaults: bool = False,
+) -> Any:
+    """Run `plan` with `wrapper`, the base's wrapper, on the arguments `given` (by schema name of `plan.overload`).
+
+    copy: wrapper of the library's `aten::copy_`, or None if there is none; needed only where `takes_out` is False.
+    own_defaults: the wrapper is called as its own signature wants it (verify/contract/calling.py), and not with every
+    argument as the schema has them. Returns what the schema of `plan.overload` returns. Raises LookupError where a copy
+    kernel is needed and absent.
+    """
+    arguments = bind(resolve(plan.overload), (), given)
+    if plan.direct:
+        return calling.call(plan.base, wrapper, arguments) if own_defaults else _invoke(plan.base, wrapper, arguments)
+    out = arguments.pop("out") if plan.written == "out" else None
+    elements = _split(arguments) if plan.foreach else [arguments]
+    outs = out if plan.foreach and out is not None else [out] * len(elements)
+    run = _Element(plan, wrapper, takes_out, copy)
+    writes = bool(written(resolve(plan.base)))
+    alone = out is not None or (
+        plan.written is not None and not (takes_out or writes)
+    )  # what is copied has to be there
+    with nullcontext() if alone or len(elements) < 2 or _has_sparse(given) else _together(wrapper):
+        results = [run(element, o) for element, o in zip(elements, outs, strict=True)]
+    if plan.written and (plan.foreach or plan.whole):
+        return None
+    return results if plan.foreach else results[0]
+
+
+def call_direct(
+    op: torch._ops.OpOverload, wrapper: Wrapper, args: tuple[Any, ...], kwargs: dict[str, Any], **extra: Any
+) -> Any:
+    """As `call` for a plan that is direct, on arguments as the dispatcher hands them over; it takes less time.
+
+    extra: what the wrapper gets beside, such as `out=self` for a plan that is `whole`.
+    """
+    positional, keywords = _defaults(op)
+    if not kwargs.keys() <= keywords.keys():
+        return _invoke(name_of(op), wrapper, bind(op, args, kwargs), **extra)
+    return wrapper(*args, *positional[len(args) :], **{**keywords, **kwargs}, **extra)
+
+
+@cache
+def _defaults(op: torch._ops.OpOverload) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Of the positional arguments, None where there is none, and of the others by name."""
+    schema = op._schema.arguments
+    return tuple(a.default_value for a in schema if not a.kwarg_only), {
+        a.name: a.default_value for a in schema if a.kwarg_only
+    }
+
+
+class Held(threading.local):
+    """Launches that the block `elementwise` prepared in this thread and that wait for those of the other elements."""
+
+    entries: list[Any] | None = None
+
+    def append(self, entry: Any) -> bool:
+        """Whether the launch is kept back."""
+        if self.entries is None:
+            return False
+        self.entries.append(entry)
+        return True
+
+
+@contextmanager
+def _together(wrapper: Wrapper) -> Iterator[None]:
+    """What the wrapper launches through the block `elementwise` goes in as few launches as there can be, at the end."""
+    names = getattr(wrapper, "__globals__", {})
+    if "launch_elementwise" not in names:
+        yield
+        return
+    held = names["HELD"] = names["HELD"] or Held()
+    held.entries = []
+    try:
+        yield
+        names["launch_elementwise"](held.entries)
+    finally:
+        held.entries = None
+
+
+def _has_sparse(arguments: Mapping[str, Any]) -> bool:
+    lists = (v if isinstance(v, list | tuple) else [v] for v in arguments.values())
+    return any(isinstance(x, torch.Tensor) and x.layout != torch.strided for xs in lists for x in xs)
+
+
+def _split(arguments: dict[str, Any]) -> list[dict[str, Any]]:
+    """The arguments of each element: every list is taken apart, everything else is shared."""
+    length = len(next(v for v in arguments.values() if isinstance(v, list | tuple)))
+    return [{k: v[i] if isinstance(v, list | tuple) else v for k, v in arguments.items()} for i in range(length)]
+
+
+@dataclass(frozen=True)
+class _Element:
+    plan: Plan
+    wrapper: Wrapper
+    takes_out: bool
+    copy: Wrapper | None
+
+    def __call__(self, arguments: dict[str, Any], out: torch.Tensor | None) -> Any:
+        given = [a for a in resolve(self.plan.overload)._schema.arguments if a.name != "out"]
+        base = resolve(self.plan.base)
+        names = [base._schema.arguments[p].name for p in _places(given, base)]
+        values = bind(base, (), dict(zip(names, arguments.values(), strict=True)))
+        if self.plan.written is None or written(base):
+            return _invoke(self.plan.base, self.wrapper, values)
+        destination = next(iter(arguments.values())) if out is None else out
+        if self.takes_out and out is None:
+            _invoke(self.plan.base, self.wrapper, values, out=destination)
+        else:
+            self._copy(destination, _invoke(self.plan.base, self.wrapper, values))
+        return destination
+
+    def _copy(self, destination: torch.Tensor, result: torch.Tensor) -> None:
+        if self.copy is None:
+            raise LookupError(f"{self.plan.overload} derives from {self.plan.base} and {COPY}, which has no kernel")
+        if destination.shape != result.shape:
+            destination.resize_(result.shape)
+        self.copy(destination, result, False)
+
+
+def _invoke(overload: str, wrapper: Wrapper, values: Mapping[str, Any], **extra: Any) -> Any:
+    """Call the wrapper with every argument of `overload`, positional or by name as its schema has it."""
+    schema = resolve(overload)._schema
+    positional = [values[a.name] for a in schema.arguments if not a.kwarg_only]
+    keywords = {a.name: values[a.name] for a in schema.arguments if a.kwarg_only}
+    return wrapper(*positional, **keywords, **extra)

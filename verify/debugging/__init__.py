@@ -1,0 +1,1 @@
+"""A case that crashed or hung, once more under witness."""

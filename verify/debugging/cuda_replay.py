@@ -1,0 +1,90 @@
+"""One case on a GPU, for a debugger that watches it: `python -m verify.debugging.cuda_replay DIRECTORY SANDBOX`.
+
+DIRECTORY holds `kernel.py`, perhaps `copy.py`, and `case.json` with the buffers of the case in `case.bin`. Every
+argument's memory is an allocation of its own, exactly as large as what the case holds of it, so that an access outside
+is one outside an allocation; `places.json` tells the addresses.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from traces.values import Bytes, Packed, unpack
+from verify.cases.case import tensor_names
+from verify.child.loading import described, load_wrappers
+from verify.child.probe import KERNEL
+from verify.contract.derive import Plan, call
+from verify.contract.random_state import bound
+from verify.platforms import Device
+from verify.sandbox import confine
+
+
+def replay(directory: Path, sandbox: str) -> None:
+    """Run the case. Nothing is judged."""
+    header = json.loads((directory / "case.json").read_text())
+    raw = (directory / "case.bin").read_bytes()
+    spans: list[Bytes | None] = []
+    at = 0
+    for size in header["sizes"]:
+        spans.append(None if size is None else raw[at : at + size])
+        at += size or 0
+    device = Device.read(header["device"])
+    packed = Packed.from_header(header["packed"], spans, "case")
+    groups = [
+        _on_device(group.nbytes, data, device.place) for group, data in zip(packed.groups, packed.data, strict=True)
+    ]
+    places = dict(zip(tensor_names(packed.tree), (groups[r.group].data_ptr() for r in packed.tensors), strict=True))
+    (directory / "places.json").write_text(json.dumps(places))
+    tensors = iter([_tensor(ref, groups[ref.group]) for ref in packed.tensors])
+    arguments = {name: _placed(value, tensors, device.place) for name, value in unpack(packed).items()}
+    load_wrappers({"kernel": KERNEL}, directory / "own")["kernel"](torch.arange(100.0, device=device.place))
+    if sandbox == confine.FULL:
+        confine.confine(confine.PROFILES["device"], directory, device=device)
+    wrappers = load_wrappers(header["sources"], directory)
+    wrapper = bound(wrappers["kernel"], header["philox"])
+    call(Plan(**header["plan"]), arguments, wrapper, header["takes_out"], wrappers["copy"])
+    torch.accelerator.synchronize()
+
+
+def _on_device(nbytes: int, data: Any, place: str) -> torch.Tensor:
+    held = torch.empty(nbytes, dtype=torch.uint8, device=place)
+    if data is not None and nbytes:
+        held.copy_(torch.frombuffer(bytearray(data), dtype=torch.uint8))
+    return held
+
+
+def _tensor(ref: Any, group: torch.Tensor) -> torch.Tensor:
+    dtype = getattr(torch, ref.dtype)
+    made = torch.empty(0, dtype=dtype, device=group.device)
+    made.set_(group.untyped_storage(), ref.offset // dtype.itemsize, ref.shape, ref.stride)
+    made = torch.conj(made) if ref.conj else made
+    return torch._neg_view(made) if ref.neg else made
+
+
+def _placed(value: Any, tensors: Any, place: str) -> Any:
+    """The same value with every tensor on the device, in the order in which they are packed."""
+    if isinstance(value, torch.Tensor):
+        return next(tensors)
+    if isinstance(value, torch.device):
+        return torch.device(place)
+    if isinstance(value, list | tuple):
+        return type(value)(_placed(v, tensors, place) for v in value)
+    return value
+
+
+if __name__ == "__main__":
+    place = Path(sys.argv[1])
+    (place / "own").mkdir()
+    try:
+        replay(place, sys.argv[2])
+    except Exception as error:  # noqa: BLE001 - the candidate's error is what this process is asked for
+        sys.stdout.write(f"{described(error, str(place))}\n")
+        sys.stdout.flush()
+        os._exit(1)  # at once: after an error of CUDA memory cannot even be freed
+    os._exit(0)

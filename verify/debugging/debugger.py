@@ -1,0 +1,182 @@
+"""The debugger: runs a case that crashed or hung once more, under witness, and says where the kernel was.
+
+Of a crash it tells the program, the line of source, and the Python and native backtraces; of a case that did not end,
+where it was shortly before the deadline. Nothing in a report belongs to the machine: no path, address or time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
+from typing import Any, BinaryIO
+
+from verify.cases.case import Case
+from verify.child.witness import RECORD
+from verify.excerpts import anonymous, snippet
+from verify.judging.job import Job
+from verify.judging.run import Run
+from verify.linking import told_line
+from verify.outcome import Outcome, Verdict
+from verify.platforms import COMPILE, Platform
+from verify.sandbox.children import Zygote
+from verify.sandbox.confine import FULL
+
+SECONDS = 20.0  # of one request: enough to see a loop that does not end
+MOST_TEXT = 1 << 20  # bytes of the child's words that are read
+MOST_FRAMES = 12  # of a backtrace
+LONG = 0.5  # of the deadline, that one program took
+_ENDED = (Outcome.CRASH, Outcome.TIMEOUT)
+
+_PYTHON = re.compile(r'^  File "(.*)", line (\d+) in (\S+)$', re.MULTILINE)
+_NATIVE = re.compile(r"^ ?frame #\d+: (.+) \+ 0x[0-9a-f]+ \(0x[0-9a-f]+ in (.+)\)$", re.MULTILINE)
+_OURS = re.compile(r"/job-[^/]+/[^/]+/(\w+)\.py$")  # the files that `verify.child.serve` loads
+_TRAMPOLINE = 2  # native frames from the handler's `raise` to what was interrupted
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a child noted last (verify/child/witness.py). number: of the program of `programs`, from 1; 0: none ran."""
+
+    kernel: str
+    launches: int
+    began: float
+    program: tuple[int, ...] = ()
+    number: int = 0
+    programs: int = 0
+
+    @classmethod
+    def read(cls, noted: Any) -> Record:
+        """Raises ValueError where it is no record: the file was the child's to write."""
+        kinds = {"kernel": str, "launches": int, "began": int | float, "program": list, "number": int, "programs": int}
+        if not isinstance(noted, dict) or not {"kernel", "launches", "began"} <= noted.keys() <= kinds.keys():
+            raise ValueError("no record")
+        if not all(isinstance(value, kinds[name]) for name, value in noted.items()):
+            raise ValueError("a record with other values")
+        return cls(**{**noted, "program": tuple(noted.get("program", ()))})
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One Python frame. role: which of the job's files it is of, `kernel` for the candidate's; '' for another."""
+
+    file: str
+    line: int
+    function: str
+    role: str
+
+
+def debug(platform: Platform, job: Job, case: Case, verdict: Verdict, sandbox: str = FULL) -> str:
+    """A report, fit for a prompt, on a case whose verdict is CRASH or TIMEOUT; any other verdict has its own.
+
+    The case is run again from compilation on, in children of its own. Raises UserError where the sandbox cannot be
+    had, TraceError on a damaged trace.
+    """
+    if verdict.outcome not in _ENDED:
+        return verdict.report
+    with ExitStack() as stack:
+        modes = {COMPILE: None, platform.mode: next(iter(platform.devices()), None)}
+        zygotes = {mode: stack.enter_context(closing(Zygote(mode, sandbox, d))) for mode, d in modes.items()}
+        return explain(platform, job, case, verdict, zygotes)
+
+
+def explain(platform: Platform, job: Job, case: Case, verdict: Verdict, zygotes: dict[str, Zygote]) -> str:
+    """The report of `debug`, by children of these zygotes, one of each mode."""
+    limits = {f: min(SECONDS, getattr(platform, f)) for f in ("compile_seconds", "execute_seconds")}
+    with tempfile.TemporaryFile() as log, Run(job, replace(platform, **limits), zygotes, log.fileno()) as run:
+        return _report(verdict, run.judge(case), job, log)
+
+
+def _report(verdict: Verdict, again: Verdict, job: Job, log: BinaryIO) -> str:
+    if again.outcome not in _ENDED:
+        ended = f"When the case was run once more it ended with {again.outcome}: {again.detail}"
+        return "\n\n".join(dict.fromkeys((verdict.report, ended, again.report))).strip()
+    record, text = _words(log)
+    frames = _python_frames(text)
+    _, _, arguments = again.report.partition("\n\n")
+    how = verdict.detail if again.outcome is verdict.outcome else f"{verdict.detail}; run once more: {again.detail}"
+    parts = [
+        f"{how}\n{_where(record, again)}",
+        _source(frames, job),
+        _listed("Python, innermost call first:", _shown_frames(frames, job)),
+        _listed("native code, innermost call first:", _native_frames(text)),
+        arguments,
+    ]
+    return "\n\n".join(filter(None, parts))
+
+
+def _words(log: BinaryIO) -> tuple[Record | None, str]:
+    """What ran last, and the text behind it; a child may have written anything instead."""
+    raw = os.pread(log.fileno(), MOST_TEXT, 0)
+    try:
+        record = Record.read(json.loads(raw[:RECORD]))
+    except ValueError:
+        record = None
+    return record, raw[RECORD:].decode(errors="replace")
+
+
+def _where(record: Record | None, again: Verdict) -> str:
+    """What ran, in a sentence or two."""
+    if record is None:
+        return "It ended before the case began."
+    if not record.kernel:
+        return "No kernel had been launched."
+    hung = again.outcome is Outcome.TIMEOUT
+    if not record.number:
+        doing = "compiled" if again.detail.startswith(COMPILE) else "launched"
+        more = " The wrapper goes on launching." if hung and record.began >= LONG else ""
+        return f"{record.kernel} was being {doing} (launch {record.launches} of the call).{more}"
+    place = f"{record.kernel} ran, launch {record.launches} of the call: program {record.program}"
+    text = f"{place}, number {record.number} of {record.programs} in the order they run."
+    if not hung:
+        return text
+    if record.began < LONG:
+        return f"{text} It had run most of the time: it holds a loop that does not end, or a very long one."
+    return f"{text} Programs end, but there are too many of them, or of launches: let one program do more."
+
+
+def _python_frames(text: str) -> list[Frame]:
+    """Innermost first, as far out as the outermost of the candidate's own."""
+    found = []
+    for file, line, function in _PYTHON.findall(text):
+        ours = _OURS.search(file)
+        found.append(Frame(file, int(line), function, ours[1] if ours else ""))
+    last = max((i for i, frame in enumerate(found) if frame.role), default=-1)
+    return found[: last + 1]
+
+
+def _source(frames: list[Frame], job: Job) -> str:
+    """The line of the kernel file that was being run, with those around it."""
+    frame = next((f for f in frames if f.role == "kernel"), None)
+    return f"{_place(frame, job)}:\n{snippet(job.kernel.source, frame.line)}" if frame else ""
+
+
+def _place(frame: Frame, job: Job) -> str:
+    if frame.role:
+        file = job.copy if frame.role == "copy" else job.kernel
+        line = told_line(file.source, frame.line) if file else f"line {frame.line}"
+        return f"{frame.role} file, {line}, {frame.function}"
+    return f"{anonymous(frame.file)}, {frame.function}"
+
+
+def _shown_frames(frames: list[Frame], job: Job) -> list[str]:
+    """Those of the candidate, and before them the innermost few that it called."""
+    first = next((i for i, frame in enumerate(frames) if frame.role), 0)
+    return [_place(frame, job) for i, frame in enumerate(frames) if frame.role or i < min(first, 3)][:MOST_FRAMES]
+
+
+def _native_frames(text: str) -> list[str]:
+    """What was interrupted and its callers: `symbol in library`, up to Python's own frames; repetitions once."""
+    block = text[text.find(" frame #0:") :].partition("\n\n")[0].partition("<omitting python frames>")[0]
+    frames = [f"{symbol} in {library.rpartition('/')[2]}" for symbol, library in _NATIVE.findall(block)]
+    raised = next((i for i, frame in enumerate(frames) if frame.startswith("gsignal ")), -1)
+    interrupted = frames[raised + _TRAMPOLINE :] if raised >= 0 else frames
+    kept = [f for i, f in enumerate(interrupted) if i == 0 or f != interrupted[i - 1]]
+    return [anonymous(frame) for frame in kept[:MOST_FRAMES]]
+
+
+def _listed(head: str, lines: list[str]) -> str:
+    return "\n".join([head, *(f"  {line}" for line in lines)]) if lines else ""

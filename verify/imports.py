@@ -1,0 +1,38 @@
+"""Which of our files a module needs: those that it imports, lazily or not, and what these import in turn."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+_IMPORT = re.compile(r"^\s*(?:from ([\w.]+) )?import (\([^)]*\)|[^\n#]+)", re.MULTILINE)
+_FOR_TYPES = re.compile(r"^if TYPE_CHECKING:[^\n]*\n(?:[ \t]+.*\n|\n)+", re.MULTILINE)
+
+
+def reached(root: Path, modules: Iterable[str], aside: str = "") -> list[Path]:
+    """In order, the files of these modules and of all that they import from under `root`, where the packages lie.
+
+    aside: a folder whose files are left out, with what only they import.
+    """
+    found: set[Path] = set()
+    waiting = [path for module in modules for path in _files(root, module)]
+    while waiting:
+        path = waiting.pop()
+        if path not in found and not (aside and path.is_relative_to(root / aside)):
+            found.add(path)
+            waiting += _imported(root, path.read_text(encoding="utf-8"))
+    return sorted(found)
+
+
+def _imported(root: Path, text: str) -> Iterator[Path]:
+    for package, names in _IMPORT.findall(_FOR_TYPES.sub("", text)):
+        words = [name.split()[0] for name in names.strip("()\n ").split(",") if name.strip()]
+        for module in [package, *(f"{package}.{word}" for word in words)] if package else words:
+            yield from _files(root, module)
+
+
+def _files(root: Path, module: str) -> list[Path]:
+    """The module's file, if it is ours."""
+    path = root.joinpath(*module.split("."))
+    return [p for p in (path.with_suffix(".py"), path / "__init__.py") if p.is_file()]

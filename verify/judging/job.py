@@ -1,0 +1,75 @@
+"""What is to be judged: cases of one overload for one kernel."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+from verify.cases.case import Case
+from verify.contract.derive import Plan
+from verify.contract.kernel_file import KernelFile
+from verify.judging.verdicts import Conditions
+
+RUN = "run"  # the layer without which cases are only compiled
+REPEATS = 3  # cases of an overload that are run again, by whoever says that it passed
+MAX_REPEATED = 12_000  # elements of a case that is run four times
+
+
+@dataclass(frozen=True)
+class Job:
+    """Cases of one overload for one kernel. copy: the library's `aten::copy_`, where the plan may need it.
+
+    allowed: what the wrapper may ask of ATen besides memory and views. strict: results need the strides that ATen
+    gives. repeats: how many of the cases are run again, in other orders and with other contents. off: layers that are
+    not asked. first: the cases after one that fails are not run. needed: asked of the id of each case whether it is
+    still to be judged.
+    """
+
+    plan: Plan
+    kernel: KernelFile
+    cases: tuple[Case, ...]
+    copy: KernelFile | None = None
+    allowed: frozenset[str] = frozenset()
+    strict: bool = True
+    repeats: int = 0
+    off: frozenset[str] = frozenset()
+    first: bool = False
+    needed: Callable[[Job, str], bool] | None = None
+
+    def conditions(self, case: str, sandbox: str) -> Conditions:
+        """What else the verdict on a case depends on. Lint is not asked here."""
+        return Conditions(self.strict, self.allowed, self.off - {"lint"}, case in self.repeated, sandbox)
+
+    @cached_property
+    def repeated(self) -> frozenset[str]:
+        """Ids of the cases that are run again, whichever of them was judged before: the first that has elements, and
+        the longest and largest ones that a child is quickly done with, since these have several programs."""
+        if not self.repeats:
+            return frozenset()
+        sizes = {case.id: _sizes(case) for case in self.cases}
+        filled = [name for name, (elements, _) in sizes.items() if 0 < elements <= MAX_REPEATED]
+        longest = sorted(filled, key=lambda name: sizes[name][1], reverse=True)
+        largest = sorted(filled, key=lambda name: sizes[name], reverse=True)
+        ranked = itertools.chain(filled[:1], *zip(longest, largest, strict=True))
+        return frozenset(list(dict.fromkeys(ranked))[: self.repeats])
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """What takes part: the base overload, the sha256 of each kernel file, and of each that is reached by calls,
+        with the overload that it answers."""
+        files = (self.kernel, *((self.copy,) if self.copy else ()))
+        answers = {f"{o}={k.sha256}" for file in (*files, *self.reached) for o, k in file.callees}
+        return (self.plan.base, *(k.sha256 for k in files), *sorted(answers))
+
+    @property
+    def reached(self) -> tuple[KernelFile, ...]:
+        """The kernel files that the kernel and the copy call, and that these call, each once."""
+        return tuple(dict.fromkeys((*self.kernel.reached, *(self.copy.reached if self.copy else ()))))
+
+
+def _sizes(case: Case) -> tuple[int, int]:
+    """Elements of all tensors of a case, and the largest size of a dimension."""
+    return sum(map(math.prod, case.shapes)), max((n for shape in case.shapes for n in shape), default=1)

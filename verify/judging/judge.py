@@ -1,0 +1,194 @@
+"""Judge kernels: compile and run every case in children, compare here, keep the verdicts."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
+
+from verify.cases.case import Case
+from verify.judging.job import RUN, Job
+from verify.judging.run import Run, skipped
+from verify.judging.verdicts import Identity, Standings, VerdictStore
+from verify.outcome import Outcome, Verdict
+from verify.platforms import COMPILE, Device, Platform
+from verify.sandbox.children import Zygote
+from verify.sandbox.confine import level
+from verify.sandbox.wire import WireError
+
+__all__ = ["Job", "Judge", "JudgeClosed"]
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+MAX_DEATHS = 2  # crashes and timeouts of one job after which its other cases are skipped
+
+
+class JudgeClosed(Exception):
+    """The judge was closed, by Ctrl-C for one, while a job was still at work."""
+
+
+class Judge:
+    """A context manager that holds the children, for any number of threads.
+
+    `workers` jobs are judged at once (default: the cores, at most 8).
+    """
+
+    def __init__(
+        self,
+        platform: Platform,
+        store: VerdictStore,
+        workers: int | None = None,
+        sandbox: str = "full",
+        cache: Path | None = None,
+    ) -> None:
+        """sandbox: full or none. cache: a directory that keeps compiled kernels for later processes, too.
+
+        Raises UserError where full confinement cannot be had, or the platform's device.
+        """
+        self.platform = platform
+        self.sandbox = level(sandbox)
+        self._confinement = sandbox
+        self._devices: Iterator[Device | None] | None = None  # taken in turn
+        self._cache = cache
+        self._store = store
+        self._workers = workers or min(8, os.cpu_count() or 1)
+        self._idle: queue.SimpleQueue[dict[str, Zygote]] = queue.SimpleQueue()
+        self._started: list[Zygote] = []
+        self._permits = threading.BoundedSemaphore(self._workers)  # whichever thread asks
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End every child; a worker that is waiting for one gives up."""
+        with self._lock:
+            self._closed = True
+            for zygote in self._started:
+                zygote.close()
+
+    def judge(
+        self, jobs: Iterable[Job], on_verdict: Callable[[Job, Verdict], None] = lambda job, verdict: None
+    ) -> dict[tuple[str, str], Verdict]:
+        """Verdicts by (overload, case id). `on_verdict` is called as each arrives, from the worker's thread."""
+        verdicts: dict[tuple[str, str], Verdict] = {}
+
+        def run(job: Job) -> None:
+            for verdict in self._judge_job(job):
+                verdicts[job.plan.overload, verdict.case] = verdict
+                on_verdict(job, verdict)
+
+        self.each(run, jobs)
+        return verdicts
+
+    def each(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
+        """What `work` returns of each item, as many at once as there are workers; if one raises the judge is closed."""
+        with ThreadPoolExecutor(self._workers) as pool, ExitStack() as failed:
+            failed.callback(self.close)  # so that no worker goes on waiting for its child
+            failed.callback(pool.shutdown, wait=False, cancel_futures=True)
+            futures = [pool.submit(work, item) for item in items]
+            for future in as_completed(futures):
+                future.result()
+            failed.pop_all()
+        return [future.result() for future in futures]
+
+    def warm(self, off: Collection[str] = ()) -> None:
+        """Have the children of one job ready, which the first case would wait for that no kept verdict answers."""
+        with self._borrowed(off):
+            pass
+
+    def standings(self, kernels: tuple[str, ...] = ()) -> Standings:
+        """What is known of every kernel, or of these, on this platform, as everybody is told it."""
+        return self._store.standings(self.platform, kernels)
+
+    def _judge_job(self, job: Job) -> Iterable[Verdict]:
+        """A verdict of each case in turn; those that are kept are not judged again."""
+        deaths, run = 0, None
+        with ExitStack() as stack:
+            for case in job.cases:
+                if job.needed is not None and not job.needed(job, case.id):
+                    continue
+                verdict = self._store.get(self._identity(job, case))
+                if verdict is None and deaths >= MAX_DEATHS:
+                    verdict = skipped(case, f"not run: {deaths} earlier cases crashed or hung")
+                elif verdict is None:
+                    run = run or stack.enter_context(self.running(job))
+                    verdict = self._judged(run, job, case)
+                deaths += verdict.outcome in (Outcome.CRASH, Outcome.TIMEOUT)
+                yield verdict
+                if job.first and verdict.outcome not in (Outcome.PASS, Outcome.SKIPPED):
+                    return
+
+    @contextmanager
+    def running(self, job: Job) -> Iterator[Run]:
+        """What judges the cases of one job, with its children. Raises JudgeClosed if they were taken away meanwhile."""
+        try:
+            with self._borrowed(job.off) as zygotes, Run(job, self.platform, zygotes, cache=self._cache) as run:
+                yield run
+        except (OSError, WireError) as error:
+            if self._closed:
+                raise JudgeClosed("the judge was closed while a case was judged") from error
+            raise
+
+    def _judged(self, run: Run, job: Job, case: Case) -> Verdict:
+        started = time.monotonic()
+        verdict = replace(run.judge(case), sandbox=self.sandbox)
+        if self._closed:  # what was killed with its children is no verdict
+            raise JudgeClosed("the judge was closed while a case was judged")
+        if run.lasting(verdict):
+            self._store.put(self._identity(job, case), verdict, time.monotonic() - started)
+        return verdict
+
+    def _identity(self, job: Job, case: Case) -> Identity:
+        conditions = job.conditions(case.id, self.sandbox)
+        return Identity(job.kernels, job.plan.overload, case.id, self.platform, conditions)
+
+    @contextmanager
+    def _borrowed(self, off: Collection[str]) -> Iterator[dict[str, Zygote]]:
+        """Idle children, or new ones, for a job without these layers."""
+        with self._permits:
+            try:
+                zygotes = self._idle.get_nowait()
+            except queue.Empty:
+                zygotes = {}
+            try:
+                self._complete(zygotes, off)
+                yield zygotes
+            finally:
+                self._idle.put(zygotes)
+
+    def _complete(self, zygotes: dict[str, Zygote], off: Collection[str]) -> None:
+        """Start those that are missing. Raises UserError if the platform's device is."""
+        modes = [COMPILE] if RUN in off else [COMPILE, self.platform.mode]
+        missing = {mode: None if mode == COMPILE else self._device() for mode in modes if mode not in zygotes}
+        with ThreadPoolExecutor(2) as pool:  # each takes the seconds that importing torch takes
+            zygotes.update(zip(missing, pool.map(self._start, missing, missing.values()), strict=True))
+
+    def _device(self) -> Device | None:
+        with self._lock:
+            if self._devices is None:
+                self._devices = itertools.cycle(self.platform.devices() or [None])
+            return next(self._devices)
+
+    def _start(self, mode: str, device: Device | None) -> Zygote:
+        zygote = Zygote(mode, self._confinement, device)
+        with self._lock:
+            if not self._closed:
+                self._started.append(zygote)
+                return zygote
+        zygote.close()
+        raise JudgeClosed("the judge was closed while a child started")

@@ -1,0 +1,57 @@
+"""Why a case does not pass, and what a child's reply says of that beside the answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from verify.comparison.compare import Mismatch
+from verify.judging.reply import Reply
+from verify.outcome import Outcome
+
+MOST_ACCESSES = 5  # that a report shows
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why a case does not pass. layer: one of outcome.LAYERS. detail: one line. report: more evidence, if there is."""
+
+    outcome: Outcome
+    layer: str
+    detail: str
+    report: str = ""
+    rule: str = ""
+
+
+def mismatched(mismatch: Mismatch, reply: Reply) -> Problem:
+    """Wrong values, with the accesses that must not be, which may have made them so."""
+    return Problem(Outcome.WRONG, "compare", mismatch.detail, "\n".join([mismatch.report, *astray(reply)]))
+
+
+def astray(reply: Reply) -> list[str]:
+    """Reports of the first few accesses that must not be."""
+    return [access.report for access in reply.accesses[:MOST_ACCESSES]]
+
+
+def side_effects(reply: Reply) -> list[Problem]:
+    """What a call did beside its answer."""
+    found = []
+    if reply.accesses:
+        first, text = reply.accesses[0], "\n".join(astray(reply))
+        found.append(Problem(Outcome.WRONG, "access", first.text, text, first.kind))
+    if reply.outside:
+        found.append(Problem(Outcome.WRONG, "access", "memory just outside an argument was written", rule="guard band"))
+    if reply.threads:
+        found.append(Problem(Outcome.CHEAT, "threads", f"{reply.threads} threads still ran when the wrapper returned"))
+    if reply.types:
+        found.append(Problem(Outcome.WRONG, "types", reply.types[0], "\n".join(reply.types)))
+    if reply.aliases_earlier:
+        text = "the result shares memory with the result of an earlier call"
+        found.append(Problem(Outcome.WRONG, "repeat", text, rule="alias"))
+    if reply.globals:
+        found.append(Problem(Outcome.CHEAT, "globals", f"the call changed {', '.join(reply.globals)}"))
+    return found
+
+
+def first_line(text: str) -> str:
+    """Of what a child said, which may be nothing."""
+    return text.partition("\n")[0] or "no reason was given"

@@ -1,0 +1,83 @@
+"""Judging a kernel that draws: the same case with several keys and counters.
+
+The parent chooses these by a hash of the kernel and the case, so that a kernel cannot know them and a verdict can be
+had again. Calls with neighbouring offsets and seeds, in their low words and in their high ones, are compared with each
+other at every shift. Cases of few elements are asked for more often.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import torch
+from blake3 import blake3
+
+from traces.values import Packed
+from verify.cases.case import Expected
+from verify.comparison import draws as random_tests
+from verify.comparison.draws import Anomaly, DrawSample, ends, pooled
+from verify.comparison.laws import arguments_of, law_of, results
+from verify.contract.random_state import Philox
+
+DRAWS = 1 << 16  # of a case, unless that takes more than `MOST_SERIES` series
+MOST_SERIES = 4  # of calls, one for each of `_STEPS`
+_STEPS = ((0, 0), (0, 1), (1, 0), (0, 1 << 32), (1 << 32, 0))  # to seed and offset; the first is the case's own
+Ask: TypeAlias = Callable[[Philox, int], Packed]  # the answer to a pair, with the programs in an order of this seed
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """The keys and counters of one case of one kernel."""
+
+    kernel: str
+    case: str
+
+    def __getitem__(self, series: int) -> Philox:
+        """The first pair of a series."""
+        digest = blake3(f"{self.kernel} {self.case} {series}".encode()).digest()
+        seed, offset = int.from_bytes(digest[:8], "little", signed=True), int.from_bytes(digest[8:13], "little")
+        return seed, offset
+
+
+def examine(expected: Expected, first: Packed, pairs: Pairs, ask: Ask) -> Anomaly | None:
+    """What speaks against the draws of a case whose first answer, to `pairs[0]`, contradicts nothing.
+
+    ask: raises whatever shall end it.
+    """
+    law = law_of(expected.overload)
+    assert law is not None
+    arguments = arguments_of(expected)
+
+    def sample(answer: Packed) -> DrawSample:
+        return ends(law.sample(arguments, results(expected, answer)))
+
+    again = ask(pairs[0], 1)
+    if not all(map(_same, results(expected, first), results(expected, again))):
+        text = f"philox={pairs[0]} gave other draws when the programs of the grid ran in another order"
+        return Anomaly("reproducible", text, "draw from philox and the element's index alone")
+    length = len(sample(first))
+    if not length:
+        return None
+    series = min(MOST_SERIES, math.ceil(DRAWS / (length * len(_STEPS))))
+    found: list[list[DrawSample]] = [[] for _ in _STEPS]
+    for number in range(series):
+        seed, offset = pairs[number]
+        for step, (by_seed, by_offset) in zip(found, _STEPS, strict=True):
+            pair = (_wrapped(seed + by_seed), offset + by_offset)
+            step.append(sample(first if pair == pairs[0] else ask(pair, 0)))
+    calls = [pooled(step) for step in found]
+    seed, offset = pairs[0]
+    named = [(_wrapped(seed + s), offset + o) for s, o in _STEPS]
+    return random_tests.examine(list(zip(named, calls, strict=True)), length)
+
+
+def _wrapped(seed: int) -> int:
+    """As a signed integer of 64 bits."""
+    return (seed + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
+def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
+    return torch.equal(*(t.reshape(-1).view(torch.uint8) for t in (a, b)))

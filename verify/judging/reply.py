@@ -1,0 +1,107 @@
+"""What a child says of one case: never proof, but enough against a kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from verify.excerpts import MAX_PRINTED
+
+_NAMES = ("operators", "launch_operators", "kernels", "types", "globals", "variants")
+
+
+class MalformedReply(Exception):
+    """A child sent what no child of ours sends."""
+
+
+@dataclass(frozen=True)
+class ToldAccess:
+    """A load or store that must not be. kind: bounds, alignment, race or argument. text: where and how, in a line.
+
+    snippet: the kernel's lines around it, which may be nothing.
+    """
+
+    kind: str
+    text: str
+    snippet: str = ""
+
+    @property
+    def report(self) -> str:
+        return f"{self.text}\n{self.snippet}" if self.snippet else self.text
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A child's word on one case.
+
+    status: ok or error, with the error's text. operators: what the wrapper asked of ATen besides memory and views;
+    launch_operators: what launches asked. kernels: names of those launched. refused: the compiler's log. outside:
+    memory just outside an argument was written, told of a call that returned. scalars: numbers read back to the host.
+    threads: still running at return. aliases_earlier: the result shares memory with that of an earlier case. types:
+    complaints of results that are no plain tensors. globals: state that was changed. accesses: of the kernels.
+    variants: names of what the launches were specialised to. lost: the child can run nothing more. printed: the
+    beginning of what the wrapper printed.
+    """
+
+    status: str
+    text: str = ""
+    operators: tuple[str, ...] = ()
+    launch_operators: tuple[str, ...] = ()
+    kernels: tuple[str, ...] = ()
+    refused: str = ""
+    outside: bool = False
+    scalars: tuple[int | float | bool, ...] = ()
+    threads: int = 0
+    aliases_earlier: bool = False
+    types: tuple[str, ...] = ()
+    globals: tuple[str, ...] = ()
+    accesses: tuple[ToldAccess, ...] = ()
+    variants: tuple[str, ...] = ()
+    lost: bool = False
+    printed: str = ""
+
+    @classmethod
+    def read(cls, header: dict[str, Any]) -> Reply:
+        """Raises MalformedReply unless every field is of its kind."""
+        status, text, refused = (header.get(k, "") for k in ("status", "text", "refused"))
+        if status not in ("ok", "error") or not isinstance(text, str) or not isinstance(refused, str):
+            raise MalformedReply(f"status is {str(status)[:80]!r}")
+        scalars, threads = header.get("scalars", []), header.get("threads", 0)
+        if not _all(scalars, int | float) or not isinstance(threads, int):
+            raise MalformedReply("scalars or threads are no numbers")
+        printed = header.get("printed", "")
+        if not isinstance(printed, str):
+            raise MalformedReply("printed is no text")
+        return cls(
+            status,
+            text,
+            printed=printed[:MAX_PRINTED],
+            refused=refused,
+            outside=status == "ok" and header.get("outside") is not False,
+            scalars=tuple(scalars),
+            threads=threads,
+            aliases_earlier=header.get("aliases_earlier", False) is not False,
+            accesses=_accesses(header.get("accesses", [])),
+            lost=header.get("lost", False) is not False,
+            **{name: _names(header, name) for name in _NAMES},
+        )
+
+
+def _all(values: Any, kind: Any) -> bool:
+    return isinstance(values, list) and all(isinstance(value, kind) for value in values)
+
+
+def _names(header: dict[str, Any], name: str) -> tuple[str, ...]:
+    found = header.get(name, [])
+    if not _all(found, str):
+        raise MalformedReply(f"{name} is no list of names")
+    return tuple(text[:200] for text in found[:100])
+
+
+def _accesses(found: Any) -> tuple[ToldAccess, ...]:
+    if not _all(found, dict):
+        raise MalformedReply("accesses is no list of accesses")
+    texts = [[a.get("kind"), a.get("text"), a.get("snippet", "")] for a in found]
+    if not all(_all(t, str) for t in texts):
+        raise MalformedReply("an access is not described by texts")
+    return tuple(ToldAccess(kind[:40], text[:400], lines[:1000]) for kind, text, lines in texts[:20])

@@ -1,0 +1,352 @@
+"""One job's cases, one after the other: compile, run without kernels, run, compare, run again."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import re
+from contextlib import ExitStack
+from dataclasses import asdict, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import torch
+
+from traces import TraceError
+from traces.contents import NotRecorded
+from traces.overloads import bind, kind, resolve
+from traces.values import Packed, unpack
+from verify.cases.case import Case, Expected, NoReference, contents, holds_sparse, mapped, reference, unsupported
+from verify.cases.kinds import kind_of
+from verify.child.compiler_log import headline
+from verify.comparison.compare import compare, error_ratio, right_without_kernels, telling
+from verify.comparison.laws import judged_by, law_of
+from verify.contract.kernel_file import SPARSE, KernelFile
+from verify.contract.random_state import Philox
+from verify.excerpts import anonymous
+from verify.judging.job import RUN, Job
+from verify.judging.problems import Problem, astray, first_line, mismatched, side_effects
+from verify.judging.random_judging import Pairs, examine
+from verify.judging.reply import MalformedReply, Reply
+from verify.judging.reports import inputs_report
+from verify.outcome import Outcome, Verdict
+from verify.platforms import COMPILE, EXECUTE, Platform
+from verify.sandbox import wire
+from verify.sandbox.children import Child, ChildDied, Zygote
+
+MAX_READ = 8  # numbers that a wrapper may read back in one call
+ORDERS = (1, 2)  # seeds of the orders in which the programs of a grid run when a case is repeated
+_FREE_ORDER = re.compile(r"\b(?:atomic_(?:add|xchg|cas)|autotune)\b")  # of additions: by chance, or as it was tuned
+
+
+class _Ended(Exception):
+    """A problem was found in the midst of something else."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.detail)
+        self.problem = problem
+
+
+class Run:
+    """The two children of one job, started when first needed and again after one has died.
+
+    log_fd: a file in which the latest child notes what it does, for the debugger. cache: where compiled kernels are
+    kept, by the sources that take part, so that a kernel file reads what no other wrote.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        platform: Platform,
+        zygotes: dict[str, Zygote],
+        log_fd: int | None = None,
+        cache: Path | None = None,
+    ) -> None:
+        self._job = job
+        self._platform = platform
+        self._mode = platform.mode
+        self._zygotes = zygotes
+        self._log_fd = log_fd
+        self._cache = cache
+        self._children: dict[str, tuple[Child, ExitStack]] = {}
+        self._chance = False
+        self._accuracy = ""  # of the last case
+        self._pairs = Pairs("", "")  # of this case, for a kernel that draws
+        self._variants = ""  # of the last case
+        self._printed = ""  # likewise, with a headline
+        self._asked = Packed({})  # the arguments that a child was given last
+
+    def lasting(self, verdict: Verdict) -> bool:
+        """Whether the verdict says something of the kernel for good: not of a busy machine, or of what was not run."""
+        full = os.strerror(errno.ENOSPC) in verdict.report  # children share a disk
+        return verdict.outcome is not Outcome.SKIPPED and not self._chance and not full
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        for _, stack in self._children.values():
+            stack.close()
+
+    def judge(self, case: Case) -> Verdict:
+        """One case: reference, compile, execute, compare. Raises TraceError on a damaged trace."""
+        self._chance, self._accuracy, self._pairs = False, "", Pairs(self._job.kernel.sha256, case.id)
+        self._printed = self._variants = ""
+        if kind(case.overload) == "random" and not judged_by(case.overload):
+            return skipped(case, "it draws random numbers, and there is no law to judge them by")
+        try:
+            expected = reference(case, self._pairs[0])
+        except NoReference as error:
+            return skipped(case, str(error))
+        unlisted = _unlisted(self._job.kernel, expected.before)
+        if unlisted:
+            return skipped(case, unlisted)
+        self._asked = expected.before
+        try:
+            problem = self._problem(expected, case.id in self._job.repeated)
+        except _Ended as ended:
+            problem = ended.problem
+        except ChildDied as death:
+            self._chance = not death.keep
+            outcome, layer = (Outcome.TIMEOUT, "time") if death.timeout else (Outcome.CRASH, "crash")
+            problem = Problem(outcome, layer, death.how)
+        except (TraceError, MalformedReply) as error:
+            problem = Problem(Outcome.WRONG, "wire", f"the answer is malformed: {error}")
+        if problem is None:
+            passed = Verdict(case.id, Outcome.PASS, self._accuracy, self._printed, variants=self._variants)
+            return _described(passed, case, expected.before)
+        arguments = inputs_report(self._asked, changed=self._asked is not expected.before)
+        arguments = "\n\n".join(filter(None, [arguments, self._printed]))
+        return _described(_verdict(case, problem, arguments), case, expected.before)
+
+    def _problem(self, expected: Expected, repeated: bool) -> Problem | None:
+        """What is wrong with the kernel on this case, or None. Raises _Ended, ChildDied, MalformedReply, TraceError."""
+        compiled, problem = self._compile(expected, {})
+        if problem is not None:
+            return problem
+        if RUN in self._job.off:
+            return None
+        executed, got = self._ask(self._mode, expected.before, {"seed": 0})
+        if executed.scalars and len(executed.scalars) <= MAX_READ:
+            compiled, problem = self._compile(expected, {"scalars": list(executed.scalars)})
+        problem = problem or self._first(self._conduct(executed))
+        if problem is None and got is None:
+            text = "\n".join([executed.text, *astray(executed)])
+            return Problem(Outcome.RUNTIME_ERROR, "run", first_line(executed.text), text)
+        problem = problem or self._first(*self._launches(compiled, executed, expected))
+        if problem is not None or got is None:
+            return problem
+        mismatch = compare(self._job.plan.overload, expected, got, self._job.strict)
+        wrong = mismatch and mismatched(mismatch, executed)
+        problem = self._first(wrong or None, *side_effects(executed))
+        if problem is not None:
+            return problem
+        ratio = error_ratio(expected, got) if mismatch is None else None
+        self._accuracy = "" if ratio is None else f"largest error {ratio:.2g} of ATen's own"
+        problem = self._drawn(expected, got) if law_of(expected.overload) and "draws" not in self._job.off else None
+        if problem is not None:
+            return problem
+        return self._again(expected, got) if repeated and "repeat" not in self._job.off else None
+
+    def _first(self, *problems: Problem | None) -> Problem | None:
+        """The first problem of a layer that is asked."""
+        return next((p for p in problems if p is not None and p.layer not in self._job.off), None)
+
+    def _compile(self, expected: Expected, request: dict[str, Any]) -> tuple[Reply, Problem | None]:
+        """Compile what the case launches; what the wrapper returns although no kernel ran must not be right."""
+        compiled, ghost = self._ask(COMPILE, expected.before, request)
+        self._variants = ",".join(compiled.variants)
+        refused = conjured = None
+        if compiled.refused:
+            refused = Problem(Outcome.COMPILE_ERROR, "compile", headline(compiled.refused), compiled.refused)
+        if ghost is not None and right_without_kernels(self._job.plan.overload, expected, ghost):
+            text = "the result is right although no kernel ran: it was computed elsewhere"
+            conjured = Problem(Outcome.CHEAT, "ghost", text)
+        return compiled, self._first(refused, self._conduct(compiled), conjured)
+
+    def _conduct(self, reply: Reply) -> Problem | None:
+        """What the wrapper and the launches asked of ATen, against what they may."""
+        called = [name for name in dict.fromkeys(reply.operators) if name not in self._job.allowed]
+        if called:
+            served = "".join(f", {overload}" for overload, _ in self._job.kernel.callees)
+            text = f"the wrapper called {', '.join(called)}; only allocation and views{served} are allowed"
+            return Problem(Outcome.CHEAT, "dispatch", text, rule="wrapper")
+        if reply.launch_operators:
+            names = ", ".join(dict.fromkeys(reply.launch_operators))
+            return Problem(Outcome.CHEAT, "dispatch", f"a kernel called {names} while it was launched", rule="launch")
+        if len(reply.scalars) > MAX_READ or any(isinstance(value, float) for value in reply.scalars):
+            text = f"the wrapper read {len(reply.scalars)} numbers back; a few integers are allowed, such as a size"
+            return Problem(Outcome.CHEAT, "dispatch", text, rule="item")
+        return None
+
+    def _launches(self, compiled: Reply, executed: Reply, expected: Expected) -> list[Problem]:
+        found = []
+        uncompiled = sorted(set(executed.kernels) - set(compiled.kernels))
+        if uncompiled:
+            why = f" ({first_line(compiled.text)})" if compiled.text else ""
+            text = f"{', '.join(uncompiled)} was not reached when kernels only compile{why}"
+            found.append(Problem(Outcome.COMPILE_ERROR, "compile", text))
+        if not executed.kernels and telling(self._job.plan.overload, expected):
+            found.append(Problem(Outcome.CHEAT, "launch", "no kernel was launched"))
+        return found
+
+    def _drawn(self, expected: Expected, got: Packed) -> Problem | None:
+        """What is wrong with the draws of an answer in which nothing else is. Raises _Ended."""
+
+        def ask(philox: Philox, order: int) -> Packed:
+            request = {"seed": order, "philox": philox}
+            answer = self._once_more(expected.before, request, f"with philox={philox}", ("draws", "reproducible"))
+            mismatch = compare(self._job.plan.overload, expected, answer, self._job.strict)
+            if mismatch is not None:
+                raise _Ended(Problem(Outcome.WRONG, "compare", mismatch.detail, mismatch.report))
+            return answer
+
+        found = examine(expected, got, self._pairs, ask)
+        if found is None:
+            return None
+        return Problem(Outcome.WRONG, "draws", found.detail, f"{found.detail}\n{found.advice}", found.rule)
+
+    def _again(self, expected: Expected, got: Packed) -> Problem | None:
+        """Repeat a case that passed, with the programs in other orders, then in the same memory with new contents.
+        Raises _Ended."""
+        loose = any(_FREE_ORDER.search(k.source) for k in (self._job.kernel, *self._job.reached))
+        for seed in ORDERS:
+            how = "when its programs run in another order"
+            other = self._once_more(expected.before, {"seed": seed}, how, ("repeat", "order"))
+            mismatch = compare(self._job.plan.overload, expected, other, self._job.strict)
+            if mismatch is not None or (not loose and not _same_results(got, other)):
+                detail = mismatch.detail if mismatch else "the results are not the same to the bit"
+                text = f"the same call again, its programs in another order: {detail}"
+                return Problem(Outcome.WRONG, "repeat", text, mismatch.report if mismatch else "", "order")
+        return self._new_contents(expected)
+
+    def _new_contents(self, expected: Expected) -> Problem | None:
+        changed = mapped(expected.before, torch.neg)
+        try:
+            other = reference(Case("", self._job.plan.overload, "", lambda: changed), self._pairs[0])
+        except NoReference:
+            return None
+        how = "on the same memory with new contents"
+        got = self._once_more(other.before, {"seed": 0, "reuse": True}, how, ("repeat", "contents"))
+        mismatch = compare(self._job.plan.overload, other, got, self._job.strict)
+        if mismatch is None:
+            return None
+        text = f"the same memory with new contents: {mismatch.detail}"
+        return Problem(Outcome.WRONG, "repeat", text, mismatch.report, "contents")
+
+    def _once_more(self, packed: Packed, request: dict[str, Any], how: str, rule: tuple[str, str]) -> Packed:
+        """The answer to another request. Raises _Ended with what is wrong; with `rule`, of a layer, if it fails."""
+        executed, answer = self._ask(self._mode, packed, request)
+        problem = self._first(self._conduct(executed), *side_effects(executed))
+        if problem is None and answer is not None:
+            return answer
+        text = f"it fails {how}: {first_line(executed.text)}"
+        raise _Ended(problem or Problem(Outcome.WRONG, rule[0], text, executed.text, rule[1]))
+
+    def _ask(self, mode: str, packed: Packed, request: dict[str, Any]) -> tuple[Reply, Packed | None]:
+        """A child's reply, and what the wrapper returned; None if it raised."""
+        self._asked = packed
+        request = {"philox": self._pairs[0], **request} if self._job.kernel.draws else request
+        try:
+            header, buffers = self._child(mode).ask(packed, self._seconds(mode), request)
+        except ChildDied as death:
+            self._drop(mode)
+            raise ChildDied(f"{mode}: {death.how}", death.timeout, death.keep) from death
+        reply = Reply.read(header)
+        if reply.printed and mode != COMPILE:
+            self._printed = f"The wrapper printed:\n{anonymous(reply.printed).rstrip()}"
+        if reply.lost:
+            self._drop(mode)
+            raise ChildDied(first_line(reply.text), keep=True)
+        return reply, wire.packed_of(header, buffers, "answer") if reply.status == "ok" else None
+
+    def _child(self, mode: str) -> Child:
+        if mode not in self._children:
+            stack = ExitStack()
+            header = {**self._header(), "seconds": self._seconds(mode), "cache": self._kept(mode)}
+            child = stack.enter_context(self._zygotes[mode].fork(header, self._log_fd))
+            self._children[mode] = (child, stack)
+        return self._children[mode][0]
+
+    def _seconds(self, mode: str) -> float:
+        return self._platform.compile_seconds if mode == COMPILE else self._platform.execute_seconds
+
+    def _drop(self, mode: str) -> None:
+        _, stack = self._children.pop(mode)
+        stack.close()
+
+    def _header(self) -> dict[str, Any]:
+        files = {"kernel": self._job.kernel} | ({"copy": self._job.copy} if self._job.copy is not None else {})
+        files |= {f"callee{i}": k for i, k in enumerate(self._job.reached)}
+        roles = {k: role for role, k in files.items()}
+        return {
+            "plan": asdict(self._job.plan),
+            "sources": {role: k.source for role, k in files.items()},
+            "calls": {role: {o: roles[callee] for o, callee in k.callees} for role, k in files.items()},
+            "takes_out": self._job.kernel.takes_out,
+            "own_defaults": not self._job.strict,
+            "targets": [asdict(t) for t in self._platform.targets],
+            "memory_bytes": self._platform.memory_bytes,
+            "alignment": self._platform.alignment,
+        }
+
+    def _kept(self, mode: str) -> str | None:
+        """Where a child that compiles finds what these sources compiled to; the interpreter's has no use for it."""
+        if self._cache is None or mode == EXECUTE:
+            return None
+        sources = hashlib.sha256("\n".join(self._job.kernels[1:]).encode()).hexdigest()
+        directory = self._cache / sources
+        directory.mkdir(parents=True, exist_ok=True)
+        return str(directory.absolute())  # the child works elsewhere
+
+
+def skipped(case: Case, why: str) -> Verdict:
+    """The verdict on a case that is not run."""
+    verdict = Verdict(case.id, Outcome.SKIPPED, why)
+    try:
+        return _described(verdict, case, case.load())
+    except NotRecorded:
+        return verdict
+
+
+def _described(verdict: Verdict, case: Case, packed: Packed) -> Verdict:
+    """The verdict with what it says of its case."""
+    named = [*_floating_dtypes(packed), *([SPARSE] if holds_sparse(packed.tree) else [])]
+    call = {} if unsupported(packed.tree) else bind(resolve(case.overload), (), unpack(packed))
+    return replace(verdict, dtypes=",".join(named), signature=case.independence, kind=kind_of(call))
+
+
+def _verdict(case: Case, problem: Problem, arguments: str) -> Verdict:
+    text = f"{problem.report or problem.detail}\n\n{arguments}"
+    return Verdict(case.id, problem.outcome, problem.detail[:300], text, problem.layer, problem.rule)
+
+
+def _same_results(a: Packed, b: Packed) -> bool:
+    """To the bit, element by element: what lies between the elements of a result is nobody's."""
+    return a.tensors == b.tensors and all(
+        torch.equal(*(contents(p, i).reshape(-1).view(torch.uint8) for p in (a, b))) for i in range(len(a.tensors))
+    )
+
+
+def _unlisted(kernel: KernelFile, packed: Packed) -> str:
+    """Which dtypes of tensors, complex numbers or layout of the case the kernel does not claim to serve; empty if none.
+
+    A real dtype that an argument names does not excuse a kernel: it may not overlook the argument.
+    """
+    own = {ref.dtype for ref in packed.tensors}
+    named = [dtype for dtype in _floating_dtypes(packed) if dtype in own or "complex" in dtype]
+    missing = [dtype for dtype in named if dtype not in kernel.dtypes]
+    if missing:
+        return f"the kernel's DTYPES do not list {', '.join(missing)}"
+    sparse = holds_sparse(packed.tree) and SPARSE not in kernel.layouts
+    return f"the kernel's LAYOUTS do not list {SPARSE}" if sparse else ""
+
+
+def _floating_dtypes(packed: Packed) -> list[str]:
+    """Of the case's tensors, and of its arguments that are dtypes; complex, where one is a complex number."""
+    values = [value for value in packed.tree.values() if isinstance(value, dict)]
+    named = {value["dtype"] for value in values if "dtype" in value} | {ref.dtype for ref in packed.tensors}
+    named |= {"complex" for value in values if "complex" in value}
+    return sorted(dtype for dtype in named if "float" in dtype or "complex" in dtype)

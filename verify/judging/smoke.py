@@ -1,0 +1,33 @@
+"""Judge one tiny kernel: shows that children start, compile for the platform's targets, execute and are compared."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+
+import torch
+
+from verify import platforms
+from verify.cases.case import case_of_values
+from verify.child.probe import KERNEL
+from verify.contract.derive import Plan
+from verify.contract.kernel_file import KernelFile
+from verify.judging.judge import Job, Judge
+from verify.judging.verdicts import VerdictStore
+from verify.outcome import Outcome
+
+
+def smoke(platform: str = "sim") -> str:
+    """What was seen, in a line. Raises RuntimeError if the kernel is not judged PASS."""
+    started = time.monotonic()
+    case = case_of_values("aten::neg", self=torch.arange(100.0))
+    kernel = KernelFile.parse(KERNEL, Path("neg.py"))
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        Judge(platforms.load(platform), VerdictStore(Path(directory) / "verdicts.sqlite"), workers=1) as judge,
+    ):
+        (verdict,) = judge.judge([Job(Plan("aten::neg", "aten::neg"), kernel, (case,))]).values()
+    if verdict.outcome is not Outcome.PASS:
+        raise RuntimeError(f"a kernel that is right was judged {verdict.outcome}: {verdict.detail}")
+    return f"a kernel was compiled, executed and compared in {time.monotonic() - started:.1f} s"

@@ -1,0 +1,361 @@
+"""Verdicts, kept: keyed by what was judged and what judged it, so that nothing is run twice.
+
+Whoever asks is told the strongest verdict that is known: a kernel that failed a case with every layer asked is told to
+fail it whichever command asks, and a weaker pass hides nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform as machine
+import sqlite3
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from traces import UserError
+from verify.judging.sources import digest
+from verify.outcome import Outcome, Verdict
+from verify.platforms import Platform
+
+ENOUGH = 5  # independent cases; a kernel that passed fewer is marked wherever it is shown
+_SCHEMA_VERSION = 5
+_EARLIER = (1, 2, 3, 4)  # formats whose verdicts are of judges that are no more
+PATIENCE_SECONDS = 60.0  # for another process that writes
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_NO_SPACE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)  # a limit on file sizes, or a quota, is an I/O error
+_NO_ACCESS = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM)
+_TABLE = """
+CREATE TABLE IF NOT EXISTS verdicts (
+    key TEXT PRIMARY KEY,       -- sha256 over the columns up to `judge`
+    kernel TEXT NOT NULL,       -- sha256 of each kernel file that took part
+    overload TEXT NOT NULL,
+    case_id TEXT NOT NULL,
+    platform TEXT NOT NULL,     -- name and sha256 of its profile
+    allowed TEXT NOT NULL,      -- the conditions, as in Conditions
+    strict INTEGER NOT NULL,
+    off TEXT NOT NULL,
+    repeated INTEGER NOT NULL,
+    sandbox TEXT NOT NULL,
+    judge TEXT NOT NULL,        -- versions of torch and triton, sha256 of the judge's own sources
+    outcome TEXT NOT NULL,
+    detail TEXT NOT NULL,
+    report TEXT NOT NULL,
+    layer TEXT NOT NULL,        -- the guard that spoke, and its rule
+    rule TEXT NOT NULL,
+    dtypes TEXT NOT NULL,       -- floating dtypes that the case names, sorted, with commas
+    signature TEXT NOT NULL,    -- of the case; cases of different ones are independent
+    kind TEXT NOT NULL,         -- of the call, as in verify/cases/kinds.py
+    variants TEXT NOT NULL,     -- of the kernels that it launches, as in Verdict
+    seconds REAL NOT NULL,
+    created REAL NOT NULL
+)
+"""
+_INDEX = "CREATE INDEX IF NOT EXISTS verdicts_of_case ON verdicts (case_id)"
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Under which a case is judged. strict: results need the strides that ATen gives. allowed: what the wrapper may ask
+    of ATen besides memory and views. off: layers that are not asked. repeated: the case is run again, in other orders
+    and with other contents. sandbox: what confines the child.
+    """
+
+    strict: bool = True
+    allowed: frozenset[str] = frozenset()
+    off: frozenset[str] = frozenset()
+    repeated: bool = False
+    sandbox: str = ""
+
+    @property
+    def full(self) -> bool:
+        """Whether every layer is asked, and all that is asked of the library's kernels: such verdicts count."""
+        return self.strict and not self.allowed and not self.off
+
+    def covers(self, other: Conditions) -> bool:
+        """Whether who passes under these passes under those."""
+        return (
+            (self.strict, self.sandbox) == (other.strict, other.sandbox)
+            and self.allowed <= other.allowed
+            and self.off <= other.off
+            and self.repeated >= other.repeated
+        )
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What a verdict is keyed by. kernels: as in Job.kernels."""
+
+    kernels: tuple[str, ...]
+    overload: str
+    case: str
+    platform: Platform
+    conditions: Conditions = Conditions()
+
+    @property
+    def columns(self) -> tuple[str | int, ...]:
+        """As in the table."""
+        under = self.conditions
+        told = (",".join(sorted(under.allowed)), int(under.strict), ",".join(sorted(under.off)), int(under.repeated))
+        place = _place(self.platform)
+        return ("+".join(self.kernels), self.overload, self.case, place, *told, under.sandbox, judge_version())
+
+    @property
+    def key(self) -> str:
+        return hashlib.sha256("\0".join(map(str, self.columns)).encode()).hexdigest()
+
+
+class Passed(NamedTuple):
+    """What is kept of a case that passed, as of Verdict."""
+
+    dtypes: str
+    signature: str
+    kind: str
+    variants: str
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What this judge knows of a kernel on one overload and platform: the strongest verdict of each case, by its id."""
+
+    passed: dict[str, Passed] = field(default_factory=dict)
+    failed: dict[str, Verdict] = field(default_factory=dict)
+
+    @property
+    def judged(self) -> int:
+        """How many cases."""
+        return len(self.passed) + len(self.failed)
+
+    @property
+    def independent(self) -> int:
+        """How many of the cases that passed differ in shapes, strides, dtypes or numbers."""
+        return len({v.signature for v in self.passed.values()})
+
+    @property
+    def verified(self) -> frozenset[str]:
+        """Floating dtypes of which every case passed; "" stands for the cases that name none."""
+        passed, failed = ({v.dtypes for v in of.values()} for of in (self.passed, self.failed))
+        return frozenset({d for told in passed for d in told.split(",")} - {d for t in failed for d in t.split(",")})
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """What speaks against the kernel, in a line each, by floating dtype as in `verified`."""
+        found: defaultdict[str, list[Verdict]] = defaultdict(list)
+        for verdict in self.failed.values():
+            for dtype in verdict.dtypes.split(","):
+                found[dtype].append(verdict)
+        return {dtype: self._told(failed) for dtype, failed in found.items()}
+
+    @property
+    def failure(self) -> str:
+        """The same of all cases; empty if there is nothing."""
+        return self._told(list(self.failed.values())) if self.failed else ""
+
+    def _told(self, failed: Sequence[Verdict]) -> str:
+        return f"{failed[0].outcome} in {len(failed)} of {self.judged} judged cases: {failed[0].detail}"
+
+    @property
+    def variants(self) -> frozenset[str]:
+        """What Triton compiles for the cases that passed, on one target."""
+        return frozenset(name for v in self.passed.values() for name in v.variants.split(",") if name)
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """Of the calls that passed, as in verify/cases/kinds.py."""
+        return frozenset(v.kind for v in self.passed.values() if v.kind)
+
+
+class Standings(dict[tuple[tuple[str, ...], str], Standing]):
+    """By kernels and overload, as of Identity; an empty one where nothing is known."""
+
+    def __missing__(self, key: tuple[tuple[str, ...], str]) -> Standing:
+        return Standing()
+
+
+def is_few(independent: int | None) -> bool:
+    """Whether a pass on so many independent cases has to be marked. None: nobody counted."""
+    return independent is not None and independent < ENOUGH
+
+
+def marked(outcome: Outcome, independent: int | None) -> str:
+    """The outcome as people read it: a pass that rests on few independent cases says so."""
+    few = outcome is Outcome.PASS and is_few(independent)
+    return f"{outcome}, {independent} case{'s' * (independent != 1)}" if few else str(outcome)
+
+
+@cache
+def judge_version() -> str:
+    """Names what judges: a verdict of another torch, triton or judge is not this one's."""
+    versions = ", ".join(f"{name} {version(name)}" for name in ("torch", "triton", "numpy"))
+    return f"{versions}, python {machine.python_version()}, judge {digest(Path(__file__).parents[2])}"
+
+
+class VerdictStore:
+    """SQLite in WAL mode; safe for the threads of one process and for several processes."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises UserError if the file is no verdict store, or a newer one."""
+        self._path = path
+        self._lock = threading.Lock()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = sqlite3.connect(path, check_same_thread=False, timeout=PATIENCE_SECONDS)
+        except (OSError, sqlite3.OperationalError) as error:
+            raise UserError(f"{path}: cannot be opened ({error}); name another workspace") from error
+        try:
+            self._write_ahead()
+            self._db.execute("PRAGMA synchronous=FULL")  # in WAL mode: fsync before a commit returns
+            if self._format() != _SCHEMA_VERSION:
+                self._create()
+        except sqlite3.DatabaseError as error:
+            self._db.close()
+            raise self._explained(error) from error
+        except UserError:
+            self._db.close()
+            raise
+
+    def _write_ahead(self) -> None:
+        """Turn to WAL mode. For this SQLite does not wait for other processes, so it is tried again."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            try:
+                self._db.execute("PRAGMA journal_mode=WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if _kind(error) not in _BUSY or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
+
+    def _format(self) -> int:
+        return int(self._db.execute("PRAGMA user_version").fetchone()[0])
+
+    def _create(self) -> None:
+        """Make the table, if no other process has meanwhile. Raises UserError for a format of another release."""
+        with self._db:
+            self._db.execute("BEGIN IMMEDIATE")
+            found = self._format()
+            if found not in (0, *_EARLIER, _SCHEMA_VERSION):
+                raise UserError(
+                    f"{self._path}: verdicts of format {found}, this toolkit reads {_SCHEMA_VERSION}; remove the file"
+                )
+            if found in _EARLIER:
+                self._db.execute("DROP TABLE verdicts")
+            self._db.execute(_TABLE)
+            self._db.execute(_INDEX)
+            self._db.execute(f"PRAGMA user_version={_SCHEMA_VERSION}")
+
+    def _explained(self, error: Exception) -> UserError:
+        """What went wrong with the file and what to do: only damage is a reason to remove it."""
+        kind = _kind(error)
+        if kind in _BUSY:
+            return UserError(f"{self._path}: in use by another process; wait for it or stop it")
+        if kind in _NO_SPACE:
+            return UserError(
+                f"{self._path}: the verdict could not be written ({error}); free space on that disk, then run the same "
+                "command again: verdicts kept so far are sound"
+            )
+        if kind in _NO_ACCESS:
+            return UserError(f"{self._path}: cannot be opened for writing ({error}); name another workspace")
+        return UserError(f"{self._path}: not a sound verdict store ({error}); remove it, all will be judged anew")
+
+    def get(self, identity: Identity) -> Verdict | None:
+        """The strongest verdict that is known under conditions which decide these; None if there is none.
+
+        Where every layer is to be asked, that is a failure under any conditions that ask them all; else a pass under
+        conditions that cover these. Raises UserError if the store is damaged.
+        """
+        kernels, overload, case, place, *_, judge = identity.columns
+        rows = self._select(
+            "case_id = ? AND kernel = ? AND overload = ? AND platform = ? AND judge = ?",
+            (case, kernels, overload, place, judge),
+        )
+        asked, passed = identity.conditions, None
+        for under, _, verdict in rows:
+            if under == asked or (verdict.outcome is Outcome.PASS and under.covers(asked)):
+                passed = passed or verdict
+            if verdict.outcome is not Outcome.PASS and (under == asked or (under.full and asked.full)):
+                return verdict
+        return passed
+
+    def put(self, identity: Identity, verdict: Verdict, seconds: float) -> None:
+        """Keep a verdict: on the disk when this returns, never changed. Raises UserError if that cannot be."""
+        told = (verdict.detail, verdict.report, verdict.layer, verdict.rule)
+        known = (verdict.dtypes, verdict.signature, verdict.kind, verdict.variants)
+        values = (identity.key, *identity.columns, str(verdict.outcome), *told, *known, seconds, time.time())
+        try:
+            with self._lock, self._db:
+                self._db.execute(f"INSERT OR IGNORE INTO verdicts VALUES ({','.join('?' * len(values))})", values)
+        except sqlite3.DatabaseError as error:
+            raise self._explained(error) from error
+
+    def standings(self, platform: Platform, kernels: tuple[str, ...] = ()) -> Standings:
+        """What is known of every kernel on every overload: of verdicts of this judge with every layer asked.
+
+        kernels: of these alone. Raises UserError if the store is damaged.
+        """
+        found: defaultdict[tuple[str, str], Standing] = defaultdict(Standing)
+        where = "platform = ? AND judge = ? AND strict AND allowed = '' AND off = '' AND kernel = ifnull(?, kernel)"
+        values = (_place(platform), judge_version(), "+".join(kernels) or None)
+        for _, which, verdict in self._select(f"outcome != 'PASS' AND {where}", values):
+            found[which].failed.setdefault(verdict.case, verdict)
+        passed = (
+            "SELECT kernel, overload, case_id, dtypes, signature, kind, variants FROM verdicts WHERE outcome = 'PASS'"
+        )
+        for kernel, overload, case, *told in self._fetched(f"{passed} AND {where}", values):
+            standing = found[kernel, overload]
+            if case not in standing.failed:
+                standing.passed[case] = Passed(*told)
+        return Standings({(tuple(kernel.split("+")), overload): s for (kernel, overload), s in found.items()})
+
+    def _select(self, where: str, values: tuple[Any, ...]) -> Iterable[tuple[Conditions, tuple[str, str], Verdict]]:
+        """Verdicts in the order in which they came, with conditions, and kernels and overload as in their columns.
+
+        Raises UserError if the store is damaged.
+        """
+        columns = "allowed, strict, off, repeated, sandbox, kernel, overload, case_id, outcome, detail, report, layer"
+        columns += ", rule, sandbox, dtypes, signature, kind, variants"
+        query = f"SELECT {columns} FROM verdicts WHERE {where} ORDER BY rowid"
+        try:
+            return [
+                (
+                    Conditions(bool(strict), _words(allowed), _words(off), bool(repeated), sandbox),
+                    (kernels, overload),
+                    Verdict(case, Outcome(outcome), *told),
+                )
+                for allowed, strict, off, repeated, sandbox, kernels, overload, case, outcome, *told in self._fetched(
+                    query, values
+                )
+            ]
+        except ValueError as error:
+            raise self._explained(error) from error
+
+    def _fetched(self, query: str, values: tuple[Any, ...]) -> list[Any]:
+        """Raises UserError if the store is damaged."""
+        try:
+            with self._lock:
+                return self._db.execute(query, values).fetchall()
+        except sqlite3.DatabaseError as error:
+            raise self._explained(error) from error
+
+    def close(self) -> None:
+        self._db.close()
+
+
+def _kind(error: Exception) -> int:
+    """SQLite's primary result code; 0 for an error that is not SQLite's own."""
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
+
+
+def _place(platform: Platform) -> str:
+    return f"{platform.name} {platform.sha256}"
+
+
+@cache
+def _words(text: str) -> frozenset[str]:
+    return frozenset(filter(None, text.split(",")))
