@@ -17,7 +17,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
 from torch._ops import OpOverload
@@ -38,7 +38,14 @@ _COPIES = frozenset({"aten::copy_", "aten::_to_copy", "aten::_copy_from", "aten:
 _HOST_INDICES = frozenset({"aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_"})
 _OF_ANY_DEVICE = ("CompositeExplicitAutograd", "CPU")  # dispatch keys of factories that are not one backend's alone
 _failed: list[Exception] = []  # the last error of a call on the device
-_executors: list[Executor] = []  # innermost last; autograd runs backward in threads of its own, so of the process
+
+
+class _InForce(NamedTuple):
+    """An executor, with the thread that put it in force and the intra-operator threads of that."""
+
+    executor: Executor
+    thread: int
+    threads: int
 
 
 class _Host(threading.local):
@@ -48,6 +55,7 @@ class _Host(threading.local):
 
 
 _host = _Host()
+_executors: list[_InForce] = []  # innermost last; autograd runs backward in threads of its own, so of the process
 
 
 def on_cpu(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -78,23 +86,30 @@ def _is_composite(func: OpOverload) -> bool:
 
 
 def _executor() -> Executor:
-    return _executors[-1] if _executors else missing
+    if not _executors:
+        return missing
+    executor, thread, threads = _executors[-1]
+    if thread != threading.get_ident() and threads != torch.get_num_threads():
+        torch.set_num_threads(threads)  # decides the order of sums; autograd's thread keeps that of its first backward
+    return executor
 
 
 @contextmanager
 def executing(executor: Executor, kernels: Iterable[str] = ()) -> Iterator[None]:
-    """Let this one answer inside the block, in every thread of the process. Blocks nest.
+    """Let this one answer inside the block, in every thread of the process. Blocks nest. Operators use as many threads
+    as in the thread that enters it.
 
     kernels: overloads that it has kernels for. Those that PyTorch would compose from others, and differentiates as a
     whole, such as aten::silu_backward, are asked for as a whole then; so they are where somebody else has registered a
     kernel for the device.
     """
-    _executors.append(executor)
+    entry = _InForce(executor, threading.get_ident(), torch.get_num_threads())
+    _executors.append(entry)
     try:
         with _registered_whole(kernels):
             yield
     finally:
-        _executors.remove(executor)
+        _executors.remove(entry)
 
 
 @contextmanager

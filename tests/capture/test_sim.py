@@ -2,6 +2,7 @@
 
 import copy
 import io
+import threading
 
 import pytest
 import torch
@@ -311,6 +312,24 @@ def test_autograd_equals_the_cpu(cpu):
     z = y.detach().to("cpu").requires_grad_()
     z.to("sim").sum().backward()
     assert z.grad.device.type == "cpu"
+
+
+@pytest.mark.parametrize("threads", [1, 2])  # autograd's thread has the number of the first backward of the process
+def test_backward_sums_with_the_threads_of_its_caller(threads):
+    found, before = set(), torch.get_num_threads()
+
+    def noting(op, args, kwargs):
+        found.add((threading.get_ident() == main, torch.get_num_threads()))
+        return sim.on_cpu(op, args, kwargs)
+
+    main = threading.get_ident()
+    torch.set_num_threads(threads)
+    try:
+        with sim.executing(noting):
+            torch.ones(3, device="sim", requires_grad=True).exp().sum().backward()
+    finally:
+        torch.set_num_threads(before)
+    assert found == {(True, threads), (False, threads)}
 
 
 def test_errors_in_backward_reach_the_caller():
