@@ -6,8 +6,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 from enable import terminal
 
 if TYPE_CHECKING:
@@ -32,6 +30,8 @@ def markdown_table(rows: list[dict[str, Any]]) -> str:
 
 def table(rows: list[dict[str, Any]]) -> str:
     """Rows as aligned text: numbers to the right, text to the left. On a terminal no wider than it, and coloured."""
+    import pandas as pd  # here, since it takes half a second
+
     frame = pd.DataFrame(rows)
     numeric = {c for c in frame.columns if pd.api.types.is_numeric_dtype(frame[c])}
     cells = {c: [c, *(_cell(v) for v in frame[c])] for c in frame.columns}

@@ -14,12 +14,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TypeGuard
+from typing import TypeAlias, TypeGuard
 
 from traces import UserError
 from verify import syntax
 
 BLOCKS = Path(__file__).parents[1] / "generate" / "blocks"
+State: TypeAlias = tuple[tuple[tuple[Path, int], ...], ...]  # of each directory its modules, with when they changed
 _PACKAGE = "blocks"
 _PLACE = re.compile(rf"^# ({_PACKAGE}/\w+\.py):(\d+)$")
 
@@ -67,15 +68,20 @@ def blocks_in(directories: Sequence[Path] = ()) -> Blocks:
 
     Raises UserError for a module that is not Python, and for a name that stands in two modules of one directory.
     """
-    states = []
+    return _read(state(directories))
+
+
+def state(directories: Sequence[Path] = ()) -> State:
+    """The modules of these directories and of ours, as they are now."""
+    found = []
     for directory in (*directories, BLOCKS):
         files = [p for p in sorted(directory.glob("*.py")) if p.name != "__init__.py"]
-        states.append(tuple((p, p.stat().st_mtime_ns) for p in files))
-    return _read(tuple(states))
+        found.append(tuple((p, p.stat().st_mtime_ns) for p in files))
+    return tuple(found)
 
 
 @lru_cache(maxsize=8)
-def _read(directories: tuple[tuple[tuple[Path, int], ...], ...]) -> Blocks:
+def _read(directories: State) -> Blocks:
     found: dict[str, Block] = {}
     imports: dict[str, None] = {}
     for files in reversed(directories):

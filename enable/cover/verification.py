@@ -18,7 +18,7 @@ from enable.workspace import Workspace
 from traces import UserError
 from verify.cases.case import Case
 from verify.cases.extended import extended
-from verify.cases.samples import opinfo_cases
+from verify.cases.opinfo import kept_cases
 from verify.contract.derive import Plan
 from verify.contract.kernel_file import KernelFile
 from verify.judging.candidate import Candidate
@@ -185,7 +185,7 @@ def _cases(
     candidate: Candidate, kernel: KernelFile, request: VerifyRequest, workspace: Workspace
 ) -> dict[str, list[Case]]:
     """The cases of each overload, each once. For one thread at a time: samples come from the process's generator."""
-    given = _opinfo(candidate, kernel.dtypes) if "opinfo" in request.sources else []
+    given = _opinfo(candidate, kernel.dtypes, workspace.cache) if "opinfo" in request.sources else []
     if "traces" in request.sources:
         given += _recorded(candidate, request, workspace)
     for source in request.sources:
@@ -226,12 +226,12 @@ def some(cases: Sequence[Case], most: int) -> Sequence[Case]:
     return cases[:: -(-len(cases) // most)] if cases and most else ()
 
 
-def _opinfo(candidate: Candidate, dtypes: tuple[str, ...]) -> list[Case]:
+def _opinfo(candidate: Candidate, dtypes: tuple[str, ...], cache: Path) -> list[Case]:
     """OpInfo's cases. A bare file, which names no dtypes, gets integers for an operator of these, and not all cases."""
     overloads = list(candidate.overloads)
     if candidate.contract:
-        return opinfo_cases(overloads, dtypes)
-    found = next(filter(None, (opinfo_cases(overloads, kinds) for kinds in (dtypes, *INTEGERS))), [])
+        return kept_cases(cache, overloads, dtypes)
+    found = next(filter(None, (kept_cases(cache, overloads, kinds) for kinds in (dtypes, *INTEGERS))), [])
     by_overload = [[case for case in found if case.overload == o] for o in overloads]
     return [case for cases in by_overload for case in some(cases, MAX_GIVEN)]
 

@@ -302,10 +302,11 @@ class _Trial:
     def _further(self, overloads: Collection[str]) -> list[Case]:
         """Of each overload cases of OpInfo, and some made from these and from shown ones."""
         most, found = (self._proposal.opinfo, self._proposal.extended), []
+        cache = self._session.workspace.cache
         for overload in sorted(overloads):
             kernel = self._change.before.kernel(overload) or self._change.kernel
             shown = [c for c in self._proposal.shown if c.overload == overload]
-            found += further(overload, shown, kernel.dtypes, self._proposal.source, most)
+            found += further(cache, overload, shown, kernel.dtypes, self._proposal.source, most)
         recorded = {case.id for case in (*self._proposal.shown, *self._proposal.held_back, *self._others)}
         return [case for case in found if case.id not in recorded]
 

@@ -79,7 +79,7 @@ def _cases(session: Session, kernel: KernelFile) -> dict[str, list[Case]]:
     for overload in kernel.overloads:
         mine = [case for case in recorded(session.workspace).cases if case.overload == overload]
         found["recorded"] += mine
-        found["made"] += further(overload, mine, kernel.dtypes, kernel.source)
+        found["made"] += further(session.workspace.cache, overload, mine, kernel.dtypes, kernel.source)
     return found
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
+from pathlib import Path
 
 from blake3 import blake3
 
 from verify.cases.case import Case, by_overload
 from verify.cases.extended import extended
-from verify.cases.samples import opinfo_cases
+from verify.cases.opinfo import kept_cases
 from verify.judging.verdicts import ENOUGH
 
 HELD_BACK = 5  # one case in so many of an overload is held back; of fewer cases none is
@@ -47,6 +48,7 @@ def few(cases: Sequence[Case]) -> frozenset[str]:
 
 
 def further(
+    cache: Path,
     overload: str,
     given: Sequence[Case],
     dtypes: Sequence[str],
@@ -55,9 +57,10 @@ def further(
 ) -> list[Case]:
     """Cases of OpInfo, and some that are made from these and from those `given`, without the given ones.
 
-    dtypes: of OpInfo's samples. source: of a kernel, for its block sizes. most: how many of the two.
+    cache: where OpInfo's samples are kept. dtypes: of these. source: of a kernel, for its block sizes. most: how many
+    of the two.
     """
-    samples = _samples(overload, tuple(dtypes)) if most[0] else ()
+    samples = _samples(cache, overload, tuple(dtypes)) if most[0] else ()
     chosen = samples[:: max(1, -(-len(samples) // max(1, most[0])))]
     start = [*chosen, *given]
     made = extended(start, 0, source, most[1]) if most[1] and start else []
@@ -66,5 +69,5 @@ def further(
 
 
 @lru_cache(maxsize=8)
-def _samples(overload: str, dtypes: tuple[str, ...]) -> Sequence[Case]:
-    return opinfo_cases([overload], dtypes)
+def _samples(cache: Path, overload: str, dtypes: tuple[str, ...]) -> Sequence[Case]:
+    return kept_cases(cache, [overload], dtypes)

@@ -182,10 +182,10 @@ class Refinement:
     def _check_evidence(self, operator: Operator) -> None:
         cases = [case for o in self._concerned(operator) for case in self.cases[o]]
         for overload in () if self.few_cases else sorted(few(cases)):
-            own, count = self.cases[overload], 0
+            own, count, cache = self.cases[overload], 0, self.session.workspace.cache
             for most in ((ENOUGH, 0), (ENOUGH, ENOUGH)):  # without making cases, if that will do
                 if count < ENOUGH:
-                    count = independent([*own, *further(overload, own, self._dtypes(own), most=most)])
+                    count = independent([*own, *further(cache, overload, own, self._dtypes(own), most=most)])
             if count < ENOUGH:
                 raise UserError(too_few(overload, count))
 

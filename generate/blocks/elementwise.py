@@ -75,6 +75,7 @@ def elementwise_kernel(
     COMMON: tl.constexpr,
     OPMATH: tl.constexpr,
     RESULTS: tl.constexpr,
+    SMALL: tl.constexpr,
     WIDE: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
@@ -103,7 +104,9 @@ def elementwise_kernel(
     for k in tl.static_range(len(outs)):
         offset = strided(i, shape, strides[len(KINDS) + k], HINTS[len(KINDS) + k])
         writes = writes + (pick(outs[k], firsts) + offset,)
-    if start + BLOCK <= n:
+    if SMALL:  # soon compiled
+        apply(FUNCTION, values, reads, writes, i < n, KINDS, COMMON, OPMATH, RESULTS)
+    elif start + BLOCK <= n:
         apply(FUNCTION, values, reads, writes, None, KINDS, COMMON, OPMATH, RESULTS)
     else:
         apply(FUNCTION, values, reads, writes, i < n, KINDS, COMMON, OPMATH, RESULTS)
@@ -198,7 +201,10 @@ def _launch(members, function, kinds, common, results, source):
     """One launch. members: (operands, outs, shape, strides of each tensor); of several none has a shape."""
     operands, outs, shape, strides = members[0]
     sizes = [member[1][0].numel() for member in members]
-    BLOCK = 4096 if kinds.count("tensor") + len(outs) <= 4 else 2048  # as registers allow
+    BLOCK, warps = (4096 if kinds.count("tensor") + len(outs) <= 4 else 2048), 8  # as registers allow
+    small = max(sizes) < 4096
+    if small:
+        BLOCK, warps = 512, 4
     firsts, programs = [], 0
     for n in sizes:
         firsts.append(plain(programs))
@@ -209,7 +215,8 @@ def _launch(members, function, kinds, common, results, source):
     firsts += [plain(programs)] * lacking
     sizes += sizes[-1:] * lacking
     wide = max(sizes) > 2147479551 or reach(shape, strides) > 2147483647
-    if shape and sizes[0] < 4096 and len(shape) < 4:  # few variants count for more than few divisions
+    if small and count == 1 and len(shape) < 4:  # few variants count for more than few divisions
+        shape = shape or (sizes[0],)
         lacking = 4 - len(shape)
         shape, strides = (1,) * lacking + shape, [(0,) * lacking + s for s in strides]
         hints = [0] * len(strides)
@@ -234,7 +241,8 @@ def _launch(members, function, kinds, common, results, source):
         COMMON=COMMON,
         OPMATH=OPMATH,
         RESULTS=results,
+        SMALL=small,
         WIDE=wide,
         BLOCK=BLOCK,
-        num_warps=8,
+        num_warps=warps,
     )

@@ -12,7 +12,7 @@ import triton.language as tl
 from blocks.arithmetic import identity
 from blocks.compaction import coordinates
 from blocks.elementwise import elementwise
-from blocks.offsets import empty_result, integer, integer_value, integers, merge, strided
+from blocks.offsets import empty_result, integer, integer_value, integers, merge, small_tile, strided
 from blocks.types import compute_types, number_argument, number_value
 
 
@@ -134,8 +134,10 @@ def _launch_indexing(mode, source, source_stride, out, out_stride, alpha, shape,
     walked = walked or (math.prod(shape),)
     source_stride, out_stride, *index_strides = strides
     m, n = math.prod(walked[:-1]), walked[-1]
-    BLOCK_N = min(triton.next_power_of_2(max(n, 1)), 1024)
-    BLOCK_M = min(triton.next_power_of_2(max(m, 1)), elements // BLOCK_N)
+    BLOCK_M, BLOCK_N = small_tile(n, 1024)
+    if m * n >= 4096:
+        BLOCK_N = min(triton.next_power_of_2(n), 1024)
+        BLOCK_M = min(triton.next_power_of_2(m), elements // BLOCK_N)
     PLAIN = m * n < 65536
     indexing_kernel[(triton.cdiv(m, BLOCK_M) * triton.cdiv(n, BLOCK_N),)](
         source,

@@ -7,7 +7,7 @@ import triton
 import triton.language as tl
 from blocks.arithmetic import identity
 from blocks.elementwise import elementwise, pick
-from blocks.offsets import integer, integer_value, integers, plain, plain_value
+from blocks.offsets import integer, integer_value, integers, plain, plain_value, small_tile
 
 
 @triton.jit
@@ -69,14 +69,21 @@ def join(tensors, parts, out, dim):
 
 def _launch_join(tensors, out, rows, width, start):
     widths = [t.numel() // rows for t in tensors]
-    BLOCK_N = min(triton.next_power_of_2(max(widths)), 4096)
-    BLOCK_M = min(triton.next_power_of_2(rows), 4096 // BLOCK_N)
+    if out.numel() < 4096:
+        BLOCK_M, BLOCK_N = small_tile(max(widths), 1024)
+    else:
+        BLOCK_N = min(triton.next_power_of_2(max(widths)), 4096)
+        BLOCK_M = min(triton.next_power_of_2(rows), 4096 // BLOCK_N)
     firsts, starts, programs = [], [], 0
     for w in widths:
         firsts.append(plain(programs))
         starts.append(start)
         programs += triton.cdiv(rows, BLOCK_M) * triton.cdiv(w, BLOCK_N)
         start += w
+    count = len(tensors)
+    lacking = (4 if count <= 4 else 8 if count <= 8 else 32) - count  # few variants count for more than the padding
+    tensors, widths, starts = [v + v[-1:] * lacking for v in (tensors, widths, starts)]
+    firsts += [plain(programs)] * lacking
     PLAIN = out.numel() < 65536
     join_kernel[(programs,)](
         tuple(tensors),

@@ -106,6 +106,10 @@ def matmul_strides(x, small):
     return () if x is None else stride_arguments((0,) * (3 - x.dim()) + x.stride(), small)
 
 
+def _small(batch, M, N, K):
+    return batch * max(M * K, K * N, M * N) < 4096
+
+
 def _matmul_arguments(a, b, bias, out, sizes, numbers, small):
     """What the kernels take that are no constants. numbers: beta and alpha."""
     strides = matmul_strides(a, small), matmul_strides(b, small), matmul_strides(bias, small)
@@ -117,11 +121,11 @@ def _matmul_arguments(a, b, bias, out, sizes, numbers, small):
 def launch_matmul(a, b, bias, out, numbers, tile, parts, part):
     """out[...] = beta * bias + alpha * a @ b. tile: BLOCK_M, BLOCK_N, BLOCK_K and warps; parts, part: of K."""
     (M, N), K, batch = out.shape[-2:], a.shape[-1], a.shape[0] if a.dim() == 3 else 1
-    small = max(batch * M * K, batch * K * N, out.numel()) < 4096
+    small = _small(batch, M, N, K)
     matmul_kernel[(batch * triton.cdiv(M, tile[0]) * triton.cdiv(N, tile[1]), parts)](
         *_matmul_arguments(a, b, bias, out, (M, N, K, part, a.shape[-2], b.shape[-1]), numbers, small),
         TILE=tile[:3],
-        EVEN=K % part == 0 if part else True,
+        EVEN=not small and (K % part == 0 if part else True),
         ACC=compute_types(out.dtype)[1],
         PLAIN=small,
         num_warps=tile[3],
@@ -131,6 +135,8 @@ def launch_matmul(a, b, bias, out, numbers, tile, parts, part):
 
 def matmul_tile(batch, M, N, K, half, most):
     """BLOCK_M, BLOCK_N, BLOCK_K and warps; smaller tiles where these would leave processors idle and K is short."""
+    if _small(batch, M, N, K):
+        return 32, 32, 32, 4
     BLOCK_M, BLOCK_N = (min(max(triton.next_power_of_2(size), 16), m) for size, m in zip((M, N), most, strict=True))
     least = 4096 if half else 1024
     while K < 2048 and least < BLOCK_M * BLOCK_N and batch * triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N) < 128:
@@ -150,13 +156,12 @@ def thin_kernel(
     K: tl.constexpr,
     TILE: tl.constexpr,
     ACC: tl.constexpr,
-    PLAIN: tl.constexpr,
 ):
     """Tile of beta * bias + alpha * a @ b, the sum of K products of a column by a row."""
     BLOCK_M: tl.constexpr = TILE[0]
     BLOCK_N: tl.constexpr = TILE[1]
-    M, N = integer_values(sizes, PLAIN)
-    a_stride, b_stride = stride_values(strides[0], PLAIN), stride_values(strides[1], PLAIN)
+    M, N = sizes
+    a_stride, b_stride, bias_stride = strides
     across = tl.cdiv(N, BLOCK_N)
     rows = (tl.program_id(0) // across).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
     cols = (tl.program_id(0) % across).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
@@ -167,7 +172,6 @@ def thin_kernel(
         b = tl.load(b_ptr + at * b_stride[1] + cols * b_stride[2], mask=cols < N, other=0)
         acc += a.to(ACC)[:, None] * b.to(ACC)[None, :]
     mask = (rows < M)[:, None] & (cols < N)[None, :]
-    bias_stride = stride_values(strides[2], PLAIN)
     acc = plus_bias(acc, bias_ptr, rows[:, None], cols[None, :], bias_stride, mask, numbers)
     tl.store(out_ptr + rows[:, None] * N + cols[None, :], acc.to(out_ptr.dtype.element_ty), mask=mask)
 
@@ -176,13 +180,11 @@ def launch_thin(a, b, bias, out, numbers):
     (M, N), K = out.shape, a.shape[1]
     BLOCK_N = min(triton.next_power_of_2(N), 256)
     BLOCK_M = min(triton.next_power_of_2(M), 4096 // BLOCK_N)
-    small = max(M * K, K * N, M * N) < 4096
     thin_kernel[(triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N),)](
-        *_matmul_arguments(a, b, bias, out, (M, N), numbers, small),
+        *_matmul_arguments(a, b, bias, out, (M, N), numbers, False),
         K=K,
         TILE=(BLOCK_M, BLOCK_N),
         ACC=compute_types(out.dtype)[1],
-        PLAIN=small,
     )
 
 
@@ -248,15 +250,16 @@ def matmul(a, b, bias=None, beta=1, alpha=1):
 
     Before a large product an operand whose rows do not all begin at multiples of 16 elements, and so cannot be read 16
     bytes at a time, is copied into rows that do, with zeros behind it. A K of up to 16 needs no tensor cores: one
-    product of a column by a row comes after the other. Where the output has few tiles and K is long, K is cut into
-    parts: each part's sum goes to a buffer of its own, and a second kernel adds the parts, always in the same order.
+    product of a column by a row comes after the other, unless all is small. Where the output has few tiles and K is
+    long, K is cut into parts: each part's sum goes to a buffer of its own, and a second kernel adds the parts, always
+    in the same order.
     """
     (M, K), N, numbers = a.shape, b.shape[1], (beta, alpha)
     out = torch.empty((M, N), dtype=a.dtype, device=a.device)
     half = a.dtype in (torch.float16, torch.bfloat16)
     if M * N == 0:
         return out
-    if 1 <= K <= 16:
+    if 1 <= K <= 16 and not _small(1, M, N, K):
         launch_thin(a, b, bias, out, numbers)
     elif half or a.dtype == torch.float32:
         # tensor cores of groups of warps take no fp32 that is contiguous along N

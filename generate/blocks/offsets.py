@@ -15,6 +15,7 @@ __all__ = [
     "integers",
     "plain",
     "plain_value",
+    "small_tile",
     "stride_arguments",
     "stride_values",
     "strided",
@@ -33,6 +34,13 @@ def plain(value):
 @triton.jit
 def plain_value(value):
     return (value >> 1) - 1
+
+
+def small_tile(n, elements):
+    """BLOCK_M and BLOCK_N, of so many elements together, for rows of n elements of small tensors, whose speed is not
+    the tile's: two tiles are fewer variants than one for each size."""
+    BLOCK_N = 64 if n <= 64 else 1024
+    return max(elements // BLOCK_N, 1), BLOCK_N
 
 
 def integer(value, PLAIN):

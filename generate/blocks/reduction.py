@@ -12,7 +12,7 @@ import torch
 import triton
 import triton.language as tl
 from blocks.arithmetic import identity
-from blocks.offsets import merge, plain, plain_value, reach, sixteenths, stride_hint, strided
+from blocks.offsets import merge, plain, plain_value, reach, sixteenths, small_tile, stride_hint, strided
 from blocks.types import compute_types, convert, number_argument, number_value
 
 __all__ = ["reduce"]
@@ -316,6 +316,8 @@ def _in_parts(how, inputs, outs, m, n, rows, cols, values):
 
 def _tile(m, n, stride, reduced_stride):
     """BLOCK_M and BLOCK_N: the longer along the smaller of the two innermost strides."""
+    if m * n < 4096:
+        return small_tile(n, 2048)
     if m > 1 and n > 1 and stride < reduced_stride:
         BLOCK_M = min(triton.next_power_of_2(m), 128)
         return BLOCK_M, min(triton.next_power_of_2(n), 8192 // BLOCK_M)

@@ -8,7 +8,7 @@ import math
 import torch
 import triton
 import triton.language as tl
-from blocks.offsets import integer, integer_value, strided, walk
+from blocks.offsets import integer, integer_value, small_tile, strided, walk
 from blocks.reduction import combined, folded, neutral, spread
 from blocks.types import compute_types, convert
 
@@ -143,13 +143,17 @@ def map_rows(function, inputs, dim, *, kind, dtype, map=None, commons=None, long
 def _row_tile(m, n, longest):
     """BLOCK_M, BLOCK_N and warps: of rows of up to 1024 elements one warp holds as many as are 1024."""
     BLOCK_N = triton.next_power_of_2(n)
-    if BLOCK_N <= 1024:
+    if n <= 1024 and m * n < 4096:
+        return *small_tile(n, 1024), 1
+    if n <= 1024:
         return min(triton.next_power_of_2(m), 1024 // BLOCK_N), BLOCK_N, 1
     return (1, 4096, 8) if longest < BLOCK_N else (1, BLOCK_N, BLOCK_N * 8 // longest)
 
 
 def whole_rows(m, n):
     """BLOCK_M and BLOCK_N where a program of 8 warps holds its rows whole."""
+    if m * n < 4096 and n <= 1024:
+        return small_tile(n, 2048)
     BLOCK_N = triton.next_power_of_2(max(n, 1))
     return min(triton.next_power_of_2(max(m, 1)), max(1, 4096 // BLOCK_N)), BLOCK_N
 

@@ -7,8 +7,10 @@ import torch
 
 from traces import UserError
 from traces.values import unpack
+from verify.cases import opinfo
 from verify.cases.case import case_of_values
 from verify.cases.extended import extended, literals
+from verify.cases.opinfo import kept_cases
 from verify.cases.samples import opinfo_cases, overloads_of
 from verify.comparison.mutants import try_mutants
 
@@ -244,3 +246,15 @@ def test_templates_have_room_for_variants():
     ]
     how = {v.how for v in extended(cases, 3)}
     assert "transposed mat2" in how and "values: zeros" in how
+
+
+@pytest.mark.parametrize(
+    "overload, dtypes", [("aten::exp", ("float32", "bool")), ("aten::sum.dim_IntList", ("int64",))]
+)
+def test_kept_samples_are_the_samples(tmp_path, monkeypatch, overload, dtypes):
+    first = kept_cases(tmp_path, [overload], dtypes)
+    monkeypatch.setattr(opinfo, "opinfo_cases", lambda *asked: pytest.fail("the database is read again"))
+    again = kept_cases(tmp_path, [overload], dtypes)
+    assert first and [(c.id, c.shapes, c.dtypes) for c in again] == [(c.id, c.shapes, c.dtypes) for c in first]
+    read = [[(c.load().header(), [*map(bytes, c.load().data)]) for c in cases] for cases in (first, again)]
+    assert read[0] == read[1]

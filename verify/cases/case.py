@@ -27,7 +27,7 @@ from verify.operators import adds_up, judged_as
 class Case:
     """id: blake3 of overload, arguments and what gives their bytes, so equal calls of two traces are one case.
 
-    load: the arguments, read and verified anew at each call. shapes: of all their tensors.
+    load: the arguments, read and verified anew at each call. shapes, dtypes: of all their tensors.
     """
 
     id: str
@@ -35,6 +35,7 @@ class Case:
     signature: str
     load: Callable[[], Packed]
     shapes: tuple[tuple[int, ...], ...] = ()
+    dtypes: tuple[str, ...] = ()
 
     @property
     def independence(self) -> str:
@@ -53,25 +54,30 @@ def by_overload(cases: Iterable[Case]) -> dict[str, list[Case]]:
 def case_of(trace: Trace, record: CallRecord) -> Case:
     """The case of one stored call whose level is replayable. Raises TraceError if its record is damaged."""
     try:
-        shapes = tuple(tuple(tensor["shape"]) for tensor in record.header["tensors"])
+        tensors = record.header["tensors"]
+        shapes, dtypes = tuple(tuple(t["shape"]) for t in tensors), tuple(str(t["dtype"]) for t in tensors)
     except (KeyError, TypeError) as error:
         raise TraceError(f"{record.where}: header.tensors: not a packed call ({error!r})") from error
-    return Case(
-        identity(trace, record), record.overload, record.signature, lambda: on_host(trace.packed(record)), shapes
-    )
+    load = lambda: on_host(trace.packed(record))  # noqa: E731
+    return Case(identity(trace, record), record.overload, record.signature, load, shapes, dtypes)
 
 
 def case_of_values(overload: str, **arguments: Any) -> Case:
     """A case of given arguments, by schema name; their bytes are copied now."""
-    packed = pack(arguments)
+    return case_of_packed(overload, pack(arguments))
+
+
+def case_of_packed(overload: str, packed: Packed) -> Case:
+    """A case of arguments that were packed; their bytes are copied now."""
     # Storages begin at multiples of 64 bytes; which one it is this time is no part of the case.
-    packed.groups = [replace(group, align=group.align % 64) for group in packed.groups]
+    packed = replace(packed, groups=[replace(group, align=group.align % 64) for group in packed.groups])
     data = [None if d is None else bytes(d) for d in packed.data]
     digest = blake3(json.dumps([overload, packed.header()]).encode())
     for span in data:
         digest.update(span or b"")
     load = lambda: Packed(packed.tree, packed.tensors, packed.groups, list(data))  # noqa: E731
-    return Case(digest.hexdigest()[:32], overload, "", load, tuple(tuple(ref.shape) for ref in packed.tensors))
+    shapes, dtypes = tuple(tuple(ref.shape) for ref in packed.tensors), tuple(ref.dtype for ref in packed.tensors)
+    return Case(digest.hexdigest()[:32], overload, "", load, shapes, dtypes)
 
 
 @dataclass(frozen=True)

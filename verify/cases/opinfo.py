@@ -1,7 +1,9 @@
-"""Which ATen overloads PyTorch's OpInfo also tests."""
+"""What PyTorch's OpInfo tests, read once and kept, since importing its database takes seconds."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import os
 import tempfile
@@ -11,24 +13,52 @@ from pathlib import Path
 import torch
 
 from traces.overloads import name_of
-from verify.cases.samples import foreach_infos
+from traces.values import Bytes, Packed
+from verify.cases import samples
+from verify.cases.case import Case, case_of_packed
+from verify.cases.samples import foreach_infos, opinfo_cases
 
 
 def tested_overloads(cache: Path) -> frozenset[str]:
     """Overloads linked to an OpInfo by name: its forward, backward, in-place and foreach operators, every overload.
 
     The link is OpInfo's own (`aten_name`, `aten_backward_name`, `inplace_variant`). Read once per torch version and
-    kept under `cache`, since importing the OpInfo database takes seconds.
+    kept under `cache`.
     """
     path = cache / f"opinfo-{torch.__version__}.json"
     if path.is_file():
         return frozenset(json.loads(path.read_text()))
     overloads = sorted(_overloads(_operator_names()))
+    _keep(path, overloads)
+    return frozenset(overloads)
+
+
+def kept_cases(cache: Path, overloads: list[str], dtypes: tuple[str, ...]) -> list[Case]:
+    """`opinfo_cases` of the same, kept under `cache` for this version of torch and of what makes cases of samples."""
+    asked = json.dumps([torch.__version__, overloads, dtypes]).encode() + Path(samples.__file__).read_bytes()
+    path = cache / "samples" / f"{hashlib.sha256(asked).hexdigest()[:32]}.json"
+    if path.is_file():
+        return [_case(**kept) for kept in json.loads(path.read_text())]
+    cases = opinfo_cases(overloads, dtypes)
+    _keep(path, [_as_json(case.overload, case.load()) for case in cases])
+    return cases
+
+
+def _as_json(overload: str, packed: Packed) -> dict[str, object]:
+    data = [None if d is None else base64.b64encode(d).decode() for d in packed.data]
+    return {"overload": overload, "packed": packed.header(), "data": data}
+
+
+def _case(overload: str, packed: dict[str, object], data: list[str | None]) -> Case:
+    read: list[Bytes | None] = [None if d is None else base64.b64decode(d) for d in data]
+    return case_of_packed(overload, Packed.from_header(packed, read, f"kept sample of {overload}"))
+
+
+def _keep(path: Path, content: object) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
-        json.dump(overloads, file)
+        json.dump(content, file)
     os.replace(file.name, path)
-    return frozenset(overloads)
 
 
 def _operator_names() -> set[str]:

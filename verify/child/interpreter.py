@@ -41,7 +41,8 @@ def _patch_once(interpreter: Any) -> None:
     back; here it is patched once, since this process compiles nothing."""
     tl = interpreter.tl
     interpreter._patch_lang(SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
-    interpreter._patch_lang = lambda fn: None
+    patched = SimpleNamespace(restore=lambda: None)  # as a launch of Triton's own does when it ends
+    interpreter._patch_lang = lambda fn: patched
 
 
 def _mend_numbers(interpreter: Any) -> None:

@@ -11,11 +11,12 @@ from __future__ import annotations
 import ast
 import hashlib
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from traces import UserError
 from verify import syntax
-from verify.linking import LinkError, link
+from verify.linking import LinkError, State, link, state
 from verify.lint.names import called_operators, literal_strings, no_wrapper
 from verify.lint.profile import LAYOUTS, SPARSE, STRIDED
 from verify.lint.schema import PHILOX
@@ -70,6 +71,11 @@ class KernelFile:
     @classmethod
     def parse(cls, source: str, path: Path, blocks: tuple[Path, ...] = ()) -> KernelFile:
         """`path` only names the file in messages. blocks: directories of a platform's own. Raises KernelFileError."""
+        return cls._parsed(source, path, blocks, state(blocks))
+
+    @classmethod
+    @lru_cache(maxsize=4096)  # a library is read whenever it may have changed
+    def _parsed(cls, source: str, path: Path, blocks: tuple[Path, ...], _: State) -> KernelFile:
         try:
             tree = syntax.parse(source)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:

@@ -7,10 +7,11 @@ import os
 import queue
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -35,6 +36,33 @@ MAX_DEATHS = 2  # crashes and timeouts of one job after which its other cases ar
 
 class JudgeClosed(Exception):
     """The judge was closed, by Ctrl-C for one, while a job was still at work."""
+
+
+@dataclass
+class _End:
+    """The place of a job's last case: where one has failed that ends it, that."""
+
+    at: int
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Some cases of a job, by their places there, for one worker."""
+
+    job: Job
+    places: tuple[int, ...]
+    ended: _End
+
+
+def _parts(job: Job, workers: int) -> list[_Part]:
+    """A job for so many workers: cases of the same dtypes stay together, which share what is compiled."""
+    ended, alike = _End(len(job.cases) - 1), defaultdict[frozenset[str], list[int]](list)
+    for at, case in enumerate(job.cases):
+        alike[frozenset(case.dtypes)].append(at)
+    shares: list[list[int]] = [[] for _ in range(max(min(workers, len(alike)), 1))]
+    for places in sorted(alike.values(), key=len, reverse=True):
+        min(shares, key=len).extend(places)
+    return [_Part(job, tuple(sorted(places)), ended) for places in shares]
 
 
 class Judge:
@@ -87,12 +115,18 @@ class Judge:
         """Verdicts by (overload, case id). `on_verdict` is called as each arrives, from the worker's thread."""
         verdicts: dict[tuple[str, str], Verdict] = {}
 
-        def run(job: Job) -> None:
-            for verdict in self._judge_job(job):
+        def run(part: _Part) -> None:
+            job = part.job
+            for verdict in self._judge_part(part):
                 verdicts[job.plan.overload, verdict.case] = verdict
                 on_verdict(job, verdict)
 
-        self.each(run, jobs)
+        given = list(jobs)
+        parts = [part for job in given for part in _parts(job, self._workers // max(len(given), 1))]
+        self.each(run, parts)
+        for part in parts:
+            for case in part.job.cases[part.ended.at + 1 :]:
+                verdicts.pop((part.job.plan.overload, case.id), None)
         return verdicts
 
     def each(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
@@ -115,11 +149,14 @@ class Judge:
         """What is known of every kernel, or of these, on this platform, as everybody is told it."""
         return self._store.standings(self.platform, kernels)
 
-    def _judge_job(self, job: Job) -> Iterable[Verdict]:
+    def _judge_part(self, part: _Part) -> Iterable[Verdict]:
         """A verdict of each case in turn; those that are kept are not judged again."""
-        deaths, run = 0, None
+        deaths, run, job = 0, None, part.job
         with ExitStack() as stack:
-            for case in job.cases:
+            for at in part.places:
+                if at > part.ended.at:
+                    return
+                case = job.cases[at]
                 if job.needed is not None and not job.needed(job, case.id):
                     continue
                 verdict = self._store.get(self._identity(job, case))
@@ -131,7 +168,7 @@ class Judge:
                 deaths += verdict.outcome in (Outcome.CRASH, Outcome.TIMEOUT)
                 yield verdict
                 if job.first and verdict.outcome not in (Outcome.PASS, Outcome.SKIPPED):
-                    return
+                    part.ended.at = min(part.ended.at, at)
 
     @contextmanager
     def running(self, job: Job) -> Iterator[Run]:

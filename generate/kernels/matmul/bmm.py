@@ -42,7 +42,7 @@ def launch_one_warp(a, b, out):
         integers((M, N, K), small),
         matmul_strides(a, small),
         matmul_strides(b, small),
-        TILE=tuple([max(triton.next_power_of_2(size), 16) for size in (M, N, K)]),
+        TILE=(32, 32, 32) if small else tuple([max(triton.next_power_of_2(size), 16) for size in (M, N, K)]),
         PLAIN=small,
         num_warps=1,
     )
