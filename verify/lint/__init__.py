@@ -12,15 +12,12 @@ from dataclasses import replace
 
 from verify import syntax
 from verify.linking import LinkError, link, written
-from verify.lint.decorators import check_decorators
 from verify.lint.device import check_device
-from verify.lint.host import HostRules
-from verify.lint.kernel import KernelRules, check_kernel_annotation
-from verify.lint.kinds import OF_PARAMETER, Kind, join
-from verify.lint.module import check_module, module_docstring
-from verify.lint.names import Findings, Names, TooMuchWork, Violation, collect_names, declared_layouts, parameters
+from verify.lint.host import check_host
+from verify.lint.kernel import check_kernels
+from verify.lint.module import check_module
+from verify.lint.names import Findings, TooMuchWork, Violation, collect_names, declared_layouts
 from verify.lint.profile import ANY_FILE, Profile, load_profile, profile_names
-from verify.lint.schema import Schema, bind, stated_schemas
 
 __all__ = [
     "ANY_FILE",
@@ -59,8 +56,8 @@ def lint(source: str, profile: Profile, overload: str | None = None) -> list[Vio
             profile = profile.with_layouts(declared_layouts(tree) or ())
             names = collect_names(tree, profile)
             check_module(tree, names, profile, findings, overload)
-            _check_kernels(names, profile, findings)
-            _check_host(tree, names, profile, findings)
+            check_kernels(names, profile, findings)
+            check_host(tree, names, profile, findings)
             check_device(names, profile, findings)
     except (TooMuchWork, RecursionError, OverflowError, MemoryError):
         what = "more than can be analysed: too long, too deeply nested, or wrong in too many places"
@@ -204,46 +201,3 @@ def _deepest_over(tree: ast.AST, limit: int, kinds: tuple[type[ast.AST], ...] = 
         inside = depth + isinstance(node, kinds)
         left += [(c, getattr(c, "lineno", line), inside) for c in ast.iter_child_nodes(node)]
     return 0
-
-
-def _check_kernels(names: Names, profile: Profile, findings: Findings) -> None:
-    for kernel in names.kernels.values():
-        for p in parameters(kernel):
-            if p.annotation is not None:
-                check_kernel_annotation(p.annotation, names, profile, findings)
-        KernelRules(kernel, names, profile, findings).check()
-
-
-def _check_host(tree: ast.Module, names: Names, profile: Profile, findings: Findings) -> None:
-    host = HostRules(names, profile, findings)
-    check_decorators(tree, names, profile, findings, host)
-    for helper in names.helpers.values():
-        for p in parameters(helper):
-            if p.annotation is not None:
-                host.annotation(p.annotation)
-        if helper.returns is not None:
-            host.annotation(helper.returns)
-    wrapper = names.helpers.get("wrapper")
-    if wrapper is not None:
-        kinds = _wrapper_kinds(wrapper, stated_schemas(module_docstring(tree)), findings)
-        host.function("wrapper", kinds)
-    reached = {name for name, _ in host.analysed}
-    for name, helper in names.helpers.items():
-        if name not in reached:
-            host.function(name, [Kind.VALUE] * len(parameters(helper)))
-
-
-def _wrapper_kinds(wrapper: ast.FunctionDef, schemas: dict[str, Schema], findings: Findings) -> list[Kind]:
-    """What the schemas tell of each parameter: a tensor only where every schema passes one."""
-    known: dict[str, Kind] = {}
-    for schema in schemas.values():
-        findings.work(len(parameters(wrapper)))
-        bound = bind(schema, wrapper)
-        if isinstance(bound, str):
-            hint = "take every argument of the schema under its own name, with the schema's default"
-            findings.add("wrapper-signature", wrapper, f"wrapper {bound}", hint)
-            continue
-        for name, kind in bound.items():
-            known[name] = join(known.get(name, OF_PARAMETER[kind]), OF_PARAMETER[kind])
-    out = {"out": Kind.TENSOR} if "out" not in known else {}
-    return [(known | out).get(p.arg, Kind.VALUE) for p in parameters(wrapper)]

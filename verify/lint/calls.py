@@ -1,65 +1,42 @@
-"""Lint of calls in host code: functions, methods, builtins, launches, lambdas."""
+"""Lint of calls in host code: of functions, methods, builtins, helpers, kernels, and what they are given."""
 
 from __future__ import annotations
 
 import ast
-from abc import abstractmethod
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable
+from itertools import chain
+from typing import TYPE_CHECKING, TypeAlias
 
-from verify import syntax
-from verify.lint.expr import ExpressionRules
-from verify.lint.kinds import HOLDS_TENSORS, MUTABLE, OF_RESULT, Kind, of_display
+from verify.lint.kinds import DISPLAYS, HOLDS_TENSORS, MUTABLE, OF_RESULT, Kind, of_display
 from verify.lint.names import ATEN, call_of, operator_of, parameters, shown
-from verify.lint.spread import spread
+from verify.lint.references import check_attribute, refuse
+from verify.lint.scope import Scope
+from verify.lint.spread import Pairs, spread
 
+if TYPE_CHECKING:
+    from verify.lint.expressions import ExpressionRules
+
+Helper: TypeAlias = Callable[[str, list[Kind]], Kind]
 _SORTS = frozenset({"sorted", "min", "max"})
 _OFF = frozenset({"requires_grad", "pin_memory"})  # keywords of allocations that may only be switched off
-_LONGEST_QUOTED = 200  # characters of a quoted annotation
-_DISPLAYS = (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)
 
 
-class CallRules(ExpressionRules):
-    """Adds calls to the expressions."""
+class ArgumentRules:
+    """Checks the arguments of calls and launches. of_kernels: the names of all kernels' parameters."""
 
-    lambda_depth = 0
-    raising = False  # in the message of an error
+    def __init__(self, scope: Scope, expressions: ExpressionRules) -> None:
+        self.scope, self.names, self.profile, self.findings = scope, scope.names, scope.profile, scope.findings
+        self.expressions = expressions
+        self.of_kernels = {p.arg for k in self.names.kernels.values() for p in parameters(k)}
 
-    @abstractmethod
-    def function(self, name: str, kinds: Sequence[Kind]) -> Kind:
-        """Check helper `name` for arguments of these kinds; return the kind of its result."""
-
-    @cached_property
-    def launch_arguments(self) -> frozenset[str]:
-        """Every name that a launch may be given."""
-        own = {p.arg for k in self.names.kernels.values() for p in parameters(k)}
-        return self.profile.kernel.launch_options | own
-
-    def visit_Call(self, node: ast.Call) -> Kind:
-        func = node.func
-        dotted = self.names.dotted(func)
-        if dotted is not None:
-            return self._function_call(node, dotted)
-        if isinstance(func, ast.Name):
-            return self._name_call(node, func.id)
-        if isinstance(func, ast.Subscript):
-            return self._launch(node, func)
-        if isinstance(func, ast.Attribute):
-            return self._method_call(node, func)
-        self.visit(func)
-        return self._odd_call(node)
-
-    def arguments(self, node: ast.Call) -> list[Kind]:
+    def kinds(self, node: ast.Call) -> list[Kind]:
         """Visit every argument; a lambda may only be the key of sorted, min or max."""
-        kinds = [self.visit(a) for a in node.args]
+        kinds = [self.expressions.visit(a) for a in node.args]
         self._check_keywords(node)
+        sorts = isinstance(node.func, ast.Name) and node.func.id in _SORTS
         for keyword in node.keywords:
-            is_key = keyword.arg == "key" and isinstance(node.func, ast.Name) and node.func.id in _SORTS
-            if is_key and isinstance(keyword.value, ast.Lambda):
-                self.plain_lambda(keyword.value)
-                kinds.append(Kind.VALUE)
-            else:
-                kinds.append(self.visit(keyword.value))
+            visit = self.expressions.lambda_or_value if sorts and keyword.arg == "key" else self.expressions.visit
+            kinds.append(visit(keyword.value))
         return kinds
 
     def _check_keywords(self, node: ast.Call) -> None:
@@ -88,27 +65,88 @@ class CallRules(ExpressionRules):
         passed = isinstance(value, ast.Name) and value.id == keyword.arg
         return self.profile.bare and keyword.arg in _OFF and (off or passed)
 
-    def _function_call(self, node: ast.Call, dotted: str) -> Kind:
-        kinds = self.arguments(node)
+    def check_launch(self, node: ast.Call) -> None:
+        """A launch is given parameters of a kernel and options, in `**value` too, and no list or dict."""
+        unpacked = self._unpacked(node)
+        passed_on = list(chain.from_iterable(unpacked.values()))
+        options = self.profile.kernel.launch_options
+        for name, value in [*((k.arg, k.value) for k in node.keywords if k.arg is not None), *passed_on]:
+            if name not in options and name not in self.of_kernels:
+                what = f"{name}= in a launch is no parameter of a kernel here"
+                hint = f"pass the kernel's parameters, and of options only {', '.join(sorted(options))}"
+                self.findings.add("launch-argument", value, what, hint)
+        written = zip([*node.args, *node.keywords], self.kinds(node), strict=True)
+        given = [(argument, kind) for argument, kind in written if argument not in unpacked]
+        for argument, kind in [*given, *((value, self._plain_kind(value)) for _, value in passed_on)]:
+            if kind in MUTABLE and not isinstance(argument, ast.Starred):
+                what = f"a list or dict as a kernel argument: {shown(argument)[:60]}"
+                self.findings.add("launch-argument", node, what, "pass tensors, numbers or a tuple of them")
+
+    def _unpacked(self, node: ast.Call) -> dict[ast.AST, Pairs]:
+        """What each `**value` passes, where that can be told."""
+        values = [k for k in node.keywords if k.arg is None and self.profile.bare]
+        told = [(k, spread(k.value, self.names, self.findings.work)) for k in values]
+        return {k: pairs for k, pairs in told if pairs is not None}
+
+    def _plain_kind(self, node: ast.expr) -> Kind:
+        """The kind of a value in an unpacked dict, which may come from another scope: what is plain to see."""
+        if isinstance(node, DISPLAYS) and not isinstance(node, ast.Tuple):
+            return Kind.LIST
+        return self.scope.env.get(node.id, Kind.VALUE) if isinstance(node, ast.Name) else Kind.VALUE
+
+
+class CallRules:
+    """Checks calls. helper: checks a helper for arguments of some kinds, and gives the kind of its result."""
+
+    def __init__(self, scope: Scope, expressions: ExpressionRules, helper: Helper) -> None:
+        self.scope, self.names, self.profile, self.findings = scope, scope.names, scope.profile, scope.findings
+        self.expressions, self.helper = expressions, helper
+        self.arguments = ArgumentRules(scope, expressions)
+
+    def kind(self, node: ast.Call) -> Kind:
+        """The kind of what a call returns."""
+        func = node.func
+        dotted = self.names.dotted(func)
+        if dotted is not None:
+            return self._function(node, dotted)
+        if isinstance(func, ast.Name):
+            return self._name(node, func)
+        if isinstance(func, ast.Subscript):
+            return self._launch(node, func)
+        if isinstance(func, ast.Attribute):
+            return self._method(node, func)
+        self.expressions.visit(func)
+        return self._odd(node)
+
+    def _odd(self, node: ast.Call) -> Kind:
+        what = f"call of {shown(node.func)[:60]}, which is no named function"
+        hint = "call functions by their own names; launch kernels with kernel[grid](...)"
+        self.findings.add("call", node, what, hint)
+        return Kind.VALUE
+
+    def _function(self, node: ast.Call, dotted: str) -> Kind:
+        kinds = self.arguments.kinds(node)
         kind = self.profile.host.functions.get(dotted)
         if kind is None and self.profile.calls and dotted.startswith(ATEN):
-            return self._library_call(node, dotted)
+            return self._library(node, dotted)
         if kind is None:
-            self.visit(node.func) if isinstance(node.func, ast.Attribute) else self.refuse(node, dotted)
+            if isinstance(node.func, ast.Attribute):
+                self.expressions.visit(node.func)
+            else:
+                refuse(node, dotted, self.scope)
             return Kind.TENSOR if dotted.startswith("torch.") else Kind.VALUE
         if dotted == "torch.device" and node.args and isinstance(node.args[0], ast.Constant):
             what = f"the device {node.args[0].value!r}"
             self.findings.add("argument", node, what, "allocate where the input lies: device=self.device")
-        if dotted == "torch.tensor" and (
-            not node.args or kinds[0] is not Kind.VALUE or isinstance(node.args[0], _DISPLAYS)
-        ):
+        number = bool(node.args) and kinds[0] is Kind.VALUE and not isinstance(node.args[0], DISPLAYS)
+        if dotted == "torch.tensor" and not number:
             what = f"{shown(node)[:60]} is not made of one number"
             self.findings.add("argument", node, what, self.profile.instead(dotted))
-        if self.lambda_depth and kind in ("tensor", "tensors"):
-            self.findings.add("lambda", node, f"{dotted} in a lambda", "allocate in the wrapper's body")
+        if kind in ("tensor", "tensors"):
+            self.scope.not_in_lambda(node, dotted, "allocate in the wrapper's body")
         return OF_RESULT[kind]
 
-    def _library_call(self, node: ast.Call, dotted: str) -> Kind:
+    def _library(self, node: ast.Call, dotted: str) -> Kind:
         """An operator that the library serves, by its overload's full name."""
         overload, callable_ = operator_of(dotted), self.profile.calls
         if overload not in callable_:
@@ -117,38 +155,43 @@ class CallRules(ExpressionRules):
             what = f"{dotted} is no overload that this kernel may call"
             hint = f"write {' or '.join(map(call_of, same))}" if same else "compute it in a @triton.jit kernel"
             self.findings.add("library-call", node, what, hint)
-        if self.lambda_depth:
-            self.findings.add("lambda", node, f"{dotted} in a lambda", "call it in the wrapper's body")
+        self.scope.not_in_lambda(node, dotted, "call it in the wrapper's body")
         return Kind.TENSOR
 
-    def _name_call(self, node: ast.Call, name: str) -> Kind:
-        if name in self.env:
-            self.arguments(node)
-            return self._odd_call(node)
-        if name == "type" and self.raising and self.profile.bare and len(node.args) == 1 and not node.keywords:
-            self.visit(node.args[0])
+    def _name(self, node: ast.Call, func: ast.Name) -> Kind:
+        name = func.id
+        if name in self.scope.env:
+            self.arguments.kinds(node)
+            return self._odd(node)
+        if name == "type" and self.scope.raising and self.profile.bare and len(node.args) == 1 and not node.keywords:
+            self.expressions.visit(node.args[0])
             return Kind.VALUE
         if name == "isinstance" and len(node.args) == 2:
-            self.visit(node.args[0])
+            self.expressions.visit(node.args[0])
             self._types(node.args[1])
             return Kind.VALUE
-        kinds = self.arguments(node)
+        kinds = self.arguments.kinds(node)
         if name in self.names.kernels:
             what = f"kernel {name} called without a grid"
             self.findings.add("launch", node, what, f"launch it: {name}[(triton.cdiv(n, BLOCK),)](...)")
             return Kind.VALUE
         if name in self.names.helpers:
-            return self._helper_call(node, name, kinds)
-        self.visit(node.func)  # reports a name that is not allowed
-        return self._builtin_call(node, name, kinds)
+            return self._helper(node, name, kinds)
+        self.expressions.visit(func)  # reports a name that is not allowed
+        return self._builtin(node, name, kinds)
 
-    def _helper_call(self, node: ast.Call, name: str, kinds: list[Kind]) -> Kind:
-        if self.lambda_depth:
-            self.findings.add("lambda", node, f"{name} called in a lambda", "compute it before, in the wrapper's body")
+    def _types(self, node: ast.expr) -> None:
+        for part in node.elts if isinstance(node, ast.Tuple) else [node]:
+            if self.names.dotted(part) not in self.profile.host.types:
+                self.expressions.visit(part)
+
+    def _helper(self, node: ast.Call, name: str, kinds: list[Kind]) -> Kind:
+        self.scope.not_in_lambda(node, f"{name} called", "compute it before, in the wrapper's body")
         head = self.names.helpers[name].args
-        self.findings.work(len(parameters(self.names.helpers[name])))
+        every = parameters(self.names.helpers[name])
+        self.findings.work(len(every))
         positional = [p.arg for p in (*head.posonlyargs, *head.args)]
-        bound = {p.arg: Kind.VALUE for p in parameters(self.names.helpers[name])}
+        bound = {p.arg: Kind.VALUE for p in every}
         if not any(isinstance(a, ast.Starred) for a in node.args):
             given = kinds[: len(node.args)]
             bound.update(zip(positional, given, strict=False))
@@ -156,141 +199,48 @@ class CallRules(ExpressionRules):
             bound.update({k.arg: kind for k, kind in keywords if k.arg in bound and k.arg is not None})
             if head.vararg is not None:
                 bound[head.vararg.arg] = of_display(given[len(positional) :], mutable=False)
-        return self.function(name, list(bound.values()))
+        return self.helper(name, list(bound.values()))
 
-    def _builtin_call(self, node: ast.Call, name: str, kinds: list[Kind]) -> Kind:
-        host = self.profile.host
-        if name in host.builtins and name not in host.builtins_on_tensors and HOLDS_TENSORS & set(kinds):
+    def _builtin(self, node: ast.Call, name: str, kinds: list[Kind]) -> Kind:
+        host, holds = self.profile.host, bool(HOLDS_TENSORS & set(kinds))
+        if name in host.builtins and name not in host.builtins_on_tensors and holds:
             what = f"builtin {name} on a tensor in host code"
             self.findings.add("tensor-builtin", node, what, "compute it in a @triton.jit kernel")
         if name == "int" and Kind.TENSOR in kinds:
-            self.read_back(node)
-        holds = any(k in HOLDS_TENSORS for k in kinds)
+            self._read_back(node)
         if name in ("list", "sorted", "dict", "set"):
             return Kind.TENSOR_LIST if holds else Kind.LIST
         return Kind.TENSORS if holds and name in ("tuple", "reversed") else Kind.VALUE
 
-    def _method_call(self, node: ast.Call, func: ast.Attribute) -> Kind:
+    def _method(self, node: ast.Call, func: ast.Attribute) -> Kind:
         if self.profile.host.attributes.get(func.attr) == frozenset({"field"}):
             hint = self.profile.instead(func.attr)
             self.findings.add("attribute", node, f".{func.attr}(...) is not allowed in host code", hint)
-        kind = self.attribute(func)
+        kind = check_attribute(func, self.expressions.visit(func.value), self.scope)
         if func.attr == "item":
-            self.read_back(node)
-        if self.lambda_depth and kind in HOLDS_TENSORS:
-            self.findings.add("lambda", node, f".{func.attr}(...) in a lambda", "compute numbers from meta alone")
-        kinds = self.arguments(node)
+            self._read_back(node)
+        if kind in HOLDS_TENSORS:
+            self.scope.not_in_lambda(node, f".{func.attr}(...)", "compute numbers from meta alone")
+        kinds = self.arguments.kinds(node)
         if func.attr in ("append", "insert", "extend") and isinstance(func.value, ast.Name):
             holder = func.value.id
-            if self.env.get(holder) is Kind.LIST and kinds and kinds[-1] in HOLDS_TENSORS:
-                self.env[holder] = Kind.TENSOR_LIST
+            if self.scope.env.get(holder) is Kind.LIST and kinds and kinds[-1] in HOLDS_TENSORS:
+                self.scope.env[holder] = Kind.TENSOR_LIST
         return kind
 
-    def read_back(self, node: ast.Call) -> None:
+    def _read_back(self, node: ast.Call) -> None:
         """A size may be read from the device, but no values one by one."""
-        if self.loop_depth:
+        if self.scope.loops:
             what = f"{shown(node)[:60]} in a loop reads values one by one"
             self.findings.add("readback", node, what, "load them in a kernel; read one number a call, outside loops")
 
-    def _odd_call(self, node: ast.Call) -> Kind:
-        what = f"call of {shown(node.func)[:60]}, which is no named function"
-        self.findings.add(
-            "call", node, what, "call functions by their own names; launch kernels with kernel[grid](...)"
-        )
-        return Kind.VALUE
-
-    def _types(self, node: ast.expr) -> None:
-        for part in node.elts if isinstance(node, ast.Tuple) else [node]:
-            if self.names.dotted(part) not in self.profile.host.types:
-                self.visit(part)
-
-    # -- launches ---------------------------------------------------------------------------------------------------
-
     def _launch(self, node: ast.Call, func: ast.Subscript) -> Kind:
         base = func.value
-        named = isinstance(base, ast.Name) and (base.id in self.env or base.id in self.names.kernels)
-        if self.visit(base) in HOLDS_TENSORS or not (named or isinstance(base, ast.Subscript)):
-            self.arguments(node)
-            return self._odd_call(node)
-        if self.lambda_depth:
-            self.findings.add("lambda", node, "a launch in a lambda", "launch in the wrapper's body")
-        if isinstance(func.slice, ast.Lambda):
-            self.plain_lambda(func.slice)
-        else:
-            self.visit(func.slice)
-        known = self.launch_arguments
-        unpacked = {
-            id(k): spread(k.value, self.names, self.findings.work)
-            for k in node.keywords
-            if k.arg is None and self.profile.bare
-        }
-        given = [(k.arg, k.value) for k in node.keywords if k.arg is not None]
-        for name, value in [*given, *(pair for pairs in unpacked.values() for pair in pairs or [])]:
-            if name not in known:
-                what = f"{name}= in a launch is no parameter of a kernel here"
-                options = ", ".join(sorted(self.profile.kernel.launch_options))
-                hint = f"pass the kernel's parameters, and of options only {options}"
-                self.findings.add("launch-argument", value, what, hint)
-        arguments = list(zip([*node.args, *node.keywords], self.arguments(node), strict=True))
-        arguments = [(a, kind) for a, kind in arguments if unpacked.get(id(a)) is None]
-        values = [value for pairs in unpacked.values() for _, value in pairs or []]
-        for argument, kind in [*arguments, *((value, self._display_kind(value)) for value in values)]:
-            if kind in MUTABLE and not isinstance(argument, ast.Starred):
-                what = f"a list or dict as a kernel argument: {shown(argument)[:60]}"
-                self.findings.add("launch-argument", node, what, "pass tensors, numbers or a tuple of them")
+        named = isinstance(base, ast.Name) and (base.id in self.scope.env or base.id in self.names.kernels)
+        if self.expressions.visit(base) in HOLDS_TENSORS or not (named or isinstance(base, ast.Subscript)):
+            self.arguments.kinds(node)
+            return self._odd(node)
+        self.scope.not_in_lambda(node, "a launch", "launch in the wrapper's body")
+        self.expressions.lambda_or_value(func.slice)
+        self.arguments.check_launch(node)
         return Kind.VALUE
-
-    def _display_kind(self, node: ast.expr) -> Kind:
-        """The kind of a value in an unpacked dict, which may come from another scope: what is plain to see."""
-        if isinstance(node, _DISPLAYS) and not isinstance(node, ast.Tuple):
-            return Kind.LIST
-        return self.env.get(node.id, Kind.VALUE) if isinstance(node, ast.Name) else Kind.VALUE
-
-    # -- lambdas ----------------------------------------------------------------------------------------------------
-
-    def visit_Lambda(self, node: ast.Lambda) -> Kind:
-        what = "lambda outside a grid or a sort key"
-        self.findings.add("lambda", node, what, "write a function at module level, or the expression itself")
-        return Kind.VALUE
-
-    def plain_lambda(self, node: ast.Lambda) -> None:
-        """A grid or sort key: arithmetic on numbers, names and metadata."""
-        outer = self.saved()
-        for arg in parameters(node):
-            self.bind_name(arg.arg, Kind.VALUE, arg)
-        for default in (*node.args.defaults, *node.args.kw_defaults):
-            if default is not None:
-                self.visit_Lambda(node)
-        self.lambda_depth += 1
-        self.visit(node.body)
-        self.lambda_depth -= 1
-        self.env = outer
-
-    # -- annotations ------------------------------------------------------------------------------------------------
-
-    def annotation(self, node: ast.expr) -> None:
-        """Annotations are code: only the plain names of types."""
-        if not self._plain_type(node):
-            what = f"annotation {shown(node)[:60]}"
-            self.findings.add("annotation", node, what, "leave it out, or write torch.Tensor, int, float, bool or str")
-
-    def _plain_type(self, node: ast.expr) -> bool:
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-            return self._plain_type(node.left) and self._plain_type(node.right)
-        if isinstance(node, ast.Subscript):
-            parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-            return all(map(self._plain_type, [node.value, *parts]))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and self.profile.bare:
-            return self._quoted_type(node.value)
-        if isinstance(node, ast.Constant):
-            return node.value is None or node.value is ...
-        if isinstance(node, ast.Name) and node.id in ("int", "float", "bool", "str", "list", "tuple"):
-            return True
-        dotted = self.names.dotted(node) or ""
-        return dotted in self.profile.host.types or (self.profile.bare and dotted.startswith("typing."))
-
-    def _quoted_type(self, text: str) -> bool:
-        try:
-            return len(text) <= _LONGEST_QUOTED and self._plain_type(syntax.parse_expression(text))
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return False

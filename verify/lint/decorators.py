@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 
-from verify.lint.host import HostRules
-from verify.lint.names import Findings, Names, is_kernel, shown
+from verify.lint.expressions import ExpressionRules
+from verify.lint.names import is_kernel, shown
 from verify.lint.profile import Profile
 
 
-def check_decorators(tree: ast.Module, names: Names, profile: Profile, findings: Findings, host: HostRules) -> None:
+def check_decorators(tree: ast.Module, expressions: ExpressionRules) -> None:
     """Report every decorator of a module-level function that is not allowed, and what is wrong in its arguments."""
+    names, profile, findings = expressions.names, expressions.profile, expressions.findings
     for node in tree.body:
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
@@ -20,7 +21,7 @@ def check_decorators(tree: ast.Module, names: Names, profile: Profile, findings:
             jits += dotted == "triton.jit"
             plain = dotted == "triton.jit" and not isinstance(decorator, ast.Call)
             if plain or (isinstance(decorator, ast.Call) and _allowed(decorator, dotted, kernel, profile)):
-                _arguments(decorator, dotted, findings, host)
+                _arguments(decorator, dotted, expressions)
                 continue
             what = f"decorator @{shown(decorator)[:60]}"
             default = "decorate kernels with plain @triton.jit, nothing else"
@@ -39,16 +40,16 @@ def _allowed(call: ast.Call, dotted: str, kernel: bool, profile: Profile) -> boo
     return kernel == (profile.decorators[dotted] != [])
 
 
-def _arguments(decorator: ast.expr, dotted: str, findings: Findings, host: HostRules) -> None:
+def _arguments(decorator: ast.expr, dotted: str, expressions: ExpressionRules) -> None:
     """Host rules hold for arguments; heuristics are lambdas over the kernel's arguments."""
     if not isinstance(decorator, ast.Call):
         return
     for value in (*decorator.args, *(k.value for k in decorator.keywords)):
         if dotted != "triton.heuristics":
-            host.visit(value)
+            expressions.visit(value)
         elif isinstance(value, ast.Dict):
             for function in value.values:
-                host.plain_lambda(function) if isinstance(function, ast.Lambda) else host.visit(function)
+                expressions.lambda_or_value(function)
         else:
             what = f"heuristics that are no literal dict: {shown(value)[:60]}"
-            findings.add("decorator", value, what, 'write {"NAME": lambda args: ...}')
+            expressions.findings.add("decorator", value, what, 'write {"NAME": lambda args: ...}')

@@ -5,13 +5,22 @@ from __future__ import annotations
 import ast
 import builtins
 
-from verify.lint.names import Findings, Names, endless, parameters, refused_name, shown, similar
+from verify.lint.names import Findings, Names, check_end, parameters, refused_name, shown, similar
 from verify.lint.profile import Profile
 
 _PRINTS = frozenset({"tl.device_print", "tl.static_print", "print"})
 
 
-class KernelRules:
+def check_kernels(names: Names, profile: Profile, findings: Findings) -> None:
+    """Report all that is wrong in the kernels."""
+    for kernel in names.kernels.values():
+        for p in parameters(kernel):
+            if p.annotation is not None:
+                _check_annotation(p.annotation, names, profile, findings)
+        _KernelRules(kernel, names, profile, findings).check()
+
+
+class _KernelRules:
     """Checks one kernel: its constructs, names, attributes and calls."""
 
     def __init__(self, node: ast.FunctionDef, names: Names, profile: Profile, findings: Findings) -> None:
@@ -41,7 +50,8 @@ class KernelRules:
 
     def _walk(self, node: ast.AST) -> None:
         name = type(node).__name__
-        if isinstance(node, ast.stmt | ast.expr) and (name not in self.profile.kernel.constructs or _nested(node)):
+        known = name in self.profile.kernel.constructs and not isinstance(node, ast.FunctionDef)  # which is no kernel
+        if isinstance(node, ast.stmt | ast.expr) and not known:
             default = "use assignments, if, for, while, calls and return, as Triton compiles them"
             hint = self.profile.constructs.get(name, default)
             self.findings.add("construct", node, f"{name} in a @triton.jit function", hint)
@@ -60,17 +70,15 @@ class KernelRules:
         elif isinstance(node, ast.Call):
             self._call(node)
             self._unrolled(node)
-        elif isinstance(node, ast.While) and endless(node):
-            self.findings.add(
-                "endless-loop", node, "a loop that never ends", "let the test of the loop fail at the end"
-            )
+        elif isinstance(node, ast.While):
+            check_end(node, self.findings)
         elif isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.For):
             self._targets(node)
         for child in ast.iter_child_nodes(node):
             self._walk(child)
 
     def _dotted(self, node: ast.AST, dotted: str) -> None:
-        if dotted in self.profile.kernel.names or _root(node) in self.names.foreign:
+        if dotted in self.profile.kernel.names or self.names.is_foreign(node):
             return
         if dotted in self.modules and isinstance(node, ast.Name):
             what = f"module {dotted} used as a value"
@@ -114,14 +122,10 @@ class KernelRules:
 
     def _call(self, node: ast.Call) -> None:
         func = node.func
-        if isinstance(func, ast.Attribute):
-            return
-        if isinstance(func, ast.Name):
-            callable_name = func.id in self.callables or func.id not in self.locals
-            if callable_name:
-                return
-        what = f"call of {shown(func)[:60]} inside a @triton.jit function"
-        self.findings.add("call", node, what, "call tl functions and other @triton.jit functions by name")
+        named = isinstance(func, ast.Name) and (func.id in self.callables or func.id not in self.locals)
+        if not (named or isinstance(func, ast.Attribute)):
+            what = f"call of {shown(func)[:60]} inside a @triton.jit function"
+            self.findings.add("call", node, what, "call tl functions and other @triton.jit functions by name")
 
     def _unrolled(self, node: ast.Call) -> None:
         """Iterations of tl.static_range between literal bounds."""
@@ -136,7 +140,7 @@ class KernelRules:
 
     def _targets(self, node: ast.Assign | ast.AugAssign | ast.AnnAssign | ast.For) -> None:
         if isinstance(node, ast.AnnAssign):
-            check_kernel_annotation(node.annotation, self.names, self.profile, self.findings)
+            _check_annotation(node.annotation, self.names, self.profile, self.findings)
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
             for part in ast.walk(target):
                 if isinstance(part, ast.Attribute | ast.Subscript):
@@ -144,7 +148,7 @@ class KernelRules:
                     self.findings.add("assignment", part, what, "assign to plain names; write memory with tl.store")
 
 
-def check_kernel_annotation(node: ast.expr, names: Names, profile: Profile, findings: Findings) -> None:
+def _check_annotation(node: ast.expr, names: Names, profile: Profile, findings: Findings) -> None:
     """Only tl.constexpr and the types of scalars mean something to the compiler."""
     written = node.value if isinstance(node, ast.Constant) else names.dotted(node) or getattr(node, "id", None)
     if written not in profile.kernel.annotations:
@@ -153,20 +157,9 @@ def check_kernel_annotation(node: ast.expr, names: Names, profile: Profile, find
         findings.add("annotation", node, what, hint)
 
 
-def _nested(node: ast.AST) -> bool:
-    """Functions are kernels only at module level; inside one they are a nested definition."""
-    return isinstance(node, ast.FunctionDef)
-
-
 def _integer(node: ast.expr) -> int | None:
     """The value of `8` or `-8`."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         value = _integer(node.operand)
         return None if value is None else -value
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, int) else None
-
-
-def _root(node: ast.AST) -> str:
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""

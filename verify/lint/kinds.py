@@ -31,6 +31,7 @@ _OF_TENSORS = frozenset(
     }
 )
 
+DISPLAYS = (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)
 Env: TypeAlias = dict[str, Kind]
 HOLDS_TENSORS = frozenset({Kind.TENSOR, Kind.TENSORS, Kind.TENSOR_LIST})
 MUTABLE = frozenset({Kind.LIST, Kind.TENSOR_LIST})
@@ -59,6 +60,15 @@ def of_display(elements: list[Kind], mutable: bool) -> Kind:
     if mutable:
         return Kind.TENSOR_LIST if tensors else Kind.LIST
     return Kind.TENSORS if tensors else Kind.VALUE
+
+
+def of_operator(op: ast.operator, left: Kind, right: Kind) -> Kind:
+    """The kind of `left op right`."""
+    if Kind.TENSOR in (left, right):
+        return Kind.TENSOR
+    if isinstance(op, ast.Mult):
+        return left if left is not Kind.VALUE else right  # a list times a number
+    return Kind.LIST if Kind.LIST in (left, right) else join(left, right)
 
 
 def of_attribute(name: str, base: Kind, profile: Profile) -> Kind:

@@ -101,6 +101,12 @@ class Names:
     def is_module_level(self, name: str) -> bool:
         return name in self.modules or name in self.kernels or name in self.helpers
 
+    def is_foreign(self, node: ast.AST) -> bool:
+        """Whether a name or attribute chain begins at a module that kernel files do not import."""
+        while isinstance(node, ast.Attribute):
+            node = node.value
+        return isinstance(node, ast.Name) and node.id in self.foreign
+
 
 def dotted_name(node: ast.AST, modules: dict[str, str]) -> str | None:
     """See Names.dotted."""
@@ -202,10 +208,12 @@ def pairs(target: ast.expr | None, value: ast.expr | None) -> list[tuple[ast.exp
     return [(target, value)]
 
 
-def endless(loop: ast.While) -> bool:
-    """Whether the test always holds and nothing in the body leaves the loop."""
+def check_end(loop: ast.While, findings: Findings) -> None:
+    """Report a loop whose test always holds, where nothing in the body leaves it."""
     always = isinstance(loop.test, ast.Constant) and bool(loop.test.value)
-    return always and not any(isinstance(n, ast.Break | ast.Return | ast.Raise) for n in ast.walk(loop))
+    if always and not any(isinstance(n, ast.Break | ast.Return | ast.Raise) for n in ast.walk(loop)):
+        hint = "let the test of the loop fail at the end"
+        findings.add("endless-loop", loop, "a loop that never ends", hint)
 
 
 def is_kernel(function: Function, modules: dict[str, str]) -> bool:

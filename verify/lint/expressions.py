@@ -1,0 +1,224 @@
+"""Lint of the expressions of host code, and what is known of their values."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable
+
+from verify.lint.calls import CallRules, Helper
+from verify.lint.kinds import HOLDS_TENSORS, MUTABLE, Kind, element, join, narrowed, of_display, of_operator
+from verify.lint.names import parameters, shown
+from verify.lint.references import check_attribute, check_name, refuse
+from verify.lint.scope import Scope, TargetRules
+
+_OPERATOR = "compute it in a @triton.jit kernel: pass the tensor, tl.load its elements, tl.store the result"
+_ALIGNMENT = 4096  # bytes; a page
+_TRUTH = "test `is not None` for an optional tensor; decide by shape or dtype, or inside the kernel"
+_COPIES = (ast.Compare, ast.List, ast.ListComp, ast.BoolOp)  # of what they select, where they are an index
+
+
+class ExpressionRules:
+    """Visiting an expression reports what is wrong in it and returns its Kind.
+
+    Expressions hold calls and calls expressions, so this object owns the rules of both. helper: see CallRules.
+    """
+
+    def __init__(self, scope: Scope, helper: Helper) -> None:
+        self.scope, self.names, self.profile, self.findings = scope, scope.names, scope.profile, scope.findings
+        self.targets = TargetRules(scope, self)
+        self.calls = CallRules(scope, self, helper)
+
+    def visit(self, node: ast.expr) -> Kind:
+        self.findings.work()
+        rule: Callable[[ast.expr], Kind] = getattr(self, f"visit_{type(node).__name__}", self.scope.not_in_dialect)
+        return rule(node)
+
+    def each(self, parts: Iterable[ast.expr | None]) -> list[Kind]:
+        """The kinds of the parts that there are."""
+        return [self.visit(part) for part in parts if part is not None]
+
+    # -- names, calls, lambdas --------------------------------------------------------------------------------------
+
+    def visit_Name(self, node: ast.Name) -> Kind:
+        return check_name(node, self.scope)
+
+    def visit_Attribute(self, node: ast.Attribute) -> Kind:
+        value, dotted = node.value, self.names.dotted(node)
+        if dotted is not None:
+            if dotted not in self.profile.host.values and not self.names.is_foreign(node):
+                refuse(node, dotted, self.scope)
+            return Kind.VALUE
+        if node.attr == "__name__" and isinstance(value, ast.Call) and getattr(value.func, "id", "") == "type":
+            return self.visit(value)  # refused unless an error's text asks for it
+        return check_attribute(node, self.visit(value), self.scope)
+
+    def visit_Call(self, node: ast.Call) -> Kind:
+        return self.calls.kind(node)
+
+    def visit_Lambda(self, node: ast.Lambda) -> Kind:
+        what = "lambda outside a grid or a sort key"
+        self.findings.add("lambda", node, what, "write a function at module level, or the expression itself")
+        return Kind.VALUE
+
+    def lambda_or_value(self, node: ast.expr) -> Kind:
+        """Visit a grid or sort key, which may be a lambda: arithmetic on numbers, names and metadata."""
+        if not isinstance(node, ast.Lambda):
+            return self.visit(node)
+        outer = self.scope.saved()
+        for arg in parameters(node):
+            self.scope.bind(arg.arg, Kind.VALUE, arg)
+        for default in (*node.args.defaults, *node.args.kw_defaults):
+            if default is not None:
+                self.visit_Lambda(node)
+        self.scope.lambdas += 1
+        self.visit(node.body)
+        self.scope.lambdas -= 1
+        self.scope.env = outer
+        return Kind.VALUE
+
+    # -- operators --------------------------------------------------------------------------------------------------
+
+    def operator(self, node: ast.AST, symbol: str, *kinds: Kind) -> None:
+        """Report an operator on a tensor."""
+        if Kind.TENSOR in kinds:
+            what = f"operator {symbol} on a tensor in host code"
+            self.findings.add("tensor-operator", node, what, _OPERATOR)
+
+    def truth(self, test: ast.expr) -> None:
+        """Visit a condition."""
+        if self.visit(test) is Kind.TENSOR:
+            self.findings.add("tensor-operator", test, "truth of a tensor in host code", _TRUTH)
+
+    def visit_BinOp(self, node: ast.BinOp) -> Kind:
+        aligned = _asked_alignment(node) if self.profile.bare else None
+        if aligned is not None:
+            self.visit(aligned)
+            return Kind.VALUE
+        left, right = self.visit(node.left), self.visit(node.right)
+        if isinstance(node.op, ast.MatMult):
+            self.operator(node, "@", Kind.TENSOR)
+        else:
+            self.operator(node, type(node.op).__name__, left, right)
+        return of_operator(node.op, left, right)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Kind:
+        if isinstance(node.op, ast.Not):
+            self.truth(node.operand)
+            return Kind.VALUE
+        kind = self.visit(node.operand)
+        self.operator(node, type(node.op).__name__, kind)
+        return kind
+
+    def visit_Compare(self, node: ast.Compare) -> Kind:
+        kinds = self.each([node.left, *node.comparators])
+        if not all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops):
+            self.operator(node, type(node.ops[0]).__name__, *kinds)
+        return Kind.VALUE
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> Kind:
+        for value in node.values:
+            self.truth(value)
+        return Kind.VALUE
+
+    def visit_IfExp(self, node: ast.IfExp) -> Kind:
+        self.truth(node.test)
+        outer = self.scope.saved()
+        holds, fails = narrowed(node.test, self.names)
+        self.scope.env = outer | holds
+        body = self.visit(node.body)
+        self.scope.env = outer | fails
+        orelse = self.visit(node.orelse)
+        self.scope.env = outer
+        return join(body, orelse)
+
+    def visit_Subscript(self, node: ast.Subscript) -> Kind:
+        base = self.visit(node.value)
+        self.visit(node.slice)
+        if base is Kind.TENSOR:
+            if not self.makes_view(node.slice):
+                what = f"indexing of a tensor in host code: {shown(node)[:60]}"
+                hint = "use select(dim, i) or narrow(dim, start, length), or index in the kernel"
+                self.findings.add("tensor-indexing", node, what, hint)
+            return Kind.TENSOR
+        if base is Kind.KERNEL:
+            self.findings.add("launch", node, "kernel[grid] without a call", "launch it: kernel[(grid,)](arguments)")
+        is_part = isinstance(node.slice, ast.Slice) and base in HOLDS_TENSORS | MUTABLE
+        return base if is_part else element(base)
+
+    def makes_view(self, index: ast.expr) -> bool:
+        """Whether an index makes a view, in a profile that allows that: integers, slices, None, `...`; no tensor."""
+        parts = index.elts if isinstance(index, ast.Tuple) else [index]
+        return self.profile.bare and not any(
+            isinstance(p, _COPIES) or self.visit(p) in HOLDS_TENSORS | MUTABLE for p in parts
+        )
+
+    def visit_Slice(self, node: ast.Slice) -> Kind:
+        self.each([node.lower, node.upper, node.step])
+        return Kind.VALUE
+
+    # -- displays ---------------------------------------------------------------------------------------------------
+
+    def visit_List(self, node: ast.List | ast.Tuple) -> Kind:
+        return of_display(self.each(node.elts), mutable=isinstance(node, ast.List))
+
+    visit_Tuple = visit_List
+
+    def visit_Dict(self, node: ast.Dict) -> Kind:
+        self.each([*node.keys, *node.values])
+        return Kind.LIST
+
+    def visit_Set(self, node: ast.Set) -> Kind:
+        self.each(node.elts)
+        return Kind.LIST
+
+    def _comprehension(self, generators: list[ast.comprehension], *elements: ast.expr) -> Kind:
+        outer = self.scope.saved()
+        self.scope.loops += 1
+        for g in generators:
+            self.targets.bind_each(g.target, g.iter)
+            for test in g.ifs:
+                self.truth(test)
+        kinds = self.each(elements)
+        self.scope.env = outer
+        self.scope.loops -= 1
+        return kinds[-1]
+
+    def visit_ListComp(self, node: ast.ListComp | ast.GeneratorExp) -> Kind:
+        return of_display([self._comprehension(node.generators, node.elt)], mutable=isinstance(node, ast.ListComp))
+
+    visit_GeneratorExp = visit_ListComp
+
+    def visit_SetComp(self, node: ast.SetComp) -> Kind:
+        self._comprehension(node.generators, node.elt)
+        return Kind.LIST
+
+    def visit_DictComp(self, node: ast.DictComp) -> Kind:
+        self._comprehension(node.generators, node.key, node.value)
+        return Kind.LIST
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> Kind:
+        for value in node.values:
+            if isinstance(value, ast.FormattedValue) and self.visit(value.value) in HOLDS_TENSORS:
+                what = "a tensor formatted as text reads its data"
+                self.findings.add("tensor-builtin", value, what, "format its shape or dtype")
+        return Kind.VALUE
+
+    def visit_Constant(self, node: ast.Constant) -> Kind:
+        return Kind.VALUE
+
+    def visit_Starred(self, node: ast.Starred) -> Kind:
+        return element(self.visit(node.value))
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> Kind:
+        kind = self.visit(node.value)
+        self.targets.bind(node.target, kind)
+        return kind
+
+
+def _asked_alignment(node: ast.BinOp) -> ast.expr | None:
+    """x of `x.data_ptr() % 16`, which tells no more of the address than a kernel's speed depends on."""
+    call, by = node.left, node.right
+    if not (isinstance(node.op, ast.Mod) and isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
+        return None
+    small = isinstance(by, ast.Constant) and type(by.value) is int and 0 < by.value <= _ALIGNMENT
+    return call.func.value if small and call.func.attr == "data_ptr" else None
