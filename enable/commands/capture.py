@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from contextlib import redirect_stdout
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,57 +20,69 @@ from traces import UserError
 
 _MAX_BYTES, _MAX_BLOB = f"{Limits.max_bytes >> 30}GiB", f"{Limits.max_blob >> 20}MiB"
 
+Target = Annotated[
+    str,
+    typer.Argument(help="A model (see: enable models), transformers:CLASS, timm:MODEL, or your own MODULE:FACTORY."),
+]
+Batch = Annotated[int | None, typer.Option(help="Batch size; the target's own default if not given.")]
+Steps = Annotated[int, typer.Option(help="Training steps to record.")]
+SkipSteps = Annotated[int, typer.Option(help="Training steps to run first, unrecorded.")]
+Optimizer = Annotated[str | None, typer.Option(help="Optimizer, e.g. adamw, adamw-fused, sgd.")]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the target; may be repeated.")
+]
+Device = Annotated[str | None, typer.Option(help="Where the model runs while it is recorded: cpu, cuda, xpu or sim.")]
+Data = Annotated[Path | None, typer.Option(help="Data file of the model, e.g. Criteo Kaggle TSV for dlrm.")]
+MaxBytes = Annotated[str, typer.Option(metavar="SIZE", help="Of all tensor contents together.")]
+MaxBlob = Annotated[str, typer.Option(metavar="SIZE", help="Of one tensor's contents.")]
+PerSignature = Annotated[int, typer.Option(metavar="N", help="Calls of each signature to store.")]
+PerOpMax = Annotated[int | None, typer.Option(metavar="N", help="Calls of each operator to store at most.")]
+Phases = Annotated[
+    list[str] | None,
+    typer.Option("--phase", metavar="NAME", help="Record only this phase, e.g. backward; may be repeated."),
+]
+Ops = Annotated[
+    list[str] | None,
+    typer.Option("--ops", metavar="PATTERN", help="Record only these, e.g. 'aten::*backward*'; may be repeated."),
+]
+Kept = Annotated[str, typer.Option(help=f"What to keep of tensor contents: {', '.join(VALUES)}.")]
+SampledOps = Annotated[
+    list[str] | None, typer.Option("--op", metavar="NAME", help="Of opinfo, only this operator; may be repeated.")
+]
+SampledDtypes = Annotated[
+    list[str] | None, typer.Option("--dtype", metavar="DTYPE", help="Of opinfo, only this dtype; may be repeated.")
+]
+Everything = Annotated[bool, typer.Option("--all", help="Of opinfo, also operators of 900 samples or more.")]
+Name = Annotated[str | None, typer.Option(help="Name of the trace; made from the target if not given.")]
+Out = Annotated[
+    Path | None, typer.Option(help="Directory of the trace; traces/NAME.trace of the workspace if not given.")
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace an existing trace.")]
+
 
 def command(  # noqa: PLR0913 - one parameter an option
     context: typer.Context,
-    target: Annotated[
-        str,
-        typer.Argument(
-            help="A model (see: enable models), transformers:CLASS, timm:MODEL, or your own MODULE:FACTORY."
-        ),
-    ],
-    batch: Annotated[int | None, typer.Option(help="Batch size; the target's own default if not given.")] = None,
-    steps: Annotated[int, typer.Option(help="Training steps to record.")] = 1,
-    skip_steps: Annotated[int, typer.Option(help="Training steps to run first, unrecorded.")] = Limits.skip_steps,
-    optimizer: Annotated[str | None, typer.Option(help="Optimizer, e.g. adamw, adamw-fused, sgd.")] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the target; may be repeated.")
-    ] = None,
-    device: Annotated[
-        str | None, typer.Option(help="Where the model runs while it is recorded: cpu, cuda, xpu or sim.")
-    ] = None,
-    data: Annotated[Path | None, typer.Option(help="Data file of the model, e.g. Criteo Kaggle TSV for dlrm.")] = None,
-    max_bytes: Annotated[str, typer.Option(metavar="SIZE", help="Of all tensor contents together.")] = _MAX_BYTES,
-    max_blob: Annotated[str, typer.Option(metavar="SIZE", help="Of one tensor's contents.")] = _MAX_BLOB,
-    per_signature: Annotated[
-        int, typer.Option(metavar="N", help="Calls of each signature to store.")
-    ] = Limits.per_signature,
-    per_op_max: Annotated[
-        int | None, typer.Option(metavar="N", help="Calls of each operator to store at most.")
-    ] = Limits.per_op_max,
-    phases: Annotated[
-        list[str] | None,
-        typer.Option("--phase", metavar="NAME", help="Record only this phase, e.g. backward; may be repeated."),
-    ] = None,
-    ops: Annotated[
-        list[str] | None,
-        typer.Option("--ops", metavar="PATTERN", help="Record only these, e.g. 'aten::*backward*'; may be repeated."),
-    ] = None,
-    values: Annotated[str, typer.Option(help=f"What to keep of tensor contents: {', '.join(VALUES)}.")] = Limits.values,
-    op: Annotated[
-        list[str] | None, typer.Option("--op", metavar="NAME", help="Of opinfo, only this operator; may be repeated.")
-    ] = None,
-    dtypes: Annotated[
-        list[str] | None, typer.Option("--dtype", metavar="DTYPE", help="Of opinfo, only this dtype; may be repeated.")
-    ] = None,
-    everything: Annotated[
-        bool, typer.Option("--all", help="Of opinfo, also operators of 900 samples or more.")
-    ] = False,
-    name: Annotated[str | None, typer.Option(help="Name of the trace; made from the target if not given.")] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Directory of the trace; traces/NAME.trace of the workspace if not given.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing trace.")] = False,
+    target: Target,
+    batch: Batch = None,
+    steps: Steps = 1,
+    skip_steps: SkipSteps = Limits.skip_steps,
+    optimizer: Optimizer = None,
+    settings: Settings = None,
+    device: Device = None,
+    data: Data = None,
+    max_bytes: MaxBytes = _MAX_BYTES,
+    max_blob: MaxBlob = _MAX_BLOB,
+    per_signature: PerSignature = Limits.per_signature,
+    per_op_max: PerOpMax = Limits.per_op_max,
+    phases: Phases = None,
+    ops: Ops = None,
+    values: Kept = Limits.values,
+    op: SampledOps = None,
+    dtypes: SampledDtypes = None,
+    everything: Everything = False,
+    name: Name = None,
+    out: Out = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Record a model's training steps as a trace.
@@ -86,28 +99,57 @@ def command(  # noqa: PLR0913 - one parameter an option
     """
     workspace = Workspace(context.obj)
     if target == "opinfo":
-        from enable.cover.opinfo_recording import capture_opinfo, opinfo_lines
-
-        path = out or Path("opinfo" if name is None else _file_name(name))
-        found = capture_opinfo(context.obj, path, out is None, op or [], dtypes or [], everything, force)
-        typer.echo(json.dumps(found) if as_json else opinfo_lines(found, workspace.command("coverage", str(path))))
-        return
-    if op or dtypes or everything:
+        found, lines = _record_samples(workspace, op or [], dtypes or [], everything, name, out, force)
+    elif op or dtypes or everything:
         raise UserError("--op, --dtype and --all are for opinfo; to record some operators of a model: --ops PATTERN")
-    limits: dict[str, Any] = {
-        "steps": steps,
-        "skip_steps": skip_steps,
-        "max_bytes": parse_size(max_bytes),
-        "max_blob": parse_size(max_blob),
-        "per_signature": per_signature,
-        "per_op_max": per_op_max,
-        "phases": tuple(phases or ()),
-        "ops": tuple(map(_pattern, ops or ())),
-        "values": values,
-    }
-    Limits(**limits)  # what makes no sense is refused before the user's code is imported
-    given = _given(settings or [], data)
+    else:
+        limits = _limits(
+            steps=steps,
+            skip_steps=skip_steps,
+            max_bytes=max_bytes,
+            max_blob=max_blob,
+            per_signature=per_signature,
+            per_op_max=per_op_max,
+            phases=phases,
+            ops=ops,
+            values=values,
+        )
+        how = {"settings": _given(settings or [], data), "batch": batch, "optimizer": optimizer, "device": device}
+        found, lines = _record_model(workspace, target, how, limits, name, out, force)
+    typer.echo(json.dumps(found) if as_json else lines)
+    if found.get("errors"):
+        count = len(found["errors"])
+        sys.stderr.write(f"enable: the recorder failed on {count} operators, see errors in {found['trace']}\n")
+        raise typer.Exit(1)
 
+
+def _record_samples(
+    workspace: Workspace,
+    operators: list[str],
+    dtypes: list[str],
+    everything: bool,
+    name: str | None,
+    out: Path | None,
+    force: bool,
+) -> tuple[dict[str, Any], str]:
+    """What was recorded of OpInfo, and the same as text."""
+    from enable.cover.opinfo_recording import capture_opinfo, opinfo_lines
+
+    path = out or Path("opinfo" if name is None else _file_name(name))
+    found = capture_opinfo(workspace.root, path, out is None, operators, dtypes, everything, force)
+    return found, opinfo_lines(found, workspace.command("coverage", str(path)))
+
+
+def _record_model(
+    workspace: Workspace,
+    target: str,
+    how: dict[str, Any],
+    limits: Limits,
+    name: str | None,
+    out: Path | None,
+    force: bool,
+) -> tuple[dict[str, Any], str]:
+    """What was recorded of a model's training, and the same as text. how: see load_target."""
     from capture.session import capture_model, check_path
     from capture.targets import load_target, trace_name
     from enable.tables import capture_lines, capture_summary
@@ -117,17 +159,24 @@ def command(  # noqa: PLR0913 - one parameter an option
     if ":" in target:  # the target is code that takes its time, and may do anything
         check_path(path, force)
     with redirect_stdout(sys.stderr):  # what that code prints is no result
-        loaded = load_target(target, given, batch=batch, optimizer=optimizer, device=device)
+        loaded = load_target(target, **how)
         if out is None:
             workspace.create()
-        summary = capture_model(loaded, path, force=force, **limits)
+        summary = capture_model(loaded, path, force=force, **asdict(limits))
     found = capture_summary(target, summary)
     shown = name if out is None and summary.path == path else str(summary.path)  # each rank writes to a path of its own
-    typer.echo(json.dumps(found) if as_json else capture_lines(found, workspace.command("coverage", shown)))
-    if found["errors"]:
-        count = len(found["errors"])
-        sys.stderr.write(f"enable: the recorder failed on {count} operators, see errors in {summary.path}\n")
-        raise typer.Exit(1)
+    return found, capture_lines(found, workspace.command("coverage", shown))
+
+
+def _limits(*, max_bytes: str, max_blob: str, phases: list[str] | None, ops: list[str] | None, **others: Any) -> Limits:
+    """The limits as they are typed; what makes no sense is refused before the user's code is imported."""
+    return Limits(
+        max_bytes=parse_size(max_bytes),
+        max_blob=parse_size(max_blob),
+        phases=tuple(phases or ()),
+        ops=tuple(map(_pattern, ops or ())),
+        **others,
+    )
 
 
 def _given(settings: list[str], data: Path | None) -> dict[str, str]:
