@@ -273,7 +273,10 @@ BAD: dict[str, dict[str, str]] = {
         "in a kernel": kernel("m = tl\nm.exp(n)"),
     },
     "function-value": {"helper": wrapper("f = {'a': block_size}\nreturn self")},
-    "readback": {"values one by one": wrapper("return [self.select(0, k).item() for k in range(2)]")},
+    "readback": {
+        "values one by one": wrapper("return [self.select(0, k).item() for k in range(2)]"),
+        "while": wrapper("k = 0\nwhile k < 9:\n    k += self.select(0, k).item()\nreturn self"),
+    },
     "attribute": {
         "compute": wrapper("return self.sum()"),
         "in place": wrapper("return self.add_(other)"),
@@ -353,6 +356,7 @@ BAD: dict[str, dict[str, str]] = {
         "float": wrapper("return float(self)"),
         "map": wrapper("return list(map(abs, [self]))"),
         "format": wrapper("raise RuntimeError(f'{self}')"),
+        "format spec": wrapper("raise RuntimeError(f'{1:{abs(self)}}')"),
     },
     "lambda": {
         "copy": wrapper("kernel_mul[lambda meta: (self.unsqueeze(0).numel(),)](self)\nreturn self"),

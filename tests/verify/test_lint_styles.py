@@ -166,6 +166,11 @@ STYLES = {
         "attribute",
         bare("kernel[(1,)](input, input, input.data_ptr())\nreturn input"),
     ),
+    "alignment with an argument": (
+        bare("return input if input.data_ptr() % 16 else other"),
+        "attribute",
+        bare("return input if input.data_ptr(torch.exp(input)) % 16 else other"),
+    ),
     "alignment by a small number": (
         bare("return input if input.data_ptr() % 128 else other"),
         "attribute",

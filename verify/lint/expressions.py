@@ -197,10 +197,12 @@ class ExpressionRules:
         return Kind.LIST
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> Kind:
-        for value in node.values:
-            if isinstance(value, ast.FormattedValue) and self.visit(value.value) in HOLDS_TENSORS:
+        for value in (v for v in node.values if isinstance(v, ast.FormattedValue)):
+            if self.visit(value.value) in HOLDS_TENSORS:
                 what = "a tensor formatted as text reads its data"
                 self.findings.add("tensor-builtin", value, what, "format its shape or dtype")
+            if value.format_spec is not None:
+                self.visit(value.format_spec)
         return Kind.VALUE
 
     def visit_Constant(self, node: ast.Constant) -> Kind:
@@ -221,4 +223,5 @@ def _asked_alignment(node: ast.BinOp) -> ast.expr | None:
     if not (isinstance(node.op, ast.Mod) and isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
         return None
     small = isinstance(by, ast.Constant) and type(by.value) is int and 0 < by.value <= _ALIGNMENT
-    return call.func.value if small and call.func.attr == "data_ptr" else None
+    plain = call.func.attr == "data_ptr" and not call.args and not call.keywords
+    return call.func.value if small and plain else None

@@ -118,8 +118,10 @@ class StatementRules:
         check_end(node, self.findings)
         for _ in range(2):
             before = self.scope.saved()
+            self.scope.loops += 1
             self.expressions.truth(node.test)
             self.scope.env = merge(self.scope.env, self._branch(self.scope.env, node.body))
+            self.scope.loops -= 1
             if self.scope.env == before:
                 break
         self.block(node.orelse)
