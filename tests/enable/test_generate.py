@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from enable.cli import run
 from generate.journal import read_journal
 from generate.recording import to_recording
 
@@ -214,10 +215,12 @@ def test_a_dry_run_asks_and_writes_nothing(home):
         (["--query", "lacking in opinfo", "--category", "Pointwise"], "'Pointwise' is none of those of opinfo"),
     ],
 )
-def test_bad_input_is_told_in_one_line(home, arguments, told):
-    result = enable(home, "generate", *arguments)
-    assert result.returncode == 2 and told in result.stderr, result.stderr
-    assert result.stderr.startswith("enable: ") and result.stderr.count("\n") == 1
+def test_bad_input_is_told_in_one_line(home, arguments, told, monkeypatch, capsys):
+    monkeypatch.chdir(home)
+    monkeypatch.setenv("ENABLE_LIBRARY", "library")
+    status, stderr = run(["generate", *arguments]), capsys.readouterr().err
+    assert status == 2 and told in stderr, stderr
+    assert stderr.startswith("enable: ") and stderr.count("\n") == 1
     assert not (home / ".enable" / "campaigns").exists()
 
 

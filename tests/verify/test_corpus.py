@@ -24,10 +24,14 @@ CANARIES = Path(tempfile.gettempdir()) / "enable-canary"
 @pytest.fixture(scope="module")
 def verifier(tmp_path_factory):
     home = tmp_path_factory.mktemp("corpus")
+    platform = home / "soon.yaml"
+    platform.write_text(
+        "base: sim\ncompile_seconds: 30\nexecute_seconds: 20\n"
+    )  # what is endless is waited for so long
     before = Path.cwd()
     os.chdir(home)  # where canaries would be written
     try:
-        with Verifier(home / ".enable", None, "sim", "triton-cuda", "full") as found:
+        with Verifier(home / ".enable", None, str(platform), "triton-cuda", "full") as found:
             yield found
     finally:
         os.chdir(before)

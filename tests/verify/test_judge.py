@@ -230,3 +230,23 @@ def test_variants_are_what_triton_specialises_to(judge):
     assert plain.startswith("kernel_exp:")
     assert variants(16, 48) == variants(32) != {plain}, "multiples of 16"
     assert len({plain} | variants(1) | variants(16) | variants(3, dtype=torch.float16)) == 4
+
+
+def test_workers_share_a_job_and_end_it_where_one_would(tmp_path):
+    """Cases of two dtypes in turn; of float64 the kernel writes nothing where there are more than 8 elements."""
+    source = kernel("pass_plain").read_text().replace('("float32",)', '("float32", "float64")')
+    path = tmp_path / "exp.py"
+    count = "self.numel() % (9 if self.dtype == torch.float64 else 99)"
+    path.write_text(source.replace("self, out, self.numel()", f"self, out, {count}"))
+    dtypes = (torch.float32, torch.float64)
+    cases = tuple(case_of_values("aten::exp", self=torch.ones(k, dtype=d)) for k in range(1, 16) for d in dtypes)
+    job = Job(Plan("aten::exp", "aten::exp"), KernelFile.read(path), cases, first=True)
+    for workers in (1, 2):
+        store = VerdictStore(tmp_path / f"{workers}.sqlite")
+        with Judge(platforms.load("sim"), store, workers) as judge:
+            found = judge.judge([job])
+            started = len(judge._started)
+        store.close()
+        assert {c for _, c in found} == {c.id for c in cases[:18]}
+        assert [found["aten::exp", c.id].outcome for c in cases[:18]] == [Outcome.PASS] * 17 + [Outcome.WRONG]
+        assert started == 2 * workers, "a child that compiles and one that executes of each worker"

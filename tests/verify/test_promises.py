@@ -9,7 +9,7 @@ import sys
 import textwrap
 import threading
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -302,12 +302,10 @@ def test_what_is_run_again_and_skipped_does_not_depend_on_what_is_kept(source, s
     told = []
     for before in (0, 1, 2):
         store = VerdictStore(tmp_path / f"{before}.sqlite")
+        whole, left = Job(plan, kernel, cases, repeats=2), iter(range(before))
+        with Judge(SIM, store, workers=1) as judge, suppress(StopIteration):  # as if killed after so many verdicts
+            judge.judge([whole], lambda job, verdict, left=left: next(left))
         with Judge(SIM, store, workers=1) as judge:
-            whole = Job(plan, kernel, cases, repeats=2)
-            stop = iter(range(before))
-            for _verdict in judge._judge_job(whole):  # as if killed after so many verdicts
-                if next(stop, None) is None:
-                    break
             found = judge.judge([whole])
         store.close()
         told.append([(found["aten::neg", c.id].outcome, found["aten::neg", c.id].detail) for c in cases])

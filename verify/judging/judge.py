@@ -7,11 +7,11 @@ import os
 import queue
 import threading
 import time
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections import defaultdict, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -31,6 +31,7 @@ __all__ = ["Job", "Judge", "JudgeClosed"]
 T = TypeVar("T")
 R = TypeVar("R")
 
+WORTH_HELP = 8  # cases of a job that nobody has begun, for which another worker starts children
 MAX_DEATHS = 2  # crashes and timeouts of one job after which its other cases are skipped
 
 
@@ -38,31 +39,45 @@ class JudgeClosed(Exception):
     """The judge was closed, by Ctrl-C for one, while a job was still at work."""
 
 
-@dataclass
-class _End:
-    """The place of a job's last case: where one has failed that ends it, that."""
+class _Work:
+    """What is left to do of one job, for the worker that began it and those that help.
 
-    at: int
+    end: the place of its last case: of one that failed, if that ends the job. deaths: of its children.
+    """
 
+    def __init__(self, job: Job) -> None:
+        self.job, self.end, self.deaths = job, len(job.cases) - 1, 0
+        self._lock = threading.Lock()
+        self._left = defaultdict[frozenset[str], deque[int]](deque)  # places of cases by their dtypes
+        for at, case in enumerate(job.cases):
+            self._left[frozenset(case.dtypes)].append(at)
 
-@dataclass(frozen=True)
-class _Part:
-    """Some cases of a job, by their places there, for one worker."""
+    @property
+    def left(self) -> int:
+        """How many cases nobody has begun."""
+        return sum(map(len, self._left.values()))
 
-    job: Job
-    places: tuple[int, ...]
-    ended: _End
+    def cases(self, helping: bool) -> Iterator[Case]:
+        """Cases that nobody has begun: the first, or for one who helps those of a dtype that is far from being reached,
+        so that the two do not compile the same."""
+        own: frozenset[str] | None = None
+        while True:
+            with self._lock:
+                self._left = defaultdict(deque, {dtypes: places for dtypes, places in self._left.items() if places})
+                if not self._left:
+                    return
+                first = min(self._left, key=lambda dtypes: self._left[dtypes][0])
+                if own is None or own not in self._left or not helping:
+                    far = max(self._left, key=lambda dtypes: (dtypes != first, len(self._left[dtypes])))
+                    own = far if helping else first
+                at = self._left[own].popleft()
+            if at <= self.end:
+                yield self.job.cases[at]
 
-
-def _parts(job: Job, workers: int) -> list[_Part]:
-    """A job for so many workers: cases of the same dtypes stay together, which share what is compiled."""
-    ended, alike = _End(len(job.cases) - 1), defaultdict[frozenset[str], list[int]](list)
-    for at, case in enumerate(job.cases):
-        alike[frozenset(case.dtypes)].append(at)
-    shares: list[list[int]] = [[] for _ in range(max(min(workers, len(alike)), 1))]
-    for places in sorted(alike.values(), key=len, reverse=True):
-        min(shares, key=len).extend(places)
-    return [_Part(job, tuple(sorted(places)), ended) for places in shares]
+    def ended(self, case: Case) -> None:
+        """No case after this one counts."""
+        with self._lock:
+            self.end = min(self.end, self.job.cases.index(case))
 
 
 class Judge:
@@ -115,18 +130,23 @@ class Judge:
         """Verdicts by (overload, case id). `on_verdict` is called as each arrives, from the worker's thread."""
         verdicts: dict[tuple[str, str], Verdict] = {}
 
-        def run(part: _Part) -> None:
-            job = part.job
-            for verdict in self._judge_part(part):
-                verdicts[job.plan.overload, verdict.case] = verdict
-                on_verdict(job, verdict)
+        works = [_Work(job) for job in jobs]
 
-        given = list(jobs)
-        parts = [part for job in given for part in _parts(job, self._workers // max(len(given), 1))]
-        self.each(run, parts)
-        for part in parts:
-            for case in part.job.cases[part.ended.at + 1 :]:
-                verdicts.pop((part.job.plan.overload, case.id), None)
+        def run(work: _Work, helping: bool = False) -> None:
+            for verdict in self._judge_work(work, helping):
+                verdicts[work.job.plan.overload, verdict.case] = verdict
+                on_verdict(work.job, verdict)
+
+        def begin_or_help(work: _Work | None) -> None:
+            if work is not None:
+                run(work)
+            while work is None and (other := self._to_help(works)) is not None:
+                run(other, helping=True)
+
+        self.each(begin_or_help, [*works, *[None] * (self._workers - 1)])
+        for work in works:
+            for case in work.job.cases[work.end + 1 :]:
+                verdicts.pop((work.job.plan.overload, case.id), None)
         return verdicts
 
     def each(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
@@ -149,26 +169,31 @@ class Judge:
         """What is known of every kernel, or of these, on this platform, as everybody is told it."""
         return self._store.standings(self.platform, kernels)
 
-    def _judge_part(self, part: _Part) -> Iterable[Verdict]:
+    def _to_help(self, works: Sequence[_Work]) -> _Work | None:
+        """The job with most left to do, if children of one's own are worth starting for it and there may be more."""
+        work = max(works, key=lambda work: work.left, default=None)
+        if work is None or work.left < WORTH_HELP or not self._permits.acquire(blocking=False):
+            return None
+        self._permits.release()
+        return work
+
+    def _judge_work(self, work: _Work, helping: bool) -> Iterator[Verdict]:
         """A verdict of each case in turn; those that are kept are not judged again."""
-        deaths, run, job = 0, None, part.job
+        job, run = work.job, None
         with ExitStack() as stack:
-            for at in part.places:
-                if at > part.ended.at:
-                    return
-                case = job.cases[at]
+            for case in work.cases(helping):
                 if job.needed is not None and not job.needed(job, case.id):
                     continue
                 verdict = self._store.get(self._identity(job, case))
-                if verdict is None and deaths >= MAX_DEATHS:
-                    verdict = skipped(case, f"not run: {deaths} earlier cases crashed or hung")
+                if verdict is None and work.deaths >= MAX_DEATHS:
+                    verdict = skipped(case, f"not run: {work.deaths} earlier cases crashed or hung")
                 elif verdict is None:
                     run = run or stack.enter_context(self.running(job))
                     verdict = self._judged(run, job, case)
-                deaths += verdict.outcome in (Outcome.CRASH, Outcome.TIMEOUT)
+                work.deaths += verdict.outcome in (Outcome.CRASH, Outcome.TIMEOUT)
                 yield verdict
                 if job.first and verdict.outcome not in (Outcome.PASS, Outcome.SKIPPED):
-                    part.ended.at = min(part.ended.at, at)
+                    work.ended(case)
 
     @contextmanager
     def running(self, job: Job) -> Iterator[Run]:
