@@ -55,7 +55,8 @@ class _Work:
     @property
     def left(self) -> int:
         """How many cases nobody has begun."""
-        return sum(map(len, self._left.values()))
+        with self._lock:
+            return sum(map(len, self._left.values()))
 
     def cases(self, helping: bool) -> Iterator[Case]:
         """Cases that nobody has begun: the first, or for one who helps those of a dtype that is far from being reached,
@@ -63,14 +64,15 @@ class _Work:
         own: frozenset[str] | None = None
         while True:
             with self._lock:
-                self._left = defaultdict(deque, {dtypes: places for dtypes, places in self._left.items() if places})
                 if not self._left:
                     return
                 first = min(self._left, key=lambda dtypes: self._left[dtypes][0])
-                if own is None or own not in self._left or not helping:
+                if not helping or own is None or own not in self._left:
                     far = max(self._left, key=lambda dtypes: (dtypes != first, len(self._left[dtypes])))
                     own = far if helping else first
                 at = self._left[own].popleft()
+                if not self._left[own]:
+                    del self._left[own]
             if at <= self.end:
                 yield self.job.cases[at]
 
