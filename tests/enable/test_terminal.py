@@ -143,6 +143,7 @@ def test_signs_of_life_before_the_first_verdict_of_coverage(terminal, quick):
 
 def test_signs_of_life_before_the_first_verdict_of_verify(terminal, quick, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ENABLE_CACHE", "cache")  # where no samples are kept
     shutil.copy(KERNEL, "neg.py")
     with terminal() as shown:
         assert run(["verify", "neg.py", "--limit", "1", "--cases", "opinfo"]) == 0
