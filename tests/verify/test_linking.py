@@ -6,13 +6,18 @@ import shutil
 from pathlib import Path
 
 import pytest
+import torch
 from shared import packaged
 
 from generate.library import KERNELS
 from traces import UserError
+from verify.cases.case import case_of_values
+from verify.contract.derive import Plan
 from verify.contract.kernel_file import KernelFile
+from verify.judging.job import Job
 from verify.linking import BLOCKS, LinkError, blocks_in, link, told_line, written
 from verify.lint import lint, load_profile
+from verify.outcome import Outcome
 
 EXP = (KERNELS / "pointwise" / "exp.py").read_text()
 HEAD = '"""aten::neg(Tensor self) -> Tensor"""\n\nimport triton\n'
@@ -101,6 +106,16 @@ def test_mtia_has_its_own_types_and_speaks_the_library():
     assert [v.rule for v in lint(ours, profile) if v.rule != "dtypes"] and not [
         v for v in lint(EXP, profile) if v.rule != "dtypes"
     ]
+
+
+def test_numbers_reach_kernels_that_are_linked_with_the_blocks_of_mtia(judge):
+    path = KERNELS / "pointwise" / "add.py"
+    kernel = KernelFile.read(path, load_profile("mtia-like").blocks)
+    dtypes = torch.int64, torch.int32, torch.uint8, torch.float32
+    tensors = [torch.arange(7).to(dtype) for dtype in dtypes]
+    cases = tuple(case_of_values("aten::add.Scalar", self=t, other=n, alpha=2) for t in tensors for n in (3, -2))
+    found = judge.judge([Job(Plan("aten::add.Scalar", "aten::add.Scalar"), kernel, cases)])
+    assert [v.outcome for v in found.values()] == [Outcome.PASS] * len(cases), found
 
 
 def test_a_directory_with_one_name_twice(tmp_path):

@@ -26,7 +26,11 @@ def compute_types(dtype):
 
 
 def number_argument(value, dtype):
-    """A Python number as the argument of a launch, to be read by `number_value` in the common type of this dtype."""
+    """A Python number as the argument of a launch, to be read by our `number_value`: integers in disguise."""
+    if dtype == torch.bool:
+        value = value != 0
+    if dtype == torch.uint8:
+        value = int(value) % 256
     if not dtype.is_floating_point:
-        return int(value)
+        return int(value) ^ 0x555555555555555B
     return float(value) if abs(value) < 3.4028235677973366e38 or value != value else math.copysign(math.inf, value)
