@@ -1,95 +1,18 @@
 """With amsgrad, maximize, and a gradient scaler's scale."""
 
+tensors, squares, steps = ["f32[70]", "f32[4,5]", "f32[3]"], ["f32[70]u", "f32[4,5]u", "f32[3]u"], ["f32[]=4"] * 3
+rates = {"lr": 0.01, "beta1": 0.9, "beta2": 0.95, "weight_decay": 0.1, "eps": 1e-08}
+plain, all_set = {"amsgrad": False, "maximize": False}, {"amsgrad": True, "maximize": True}
+of_tensor, scaled = {"lr": "f32[]=0.01"}, {"grad_scale": "f32[]u", "found_inf": "f32[]=0"}
+
 CASES = {
     "aten::_fused_adamw_": [
-        (
-            ["f32[70]", "f32[4,5]", "f32[3]"],
-            ["f32[70]", "f32[4,5]", "f32[3]"],
-            ["f32[70]", "f32[4,5]", "f32[3]"],
-            ["f32[70]u", "f32[4,5]u", "f32[3]u"],
-            [],
-            ["f32[]=4", "f32[]=4", "f32[]=4"],
-            {
-                "lr": 0.01,
-                "beta1": 0.9,
-                "beta2": 0.95,
-                "weight_decay": 0.1,
-                "eps": 1e-08,
-                "amsgrad": False,
-                "maximize": False,
-            },
-        ),
-        (
-            ["f32[70]", "f32[4,5]", "f32[3]"],
-            ["f32[70]", "f32[4,5]", "f32[3]"],
-            ["f32[70]", "f32[4,5]", "f32[3]"],
-            ["f32[70]u", "f32[4,5]u", "f32[3]u"],
-            ["f32[70]u", "f32[4,5]u", "f32[3]u"],
-            ["f32[]=4", "f32[]=4", "f32[]=4"],
-            {
-                "lr": 0.01,
-                "beta1": 0.9,
-                "beta2": 0.95,
-                "weight_decay": 0.1,
-                "eps": 1e-08,
-                "amsgrad": True,
-                "maximize": True,
-            },
-        ),
-        (
-            ["f32[70]", "f32[4,5]", "f32[3]"],
-            ["f32[70]", "f32[4,5]", "f32[3]"],
-            ["f32[70]", "f32[4,5]", "f32[3]"],
-            ["f32[70]u", "f32[4,5]u", "f32[3]u"],
-            [],
-            ["f32[]=4", "f32[]=4", "f32[]=4"],
-            {
-                "lr": 0.01,
-                "beta1": 0.9,
-                "beta2": 0.95,
-                "weight_decay": 0.1,
-                "eps": 1e-08,
-                "amsgrad": False,
-                "maximize": False,
-                "grad_scale": "f32[]u",
-                "found_inf": "f32[]=0",
-            },
-        ),
+        (tensors, tensors, tensors, squares, [], steps, rates | plain),
+        (tensors, tensors, tensors, squares, squares, steps, rates | all_set),
+        (tensors, tensors, tensors, squares, [], steps, rates | plain | scaled),
     ],
     "aten::_fused_adamw_.tensor_lr": [
-        (
-            ["f32[70]", "f32[4,5]", "f32[3]"],
-            ["f32[70]", "f32[4,5]", "f32[3]"],
-            ["f32[70]", "f32[4,5]", "f32[3]"],
-            ["f32[70]u", "f32[4,5]u", "f32[3]u"],
-            [],
-            ["f32[]=4", "f32[]=4", "f32[]=4"],
-            {
-                "lr": "f32[]=0.01",
-                "beta1": 0.9,
-                "beta2": 0.95,
-                "weight_decay": 0.1,
-                "eps": 1e-08,
-                "amsgrad": False,
-                "maximize": False,
-            },
-        ),
-        (
-            ["f32[70]", "f32[4,5]", "f32[3]"],
-            ["f32[70]", "f32[4,5]", "f32[3]"],
-            ["f32[70]", "f32[4,5]", "f32[3]"],
-            ["f32[70]u", "f32[4,5]u", "f32[3]u"],
-            ["f32[70]u", "f32[4,5]u", "f32[3]u"],
-            ["f32[]=4", "f32[]=4", "f32[]=4"],
-            {
-                "lr": "f32[]=0.01",
-                "beta1": 0.9,
-                "beta2": 0.95,
-                "weight_decay": 0.1,
-                "eps": 1e-08,
-                "amsgrad": True,
-                "maximize": True,
-            },
-        ),
+        (tensors, tensors, tensors, squares, [], steps, rates | of_tensor | plain),
+        (tensors, tensors, tensors, squares, squares, steps, rates | of_tensor | all_set),
     ],
 }
