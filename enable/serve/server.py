@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
 from torch._ops import OpOverload
@@ -40,6 +40,8 @@ DECLINED = "its wrapper takes no such arguments: {}"
 NO_FLOATS = ""  # stands for the calls that have no floating dtype
 MAX_DECISIONS = 1 << 16
 MAX_SHORTCUTS = 8  # of calls that are alike but for floats, such as learning rates
+
+_Looked: TypeAlias = tuple[Hashable, list[torch.Tensor]]  # as `looked_at` gives it
 
 
 @dataclass(frozen=True)
@@ -124,8 +126,9 @@ class Server:
 
     def answer(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A kernel's answer to this call, or MISS if it is not served. Both are counted."""
+        looked: _Looked | None = None
         if self._compiled and not getattr(self._running, "deep", False):
-            key, tensors = looked_at(id(op), args, kwargs)
+            key, tensors = looked = looked_at(id(op), args, kwargs)
             ready = self._ready.get(key)
             if ready is not None:
                 answer = ready.shortcut.run(tensors, ready.gpu)
@@ -135,7 +138,7 @@ class Server:
                     if ready.news:
                         self.counts.unjudged[ready.overload][ready.news] += 1
                     return answer
-        served = self.find(op, args, kwargs)
+        served = self.find(op, args, kwargs, looked)
         if served is None:
             return MISS
         try:
@@ -146,8 +149,13 @@ class Server:
             self._decline(op, args, kwargs, str(error))
             return MISS
 
-    def find(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[], Any] | None:
-        """What runs this call on a kernel, or None if it is not served. Both are counted."""
+    def find(
+        self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], looked: _Looked | None = None
+    ) -> Callable[[], Any] | None:
+        """What runs this call on a kernel, or None if it is not served. Both are counted.
+
+        looked: what `looked_at` says of the call, if it was asked.
+        """
         if getattr(self._running, "deep", False):
             return None
         found, overload = self._decide(op, args, kwargs), name_of(op)
@@ -161,7 +169,7 @@ class Server:
         self.counts.kernels[entry.label] += 1
         if found.news:
             self.counts.unjudged[overload][found.news] += 1
-        return lambda: self._run(entry, op, args, kwargs, found)
+        return lambda: self._run(entry, op, args, kwargs, found, looked)
 
     def _decline(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], why: str) -> None:
         """A wrapper that takes no such calls says so before it does anything: they are not served from now on."""
@@ -215,15 +223,21 @@ class Server:
         served = all(e is not None and not e.lawless and not e.objection(dtypes | {"float32"}) for e in pair)
         return "" if served else UNPAIRED.format(other)
 
-    def _run(
-        self, entry: Entry, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], found: _Decision
+    def _run(  # noqa: PLR0913 - the call, and what was found out about it
+        self,
+        entry: Entry,
+        op: OpOverload,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        found: _Decision,
+        looked: _Looked | None,
     ) -> Any:
         """By the call's shortcut, or by the wrapper, which is watched for a shortcut the first few times."""
         tried, draws = found.tried, entry.draws and _draws(op, args, kwargs)
         wrapped = partial(self._wrapped, entry, op, args, kwargs, found.gpu)
         if tried is None or draws:
             return wrapped()
-        key, tensors = looked_at(id(op), args, kwargs)
+        key, tensors = looked or looked_at(id(op), args, kwargs)
         if key is None or not tensors:  # without any it is the current device, of that time
             return wrapped()
         ready = self._ready.get(key)

@@ -6,6 +6,7 @@ import json
 import socket
 import struct
 import time
+from itertools import accumulate
 from typing import Any
 
 from traces.values import Bytes, Packed
@@ -13,6 +14,7 @@ from traces.values import Bytes, Packed
 _LENGTH = struct.Struct("<I")
 MAX_HEADER = 16 << 20  # bytes of JSON; parsed they take up to 20 times as much
 _FIRST = 1 << 20  # bytes of a buffer that are taken before any has arrived
+_TOGETHER = 1 << 16  # bytes that are sent or received in one system call, which costs more than a copy
 MAX_BUFFERS = 8 << 30  # bytes of all buffers of one frame
 
 
@@ -28,10 +30,12 @@ def send(sock: socket.socket, header: dict[str, Any], buffers: list[Bytes] | Non
     """Send one frame. Raises WireError if the peer is gone."""
     buffers = buffers or []
     text = json.dumps({**header, "buffers": [len(b) for b in buffers]}).encode()
+    parts = [_LENGTH.pack(len(text)), text, *buffers]
+    if sum(map(len, parts)) <= _TOGETHER:
+        parts = [b"".join(parts)]
     try:
-        sock.sendall(_LENGTH.pack(len(text)) + text)
-        for buffer in buffers:
-            sock.sendall(buffer)
+        for part in parts:
+            sock.sendall(part)
     except OSError as error:
         raise WireError(f"peer is gone: {error}", timeout=isinstance(error, TimeoutError)) from error
 
@@ -53,7 +57,10 @@ def receive(
         raise WireError(f"not a frame: {error}") from error
     if not isinstance(sizes, list) or not all(isinstance(n, int) and n >= 0 for n in sizes) or sum(sizes) > most:
         raise WireError("frame with impossible buffer sizes")
-    return header, [_exactly(sock, n, deadline) for n in sizes]
+    if sum(sizes) > _TOGETHER:
+        return header, [_exactly(sock, n, deadline) for n in sizes]
+    data, ends = _exactly(sock, sum(sizes), deadline), list(accumulate(sizes))
+    return header, [data[end - n : end] for n, end in zip(sizes, ends, strict=True)]
 
 
 def _exactly(sock: socket.socket, size: int, deadline: float | None) -> bytearray:
