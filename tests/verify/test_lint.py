@@ -273,6 +273,23 @@ BAD: dict[str, dict[str, str]] = {
         "in a kernel": kernel("m = tl\nm.exp(n)"),
     },
     "function-value": {"helper": wrapper("f = {'a': block_size}\nreturn self")},
+    "introspection": {
+        "type of a device": wrapper("return self if self.device.type == 'cpu' else other"),
+        "device by itself": wrapper("n = 1 if self.device == torch.device(other) else 2\nreturn self.view(n)"),
+        "text of a device": wrapper("return self.view(len(str(self.device)))"),
+        "f-string of a device": wrapper("return self.view(f'{self.device}'.count('c'))"),
+        "device in a tuple": wrapper("where = (self.device, 1)\nd, n = where\nreturn d.type == 'cpu'"),
+        "device in a list": wrapper("found = []\nfound.append(self.device)\nreturn str(found[0])"),
+        "device in a dict": wrapper("d = {'at': self.device}\nreturn str(d['at'])"),
+        "device given to a helper": wrapper("return name(self.device)") + "\n\ndef name(at):\n    return str(at)\n",
+        "device in the grid": wrapper("d = self.device.index\nkernel_mul[(d,)](self)\nreturn self"),
+        "device handed to a kernel": wrapper("kernel_mul[(1,)](self, self.device.index)\nreturn self"),
+        "device in a while": wrapper("while self.device.type == 'cpu':\n    return self\nreturn other"),
+        "kept in a guard": wrapper("if (c := self.device.type == 2) is None:\n    raise ValueError\nreturn c or self"),
+        "text of a kernel": wrapper("return str(kernel_mul)"),
+        "f-string of a kernel": wrapper("return f'{kernel_mul}'"),
+        "format": wrapper("return '{0.fn}'.format(kernel_mul)"),
+    },
     "readback": {
         "values one by one": wrapper("return [self.select(0, k).item() for k in range(2)]"),
         "while": wrapper("k = 0\nwhile k < 9:\n    k += self.select(0, k).item()\nreturn self"),
@@ -461,7 +478,10 @@ HONEST_BODIES = {
     "words in strings": "raise RuntimeError('never eval(open(x)) or torch.exp')",
     "rebinding": "x = self\nx = x.numel()\nreturn x + 1",
     "product of sizes": "k = math.prod(self.shape)\nreturn divmod(k, max(1, self.size(0)))",
-    "device": "return self.device.type == 'cpu'",
+    "device": "x = torch.empty(self.shape, device=self.device)\nif self.device != other.device:\n"
+    "    raise ValueError(f'{self.device} and {other.device}')\nreturn x",
+    "guard by device": "if not self.device.type == 'cuda':\n    raise ValueError('no GPU')\nreturn self",
+    "kernel or none": "k = kernel_mul if other else None\nif k is not None:\n    k[(1,)](self)\nreturn self",
     "while": "n = 4\nwhile n > 0:\n    n -= 1\nreturn self",
 }
 

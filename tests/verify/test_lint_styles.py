@@ -167,14 +167,54 @@ STYLES = {
         bare("kernel[(1,)](input, input, input.data_ptr())\nreturn input"),
     ),
     "alignment with an argument": (
-        bare("return input if input.data_ptr() % 16 else other"),
+        bare("return other if input.data_ptr() % 16 and other is not None else input"),
         "attribute",
         bare("return input if input.data_ptr(torch.exp(input)) % 16 else other"),
     ),
-    "alignment by a small number": (
-        bare("return input if input.data_ptr() % 128 else other"),
+    "alignment by another number": (
+        bare("return input if not input.data_ptr() % 16 else other"),
         "attribute",
-        bare(f"return input if input.data_ptr() % {2**62} == 7 else other"),
+        bare("return input if input.data_ptr() % 4096 else other"),
+    ),
+    "alignment as a number": (
+        bare("return input if input.data_ptr() % 16 != 0 else other"),
+        "attribute",
+        bare("return input if input.data_ptr() % 16 == 8 else other"),
+    ),
+    "alignment that is kept": (
+        bare("aligned = input.data_ptr() % 16 == 0\nreturn input if aligned else other"),
+        "attribute",
+        bare("k = input.data_ptr() % 16\nreturn input if k else other"),
+    ),
+    "text of numbers": (
+        bare("raise ValueError('{} of {n:>{width}}'.format(input.shape, n=1, width=3))"),
+        "introspection",
+        bare("return '{0.shape}'.format(other)"),
+    ),
+    "text that is no literal": (
+        bare("return input if '{0}'.format(other) == 'a' else other"),
+        "introspection",
+        bare("t = '{0' + '.fn}'\nreturn t.format(other)"),
+    ),
+    "text in a field": (
+        bare("return input if f'{other:>8}' == 'a' else other"),
+        "introspection",
+        bare("return '{0:{1.fn}}'.format(other, other)"),
+    ),
+    "asked for an attribute": (
+        bare("return input if hasattr(other, 'shape') else other"),
+        "introspection",
+        bare("return input if hasattr(other, 'fn') else other"),
+    ),
+    "guard by device": (
+        bare("assert input.is_cuda, f'{input.device}'\nif not other.is_cuda:\n    raise ValueError\nreturn input"),
+        "introspection",
+        bare("if input.is_cuda:\n    return other\nreturn input"),
+    ),
+    "current device": (
+        bare("with torch.cuda.device(input.device.index):\n    kernel[(1,)](input)\nreturn input"),
+        "introspection",
+        bare("kernel[(2 if input.get_device() < 0 else 1,)](input)\nreturn input"),
     ),
     "block pointers": (
         bare("return input", "p = tl.make_block_ptr(x_ptr, (n,), (1,), (0,), (8,), (0,))\np = tl.advance(p, (8,))"),

@@ -12,11 +12,15 @@ from verify.lint.names import ATEN, call_of, operator_of, parameters, shown
 from verify.lint.references import check_attribute, refuse
 from verify.lint.scope import Scope
 from verify.lint.spread import Pairs, spread
+from verify.lint.texts import plain_fields
 
 if TYPE_CHECKING:
     from verify.lint.expressions import ExpressionRules
 
 Helper: TypeAlias = Callable[[str, list[Kind]], Kind]
+_HOLDERS = frozenset({"list", "tuple", "dict", "set", "zip", "enumerate", "reversed", "isinstance"})
+_ADDS = frozenset({"append", "insert", "extend", "update"})
+_TEXTS = frozenset({"format", "join", "replace"})
 _SORTS = frozenset({"sorted", "min", "max"})
 _OFF = frozenset({"requires_grad", "pin_memory"})  # keywords of allocations that may only be switched off
 
@@ -44,6 +48,7 @@ class ArgumentRules:
         dotted, name = self.names.dotted(node.func), getattr(node.func, "id", "")
         refused = dotted is not None and dotted not in self.profile.host.functions
         own = name in self.names.helpers or name in self.names.kernels or name == "dict"
+        own |= getattr(node.func, "attr", "") == "format"
         if refused or own or isinstance(node.func, ast.Subscript):
             return
         options = self.profile.kernel.launch_options
@@ -78,6 +83,7 @@ class ArgumentRules:
         written = zip([*node.args, *node.keywords], self.kinds(node), strict=True)
         given = [(argument, kind) for argument, kind in written if argument not in unpacked]
         for argument, kind in [*given, *((value, self._plain_kind(value)) for _, value in passed_on)]:
+            self.scope.handed_on(argument, *({kind} & {Kind.DEVICE}))
             if kind in MUTABLE and not isinstance(argument, ast.Starred):
                 what = f"a list or dict as a kernel argument: {shown(argument)[:60]}"
                 self.findings.add("launch-argument", node, what, "pass tensors, numbers or a tuple of them")
@@ -144,6 +150,8 @@ class CallRules:
             self.findings.add("argument", node, what, self.profile.instead(dotted))
         if kind in ("tensor", "tensors"):
             self.scope.not_in_lambda(node, dotted, "allocate in the wrapper's body")
+        if kind == "value" and Kind.DEVICE in kinds:
+            return Kind.DEVICE
         return OF_RESULT[kind]
 
     def _library(self, node: ast.Call, dotted: str) -> Kind:
@@ -203,6 +211,12 @@ class CallRules:
 
     def _builtin(self, node: ast.Call, name: str, kinds: list[Kind]) -> Kind:
         host, holds = self.profile.host, bool(HOLDS_TENSORS & set(kinds))
+        if name not in _HOLDERS:
+            self.scope.handed_on(node, *kinds)
+        if name == "hasattr":
+            self._asked_for(node)
+        if Kind.DEVICE in kinds and name != "isinstance":
+            return Kind.DEVICE
         if name in host.builtins and name not in host.builtins_on_tensors and holds:
             what = f"builtin {name} on a tensor in host code"
             self.findings.add("tensor-builtin", node, what, "compute it in a @triton.jit kernel")
@@ -219,14 +233,30 @@ class CallRules:
         kind = check_attribute(func, self.expressions.visit(func.value), self.scope)
         if func.attr == "item":
             self._read_back(node)
+        if func.attr == "format" and not plain_fields(func.value):
+            what = f"{shown(node)[:60]} may walk from a value to any module"
+            hint = 'write an f-string, f"{n}", or a literal text whose fields are plain: "{} {name}".format(...)'
+            self.findings.add("introspection", node, what, hint)
         if kind in HOLDS_TENSORS:
             self.scope.not_in_lambda(node, f".{func.attr}(...)", "compute numbers from meta alone")
         kinds = self.arguments.kinds(node)
-        if func.attr in ("append", "insert", "extend") and isinstance(func.value, ast.Name):
+        if func.attr in _ADDS and isinstance(func.value, ast.Name):
             holder = func.value.id
             if self.scope.env.get(holder) is Kind.LIST and kinds and kinds[-1] in HOLDS_TENSORS:
                 self.scope.env[holder] = Kind.TENSOR_LIST
+            elif Kind.DEVICE in kinds:
+                self.scope.env[holder] = Kind.DEVICE
+        elif func.attr != "to":
+            told = set(kinds[: len(node.args)])
+            self.scope.handed_on(node, *(told if func.attr in _TEXTS else told & {Kind.DEVICE}))
         return kind
+
+    def _asked_for(self, node: ast.Call) -> None:
+        """`hasattr(x, "shape")` asks for what host code may use."""
+        name = node.args[1] if len(node.args) > 1 else None
+        if not (isinstance(name, ast.Constant) and name.value in self.profile.host.attributes):
+            hint = "ask with isinstance(x, torch.Tensor), or for None"
+            self.findings.add("introspection", node, f"{shown(node)[:60]} asks what a value is made of", hint)
 
     def _read_back(self, node: ast.Call) -> None:
         """A size may be read from the device, but no values one by one."""
@@ -241,6 +271,6 @@ class CallRules:
             self.arguments.kinds(node)
             return self._odd(node)
         self.scope.not_in_lambda(node, "a launch", "launch in the wrapper's body")
-        self.expressions.lambda_or_value(func.slice)
+        self.scope.handed_on(func.slice, self.expressions.lambda_or_value(func.slice))
         self.arguments.check_launch(node)
         return Kind.VALUE

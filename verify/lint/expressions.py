@@ -12,7 +12,7 @@ from verify.lint.references import check_attribute, check_name, refuse
 from verify.lint.scope import Scope, TargetRules
 
 _OPERATOR = "compute it in a @triton.jit kernel: pass the tensor, tl.load its elements, tl.store the result"
-_ALIGNMENT = 4096  # bytes; a page
+_ALIGNMENT = 16  # bytes: what Triton compiles kernels for, and what a launch that is replayed is looked at for
 _TRUTH = "test `is not None` for an optional tensor; decide by shape or dtype, or inside the kernel"
 _COPIES = (ast.Compare, ast.List, ast.ListComp, ast.BoolOp)  # of what they select, where they are an index
 
@@ -71,7 +71,7 @@ class ExpressionRules:
             if default is not None:
                 self.visit_Lambda(node)
         self.scope.lambdas += 1
-        self.visit(node.body)
+        self.scope.handed_on(node, self.visit(node.body))
         self.scope.lambdas -= 1
         self.scope.env = outer
         return Kind.VALUE
@@ -79,21 +79,33 @@ class ExpressionRules:
     # -- operators --------------------------------------------------------------------------------------------------
 
     def operator(self, node: ast.AST, symbol: str, *kinds: Kind) -> None:
-        """Report an operator on a tensor."""
+        """Report an operator on a tensor, or on what is only to be handed on."""
+        self.scope.handed_on(node, *kinds)
         if Kind.TENSOR in kinds:
             what = f"operator {symbol} on a tensor in host code"
             self.findings.add("tensor-operator", node, what, _OPERATOR)
 
-    def truth(self, test: ast.expr) -> None:
-        """Visit a condition."""
-        if self.visit(test) is Kind.TENSOR:
+    def truth(self, test: ast.expr) -> Kind:
+        """Visit a condition: the kind of its value."""
+        kind = self._alignment(test) or self.visit(test)
+        self._decides(test, kind)
+        return kind
+
+    def _decides(self, test: ast.expr, kind: Kind) -> None:
+        """Report what a condition may not depend on."""
+        self.scope.handed_on(test, *({kind} & {Kind.DEVICE}))  # a kernel is there or not wherever it runs
+        if kind is Kind.TENSOR:
             self.findings.add("tensor-operator", test, "truth of a tensor in host code", _TRUTH)
 
+    def _alignment(self, test: ast.expr) -> Kind | None:
+        """Visit `x.data_ptr() % 16`, where no more is asked than whether it is 0."""
+        asked = _asked_alignment(test) if self.profile.bare else None
+        if asked is None:
+            return None
+        self.visit(asked)
+        return Kind.VALUE
+
     def visit_BinOp(self, node: ast.BinOp) -> Kind:
-        aligned = _asked_alignment(node) if self.profile.bare else None
-        if aligned is not None:
-            self.visit(aligned)
-            return Kind.VALUE
         left, right = self.visit(node.left), self.visit(node.right)
         if isinstance(node.op, ast.MatMult):
             self.operator(node, "@", Kind.TENSOR)
@@ -103,22 +115,28 @@ class ExpressionRules:
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Kind:
         if isinstance(node.op, ast.Not):
-            self.truth(node.operand)
-            return Kind.VALUE
+            return Kind.DEVICE if self.truth(node.operand) is Kind.DEVICE else Kind.VALUE
         kind = self.visit(node.operand)
         self.operator(node, type(node.op).__name__, kind)
         return kind
 
     def visit_Compare(self, node: ast.Compare) -> Kind:
-        kinds = self.each([node.left, *node.comparators])
-        if not all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops):
+        zero = isinstance(node.comparators[0], ast.Constant) and node.comparators[0].value == 0
+        kinds = [(self._alignment(node.left) if zero else None) or self.visit(node.left), *self.each(node.comparators)]
+        if Kind.DEVICE in kinds and set(kinds) != {Kind.DEVICE}:  # two devices may be compared
+            self.scope.handed_on(node, Kind.DEVICE)
+            return Kind.DEVICE
+        if set(kinds) != {Kind.DEVICE} and not all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops):
             self.operator(node, type(node.ops[0]).__name__, *kinds)
         return Kind.VALUE
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Kind:
-        for value in node.values:
-            self.truth(value)
-        return Kind.VALUE
+        """The last value decides nothing here: it is what comes out."""
+        kinds = [self.truth(value) for value in node.values[:-1]]
+        last = self._alignment(node.values[-1]) or self.visit(node.values[-1])
+        if last is Kind.TENSOR:
+            self._decides(node.values[-1], last)
+        return Kind.DEVICE if Kind.DEVICE in (*kinds, last) else Kind.VALUE
 
     def visit_IfExp(self, node: ast.IfExp) -> Kind:
         self.truth(node.test)
@@ -133,7 +151,7 @@ class ExpressionRules:
 
     def visit_Subscript(self, node: ast.Subscript) -> Kind:
         base = self.visit(node.value)
-        self.visit(node.slice)
+        self.scope.handed_on(node, self.visit(node.slice))
         if base is Kind.TENSOR:
             if not self.makes_view(node.slice):
                 what = f"indexing of a tensor in host code: {shown(node)[:60]}"
@@ -153,8 +171,7 @@ class ExpressionRules:
         )
 
     def visit_Slice(self, node: ast.Slice) -> Kind:
-        self.each([node.lower, node.upper, node.step])
-        return Kind.VALUE
+        return Kind.DEVICE if Kind.DEVICE in self.each([node.lower, node.upper, node.step]) else Kind.VALUE
 
     # -- displays ---------------------------------------------------------------------------------------------------
 
@@ -164,12 +181,14 @@ class ExpressionRules:
     visit_Tuple = visit_List
 
     def visit_Dict(self, node: ast.Dict) -> Kind:
-        self.each([*node.keys, *node.values])
-        return Kind.LIST
+        return self._holder(self.each([*node.keys, *node.values]))
 
     def visit_Set(self, node: ast.Set) -> Kind:
-        self.each(node.elts)
-        return Kind.LIST
+        return self._holder(self.each(node.elts))
+
+    def _holder(self, kinds: list[Kind]) -> Kind:
+        """The kind of a dict or set of values of these kinds."""
+        return Kind.DEVICE if Kind.DEVICE in kinds else Kind.LIST
 
     def _comprehension(self, generators: list[ast.comprehension], *elements: ast.expr) -> Kind:
         outer = self.scope.saved()
@@ -189,16 +208,16 @@ class ExpressionRules:
     visit_GeneratorExp = visit_ListComp
 
     def visit_SetComp(self, node: ast.SetComp) -> Kind:
-        self._comprehension(node.generators, node.elt)
-        return Kind.LIST
+        return self._holder([self._comprehension(node.generators, node.elt)])
 
     def visit_DictComp(self, node: ast.DictComp) -> Kind:
-        self._comprehension(node.generators, node.key, node.value)
-        return Kind.LIST
+        return self._holder([self._comprehension(node.generators, node.key, node.value)])
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> Kind:
         for value in (v for v in node.values if isinstance(v, ast.FormattedValue)):
-            if self.visit(value.value) in HOLDS_TENSORS:
+            kind = self.visit(value.value)
+            self.scope.handed_on(value.value, kind)
+            if kind in HOLDS_TENSORS:
                 what = "a tensor formatted as text reads its data"
                 self.findings.add("tensor-builtin", value, what, "format its shape or dtype")
             if value.format_spec is not None:
@@ -217,11 +236,11 @@ class ExpressionRules:
         return kind
 
 
-def _asked_alignment(node: ast.BinOp) -> ast.expr | None:
-    """x of `x.data_ptr() % 16`, which tells no more of the address than a kernel's speed depends on."""
-    call, by = node.left, node.right
-    if not (isinstance(node.op, ast.Mod) and isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
+def _asked_alignment(node: ast.expr) -> ast.expr | None:
+    """x of `x.data_ptr() % 16`; whether that is 0 tells no more of the address than a kernel's speed depends on."""
+    if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Call)):
         return None
-    small = isinstance(by, ast.Constant) and type(by.value) is int and 0 < by.value <= _ALIGNMENT
-    plain = call.func.attr == "data_ptr" and not call.args and not call.keywords
-    return call.func.value if small and plain else None
+    call, by = node.left, node.right
+    sixteen = isinstance(by, ast.Constant) and by.value == _ALIGNMENT
+    plain = isinstance(call.func, ast.Attribute) and call.func.attr == "data_ptr" and not call.args + call.keywords
+    return call.func.value if sixteen and plain else None  # type: ignore[attr-defined]  # plain says that it is one

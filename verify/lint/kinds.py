@@ -11,7 +11,8 @@ from verify.lint.profile import Profile
 
 
 class Kind(Enum):
-    """VALUE: nothing known, or neither of the others. LISTs are mutable, so a kernel may not be given one."""
+    """VALUE: nothing known, or neither of the others. LISTs are mutable, so a kernel may not be given one. DEVICE: what
+    tells where the program runs, or holds what does; a KERNEL tells that, too. Both are only to be handed on."""
 
     VALUE = "value"
     TENSOR = "tensor"
@@ -20,6 +21,7 @@ class Kind(Enum):
     LIST = "list"
     LIMITS = "limits"
     KERNEL = "kernel"
+    DEVICE = "device"
 
 
 _ASKING = frozenset({"isinstance", "hasattr", "is_tensor", "type"})
@@ -35,12 +37,16 @@ DISPLAYS = (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.ListComp, ast.GeneratorE
 Env: TypeAlias = dict[str, Kind]
 HOLDS_TENSORS = frozenset({Kind.TENSOR, Kind.TENSORS, Kind.TENSOR_LIST})
 MUTABLE = frozenset({Kind.LIST, Kind.TENSOR_LIST})
+DEVICES = frozenset({"device", "is_cuda", "is_cpu", "get_device"})  # of a tensor: where it lies
 OF_PARAMETER = {"tensor": Kind.TENSOR, "tensors": Kind.TENSOR_LIST, "value": Kind.VALUE}
 OF_RESULT = {"tensor": Kind.TENSOR, "tensors": Kind.TENSORS, "limits": Kind.LIMITS, "value": Kind.VALUE}
+OPAQUE = frozenset({Kind.DEVICE, Kind.KERNEL})
 
 
 def join(a: Kind, b: Kind) -> Kind:
     """What is known of a value that is one or the other."""
+    if Kind.DEVICE in (a, b):
+        return Kind.DEVICE
     return a if a == b else Kind.VALUE
 
 
@@ -51,11 +57,15 @@ def merge(a: Env, b: Env) -> Env:
 
 def element(kind: Kind) -> Kind:
     """The kind of an element of a value of this kind."""
+    if kind is Kind.DEVICE:
+        return Kind.DEVICE
     return Kind.TENSOR if kind in HOLDS_TENSORS else Kind.VALUE
 
 
 def of_display(elements: list[Kind], mutable: bool) -> Kind:
     """The kind of a tuple or list of these elements; tensors only if all of them are."""
+    if Kind.DEVICE in elements:
+        return Kind.DEVICE
     tensors = bool(elements) and all(k is Kind.TENSOR for k in elements)
     if mutable:
         return Kind.TENSOR_LIST if tensors else Kind.LIST
@@ -64,8 +74,9 @@ def of_display(elements: list[Kind], mutable: bool) -> Kind:
 
 def of_operator(op: ast.operator, left: Kind, right: Kind) -> Kind:
     """The kind of `left op right`."""
-    if Kind.TENSOR in (left, right):
-        return Kind.TENSOR
+    for known in (Kind.TENSOR, Kind.DEVICE):
+        if known in (left, right):
+            return known
     if isinstance(op, ast.Mult):
         return left if left is not Kind.VALUE else right  # a list times a number
     return Kind.LIST if Kind.LIST in (left, right) else join(left, right)
@@ -75,6 +86,8 @@ def of_attribute(name: str, base: Kind, profile: Profile) -> Kind:
     """The kind of `base.name` or of what it returns."""
     if base is Kind.LIMITS:
         return Kind.VALUE
+    if base is Kind.DEVICE or name in DEVICES:
+        return Kind.DEVICE
     results = profile.host.attributes.get(name, frozenset())
     if base is Kind.TENSOR and not results:
         return Kind.TENSOR

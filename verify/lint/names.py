@@ -20,7 +20,7 @@ RULES = frozenset(
         *("wrapper", "wrapper-signature", "no-kernel", "decorator", "annotation", "default-argument", "construct"),
         *("name", "scope", "module-value", "function-value", "attribute", "builtin", "unknown-name", "call"),
         *("tensor-operator", "tensor-indexing", "tensor-builtin", "lambda", "launch", "launch-argument", "assignment"),
-        *("kernel-global", "argument", "readback", "endless-loop", "unroll"),
+        *("kernel-global", "argument", "readback", "endless-loop", "unroll", "introspection"),
         "library-call",
         *("scatter-store", "half-maths", "alignment"),
     }

@@ -6,12 +6,14 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from verify.lint.kinds import Env, Kind, element
+from verify.lint.kinds import OPAQUE, Env, Kind, element
 from verify.lint.names import Findings, Names, shown
 from verify.lint.profile import Profile
 
 if TYPE_CHECKING:
     from verify.lint.expressions import ExpressionRules
+
+HANDED_ON = "launch kernels and allocate with device=x.device; a wrapper does the same wherever it runs"
 
 
 @dataclass
@@ -19,7 +21,7 @@ class Scope:
     """The place that is being followed, and what is known there.
 
     env: the local names. loops, lambdas: how many are around it; a helper that is called in a loop is in that loop.
-    raising: whether it is in the message of an error.
+    raising: whether it is in the message of an error, or in the test on which nothing but an error depends.
     """
 
     names: Names
@@ -50,6 +52,13 @@ class Scope:
         default = "write it with assignments, if, for, calls and return"
         self.findings.add("construct", node, f"{name} in host code", self.profile.constructs.get(name, default))
         return Kind.VALUE
+
+    def handed_on(self, node: ast.AST, *kinds: Kind) -> None:
+        """Report a use that reads something off a kernel or a device, but for the sake of an error."""
+        if not self.raising and OPAQUE.intersection(kinds):
+            which = "a kernel" if Kind.KERNEL in kinds else "a device"
+            what = f"{shown(node)[:60]} reads something off {which}, which may tell where the program runs"
+            self.findings.add("introspection", node, what, HANDED_ON)
 
     def not_in_lambda(self, node: ast.AST, what: str, instead: str) -> None:
         """Report a call that only a function's body may make."""

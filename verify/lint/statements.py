@@ -92,7 +92,7 @@ class StatementRules:
 
     def follow_If(self, node: ast.If) -> None:
         """A branch that leaves tells nothing about what comes after."""
-        self.expressions.truth(node.test)
+        self._test(node.test, bool(node.body) and isinstance(node.body[0], ast.Raise) and not node.orelse)
         before = self.scope.saved()
         holds, fails = narrowed(node.test, self.names)
         then, other = self._branch(before | holds, node.body), self._branch(before | fails, node.orelse)
@@ -134,15 +134,21 @@ class StatementRules:
         self.returns = kind if self.returns is None else join(self.returns, kind)
 
     def follow_Assert(self, node: ast.Assert) -> None:
-        self.expressions.truth(node.test)
+        self._test(node.test, True)
         self._message(node.msg)
 
     def follow_Raise(self, node: ast.Raise) -> None:
         self._message(node.exc)
         self._message(node.cause)
 
+    def _test(self, node: ast.expr, raises: bool) -> None:
+        """A condition. raises: on which nothing depends but whether an error is raised."""
+        self.scope.raising = raises
+        self.expressions.truth(node)
+        self.scope.raising = False
+
     def _message(self, node: ast.expr | None) -> None:
-        """An error's text, which may name the type of a value."""
+        """An error's text, which may name the type of a value, and its device."""
         self.scope.raising = True
         self.expressions.each([node])
         self.scope.raising = False

@@ -59,8 +59,8 @@ def wrapper(input, normalized_shape, weight, bias, eps):
     lead = input.dim() - len(normalized_shape)
     parameter = bias if weight is None else weight
     dtype = input.dtype if parameter is None else parameter.dtype
-    if input.device.type != "cpu" and dtype in (torch.bfloat16, torch.float16):
-        dtype = torch.float32  # as ATen keeps the statistics there
+    if dtype in (torch.bfloat16, torch.float16):
+        dtype = torch.float32  # as ATen keeps the statistics on GPUs
     out = torch.empty(input.shape, dtype=input.dtype, device=input.device)
     shape = (*input.shape[:lead], *[1] * len(normalized_shape))
     mean, rstd = [torch.empty(shape, dtype=dtype, device=input.device) for _ in range(2)]
