@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import linecache
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 import torch
 
 from verify.child.guards import notes
+from verify.child.lanes import Lanes
 from verify.child.races import Access, Meetings, races
 from verify.excerpts import snippet
 from verify.linking import told_line
@@ -25,9 +27,9 @@ REGION = 52  # log2 of the bytes of a region
 MAX_REGIONS = 2000  # so that an address is positive as an int64 too
 MAX_REPORTS = 20
 MAX_IDLE = 20_000  # accesses of one program that see nothing new, before it is said to wait for another
+MAX_IDLE_WITHIN = 100  # of one that runs in the midst of another
 MAX_WATCHED = 8  # elements that a program which waits looks at
 MAX_LANES = 1 << 24  # addresses kept before they are searched for races; 8 bytes each
-POISON = 0xFF  # of every byte that a forbidden load returns
 
 
 class Stalled(RuntimeError):
@@ -72,6 +74,8 @@ class Launch:
         self.index = 0  # of the program, in natural order
         self.alone = True  # one program: nobody to race with
         self.atomic = False  # while a load or store is an atomic one
+        self.stalled = False  # whether a program was found to wait for another
+        self.storages: dict[int, int] = {}  # bytes of each, by its address
         self._file = file
         self._memory = memory
         self._regions: dict[int, Region] = {}
@@ -82,6 +86,8 @@ class Launch:
         self._met: Meetings = {}
         self._watched: set[tuple[int, bytes]] = set()  # what the program looked at lately: an address, and what it saw
         self._idle = 0  # accesses since it last saw something new
+        self._patience = MAX_IDLE
+        self.lanes = Lanes()  # of the program
 
     def register(self, name: str, tensor: torch.Tensor) -> int:
         """The address that the kernel gets for `tensor`."""
@@ -90,6 +96,8 @@ class Launch:
             raise ValueError(f"{self.kernel}: more than {MAX_REGIONS} tensor arguments")
         storage = tensor.untyped_storage()
         at, length = storage.data_ptr(), storage.nbytes()
+        if length:
+            self.storages[at] = length
         real = at + int(tensor.storage_offset()) * tensor.element_size()  # `data_ptr` of an empty tensor is 0
         first, length = self._memory.groups.get(at, (at, length))
         start = (number << REGION) + (1 << REGION - 1) + (real & 0xFFF)
@@ -102,9 +110,27 @@ class Launch:
     def enter(self, index: int, program: tuple[int, int, int]) -> None:
         """From here on it is this program that runs."""
         self.index, self.program = index, program
+        self.lanes = Lanes()
         self.progress()
         if not self.alone:
             self._programs[index] = program
+
+    @contextmanager
+    def suspended(self) -> Iterator[None]:
+        """The program stands still, and others run."""
+        stands = self.index, self.program, self.lanes
+        self._patience = MAX_IDLE_WITHIN
+        try:
+            yield
+        finally:
+            self.index, self.program, self.lanes = stands
+            self._patience = MAX_IDLE
+            self.progress()
+
+    def forget(self, index: int) -> None:
+        """What this program did was taken back."""
+        self._log = [access for access in self._log if access.program != index]
+        self._met.pop(index, None)
 
     def admit(
         self, addresses: np.ndarray, mask: np.ndarray, size: int, kind: str, values: np.ndarray | None = None
@@ -153,6 +179,24 @@ class Launch:
                 self._note(region, addresses[good], kind, None if values is None else _selected(values, good))
         return real, fine
 
+    def by_lane(
+        self, addresses: np.ndarray, real: np.ndarray, mask: np.ndarray, kind: str, values: np.ndarray | None = None
+    ) -> None:
+        """Of an access that was admitted: what its lanes do to each other. mask: the lanes that are performed."""
+        if not mask.any():
+            return
+        if kind == "load":
+            race = self.lanes.load(real, mask)
+        elif values is None:
+            race = self.lanes.atomic(real, mask)
+        else:
+            race = self.lanes.store(real, mask, values)
+        if race is not None:
+            address = int(addresses[mask & (real == race[0])][0])
+            region = self._regions[address >> REGION]
+            text = f"in one program, {race[1]}: at byte {address - region.start} of {region.name}"
+            self._report("race", self._line(), self.program, region.name, address - region.start, text)
+
     def progress(self) -> None:
         """The program did something that others can see."""
         self._watched.clear()
@@ -168,19 +212,23 @@ class Launch:
             self._idle = 0
         else:
             self._idle += 1
-            if self._idle > MAX_IDLE:
+            if self._idle > self._patience:
+                self.stalled = True
                 where = f"{self.kernel}, {told_line(self._text(), self._line())}, program {self.program}"
                 raise Stalled(f"{where}, waits for another program; they run one after the other, in any order")
 
+    def hinted(self, text: str) -> None:
+        """A hint to the compiler is false."""
+        self._report("hint", self._line(), self.program, "", 0, text)
+
     def _note(self, region: Region, addresses: np.ndarray, kind: str, values: np.ndarray | None) -> None:
         self._clock += 1
-        if kind == "atomic" or self.atomic:
-            if addresses.size == 1:
-                times = self._met.setdefault(self.index, {})
-                cell = int(addresses[0] - region.offset)
-                times[cell] = (times.get(cell, (self._clock, 0))[0], self._clock)
-            return
-        self._log.append(Access(region, self.index, self._clock, self._line(), addresses, values))
+        atomic = kind == "atomic" or self.atomic
+        if atomic and addresses.size == 1:
+            cell = int(addresses[0] - region.offset)
+            self._met.setdefault(self.index, {}).setdefault(cell, []).append(self._clock)
+        values = None if atomic else values
+        self._log.append(Access(region, self.index, self._clock, self._line(), addresses, values, atomic))
         self._lanes += addresses.size
         if self._lanes > MAX_LANES:
             self.finish()
@@ -190,8 +238,8 @@ class Launch:
         for race in races(self._log, self._met):
             region, first, second = race.access.region, self._programs[race.other], self._programs[race.access.program]
             offset = race.address + int(region.offset) - region.start
-            what = "stored different values at" if race.stores else "accessed, and one stored, at"
-            text = f"programs {first} and {second} {what} byte {offset} of {region.name} without atomics"
+            what = "stored different values at" if race.stores else "accessed, and one changed,"
+            text = f"programs {first} and {second} {what} byte {offset} of {region.name}: no atomics order them"
             self._report("race", race.access.line, second, region.name, offset, text)
         self._log, self._lanes = [], 0
 
@@ -251,8 +299,3 @@ def _selected(values: np.ndarray, mask: np.ndarray) -> np.ndarray:
     whole = np.broadcast_to(values, mask.shape)
     selected: np.ndarray = whole.reshape(-1) if mask.all() else whole[mask]
     return selected
-
-
-def poison(dtype: np.dtype) -> Any:
-    """The value of `dtype` whose bytes are all POISON; True for bool."""
-    return True if dtype == np.bool_ else np.frombuffer(bytes([POISON] * dtype.itemsize), dtype=dtype)[0]

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from verify.child.folds import mend_folds
+
 _COMPARISONS = (np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal)
 
 
@@ -25,6 +27,7 @@ def mend() -> None:
     _mend_conversions(interpreter)
     _mend_operators(interpreter)
     _mend_reductions(interpreter)
+    mend_folds()
     patch = interpreter._patch_lang_tensor
 
     def patch_tensor(tensor: Any, *rest: Any) -> None:
@@ -93,7 +96,9 @@ def _mend_operators(interpreter: Any) -> None:
 
     def binary_op(self: Any, lhs: Any, rhs: Any, op: Any) -> Any:
         result = binary(self, wide(lhs), wide(rhs), op)
-        return result if op in _COMPARISONS else like(lhs, result)
+        if op in _COMPARISONS:  # else of the operands' type, to which a scalar is converted where it is spread
+            return interpreter.TensorHandle(result.data, interpreter.tl.int1)
+        return like(lhs, result)
 
     def ternary_op(self: Any, lhs: Any, rhs: Any, other: Any, op: Any) -> Any:
         return like(other, ternary(self, wide(lhs), wide(rhs), wide(other), op))
@@ -124,27 +129,9 @@ def _mend_reductions(interpreter: Any) -> None:
 
         return call
 
-    interpreter.ReduceOps.generic_reduce = _generic_reduce
     for owner, names in ((interpreter.ReduceOps, ("sum", "min_max")), (interpreter.ScanOps, ("cumsum", "cumprod"))):
         for name in names:
             setattr(owner, name, widened(getattr(owner, name)))
-
-
-def _generic_reduce(self: Any, values: Any) -> list[Any]:
-    """A reduction by any function: neighbours are combined, then these, and so on, in whole arrays at a time."""
-    axis = self.axis
-    arrays = [np.moveaxis(v.handle.data, axis, -1) if axis is not None else v.handle.data.reshape(-1) for v in values]
-    while arrays[0].shape[-1] > 1:
-        pairs = [self.to_tensor(a[..., k::2], v.dtype) for k in (0, 1) for a, v in zip(arrays, values, strict=True)]
-        found = self.combine_fn.fn(*pairs)
-        arrays = [f.handle.data for f in (found if isinstance(found, tuple) else (found,))]
-    results = []
-    for array, value in zip(arrays, values, strict=True):
-        one = array[..., 0]
-        if self.keep_dims:
-            one = np.expand_dims(one, axis) if axis is not None else one.reshape([1] * value.handle.data.ndim)
-        results.append(self.to_tensor(one if one.shape else one.item(), value.dtype))
-    return results
 
 
 def _wide(interpreter: Any, handle: Any) -> Any:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -13,13 +15,13 @@ if TYPE_CHECKING:
 
 MAX_PAIRS = 100  # conflicting pairs of programs that are looked at, of one storage
 
-Meetings: TypeAlias = dict[int, dict[int, tuple[int, int]]]
-"""By program and address: when the program first and last met others there, by an atomic on one element."""
+Meetings: TypeAlias = dict[int, dict[int, list[int]]]
+"""By program and address: when the program met others there, by an atomic on one element."""
 
 
 @dataclass(frozen=True)
 class Access:
-    """Plain loads, or stores where there are `values`, of one program at one line. addresses: uint64 [lanes].
+    """Loads, or stores where there are `values`, of one program at one line; or atomics. addresses: uint64 [lanes].
 
     time: accesses of the launch so far.
     """
@@ -30,6 +32,7 @@ class Access:
     line: int
     addresses: np.ndarray
     values: np.ndarray | None
+    atomic: bool = False
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,7 @@ class Race:
 
 @dataclass(frozen=True)
 class _Lanes:
-    """Accesses side by side, one entry a cell: which cell, which program, which access, what bits."""
+    """Accesses side by side, one entry a cell: which cell, which program, which access, what bits if any."""
 
     cell: np.ndarray
     program: np.ndarray
@@ -55,43 +58,55 @@ class _Lanes:
 def races(log: Sequence[Access], met: Meetings) -> Iterator[Race]:
     """Conflicts in `log`, an example for each pair of an access and a program.
 
-    Two programs conflict at a cell if both store there and their last values differ, or if one loads what only the
-    other stores. Atomics on one element order them, as a lock does, or a counter of the programs that are done: where
-    the earlier one used an atomic after its access, and the later one used an atomic of the same address before.
+    Two programs conflict at a cell if both store there and their last values differ, or if one accesses what only the
+    other stores, or loads what only the other changes by atomics. Atomics on one element order them, as a lock does, or
+    a counter of the programs that are done: where the earlier one used an atomic after its access, and then the later
+    one used an atomic of the same address before its own.
     """
     by_storage: dict[int, list[Access]] = {}
     for access in log:
         by_storage.setdefault(access.region.storage, []).append(access)
     for accesses in by_storage.values():
-        if any(a.values is not None for a in accesses):
-            yield from _of_storage(accesses, met)
+        yield from _of_storage(accesses, met)
 
 
 def _of_storage(accesses: list[Access], met: Meetings) -> Iterator[Race]:
     stores = [a for a in accesses if a.values is not None]
-    sizes = {a.values.itemsize for a in stores if a.values is not None}
-    loads = [a for a in accesses if a.values is None]
+    loads = [a for a in accesses if a.values is None and not a.atomic]
+    atomics = [a for a in accesses if a.atomic]
     # Loads do not carry their size: the byte at their address is in question, which is in the cell if sizes agree.
+    sizes = {a.values.itemsize for a in stores if a.values is not None}
     size = sizes.pop() if len(sizes) == 1 else 1
-    stored = _lanes(stores, size)
-    base, end = int(stored.cell.min()), int(stored.cell.max()) + 1
+    for readers, writers in ((stores, stores), (loads, stores), (atomics, stores), (loads, atomics)):
+        if readers and writers:
+            yield from _between(readers, writers, size, met)
+
+
+def _between(readers: list[Access], writers: list[Access], size: int, met: Meetings) -> Iterator[Race]:
+    """Races of accesses with those that change memory; of stores with each other where these are the same."""
+    written, both = _lanes(writers, size), readers is writers
+    base, end = int(written.cell.min()), int(written.cell.max()) + 1
     owner = np.full(end - base, -1, dtype=np.int32)
-    owner[stored.cell - base] = stored.program
-    found = _differing(stored, owner, base)
-    conflicts = [(a, other, cell, True) for a, other, cell in found]
-    if loads:
-        conflicts += [(a, other, cell, False) for a, other, cell in _loaded(_lanes(loads, size), stored, owner, base)]
-    for index, other, cell, both in conflicts[:MAX_PAIRS]:
-        access = (stores if both else loads)[index]
-        last = stored.access[(stored.cell == cell) & (stored.program == other)][-1]
-        if not _ordered(access, stores[last], met):
+    owner[written.cell - base] = written.program
+    found = _differing(written, owner, base) if both else _seen(_lanes(readers, size), written, owner, base)
+    for index, other, cell in islice(found, MAX_PAIRS):
+        access = readers[index]
+        last = written.access[(written.cell == cell) & (written.program == other)][-1]
+        if not _ordered(access, writers[last], met):
             yield Race(access, other, cell * size, both)
 
 
 def _ordered(one: Access, other: Access, met: Meetings) -> bool:
     earlier, later = sorted((one, other), key=lambda access: access.time)
     after, before = met.get(earlier.program, {}), met.get(later.program, {})
-    return any(after[cell][1] > earlier.time and before[cell][0] < later.time for cell in after.keys() & before.keys())
+    cells = after.keys() & before.keys()
+    return any(_handed_over(after[cell], earlier.time, before[cell], later.time) for cell in cells)
+
+
+def _handed_over(given: list[int], since: int, taken: list[int], until: int) -> bool:
+    """Whether the first of the ascending times `given` from `since` on precedes the last of `taken` before `until`."""
+    first, last = bisect_left(given, since), bisect_left(taken, until) - 1
+    return first < len(given) and last >= 0 and given[first] < taken[last]
 
 
 def _lanes(accesses: list[Access], size: int) -> _Lanes:
@@ -130,8 +145,8 @@ def _differing(stored: _Lanes, owner: np.ndarray, base: int) -> Iterator[tuple[i
     yield from _examples(stored.access[order][differ + 1], program[differ], cell[differ])
 
 
-def _loaded(loads: _Lanes, stored: _Lanes, owner: np.ndarray, base: int) -> Iterator[tuple[int, int, int]]:
-    """(access, other program, cell) where a program loads what another stores and it does not."""
+def _seen(loads: _Lanes, stored: _Lanes, owner: np.ndarray, base: int) -> Iterator[tuple[int, int, int]]:
+    """(access, other program, cell) where a program accesses what another changes and it does not."""
     place = loads.cell - base
     lanes = np.flatnonzero((place >= 0) & (place < owner.size))
     writer = owner[place[lanes]]

@@ -1,0 +1,254 @@
+"""What Triton leaves open: kernels that rely on what the interpreter would do, and those that do not."""
+
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+import torch
+
+from traces.values import pack
+from verify import platforms
+from verify.contract.derive import Plan
+from verify.platforms import EXECUTE
+from verify.sandbox import wire
+from verify.sandbox.children import Zygote
+
+SIM = platforms.load("sim")
+X = torch.linspace(-1, 1, 64)
+HEAD = """
+import math
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def later(x, y):
+    return y
+
+@triton.jit
+def difference(x, y):
+    return x - y
+
+@triton.jit
+def inside(x, y):
+    return tl.where((x > -2) & (y < 2), tl.maximum(x, y), 7.0)
+"""
+
+
+@pytest.fixture(scope="module")
+def zygote():
+    started = Zygote(EXECUTE)
+    yield started
+    started.close()
+
+
+@pytest.fixture
+def run(zygote):
+    """Runs a kernel body of x, 64 numbers from -1 to 1, out, 64 sevens, and a counter. Returns header and out."""
+
+    def ran(body, seed=0, grid="(1,)"):
+        lines = "".join(f"    {line}\n" for line in body.strip("\n").split("\n"))
+        source = f"""{HEAD}
+@triton.jit
+def kernel(x, out, counter, n, BLOCK: tl.constexpr):
+    p = tl.program_id(0)
+    i = tl.arange(0, BLOCK)
+{lines}
+def wrapper(self):
+    out, counter = torch.full((64,), 7.0), torch.zeros(1, dtype=torch.int32)
+    kernel[{grid}](self, out, counter, 64, BLOCK=64)
+    return out
+"""
+        job = {
+            "plan": asdict(Plan("aten::exp", "aten::exp")),
+            "sources": {"kernel": source},
+            "takes_out": False,
+            "targets": [asdict(t) for t in SIM.targets],
+            "memory_bytes": SIM.memory_bytes,
+        }
+        with zygote.fork(job) as child:
+            header, buffers = child.ask(pack({"self": X}), 60, {"seed": seed})
+        if header["status"] != "ok":
+            return header, None
+        answer = wire.packed_of(header, buffers, "answer")
+        ref = answer.tensors[answer.tree["return"]["tensor"]]
+        return header, np.frombuffer(answer.data[ref.group], np.float32)[ref.offset // 4 :]
+
+    return ran
+
+
+JUNK = {
+    "of a load without other": "y = tl.load(x + i, mask=i < 0)",
+    "of NaN as an integer": "y = ((i * 0.0 + float('nan')).to(tl.int32)).to(tl.float32)",
+    "of what an integer is too narrow for": "y = ((i + 1) * 1e9 + 3e9).to(tl.int32).to(tl.float32)",
+    "of negative numbers as unsigned": "y = (-1.0 - i).to(tl.uint8).to(tl.float32)",
+    "of infinity in bfloat16": "y = ((i + 1) * 3e38).to(tl.bfloat16).to(tl.int64).to(tl.float32)",
+    "of a quotient by zero": "y = ((i + 5) // (i * 0)).to(tl.float32)",
+    "of a remainder by zero": "y = ((i + 5) % (i * 0)).to(tl.float32)",
+    "of a shift by 32": "y = ((i + 5) << (i * 0 + 32)).to(tl.float32)",
+    "gathered from -1": "y = tl.gather(tl.load(x + i), -1 - i, 0)",
+    "gathered past the end": "y = tl.gather(tl.load(x + i), 64 + i, 0)",
+}
+
+
+@pytest.mark.parametrize("body", JUNK.values(), ids=JUNK)
+def test_junk_is_neither_zero_nor_the_same_everywhere(run, body):
+    header, found = run(f"{body}\ntl.store(out + i, y)")
+    assert header["status"] == "ok" and header["accesses"] == [], header
+    assert len({str(value) for value in found}) > 1 and not (found == 0).any()
+    _, other = run(f"{body}\ntl.store(out + i, y)", seed=1)
+    assert not np.array_equal(found, other, equal_nan=True)
+
+
+@pytest.mark.parametrize("body", JUNK.values(), ids=JUNK)
+def test_lanes_of_junk_may_be_masked_off(run, body):
+    header, found = run(f"{body}\ntl.store(out + i, y, mask=i < 0)")
+    assert header["status"] == "ok" and header["accesses"] == [] and (found == 7).all(), header
+
+
+FITS = {
+    "a number that an integer can hold": ("(i * -1e6).to(tl.int32).to(tl.float32)", np.arange(64) * -1e6),
+    "the smallest integer": ("(i * 0.0 - 2147483648.0).to(tl.int32).to(tl.float32)", [-(2.0**31)] * 64),
+    "a fraction above the largest byte": ("(i * 0 + 255.9).to(tl.uint8).to(tl.float32)", [255.0] * 64),
+    "a load whose mask holds": ("tl.load(x + i, mask=i < 64)", X),
+    "other": ("tl.load(x + i, mask=i < 0, other=3.0)", [3.0] * 64),
+    "a shift by 31": ("(((i * 0 + 1) << 31) >> 31).to(tl.float32)", [-1.0] * 64),
+    "a gather": ("tl.gather(tl.load(x + i), 63 - i, 0)", X.flip(0)),
+}
+
+
+@pytest.mark.parametrize("value, expected", FITS.values(), ids=FITS)
+def test_values_that_there_are(run, value, expected):
+    assert np.array_equal(run(f"tl.store(out + i, {value})")[1], np.float32(expected))
+
+
+RACES = {
+    "different values at once": "tl.store(out + i * 0, tl.load(x + i))",
+    "two lanes in one place": "tl.store(out + i // 2, tl.load(x + i))",
+    "a load of another lane's": "tl.store(out + i, 1.0)\ntl.store(x + i, tl.load(out + 63 - i), mask=i < 0)",
+    "a scalar over a block": "tl.store(out + i, 1.0)\ntl.store(out + 5, 2.0)",
+    "a block over a scalar": "tl.store(out + 5, 2.0)\ntl.store(out + i, 1.0)",
+    "reversed in place": "tl.store(out + i, tl.load(out + 63 - i))",
+    "a load beside atomics": "tl.atomic_add(out + i, 1.0)\ntl.store(x + i, tl.load(out + 63 - i), mask=i < 0)",
+}
+ORDERED = {
+    "one value": "tl.store(out + i * 0, 3.0)",
+    "its own": "tl.store(out + i, 1.0)\ntl.store(out + i, tl.load(out + i) + 1)",
+    "its own in another order": "j = 63 - i\ntl.store(out + j, 1.0)\ntl.store(out + j, tl.load(out + j) + 1)",
+    "a barrier": "tl.store(out + i, 1.0)\ntl.debug_barrier()\ny = tl.load(out + 63 - i)\n"
+    "tl.debug_barrier()\ntl.store(out + i, y)",
+    "a sum": "y = tl.load(out + 63 - i)\ntl.store(out + i, y + tl.sum(y))",
+    "the same once more": "tl.store(out + i, 1.0)\ntl.store(out + 5, 1.0)",
+    "a mask": "tl.store(out + i * 0, tl.load(x + i), mask=i == 9)",
+    "halves": "h = i % 32\n"
+    "tl.store(out + i, 1.0, mask=i < 32)\ny = tl.load(out + 32 + h)\ntl.store(x + i, y, mask=i < 0)",
+}
+
+
+@pytest.mark.parametrize("body", RACES.values(), ids=RACES)
+def test_races_of_lanes(run, body):
+    (found, *_) = run(body)[0]["accesses"]
+    assert found["kind"] == "race" and "in one program" in found["text"] and found["argument"] == "out"
+
+
+@pytest.mark.parametrize("body", ORDERED.values(), ids=ORDERED)
+def test_no_races_of_lanes(run, body):
+    header, _ = run(body)
+    assert header["status"] == "ok" and header["accesses"] == [], header
+
+
+def test_atomics_are_performed_in_any_order_of_lanes(run):
+    body = "tl.store(out + i, tl.atomic_add(counter + i * 0, 1).to(tl.float32))"
+    places = [run(body, seed)[1].tolist() for seed in (0, 1, 2, 2)]
+    assert places[0] == places[1][::-1] == sorted(places[2]) == list(range(64))
+    assert places[2] == places[3] not in places[:2]
+
+
+def test_reductions_combine_in_no_order_of_the_elements(run):
+    body = "tl.store(out, tl.reduce(i.to(tl.float32), 0, {}))"
+    assert run(body.format("later"))[1][0] != 63
+    assert run(body.format("later"))[1][0] == run(body.format("later"), seed=2)[1][0]  # as a GPU, which has one layout
+    assert run("tl.store(out + i, tl.associative_scan(i.to(tl.float32), 0, later))")[1].tolist() == list(range(64))
+    scanned = run("tl.store(out + i, tl.associative_scan(i * 0.0 + 1, 0, difference))")[1]
+    assert scanned.tolist() != [1.0 - k for k in range(64)]
+    assert run("tl.store(out, tl.argmax(i * 0, 0, tie_break_left=False).to(tl.float32))")[1][0] == 63
+    assert run("tl.store(out, tl.argmax(i * 0, 0).to(tl.float32))")[1][0] == 0
+
+
+def test_comparisons_of_scalars_are_masks(run):
+    header, found = run("tl.store(out + i, 1.0, mask=(i < 9) & (tl.load(x) < 5.0) & (n > p))")
+    assert header["status"] == "ok" and found.tolist() == [1.0] * 9 + [7.0] * 55, header
+    for fold in ("tl.reduce(y, 0, inside)", "tl.associative_scan(y, 0, inside)"):
+        header, found = run(f"y = tl.load(x + i)\ntl.store(out + i, {fold})")
+        assert header["status"] == "ok" and found[-1] == 1, header
+
+
+HINTS = {
+    "tl.assume(n > 64)": "tl.assume is told what does not hold",
+    "j = tl.multiple_of(i * 3, 64)": "tl.multiple_of is told 64, and value 3 at [1] is no multiple",
+    "j = tl.multiple_of(n + 1, 16)": "tl.multiple_of is told 16, and value 65 at [0] is no multiple",
+    "j = tl.max_contiguous(i // 2, 64)": "tl.max_contiguous is told 64, and value 0 at [1] does not follow",
+    "j = tl.max_contiguous(i[None, :] * i[:, None], (1, 4))": "is told 4 in dimension 1, and value 0 at [0, 1]",
+    "j = tl.max_constancy(i, 2)": "tl.max_constancy is told 2, and value 1 at [1] does not equal",
+    "j = tl.multiple_of(x + 1, 16)": "tl.multiple_of is told 16, and value",
+}
+TRUE = (
+    "tl.assume(n >= 64)",
+    "j = tl.max_contiguous(tl.multiple_of(64 * p + i, 64), 64)",
+    "j = tl.multiple_of(n, 64)",
+    "j = tl.multiple_of(i % 16 + i // 16 * 32, 16)",
+    "j = tl.max_constancy(i // 4, 4)",
+    "j = tl.max_contiguous(tl.multiple_of(x + i, 4), 64)",
+    "j = tl.multiple_of(64 * i[:, None] + i[None, :], (1, 64))",
+)
+
+
+@pytest.mark.parametrize("body", HINTS)
+def test_false_hints(run, body):
+    header, _ = run(body)
+    (found,) = header["accesses"]
+    assert found["kind"] == "hint" and HINTS[body] in found["text"] and "(kernel, line" in found["text"]
+
+
+@pytest.mark.parametrize("body", TRUE)
+def test_true_hints(run, body):
+    header, _ = run(body)
+    assert header["status"] == "ok" and header["accesses"] == [], header
+
+
+FIG_LEAVES = {
+    "around it": "tl.atomic_add(counter, 1)\ntl.store(out, tl.load(out) + 1)\ntl.atomic_add(counter, 1)",
+    "a condition that always holds": "if tl.atomic_add(counter, 1) >= 0:\n"
+    "    tl.store(out, tl.load(out) + 1)\n    tl.atomic_add(counter, 1)",
+    "a store beside atomics": "if p == 2:\n    tl.store(out, 0.0)\ntl.atomic_add(out, 1.0)\n"
+    "if p == 3:\n    tl.store(out, 1.0)",
+    "a load beside atomics": "if p == 3:\n    tl.store(out + 1, tl.load(out))\nelse:\n    tl.atomic_add(out, 1.0)",
+}
+
+
+@pytest.mark.parametrize("body", FIG_LEAVES.values(), ids=FIG_LEAVES)
+def test_atomics_that_order_nothing(run, body):
+    found = [a for seed in (0, 1, 2) for a in run(body, seed, "(20,)")[0]["accesses"]]
+    assert found and all(a["kind"] == "race" for a in found)
+
+
+HANDED_OVER = {
+    "a lock": "while tl.atomic_cas(counter, 0, 1) == 1:\n    pass\n"
+    "tl.store(out, tl.load(out) + 1)\ntl.atomic_xchg(counter, 0)",
+    "a counter": "tl.store(out + p, 1.0)\nif tl.atomic_add(counter, 1) == 19:\n"
+    "    tl.store(out, tl.sum(tl.load(out + i, mask=i < 20, other=0.0)) + 7)",
+    "a total": "tl.atomic_add(out, 1.0)\nif tl.atomic_add(counter, 1) == 19:\n    tl.store(out + 1, tl.load(out))",
+}
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("name", HANDED_OVER)
+def test_atomics_that_hand_over(run, name, seed):
+    header, found = run(HANDED_OVER[name], seed, "(20,)")
+    assert header["status"] == "ok" and header["accesses"] == [] and found[int(name == "a total")] == 27, header
+
+
+@pytest.mark.parametrize("grid", ["(1, 65536)", "(1, 1, 65536)", "(2 ** 31,)", "(1, 1, 1, 1)", "(-1,)"])
+def test_grids_that_no_launch_can_have(run, grid):
+    header, _ = run("tl.store(out, 1.0)", grid=grid)
+    assert header["status"] == "error" and "ValueError: kernel: a grid" in header["text"], header

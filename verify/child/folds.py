@@ -1,0 +1,78 @@
+"""Reductions and scans by any function, in an order that is not the elements' own.
+
+On a GPU, lanes hold elements that do not follow each other, and combine them as their layout has it: a reduction's
+function has to be associative and commutative, a scan's associative. Which order it is does not change from one run to
+the next.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+
+@cache
+def mend_folds() -> None:
+    """Mend the interpreter of this process. Its own methods go from element to element, in Python."""
+    from triton.runtime import interpreter
+
+    interpreter.ReduceOps.generic_reduce = _generic_reduce
+    interpreter.ScanOps.generic_scan = _generic_scan
+    standard, apply = interpreter.tl.standard, interpreter.ReduceOps.apply_impl
+    fast = (standard._argmin_combine_tie_break_fast, standard._argmax_combine_tie_break_fast)
+
+    def apply_impl(self: Any, values: Any) -> Any:
+        """Of equal elements, those by a function that leaves open which of them it takes find the last."""
+        return _last_of_equals(self, values, apply) if self.combine_fn in fast else apply(self, values)
+
+    interpreter.ReduceOps.apply_impl = apply_impl
+
+
+def _last_of_equals(self: Any, values: Any, apply: Any) -> Any:
+    axis = -1 if self.axis is None else self.axis
+    data = values[0].handle.data
+    turned = self.to_tensor(np.ascontiguousarray(np.flip(data, None if self.axis is None else axis)), values[0].dtype)
+    value, index = apply(self, (turned, *values[1:]))
+    last = (data.size if self.axis is None else data.shape[axis]) - 1
+    index.handle.data = np.asarray(last - index.handle.data, index.handle.data.dtype)
+    return value, index
+
+
+def _generic_reduce(self: Any, values: Any) -> list[Any]:
+    """Pairs are combined, then these, and so on, in whole arrays at a time."""
+    axis = self.axis
+    arrays = [np.moveaxis(v.handle.data, axis, -1) if axis is not None else v.handle.data.reshape(-1) for v in values]
+    layout = np.random.default_rng(arrays[0].shape[-1]).permutation(arrays[0].shape[-1])
+    arrays = [a[..., layout] for a in arrays]
+    while arrays[0].shape[-1] > 1:
+        arrays = _combined(self, values, [a[..., ::2] for a in arrays], [a[..., 1::2] for a in arrays])
+    results = []
+    for array, value in zip(arrays, values, strict=True):
+        one = array[..., 0]
+        if self.keep_dims:
+            one = np.expand_dims(one, axis) if axis is not None else one.reshape([1] * value.handle.data.ndim)
+        results.append(self.to_tensor(one if one.shape else one.item(), value.dtype))
+    return results
+
+
+def _generic_scan(self: Any, values: Any) -> list[Any]:
+    """What ends at an element grows to three times its length, again and again, in whole arrays at a time."""
+    arrays = [np.moveaxis(v.handle.data, self.axis, -1) for v in values]
+    size, length = arrays[0].shape[-1], 1
+    while length < size:
+        parts, short = arrays, np.arange(size) < length  # those that begin with the first element
+        for _ in range(2):  # what ends `length` before an element, and then the part that ends at it
+            found = _combined(self, values, [np.roll(a, length, -1) for a in arrays], parts)
+            arrays = [np.where(short, p, f) for p, f in zip(parts, found, strict=True)]
+        length *= 3
+    return [self.to_tensor(np.moveaxis(a, -1, self.axis), v.dtype) for a, v in zip(arrays, values, strict=True)]
+
+
+def _combined(self: Any, values: Any, left: list[Any], right: list[Any]) -> list[Any]:
+    """What the function makes of arrays of elements, in the types of `values`."""
+    tensors = [self.to_tensor(a, v.dtype) for side in (left, right) for a, v in zip(side, values, strict=True)]
+    found = self.combine_fn.fn(*tensors)
+    several = found if isinstance(found, tuple) else (found,)
+    return [self.to_tensor(f.handle.data, v.dtype).handle.data for f, v in zip(several, values, strict=True)]

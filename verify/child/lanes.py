@@ -1,0 +1,159 @@
+"""What the lanes of one program do to each other's memory without waiting for each other.
+
+The threads of a program run on by themselves: only tl.debug_barrier, and what takes elements from other lanes
+(reductions, scans, products, gathers) or is one atomic for the whole program makes them wait. A lane is an element's
+place in the tensor that is loaded or stored, whatever its shape.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+
+MAX_PENDING = 32  # accesses since the lanes last waited that are looked at; of loads, and of stores
+
+Race: TypeAlias = tuple[int, str]
+"""An address, and what lanes do there, in words."""
+
+
+@dataclass(frozen=True)
+class _Access:
+    """One load, store or atomic. addresses, mask: of one shape; values: what is stored, None of the others."""
+
+    addresses: np.ndarray
+    mask: np.ndarray
+    values: np.ndarray | None = None
+
+    @cached_property
+    def cells(self) -> np.ndarray:
+        """Addresses of the active lanes."""
+        active: np.ndarray = self.addresses[self.mask]
+        return active
+
+    @cached_property
+    def span(self) -> tuple[int, int]:
+        return int(self.cells.min()), int(self.cells.max())
+
+    @cached_property
+    def lanes(self) -> np.ndarray:
+        return np.flatnonzero(self.mask)
+
+    @cached_property
+    def bits(self) -> np.ndarray:
+        assert self.values is not None
+        stored: np.ndarray = np.broadcast_to(self.values, self.mask.shape)[self.mask]
+        return stored.view(f"u{stored.itemsize}")
+
+    @cached_property
+    def order(self) -> np.ndarray:
+        """What sorts the cells."""
+        return np.argsort(self.cells, kind="stable")
+
+    @cached_property
+    def distinct(self) -> bool:
+        """Whether no two lanes have one cell; as a rule cells ascend."""
+        cells = self.cells
+        if (cells[1:] > cells[:-1]).all():
+            return True
+        ascending = cells[self.order]
+        return bool((ascending[1:] != ascending[:-1]).all())
+
+
+class Lanes:
+    """Accesses of one program since its lanes last waited. Each method tells of a race that the access makes."""
+
+    def __init__(self) -> None:
+        self._loads: deque[_Access] = deque(maxlen=MAX_PENDING)
+        self._stores: deque[_Access] = deque(maxlen=MAX_PENDING)
+
+    def wait(self) -> None:
+        """All lanes have come here before any goes on."""
+        self._loads.clear()
+        self._stores.clear()
+
+    def load(self, addresses: np.ndarray, mask: np.ndarray) -> Race | None:
+        access = _Access(addresses, mask)
+        self._loads.append(access)
+        return _first(_foreign(store, access) for store in _near(self._stores, access))
+
+    def store(self, addresses: np.ndarray, mask: np.ndarray, values: np.ndarray) -> Race | None:
+        access = _Access(addresses, mask, values)
+        found = _first((_ambiguous(access), *self._overtaken(access)))
+        self._stores.append(access)
+        return found
+
+    def atomic(self, addresses: np.ndarray, mask: np.ndarray) -> Race | None:
+        access = _Access(addresses, mask)
+        if addresses.size == 1:
+            self.wait()
+            return None
+        found = _first(self._overtaken(access))
+        self._stores.append(access)
+        return found
+
+    def _overtaken(self, access: _Access) -> Iterable[Race | None]:
+        """By a lane that stores what others load or store."""
+        for load in _near(self._loads, access):
+            yield _overwritten(load, access)
+        for store in _near(self._stores, access):
+            if store.values is not None or access.values is not None:
+                yield _overwritten(store, access)
+
+
+def _near(accesses: Iterable[_Access], access: _Access) -> Iterable[_Access]:
+    """Those of which some lane may have a cell of `access`, each with another than its own."""
+    low, high = access.span
+    for other in accesses:
+        apart = other.span[0] > high or other.span[1] < low
+        if not apart and not (other.distinct and np.array_equal(other.addresses, access.addresses)):
+            yield other
+
+
+def _first(races: Iterable[Race | None]) -> Race | None:
+    return next((race for race in races if race is not None), None)
+
+
+def _ambiguous(store: _Access) -> Race | None:
+    """Two lanes store different values in one cell."""
+    if store.distinct:
+        return None
+    cells, bits = store.cells[store.order], store.bits[store.order]
+    differ = (cells[1:] == cells[:-1]) & (bits[1:] != bits[:-1])
+    return (int(cells[1:][differ][0]), "lanes store different values at once") if differ.any() else None
+
+
+def _foreign(store: _Access, load: _Access) -> Race | None:
+    """A lane loads what only others have stored."""
+    count, own, _ = _met(store, load)
+    bad = (count > 0) & ~own
+    if not bad.any():
+        return None
+    return int(load.cells[bad][0]), "a lane loads what another one stored, without tl.debug_barrier between them"
+
+
+def _overwritten(earlier: _Access, later: _Access) -> Race | None:
+    """A lane stores where another one has loaded, or stored another value, and may come first."""
+    count, own, place = _met(earlier, later)
+    bad = count > own
+    if earlier.values is not None and later.values is not None and earlier.values.itemsize == later.values.itemsize:
+        bad &= earlier.bits[place] != later.bits
+    if not bad.any():
+        return None
+    what = "loads" if earlier.values is None else "stores"
+    return int(later.cells[bad][0]), f"a lane stores what another one {what} before, without tl.debug_barrier"
+
+
+def _met(earlier: _Access, later: _Access) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of each lane of the later access: by how many lanes its cell was accessed, whether by itself, and an example."""
+    cells = earlier.cells[earlier.order]
+    left, right = (np.searchsorted(cells, later.cells, side) for side in ("left", "right"))
+    both = np.concatenate([earlier.cells, later.cells])
+    lanes = np.concatenate([earlier.lanes, later.lanes])
+    pairs = (both - both.min()).astype(np.int64) * (int(lanes.max()) + 1) + lanes
+    own = np.isin(pairs[cells.size :], pairs[: cells.size])
+    return right - left, own, earlier.order[np.minimum(left, cells.size - 1)]

@@ -1,0 +1,132 @@
+"""What Triton leaves open, where NumPy and a GPU decide otherwise: the interpreter gives what neither of them would.
+
+Junk stands in lanes that have no value: masked off in a load without `other`, of a cast to an integer that cannot hold
+the number, of a division by zero, of a shift by more than the width, gathered from no lane. A kernel may have such
+lanes if it does not use them.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+POISON = (0xFF, 0x5A, 0xDA)  # of every byte of a value: NaN, large, negative; -1, large, negative; True, False, False
+
+
+class Unspecified:
+    """Choices of one request. seed: decides them; the order of lanes is the natural one for 0, its reverse for 1."""
+
+    def __init__(self) -> None:
+        self.configure(0)
+
+    def configure(self, seed: int) -> None:
+        self._seed = seed
+        self._random = np.random.default_rng(seed)
+
+    def order(self, count: int) -> np.ndarray[Any, Any]:
+        """Indices of lanes, or of programs, in the order in which they get their turn."""
+        if self._seed < 2:
+            return np.arange(count) if self._seed == 0 else np.arange(count - 1, -1, -1)
+        return self._random.permutation(count)
+
+    def chance(self) -> bool:
+        """One of two ways to go on; no for 0, where all is natural."""
+        return self._seed > 0 and bool(self._random.integers(2))
+
+    def junk(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
+        """Values that no lane may rely on; neighbours along every power of two are unlike."""
+        values = _poisons(np.dtype(dtype))
+        spread: np.ndarray[Any, Any] = values[(np.arange(np.prod(shape, dtype=int)) + self._seed) % len(values)]
+        return spread.reshape(shape)
+
+    def where(self, bad: np.ndarray[Any, Any], values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """`values`, with junk in the lanes that are `bad`."""
+        return np.where(bad, self.junk(values.shape, values.dtype), values) if bad.any() else values
+
+
+unspecified = Unspecified()
+
+
+@cache
+def _poisons(dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    if dtype == np.bool_:
+        return np.array([byte == POISON[0] for byte in POISON])
+    return np.frombuffer(b"".join(bytes([byte] * dtype.itemsize) for byte in POISON), dtype)
+
+
+def poison(dtype: Any) -> Any:
+    """A value of `dtype` that a forbidden lane loads: NaN, -1 or True."""
+    return _poisons(np.dtype(dtype))[0]
+
+
+@cache
+def mend_undefined() -> None:
+    """Have lanes of no value hold junk in the interpreter of this process."""
+    from triton.runtime import interpreter
+
+    builder = interpreter.InterpreterBuilder
+    _mend_loads(interpreter, builder)
+    _mend_casts(interpreter, builder)
+    _mend_integers(interpreter, builder)
+    _mend_gathers(interpreter, builder)
+
+
+def _mend_loads(interpreter: Any, builder: Any) -> None:
+    masked_load = builder.create_masked_load
+
+    def create_masked_load(self: Any, ptrs: Any, mask: Any, other: Any, *rest: Any) -> Any:
+        if other is None and not mask.data.all():
+            of = ptrs.get_element_ty()
+            other = interpreter.TensorHandle(unspecified.junk(ptrs.data.shape, interpreter._get_np_dtype(of)), of)
+        return masked_load(self, ptrs, mask, other, *rest)
+
+    builder.create_masked_load = create_masked_load
+
+
+def _mend_casts(interpreter: Any, builder: Any) -> None:
+    """From floats to integers: hardware saturates or not, by maker, width and sign."""
+
+    def cast(self: Any, src: Any, dst_type: Any) -> Any:
+        with np.errstate(invalid="ignore"):
+            result = self.cast_impl(src, dst_type)
+        whole = np.trunc(self.cast_impl(src, interpreter.tl.float64).data)
+        limits = np.iinfo(result.data.dtype)
+        fits = (whole >= float(limits.min)) & (whole < float(limits.max + 1))
+        result.data = unspecified.where(~fits, result.data)
+        return result
+
+    builder.create_fp_to_si = builder.create_fp_to_ui = cast
+
+
+def _mend_integers(interpreter: Any, builder: Any) -> None:
+    """Quotients by zero, and shifts by the width or more."""
+
+    def mended(name: str, wrong: Any) -> None:
+        original = getattr(builder, name)
+
+        def call(self: Any, lhs: Any, rhs: Any) -> Any:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                result = original(self, lhs, rhs)
+            result.data = unspecified.where(np.broadcast_to(wrong(lhs, rhs), result.data.shape), result.data)
+            return result
+
+        setattr(builder, name, call)
+
+    for name in ("create_sdiv", "create_udiv", "create_srem", "create_urem"):
+        mended(name, lambda lhs, rhs: rhs.data == 0)
+    for name in ("create_shl", "create_lshr", "create_ashr"):
+        mended(name, lambda lhs, rhs: (rhs.data < 0) | (rhs.data >= lhs.data.dtype.itemsize * 8))
+
+
+def _mend_gathers(interpreter: Any, builder: Any) -> None:
+    """NumPy counts negative indices from the end."""
+
+    def create_gather(self: Any, src: Any, indices: Any, axis: int) -> Any:
+        at = indices.data
+        outside = (at < 0) | (at >= src.data.shape[axis])
+        found = np.take_along_axis(src.data, np.where(outside, 0, at), axis=axis)
+        return interpreter.TensorHandle(unspecified.where(outside, found), src.dtype.scalar)
+
+    builder.create_gather = create_gather
