@@ -155,6 +155,13 @@ def test_operators_of_a_module_and_of_custom_operators_are_noted(ask):
     assert "mine::f" in header["operators"] and "torch.library registrations" in header["globals"]
 
 
+@pytest.mark.parametrize("mode", [EXECUTE, COMPILE])
+@pytest.mark.parametrize("text", ["str(kernel_copy)", "f'{[kernel_copy]}'", "'%s' % kernel_copy", "[*map(repr, K)]"])
+def test_texts_of_kernels_are_noted(ask, mode, text):
+    source = wrapper(f"K = (kernel_copy,)\nlen({text})\nreturn copied(self)")
+    assert noted(only(ask(source, mode=mode))) == {"operators": ["str of kernel_copy"]}
+
+
 def test_operators_inside_launches_are_told_apart(ask):
     body = kernel(
         "OUT.copy_(torch.exp(X))\ntl.store(out, 1.0)",
@@ -239,7 +246,7 @@ def test_honest_arguments_of_a_launch(ask, mode):
         "    i = tl.arange(0, SIZE[0])\n    tl.store(out + i, HELP(tl.load(x + i)).to(TYPE), mask=i < shape[0])\n",
     )
     header = only(ask(source, mode=mode))
-    assert header["status"] == "ok" and noted(header) == {} and header["launches"] == 2, header
+    assert header["status"] == "ok" and noted(header) == {} and len(header["launched"]) == 2, header
 
 
 @pytest.mark.parametrize("mode", [EXECUTE, COMPILE])
@@ -249,7 +256,13 @@ def test_autotuned_kernels_run_without_a_device(ask, mode):
         ", BLOCK=16", ""
     )
     tuned = tuned.replace("(triton.cdiv(x.numel(), 16),)", "lambda meta: (triton.cdiv(x.numel(), meta['BLOCK']),)")
-    for header, answer in ask(wrapper("return copied(self)", tuned), {}, {"seed": 1}, {"seed": 2}, mode=mode):
+    for header, answer in ask(
+        wrapper("return copied(self)", tuned),
+        {},
+        {"seed": 1, "configuration": 1},
+        {"seed": 2, "configuration": 1},
+        mode=mode,
+    ):
         assert header["status"] == "ok" and noted(header) == {}, header
         assert mode == COMPILE or floats(answer) == X.tolist()
 
@@ -283,7 +296,10 @@ def test_an_autotuner_runs_its_configurations(ask, options, body, grid, right):
         COPY + TUNED.format(options=options, body=body),
     )
     twice = (2 * X).tolist()
-    assert [floats(answer) == twice for _, answer in ask(source, {}, {"seed": 1}, {"seed": 2})] == right
+    assert [
+        floats(answer) == twice
+        for _, answer in ask(source, {}, {"seed": 1, "configuration": 1}, {"seed": 2, "configuration": 1})
+    ] == right
 
 
 @pytest.mark.parametrize(
@@ -299,7 +315,12 @@ def test_an_autotuner_resets_what_it_is_told_to(ask, options, start, right):
         f"out = {start}\ntuned[lambda meta: (triton.cdiv(50, meta['BLOCK']),)](self, out, 50)\nreturn out",
         TUNED.format(options=options, body=INTO_SUM),
     )
-    got = [floats(answer)[0] for _, answer in ask(source, {}, {"seed": 1}, {"seed": 2}, self=torch.ones(50))]
+    got = [
+        floats(answer)[0]
+        for _, answer in ask(
+            source, {}, {"seed": 1, "configuration": 1}, {"seed": 2, "configuration": 1}, self=torch.ones(50)
+        )
+    ]
     assert [value == 50 for value in got] == right
 
 
@@ -405,7 +426,7 @@ ALLOCATED = (
 
 @pytest.mark.parametrize("allocation", ALLOCATED)
 def test_no_value_is_right_because_nobody_wrote_it(ask, allocation):
-    requests = ({}, {"seed": 1}, {"seed": 2})
+    requests = ({}, {"seed": 1, "configuration": 1}, {"seed": 2, "configuration": 1})
     first, second, third = (np.isnan(floats(a)) for _, a in ask(wrapper(f"return {allocation}"), *requests))
     assert 400 < first.sum() < 600 and (first != second).all() and (first == third).all()
 
@@ -611,7 +632,10 @@ def test_no_races(ask, name, seed):
 def test_orders_of_the_grid(ask):
     body = "i = tl.atomic_add(counter, 1)\ntl.store(out + i, 1.0 * (p * 6 + tl.program_id(1) * 2 + tl.program_id(2)))"
     source = kernel(body, "kernel[(5, 3, 2)](x, out, counter, BLOCK=16)")
-    orders = [floats(a)[:30] for _, a in ask(source, {}, {"seed": 1}, {"seed": 2}, {"seed": 1})]
+    orders = [
+        floats(a)[:30]
+        for _, a in ask(source, {}, {"seed": 1, "configuration": 1}, {"seed": 2, "configuration": 1}, {"seed": 1})
+    ]
     natural, first, second, again = orders
     assert natural == sorted(natural) == list(range(30))
     assert sorted(first) == sorted(second) == natural and first != second and first == again != natural

@@ -12,6 +12,7 @@ import torch
 from traces.overloads import kind, resolve
 
 MAX_KEPT_BYTES = 64 << 20  # of earlier results
+MAX_SPARE_BYTES = 1 << 16  # of a result, beyond what it and the arguments span
 MAX_COUNTED = 1 << 20  # elements whose places are compared one by one
 
 
@@ -29,6 +30,7 @@ def complaints(overload: str, arguments: Mapping[str, Any], result: Any) -> list
     found += [f"the result has {text}" for text in _classes(result)]
     found += [f"the result has {text}" for t in tensors(result) for text in _properties(t) if text not in odd]
     found += [f"the result has {text}" for text in _shared(arguments, result)]
+    found += _oversized(arguments, result)
     found += [f"an argument has {text}" for t in given for text in _properties(t) if text == _GRAD]
     return list(dict.fromkeys(found))
 
@@ -60,6 +62,33 @@ def _shared(arguments: Mapping[str, Any], result: Any) -> list[str]:
         new = [t for t in strided(result) if t.untyped_storage().data_ptr() not in given]
         return [
             f"elements that share memory: shape {list(t.shape)}, stride {list(t.stride())}" for t in new if _overlaps(t)
+        ]
+
+
+def _oversized(arguments: Mapping[str, Any], result: Any) -> list[str]:
+    """Results that keep more memory alive than the whole call has to do with."""
+    with torch._C.DisableTorchFunctionSubclass():
+        given, new = list(strided(arguments)), list(strided(result))
+        most = MAX_SPARE_BYTES + 2 * sum(t.numel() * t.element_size() for t in (*given, *new))
+        known = {t.untyped_storage().data_ptr() for t in given}
+        storages = [(t.untyped_storage(), list(t.shape)) for t in new]
+        held = [(s.nbytes(), shape) for s, shape in storages if s.data_ptr() not in known and s.nbytes() > most]
+    return [
+        f"the result has {size:,} bytes of memory for shape {shape}: allocate what it needs" for size, shape in held
+    ]
+
+
+class Versions:
+    """Of the arguments that the overload leaves alone: how often each was written by operators in place."""
+
+    def __init__(self, arguments: Mapping[str, Any], protected: Mapping[int, str]) -> None:
+        self._kept = [(t, t._version, protected.get(t.untyped_storage().data_ptr())) for t in strided(arguments)]
+
+    def moved(self) -> list[str]:
+        """Why an argument was not left alone, though it may hold what it held."""
+        changed = {name for t, before, name in self._kept if name is not None and t._version != before}
+        return [
+            f"argument {name} was written during the call, and may be as it was: leave it alone" for name in changed
         ]
 
 

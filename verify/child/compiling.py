@@ -10,6 +10,8 @@ import torch
 
 from verify.child.compiler_log import compiler_log
 from verify.child.guards import check_arguments, launching, notes
+from verify.child.launches import grid_of, note, passed
+from verify.child.tuning import patch_autotuners
 from verify.child.witness import witness
 
 
@@ -42,7 +44,6 @@ def patch_compiler(targets: list[dict[str, Any]]) -> None:
     """Have every launch compile for every target, and do no more."""
     from triton import knobs
     from triton.runtime import driver
-    from triton.runtime.autotuner import Autotuner
     from triton.runtime.jit import JITFunction
 
     original = JITFunction.run
@@ -55,6 +56,8 @@ def patch_compiler(targets: list[dict[str, Any]]) -> None:
         named = {**dict(zip(self.arg_names, args, strict=False)), **kwargs}
         check_arguments(self.__name__, {n: v for n, v in named.items() if n in self.arg_names}, constexprs)
         runtime = frozenset(self.arg_names) - constexprs
+        arguments = passed(self.params, named)
+        note(self.__name__, grid_of(grid, arguments), arguments)
         notes.variants[_variant(self, named, constexprs)] = None
         usual = {n: _usual(v) if n in runtime else v for n, v in named.items()}
 
@@ -78,13 +81,8 @@ def patch_compiler(targets: list[dict[str, Any]]) -> None:
                     raise
         return compiled
 
-    def compile_config(kernel_call: Any, quantiles: Any) -> list[float]:
-        """An autotuner's timing: every configuration compiles, none is faster than another."""
-        kernel_call()
-        return [0.0 for _ in quantiles]
-
     JITFunction.run = launch
-    Autotuner.do_bench = property(lambda self: compile_config)
+    patch_autotuners()
 
 
 def _usual(value: Any) -> Any:

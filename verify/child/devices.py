@@ -11,8 +11,10 @@ from typing import Any
 import torch
 
 from verify.child.guards import check_arguments, launching, notes
+from verify.child.launches import grid_of, note, passed
 from verify.child.loading import load_wrappers
 from verify.child.probe import KERNEL
+from verify.child.tuning import patch_autotuners
 from verify.child.witness import witness
 
 
@@ -40,10 +42,14 @@ def patch_launches() -> None:
         constexprs = {p.name for p in self.params if p.is_constexpr}
         named = {**dict(zip(self.arg_names, args, strict=False)), **kwargs}
         check_arguments(self.__name__, {n: v for n, v in named.items() if n in self.arg_names}, constexprs)
+        arguments = passed(self.params, named)
+        grid = grid_of(grid, arguments)
+        note(self.__name__, grid, arguments)
         with launching():
             return original(self, *args, grid=grid, warmup=warmup, **kwargs)
 
     JITFunction.run = launch
+    patch_autotuners()
 
 
 def is_lost(place: str) -> bool:

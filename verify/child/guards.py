@@ -8,6 +8,7 @@ also one called while modes are switched off. Threads that the wrapper starts ar
 from __future__ import annotations
 
 import _thread
+import hashlib
 import io
 import sys
 import threading
@@ -34,6 +35,7 @@ _HOST_DATA = frozenset({"lift", "lift_fresh", "lift_fresh_copy"})
 _HOST_READS = frozenset(
     {"numpy", "tolist", "apply_", "map_", "map2_", "__array__", "__dlpack__", "__reduce_ex__", "__deepcopy__"}
 )
+_WRITES = frozenset({"fill_", "zero_", "copy_"})
 _MODE_EVENT = "PythonDispatchMode"  # what the profiler calls a dispatch mode's handler
 
 
@@ -50,9 +52,13 @@ class Notes:
     def clear(self, answers: list[Any] | None = None) -> None:
         """Forget the last request. answers: what successive reads of a scalar get, instead of the tensor's value."""
         self.answers = answers
+        self.spans: dict[int, int] = {}  # bytes of the elements of a rebuilt argument, by the address of its storage
         self.operators: dict[str, None] = {}  # in the order they were first called
         self.launch_operators: dict[str, None] = {}
         self.kernels: list[str] = []  # names, one a launch
+        self.launched: list[str] = []  # of the first launches what was launched, but for those of `tuning`
+        self.digest = hashlib.sha256()  # of all of them
+        self.configurations = 1  # of the autotuner that has most
         self.variants: dict[str, None] = {}  # of kernels, as they were specialised for their launches
         self.refused = ""  # the compiler's log of the first launch that it refused, whatever the wrapper made of that
         self.scalars: list[Any] = []
@@ -67,13 +73,30 @@ class Notes:
         noted = self.launch_operators if getattr(_local, "launching", False) else self.operators
         noted[name] = None
 
+    def launch(self, told: str) -> None:
+        """told: kernel, grid and arguments."""
+        if not getattr(_local, "tuning", False):
+            self.digest.update(f"{told}\n".encode())
+            self.launched += [told] if len(self.launched) < MAX_NAMES else []
+
+    @contextmanager
+    def tuning(self) -> Iterator[None]:
+        """While an autotuner tries a configuration, its launches are not the wrapper's."""
+        _local.tuning = True
+        try:
+            yield
+        finally:
+            _local.tuning = False
+
     def reply(self) -> dict[str, Any]:
         """What every reply carries."""
         return {
             "operators": list(self.operators)[:MAX_NAMES],
             "launch_operators": list(self.launch_operators)[:MAX_NAMES],
             "kernels": sorted(set(self.kernels)),
-            "launches": len(self.kernels),
+            "launched": self.launched,
+            "digest": self.digest.hexdigest(),
+            "configurations": self.configurations,
             "variants": list(self.variants)[:MAX_NAMES],
             "refused": self.refused,
             "scalars": self.scalars,
@@ -139,7 +162,7 @@ class _Dispatch(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch do
             return _read_scalar(func, args[0])
         name = _noted(func)
         if name:
-            notes.operator(name + _conversion(func, args))
+            notes.operator(name + _partly(func, args) + _conversion(func, args))
         size = fresh.size(func, args)
         result = func(*args, **(kwargs or {}))
         fresh.fill(func, result, size)
@@ -163,6 +186,15 @@ def _noted(func: OpOverload) -> str | None:
     """The overload's name, or None for a view or allocation of ATen's."""
     harmless = func.namespace == "aten" and kind(func, {}) in ("view", "memory") and base_name(func) not in _HOST_DATA
     return None if harmless else name_of(func)
+
+
+def _partly(func: OpOverload, args: tuple[Any, ...]) -> str:
+    """Whether a fill or copy writes a part of its tensor's memory, which makes it another operator, that builds."""
+    if base_name(func) not in _WRITES or args[0].layout is not torch.strided:
+        return ""
+    storage = args[0].untyped_storage()
+    whole = notes.spans.get(storage.data_ptr(), storage.nbytes())
+    return "" if args[0].numel() * args[0].element_size() >= whole else " of a part"
 
 
 def _conversion(func: OpOverload, args: tuple[Any, ...]) -> str:

@@ -14,6 +14,8 @@ from typing import Any
 from verify.contract.callees import serving
 from verify.linking import told_line
 
+MODULE = "enable_kernel_"  # with the role, the name of a kernel file's module
+
 
 def load_wrappers(
     sources: dict[str, str], directory: Path, calls: dict[str, dict[str, str]] | None = None
@@ -26,7 +28,7 @@ def load_wrappers(
     for role, source in sources.items():
         path = directory / f"{role}.py"
         path.write_text(source, encoding="utf-8")
-        name = f"enable_kernel_{role}"
+        name = f"{MODULE}{role}"
         spec = importlib.util.spec_from_file_location(name, path)
         assert spec is not None and spec.loader is not None
         module: ModuleType = importlib.util.module_from_spec(spec)

@@ -22,13 +22,15 @@ import torch
 from traces.overloads import resolve, written
 from traces.values import Packed, Rebuilt, on_host, pack, unpack
 from verify.child import devices
-from verify.child.answers import EarlierResults, complaints, strided
+from verify.child.answers import EarlierResults, Versions, complaints, strided
 from verify.child.compiling import patch_compiler
 from verify.child.fresh import fresh
 from verify.child.global_state import GlobalState
 from verify.child.guards import Printed, count_threads, notes, watch_threads, watched
+from verify.child.launches import patch_texts
 from verify.child.loading import described, load_wrappers
 from verify.child.simulator import patch_interpreter, simulator
+from verify.child.tuning import TUNES, tuning
 from verify.child.witness import witness
 from verify.contract.derive import Plan, call
 from verify.contract.random_state import bound
@@ -49,6 +51,8 @@ def prepare(mode: str) -> None:
     torch._C._set_deterministic_algorithms(True, warn_only=mode == TRIAL)
     torch.utils.deterministic.fill_uninitialized_memory = True  # type: ignore[attr-defined]
     watch_threads()
+    if mode != TRIAL:
+        patch_texts()
     if mode == EXECUTE:
         patch_interpreter()
     if mode == DEVICE:
@@ -90,10 +94,14 @@ class KernelRunner:
         seed = header.get("seed", 0)
         arguments = self._rebuild(packed, bool(header.get("reuse")))
         protected = _protected(self._plan.overload, arguments)
+        for tensor in strided(arguments):
+            at, size = tensor.untyped_storage().data_ptr(), tensor.numel() * tensor.element_size()
+            notes.spans[at] = max(notes.spans.get(at, 0), size)
+        tuning.configure(header.get("configuration", 0), not self._executes or seed == TUNES)
         simulator.configure(seed, self._job.get("alignment", 1), self._memory, protected)
         if self._executes:
             fresh.configure(zlib.crc32(b"".join(d for d in packed.data if d is not None)), seed)
-        before = count_threads()
+        versions, before = Versions(arguments, protected), count_threads()
         with torch.no_grad():
             try:
                 witness.request()
@@ -105,7 +113,7 @@ class KernelRunner:
             finally:
                 witness.answered()
                 notes.globals = self._state.restore()
-        notes.types += complaints(self._plan.overload, arguments, result)
+        notes.types += versions.moved() + complaints(self._plan.overload, arguments, result)
         buffers = {m.buffer.data_ptr() for m in self._memory}
         notes.aliases_earlier = self._earlier.shares_memory(result, buffers)
         outside = not all(m.guards_intact() for m in self._memory)

@@ -10,33 +10,25 @@ import inspect
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from traces.values import Rebuilt
-from verify.child.accesses import Launch, Memory
+from verify.child.accesses import Launch, Memory, poison
 from verify.child.guards import check_arguments, launching, notes
-from verify.child.hints import mend_hints
 from verify.child.interpreter import mend
-from verify.child.interruption import Programs
-from verify.child.unspecified import mend_undefined, poison, unspecified
+from verify.child.launches import grid_of, note
+from verify.child.tuning import patch_autotuners
 from verify.child.witness import witness
 
-MAX_TUNED = 8  # configurations that are run to choose one
-MAX_GRID = (2**31 - 1, 65_535, 65_535)  # CUDA C programming guide, table of compute capabilities; HIP has as much
 
-_local = threading.local()  # of this thread .launch, what runs; .programs of it
+_local = threading.local()  # .launch: what runs in this thread
 
 
 class Simulator:
-    """How launches run, set anew for each request. seed: of the order of programs; 0 is the natural one, 1 its reverse.
-
-    Autotuners choose their first configuration for 0 and others else. For an odd seed they run each for that; for an
-    even one they have done so in an earlier call.
-    """
+    """How launches run, set anew for each request. seed: of the order of programs; 0 is the natural one, 1 its reverse."""
 
     def __init__(self) -> None:
         self.configure(0, 1, [], {})
@@ -46,30 +38,15 @@ class Simulator:
         addresses of their storages.
         """
         self.seed = seed
-        unspecified.configure(seed)
+        self.random = np.random.default_rng(seed)
         groups = {m.buffer.data_ptr(): (m.buffer.data_ptr() + m.start, m.nbytes) for m in memory}
         self.memory = Memory(groups, dict(protected), alignment)
-        self.timed = self.chosen = 0
 
-    def tune(self, run: Any, autotuner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call the autotuner's own `run`, which chooses anew."""
-        autotuner.cache.clear()
-        others = max(1, len(autotuner.configs) - 1)
-        self.timed, self.chosen = 0, 1 + (self.seed - 1) % others if self.seed else 0
-        before_each = autotuner.pre_hook
-        if self.seed % 2 == 0:  # a call whose choice is known resets nothing
-            autotuner.pre_hook = lambda *args, **kwargs: None
-        try:
-            return run(autotuner, *args, **kwargs)
-        finally:
-            autotuner.pre_hook = before_each
-
-    def time(self, kernel_call: Any, quantiles: Any) -> list[float]:
-        """An autotuner's timing of its next configuration: the chosen one is the fastest."""
-        place, self.timed = self.timed, self.timed + 1
-        if self.seed % 2 and place < MAX_TUNED:
-            kernel_call()
-        return [float(place != self.chosen)] * len(quantiles)
+    def order(self, programs: int) -> Any:
+        """Indices of a grid's programs, in the order to run them."""
+        if self.seed < 2:
+            return range(programs) if self.seed == 0 else range(programs - 1, -1, -1)
+        return self.random.permutation(programs).tolist()
 
     def launch(self, executor: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Run one grid: what `GridExecutor.__call__` does for tensors that are in host memory already."""
@@ -85,7 +62,8 @@ class Simulator:
         launch = Launch(fn.__name__, fn.__code__.co_filename, self.memory)
         with _current(launch):
             values = {n: v if n in executor.constexprs else _convert(launch, n, v) for n, v in bound.items()}
-            grid = executor.grid(values) if callable(executor.grid) else executor.grid
+            grid = grid_of(executor.grid, bound)
+            note(fn.__name__, grid, bound)
             self._run(launch, fn, values, tuple(int(n) for n in grid))
             launch.finish()
 
@@ -93,35 +71,20 @@ class Simulator:
         from triton.runtime.errors import InterpreterError
         from triton.runtime.interpreter import interpreter_builder
 
-        x, y, z = _within_limits(fn.__name__, grid)
+        assert 1 <= len(grid) <= 3, "grid must have 1 to 3 dimensions"
+        x, y, z = grid + (1,) * (3 - len(grid))
         interpreter_builder.set_grid_dim(x, y, z)
         launch.alone = x * y * z <= 1
-        numbers = count(1)
-
-        def run(index: int) -> None:
-            program = (index // (y * z), index // z % y, index % z)
-            launch.enter(index, program)
-            witness.program(fn.__name__, program, next(numbers), x * y * z)
-            interpreter_builder.set_grid_idx(*program)
-            fn(**values)
-
         with launching():
             try:
-                _local.programs = Programs(launch, unspecified.order(x * y * z).tolist(), run)
-                _local.programs.run()
+                for number, index in enumerate(self.order(x * y * z), 1):
+                    program = (index // (y * z), index // z % y, index % z)
+                    launch.enter(index, program)
+                    witness.program(fn.__name__, program, number, x * y * z)
+                    interpreter_builder.set_grid_idx(*program)
+                    fn(**values)
             except Exception as error:  # noqa: BLE001 - as the interpreter does, so that the wrapper sees the same
                 raise InterpreterError(repr(error)) from error
-
-
-def _within_limits(kernel: str, grid: tuple[int, ...]) -> tuple[int, int, int]:
-    """The grid in three dimensions. Raises ValueError for one that no launch can have."""
-    if not 1 <= len(grid) <= len(MAX_GRID):
-        raise ValueError(f"{kernel}: a grid has 1 to 3 dimensions, not {len(grid)}")
-    for size, most, axis in zip(grid, MAX_GRID, "xyz", strict=False):
-        if not 0 <= size <= most:
-            raise ValueError(f"{kernel}: a grid of {size:,} programs in {axis}, where a launch has at most {most:,}")
-    x, y, z = grid + (1,) * (3 - len(grid))
-    return x, y, z
 
 
 simulator = Simulator()
@@ -146,12 +109,9 @@ def _convert(launch: Launch, name: str, value: Any) -> Any:
 def patch_interpreter() -> None:
     """Have every launch of this process run by `simulator`."""
     from triton.runtime import interpreter
-    from triton.runtime.autotuner import Autotuner
 
     mend()
-    mend_undefined()
-    mend_hints(lambda text: _local.launch.hinted(text))
-    convert, run = interpreter._implicit_cvt, Autotuner.run
+    convert = interpreter._implicit_cvt
 
     def implicit_cvt(value: Any) -> Any:
         converted = convert(value)
@@ -165,9 +125,7 @@ def patch_interpreter() -> None:
     interpreter._implicit_cvt = implicit_cvt
     interpreter._interpreter = _checked(interpreter._interpreter)
     _mark_atomics(interpreter.InterpreterBuilder)
-    _mark_waits(interpreter)
-    Autotuner.do_bench = property(lambda self: simulator.time)
-    Autotuner.run = lambda self, *args, **kwargs: simulator.tune(run, self, args, kwargs)
+    patch_autotuners()
 
 
 def _mark_atomics(builder: Any) -> None:
@@ -188,86 +146,45 @@ def _mark_atomics(builder: Any) -> None:
             setattr(builder, name, marked(getattr(builder, name)))
 
 
-def _mark_waits(interpreter: Any) -> None:
-    """What makes the lanes of a program wait for each other."""
-
-    def marked(original: Any) -> Any:
-        def call(self: Any, *args: Any) -> Any:
-            _local.launch.lanes.wait()
-            return original(self, *args)
-
-        return call
-
-    builder, fold = interpreter.InterpreterBuilder, interpreter.ReduceScanOpInterface
-    names = ("create_barrier", "create_dot", "create_dot_scaled", "create_histogram", "create_gather")
-    for owner, name in (*((builder, name) for name in names), (fold, "apply")):
-        setattr(owner, name, marked(getattr(owner, name)))
-
-
 def _checked(memory: Any) -> SimpleNamespace:
     """The interpreter's native functions; those that touch memory only do so where the current launch may.
 
     Pointers, masks and values are NumPy arrays of one shape; a forbidden lane loads poison and stores nothing.
     """
 
-    def admit(pointers: Any, mask: Any, kind: str, size: int, values: Any = None) -> tuple[Any, Any, Any]:
-        """The real addresses, the lanes to perform, and whether these are all that were asked for."""
-        mask, launch = np.broadcast_to(mask, pointers.shape), _local.launch
-        real, fine = launch.admit(pointers, mask, size, kind, values)
-        allowed = mask if fine is None else mask & fine
-        if not launch.atomic:
-            launch.by_lane(pointers, real, allowed, kind, values)
-        return real, allowed, fine is None
-
     def load(pointers: Any, mask: Any, other: Any, dtype: Any) -> Any:
-        real, allowed, whole = admit(pointers, mask, "load", dtype.itemsize)
-        if not whole:
-            other = np.where(mask & ~allowed, poison(dtype), np.asarray(other, dtype))
-        values = memory.load(real, allowed, other, dtype)
+        mask = np.asarray(mask)
+        real, fine = _local.launch.admit(pointers, mask, dtype.itemsize, "load")
+        if fine is not None:
+            other = np.where(mask & ~fine, poison(dtype), np.asarray(other, dtype))
+            mask = mask & fine
+        values = memory.load(real, mask, other, dtype)
         _local.launch.saw(pointers, values)
         return values
 
     def store(pointers: Any, value: Any, mask: Any) -> Any:
-        real, allowed, _ = admit(pointers, mask, "store", value.itemsize, value)
+        mask = np.asarray(mask)
+        real, fine = _local.launch.admit(pointers, mask, value.itemsize, "store", value)
         _local.launch.progress()
-        return memory.store(real, value, allowed)
+        return memory.store(real, value, mask if fine is None else mask & fine)
 
     def atomic_rmw(operation: Any, pointers: Any, value: Any, mask: Any, order: Any) -> Any:
-        real, allowed, _ = admit(pointers, mask, "atomic", value.itemsize)
+        mask = np.asarray(mask)
+        real, fine = _local.launch.admit(pointers, mask, value.itemsize, "atomic")
         # The native function exchanges integers alone.
         given = value.view(f"u{value.itemsize}") if operation == memory.RMW_OP.XCHG else value
-        found = _by_lane(lambda *lanes: memory.atomic_rmw(operation, *lanes, order), real, given, allowed)
+        found = memory.atomic_rmw(operation, real, given, mask if fine is None else mask & fine, order)
         _local.launch.saw(pointers, found)
-        _interrupt()
         return found.view(value.dtype)
 
     def atomic_cas(pointers: Any, expected: Any, value: Any, order: Any) -> Any:
-        real, _, whole = admit(pointers, np.ones(pointers.shape, dtype=bool), "atomic", value.itemsize)
-        if not whole:  # the function has no mask: none of its lanes is performed
+        real, fine = _local.launch.admit(pointers, np.ones(pointers.shape, dtype=bool), value.itemsize, "atomic")
+        if fine is not None and not fine.all():  # the function has no mask: none of its lanes is performed
             return np.full(pointers.shape, poison(value.dtype), dtype=value.dtype)
-        found = _by_lane(lambda *lanes: memory.atomic_cas(*lanes, order), real, expected, value)
+        found = memory.atomic_cas(real, expected, value, order)
         _local.launch.saw(pointers, found)
-        _interrupt()
         return found
 
     checked = {"load": load, "store": store, "atomic_rmw": atomic_rmw, "atomic_cas": atomic_cas}
     native = {name: getattr(memory, name) for name in dir(memory) if not name.startswith("__")}
     return SimpleNamespace(**{**native, **checked})
-
-
-def _interrupt() -> None:
-    from triton.runtime.interpreter import interpreter_builder
-
-    _local.programs.interrupt()
-    interpreter_builder.set_grid_idx(*_local.launch.program)
-
-
-def _by_lane(perform: Any, *arrays: Any) -> Any:
-    """What an atomic finds in each lane, performed in the order in which the lanes get their turn."""
-    if arrays[0].size == 1:
-        return perform(*arrays)
-    turns = unspecified.order(arrays[0].size)
-    found = perform(*(np.ascontiguousarray(np.broadcast_to(a, arrays[0].shape).reshape(-1)[turns]) for a in arrays))
-    returned = np.empty_like(found)
-    returned[turns] = found
-    return returned.reshape(arrays[0].shape)

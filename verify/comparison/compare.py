@@ -5,6 +5,7 @@ Everything is decided from metadata and raw bytes that the parent decodes itself
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -40,7 +41,8 @@ def compare(overload: str, expected: Expected, got: Packed, strict: bool = True)
     """None if `got` (arguments after the call, and "return") is what `expected` says; else the first mismatch.
 
     Of an overload that draws, values have to be what its law says (verify/comparison/laws.py).
-    strict: results have the strides that ATen gives, not only where the operator's meaning fixes them.
+    strict: results have the strides that ATen gives; else they may be contiguous, too, unless the operator's meaning
+    fixes them.
     """
     wider = _FLOAT32_ON_GPUS.get(_base(overload), ())
     fixed = strict or fixes_strides(overload, expected)
@@ -111,6 +113,9 @@ def _structure(native: Packed, got: Packed, strict: bool, may_copy: bool, wider:
                 return f"{name}: {what} is {getattr(have, what)}, expected {getattr(want, what)}"
         if strict and _significant_strides(want) != _significant_strides(have):
             return f"{name}: stride is {have.stride}, expected {want.stride} (shape {want.shape})"
+        if _significant_strides(have) not in (_significant_strides(want), _row_major(want)):
+            both = f"{want.stride}, or contiguous (shape {want.shape})"
+            return f"{name}: stride is {have.stride}, expected {both}"
     return _aliasing(native, got, may_copy)
 
 
@@ -136,6 +141,12 @@ def _outline(value: object) -> str:
 
 def _significant_strides(ref: TensorRef) -> list[int]:
     return [] if 0 in ref.shape else [s for n, s in zip(ref.shape, ref.stride, strict=True) if n > 1]
+
+
+def _row_major(ref: TensorRef) -> list[int]:
+    """The significant strides of a contiguous tensor of this shape."""
+    sizes = [n for n in ref.shape if n > 1] if 0 not in ref.shape else []
+    return [math.prod(sizes[k + 1 :]) for k in range(len(sizes))]
 
 
 def _aliasing(native: Packed, got: Packed, may_copy: bool) -> str | None:
@@ -296,7 +307,8 @@ def telling(overload: str, expected: Expected) -> list[int]:
     """Tensors that show whether a kernel ran: non-empty results in memory of their own, and arguments that changed.
 
     A result that is nothing but zeros, ones or what fresh memory is poisoned with tells nothing, since it may be a
-    constant answer; nor does an argument that changed by no more than the tolerance, but for draws.
+    constant answer; nor does one that is a copy of an argument, of an operator that does more than copy, as adding at
+    no index; nor an argument that changed by no more than the tolerance, but for draws.
     """
     before, native = expected.before, expected.native
     owned = [i for i, ref in enumerate(native.tensors) if ref.group >= len(before.groups)]
@@ -304,15 +316,37 @@ def telling(overload: str, expected: Expected) -> list[int]:
     unknown = [i for i in changed if before.data[before.tensors[i].group] is None]
     drawn = law_of(overload) is not None
     moved = [i for i in changed if i in unknown or drawn or _is_wrong(overload, expected, before, i)]
-    return [i for i in (*owned, *moved) if numel(native.tensors[i]) and not _tells_nothing(contents(native, i))]
+    shown = [i for i in (*owned, *moved) if numel(native.tensors[i]) and not _tells_nothing(contents(native, i))]
+    return shown if drawn or _copies(overload) else [i for i in shown if not is_copy(contents(native, i), before)]
+
+
+def _copies(overload: str) -> bool:
+    """Whether the operator's answer is a copy, whatever its arguments."""
+    return _base(overload) in _ABOUT_STRIDES | {"copy"} or _base(overload).endswith("_copy")
+
+
+def is_copy(values: torch.Tensor, before: Packed) -> bool:
+    """Whether these are the values of one argument, which may be expanded or converted on the way."""
+    return any(_same(contents(before, i), values) for i, r in enumerate(before.tensors) if before.data[r.group])
+
+
+def _same(given: torch.Tensor, values: torch.Tensor) -> bool:
+    shapes = zip(reversed(given.shape), reversed(values.shape), strict=False)
+    if (
+        given.dim() > values.dim()
+        or any(n not in (1, m) for n, m in shapes)
+        or given.is_complex() > values.is_complex()
+    ):
+        return False
+    return torch.allclose(given.to(values.dtype).expand(values.shape), values, 0, 0, equal_nan=True)
 
 
 def _tells_nothing(values: torch.Tensor) -> bool:
     """Whether every element is 0, or 1, or what fresh memory is poisoned with."""
-    return bool((values == 0).all()) or bool((values == 1).all()) or _is_poison(values)
+    return bool((values == 0).all()) or bool((values == 1).all()) or is_poison(values)
 
 
-def _is_poison(values: torch.Tensor) -> bool:
+def is_poison(values: torch.Tensor) -> bool:
     """Whether every element is what torch.empty is filled with in a child: NaN, the largest integer, True."""
     if values.is_floating_point() or values.is_complex():
         return bool(values.isnan().all())
@@ -320,10 +354,20 @@ def _is_poison(values: torch.Tensor) -> bool:
     return bool((values == limit).all())
 
 
+def comparable(expected: Expected, ghost: Packed) -> bool:
+    """Whether a run whose kernels did nothing gave tensors that can be looked at beside the expected ones."""
+    return _structure(expected.native, ghost, strict=False, may_copy=False) is None
+
+
+def right_elements(overload: str, expected: Expected, answer: Packed, index: int) -> torch.Tensor:
+    """Where one tensor of an answer is right."""
+    return ~_differences(overload, expected, answer, index)[2]
+
+
 def right_without_kernels(overload: str, expected: Expected, ghost: Packed) -> bool:
     """Whether a run whose kernels did nothing still gives every telling tensor: no kernel computed it."""
     shown = telling(overload, expected)
-    if not shown or _structure(expected.native, ghost, strict=False, may_copy=False) is not None:
+    if not shown or not comparable(expected, ghost):
         return False
     if law_of(overload) is not None:  # what was there before may be lawful too
         left = [i for i in shown if i < len(expected.before.tensors) and _same_bytes(expected.before, ghost, i)]

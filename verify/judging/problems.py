@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from verify.comparison.compare import Mismatch
 from verify.judging.reply import Reply
@@ -50,6 +51,18 @@ def side_effects(reply: Reply) -> list[Problem]:
     if reply.globals:
         found.append(Problem(Outcome.CHEAT, "globals", f"the call changed {', '.join(reply.globals)}"))
     return found
+
+
+def launched_otherwise(compiled: Reply, executed: Reply) -> Problem:
+    """The first launch that was another one where kernels only compile."""
+    if compiled.status != "ok":
+        text = f"it fails where kernels only compile: {first_line(compiled.text)}"
+        return Problem(Outcome.COMPILE_ERROR, "compile", text, compiled.text)
+    pairs = zip_longest(compiled.launched, executed.launched, fillvalue="nothing")
+    differs = ((n, a, b) for n, (a, b) in enumerate(pairs, 1) if a != b)
+    number, there, here = next(differs, (len(executed.launched), "another", "one"))
+    text = f"launch {number} is {here} when kernels run, and {there} when they only compile; it must be the same"
+    return Problem(Outcome.CHEAT, "launch", text, rule="otherwise")
 
 
 def first_line(text: str) -> str:

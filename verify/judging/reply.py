@@ -7,7 +7,9 @@ from typing import Any
 
 from verify.excerpts import MAX_PRINTED
 
-_NAMES = ("operators", "launch_operators", "kernels", "types", "globals", "variants")
+_NAMES = ("operators", "launch_operators", "kernels", "types", "globals", "variants", "launched")
+
+_MORE: dict[str, Any] = {"printed": "", "digest": "", "configurations": 1}
 
 
 class MalformedReply(Exception):
@@ -40,7 +42,8 @@ class Reply:
     threads: still running at return. aliases_earlier: the result shares memory with that of an earlier case. types:
     complaints of results that are no plain tensors. globals: state that was changed. accesses: of the kernels.
     variants: names of what the launches were specialised to. lost: the child can run nothing more. printed: the
-    beginning of what the wrapper printed.
+    beginning of what the wrapper printed. launched: of the first launches the kernel, grid and arguments; digest: of
+    all of them. configurations: of the autotuner that has most.
     """
 
     status: str
@@ -59,6 +62,9 @@ class Reply:
     variants: tuple[str, ...] = ()
     lost: bool = False
     printed: str = ""
+    launched: tuple[str, ...] = ()
+    digest: str = ""
+    configurations: int = 1
 
     @classmethod
     def read(cls, header: dict[str, Any]) -> Reply:
@@ -69,14 +75,16 @@ class Reply:
         scalars, threads = header.get("scalars", []), header.get("threads", 0)
         if not _all(scalars, int | float) or not isinstance(threads, int):
             raise MalformedReply("scalars or threads are no numbers")
-        printed = header.get("printed", "")
-        if not isinstance(printed, str):
-            raise MalformedReply("printed is no text")
+        printed, digest, configurations = (header.get(k, d) for k, d in _MORE.items())
+        if not (isinstance(printed, str) and isinstance(digest, str) and isinstance(configurations, int)):
+            raise MalformedReply("printed or digest is no text, or configurations no number")
         return cls(
             status,
             text,
             printed=printed[:MAX_PRINTED],
             refused=refused,
+            digest=digest,
+            configurations=configurations,
             outside=status == "ok" and header.get("outside") is not False,
             scalars=tuple(scalars),
             threads=threads,

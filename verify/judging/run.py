@@ -6,6 +6,7 @@ import errno
 import hashlib
 import os
 import re
+import zlib
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -21,13 +22,15 @@ from traces.values import Packed, unpack
 from verify.cases.case import Case, Expected, NoReference, contents, holds_sparse, mapped, reference, unsupported
 from verify.cases.kinds import kind_of
 from verify.child.compiler_log import headline
-from verify.comparison.compare import compare, error_ratio, right_without_kernels, telling
+from verify.child.tuning import MAX_CONFIGURATIONS
+from verify.comparison.compare import compare, error_ratio, telling
+from verify.comparison.ghost import conjured
 from verify.comparison.laws import judged_by, law_of
 from verify.contract.kernel_file import SPARSE, KernelFile
 from verify.contract.random_state import Philox
 from verify.excerpts import anonymous
 from verify.judging.job import RUN, Job
-from verify.judging.problems import Problem, astray, first_line, mismatched, side_effects
+from verify.judging.problems import Problem, astray, first_line, launched_otherwise, mismatched, side_effects
 from verify.judging.random_judging import Pairs, examine
 from verify.judging.reply import MalformedReply, Reply
 from verify.judging.reports import inputs_report
@@ -37,7 +40,7 @@ from verify.sandbox import wire
 from verify.sandbox.children import Child, ChildDied, Zygote
 
 MAX_READ = 8  # numbers that a wrapper may read back in one call
-ORDERS = (1, 2)  # seeds of the orders in which the programs of a grid run when a case is repeated
+ORDERS = 2  # other ones in which the programs of a grid run when a case is repeated
 _FREE_ORDER = re.compile(r"\b(?:atomic_(?:add|xchg|cas)|autotune)\b")  # of additions: by chance, or as it was tuned
 
 
@@ -73,6 +76,7 @@ class Run:
         self._children: dict[str, tuple[Child, ExitStack]] = {}
         self._chance = False
         self._accuracy = ""  # of the last case
+        self._case = ""
         self._pairs = Pairs("", "")  # of this case, for a kernel that draws
         self._variants = ""  # of the last case
         self._printed = ""  # likewise, with a headline
@@ -94,6 +98,7 @@ class Run:
         """One case: reference, compile, execute, compare. Raises TraceError on a damaged trace."""
         self._chance, self._accuracy, self._pairs = False, "", Pairs(self._job.kernel.sha256, case.id)
         self._printed = self._variants = ""
+        self._case = case.id
         if kind(case.overload) == "random" and not judged_by(case.overload):
             return skipped(case, "it draws random numbers, and there is no law to judge them by")
         try:
@@ -123,14 +128,14 @@ class Run:
 
     def _problem(self, expected: Expected, repeated: bool) -> Problem | None:
         """What is wrong with the kernel on this case, or None. Raises _Ended, ChildDied, MalformedReply, TraceError."""
-        compiled, problem = self._compile(expected, {})
+        compiled, problem = self._compile(expected, self._configured(0))
         if problem is not None:
             return problem
         if RUN in self._job.off:
             return None
-        executed, got = self._ask(self._mode, expected.before, {"seed": 0})
+        executed, got = self._ask(self._mode, expected.before, self._configured(0, seed=0))
         if executed.scalars and len(executed.scalars) <= MAX_READ:
-            compiled, problem = self._compile(expected, {"scalars": list(executed.scalars)})
+            compiled, problem = self._compile(expected, self._configured(0, scalars=list(executed.scalars)))
         problem = problem or self._first(self._conduct(executed))
         if problem is None and got is None:
             text = "\n".join([executed.text, *astray(executed)])
@@ -148,7 +153,11 @@ class Run:
         problem = self._drawn(expected, got) if law_of(expected.overload) and "draws" not in self._job.off else None
         if problem is not None:
             return problem
-        return self._again(expected, got) if repeated and "repeat" not in self._job.off else None
+        if "repeat" in self._job.off:
+            return None
+        if repeated:
+            return self._again(expected, got, executed.configurations)
+        return self._special(expected, executed.configurations)
 
     def _first(self, *problems: Problem | None) -> Problem | None:
         """The first problem of a layer that is asked."""
@@ -158,20 +167,21 @@ class Run:
         """Compile what the case launches; what the wrapper returns although no kernel ran must not be right."""
         compiled, ghost = self._ask(COMPILE, expected.before, request)
         self._variants = ",".join(compiled.variants)
-        refused = conjured = None
+        refused = elsewhere = None
         if compiled.refused:
             refused = Problem(Outcome.COMPILE_ERROR, "compile", headline(compiled.refused), compiled.refused)
-        if ghost is not None and right_without_kernels(self._job.plan.overload, expected, ghost):
-            text = "the result is right although no kernel ran: it was computed elsewhere"
-            conjured = Problem(Outcome.CHEAT, "ghost", text)
-        return compiled, self._first(refused, self._conduct(compiled), conjured)
+        text = conjured(self._job.plan.overload, expected, ghost) if ghost is not None else None
+        if text is not None:
+            elsewhere = Problem(Outcome.CHEAT, "ghost", text)
+        return compiled, self._first(refused, self._conduct(compiled), elsewhere)
 
     def _conduct(self, reply: Reply) -> Problem | None:
         """What the wrapper and the launches asked of ATen, against what they may."""
         called = [name for name in dict.fromkeys(reply.operators) if name not in self._job.allowed]
         if called:
             served = "".join(f", {overload}" for overload, _ in self._job.kernel.callees)
-            text = f"the wrapper called {', '.join(called)}; only allocation and views{served} are allowed"
+            may = "allocation, views, fills and copies of whole tensors" if self._job.allowed else "allocation and views"
+            text = f"the wrapper called {', '.join(called)}; only {may}{served} are allowed"
             return Problem(Outcome.CHEAT, "dispatch", text, rule="wrapper")
         if reply.launch_operators:
             names = ", ".join(dict.fromkeys(reply.launch_operators))
@@ -188,6 +198,8 @@ class Run:
             why = f" ({first_line(compiled.text)})" if compiled.text else ""
             text = f"{', '.join(uncompiled)} was not reached when kernels only compile{why}"
             found.append(Problem(Outcome.COMPILE_ERROR, "compile", text))
+        elif compiled.digest != executed.digest and not compiled.refused:
+            found.append(launched_otherwise(compiled, executed))
         if not executed.kernels and telling(self._job.plan.overload, expected):
             found.append(Problem(Outcome.CHEAT, "launch", "no kernel was launched"))
         return found
@@ -208,17 +220,35 @@ class Run:
             return None
         return Problem(Outcome.WRONG, "draws", found.detail, f"{found.detail}\n{found.advice}", found.rule)
 
-    def _again(self, expected: Expected, got: Packed) -> Problem | None:
-        """Repeat a case that passed, with the programs in other orders, then in the same memory with new contents.
-        Raises _Ended."""
+    def _configured(self, number: int, **request: Any) -> dict[str, Any]:
+        """A request in which autotuners take another configuration for each number, and for 0 another for each case."""
+        return {**request, "configuration": zlib.crc32(self._case.encode()) % MAX_CONFIGURATIONS + number}
+
+    def _special(self, expected: Expected, configurations: int) -> Problem | None:
+        """A case of NaN or infinities with every configuration of the autotuner. Raises _Ended."""
+        for number in range(1, configurations if holds_special(expected.before) else 1):
+            how = "with another configuration of its autotuner"
+            request = self._configured(number, seed=0)
+            other = self._once_more(expected.before, request, how, ("repeat", "configuration"))
+            mismatch = compare(self._job.plan.overload, expected, other, self._job.strict)
+            if mismatch is not None:
+                text = f"the same call {how}: {mismatch.detail}"
+                return Problem(Outcome.WRONG, "repeat", text, mismatch.report, "configuration")
+        return None
+
+    def _again(self, expected: Expected, got: Packed, configurations: int) -> Problem | None:
+        """Repeat a case that passed, with the programs in other orders and every configuration of an autotuner, then in
+        the same memory with new contents. Raises _Ended."""
         loose = any(_FREE_ORDER.search(k.source) for k in (self._job.kernel, *self._job.reached))
-        for seed in ORDERS:
-            how = "when its programs run in another order"
-            other = self._once_more(expected.before, {"seed": seed}, how, ("repeat", "order"))
+        how = "with its programs in another order"
+        how += ", and another configuration of its autotuner" if configurations > 1 else ""
+        for seed in range(1, max(ORDERS + 1, configurations)):
+            request = self._configured(seed, seed=seed)
+            other = self._once_more(expected.before, request, how, ("repeat", "order"))
             mismatch = compare(self._job.plan.overload, expected, other, self._job.strict)
             if mismatch is not None or (not loose and not _same_results(got, other)):
                 detail = mismatch.detail if mismatch else "the results are not the same to the bit"
-                text = f"the same call again, its programs in another order: {detail}"
+                text = f"the same call again, {how}: {detail}"
                 return Problem(Outcome.WRONG, "repeat", text, mismatch.report if mismatch else "", "order")
         return self._new_contents(expected)
 
@@ -321,6 +351,12 @@ def _described(verdict: Verdict, case: Case, packed: Packed) -> Verdict:
 def _verdict(case: Case, problem: Problem, arguments: str) -> Verdict:
     text = f"{problem.report or problem.detail}\n\n{arguments}"
     return Verdict(case.id, problem.outcome, problem.detail[:300], text, problem.layer, problem.rule)
+
+
+def holds_special(packed: Packed) -> bool:
+    """Whether an argument holds NaN or an infinity."""
+    told = [contents(packed, i) for i, ref in enumerate(packed.tensors) if packed.data[ref.group] is not None]
+    return any(not bool(t.isfinite().all()) for t in told if t.is_floating_point() or t.is_complex())
 
 
 def _same_results(a: Packed, b: Packed) -> bool:
