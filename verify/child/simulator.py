@@ -10,25 +10,33 @@ import inspect
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from traces.values import Rebuilt
-from verify.child.accesses import Launch, Memory, poison
+from verify.child.accesses import Launch, Memory
 from verify.child.guards import check_arguments, launching, notes
+from verify.child.hints import mend_hints
 from verify.child.interpreter import mend
+from verify.child.interruption import Programs
 from verify.child.launches import grid_of, note
 from verify.child.tuning import patch_autotuners
+from verify.child.unspecified import mend_undefined, poison, unspecified
 from verify.child.witness import witness
 
+MAX_GRID = (2**31 - 1, 65_535, 65_535)  # CUDA C programming guide, table of compute capabilities; HIP has as much
 
-_local = threading.local()  # .launch: what runs in this thread
+_local = threading.local()  # of this thread .launch, what runs; .programs of it
 
 
 class Simulator:
-    """How launches run, set anew for each request. seed: of the order of programs; 0 is the natural one, 1 its reverse."""
+    """How launches run, set anew for each request.
+
+    seed: of the order of programs; 0 is the natural one, 1 its reverse.
+    """
 
     def __init__(self) -> None:
         self.configure(0, 1, [], {})
@@ -38,15 +46,9 @@ class Simulator:
         addresses of their storages.
         """
         self.seed = seed
-        self.random = np.random.default_rng(seed)
+        unspecified.configure(seed)
         groups = {m.buffer.data_ptr(): (m.buffer.data_ptr() + m.start, m.nbytes) for m in memory}
         self.memory = Memory(groups, dict(protected), alignment)
-
-    def order(self, programs: int) -> Any:
-        """Indices of a grid's programs, in the order to run them."""
-        if self.seed < 2:
-            return range(programs) if self.seed == 0 else range(programs - 1, -1, -1)
-        return self.random.permutation(programs).tolist()
 
     def launch(self, executor: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Run one grid: what `GridExecutor.__call__` does for tensors that are in host memory already."""
@@ -71,20 +73,35 @@ class Simulator:
         from triton.runtime.errors import InterpreterError
         from triton.runtime.interpreter import interpreter_builder
 
-        assert 1 <= len(grid) <= 3, "grid must have 1 to 3 dimensions"
-        x, y, z = grid + (1,) * (3 - len(grid))
+        x, y, z = _within_limits(fn.__name__, grid)
         interpreter_builder.set_grid_dim(x, y, z)
         launch.alone = x * y * z <= 1
+        numbers = count(1)
+
+        def run(index: int) -> None:
+            program = (index // (y * z), index // z % y, index % z)
+            launch.enter(index, program)
+            witness.program(fn.__name__, program, next(numbers), x * y * z)
+            interpreter_builder.set_grid_idx(*program)
+            fn(**values)
+
         with launching():
             try:
-                for number, index in enumerate(self.order(x * y * z), 1):
-                    program = (index // (y * z), index // z % y, index % z)
-                    launch.enter(index, program)
-                    witness.program(fn.__name__, program, number, x * y * z)
-                    interpreter_builder.set_grid_idx(*program)
-                    fn(**values)
+                _local.programs = Programs(launch, unspecified.order(x * y * z).tolist(), run)
+                _local.programs.run()
             except Exception as error:  # noqa: BLE001 - as the interpreter does, so that the wrapper sees the same
                 raise InterpreterError(repr(error)) from error
+
+
+def _within_limits(kernel: str, grid: tuple[int, ...]) -> tuple[int, int, int]:
+    """The grid in three dimensions. Raises ValueError for one that no launch can have."""
+    if not 1 <= len(grid) <= len(MAX_GRID):
+        raise ValueError(f"{kernel}: a grid has 1 to 3 dimensions, not {len(grid)}")
+    for size, most, axis in zip(grid, MAX_GRID, "xyz", strict=False):
+        if not 0 <= size <= most:
+            raise ValueError(f"{kernel}: a grid of {size:,} programs in {axis}, where a launch has at most {most:,}")
+    x, y, z = grid + (1,) * (3 - len(grid))
+    return x, y, z
 
 
 simulator = Simulator()
@@ -111,6 +128,8 @@ def patch_interpreter() -> None:
     from triton.runtime import interpreter
 
     mend()
+    mend_undefined()
+    mend_hints(lambda text: _local.launch.hinted(text))
     convert = interpreter._implicit_cvt
 
     def implicit_cvt(value: Any) -> Any:
@@ -125,6 +144,7 @@ def patch_interpreter() -> None:
     interpreter._implicit_cvt = implicit_cvt
     interpreter._interpreter = _checked(interpreter._interpreter)
     _mark_atomics(interpreter.InterpreterBuilder)
+    _mark_waits(interpreter)
     patch_autotuners()
 
 
@@ -146,45 +166,86 @@ def _mark_atomics(builder: Any) -> None:
             setattr(builder, name, marked(getattr(builder, name)))
 
 
+def _mark_waits(interpreter: Any) -> None:
+    """What makes the lanes of a program wait for each other."""
+
+    def marked(original: Any) -> Any:
+        def call(self: Any, *args: Any) -> Any:
+            _local.launch.lanes.wait()
+            return original(self, *args)
+
+        return call
+
+    builder, fold = interpreter.InterpreterBuilder, interpreter.ReduceScanOpInterface
+    names = ("create_barrier", "create_dot", "create_dot_scaled", "create_histogram", "create_gather")
+    for owner, name in (*((builder, name) for name in names), (fold, "apply")):
+        setattr(owner, name, marked(getattr(owner, name)))
+
+
 def _checked(memory: Any) -> SimpleNamespace:
     """The interpreter's native functions; those that touch memory only do so where the current launch may.
 
     Pointers, masks and values are NumPy arrays of one shape; a forbidden lane loads poison and stores nothing.
     """
 
+    def admit(pointers: Any, mask: Any, kind: str, size: int, values: Any = None) -> tuple[Any, Any, Any]:
+        """The real addresses, the lanes to perform, and whether these are all that were asked for."""
+        mask, launch = np.broadcast_to(mask, pointers.shape), _local.launch
+        real, fine = launch.admit(pointers, mask, size, kind, values)
+        allowed = mask if fine is None else mask & fine
+        if not launch.atomic:
+            launch.by_lane(pointers, real, allowed, kind, values)
+        return real, allowed, fine is None
+
     def load(pointers: Any, mask: Any, other: Any, dtype: Any) -> Any:
-        mask = np.asarray(mask)
-        real, fine = _local.launch.admit(pointers, mask, dtype.itemsize, "load")
-        if fine is not None:
-            other = np.where(mask & ~fine, poison(dtype), np.asarray(other, dtype))
-            mask = mask & fine
-        values = memory.load(real, mask, other, dtype)
+        real, allowed, whole = admit(pointers, mask, "load", dtype.itemsize)
+        if not whole:
+            other = np.where(mask & ~allowed, poison(dtype), np.asarray(other, dtype))
+        values = memory.load(real, allowed, other, dtype)
         _local.launch.saw(pointers, values)
         return values
 
     def store(pointers: Any, value: Any, mask: Any) -> Any:
-        mask = np.asarray(mask)
-        real, fine = _local.launch.admit(pointers, mask, value.itemsize, "store", value)
+        real, allowed, _ = admit(pointers, mask, "store", value.itemsize, value)
         _local.launch.progress()
-        return memory.store(real, value, mask if fine is None else mask & fine)
+        return memory.store(real, value, allowed)
 
     def atomic_rmw(operation: Any, pointers: Any, value: Any, mask: Any, order: Any) -> Any:
-        mask = np.asarray(mask)
-        real, fine = _local.launch.admit(pointers, mask, value.itemsize, "atomic")
+        real, allowed, _ = admit(pointers, mask, "atomic", value.itemsize)
         # The native function exchanges integers alone.
         given = value.view(f"u{value.itemsize}") if operation == memory.RMW_OP.XCHG else value
-        found = memory.atomic_rmw(operation, real, given, mask if fine is None else mask & fine, order)
+        found = _by_lane(lambda *lanes: memory.atomic_rmw(operation, *lanes, order), real, given, allowed)
         _local.launch.saw(pointers, found)
+        _interrupt()
         return found.view(value.dtype)
 
     def atomic_cas(pointers: Any, expected: Any, value: Any, order: Any) -> Any:
-        real, fine = _local.launch.admit(pointers, np.ones(pointers.shape, dtype=bool), value.itemsize, "atomic")
-        if fine is not None and not fine.all():  # the function has no mask: none of its lanes is performed
+        real, _, whole = admit(pointers, np.ones(pointers.shape, dtype=bool), "atomic", value.itemsize)
+        if not whole:  # the function has no mask: none of its lanes is performed
             return np.full(pointers.shape, poison(value.dtype), dtype=value.dtype)
-        found = memory.atomic_cas(real, expected, value, order)
+        found = _by_lane(lambda *lanes: memory.atomic_cas(*lanes, order), real, expected, value)
         _local.launch.saw(pointers, found)
+        _interrupt()
         return found
 
     checked = {"load": load, "store": store, "atomic_rmw": atomic_rmw, "atomic_cas": atomic_cas}
     native = {name: getattr(memory, name) for name in dir(memory) if not name.startswith("__")}
     return SimpleNamespace(**{**native, **checked})
+
+
+def _interrupt() -> None:
+    from triton.runtime.interpreter import interpreter_builder
+
+    _local.programs.interrupt()
+    interpreter_builder.set_grid_idx(*_local.launch.program)
+
+
+def _by_lane(perform: Any, *arrays: Any) -> Any:
+    """What an atomic finds in each lane, performed in the order in which the lanes get their turn."""
+    if arrays[0].size == 1:
+        return perform(*arrays)
+    turns = unspecified.order(arrays[0].size)
+    found = perform(*(np.ascontiguousarray(np.broadcast_to(a, arrays[0].shape).reshape(-1)[turns]) for a in arrays))
+    returned = np.empty_like(found)
+    returned[turns] = found
+    return returned.reshape(arrays[0].shape)

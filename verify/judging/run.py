@@ -180,7 +180,7 @@ class Run:
         called = [name for name in dict.fromkeys(reply.operators) if name not in self._job.allowed]
         if called:
             served = "".join(f", {overload}" for overload, _ in self._job.kernel.callees)
-            may = "allocation, views, fills and copies of whole tensors" if self._job.allowed else "allocation and views"
+            may = "allocation and views" + (", fills and copies of whole tensors" if self._job.allowed else "")
             text = f"the wrapper called {', '.join(called)}; only {may}{served} are allowed"
             return Problem(Outcome.CHEAT, "dispatch", text, rule="wrapper")
         if reply.launch_operators:
