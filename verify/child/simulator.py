@@ -195,7 +195,7 @@ def _checked(memory: Any) -> SimpleNamespace:
         allowed = mask if fine is None else mask & fine
         if not launch.atomic:
             launch.by_lane(pointers, real, allowed, kind, values)
-        return real, allowed, fine is None
+        return real, allowed, fine is None or bool(fine[mask].all())
 
     def load(pointers: Any, mask: Any, other: Any, dtype: Any) -> Any:
         real, allowed, whole = admit(pointers, mask, "load", dtype.itemsize)
