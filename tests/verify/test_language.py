@@ -1,0 +1,55 @@
+"""Every function of the kernel dialect in the interpreter, against what a GPU gave (tests/verify/language.py)."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from verify.platforms import PROFILES
+
+HERE = Path(__file__).parent
+SOURCE = (HERE / "language.py").read_text()
+RECORDED = HERE / "language.json"
+NO_FUNCTIONS = r"tl\.(constexpr|pointer_type|PropagateNan\..*|u?int\d+|b?float\d+)"
+LOOSE = 1e-5  # relative: hardware approximates exponentials, roots and quotients within a few roundings of float32
+
+
+@pytest.fixture(scope="module")
+def interpreted():
+    environment = {**os.environ, "TRITON_INTERPRET": "1"}
+    command = [sys.executable, "-W", "ignore", "-m", "tests.verify.language"]
+    told = subprocess.run(command, capture_output=True, env=environment, cwd=HERE.parents[1], timeout=300)
+    assert told.returncode == 0, told.stderr[-2000:]
+    return json.loads(told.stdout)
+
+
+def test_every_function_of_the_dialect_is_there():
+    names = yaml.safe_load((PROFILES / "triton.yaml").read_text())["kernel"]["names"]
+    functions = {name for name in names if not re.fullmatch(NO_FUNCTIONS, name)}
+    used = set(re.findall(r"tl(?:\.[a-z]\w*)+", SOURCE)) | {
+        f"tl.{prefix}{name}"
+        for prefix in ("", "math.", "atomic_")
+        for group in re.findall(r"for name in \(([^)]*)\)", SOURCE)
+        for name in re.findall(r'"(\w+)"', group)
+    }
+    assert not functions - used
+
+
+def test_every_function_is_interpreted(interpreted):
+    assert len(interpreted) > 80 and all(len(values) == 64 for values in interpreted.values())
+
+
+def test_the_interpreter_computes_as_hardware_does(interpreted):
+    if not RECORDED.exists():
+        pytest.skip("nothing is recorded: python -m tests.verify.language, on a machine with a GPU")
+    recorded = json.loads(RECORDED.read_text())
+    assert recorded.keys() == interpreted.keys()
+    for name, values in recorded.items():
+        scale = float(np.max(np.abs(np.nan_to_num(values, posinf=0, neginf=0))))
+        np.testing.assert_allclose(interpreted[name], values, rtol=LOOSE, atol=LOOSE * min(scale, 1), err_msg=name)
