@@ -9,7 +9,7 @@ import torch
 from traces.values import pack
 from verify import platforms
 from verify.contract.derive import Plan
-from verify.platforms import EXECUTE
+from verify.platforms import COMPILE, EXECUTE
 from verify.sandbox import wire
 from verify.sandbox.children import Zygote
 
@@ -36,17 +36,18 @@ def inside(x, y):
 
 
 @pytest.fixture(scope="module")
-def zygote():
-    started = Zygote(EXECUTE)
+def zygotes():
+    started = {mode: Zygote(mode) for mode in (EXECUTE, COMPILE)}
     yield started
-    started.close()
+    for zygote in started.values():
+        zygote.close()
 
 
 @pytest.fixture
-def run(zygote):
+def run(zygotes):
     """Runs a kernel body of x, 64 numbers from -1 to 1, out, 64 sevens, and a counter. Returns header and out."""
 
-    def ran(body, seed=0, grid="(1,)"):
+    def ran(body, seed=0, grid="(1,)", mode=EXECUTE, options=""):
         lines = "".join(f"    {line}\n" for line in body.strip("\n").split("\n"))
         source = f"""{HEAD}
 @triton.jit
@@ -56,7 +57,7 @@ def kernel(x, out, counter, n, BLOCK: tl.constexpr):
 {lines}
 def wrapper(self):
     out, counter = torch.full((64,), 7.0), torch.zeros(1, dtype=torch.int32)
-    kernel[{grid}](self, out, counter, 64, BLOCK=64)
+    kernel[{grid}](self, out, counter, 64, BLOCK=64{options})
     return out
 """
         job = {
@@ -66,7 +67,7 @@ def wrapper(self):
             "targets": [asdict(t) for t in SIM.targets],
             "memory_bytes": SIM.memory_bytes,
         }
-        with zygote.fork(job) as child:
+        with zygotes[mode].fork(job) as child:
             header, buffers = child.ask(pack({"self": X}), 60, {"seed": seed})
         if header["status"] != "ok":
             return header, None
@@ -252,3 +253,10 @@ def test_atomics_that_hand_over(run, name, seed):
 def test_grids_that_no_launch_can_have(run, grid):
     header, _ = run("tl.store(out, 1.0)", grid=grid)
     assert header["status"] == "error" and "ValueError: kernel: a grid" in header["text"], header
+
+
+@pytest.mark.parametrize("warps", [3, 64])
+def test_warps_that_no_program_can_have(run, warps):
+    header, _ = run("tl.store(out + i, 1.0)", mode=COMPILE, options=f", num_warps={warps}")
+    assert header["status"] == "error" and "warps" in header["refused"], header
+    assert run("tl.store(out + i, 1.0)", mode=COMPILE, options=", num_warps=32")[0]["status"] == "ok"

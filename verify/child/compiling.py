@@ -14,6 +14,12 @@ from verify.child.launches import grid_of, note, passed
 from verify.child.tuning import patch_autotuners
 from verify.child.witness import witness
 
+MAX_THREADS = 1024  # of a program instance: CUDA C programming guide, table of compute capabilities; HIP has as many
+
+
+class TooManyThreads(Exception):
+    """A kernel compiles, but no program instance of it can have so many warps."""
+
 
 class OutOfSharedMemory(Exception):
     """A kernel compiles, but no program instance of it fits on the target."""
@@ -65,6 +71,7 @@ def patch_compiler(targets: list[dict[str, Any]]) -> None:
             driver.set_active(_CompileOnlyDriver(target))
             self.device_caches.pop(0, None) if len(targets) > 1 else None
             compiled = original(self, grid=grid, warmup=True, **given)
+            _check_threads(self.__name__, compiled, target)
             _check_shared_memory(self.__name__, compiled, target)
             return compiled
 
@@ -122,6 +129,12 @@ def _known(value: Any, plain: bool = False) -> Any:
         width = 32 if -(2**31) <= value < 2**31 else 64 if value < 2**63 else -64
         return width, not plain and (1 if value == 1 else 16 if value % 16 == 0 else 0)
     return type(value).__name__
+
+
+def _check_threads(kernel: str, compiled: Any, target: dict[str, Any]) -> None:
+    warps, threads = compiled.metadata.num_warps, target["warp_size"]
+    if warps * threads > MAX_THREADS:
+        raise TooManyThreads(f"{kernel} has {warps} warps of {threads} threads; a program has at most {MAX_THREADS}")
 
 
 def _check_shared_memory(kernel: str, compiled: Any, target: dict[str, Any]) -> None:
