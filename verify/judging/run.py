@@ -198,7 +198,7 @@ class Run:
             why = f" ({first_line(compiled.text)})" if compiled.text else ""
             text = f"{', '.join(uncompiled)} was not reached when kernels only compile{why}"
             found.append(Problem(Outcome.COMPILE_ERROR, "compile", text))
-        elif compiled.digest != executed.digest and not compiled.refused:
+        elif (compiled.status, compiled.digest) != (executed.status, executed.digest) and not compiled.refused:
             found.append(launched_otherwise(compiled, executed))
         if not executed.kernels and telling(self._job.plan.overload, expected):
             found.append(Problem(Outcome.CHEAT, "launch", "no kernel was launched"))
