@@ -112,7 +112,7 @@ BODIES = {
     "cumsum": "z = tl.cumsum(x, 0) + tl.cumsum(i, 0, reverse=True)",
     "cumprod": "z = tl.cumprod(1 + x * 0.01, 0)",
     "sort": "z = tl.sort(x) + tl.sort(j, descending=True)",
-    "flip": "z = tl.flip(x)",
+    "flip": "z = tl.flip(x, 0)",
     "gather": "z = tl.gather(x, (i * 5) % 64, 0)",
     "histogram": "z = tl.histogram(i % 5 * 3, 64)",
     "dot": "a = tl.reshape(x, [4, 16]).to(tl.float16)\n"

@@ -172,7 +172,7 @@ def test_reductions_combine_in_no_order_of_the_elements(run):
     assert run("tl.store(out + i, tl.associative_scan(i.to(tl.float32), 0, later))")[1].tolist() == list(range(64))
     scanned = run("tl.store(out + i, tl.associative_scan(i * 0.0 + 1, 0, difference))")[1]
     assert scanned.tolist() != [1.0 - k for k in range(64)]
-    assert run("tl.store(out, tl.argmax(i * 0, 0, tie_break_left=False).to(tl.float32))")[1][0] == 63
+    assert run("tl.store(out, tl.argmax(i * 0, 0, tie_break_left=False).to(tl.float32))")[1][0] != 0
     assert run("tl.store(out, tl.argmax(i * 0, 0).to(tl.float32))")[1][0] == 0
 
 

@@ -24,20 +24,10 @@ def mend_folds() -> None:
     fast = (standard._argmin_combine_tie_break_fast, standard._argmax_combine_tie_break_fast)
 
     def apply_impl(self: Any, values: Any) -> Any:
-        """Of equal elements, those by a function that leaves open which of them it takes find the last."""
-        return _last_of_equals(self, values, apply) if self.combine_fn in fast else apply(self, values)
+        """A function that leaves open which of equal elements it finds does not find the first."""
+        return self.generic_reduce(values) if self.combine_fn in fast else apply(self, values)
 
     interpreter.ReduceOps.apply_impl = apply_impl
-
-
-def _last_of_equals(self: Any, values: Any, apply: Any) -> Any:
-    axis = -1 if self.axis is None else self.axis
-    data = values[0].handle.data
-    turned = self.to_tensor(np.ascontiguousarray(np.flip(data, None if self.axis is None else axis)), values[0].dtype)
-    value, index = apply(self, (turned, *values[1:]))
-    last = (data.size if self.axis is None else data.shape[axis]) - 1
-    index.handle.data = np.asarray(last - index.handle.data, index.handle.data.dtype)
-    return value, index
 
 
 def _generic_reduce(self: Any, values: Any) -> list[Any]:

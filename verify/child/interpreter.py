@@ -105,6 +105,17 @@ def _mend_operators(interpreter: Any) -> None:
 
     builder.binary_op, builder.ternary_op = binary_op, ternary_op
     builder.unary_op = lambda self, arg, op: like(arg, unary(self, wide(arg), op))
+    # Triton 3.6 spreads NaN in these, as in maximumf and minimumf.
+    builder.create_maxnumf = lambda self, lhs, rhs: self.binary_op(lhs, rhs, np.fmax)
+    builder.create_minnumf = lambda self, lhs, rhs: self.binary_op(lhs, rhs, np.fmin)
+    clamp, spreads_none = builder.create_clampf, interpreter._ir.PROPAGATE_NAN.NONE
+
+    def create_clampf(self: Any, arg: Any, lo: Any, hi: Any, spreads: Any) -> Any:
+        if spreads != spreads_none:
+            return clamp(self, arg, lo, hi, spreads)
+        return self.create_minnumf(self.create_maxnumf(arg, lo), hi)
+
+    builder.create_clampf = create_clampf
     builder.create_fma = lambda self, x, y, z: like(z, fma(self, wide(x), wide(y), wide(z)))
     builder.create_dot = lambda self, a, b, d, *rest: like(d, dot(self, wide(a), wide(b), wide(d), *rest))
 

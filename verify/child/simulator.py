@@ -179,7 +179,8 @@ def _mark_waits(interpreter: Any) -> None:
     builder, fold = interpreter.InterpreterBuilder, interpreter.ReduceScanOpInterface
     names = ("create_barrier", "create_dot", "create_dot_scaled", "create_histogram", "create_gather")
     for owner, name in (*((builder, name) for name in names), (fold, "apply")):
-        setattr(owner, name, marked(getattr(owner, name)))
+        if hasattr(owner, name):  # older ones have no scaled products
+            setattr(owner, name, marked(getattr(owner, name)))
 
 
 def _checked(memory: Any) -> SimpleNamespace:
