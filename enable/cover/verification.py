@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import textwrap
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -117,6 +117,10 @@ def verify_candidate(
         )
     with doing(f"verify {candidate.name}: preparing cases") as work:
         with _PREPARING:
+            narrow = _no_floats(candidate, candidate.kernel, workspace.cache)
+            if narrow:
+                outcome = Outcome.COMPILE_ERROR
+                return replace(found, outcome=outcome, layer="lint", rule="dtypes", detail=narrow, violations=(narrow,))
             chosen = _cases(candidate, candidate.kernel, request, workspace)
         jobs = [
             Job(
@@ -139,6 +143,9 @@ def verify_candidate(
     if len(told) < len(order) and all(v.outcome in (Outcome.PASS, Outcome.SKIPPED) for v in told):
         raise RuntimeError(f"{len(order) - len(told)} of {len(order)} cases have no verdict")
     summary = _summary(found, told)
+    if summary.outcome is Outcome.PASS:
+        passed = {v.case for v in told if v.outcome is Outcome.PASS}
+        summary = replace(summary, detail=f"{summary.detail}{_told_of(jobs, passed)}")
     if candidate.contract and request.full:
         summary = _with_known(summary, jobs, judge)
     if RUN in request.off and summary.outcome is Outcome.PASS:
@@ -179,6 +186,28 @@ def _summary(found: Finding, verdicts: list[Verdict]) -> Finding:
         return replace(counts, detail=f"no case was run: {verdicts[0].detail if verdicts else none}")
     printed = next((v.report for v in passed if v.report), "")
     return replace(counts, outcome=Outcome.PASS, detail=f"{len(passed)} cases passed", report=printed)
+
+
+def _told_of(jobs: Sequence[Job], passed: Collection[str]) -> str:
+    """For which dtypes and ranks a pass holds: those of the tensors of the cases that passed."""
+    cases = [case for job in jobs for case in job.cases if case.id in passed]
+    dtypes = sorted({dtype for case in cases for dtype in case.dtypes})
+    ranks = sorted({len(shape) for case in cases for shape in case.shapes})
+    if not dtypes:
+        return ""
+    rank = f"rank {ranks[0]}" if len(ranks) == 1 else f"rank {ranks[0]} to {ranks[-1]}"
+    return f": {', '.join(dtypes)}, of {rank}"
+
+
+def _no_floats(candidate: Candidate, kernel: KernelFile, cache: Path) -> str:
+    """What is wrong with a claim of no floating dtype for an operator that takes them; empty if nothing is."""
+    if not candidate.contract or any("float" in dtype or "complex" in dtype for dtype in kernel.dtypes):
+        return ""
+    taken = kept_cases(cache, list(candidate.overloads), ("float32",))
+    if not taken:
+        return ""
+    what = f"DTYPES hold {', '.join(kernel.dtypes)} and no floating dtype, which {taken[0].overload} takes"
+    return f'[dtypes] {what} instead: compute these, too, and write DTYPES = ("bfloat16", "float16", "float32")'
 
 
 def _cases(

@@ -1,6 +1,7 @@
 """`enable verify` and `enable lint` as a user types them."""
 
 import json
+import re
 import shlex
 from pathlib import Path
 
@@ -9,7 +10,8 @@ from program import enable
 
 from enable.cli import run
 
-CORPUS = Path(__file__).parents[1] / "verify" / "corpus"
+ROOT = Path(__file__).parents[2]
+CORPUS = ROOT / "tests" / "verify" / "corpus"
 HONEST = CORPUS / "honest" / "neg_zero_size_and_scalar.py"
 BAD = CORPUS / "bad" / "exp_first_block_only.py"
 
@@ -41,6 +43,20 @@ def test_a_kernel_of_the_library_by_its_operator(tmp_path):
     found = enable("verify", "aten::neg", "--cases", "opinfo", cwd=tmp_path)
     assert found.returncode == 0, found.stdout
     assert "neg.py: PASS" in found.stdout
+
+
+def test_a_pass_says_of_which_dtypes_and_ranks(tmp_path):
+    found = enable("verify", str(HONEST), "--op", "aten::neg", "--cases", "opinfo", cwd=tmp_path)
+    assert "cases passed: float32, of rank " in found.stdout, found.stdout
+
+
+def test_a_claim_of_no_floats_is_refused(tmp_path):
+    """Of an operator of integers it is right."""
+    source = (ROOT / "generate/kernels/pointwise/exp.py").read_text()
+    path = tmp_path / "bool_alone.py"
+    path.write_text(re.sub(r"DTYPES = \([^)]*\)", 'DTYPES = ("bool",)', source))
+    found = enable("verify", str(path), "--cases", "opinfo", cwd=tmp_path)
+    assert "bool_alone.py: COMPILE_ERROR [lint]" in found.stdout and "no floating dtype" in found.stdout, found.stdout
 
 
 def test_no_case_is_no_pass(tmp_path):

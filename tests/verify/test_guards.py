@@ -187,6 +187,26 @@ def test_copies_that_compute_are_told_from_those_that_only_copy(ask, to, given, 
         assert only(ask(wrapper(body)))["operators"] == [operator]
 
 
+@pytest.mark.parametrize(
+    ("call", "operator"),
+    [
+        ("self.to(torch.float16)", "aten::_to_copy"),
+        ("self.double()", "aten::_to_copy"),
+        ("self.to(torch.int64)", "aten::_to_copy (float32 to int64)"),
+        ("self.bool()", "aten::_to_copy (float32 to bool)"),
+        ("self.narrow(0, 0, 5).zero_()", "aten::zero_ of a part"),
+        ("self[1:].copy_(torch.empty(49))", "aten::copy_ of a part"),
+        ("torch.empty(3).fill_(1)", "aten::fill_.Scalar"),
+        ("self.zero_()", "aten::zero_"),
+    ],
+)
+def test_conversions_and_writes_of_parts_have_names_of_their_own(ask, call, operator):
+    header = only(ask(wrapper(f"{call}\nreturn copied(self)")))
+    assert header["operators"] == [operator]
+    changed = ["argument self was written during the call, and may be as it was: leave it alone"]
+    assert header["types"] == (changed if "self" in call and "_(" in call else [])
+
+
 # ---- scalars ------------------------------------------------------------------------------------------------------
 
 COUNTED = wrapper(

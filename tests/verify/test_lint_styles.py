@@ -206,6 +206,16 @@ STYLES = {
         "introspection",
         bare("return input if hasattr(other, 'fn') else other"),
     ),
+    "conversion": (
+        bare("x = input.to(torch.float32)\ny = x.to(dtype=input.dtype)\nkernel[(1,)](x.half(), y)\nreturn y"),
+        "argument",
+        bare("return input.to('cpu')"),
+    ),
+    "conversion by a device": (
+        bare("d = torch.float16 if other else input.dtype\nreturn input.to(d)"),
+        "argument",
+        bare("return input.to(other.device)"),
+    ),
     "guard by device": (
         bare("assert input.is_cuda, f'{input.device}'\nif not other.is_cuda:\n    raise ValueError\nreturn input"),
         "introspection",

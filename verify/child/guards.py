@@ -162,7 +162,7 @@ class _Dispatch(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch do
             return _read_scalar(func, args[0])
         name = _noted(func)
         if name:
-            notes.operator(name + _partly(func, args) + _conversion(func, args))
+            notes.operator(name + _partly(func, args) + _conversion(func, args, kwargs or {}))
         size = fresh.size(func, args)
         result = func(*args, **(kwargs or {}))
         fresh.fill(func, result, size)
@@ -197,8 +197,16 @@ def _partly(func: OpOverload, args: tuple[Any, ...]) -> str:
     return "" if args[0].numel() * args[0].element_size() >= whole else " of a part"
 
 
-def _conversion(func: OpOverload, args: tuple[Any, ...]) -> str:
+def _holds(to: torch.dtype, given: torch.dtype) -> bool:
+    """Whether a conversion only keeps numbers, or rounds them to a floating dtype as a kernel's store would."""
+    return torch.promote_types(to, given) == to or (to.is_floating_point and given.is_floating_point)
+
+
+def _conversion(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     """What a copy computes on the way, which makes it another operator than one that only copies."""
+    if base_name(func) == "_to_copy":
+        given, to = args[0].dtype, kwargs.get("dtype") or args[0].dtype
+        return "" if _holds(to, given) else f" ({given} to {to})".replace("torch.", "")
     if base_name(func) != "copy_" or not isinstance(args[1], torch.Tensor):
         return ""
     to, given = args[:2]

@@ -21,6 +21,7 @@ Helper: TypeAlias = Callable[[str, list[Kind]], Kind]
 _HOLDERS = frozenset({"list", "tuple", "dict", "set", "zip", "enumerate", "reversed", "isinstance"})
 _ADDS = frozenset({"append", "insert", "extend", "update"})
 _TEXTS = frozenset({"format", "join", "replace"})
+_DTYPES = (ast.Name, ast.Attribute, ast.IfExp, ast.BoolOp, ast.Call, ast.Subscript)  # what may give a dtype
 _SORTS = frozenset({"sorted", "min", "max"})
 _OFF = frozenset({"requires_grad", "pin_memory"})  # keywords of allocations that may only be switched off
 
@@ -233,6 +234,9 @@ class CallRules:
         kind = check_attribute(func, self.expressions.visit(func.value), self.scope)
         if func.attr == "item":
             self._read_back(node)
+        if func.attr == "to" and not self._to_dtype(node):
+            hint = self.profile.instead("to")
+            self.findings.add("argument", node, f"{shown(node)[:60]} is no conversion to one dtype", hint)
         if func.attr == "format" and not plain_fields(func.value):
             what = f"{shown(node)[:60]} may walk from a value to any module"
             hint = 'write an f-string, f"{n}", or a literal text whose fields are plain: "{} {name}".format(...)'
@@ -250,6 +254,11 @@ class CallRules:
             told = set(kinds[: len(node.args)])
             self.scope.handed_on(node, *(told if func.attr in _TEXTS else told & {Kind.DEVICE}))
         return kind
+
+    def _to_dtype(self, node: ast.Call) -> bool:
+        """Whether the only argument of `x.to(...)` may be a dtype: not a text, which would be a device."""
+        given = [*node.args, *(k.value for k in node.keywords if k.arg in ("dtype", None))]
+        return len(given) == 1 and isinstance(given[0], _DTYPES) and self.expressions.visit(given[0]) is Kind.VALUE
 
     def _asked_for(self, node: ast.Call) -> None:
         """`hasattr(x, "shape")` asks for what host code may use."""
