@@ -344,6 +344,38 @@ def test_an_autotuner_resets_what_it_is_told_to(ask, options, start, right):
     assert [value == 50 for value in got] == right
 
 
+def test_an_autotuner_of_too_many_configurations(ask):
+    source = wrapper(
+        "out = torch.empty(50)\ntuned[(2,)](self, out, 50)\nreturn out",
+        TUNED.replace("(32, 16)", "(*[32] * 65,)").format(options="", body=FROM_X),
+    )
+    header = only(ask(source))
+    assert header["status"] == "error" and "65 configurations of an autotuner; at most 64" in header["text"]
+
+
+@pytest.mark.parametrize("mode", [EXECUTE, COMPILE])
+def test_what_is_launched_is_told_with_its_grid_and_arguments(ask, mode):
+    """A grid function that changes its dict changes no launch."""
+    launch = "kernel_copy[lambda m: (m.update(n=7) or 3, 2)](self, out, 50, BLOCK=32)"
+    header = only(ask(wrapper(f"out = torch.empty_like(self)\n{launch}\nreturn out"), mode=mode))
+    told = "kernel_copy[3, 2, 1](BLOCK=32, n=50, out_ptr=float32[50], x_ptr=float32[50])"
+    assert header["launched"] == [told], header
+
+
+@pytest.mark.parametrize(
+    ("result", "right"), [("torch.empty(20000).narrow(0, 0, 50)", False), ("torch.empty(60).narrow(0, 0, 50)", True)]
+)
+def test_memory_that_a_result_keeps(ask, result, right):
+    header = only(ask(wrapper(f"out = {result}\nkernel_copy[(4,)](self, out, 50, BLOCK=16)\nreturn out")))
+    assert (header["types"] == []) == right, header
+
+
+def test_a_function_of_the_device_library_that_is_not_known(ask):
+    source = kernel("tl.store(out + p, libdevice.j0(tl.load(x + p)))", "kernel[(9,)](x, out, counter, 1)")
+    header = only(ask("from triton.language.extra import libdevice\n" + source))
+    assert header["status"] == "error" and "libdevice's __nv_j0f is not known here" in header["text"]
+
+
 def floats(answer):
     ref = answer.tensors[answer.tree["return"]["tensor"]]
     return np.frombuffer(answer.data[ref.group], np.float32)[ref.offset // 4 :].tolist()

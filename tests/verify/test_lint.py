@@ -12,6 +12,7 @@ import pytest
 import torch
 import triton
 import triton.language as tl
+import triton.language.extra.libdevice
 
 from traces import UserError
 from verify.lint import ANY_FILE, lint, lint_answer, load_profile, profile_names, render

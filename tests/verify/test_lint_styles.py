@@ -28,6 +28,7 @@ def of_module(statement: str, body: str = "return input") -> str:
 LAUNCH = "kernel[(1,)](input, **meta)\nreturn input"
 VIEW = "def wrapper(input, dims):\n    return input.permute(dims)\n"
 CONSTANT = "tl.store(o_ptr, K)"
+LIBRARY = "from triton.language.extra import libdevice"
 
 # style: (honest, the rule of the cheat, the cheat)
 STYLES = {
@@ -229,7 +230,22 @@ STYLES = {
     "block pointers": (
         bare("return input", "p = tl.make_block_ptr(x_ptr, (n,), (1,), (0,), (8,), (0,))\np = tl.advance(p, (8,))"),
         "name",
-        bare("return input", "tl.store(o_ptr, tl.extra.cuda.libdevice.tanh(tl.load(x_ptr)))"),
+        bare("return input", "tl.store(o_ptr, tl.inline_asm_elementwise('', '=r,r', [n], tl.int32, True, 1))"),
+    ),
+    "device library": (
+        bare("return input", "tl.store(o_ptr, libdevice.tanh(tl.load(x_ptr)))", LIBRARY),
+        "name",
+        bare("return input", "tl.store(o_ptr, libdevice.byte_perm(n, n, n))", LIBRARY),
+    ),
+    "device library of CUDA": (
+        bare("return input", "tl.store(o_ptr, tl.extra.cuda.libdevice.pow(tl.load(x_ptr), 2.0))"),
+        "name",
+        bare("return input", "tl.store(o_ptr, tl.extra.cuda.utils.smid())"),
+    ),
+    "device library by its module": (
+        bare("return input", "tl.store(o_ptr, ld.erf(tl.load(x_ptr)))", "import triton.language.extra.libdevice as ld"),
+        "scope",
+        bare("return libdevice.tanh(input)", before=LIBRARY),
     ),
 }
 

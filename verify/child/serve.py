@@ -28,6 +28,7 @@ from verify.child.fresh import fresh
 from verify.child.global_state import GlobalState
 from verify.child.guards import Printed, count_threads, notes, watch_threads, watched
 from verify.child.launches import patch_texts
+from verify.child.libdevice import mend_libdevice
 from verify.child.loading import described, load_wrappers
 from verify.child.simulator import patch_interpreter, simulator
 from verify.child.tuning import TUNES, tuning
@@ -55,6 +56,7 @@ def prepare(mode: str) -> None:
         patch_texts()
     if mode == EXECUTE:
         patch_interpreter()
+        mend_libdevice()
     if mode == DEVICE:
         devices.patch_launches()
 

@@ -9,6 +9,7 @@ from verify.lint.names import (
     Function,
     Names,
     called_operators,
+    canonical,
     declared_layouts,
     is_kernel,
     literal_strings,
@@ -213,7 +214,7 @@ class _ModuleRules:
             return all(a.name != "*" for a in node.names)
         host = self.profile.host
         allowed = host.functions.keys() | host.values | host.types | self.profile.kernel.names
-        allowed |= self.profile.decorators.keys() | {"triton.jit", "tl"} | modules
+        allowed |= self.profile.decorators.keys() | {"triton.jit", "tl"} | modules | set(map(canonical, modules))
         return all(self.names.modules.get(a.asname or a.name) in allowed for a in node.names)
 
     def redefinitions(self, tree: ast.Module) -> None:

@@ -116,7 +116,7 @@ def dotted_name(node: ast.AST, modules: dict[str, str]) -> str | None:
         node = node.value
     if not isinstance(node, ast.Name) or node.id not in modules:
         return None
-    return _canonical(".".join([modules[node.id], *reversed(parts)]))
+    return canonical(".".join([modules[node.id], *reversed(parts)]))
 
 
 def operator_of(dotted: str) -> str | None:
@@ -139,11 +139,12 @@ def called_operators(tree: ast.Module) -> tuple[str, ...]:
     return tuple(sorted({o for o in (operator_of(d) for d in called if d is not None) if o is not None}))
 
 
-def _canonical(dotted: str) -> str:
+def canonical(dotted: str) -> str:
+    """A dotted name with one name for each module: `tl` for the language, and one device library."""
     prefix = "triton.language"
     if dotted == prefix or dotted.startswith(prefix + "."):
-        return "tl" + dotted[len(prefix) :]
-    return dotted
+        dotted = "tl" + dotted[len(prefix) :]
+    return dotted.replace("tl.extra.cuda.libdevice", "tl.extra.libdevice", 1)
 
 
 def collect_names(tree: ast.Module, profile: Profile) -> Names:
@@ -151,14 +152,14 @@ def collect_names(tree: ast.Module, profile: Profile) -> Names:
 
     A bare file has the profile's imports without writing them.
     """
-    modules = {alias: _canonical(m) for alias, m in profile.imports.items()} if profile.bare else {}
+    modules = {alias: canonical(m) for alias, m in profile.imports.items()} if profile.bare else {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for a in node.names:
-                modules[a.asname or a.name.partition(".")[0]] = _canonical(a.name if a.asname else a.name.split(".")[0])
+                modules[a.asname or a.name.partition(".")[0]] = canonical(a.name if a.asname else a.name.split(".")[0])
         elif isinstance(node, ast.ImportFrom) and node.module != "__future__":
             for a in node.names:
-                modules[a.asname or a.name] = _canonical(f"{node.module}.{a.name}")
+                modules[a.asname or a.name] = canonical(f"{node.module}.{a.name}")
     assigned = [n for n in ast.walk(tree) if isinstance(n, ast.Assign)]
     for node in assigned:
         dotted = dotted_name(node.value, modules)
@@ -169,7 +170,7 @@ def collect_names(tree: ast.Module, profile: Profile) -> Names:
             and dotted not in profile.kernel.names
         ):
             modules.update({t.id: dotted for t in node.targets if isinstance(t, ast.Name)})
-    known = {_canonical(m).partition(".")[0] for m in (*profile.imports.values(), *profile.importable)}
+    known = {canonical(m).partition(".")[0] for m in (*profile.imports.values(), *profile.importable)}
     foreign = frozenset(name for name, dotted in modules.items() if dotted.partition(".")[0] not in known)
     functions = [n for n in tree.body if isinstance(n, ast.FunctionDef)]
     kernels = {f.name: f for f in functions if is_kernel(f, modules)}
