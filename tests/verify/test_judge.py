@@ -78,6 +78,14 @@ def test_after_two_deaths_the_rest_is_skipped_and_not_remembered(judge):
     assert verdict_on(judge, kernel("crash_os_exit"), cases[2:])[0].outcome is Outcome.CRASH
 
 
+def test_all_cases_together_have_a_deadline(judge, monkeypatch):
+    monkeypatch.setattr("verify.judging.judge.MAX_SECONDS", 0.0)
+    cases = [case_of_values("aten::exp", self=torch.full((n,), 2.0)) for n in (31, 37, 41)]
+    verdicts = verdict_on(judge, kernel("pass_plain"), cases)
+    assert [v.outcome for v in verdicts] == [Outcome.PASS, Outcome.TIMEOUT, Outcome.TIMEOUT]
+    assert verdicts[1].layer == "time" and "the cases before took over" in verdicts[1].detail
+
+
 def test_no_process_outlives_its_case(judge):
     def sleepers():
         out = subprocess.run(["ps", "-eo", "ppid,pid,args"], capture_output=True, text=True).stdout

@@ -32,6 +32,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 WORTH_HELP = 8  # cases of a job that nobody has begun, for which another worker starts children
+MAX_SECONDS = 3600.0  # of all cases of a job, after which it has failed by that alone
 MAX_DEATHS = 2  # crashes and timeouts of one job after which its other cases are skipped
 
 
@@ -42,11 +43,12 @@ class JudgeClosed(Exception):
 class _Work:
     """What is left to do of one job, for the worker that began it and those that help.
 
-    end: the place of its last case: of one that failed, if that ends the job. deaths: of its children.
+    end: the place of its last case: of one that failed, if that ends the job. deaths: of its children. seconds: that
+    its cases have taken.
     """
 
     def __init__(self, job: Job) -> None:
-        self.job, self.end, self.deaths = job, len(job.cases) - 1, 0
+        self.job, self.end, self.deaths, self.seconds = job, len(job.cases) - 1, 0, 0.0
         self._lock = threading.Lock()
         self._left = defaultdict[frozenset[str], deque[int]](deque)  # places of cases by their dtypes
         for at, case in enumerate(job.cases):
@@ -189,9 +191,13 @@ class Judge:
                 verdict = self._store.get(self._identity(job, case))
                 if verdict is None and work.deaths >= MAX_DEATHS:
                     verdict = skipped(case, f"not run: {work.deaths} earlier cases crashed or hung")
+                elif verdict is None and work.seconds > MAX_SECONDS:
+                    what = f"the cases before took over {MAX_SECONDS / 60:.0f} minutes"
+                    verdict = Verdict(case.id, Outcome.TIMEOUT, what, layer="time")
                 elif verdict is None:
-                    run = run or stack.enter_context(self.running(job))
+                    run, started = run or stack.enter_context(self.running(job)), time.monotonic()
                     verdict = self._judged(run, job, case)
+                    work.seconds += time.monotonic() - started
                 work.deaths += verdict.outcome in (Outcome.CRASH, Outcome.TIMEOUT)
                 yield verdict
                 if job.first and verdict.outcome not in (Outcome.PASS, Outcome.SKIPPED):
