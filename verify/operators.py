@@ -40,13 +40,23 @@ LAXER = {
     "special_erfcx": "1.6: exp(x * x) where x is negative, x * x being rounded to float32",
     "special_log_ndtr": "1.5: the logarithm of erfcx, likewise",
 }
-# ATen documents what these do with infinities and NaN, as what copies does; vectorised and plain code agree.
-_SPECIAL = {
-    "abs", "add", "all", "any", "argmax", "argmin", "atan2", "clamp", "clamp_max", "clamp_min", "eq", "exp", "fmod",
-    "frac", "ge", "gt", "hardshrink", "hardsigmoid", "hardtanh", "isclose", "isfinite", "isinf", "isnan",
-    "isneginf", "isposinf", "le", "leaky_relu", "log", "logical_and", "logical_not", "logical_or", "logical_xor",
-    "lt", "mul", "nansum", "ne", "neg", "positive", "reciprocal", "relu6", "remainder", "round", "rsqrt", "signbit",
-    "softmax", "softshrink", "sqrt", "sub", "sum", "threshold", "xlogy",
+# Of the exact ones those that hand on the bits of what they are given, NaN and zeros of any sign included.
+_COPIES = {
+    "cat", "clone", "constant_pad_nd", "copy", "diag_embed", "embedding", "flip", "gather", "index", "index_select",
+    "masked_fill", "repeat", "roll", "select", "select_scatter", "slice", "slice_scatter", "stack", "take", "tril",
+    "triu", "where",
+}  # fmt: skip
+# The standard of floating-point arithmetic leaves open which of two zeros these choose (IEEE 754-2019, section 9.6), or
+# ATen's vectorised and plain code do.
+_ANY_ZERO = {
+    "amax", "amin", "aminmax", "clamp", "clamp_max", "clamp_min", "cummax", "cummin", "fmax", "fmin", "hardtanh",
+    "kthvalue", "max", "maximum", "min", "minimum", "relu", "relu6", "sort", "threshold", "topk",
+}  # fmt: skip
+# A GPU's exponential is 2 to the power of a product that is rounded, so that its error grows with the argument: half an
+# ulp of the product, of up to 128, is 44 ulp of the result.
+_EXPONENTIAL = {
+    "celu", "cosh", "elu", "exp", "exp2", "expm1", "log_sigmoid", "log_sigmoid_forward", "logit", "mish", "selu",
+    "sigmoid", "silu", "sinh", "softplus", "special_expit",
 }  # fmt: skip
 # Their results are sums of terms of either sign; of gelu, x Phi(x) with Phi = (1 + erf) / 2.
 _SUMS = {
@@ -93,11 +103,24 @@ def elementwise(overload: str) -> bool:
     return group(overload) == "pointwise" or _tagged(overload)
 
 
+def copies(overload: str) -> bool:
+    """Whether elements of the result are elements of an argument, to the bit, or constants."""
+    return _stem(overload) in _COPIES
+
+
+def signs_zeros(overload: str) -> bool:
+    """Whether it is laid down which sign a zero of the result has: of operators element by element and choices."""
+    return group(overload) != "accumulate" and _stem(overload) not in _ANY_ZERO
+
+
+def depends_on_steps(overload: str, arguments: int) -> bool:
+    """Whether results of a pointwise operator move with the order of its steps, as they do where terms cancel.
+
+    arguments: how many of them are floating tensors; of one alone the table says it.
+    """
+    return arguments > 1 or _stem(overload) in _EXPONENTIAL
+
+
 def conditioned(overload: str) -> bool:
     """Whether small errors may grow in between: of operators that are neither copies nor element by element."""
     return group(overload) == "accumulate" and not elementwise(overload)
-
-
-def takes_special(overload: str) -> bool:
-    """Whether it is laid down what the operator answers for infinities and NaN."""
-    return overload.removeprefix("aten::").partition(".")[0].strip("_") in _SPECIAL or group(overload) == "exact"

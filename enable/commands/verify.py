@@ -30,7 +30,7 @@ def command(  # noqa: PLR0913 - each is an option of the command
     ] = "opinfo,extended,traces",
     profile: Annotated[str, typer.Option(help="Profile of the lint.")] = "triton-cuda",
     seed: Annotated[int | None, typer.Option(help="Of the extended cases; drawn if not given.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Extended cases of each overload.")] = 64,
+    limit: Annotated[int, typer.Option(min=1, help="Extended cases of each overload.")] = 128,
     case: Annotated[str | None, typer.Option(help="Judge this case alone.")] = None,
     without: Annotated[list[str] | None, typer.Option(help="Leave a layer out, such as lint.")] = None,
     compile_only: Annotated[

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 import textwrap
 import threading
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +31,14 @@ from verify.outcome import LAYERS, OPTIONAL, Outcome, Verdict
 
 _COPIES = frozenset({"aten::clone", "aten::copy_"})  # `contiguous` makes them; ghost replay sees them
 SOURCES = ("opinfo", "extended", "traces")  # of cases, if none are named; trace:NAME is another
-MAX_EXTENDED = 64  # cases of each overload and kernel
+MAX_EXTENDED = 128  # cases of each overload and kernel
 MAX_RECORDED = 64  # of the workspace's traces, likewise
 MAX_GIVEN = 120  # OpInfo's cases of each overload of a bare file
 _HEAD, _TAIL = 40, 20  # lines of a report that are shown
-INTEGERS = ("int64", "int32"), ("bool",)  # dtypes of the samples where the operator takes no floating ones
+MAX_OTHER = 3  # of each dtype beside the first of a bare file, which may raise there
+GIVEN = ("float32",), ("int64", "int32"), ("bool",)  # dtypes of a bare file's cases: the first that its operator takes
+OTHERS = ("float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
+_RAISES = (Outcome.COMPILE_ERROR, Outcome.RUNTIME_ERROR)  # what a bare file may do with dtypes that it does not claim
 
 _PREPARING = threading.Lock()
 
@@ -85,6 +88,7 @@ class Finding:
     violations: tuple[str, ...] = ()
     independent: int | None = None
     compile_only: bool = False
+    narrower: Mapping[str, str] = field(default_factory=dict)
 
 
 def check_request(sources: Sequence[str], off: Sequence[str]) -> None:
@@ -122,8 +126,11 @@ def verify_candidate(
                 outcome = Outcome.COMPILE_ERROR
                 return replace(found, outcome=outcome, layer="lint", rule="dtypes", detail=narrow, violations=(narrow,))
             chosen = _cases(candidate, candidate.kernel, request, workspace)
-        jobs = [
-            Job(
+            others = _in_other_dtypes(candidate, chosen, request, workspace)
+
+        def job(overload: str, cases: Sequence[Case]) -> Job:
+            assert candidate.kernel is not None
+            return Job(
                 candidate.plan or Plan(overload, overload),
                 candidate.kernel,
                 tuple(cases),
@@ -134,24 +141,41 @@ def verify_candidate(
                 off=request.off,
                 first=request.first,
             )
-            for overload, cases in chosen.items()
-        ]
-        work.count(f"verify {candidate.name}", sum(len(job.cases) for job in jobs), "starting children")
-        verdicts = judge.judge(jobs, lambda job, verdict: work.step(job.plan.overload))
-    order = [(job.plan.overload, case.id) for job in jobs for case in job.cases]
+
+        jobs = [job(overload, cases) for overload, cases in chosen.items()]
+        tried = [job(overload, cases) for (overload, _), cases in others.items()]
+        count = sum(len(job.cases) for job in (*jobs, *tried))
+        work.count(f"verify {candidate.name}", count, "starting children")
+        verdicts = judge.judge([*jobs, *tried], lambda job, verdict: work.step(job.plan.overload))
+    refused: dict[str, str] = {}
+    for (overload, dtype), cases in others.items():
+        failed = [v for c in cases if (v := verdicts.get((overload, c.id))) and v.outcome in _RAISES]
+        if failed:
+            refused[dtype] = f"{failed[0].outcome}, {failed[0].detail}"
+        else:
+            chosen[overload] += cases
+    order = [(overload, case.id) for overload, cases in chosen.items() for case in cases]
     told = [verdicts[key] for key in order if key in verdicts]
     if len(told) < len(order) and all(v.outcome in (Outcome.PASS, Outcome.SKIPPED) for v in told):
         raise RuntimeError(f"{len(order) - len(told)} of {len(order)} cases have no verdict")
     summary = _summary(found, told)
     if summary.outcome is Outcome.PASS:
-        passed = {v.case for v in told if v.outcome is Outcome.PASS}
-        summary = replace(summary, detail=f"{summary.detail}{_told_of(jobs, passed)}")
+        summary = replace(summary, detail=f"{summary.detail}; {_held(chosen)}", narrower=refused)
     if candidate.contract and request.full:
         summary = _with_known(summary, jobs, judge)
     if RUN in request.off and summary.outcome is Outcome.PASS:
         targets = ", ".join(f"{t.backend}:{t.arch}" for t in judge.platform.targets)
         return replace(summary, detail=f"compiles for {targets}")
     return summary
+
+
+def _held(chosen: Mapping[str, Sequence[Case]]) -> str:
+    """Of which dtypes the cases are, and of how many dimensions."""
+    cases = [case for several in chosen.values() for case in several]
+    dtypes = sorted({dtype for case in cases for dtype in case.dtypes})
+    ranks = sorted({len(shape) for case in cases for shape in case.shapes})
+    of = f" of {ranks[0]} to {ranks[-1]} dimensions" if len(ranks) > 1 else ""
+    return f"{', '.join(dtypes) or 'no tensors'}{of}"
 
 
 def _with_known(found: Finding, jobs: list[Job], judge: Judge) -> Finding:
@@ -255,12 +279,27 @@ def some(cases: Sequence[Case], most: int) -> Sequence[Case]:
     return cases[:: -(-len(cases) // most)] if cases and most else ()
 
 
+def _in_other_dtypes(
+    candidate: Candidate, chosen: Mapping[str, Sequence[Case]], request: VerifyRequest, workspace: Workspace
+) -> dict[tuple[str, str], list[Case]]:
+    """OpInfo's cases of a bare file in dtypes of which it has none yet, by overload and dtype."""
+    if candidate.contract or "opinfo" not in request.sources or request.case is not None:
+        return {}
+    known = {dtype for cases in chosen.values() for case in cases for dtype in case.dtypes}
+    found: dict[tuple[str, str], list[Case]] = {}
+    for dtype in (d for d in OTHERS if d not in known):
+        for case in kept_cases(workspace.cache, list(candidate.overloads), (dtype,)):
+            if case.overload in chosen and dtype in case.dtypes:
+                found.setdefault((case.overload, dtype), []).append(case)
+    return {key: list(some(cases, MAX_OTHER)) for key, cases in found.items()}
+
+
 def _opinfo(candidate: Candidate, dtypes: tuple[str, ...], cache: Path) -> list[Case]:
-    """OpInfo's cases. A bare file, which names no dtypes, gets integers for an operator of these, and not all cases."""
+    """OpInfo's cases; not all of them of a bare file, which names no dtypes."""
     overloads = list(candidate.overloads)
     if candidate.contract:
         return kept_cases(cache, overloads, dtypes)
-    found = next(filter(None, (kept_cases(cache, overloads, kinds) for kinds in (dtypes, *INTEGERS))), [])
+    found = next(filter(None, (kept_cases(cache, overloads, kinds) for kinds in GIVEN)), [])
     by_overload = [[case for case in found if case.overload == o] for o in overloads]
     return [case for cases in by_overload for case in some(cases, MAX_GIVEN)]
 
@@ -275,6 +314,7 @@ def finding_lines(found: Finding, words: Sequence[str]) -> str:
         lines += [f"  {line}" for line in found.violations]
     elif found.detail:
         lines.append(f"  {found.detail}")
+    lines += [f"  not for {dtype}: {why}" for dtype, why in found.narrower.items()]
     told = f"  {found.cases} cases run, {found.passed} passed, {found.skipped} skipped"
     if found.compile_only:
         told = f"  {found.passed} of {found.cases} cases compile, none was run, {found.skipped} skipped"

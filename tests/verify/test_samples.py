@@ -206,21 +206,101 @@ def test_sizes_past_sixteen_bits_and_past_the_block_sizes_of_a_source():
         unpack(v.case.load())["self"].shape
         for v in variants("aten::add.Tensor", source=source, self=x, other=x, alpha=1)
     ]
-    assert max(s.numel() for s in sizes) > 1 << 16 and max(map(len, sizes)) == 5
+    assert max(s.numel() for s in sizes) > 1 << 17 and {*map(len, sizes)} == {*range(7)}
     x = torch.randn(5, 10, 5)
     softmax = variants("aten::_softmax", source=source, self=x, dim=1, half_to_float=False)
     shapes = [unpack(v.case.load())["self"].shape for v in softmax]
-    assert max(s[1] for s in shapes) == 2 * 8192 + 1
-    assert max(s[0] * s[2] for s in shapes) <= 1500  # a kernel may give each line its own program
+    edges = {n * k + d for n in (64, 16) for k in (1, 2, 3) for d in (-1, 0, 1)}
+    assert {s[1] for s in shapes if len(s) == 3} > edges  # of those past 4,096 some are drawn
+    assert max(s[1] for s in shapes) >= 8191
+    lines = sorted(s[0] * s[2] for s in shapes if len(s) == 3)
+    assert 1000 < lines[-1] <= 1500  # a kernel may give each line its own program
 
 
 def test_numbers_and_dtypes_of_a_call_are_varied():
-    how = {v.how for v in variants("aten::leaky_relu", self=torch.randn(9), negative_slope=0.01)}
-    assert {"numbers times 2.5", "numbers 1.5"} <= how
-    assert "dtype float64" in {v.how for v in variants("aten::sum", self=torch.randn(9), dtype=None)}
+    leaky = [unpack(v.case.load()) for v in variants("aten::leaky_relu", self=torch.randn(9), negative_slope=0.01)]
+    assert {0.0, 1.0, -1.0, 1.5, 0.025, 2, -3} <= {v["negative_slope"] for v in leaky}
+    assert torch.float64 in {unpack(v.case.load())["dtype"] for v in variants("aten::sum", self=X, dtype=None)}
     a, b = torch.randn(3, 3), torch.randn(3, 3)
     addmm = {v.how: unpack(v.case.load()) for v in variants("aten::addmm", self=a, mat1=a, mat2=b, beta=1, alpha=1)}
     assert addmm["beta 0 times NaN"]["beta"] == 0 and addmm["beta 0 times NaN"]["self"].isnan().all()
+
+
+X = torch.randn(3, 4, generator=torch.Generator().manual_seed(1))
+
+
+@pytest.mark.parametrize(
+    "overload, name, wanted",
+    [
+        ("aten::cumsum", "dim", {-2, -1, 0, 1}),
+        ("aten::amax", "keepdim", {True, False}),
+        ("aten::amax", "dim", {(), (0,), (1,), (0, 1), (1, 0)}),
+        ("aten::roll", "shifts", {(0,), (1,), (2,), (3,)}),
+        ("aten::topk", "largest", {True, False}),
+        ("aten::gelu", "approximate", {"none", "tanh"}),
+        ("aten::div.Tensor_mode", "rounding_mode", {None, "floor", "trunc"}),
+        ("aten::clamp", "min", {None, 0.0, -1.0, 3.0}),
+        ("aten::constant_pad_nd", "value", {0, 1, -1, 0.5}),
+    ],
+)
+def test_every_number_flag_and_dimension_takes_its_values(overload, name, wanted):
+    given = {
+        "aten::cumsum": {"dim": 0, "dtype": None},
+        "aten::amax": {"dim": [0], "keepdim": False},
+        "aten::roll": {"shifts": [1], "dims": [0]},
+        "aten::topk": {"k": 2, "dim": 1, "largest": True, "sorted": True},
+        "aten::gelu": {"approximate": "none"},
+        "aten::div.Tensor_mode": {"other": X + 9, "rounding_mode": "floor"},
+        "aten::clamp": {"min": 0.5, "max": None},
+        "aten::constant_pad_nd": {"pad": [1, 1], "value": 2},
+    }[overload]
+    made = [unpack(v.case.load())[name] for v in variants(overload, self=X, **given)]
+    assert wanted <= {tuple(v) if isinstance(v, list) else v for v in made} | {
+        tuple(given[name]) if isinstance(given[name], list) else given[name]
+    }
+
+
+def test_sizes_go_along_with_what_they_are_counted_in():
+    """OpInfo has convolutions of one group and two."""
+    x, w = torch.randn(2, 4, 9), torch.randn(6, 2, 3)
+    made = [
+        unpack(v.case.load())
+        for v in variants("aten::conv1d", input=x, weight=w, bias=None, stride=[1], padding=[0], dilation=[1], groups=2)
+    ]
+    assert {1, 3, 4} <= {v["groups"] for v in made}
+    assert {(2,), (3,)} <= {tuple(v[name]) for v in made for name in ("stride", "padding", "dilation")}
+
+
+def test_each_size_is_varied_apart_from_the_others():
+    a, b = torch.randn(5, 5), torch.randn(5, 5)
+    made = [unpack(v.case.load()) for v in variants("aten::mm", source="BM = 64", self=a, mat2=b)]
+    for at in (0, 1, 2):
+        sizes = [(*v["self"].shape, v["mat2"].shape[1]) for v in made]
+        assert {63, 64, 65, 127, 128, 129, 193} <= {s[at] for s in sizes if all(n < 9 for n in s[:at] + s[at + 1 :])}
+    assert max(v["self"].shape[0] for v in made) > 1000
+
+
+def test_more_dimensions_than_samples_have():
+    index = torch.randint(4, (3, 4), generator=torch.Generator().manual_seed(0))
+    made = [unpack(v.case.load()) for v in variants("aten::gather", self=torch.randn(3, 4), dim=1, index=index)]
+    assert {3, 4, 5, 6} <= {v["self"].dim() for v in made}
+    batches = [v["self"] for v in made if v["self"].dim() == 3]
+    assert any(not torch.equal(b[..., 0], b[..., 1]) for b in batches)
+
+
+def test_values_of_every_kind():
+    whole = [unpack(v.case.load())["self"] for v in variants("aten::mul.Tensor", self=I, other=I + 1)]
+    assert any({2**63 - 1, -(2**63)} <= {*t.flatten().tolist()} for t in whole)
+    made = {v.how: unpack(v.case.load())["self"] for v in variants("aten::tanh", self=torch.randn(40))}
+    assert made["values: NaN and infinities"].isnan().any() and made["values: some infinities"].isinf().any()
+    zeros = made["values: zeros of both signs"]
+    assert (zeros[zeros == 0].signbit()).any() and not (zeros[zeros == 0].signbit()).all()
+    assert made["values: of all magnitudes"].abs().max() > 1e4 > 1e-4 > made["values: of all magnitudes"].abs().min()
+    masked = {v.how for v in variants("aten::_log_softmax", self=torch.randn(4, 9), dim=1, half_to_float=False)}
+    assert "values: minus infinities" in masked
+
+
+I = torch.arange(12).view(3, 4)  # noqa: E741
 
 
 def test_indices_smaller_than_what_they_point_into():

@@ -10,8 +10,9 @@ import torch
 
 from verify.operators import elementwise
 
-MAX_ELEMENTS = 80_000  # of one argument or result of a call of an operator that works element by element
+MAX_ELEMENTS = 140_000  # of one argument or result of a call of an operator that works element by element
 MAX_OTHERS = 10_000  # of any other operator, unless they are in a few lines
+MAX_FEW_LINES = 4  # of more elements
 LAST = -1  # in the place of a dimension: the last element of all
 
 Arguments: TypeAlias = dict[str, Any]
@@ -20,7 +21,7 @@ Arguments: TypeAlias = dict[str, Any]
 def fits(overload: str, shape: Sequence[int]) -> bool:
     """Whether Triton's interpreter gets through a tensor of this shape in seconds."""
     size = math.prod(shape)
-    few_lines = size <= 4 * max(shape, default=1)
+    few_lines = size <= MAX_FEW_LINES * max(shape, default=1)
     return size <= MAX_OTHERS or (size <= MAX_ELEMENTS and (elementwise(overload) or few_lines))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -100,11 +100,12 @@ class Expected:
 
     @cached_property
     def nudged(self) -> list[Packed]:
-        """Answers in float64 to arguments that differ by about a rounding to float32; none where there is no float64.
+        """Answers in float64 to arguments that differ by about a rounding in the dtype that a kernel computes in; none
+        where there is no float64.
 
-        How far they lie apart is what no algorithm that computes in float32 can be held to (Higham 2002, section 1.6).
+        How far they lie apart is what no algorithm in that dtype can be held to (Higham 2002, section 1.6).
         """
-        if self.widened is None or self.values is self.native:
+        if self.widened is not None and self.values is self.native:
             return []
         try:
             found = self._answers_nudged(lambda relative: relative)
@@ -112,14 +113,39 @@ class Expected:
             found = self._answers_nudged(lambda relative: -relative.abs())
         return [f for f in found if f.tree["return"] == self.native.tree["return"]]
 
+    @cached_property
+    def moved(self) -> list[Packed]:
+        """Answers to calls in which one argument differs by a rounding in the dtype that a kernel computes in.
+
+        A step of a computation errs by as much; a kernel may take its steps in another order than ATen.
+        """
+        wide, step = self._wide
+        names = [name.partition("[")[0] for name in tensor_names(wide.tree)]
+        found = []
+        for argument in dict.fromkeys(names):
+            groups = {ref.group for ref, name in zip(wide.tensors, names, strict=True) if name == argument}
+            for factor in (1 + step, 1 - step):  # 1 itself may be the largest that is taken
+                try:
+                    packed = mapped(wide, lambda t, factor=factor: t * factor, groups)  # type: ignore[misc]
+                    found.append(_run(self.overload, packed, self.philox))
+                except RuntimeError:
+                    continue
+                break
+        return [f for f in found if f.tree["return"] == self.native.tree["return"]]
+
     def _answers_nudged(self, change: Callable[[torch.Tensor], torch.Tensor]) -> list[Packed]:
-        assert self.widened is not None
         generator = torch.Generator().manual_seed(0)
+        wide, step = self._wide
 
         def nudge(t: torch.Tensor) -> torch.Tensor:
-            return t * (1 + 2.0**-24 * change(torch.randn(t.shape, generator=generator, dtype=torch.float64)))
+            return t * (1 + step * change(torch.randn(t.shape, generator=generator, dtype=torch.float64)))
 
-        return [_run(self.overload, mapped(self.widened, nudge), self.philox) for _ in range(2)]
+        return [_run(self.overload, mapped(wide, nudge), self.philox) for _ in range(2)]
+
+    @property
+    def _wide(self) -> tuple[Packed, float]:
+        """The arguments in float64, and the unit roundoff of what a kernel computes with them in."""
+        return (self.before, 2.0**-53) if self.widened is None else (self.widened, 2.0**-24)
 
 
 class NoReference(Exception):
@@ -187,10 +213,15 @@ def _positive(packed: Packed) -> Packed:
     return replace(packed, tree=tree)
 
 
-def mapped(packed: Packed, change: Callable[[torch.Tensor], torch.Tensor]) -> Packed:
-    """The same call with every group of floating elements changed, element by element."""
+def mapped(
+    packed: Packed, change: Callable[[torch.Tensor], torch.Tensor], groups: Collection[int] | None = None
+) -> Packed:
+    """The same call with every group of floating elements, or these of them, changed, element by element."""
     dtypes = _dtypes_by_group(packed)
-    data = [_mapped_span(d, *kinds, change=change) for d, kinds in zip(packed.data, dtypes, strict=True)]
+    data = [
+        _mapped_span(d, *kinds, change=change) if groups is None or i in groups else d
+        for i, (d, kinds) in enumerate(zip(packed.data, dtypes, strict=True))
+    ]
     return replace(packed, data=data)
 
 

@@ -65,7 +65,7 @@ def has_answer(overload: str, packed: Packed) -> bool:
     draws = kind(resolve(overload)) == "random"
     if not draws and not all(map(_same, made, tried[1])):
         return False
-    if not draws and not holds_sparse(packed.tree) and not _same_in_another_layout(overload, packed, made):
+    if not draws and not holds_sparse(packed.tree) and not _same_in_other_layouts(overload, packed, made):
         return False
     return all(fits(overload, r.shape) for r in made) and not _overflows(overload, tensors(unpack(packed)), made)
 
@@ -91,7 +91,8 @@ def idle_places(overload: str, packed: Packed, places: Sequence[tuple[str, int |
 
 def _apart(packed: Packed, dtypes: Mapping[torch.dtype, torch.dtype]) -> Arguments:
     """Each argument in memory of its own."""
-    return {name: _contiguous(value, dtypes) for name, value in unpack(packed).items()}
+    copied = lambda t: t.to(dtypes.get(t.dtype, t.dtype)).clone(memory_format=torch.contiguous_format)  # noqa: E731
+    return {name: _changed(value, copied) for name, value in unpack(packed).items()}
 
 
 def _is_idle(
@@ -205,23 +206,29 @@ def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
     return a.shape == b.shape and torch.equal(*flat)
 
 
-def _same_in_another_layout(overload: str, packed: Packed, made: Sequence[torch.Tensor]) -> bool:
+def _same_in_other_layouts(overload: str, packed: Packed, made: Sequence[torch.Tensor]) -> bool:
     """Whether contiguous arguments give the same but for roundings: else memory was read and not elements, as by
-    native_layer_norm_backward of mean and rstd with gaps."""
+    native_layer_norm_backward of mean and rstd with gaps. Where some are not finite, whether such with gaps do: ATen
+    computes these one by one, and others several at once, which now and then disagree about NaN and infinities."""
     arguments = unpack(packed)
-    if all(t.is_contiguous() for t in tensors(arguments)) or "storage_offset" in arguments:
+    if "storage_offset" in arguments:
         return True
-    other = _answer(overload, {name: _contiguous(value, {}) for name, value in arguments.items()})
-    return other is not None and all(map(_alike, made, other))
+    changes: list[Callable[[torch.Tensor], torch.Tensor]] = []
+    if not all(t.is_contiguous() for t in tensors(arguments)):
+        changes.append(lambda t: t.clone(memory_format=torch.contiguous_format))
+    if any(t.is_floating_point() and not bool(t.isfinite().all()) for t in tensors(arguments)):
+        changes.append(lambda t: torch.stack([t, t], -1)[..., 0])
+    for change in changes:
+        other = _answer(overload, {name: _changed(value, change) for name, value in unpack(packed).items()})
+        if other is None or not all(map(_alike, made, other)):
+            return False
+    return True
 
 
-def _contiguous(value: Any, dtypes: Mapping[torch.dtype, torch.dtype]) -> Any:
-    """Copies of the tensors, those of some dtypes in others."""
+def _changed(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
     if isinstance(value, list | tuple):
-        return type(value)(_contiguous(v, dtypes) for v in value)
-    if not isinstance(value, torch.Tensor):
-        return value
-    return value.to(dtypes.get(value.dtype, value.dtype)).clone(memory_format=torch.contiguous_format)
+        return type(value)(_changed(v, change) for v in value)
+    return change(value) if isinstance(value, torch.Tensor) else value
 
 
 def _alike(a: torch.Tensor, b: torch.Tensor) -> bool:

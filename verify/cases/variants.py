@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from verify.cases.arguments import MAX_ELEMENTS, Arguments
-from verify.operators import elementwise, takes_special
+from verify.operators import elementwise
 
 Regime = Callable[[torch.Tensor, torch.Generator], torch.Tensor | None]
 
@@ -91,15 +91,8 @@ _LAYOUTS: dict[str, Callable[[torch.Tensor], torch.Tensor | None]] = {
 # -- numbers ----------------------------------------------------------------------------------------------------------
 
 
-def numbers(arguments: Arguments) -> Iterator[tuple[str, Arguments]]:
-    """Other values of the arguments that are no tensors; ATen refuses those that make no sense."""
-    floats = [n for n, value in arguments.items() if type(value) is float and n not in ("eps", "p")]
-    for factor in (2.5, 0.5) if floats else ():
-        yield f"numbers times {factor}", arguments | {n: arguments[n] * factor for n in floats}
-    if floats:
-        yield "numbers 1.5", arguments | dict.fromkeys(floats, 1.5)
-    if "dtype" in arguments and arguments["dtype"] is None:
-        yield "dtype float64", {**arguments, "dtype": torch.float64}
+def special_numbers(arguments: Arguments) -> Iterator[tuple[str, Arguments]]:
+    """Numbers that change what tensors mean."""
     if "beta" in arguments and isinstance(arguments.get("self"), torch.Tensor):
         yield "beta 0 times NaN", {**arguments, "beta": 0, "self": torch.full_like(arguments["self"], math.nan)}
 
@@ -108,13 +101,17 @@ def numbers(arguments: Arguments) -> Iterator[tuple[str, Arguments]]:
 
 
 def values(overload: str, arguments: Arguments, generator: torch.Generator) -> Iterator[tuple[str, Arguments]]:
-    regimes = dict(_REGIMES)
-    if takes_special(overload):
-        regimes = {"NaN and infinities": _special, **regimes, **({"huge": _huge} if elementwise(overload) else {})}
+    """Other contents of all floating tensors, and of each tensor of integers alone; ATen says which are defined."""
+    regimes = {**_SPECIAL, **_REGIMES, **(_OF_ELEMENTS if elementwise(overload) else {})}
     for how, change in regimes.items():
         changed = _each(arguments, _on_floats(change, generator))
         if changed is not None:
             yield f"values: {how}", changed
+    for name, value in arguments.items():
+        if isinstance(value, torch.Tensor) and value.dtype in _INTEGERS and value.numel():
+            whole = _whole_range(value, generator)
+            yield f"values: whole range of {name}", {**arguments, name: whole}
+            yield f"values: whole range of {name} but 0", {**arguments, name: torch.where(whole == 0, 3, whole)}
 
 
 def _on_floats(change: Regime, generator: torch.Generator) -> Callable[[torch.Tensor], torch.Tensor | None]:
@@ -124,13 +121,26 @@ def _on_floats(change: Regime, generator: torch.Generator) -> Callable[[torch.Te
     return changed
 
 
-def _special(t: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Half of the elements: each value at places of its own in each tensor, so that all pairs of values meet."""
-    new = t.clone(memory_format=torch.contiguous_format).reshape(-1)
-    values = torch.tensor([math.nan, math.inf, -math.inf, -0.0, 0.0], dtype=t.dtype)
-    places = torch.randperm(new.numel(), generator=generator)[: (new.numel() + 1) // 2]
-    new[places] = values.repeat(len(places) // len(values) + 1)[: len(places)]
-    return new.view(t.shape)
+def _sprinkled(*values: float, share: float) -> Regime:
+    """So large a share of the elements, one at least, replaced: each value at places of its own in each tensor, so that
+    all pairs of values meet."""
+
+    def changed(t: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+        new = t.clone(memory_format=torch.contiguous_format).reshape(-1)
+        places = torch.randperm(new.numel(), generator=generator)[: math.ceil(new.numel() * share)]
+        new[places] = torch.tensor(values, dtype=t.dtype).repeat(len(places) // len(values) + 1)[: len(places)]
+        return new.view(t.shape)
+
+    return changed
+
+
+def _whole_range(t: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Integers of all bits, the smallest and the largest among them."""
+    info = torch.iinfo(t.dtype)
+    drawn = torch.randint(-(2**63), 2**63 - 1, t.shape, generator=generator).to(t.dtype).reshape(-1)
+    ends = torch.tensor([info.max, info.min, 0, 1, -1 if info.min else 1], dtype=t.dtype)[: drawn.numel()]
+    drawn[: len(ends)] = ends
+    return drawn[torch.randperm(drawn.numel(), generator=generator)].view(t.shape)
 
 
 def _extreme(t: torch.Tensor) -> torch.Tensor:
@@ -141,6 +151,12 @@ def _extreme(t: torch.Tensor) -> torch.Tensor:
 def _huge(t: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     """Of every magnitude up to the largest number of the dtype."""
     exponents = torch.rand(t.shape, generator=generator, dtype=torch.float64) * math.log2(torch.finfo(t.dtype).max)
+    return (t.sign() * torch.exp2(exponents)).to(t.dtype)
+
+
+def _wide(t: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Of magnitudes from a millionth to a million, as far as the dtype has them: past what functions reduce."""
+    exponents = torch.rand(t.shape, generator=generator, dtype=torch.float64) * 40 - 20
     return (t.sign() * torch.exp2(exponents)).to(t.dtype)
 
 
@@ -172,6 +188,16 @@ _REGIMES: dict[str, Regime] = {
     "small": lambda t, g: t * 1e-3,
     "denormal": lambda t, g: (t.double() * torch.finfo(t.dtype).tiny / 4).to(t.dtype),
 }
+
+
+_SPECIAL: dict[str, Regime] = {
+    "NaN and infinities": _sprinkled(math.nan, math.inf, -math.inf, -0.0, 0.0, share=0.5),
+    "some infinities": _sprinkled(math.inf, -math.inf, share=1 / 16),
+    "minus infinities": _sprinkled(-math.inf, share=0.3),  # as masks leave them
+    "zeros of both signs": _sprinkled(-0.0, 0.0, share=0.5),
+}
+_OF_ELEMENTS: dict[str, Regime] = {"huge": _huge, "of all magnitudes": _wide}  # sums of these depend on their order
+_INTEGERS = frozenset({torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64})
 
 
 # -- shapes -----------------------------------------------------------------------------------------------------------

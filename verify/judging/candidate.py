@@ -14,6 +14,7 @@ from verify.contract.derive import Plan
 from verify.contract.kernel_file import KernelFile, KernelFileError
 from verify.lint import Profile, Violation, lint, source_in
 
+FLOATS = ("float32", "float64", "float16", "bfloat16")  # which a bare file is tried with
 _OPERATOR = re.compile(r"^#[ \t]*op:[ \t]*(\S+)", re.MULTILINE)
 
 
@@ -75,7 +76,7 @@ def _names(source: str, profile: Profile) -> set[str]:
     return found | {t.id for n in body if isinstance(n, ast.Assign) for t in n.targets if isinstance(t, ast.Name)}
 
 
-def completed(source: str, overloads: list[str], dtypes: tuple[str, ...] = ("float32",)) -> str:
+def completed(source: str, overloads: list[str], dtypes: tuple[str, ...] = FLOATS) -> str:
     """A bare file with the imports and constants of the contract before it, on its own first line if that is free.
 
     They come after `from __future__ import ...`, which nothing but a docstring may precede.

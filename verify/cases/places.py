@@ -1,0 +1,82 @@
+"""Where the sizes of a call stand: in the dimensions of its tensors, and in its lists of sizes."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import torch
+
+from verify.cases.arguments import Arguments
+from verify.cases.variants import like
+
+_ITEMS = 2  # tensors of a list that are looked at
+
+
+class Place(NamedTuple):
+    """Where a size stands. item: of a list of tensors, else None. dim: of the tensor or, for what ATen is asked about a
+    tensor (verify/cases/trial.py), LAST; or index in a list of sizes."""
+
+    name: str
+    item: int | None
+    dim: int
+
+    def of_tensor(self, arguments: Arguments) -> bool:
+        """Whether it is a size of a tensor, and not in a list of sizes."""
+        return self.item is not None or isinstance(arguments[self.name], torch.Tensor)
+
+    def size(self, arguments: Arguments) -> int:
+        """What stands there."""
+        value = arguments[self.name] if self.item is None else arguments[self.name][self.item]
+        return int(value.shape[self.dim] if isinstance(value, torch.Tensor) else value[self.dim])
+
+    def __str__(self) -> str:
+        return f"{self.name}{'' if self.item is None else f'[{self.item}]'}.{self.dim}"
+
+
+def places(arguments: Arguments) -> dict[Place, int]:
+    """All of a call, with the sizes that stand there."""
+    return dict(_places(arguments))
+
+
+def _places(arguments: Arguments) -> Iterator[tuple[Place, int]]:
+    for name, value in arguments.items():
+        if isinstance(value, list | tuple):
+            for i, item in enumerate(value):
+                if isinstance(item, torch.Tensor) and i < _ITEMS:
+                    yield from ((Place(name, i, d), n) for d, n in enumerate(_shape(item)))
+                elif type(item) is int and ("shape" in name or "size" in name):
+                    yield Place(name, None, i), item
+        elif isinstance(value, torch.Tensor):
+            yield from ((Place(name, None, d), n) for d, n in enumerate(_shape(value)))
+
+
+def _shape(t: torch.Tensor) -> Sequence[int]:
+    return () if t.is_sparse else t.shape
+
+
+def choices(of: Sequence[Place], most: int) -> Iterator[tuple[Place, ...]]:
+    """Sets of up to so many of these places, the small ones first."""
+    for count in range(1, min(most, len(of)) + 1):
+        yield from itertools.combinations(of, count)
+
+
+def resized(arguments: Arguments, at: Collection[Place], new: int, generator: torch.Generator) -> Arguments:
+    """The call with this size at these places."""
+
+    def tensor(value: torch.Tensor, name: str, item: int | None) -> torch.Tensor:
+        dims = {p.dim for p in at if (p.name, p.item) == (name, item)}
+        return like(value, [new if d in dims else n for d, n in enumerate(value.shape)], generator) if dims else value
+
+    def changed(name: str, value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            return tensor(value, name, None)
+        if not isinstance(value, list | tuple):
+            return value
+        return type(value)(
+            tensor(v, name, i) if isinstance(v, torch.Tensor) else new if Place(name, None, i) in at else v
+            for i, v in enumerate(value)
+        )
+
+    return {name: changed(name, value) for name, value in arguments.items()}

@@ -1,0 +1,224 @@
+"""Other sizes of a call: each of its sizes through small, odd, block-crossing and large ones, apart from the others,
+and other numbers of dimensions."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, TypeAlias
+
+import torch
+
+from verify.cases.apart import matters_as_much, needed_places
+from verify.cases.arguments import MAX_FEW_LINES, MAX_OTHERS, Arguments, tensors
+from verify.cases.oracle import idle, stands
+from verify.cases.places import Place, choices, places, resized
+from verify.cases.variants import like
+from verify.operators import elementwise
+
+MAX_LINES = 300  # that a kernel may give a program each, some milliseconds in Triton's interpreter
+MANY_LINES = 1027  # once a call
+LARGE = (1 << 17) + 3  # elements of a call that works element by element
+MAX_RANK = 6
+_SIZES = (0, 1, 2, 7, 16, 17, 31, 64, 65, 131, 257)
+_BLOCKS = (128, 1024)  # where the source names no block sizes
+_MOST_LARGE = 6  # sizes of more than 4,096 that are tried of each
+_TRIED = 64  # sets of places that may be one size
+_TOGETHER = 5  # places of one size
+_OTHERS = 2  # the most that two of the other sizes are where one is large; the rest are 1
+
+Size: TypeAlias = tuple[Place, ...]  # places that ATen wants to be alike
+
+
+def edges(numbers: Sequence[int]) -> list[int]:
+    """Sizes at and next to these numbers and the first multiples of them."""
+    found = {n * k + d for n in numbers for k in (1, 2, 3) for d in (-1, 0, 1)}
+    return sorted(n for n in found if n > 0)
+
+
+def sizes(
+    overload: str, arguments: Arguments, generator: torch.Generator, blocks: Sequence[int]
+) -> Iterator[tuple[str, Arguments]]:
+    """Each size of the call in turn, at the edges of the source's numbers first; and other numbers of dimensions."""
+    known = _sizes_of(overload, arguments)
+    each = [_of_one(overload, arguments, size, known, generator, blocks) for size in _drawn(known, generator)]
+    for several in itertools.zip_longest(_ranks(overload, arguments, generator), *each):
+        yield from filter(None, several)
+    present = sorted({n for t in tensors(arguments) for n in t.shape if n > 1})
+    if present:
+        yield "all sizes 1", _mapped(arguments, dict.fromkeys(present, 1).get, generator)
+        yield "all sizes 7", _mapped(arguments, dict.fromkeys(present, 7).get, generator)
+        yield "all sizes odd", _mapped(arguments, {n: 2 * n + 1 for n in present}.get, generator)
+
+
+def large(overload: str, arguments: Arguments, generator: torch.Generator) -> Iterator[tuple[str, Arguments]]:
+    """More elements than 16 bits count where the operator works element by element, else more lines than usual."""
+    if elementwise(overload):
+        yield f"{LARGE} elements", _every(arguments, lambda t: like(t, [LARGE], generator))
+        return
+    known = _sizes_of(overload, arguments)
+    of_lines = [
+        s for s in known if not _is_line(s, arguments) and any(p.dim == 0 and p.of_tensor(arguments) for p in s)
+    ]
+    for size in _drawn(of_lines, generator):
+        changed = _with(arguments, size, MANY_LINES, known, generator)
+        if stands(overload, changed):
+            yield f"{_named(size)} -> {MANY_LINES}", changed
+            return
+
+
+def shrunk(arguments: Arguments) -> Arguments:
+    """The same with small sizes, which differ where they did."""
+    found = sorted({n for t in tensors(arguments) for n in t.shape if n > 1})
+    return _mapped(arguments, {n: i + 2 for i, n in enumerate(found)}.get, torch.Generator().manual_seed(0))
+
+
+def _sizes_of(overload: str, arguments: Arguments) -> list[Size]:
+    """The sizes of a call that ATen lets differ from each other, by where each stands."""
+    at, needed = places(arguments), needed_places(overload, arguments)
+    found: list[Size] = []
+    for place, size in at.items():
+        taken = {p for known in found for p in known}
+        if place in taken or not size:
+            continue
+        others = [p for p, n in at.items() if n == size and p != place and p not in taken]
+        new = next(n for n in itertools.count(size + 1) if n not in at.values())
+        sets = itertools.chain([()], choices(others, _TOGETHER - 1))
+        for chosen in itertools.islice(sets, _TRIED):
+            changed = resized(arguments, [place, *chosen], new, torch.Generator().manual_seed(0))
+            if idle(overload, changed, needed) == []:
+                found.append((place, *chosen))
+                break
+    return found
+
+
+def _of_one(
+    overload: str,
+    arguments: Arguments,
+    size: Size,
+    known: Sequence[Size],
+    generator: torch.Generator,
+    blocks: Sequence[int],
+) -> Iterator[tuple[str, Arguments]]:
+    """One size of the call changed. Where a program may be given each line, there are not many of these."""
+    line = elementwise(overload) or _is_line(size, arguments)
+    at_edges = [n for n in edges(blocks or _BLOCKS) if line or n <= MAX_LINES]
+    small, big = [n for n in at_edges if n <= 4096], [n for n in at_edges if n > 4096]
+    wanted = itertools.zip_longest(
+        _drawn(small, generator), _drawn(big, generator)[:_MOST_LARGE], _drawn(_SIZES, generator)
+    )
+    for new in dict.fromkeys(n for several in wanted for n in several if n is not None):
+        if new != size[0].size(arguments):
+            yield f"{_named(size)} -> {new}", _with(arguments, size, new, known, generator)
+
+
+def _is_line(size: Size, arguments: Arguments) -> bool:
+    """Whether a program is likely to go along it: the dimensions that the call names, else the last ones."""
+    dims = arguments.get("dim", arguments.get("dims"))
+    dims = [dims] if type(dims) is int else dims if isinstance(dims, list | tuple) else []
+    ranks = {p: len(_shape(p, arguments)) for p in size if p.of_tensor(arguments)}
+    named = {(d % rank, rank) for d in dims if type(d) is int for rank in ranks.values() if rank}
+    if named:
+        return any((p.dim, rank) in named for p, rank in ranks.items())
+    return any(p.dim == rank - 1 for p, rank in ranks.items())
+
+
+def _shape(place: Place, arguments: Arguments) -> Sequence[int]:
+    value = arguments[place.name] if place.item is None else arguments[place.name][place.item]
+    shape: Sequence[int] = value.shape
+    return shape
+
+
+def _named(size: Size) -> str:
+    return " and ".join(map(str, size))
+
+
+def _with(arguments: Arguments, size: Size, new: int, known: Sequence[Size], generator: torch.Generator) -> Arguments:
+    """The call with one size changed, and the others small where it would be too large."""
+    changed = resized(arguments, size, new, generator)
+    if max((t.numel() for t in tensors(changed)), default=0) <= MAX_OTHERS // 2:
+        return changed
+    lines = 1
+    for other in _drawn([other for other in known if other != size], generator):
+        small = min(_OTHERS if lines < MAX_FEW_LINES else 1, other[0].size(arguments))
+        lines *= small
+        arguments = resized(arguments, other, small, generator)
+    return resized(arguments, size, new, generator)
+
+
+def _drawn(several: Sequence[Any], generator: torch.Generator) -> list[Any]:
+    return [several[i] for i in torch.randperm(len(several), generator=generator).tolist()]
+
+
+# -- numbers of dimensions --------------------------------------------------------------------------------------------
+
+
+def _ranks(overload: str, arguments: Arguments, generator: torch.Generator) -> Iterator[tuple[str, Arguments]]:
+    """Every number of dimensions from 6 to 0; of operators that do not work element by element one more at a time, in
+    all tensors or in the first, in front or behind, and one fewer."""
+    if elementwise(overload):
+        for rank in range(MAX_RANK, -1, -1):
+            draw = partial(_drawn_like, generator=generator, shape=[2, 3, 2, 1, 3, 2][:rank])
+            yield f"{rank} dimensions", _every(arguments, draw)
+        draw = partial(_drawn_like, generator=generator, shape=[2, 3, 2, 3, 2])
+        yield "five dimensions, permuted", _every(arguments, lambda t: draw(t).permute(4, 2, 3, 0, 1))
+        return
+    first = next((name for name, value in arguments.items() if isinstance(value, torch.Tensor)), None)
+    for names, where in itertools.product((None, first), (0, -1)):
+        found = arguments
+        told = f"a dimension more {'in front' if where == 0 else 'behind'} of {names or 'all tensors'}"
+        for more in range(1, MAX_RANK):
+            found = _every(found, partial(_repeated, where=where), names)
+            if max(t.dim() for t in tensors(found)) > MAX_RANK:
+                break
+            if names is None or matters_as_much(overload, found, arguments):
+                yield f"{told}, {more} times", found
+    yield "a dimension less", _every(arguments, lambda t: t.select(0, 0) if t.dim() and t.shape[0] else t)
+
+
+def _drawn_like(t: torch.Tensor, shape: list[int], generator: torch.Generator) -> torch.Tensor:
+    return like(t, shape, generator)
+
+
+def _repeated(t: torch.Tensor, where: int) -> torch.Tensor:
+    """Twice along a new dimension, the second time in another order of elements."""
+    other = t.reshape(-1).flip(0).reshape(t.shape) if t.is_floating_point() else t
+    return torch.stack([t, other], dim=where)
+
+
+# -- all at once ------------------------------------------------------------------------------------------------------
+
+
+def _every(arguments: Arguments, change: Callable[[torch.Tensor], torch.Tensor], name: str | None = None) -> Arguments:
+    """Every tensor that has dimensions changed, in lists too, or the one of this name."""
+
+    def changed(value: Any) -> Any:
+        if isinstance(value, torch.Tensor) and value.layout is torch.strided:
+            return change(value) if value.dim() else value
+        if isinstance(value, list | tuple) and any(isinstance(v, torch.Tensor) for v in value):
+            return type(value)(changed(v) for v in value)
+        return value
+
+    return {n: changed(v) if name in (None, n) else v for n, v in arguments.items()}
+
+
+def _mapped(arguments: Arguments, size: Callable[[int, int], int], generator: torch.Generator) -> Arguments:
+    """All sizes mapped, in tensors and in lists of sizes; sums of sizes (as in split) are ATen's to refuse.
+
+    size: a new size, from the old one twice, as a dictionary's `get` gives it.
+    """
+
+    def changed(value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            return like(value, [size(n, n) for n in value.shape], generator)
+        if isinstance(value, list | tuple):
+            return type(value)(changed(v) for v in value)
+        return value
+
+    def of_name(name: str, value: Any) -> Any:
+        if isinstance(value, list | tuple) and ("shape" in name or "size" in name):
+            return type(value)(size(n, n) if type(n) is int else changed(n) for n in value)
+        return changed(value)
+
+    return {name: of_name(name, value) for name, value in arguments.items()}
