@@ -32,7 +32,8 @@ class Verdict:
     layer: the guard that spoke, one of LAYERS; empty for PASS and SKIPPED. rule: which of its rules. sandbox: what
     confined the child. dtypes: floating dtypes of the case's arguments, sorted, with commas, and sparse_coo if one is
     sparse. signature: of the case, or its id; cases of different ones are independent. kind: of the call, as in
-    verify/cases/kinds.py. variants: names of what its launches were specialised to, with commas.
+    verify/cases/kinds.py. variants: names of what its launches were specialised to, with commas. reached:
+    what of the kernel file ran, as verify/child/reach.py tells it.
     """
 
     case: str
@@ -46,6 +47,7 @@ class Verdict:
     signature: str = ""
     kind: str = ""
     variants: str = ""
+    reached: str = ""
 
     @property
     def failed(self) -> bool:

@@ -24,10 +24,12 @@ from verify.contract.kernel_file import KernelFile
 from verify.judging.candidate import Candidate
 from verify.judging.job import REPEATS, RUN
 from verify.judging.judge import Job, Judge
+from verify.judging.unreached import unreached
 from verify.judging.verdicts import marked
 from verify.lint import Profile
 from verify.lint.gravity import gravest
 from verify.outcome import LAYERS, OPTIONAL, Outcome, Verdict
+from verify.platforms import EXECUTE
 
 _COPIES = frozenset({"aten::clone", "aten::copy_"})  # `contiguous` makes them; ghost replay sees them
 SOURCES = ("opinfo", "extended", "traces")  # of cases, if none are named; trace:NAME is another
@@ -35,6 +37,7 @@ MAX_EXTENDED = 128  # cases of each overload and kernel
 MAX_RECORDED = 64  # of the workspace's traces, likewise
 MAX_GIVEN = 120  # OpInfo's cases of each overload of a bare file
 _HEAD, _TAIL = 40, 20  # lines of a report that are shown
+SEARCHES = 2  # times that more cases are made for what no case reached
 MAX_OTHER = 3  # of each dtype beside the first of a bare file, which may raise there
 GIVEN = ("float32",), ("int64", "int32"), ("bool",)  # dtypes of a bare file's cases: the first that its operator takes
 OTHERS = ("float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
@@ -70,6 +73,8 @@ class Finding:
     cases: how many were judged. independent: of all cases that it is known to have passed, how many differ in more than
     the contents of tensors; None where verdicts on it are not kept with those of the library. seed: of the extended
     ones. reproducer: the case that failed. compile_only: cases were compiled, and none was run.
+    narrower: dtypes that ATen takes and a bare file does not, and what it does there. unreached: what no case of the file
+    reached, in words.
     """
 
     name: str
@@ -89,6 +94,7 @@ class Finding:
     independent: int | None = None
     compile_only: bool = False
     narrower: Mapping[str, str] = field(default_factory=dict)
+    unreached: tuple[str, ...] = ()
 
 
 def check_request(sources: Sequence[str], off: Sequence[str]) -> None:
@@ -146,7 +152,22 @@ def verify_candidate(
         tried = [job(overload, cases) for (overload, _), cases in others.items()]
         count = sum(len(job.cases) for job in (*jobs, *tried))
         work.count(f"verify {candidate.name}", count, "starting children")
-        verdicts = judge.judge([*jobs, *tried], lambda job, verdict: work.step(job.plan.overload))
+
+        def judged(jobs: Sequence[Job]) -> dict[tuple[str, str], Verdict]:
+            return judge.judge(jobs, lambda job, verdict: work.step(job.plan.overload))
+
+        verdicts = judged([*jobs, *tried])
+        missing = _missing(candidate.kernel, verdicts, request, judge)
+        for turn in range(SEARCHES if missing else 0):
+            with _PREPARING:
+                more = _searched(chosen, candidate, request, turn)
+            work.count(f"verify {candidate.name}: what never ran", sum(map(len, more.values())), "judging")
+            verdicts |= judged([job(overload, cases) for overload, cases in more.items()])
+            for overload, cases in more.items():
+                chosen[overload] += [case for case in cases if (overload, case.id) in verdicts]
+            missing = _missing(candidate.kernel, verdicts, request, judge)
+            if not missing:
+                break
     refused: dict[str, str] = {}
     for (overload, dtype), cases in others.items():
         failed = [v for c in cases if (v := verdicts.get((overload, c.id))) and v.outcome in _RAISES]
@@ -160,13 +181,36 @@ def verify_candidate(
         raise RuntimeError(f"{len(order) - len(told)} of {len(order)} cases have no verdict")
     summary = _summary(found, told)
     if summary.outcome is Outcome.PASS:
-        summary = replace(summary, detail=f"{summary.detail}; {_held(chosen)}", narrower=refused)
+        detail = "; ".join([summary.detail, _held(chosen), *missing])
+        summary = replace(summary, detail=detail, narrower=refused, unreached=missing)
     if candidate.contract and request.full:
         summary = _with_known(summary, jobs, judge)
     if RUN in request.off and summary.outcome is Outcome.PASS:
         targets = ", ".join(f"{t.backend}:{t.arch}" for t in judge.platform.targets)
         return replace(summary, detail=f"compiles for {targets}")
     return summary
+
+
+def _missing(
+    kernel: KernelFile, verdicts: Mapping[Any, Verdict], request: VerifyRequest, judge: Judge
+) -> tuple[str, ...]:
+    """What of the file no case reached, if all passed, and they were all there are, where that is known."""
+    passed = all(v.outcome in (Outcome.PASS, Outcome.SKIPPED) for v in verdicts.values())
+    if not (passed and request.full and judge.platform.mode == EXECUTE and any(v.reached for v in verdicts.values())):
+        return ()
+    return unreached(kernel, (v.reached for v in verdicts.values()))
+
+
+def _searched(
+    chosen: Mapping[str, Sequence[Case]], candidate: Candidate, request: VerifyRequest, turn: int
+) -> dict[str, list[Case]]:
+    """More cases of each overload: at first those that were too many, then others."""
+    found: dict[str, list[Case]] = {}
+    for overload, cases in chosen.items() if "extended" in request.sources else ():
+        known = {case.id for case in cases}
+        made = extended(list(cases), request.seed + turn, candidate.source, len(cases) + request.limit)
+        found[overload] = [v.case for v in made if v.case.id not in known][: request.limit]
+    return found
 
 
 def _held(chosen: Mapping[str, Sequence[Case]]) -> str:

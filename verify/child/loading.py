@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import linecache
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any
 
+from verify.child.reach import KERNEL, marked
 from verify.contract.callees import serving
 from verify.linking import told_line
 
@@ -18,11 +20,15 @@ MODULE = "enable_kernel_"  # with the role, the name of a kernel file's module
 
 
 def load_wrappers(
-    sources: dict[str, str], directory: Path, calls: dict[str, dict[str, str]] | None = None
+    sources: dict[str, str],
+    directory: Path,
+    calls: dict[str, dict[str, str]] | None = None,
+    watched: bool = False,
 ) -> dict[str, Any]:
     """The wrappers of kernel files by role (`kernel`, `copy`, ...); the files are written to the directory.
 
-    calls: of each role, the overloads that its wrapper may call, with the roles of those that serve them.
+    calls: of each role, the overloads that its wrapper may call, with the roles of those that serve them. watched: that
+    of KERNEL has marks that tell which statements run.
     """
     plain: dict[str, Any] = {"copy": None}
     for role, source in sources.items():
@@ -33,7 +39,10 @@ def load_wrappers(
         assert spec is not None and spec.loader is not None
         module: ModuleType = importlib.util.module_from_spec(spec)
         sys.modules[name] = module  # Triton looks a kernel's module up by name
-        spec.loader.exec_module(module)
+        if watched and role == KERNEL:
+            exec(compile(marked(ast.parse(source), outcomes=True), str(path), "exec"), vars(module))
+        else:
+            spec.loader.exec_module(module)
         plain[role] = module.wrapper
 
     def served(role: str) -> Any:

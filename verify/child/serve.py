@@ -30,6 +30,7 @@ from verify.child.guards import Printed, count_threads, notes, watch_threads, wa
 from verify.child.launches import patch_texts
 from verify.child.libdevice import mend_libdevice
 from verify.child.loading import described, load_wrappers
+from verify.child.reach import patch_rewriter, reached
 from verify.child.simulator import patch_interpreter, simulator
 from verify.child.tuning import TUNES, tuning
 from verify.child.witness import witness
@@ -56,7 +57,7 @@ def prepare(mode: str) -> None:
         patch_texts()
     if mode == EXECUTE:
         patch_interpreter()
-        mend_libdevice()
+        patch_rewriter()
     if mode == DEVICE:
         devices.patch_launches()
 
@@ -79,7 +80,7 @@ class KernelRunner:
 
     def __init__(self, job: dict[str, Any], mode: str) -> None:
         self._job = job
-        self._executes = mode != COMPILE
+        self._executes, self._marked = mode != COMPILE, mode == EXECUTE
         self._place = job["place"] if mode == DEVICE else "cpu"
         self._plan = Plan(**job["plan"])
         self._wrappers: dict[str, Any] | None = None
@@ -93,6 +94,7 @@ class KernelRunner:
     def run(self, header: dict[str, Any], packed: Packed) -> tuple[dict[str, Any], Packed]:
         """Answer one request. Raises whatever the candidate raises; `notes` then still say what it did."""
         notes.clear(header.get("scalars"))
+        reached.clear()
         seed = header.get("seed", 0)
         arguments = self._rebuild(packed, bool(header.get("reuse")))
         protected = _protected(self._plan.overload, arguments)
@@ -119,7 +121,7 @@ class KernelRunner:
         buffers = {m.buffer.data_ptr() for m in self._memory}
         notes.aliases_earlier = self._earlier.shares_memory(result, buffers)
         outside = not all(m.guards_intact() for m in self._memory)
-        return {"status": "ok", "outside": outside, **notes.reply()}, answer
+        return {"status": "ok", "outside": outside, "reached": reached.told(), **notes.reply()}, answer
 
     def _rebuild(self, packed: Packed, reuse: bool) -> dict[str, Any]:
         last = self._packed
@@ -142,7 +144,7 @@ class KernelRunner:
 
     def _call(self, arguments: dict[str, Any], philox: list[int] | None) -> Any:
         self._wrappers = self._wrappers or load_wrappers(
-            self._job["sources"], Path(self._job["directory"]), self._job.get("calls", {})
+            self._job["sources"], Path(self._job["directory"]), self._job.get("calls", {}), self._marked
         )
         wrapper = bound(self._wrappers["kernel"], philox)
         copy = self._wrappers["copy"]

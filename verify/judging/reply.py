@@ -9,7 +9,8 @@ from verify.excerpts import MAX_PRINTED
 
 _NAMES = ("operators", "launch_operators", "kernels", "types", "globals", "variants", "launched")
 
-_MORE: dict[str, Any] = {"printed": "", "digest": "", "configurations": 1}
+MAX_REACHED = 20_000  # characters
+_MORE: dict[str, Any] = {"printed": "", "digest": "", "reached": "", "configurations": 1}
 
 
 class MalformedReply(Exception):
@@ -43,7 +44,8 @@ class Reply:
     complaints of results that are no plain tensors. globals: state that was changed. accesses: of the kernels.
     variants: names of what the launches were specialised to. lost: the child can run nothing more. printed: the
     beginning of what the wrapper printed. launched: of the first launches the kernel, grid and arguments; digest: of
-    all of them. configurations: of the autotuner that has most.
+    all of them. configurations: of the autotuner that has most. reached: statements and comparisons of the kernel file,
+    as verify/child/reach.py tells them.
     """
 
     status: str
@@ -65,6 +67,7 @@ class Reply:
     launched: tuple[str, ...] = ()
     digest: str = ""
     configurations: int = 1
+    reached: str = ""
 
     @classmethod
     def read(cls, header: dict[str, Any]) -> Reply:
@@ -75,15 +78,16 @@ class Reply:
         scalars, threads = header.get("scalars", []), header.get("threads", 0)
         if not _all(scalars, int | float) or not isinstance(threads, int):
             raise MalformedReply("scalars or threads are no numbers")
-        printed, digest, configurations = (header.get(k, d) for k, d in _MORE.items())
-        if not (isinstance(printed, str) and isinstance(digest, str) and isinstance(configurations, int)):
-            raise MalformedReply("printed or digest is no text, or configurations no number")
+        printed, digest, reached, configurations = (header.get(k, d) for k, d in _MORE.items())
+        if not (_all([printed, digest, reached], str) and isinstance(configurations, int)):
+            raise MalformedReply("printed, digest or reached is no text, or configurations no number")
         return cls(
             status,
             text,
             printed=printed[:MAX_PRINTED],
             refused=refused,
             digest=digest,
+            reached=reached[:MAX_REACHED],
             configurations=configurations,
             outside=status == "ok" and header.get("outside") is not False,
             scalars=tuple(scalars),

@@ -79,6 +79,7 @@ class Run:
         self._case = ""
         self._pairs = Pairs("", "")  # of this case, for a kernel that draws
         self._variants = ""  # of the last case
+        self._reached = ""  # likewise
         self._printed = ""  # likewise, with a headline
         self._asked = Packed({})  # the arguments that a child was given last
 
@@ -97,7 +98,7 @@ class Run:
     def judge(self, case: Case) -> Verdict:
         """One case: reference, compile, execute, compare. Raises TraceError on a damaged trace."""
         self._chance, self._accuracy, self._pairs = False, "", Pairs(self._job.kernel.sha256, case.id)
-        self._printed = self._variants = ""
+        self._printed = self._variants = self._reached = ""
         self._case = case.id
         if kind(case.overload) == "random" and not judged_by(case.overload):
             return skipped(case, "it draws random numbers, and there is no law to judge them by")
@@ -120,7 +121,9 @@ class Run:
         except (TraceError, MalformedReply) as error:
             problem = Problem(Outcome.WRONG, "wire", f"the answer is malformed: {error}")
         if problem is None:
-            passed = Verdict(case.id, Outcome.PASS, self._accuracy, self._printed, variants=self._variants)
+            passed = Verdict(
+                case.id, Outcome.PASS, self._accuracy, self._printed, variants=self._variants, reached=self._reached
+            )
             return _described(passed, case, expected.before)
         arguments = inputs_report(self._asked, changed=self._asked is not expected.before)
         arguments = "\n\n".join(filter(None, [arguments, self._printed]))
@@ -134,6 +137,7 @@ class Run:
         if RUN in self._job.off:
             return None
         executed, got = self._ask(self._mode, expected.before, self._configured(0, seed=0))
+        self._reached = executed.reached
         if executed.scalars and len(executed.scalars) <= MAX_READ:
             compiled, problem = self._compile(expected, self._configured(0, scalars=list(executed.scalars)))
         problem = problem or self._first(self._conduct(executed))

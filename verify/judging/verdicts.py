@@ -25,8 +25,8 @@ from verify.outcome import Outcome, Verdict
 from verify.platforms import Platform
 
 ENOUGH = 5  # independent cases; a kernel that passed fewer is marked wherever it is shown
-_SCHEMA_VERSION = 5
-_EARLIER = (1, 2, 3, 4)  # formats whose verdicts are of judges that are no more
+_SCHEMA_VERSION = 6
+_EARLIER = (1, 2, 3, 4, 5)  # formats whose verdicts are of judges that are no more
 PATIENCE_SECONDS = 60.0  # for another process that writes
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _NO_SPACE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)  # a limit on file sizes, or a quota, is an I/O error
@@ -53,6 +53,7 @@ CREATE TABLE IF NOT EXISTS verdicts (
     signature TEXT NOT NULL,    -- of the case; cases of different ones are independent
     kind TEXT NOT NULL,         -- of the call, as in verify/cases/kinds.py
     variants TEXT NOT NULL,     -- of the kernels that it launches, as in Verdict
+    reached TEXT NOT NULL,      -- of the kernel file, likewise
     seconds REAL NOT NULL,
     created REAL NOT NULL
 )
@@ -286,7 +287,7 @@ class VerdictStore:
     def put(self, identity: Identity, verdict: Verdict, seconds: float) -> None:
         """Keep a verdict: on the disk when this returns, never changed. Raises UserError if that cannot be."""
         told = (verdict.detail, verdict.report, verdict.layer, verdict.rule)
-        known = (verdict.dtypes, verdict.signature, verdict.kind, verdict.variants)
+        known = (verdict.dtypes, verdict.signature, verdict.kind, verdict.variants, verdict.reached)
         values = (identity.key, *identity.columns, str(verdict.outcome), *told, *known, seconds, time.time())
         try:
             with self._lock, self._db:
@@ -319,7 +320,7 @@ class VerdictStore:
         Raises UserError if the store is damaged.
         """
         columns = "allowed, strict, off, repeated, sandbox, kernel, overload, case_id, outcome, detail, report, layer"
-        columns += ", rule, sandbox, dtypes, signature, kind, variants"
+        columns += ", rule, sandbox, dtypes, signature, kind, variants, reached"
         query = f"SELECT {columns} FROM verdicts WHERE {where} ORDER BY rowid"
         try:
             return [

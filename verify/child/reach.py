@@ -1,0 +1,106 @@
+"""Which statements of a kernel file run, and how comparisons outside of kernels come out.
+
+Marks are put into the program that is executed: in kernels where Triton's interpreter rewrites them, in all else where
+the file is loaded. The compiler is given the file as it is.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import itertools
+from pathlib import Path
+from typing import Any
+
+KERNEL = "kernel"  # the role of the file that is judged, by which it is called
+_RAN, _CAME_OUT = "__ran__", "__came_out__"
+
+
+class Reached:
+    """What one request reached."""
+
+    def __init__(self) -> None:
+        self._lines: set[int] = set()
+        self._outcomes: set[tuple[int, int, bool]] = set()
+
+    def clear(self) -> None:
+        """Forget the last request."""
+        self._lines.clear()
+        self._outcomes.clear()
+
+    def told(self) -> str:
+        """Lines, and outcomes of comparisons: `3-7,9,3:11=True`."""
+        outcomes = (f"{line}:{column}={value}" for line, column, value in sorted(self._outcomes))
+        runs = itertools.groupby(enumerate(sorted(self._lines)), lambda pair: pair[1] - pair[0])
+        lines = [[line for _, line in run] for _, run in runs]
+        return ",".join([*(f"{run[0]}-{run[-1]}" if run[1:] else str(run[0]) for run in lines), *outcomes])
+
+    def ran(self, line: int) -> None:
+        """The statement that begins in this line is about to run."""
+        self._lines.add(line)
+
+    def came_out(self, line: int, column: int, value: Any) -> Any:
+        """The comparison that begins there gave this value."""
+        if type(value) is bool:
+            self._outcomes.add((line, column, value))
+        return value
+
+
+reached = Reached()
+
+
+def marked(tree: Any, outcomes: bool) -> Any:
+    """The program with a mark before each statement of its functions and, if wanted, around each comparison."""
+    return ast.fix_missing_locations(_Marks(outcomes).visit(tree))
+
+
+def patch_rewriter() -> None:
+    """Have kernels marked as the interpreter rewrites them, and marks known everywhere."""
+    from triton.runtime.interpreter import FunctionRewriter
+
+    transform = FunctionRewriter._transform_ast
+
+    def transform_ast(self: Any, source: str) -> Any:
+        tree = transform(self, source)
+        return marked(tree, outcomes=False) if Path(self.filename).stem == KERNEL else tree
+
+    FunctionRewriter._transform_ast = transform_ast
+    setattr(builtins, _RAN, reached.ran)
+    setattr(builtins, _CAME_OUT, reached.came_out)
+
+
+class _Marks(ast.NodeTransformer):
+    def __init__(self, outcomes: bool) -> None:
+        self._outcomes = outcomes
+        self._depth = 0  # of functions
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+        self._depth += 1
+        self.generic_visit(node)
+        self._depth -= 1
+        return node
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        super().generic_visit(node)
+        if self._depth:
+            for name in ("body", "orelse", "finalbody"):
+                statements = getattr(node, name, None)
+                if isinstance(statements, list):
+                    setattr(node, name, [s for statement in statements for s in _with_mark(statement)])
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        self.generic_visit(node)
+        return _call(_CAME_OUT, node, node) if self._outcomes and self._depth else node
+
+
+def _with_mark(statement: ast.stmt) -> list[ast.stmt]:
+    constant = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    if constant or isinstance(statement, ast.FunctionDef | ast.Global | ast.Nonlocal):
+        return [statement]
+    return [ast.copy_location(ast.Expr(_call(_RAN, statement)), statement), statement]
+
+
+def _call(name: str, at: Any, *values: ast.expr) -> ast.Call:
+    place = [ast.Constant(n) for n in ((at.lineno, at.col_offset) if values else (at.lineno,))]
+    return ast.copy_location(ast.Call(ast.Name(name, ast.Load()), [*place, *values], []), at)
