@@ -13,7 +13,8 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from enable.cover.verification import Finding, VerifyRequest
+from enable.cover.finding import Finding
+from enable.cover.verification import VerifyRequest
 from enable.cover.verifier import Verifier
 from verify.outcome import OPTIONAL
 

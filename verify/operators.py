@@ -58,6 +58,11 @@ _EXPONENTIAL = {
     "celu", "cosh", "elu", "exp", "exp2", "expm1", "log_sigmoid", "log_sigmoid_forward", "logit", "mish", "selu",
     "sigmoid", "silu", "sinh", "softplus", "special_expit",
 }  # fmt: skip
+# Of the mean of numbers that hold an infinity, Welford's algorithm makes NaN, and a sum that is divided the infinity.
+_CENTRED = {
+    "batch_norm_with_update", "cudnn_batch_norm", "layer_norm", "native_batch_norm", "native_group_norm",
+    "native_layer_norm", "std", "std_mean", "var", "var_mean",
+}  # fmt: skip
 # Their results are sums of terms of either sign; of gelu, x Phi(x) with Phi = (1 + erf) / 2.
 _SUMS = {
     "addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "coalesce", "conv1d", "conv2d", "conv3d", "convolution",
@@ -101,6 +106,11 @@ def adds_up(overload: str) -> bool:
 def elementwise(overload: str) -> bool:
     """Whether each element of the result comes of one element of each argument, as the table or ATen itself says."""
     return group(overload) == "pointwise" or _tagged(overload)
+
+
+def takes_infinities(overload: str) -> bool:
+    """Whether what it answers for infinities and NaN does not depend on the algorithm."""
+    return _stem(overload) not in _CENTRED
 
 
 def copies(overload: str) -> bool:

@@ -92,7 +92,7 @@ def command(  # noqa: PLR0913 - each is an option of the command
     if as_json:
         typer.echo(json.dumps(vars(found[0]) if target is not None else [vars(f) for f in found]))
     else:
-        from enable.cover.verification import finding_lines
+        from enable.cover.finding import finding_lines
 
         words = [*program, *typed(context, ("seed", "case", "as_json")), "--seed", str(seed)]
         typer.echo("\n".join(finding_lines(f, words) for f in found))
@@ -103,7 +103,7 @@ def command(  # noqa: PLR0913 - each is an option of the command
 
 def watched(verifier: Verifier, target: str, op: str | None, request: VerifyRequest, words: list[str]) -> None:
     """Judge the file until interrupted; each verdict names the command that judges it so again."""
-    from enable.cover.verification import finding_lines
+    from enable.cover.finding import finding_lines
     from enable.cover.watching import watch
 
     once = [word for word in words if word != "--watch"]

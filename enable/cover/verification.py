@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import shlex
-import textwrap
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from enable.cover.coverage import cases_by_overload
+from enable.cover.finding import Finding
 from enable.cover.recorded import recorded
 from enable.progress import doing
-from enable.terminal import coloured
 from enable.workspace import Workspace
 from traces import UserError
 from verify.cases.case import Case
 from verify.cases.extended import extended
 from verify.cases.opinfo import kept_cases
+from verify.comparison.compare import SINGLE
 from verify.contract.derive import Plan
 from verify.contract.kernel_file import KernelFile
 from verify.judging.candidate import Candidate
 from verify.judging.job import REPEATS, RUN
 from verify.judging.judge import Job, Judge
 from verify.judging.unreached import unreached
-from verify.judging.verdicts import marked
 from verify.lint import Profile
 from verify.lint.gravity import gravest
 from verify.outcome import LAYERS, OPTIONAL, Outcome, Verdict
@@ -36,7 +34,6 @@ SOURCES = ("opinfo", "extended", "traces")  # of cases, if none are named; trace
 MAX_EXTENDED = 128  # cases of each overload and kernel
 MAX_RECORDED = 64  # of the workspace's traces, likewise
 MAX_GIVEN = 120  # OpInfo's cases of each overload of a bare file
-_HEAD, _TAIL = 40, 20  # lines of a report that are shown
 SEARCHES = 2  # times that more cases are made for what no case reached
 MAX_OTHER = 3  # of each dtype beside the first of a bare file, which may raise there
 GIVEN = ("float32",), ("int64", "int32"), ("bool",)  # dtypes of a bare file's cases: the first that its operator takes
@@ -64,37 +61,6 @@ class VerifyRequest:
     def full(self) -> bool:
         """Whether what is known of other cases, with every layer asked, belongs to the answer."""
         return not self.off - {"lint"} and self.case is None
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What is said of one kernel: PASS only if cases ran and all of them passed.
-
-    cases: how many were judged. independent: of all cases that it is known to have passed, how many differ in more than
-    the contents of tensors; None where verdicts on it are not kept with those of the library. seed: of the extended
-    ones. reproducer: the case that failed. compile_only: cases were compiled, and none was run.
-    narrower: dtypes that ATen takes and a bare file does not, and what it does there. unreached: what no case of the file
-    reached, in words.
-    """
-
-    name: str
-    outcome: Outcome
-    layer: str = ""
-    rule: str = ""
-    detail: str = ""
-    cases: int = 0
-    passed: int = 0
-    skipped: int = 0
-    seed: int = 0
-    sandbox: str = ""
-    overloads: tuple[str, ...] = ()
-    reproducer: str = ""
-    report: str = ""
-    violations: tuple[str, ...] = ()
-    independent: int | None = None
-    compile_only: bool = False
-    narrower: Mapping[str, str] = field(default_factory=dict)
-    unreached: tuple[str, ...] = ()
 
 
 def check_request(sources: Sequence[str], off: Sequence[str]) -> None:
@@ -168,20 +134,14 @@ def verify_candidate(
             missing = _missing(candidate.kernel, verdicts, request, judge)
             if not missing:
                 break
-    refused: dict[str, str] = {}
-    for (overload, dtype), cases in others.items():
-        failed = [v for c in cases if (v := verdicts.get((overload, c.id))) and v.outcome in _RAISES]
-        if failed:
-            refused[dtype] = f"{failed[0].outcome}, {failed[0].detail}"
-        else:
-            chosen[overload] += cases
+    refused = _refused(others, chosen, verdicts)
     order = [(overload, case.id) for overload, cases in chosen.items() for case in cases]
     told = [verdicts[key] for key in order if key in verdicts]
     if len(told) < len(order) and all(v.outcome in (Outcome.PASS, Outcome.SKIPPED) for v in told):
         raise RuntimeError(f"{len(order) - len(told)} of {len(order)} cases have no verdict")
     summary = _summary(found, told)
     if summary.outcome is Outcome.PASS:
-        detail = "; ".join([summary.detail, _held(chosen), *missing])
+        detail = "; ".join([f"{summary.detail}{_told_of(chosen, verdicts)}", *missing])
         summary = replace(summary, detail=detail, narrower=refused, unreached=missing)
     if candidate.contract and request.full:
         summary = _with_known(summary, jobs, judge)
@@ -189,6 +149,25 @@ def verify_candidate(
         targets = ", ".join(f"{t.backend}:{t.arch}" for t in judge.platform.targets)
         return replace(summary, detail=f"compiles for {targets}")
     return summary
+
+
+def _refused(
+    others: Mapping[tuple[str, str], list[Case]],
+    chosen: Mapping[str, list[Case]],
+    verdicts: Mapping[tuple[str, str], Verdict],
+) -> dict[str, str]:
+    """What a bare file does in dtypes in which it raises, or computes in another; cases of the rest join the chosen."""
+    refused: dict[str, str] = {}
+    for (overload, dtype), cases in others.items():
+        failed = [
+            v for c in cases if (v := verdicts.get((overload, c.id))) and (v.outcome in _RAISES or v.rule == SINGLE)
+        ]
+        if failed:
+            what = f"it computes in {SINGLE}" if failed[0].rule == SINGLE else failed[0].outcome
+            refused[dtype] = f"{what}, {failed[0].detail}"
+        else:
+            chosen[overload] += cases
+    return refused
 
 
 def _missing(
@@ -213,13 +192,27 @@ def _searched(
     return found
 
 
-def _held(chosen: Mapping[str, Sequence[Case]]) -> str:
-    """Of which dtypes the cases are, and of how many dimensions."""
-    cases = [case for several in chosen.values() for case in several]
+def _told_of(chosen: Mapping[str, Sequence[Case]], verdicts: Mapping[tuple[str, str], Verdict]) -> str:
+    """For which dtypes and ranks a pass holds: those of the tensors of the cases that passed."""
+    passed = {key for key, verdict in verdicts.items() if verdict.outcome is Outcome.PASS}
+    cases = [case for overload, several in chosen.items() for case in several if (overload, case.id) in passed]
     dtypes = sorted({dtype for case in cases for dtype in case.dtypes})
     ranks = sorted({len(shape) for case in cases for shape in case.shapes})
-    of = f" of {ranks[0]} to {ranks[-1]} dimensions" if len(ranks) > 1 else ""
-    return f"{', '.join(dtypes) or 'no tensors'}{of}"
+    if not dtypes:
+        return ""
+    rank = f"rank {ranks[0]}" if len(ranks) == 1 else f"rank {ranks[0]} to {ranks[-1]}"
+    return f": {', '.join(dtypes)}, of {rank}"
+
+
+def _no_floats(candidate: Candidate, kernel: KernelFile, cache: Path) -> str:
+    """What is wrong with a claim of no floating dtype for an operator that takes them; empty if nothing is."""
+    if not candidate.contract or any("float" in dtype or "complex" in dtype for dtype in kernel.dtypes):
+        return ""
+    taken = kept_cases(cache, list(candidate.overloads), ("float32",))
+    if not taken:
+        return ""
+    what = f"DTYPES hold {', '.join(kernel.dtypes)} and no floating dtype, which {taken[0].overload} takes"
+    return f'[dtypes] {what} instead: compute these, too, and write DTYPES = ("bfloat16", "float16", "float32")'
 
 
 def _with_known(found: Finding, jobs: list[Job], judge: Judge) -> Finding:
@@ -254,28 +247,6 @@ def _summary(found: Finding, verdicts: list[Verdict]) -> Finding:
         return replace(counts, detail=f"no case was run: {verdicts[0].detail if verdicts else none}")
     printed = next((v.report for v in passed if v.report), "")
     return replace(counts, outcome=Outcome.PASS, detail=f"{len(passed)} cases passed", report=printed)
-
-
-def _told_of(jobs: Sequence[Job], passed: Collection[str]) -> str:
-    """For which dtypes and ranks a pass holds: those of the tensors of the cases that passed."""
-    cases = [case for job in jobs for case in job.cases if case.id in passed]
-    dtypes = sorted({dtype for case in cases for dtype in case.dtypes})
-    ranks = sorted({len(shape) for case in cases for shape in case.shapes})
-    if not dtypes:
-        return ""
-    rank = f"rank {ranks[0]}" if len(ranks) == 1 else f"rank {ranks[0]} to {ranks[-1]}"
-    return f": {', '.join(dtypes)}, of {rank}"
-
-
-def _no_floats(candidate: Candidate, kernel: KernelFile, cache: Path) -> str:
-    """What is wrong with a claim of no floating dtype for an operator that takes them; empty if nothing is."""
-    if not candidate.contract or any("float" in dtype or "complex" in dtype for dtype in kernel.dtypes):
-        return ""
-    taken = kept_cases(cache, list(candidate.overloads), ("float32",))
-    if not taken:
-        return ""
-    what = f"DTYPES hold {', '.join(kernel.dtypes)} and no floating dtype, which {taken[0].overload} takes"
-    return f'[dtypes] {what} instead: compute these, too, and write DTYPES = ("bfloat16", "float16", "float32")'
 
 
 def _cases(
@@ -346,35 +317,6 @@ def _opinfo(candidate: Candidate, dtypes: tuple[str, ...], cache: Path) -> list[
     found = next(filter(None, (kept_cases(cache, overloads, kinds) for kinds in GIVEN)), [])
     by_overload = [[case for case in found if case.overload == o] for o in overloads]
     return [case for cases in by_overload for case in some(cases, MAX_GIVEN)]
-
-
-def finding_lines(found: Finding, words: Sequence[str]) -> str:
-    """What is told of one kernel. words: the command that was typed, to be typed again for the case that failed."""
-    verdict = coloured(marked(found.outcome, found.independent))
-    if found.compile_only and found.outcome is Outcome.PASS:
-        verdict = "compiles"
-    lines = [f"{found.name}: {verdict}" + (f" [{found.layer}]" if found.layer else "")]
-    if found.violations:
-        lines += [f"  {line}" for line in found.violations]
-    elif found.detail:
-        lines.append(f"  {found.detail}")
-    lines += [f"  not for {dtype}: {why}" for dtype, why in found.narrower.items()]
-    told = f"  {found.cases} cases run, {found.passed} passed, {found.skipped} skipped"
-    if found.compile_only:
-        told = f"  {found.passed} of {found.cases} cases compile, none was run, {found.skipped} skipped"
-    lines.append(f"{told}; on {', '.join(found.overloads) or 'nothing'}; sandbox: {found.sandbox}")
-    if found.report:
-        lines += ["", textwrap.indent(_excerpt(found.report), "    "), ""]
-    if found.reproducer:
-        lines.append(f"  again  {shlex.join([*words, '--case', found.reproducer])}")
-    return "\n".join(lines)
-
-
-def _excerpt(report: str) -> str:
-    """The beginning and the end of what is too long to be read: a compiler may say thousands of lines."""
-    lines = report.split("\n")
-    left = len(lines) - _HEAD - _TAIL
-    return report if left <= 1 else "\n".join([*lines[:_HEAD], f"... {left} more lines: --json", *lines[-_TAIL:]])
 
 
 def path_of(text: str) -> Path | None:

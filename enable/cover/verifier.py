@@ -11,8 +11,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from enable.cover.coverage import is_known
+from enable.cover.finding import Finding
 from enable.cover.recorded import recorded
-from enable.cover.verification import Finding, VerifyRequest, path_of, verify_candidate
+from enable.cover.verification import VerifyRequest, path_of, verify_candidate
 from enable.naming import full
 from enable.progress import doing, over
 from enable.workspace import Workspace

@@ -120,6 +120,8 @@ def gather(self, indices, out=None, elements=2048):
 
 def scatter(out, indices, values, accumulate, alpha=None):
     """out[indices] = values, or out[indices] += alpha * values by atomics, which add up in 32 bits or more."""
+    if out.numel() == 0:
+        return  # ATen looks at no index then, which may be of more than there is
     out = out.unsqueeze(0) if out.dim() == 0 else out
     _, shape, chosen, (own, *index_strides), sizes, steps = _layout(out, indices)
     values = values.expand(shape)

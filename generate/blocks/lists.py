@@ -86,7 +86,7 @@ def reduce_list(kind, tensors, *, map, finish, numbers=(), dtype=None, value=tor
     """finish(found, count, *numbers) for each tensor, in new tensors without dimensions of this dtype, or else its own.
 
     kind: of blocks/reduction.py, one of a single value. map(x, *numbers) makes that value of each element, in fp32 or,
-    where tensors are float64, in fp64; `value` is its dtype.
+    where tensors or results are float64, in fp64; `value` is its dtype, if not that.
     """
     outs = [torch.empty((), dtype=dtype or x.dtype, device=x.device) for x in tensors]
     alike = {}
@@ -101,7 +101,8 @@ def reduce_list(kind, tensors, *, map, finish, numbers=(), dtype=None, value=tor
 
 def _launch_list(kind, map, finish, numbers, value, members):
     """members: (tensor, result, shape, stride); the last is repeated so that there are 1, 8, 16, 32 or 64."""
-    x, _, shape, stride = members[0]
+    x, out, shape, stride = members[0]
+    wide = torch.float64 in (x.dtype, out.dtype)
     count = len(members)
     members = members + members[-1:] * (max(triton.next_power_of_2(count), 8) - count if count > 1 else 0)
     firsts, programs = [], 0
@@ -109,9 +110,10 @@ def _launch_list(kind, map, finish, numbers, value, members):
         firsts.append(plain(programs))
         programs += (member[0].numel() + 16383) // 16384 if k < count else 0
     sizes = tuple([plain(member[0].numel()) for member in members])
-    OPMATH = compute_types(x.dtype)[1]
-    arguments = tuple([number_argument(v, x.dtype) for v in numbers])
-    parts = torch.empty(programs, dtype=value, device=x.device)
+    dtype = torch.float64 if wide else x.dtype
+    OPMATH = compute_types(dtype)[1]
+    arguments = tuple([number_argument(v, dtype) for v in numbers])
+    parts = torch.empty(programs, dtype=torch.float64 if wide else value, device=x.device)
     list_parts_kernel[(programs,)](
         tuple([member[0] for member in members]),
         parts,

@@ -8,7 +8,7 @@ import torch
 
 from capture import Recorder
 from enable.cli import run
-from enable.cover.verification import Finding, finding_lines
+from enable.cover.finding import Finding, finding_lines
 from enable.naming import full, means, near
 from verify.outcome import Outcome
 

@@ -17,7 +17,7 @@ import pytest
 import torch
 
 from enable.cli import run
-from enable.cover.verification import Finding
+from enable.cover.finding import Finding
 from enable.cover.verifier import Table
 from traces import UserError
 from verify import platforms

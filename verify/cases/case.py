@@ -144,8 +144,8 @@ class Expected:
 
     @property
     def _wide(self) -> tuple[Packed, float]:
-        """The arguments in float64, and the unit roundoff of what a kernel computes with them in."""
-        return (self.before, 2.0**-53) if self.widened is None else (self.widened, 2.0**-24)
+        """The arguments in float64, and a rounding of what a kernel computes with them in, which moves a float64."""
+        return (self.before, 2.0**-52) if self.widened is None else (self.widened, 2.0**-24)
 
 
 class NoReference(Exception):
@@ -256,13 +256,16 @@ def _run(overload: str, packed: Packed, philox: Philox) -> Packed:
 def widen(packed: Packed) -> Packed | None:
     """The same call in float64: every group of one floating dtype is converted as a whole, so aliasing stays.
 
+    So is a dtype that a call without tensors names.
+
     None if there is nothing to convert, or a group is shared by tensors of different dtypes.
     """
     dtypes = _dtypes_by_group(packed)
     if any(len(d) > 1 for d in dtypes):
         return None
     factors = [8 // _floating_size(next(iter(d))) if d and _floating_size(next(iter(d))) else 1 for d in dtypes]
-    if all(f == 1 for f in factors):
+    tree = _widen_tree(packed.tree)
+    if all(f == 1 for f in factors) and (packed.tensors or tree == packed.tree):
         return None
     data = [_widen_span(d, next(iter(kinds), ""), f) for d, kinds, f in zip(packed.data, dtypes, factors, strict=True)]
     groups = [
@@ -270,7 +273,7 @@ def widen(packed: Packed) -> Packed | None:
         for g, f in zip(packed.groups, factors, strict=True)
     ]
     tensors = [r if factors[r.group] == 1 else _widen_ref(r, factors[r.group]) for r in packed.tensors]
-    return Packed(_widen_tree(packed.tree), tensors, groups, data)
+    return Packed(tree, tensors, groups, data)
 
 
 def _dtypes_by_group(packed: Packed) -> list[set[str]]:

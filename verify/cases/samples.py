@@ -17,6 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from traces import UserError
 from traces.overloads import base_name, bind, call, name_of, resolve, written
+from verify.cases.callers import Samples, called_cases
 from verify.cases.case import Case, case_of_values, unsupported
 
 MAX_SAMPLES = 900  # of one operator and dtype, as in the published system
@@ -79,7 +80,24 @@ def opinfo_cases(overloads: list[str], dtypes: tuple[str, ...]) -> list[Case]:
                 case = _reached(overloads, info.op, args, kwargs) or _bound(overloads, args, kwargs)
                 if case is not None:
                     cases.setdefault(case.id, case)
+    lacking = [o for o in overloads if o not in {case.overload for case in cases.values()}]
+    for dtype in wanted:
+        for case in called_cases(lacking, lambda operator, dtype=dtype: samples_of(operator, dtype)):  # type: ignore[misc]
+            cases.setdefault(case.id, case)
     return list(cases.values())
+
+
+def operators() -> list[str]:
+    """Names of all of OpInfo's operators."""
+    return sorted({info.name for infos in _infos().values() for info in infos})
+
+
+def samples_of(operator: str, dtype: torch.dtype, most: int = MAX_SAMPLES) -> Samples:
+    """Functions and their arguments, of one of OpInfo's operators; none if it does not take the dtype."""
+    for info in _named(operator):
+        if dtype in info.supported_dtypes("cpu"):
+            for args, kwargs in _samples(info, dtype, most):
+                yield info.op, args, kwargs
 
 
 @cache

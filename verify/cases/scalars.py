@@ -21,11 +21,12 @@ _INTEGERS = (0, 1, -1, 2, 3, 5, -2, 17)
 _FLOATS = (0.0, 1.0, -1.0, 1.5, 0.25, -0.75, 3.0)
 _EPSILONS = (0.0, 1e-3, 0.1, 1.0)  # what is added before a division or a root
 _DTYPES = (torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.float32)
-# What PyTorch takes for a word, by the argument's name; its schemas do not say.
-_WORDS: dict[str, tuple[str | None, ...]] = {
+# What PyTorch takes for a word, or a number that stands for one, by the argument's name; its schemas do not say.
+_WORDS: dict[str, tuple[str | int | None, ...]] = {
     "approximate": ("none", "tanh"),
     "indexing": ("ij", "xy"),
     "padding_mode": ("zeros", "border", "reflection"),
+    "reduction": (0, 1, 2),
     "reduce": ("sum", "prod", "mean", "amax", "amin"),
     "rounding_mode": (None, "floor", "trunc"),
     "side": ("left", "right"),

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from verify.cases.arguments import MAX_ELEMENTS, Arguments
-from verify.operators import elementwise
+from verify.operators import elementwise, takes_infinities
 
 Regime = Callable[[torch.Tensor, torch.Generator], torch.Tensor | None]
 
@@ -93,7 +93,8 @@ _LAYOUTS: dict[str, Callable[[torch.Tensor], torch.Tensor | None]] = {
 
 def special_numbers(arguments: Arguments) -> Iterator[tuple[str, Arguments]]:
     """Numbers that change what tensors mean."""
-    if "beta" in arguments and isinstance(arguments.get("self"), torch.Tensor):
+    added = arguments.get("self")
+    if "beta" in arguments and isinstance(added, torch.Tensor) and added.is_floating_point():
         yield "beta 0 times NaN", {**arguments, "beta": 0, "self": torch.full_like(arguments["self"], math.nan)}
 
 
@@ -102,7 +103,8 @@ def special_numbers(arguments: Arguments) -> Iterator[tuple[str, Arguments]]:
 
 def values(overload: str, arguments: Arguments, generator: torch.Generator) -> Iterator[tuple[str, Arguments]]:
     """Other contents of all floating tensors, and of each tensor of integers alone; ATen says which are defined."""
-    regimes = {**_SPECIAL, **_REGIMES, **(_OF_ELEMENTS if elementwise(overload) else {})}
+    regimes = {**(_SPECIAL if takes_infinities(overload) else {}), **_REGIMES}
+    regimes |= _OF_ELEMENTS if elementwise(overload) else {}
     for how, change in regimes.items():
         changed = _each(arguments, _on_floats(change, generator))
         if changed is not None:

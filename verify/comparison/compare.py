@@ -14,19 +14,8 @@ from traces.overloads import resolve, written
 from traces.values import Bytes, Packed, TensorRef, numel
 from verify.cases.case import Expected, contents, tensor_names
 from verify.comparison.accuracy import accuracy_report
+from verify.comparison.deviation import differences, is_single, is_wrong, largest, real
 from verify.comparison.laws import law_of, unlawful
-from verify.comparison.ties import names_another, open_ties
-from verify.comparison.tolerance import (
-    ATENS,
-    LEANING,
-    LEANS,
-    MOST_NUDGED,
-    NUDGES,
-    SUM_ROUNDINGS,
-    tolerance,
-    unit,
-)
-from verify.operators import conditioned, copies, depends_on_steps, group, judged_as, signs_zeros
 
 # Operators whose results' strides are what they are asked for.
 _ABOUT_STRIDES = frozenset(
@@ -37,12 +26,16 @@ _ABOUT_STRIDES = frozenset(
 _FLOAT32_ON_GPUS = {"native_layer_norm": ("return[1]", "return[2]")}
 
 
+SINGLE = "single precision"  # the rule that a result of float64 breaks which was computed in float32
+
+
 @dataclass(frozen=True)
 class Mismatch:
-    """What is wrong: one line for a table, and the evidence as text for a prompt."""
+    """What is wrong: one line for a table, and the evidence as text for a prompt. rule: SINGLE, or nothing."""
 
     detail: str
     report: str
+    rule: str = ""
 
 
 def compare(overload: str, expected: Expected, got: Packed, strict: bool = True) -> Mismatch | None:
@@ -63,7 +56,7 @@ def compare(overload: str, expected: Expected, got: Packed, strict: bool = True)
             if not _same_bytes(expected.before, got, i):
                 text = f"argument {name} was changed; this overload must leave it alone"
                 return Mismatch(text, text)
-        elif law_of(overload) is None and _is_wrong(overload, expected, got, i):
+        elif law_of(overload) is None and is_wrong(overload, expected, got, i):
             return _wrong_values(overload, expected, got, i)
     contradiction = unlawful(expected, got)
     if contradiction:
@@ -77,13 +70,15 @@ def compare(overload: str, expected: Expected, got: Packed, strict: bool = True)
 def _wrong_values(overload: str, expected: Expected, got: Packed, index: int) -> Mismatch:
     """The accuracy report of one tensor, and in a line each how the others that the operator decides came out."""
     names = tensor_names(expected.native.tree)
-    detail, report = accuracy_report(names[index], *_differences(overload, expected, got, index))
+    detail, report = accuracy_report(names[index], *differences(overload, expected, got, index))
     others = []
     for i in sorted(_written(expected) - {index}):
-        wrong = _differences(overload, expected, got, i)[2]
+        wrong = differences(overload, expected, got, i)[2]
         count = int(wrong.sum())
         others.append(f"  {names[i]} is {f'wrong too: {count} of {wrong.numel()} elements' if count else 'right'}")
-    return Mismatch(detail, "\n".join([report, *others]))
+    return Mismatch(
+        detail, "\n".join([report, *others]), SINGLE if is_single(overload, expected, got, _written(expected)) else ""
+    )
 
 
 def _base(overload: str) -> str:
@@ -209,92 +204,6 @@ def _same_bytes(before: Packed, got: Packed, index: int) -> bool:
     return bytes(before.data[want.group] or b"") == bytes(got.data[have.group] or b"")
 
 
-def _differences(
-    overload: str, expected: Expected, answer: Packed, index: int
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """One tensor of an answer, the reference, and where it is wrong. What ATen answers itself is always right."""
-    packed = (expected.native, expected.values, answer)
-    native, reference, got = (_real(contents(p, index)) for p in packed)
-    overload = judged_as(overload, expected.before.tree)
-    exact = group(overload) == "exact" or not native.is_floating_point()
-    want = native if exact else reference
-    if copies(overload) and _keeps_its_dtype(expected, native.dtype):
-        return got, want, _bits(got) != _bits(native)
-    wrong = (got != native) & ~(got.isnan() & native.isnan())
-    of_zeros = (got == 0) & (native == 0) & (reference == 0) & (got.signbit() != native.signbit())
-    if wrong.any() and open_ties(overload, expected, index):
-        wrong &= names_another(expected, native, got)
-    if not exact:
-        sizes = None if expected.sizes is None else _real(contents(expected.sizes, index)).to(torch.float64)
-        wrong &= _outside(overload, native.dtype, got, want, sizes)
-        if wrong.any() and conditioned(overload):
-            wrong &= ~((got.to(torch.float64) - want).abs() <= _unsure(expected, index))
-        if wrong.any() and group(overload) == "pointwise":
-            wrong &= ~((got.to(torch.float64) - want).abs() <= _excused(overload, expected, index))
-        if group(overload) == "pointwise" and not wrong.any() and _leans(got, want) and not _leans(native, want):
-            wrong = got != want
-    return got, want, wrong | of_zeros if signs_zeros(overload) else wrong
-
-
-def _keeps_its_dtype(expected: Expected, dtype: torch.dtype) -> bool:
-    """Whether all floating arguments are of the result's dtype, so that nothing is converted on the way."""
-    floats = {ref.dtype for ref in expected.before.tensors if getattr(torch, ref.dtype).is_floating_point}
-    return floats <= {str(dtype).removeprefix("torch.")}
-
-
-def _bits(t: torch.Tensor) -> torch.Tensor:
-    """Each element as an integer of its bits."""
-    integers = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-    return t.contiguous().view(integers[t.dtype.itemsize])
-
-
-def _leans(got: torch.Tensor, want: torch.Tensor) -> bool:
-    """Whether half-precision results err to one side: away from 0 or towards it, by a large part of an ulp."""
-    if got.dtype not in (torch.float16, torch.bfloat16):
-        return False
-    info, exact = torch.finfo(got.dtype), want.to(torch.float64)
-    told = exact.isfinite() & got.isfinite() & (exact.abs() >= info.tiny) & (got.to(torch.float64) != exact)
-    if int(told.sum()) < LEANS:
-        return False
-    exact = exact[told]
-    ulp = torch.exp2(exact.abs().log2().floor()) * info.eps
-    return bool(((got[told].to(torch.float64) - exact) * exact.sign() / ulp).mean().abs() > LEANING)
-
-
-def _excused(overload: str, expected: Expected, index: int) -> torch.Tensor:
-    """How far off each element of a pointwise result may be beyond its own roundings: as ATen's own float32 is,
-    relative to the result, and, where terms may cancel or ATen's row says so, as a rounding of an argument moves it."""
-    exact, native = (_real(contents(p, index)) for p in (expected.values, expected.native))
-    exact = exact.to(torch.float64)
-    allowed = torch.zeros_like(exact)
-    if native.dtype is torch.float32:
-        error = (native.to(torch.float64) - exact).abs().nan_to_num(0.0, posinf=0.0)
-        normal = exact.isfinite() & (exact.abs() >= torch.finfo(torch.float32).tiny)
-        worst = float((error / exact.abs())[normal].max()) if bool(normal.any()) else 0.0
-        allowed += ATENS * torch.maximum(error, min(worst, MOST_NUDGED / ATENS) * exact.abs().nan_to_num(0.0, 0.0, 0.0))
-    if depends_on_steps(overload, len(expected.moved)):
-        for packed in expected.moved:
-            other = _real(contents(packed, index)).to(torch.float64)
-            if other.shape == exact.shape:
-                allowed += NUDGES * (other - exact).abs().nan_to_num(0.0, posinf=0.0)
-    return allowed
-
-
-def _is_wrong(overload: str, expected: Expected, answer: Packed, index: int) -> bool:
-    return bool(_differences(overload, expected, answer, index)[2].any())
-
-
-def _unsure(expected: Expected, index: int) -> float:
-    """How far off an element may be because the case is ill-conditioned: as much as nudged arguments would make it, or
-    ATENS times what ATen's own float32 is, since a sum of a thousand like terms errs to one side."""
-    exact, native = (_real(contents(p, index)) for p in (expected.values, expected.native))
-    exact, most = exact.to(torch.float64), MOST_NUDGED * _largest(exact)
-    atens = _largest(native.to(torch.float64) - exact) if native.dtype is torch.float32 else 0.0
-    others = [_real(contents(packed, index)).to(torch.float64) for packed in expected.nudged]
-    moved = max((_largest(other - exact) for other in others if other.shape == exact.shape), default=0.0)
-    return max(moved, min(max(NUDGES * moved, ATENS * atens), most))
-
-
 def error_ratio(expected: Expected, got: Packed) -> float | None:
     """The largest error of the results as a multiple of ATen's own, both against float64; None where ATen has none, or
     draws."""
@@ -302,41 +211,12 @@ def error_ratio(expected: Expected, got: Packed) -> float | None:
         return None
     ours, atens = 0.0, 0.0
     for i in range(len(expected.before.tensors), len(expected.native.tensors)):
-        native, reference, answer = (_real(contents(p, i)) for p in (expected.native, expected.values, got))
+        native, reference, answer = (real(contents(p, i)) for p in (expected.native, expected.values, got))
         if native.is_floating_point() and native.numel():
             exact = reference.to(torch.float64)
-            ours = max(ours, _largest(answer.to(torch.float64) - exact))
-            atens = max(atens, _largest(native.to(torch.float64) - exact))
+            ours = max(ours, largest(answer.to(torch.float64) - exact))
+            atens = max(atens, largest(native.to(torch.float64) - exact))
     return ours / atens if atens else None
-
-
-def _largest(error: torch.Tensor) -> float:
-    return float(error.abs().nan_to_num(0.0, posinf=0.0).max()) if error.numel() else 0.0
-
-
-def _real(t: torch.Tensor) -> torch.Tensor:
-    """A complex tensor as pairs of reals, [..., 2]; any other as it is."""
-    return torch.view_as_real(t) if t.is_complex() else t
-
-
-def _outside(
-    overload: str, dtype: torch.dtype, got: torch.Tensor, expected: torch.Tensor, sizes: torch.Tensor | None
-) -> torch.Tensor:
-    """True where `got` is outside the tolerance, or NaN, or an infinity of another sign than expected."""
-    limits = tolerance(overload, dtype)
-    want = expected.to(torch.float64)
-    have = got.to(torch.float64)
-    finite = want.isfinite() & have.isfinite()
-    # float64 may stay finite where the case's own dtype overflows.
-    overflow = have.isinf() & (want.abs() > torch.finfo(dtype).max) & (have.sign() == want.sign())
-    magnitude = want[want.isfinite()].abs().max() if want.isfinite().any() else torch.zeros((), dtype=torch.float64)
-    info = torch.finfo(dtype)
-    half = info.smallest_normal * info.eps / 2  # the step between numbers too small for their full precision
-    allowed = limits.scale * magnitude + limits.rtol * want.abs() + half
-    if sizes is not None:
-        allowed = allowed + SUM_ROUNDINGS * unit(dtype) * sizes.abs().nan_to_num(0.0, posinf=0.0)
-    close = finite & ((have - want).abs() <= allowed)
-    return ~(close | (have == want) | (have.isnan() & want.isnan()) | overflow)
 
 
 def _outside_elements(before: Packed, got: Packed, groups: set[int]) -> bool:
@@ -377,7 +257,7 @@ def telling(overload: str, expected: Expected) -> list[int]:
     changed = [i for i, ref in enumerate(before.tensors) if ref.group in _changed_groups(expected)]
     unknown = [i for i in changed if before.data[before.tensors[i].group] is None]
     drawn = law_of(overload) is not None
-    moved = [i for i in changed if i in unknown or drawn or _is_wrong(overload, expected, before, i)]
+    moved = [i for i in changed if i in unknown or drawn or is_wrong(overload, expected, before, i)]
     shown = [i for i in (*owned, *moved) if numel(native.tensors[i]) and not _tells_nothing(contents(native, i))]
     return shown if drawn or _copies(overload) else [i for i in shown if not is_copy(contents(native, i), before)]
 
@@ -423,7 +303,7 @@ def comparable(expected: Expected, ghost: Packed) -> bool:
 
 def right_elements(overload: str, expected: Expected, answer: Packed, index: int) -> torch.Tensor:
     """Where one tensor of an answer is right."""
-    return ~_differences(overload, expected, answer, index)[2]
+    return ~differences(overload, expected, answer, index)[2]
 
 
 def right_without_kernels(overload: str, expected: Expected, ghost: Packed) -> bool:
@@ -434,4 +314,4 @@ def right_without_kernels(overload: str, expected: Expected, ghost: Packed) -> b
     if law_of(overload) is not None:  # what was there before may be lawful too
         left = [i for i in shown if i < len(expected.before.tensors) and _same_bytes(expected.before, ghost, i)]
         return not left and not unlawful(expected, ghost)
-    return not any(_is_wrong(overload, expected, ghost, i) for i in shown)
+    return not any(is_wrong(overload, expected, ghost, i) for i in shown)

@@ -25,7 +25,8 @@ class Problem:
 
 def mismatched(mismatch: Mismatch, reply: Reply) -> Problem:
     """Wrong values, with the accesses that must not be, which may have made them so."""
-    return Problem(Outcome.WRONG, "compare", mismatch.detail, "\n".join([mismatch.report, *astray(reply)]))
+    report = "\n".join([mismatch.report, *astray(reply)])
+    return Problem(Outcome.WRONG, "compare", mismatch.detail, report, mismatch.rule)
 
 
 def astray(reply: Reply) -> list[str]:

@@ -1,0 +1,147 @@
+"""Cases of overloads that no sample of OpInfo calls by name: of what other operators call for theirs.
+
+`aten::_softmax` is called for softmax, `aten::threshold_backward` by the backward pass of relu. Which operators call an
+overload is written down in callers.json, by `python -m verify.cases.callers`, which runs them all.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from traces.overloads import bind, kind, name_of
+from verify.cases.case import Case, case_of_values, unsupported
+
+_FILE = Path(__file__).with_suffix(".json")
+_MOST_CALLERS = 8  # operators of which one overload's cases are made
+_MOST_CASES = 40  # of one operator and dtype
+_GLANCED = 4  # samples of an operator that are run to see what it calls
+
+Samples = Iterator[tuple[Any, tuple[Any, ...], dict[str, Any]]]  # a function, and arguments
+
+
+@cache
+def callers(overload: str) -> tuple[str, ...]:
+    """Names of OpInfo's operators that call the overload, forward or backward; those that call least else first."""
+    return tuple(json.loads(_FILE.read_text()).get(overload, ()))
+
+
+def called_cases(overloads: Iterable[str], samples: Callable[[str], Samples]) -> list[Case]:
+    """A case of each call of these overloads that their callers make. samples: of one of OpInfo's operators."""
+    found: dict[str, Case] = {}
+    for overload in overloads:
+        for operator in callers(overload):
+            made: dict[str, Case] = {}
+            for function, args, kwargs in samples(operator):
+                for arguments in _calls(overload, function, args, kwargs):
+                    case = case_of_values(overload, **arguments)
+                    if not unsupported(case.load().tree):
+                        made.setdefault(case.id, case)
+                if len(made) >= _MOST_CASES:
+                    break
+            found |= made
+    return list(found.values())
+
+
+def _calls(overload: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+
+    def see(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if name_of(op) == overload:
+            copied = {n: _copied(v) for n, v in bind(op, args, kwargs).items()}
+            found.append(copied)
+
+    run(function, args, kwargs, see)
+    return found
+
+
+def _copied(value: Any) -> Any:
+    """As it is now: the call, or a later one, may write it."""
+    if isinstance(value, list | tuple):
+        return type(value)(_copied(v) for v in value)
+    if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
+        return value
+    detached = value.detach()
+    return torch.empty_strided(detached.shape, detached.stride(), dtype=detached.dtype).copy_(detached)
+
+
+class _Seen(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch does not annotate it
+    def __init__(self, see: Callable[[OpOverload, tuple[Any, ...], dict[str, Any]], None]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._see = see
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Else the first call imports torch._dynamo, which takes a second or two."""
+        return False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+        self._see(func, args, kwargs or {})
+        return func(*args, **(kwargs or {}))
+
+
+def run(
+    function: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    see: Callable[[OpOverload, tuple[Any, ...], dict[str, Any]], None],
+) -> None:
+    """Call the function and run its backward pass, as far as both go. see: is told of each call of ATen."""
+    args = tuple(_differentiable(a) for a in args)
+    try:
+        with warnings.catch_warnings(), torch.enable_grad(), _Seen(see):
+            warnings.simplefilter("ignore")
+            result = function(*args, **kwargs)
+            roots = [t for t in _flat(result) if t.requires_grad and t.grad_fn is not None]
+            torch.autograd.backward(roots, [torch.ones_like(t) * 0.75 for t in roots])
+    except Exception:  # noqa: BLE001 - whatever ATen raises: what was called until then counts
+        return
+
+
+def _differentiable(value: Any) -> Any:
+    if isinstance(value, torch.Tensor) and (value.is_floating_point() or value.is_complex()):
+        return value.detach().requires_grad_()
+    return value
+
+
+def _flat(value: Any) -> list[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    return [t for v in value for t in _flat(v)] if isinstance(value, list | tuple) else []
+
+
+def main() -> None:
+    """Write callers.json."""
+    from verify.cases.samples import operators, samples_of
+
+    calls: dict[str, set[str]] = {}
+    for operator in operators():
+        seen: set[str] = set()
+
+        def see(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], seen: set[str] = seen) -> None:
+            if kind(op, bind(op, args, kwargs)) == "compute":
+                seen.add(name_of(op))
+
+        for function, args, kwargs in samples_of(operator, torch.float32, _GLANCED):
+            run(function, args, kwargs, see)
+        calls[operator] = seen
+    found: dict[str, list[str]] = {}
+    for operator in sorted(calls, key=lambda name: (len(calls[name]), name)):
+        for overload in calls[operator]:
+            found.setdefault(overload, []).append(operator)
+    told = {overload: names[:_MOST_CALLERS] for overload, names in sorted(found.items())}
+    _FILE.write_text(json.dumps(told, indent=0) + "\n")
+    sys.stderr.write(f"{len(told)} overloads, called for {len(calls)} operators\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+"""Values against the reference, element by element: which of them are wrong, and by how much they may be off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+
+from traces.values import Packed
+from verify.cases.case import Expected, contents
+from verify.comparison.ties import names_another, open_ties
+from verify.comparison.tolerance import (
+    ATENS,
+    LEANING,
+    LEANS,
+    MOST_NUDGED,
+    NUDGES,
+    SUM_ROUNDINGS,
+    tolerance,
+    unit,
+)
+from verify.operators import conditioned, copies, depends_on_steps, group, judged_as, signs_zeros
+
+
+def differences(
+    overload: str, expected: Expected, answer: Packed, index: int
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """One tensor of an answer, the reference, and where it is wrong. What ATen answers itself is always right."""
+    packed = (expected.native, expected.values, answer)
+    native, reference, got = (real(contents(p, index)) for p in packed)
+    overload = judged_as(overload, expected.before.tree)
+    exact = group(overload) == "exact" or not native.is_floating_point()
+    want = native if exact else reference
+    if copies(overload) and _keeps_its_dtype(expected, native.dtype):
+        return got, want, _bits(got) != _bits(native)
+    wrong = (got != native) & ~(got.isnan() & native.isnan())
+    floats = any(getattr(torch, ref.dtype).is_floating_point for ref in expected.before.tensors)
+    of_zeros = (got == 0) & (native == 0) & (reference == 0) & (got.signbit() != native.signbit())
+    if wrong.any() and open_ties(overload, expected, index):
+        wrong &= names_another(expected, native, got)
+    if not exact:
+        sizes = None if expected.sizes is None else real(contents(expected.sizes, index)).to(torch.float64)
+        wrong &= _outside(overload, native.dtype, got, want, sizes)
+        if wrong.any() and conditioned(overload):
+            wrong &= ~((got.to(torch.float64) - want).abs() <= _unsure(expected, index))
+        if wrong.any() and group(overload) == "pointwise":
+            wrong &= ~((got.to(torch.float64) - want).abs() <= _excused(overload, expected, index))
+        if group(overload) == "pointwise" and not wrong.any() and _leans(got, want) and not _leans(native, want):
+            wrong = got != want
+    return got, want, wrong | of_zeros if floats and signs_zeros(overload) else wrong
+
+
+def _keeps_its_dtype(expected: Expected, dtype: torch.dtype) -> bool:
+    """Whether all floating arguments are of the result's dtype, so that nothing is converted on the way."""
+    floats = {ref.dtype for ref in expected.before.tensors if getattr(torch, ref.dtype).is_floating_point}
+    return floats <= {str(dtype).removeprefix("torch.")}
+
+
+def _bits(t: torch.Tensor) -> torch.Tensor:
+    """Each element as an integer of its bits."""
+    integers = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+    return t.contiguous().view(integers[t.dtype.itemsize])
+
+
+def _leans(got: torch.Tensor, want: torch.Tensor) -> bool:
+    """Whether half-precision results err to one side: away from 0 or towards it, by a large part of an ulp."""
+    if got.dtype not in (torch.float16, torch.bfloat16):
+        return False
+    info, exact = torch.finfo(got.dtype), want.to(torch.float64)
+    told = exact.isfinite() & got.isfinite() & (exact.abs() >= info.tiny) & (got.to(torch.float64) != exact)
+    if int(told.sum()) < LEANS:
+        return False
+    exact = exact[told]
+    ulp = torch.exp2(exact.abs().log2().floor()) * info.eps
+    return bool(((got[told].to(torch.float64) - exact) * exact.sign() / ulp).mean().abs() > LEANING)
+
+
+def _excused(overload: str, expected: Expected, index: int) -> torch.Tensor:
+    """How far off each element of a pointwise result may be beyond its own roundings: as ATen's own float32 is,
+    relative to the result, and, where terms may cancel or ATen's row says so, as a rounding of an argument moves it."""
+    exact, native = (real(contents(p, index)) for p in (expected.values, expected.native))
+    exact = exact.to(torch.float64)
+    allowed = torch.zeros_like(exact)
+    if native.dtype is torch.float32:
+        error = (native.to(torch.float64) - exact).abs().nan_to_num(0.0, posinf=0.0)
+        normal = exact.isfinite() & (exact.abs() >= torch.finfo(torch.float32).tiny)
+        worst = float((error / exact.abs())[normal].max()) if bool(normal.any()) else 0.0
+        allowed += ATENS * torch.maximum(error, min(worst, MOST_NUDGED / ATENS) * exact.abs().nan_to_num(0.0, 0.0, 0.0))
+    if depends_on_steps(overload, len(expected.moved)):
+        for packed in expected.moved:
+            other = real(contents(packed, index)).to(torch.float64)
+            if other.shape == exact.shape:
+                allowed += NUDGES * (other - exact).abs().nan_to_num(0.0, posinf=0.0)
+    return allowed
+
+
+def is_wrong(overload: str, expected: Expected, answer: Packed, index: int) -> bool:
+    return bool(differences(overload, expected, answer, index)[2].any())
+
+
+def _unsure(expected: Expected, index: int) -> float:
+    """How far off an element may be because the case is ill-conditioned: as much as nudged arguments would make it, or
+    ATENS times what ATen's own float32 is, since a sum of a thousand like terms errs to one side."""
+    exact, native = (real(contents(p, index)) for p in (expected.values, expected.native))
+    exact, most = exact.to(torch.float64), MOST_NUDGED * largest(exact)
+    atens = largest(native.to(torch.float64) - exact) if native.dtype is torch.float32 else 0.0
+    others = [real(contents(packed, index)).to(torch.float64) for packed in expected.nudged]
+    moved = max((largest(other - exact) for other in others if other.shape == exact.shape), default=0.0)
+    return max(moved, min(max(NUDGES * moved, ATENS * atens), most))
+
+
+def largest(error: torch.Tensor) -> float:
+    return float(error.abs().nan_to_num(0.0, posinf=0.0).max()) if error.numel() else 0.0
+
+
+def real(t: torch.Tensor) -> torch.Tensor:
+    """A complex tensor as pairs of reals, [..., 2]; any other as it is."""
+    return torch.view_as_real(t) if t.is_complex() else t
+
+
+def _outside(
+    overload: str, dtype: torch.dtype, got: torch.Tensor, expected: torch.Tensor, sizes: torch.Tensor | None
+) -> torch.Tensor:
+    """True where `got` is outside the tolerance, or NaN, or an infinity of another sign than expected."""
+    limits = tolerance(overload, dtype)
+    want = expected.to(torch.float64)
+    have = got.to(torch.float64)
+    finite = want.isfinite() & have.isfinite()
+    # float64 may stay finite where the case's own dtype overflows.
+    overflow = have.isinf() & (want.abs() > torch.finfo(dtype).max) & (have.sign() == want.sign())
+    magnitude = want[want.isfinite()].abs().max() if want.isfinite().any() else torch.zeros((), dtype=torch.float64)
+    info = torch.finfo(dtype)
+    half = info.smallest_normal * info.eps / 2  # the step between numbers too small for their full precision
+    allowed = limits.scale * magnitude + limits.rtol * want.abs() + half
+    if sizes is not None:
+        allowed = allowed + SUM_ROUNDINGS * unit(dtype) * sizes.abs().nan_to_num(0.0, posinf=0.0)
+    close = finite & ((have - want).abs() <= allowed)
+    return ~(close | (have == want) | (have.isnan() & want.isnan()) | overflow)
+
+
+def is_single(overload: str, expected: Expected, got: Packed, indices: Iterable[int]) -> bool:
+    """Whether all that is wrong is right to the precision of float32, in results of float64."""
+    for i in indices:
+        want, have = (real(contents(p, i)) for p in (expected.native, got))
+        wrong = differences(overload, expected, got, i)[2]
+        narrow = want.dtype is torch.float64 and not _outside(overload, torch.float32, have, want, None)[wrong].any()
+        if wrong.any() and not narrow:
+            return False
+    return True
