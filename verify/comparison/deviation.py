@@ -34,8 +34,6 @@ def differences(
     if copies(overload) and _keeps_its_dtype(expected, native.dtype):
         return got, want, _bits(got) != _bits(native)
     wrong = (got != native) & ~(got.isnan() & native.isnan())
-    floats = any(getattr(torch, ref.dtype).is_floating_point for ref in expected.before.tensors)
-    of_zeros = (got == 0) & (native == 0) & (reference == 0) & (got.signbit() != native.signbit())
     if wrong.any() and open_ties(overload, expected, index):
         wrong &= names_another(expected, native, got)
     if not exact:
@@ -47,7 +45,14 @@ def differences(
             wrong &= ~((got.to(torch.float64) - want).abs() <= _excused(overload, expected, index))
         if group(overload) == "pointwise" and not wrong.any() and _leans(got, want) and not _leans(native, want):
             wrong = got != want
-    return got, want, wrong | of_zeros if floats and signs_zeros(overload) else wrong
+    if native.is_floating_point() and signs_zeros(overload) and _of_floats(expected):
+        wrong |= (got == 0) & (native == 0) & (reference == 0) & (got.signbit() != native.signbit())
+    return got, want, wrong
+
+
+def _of_floats(expected: Expected) -> bool:
+    """Whether a floating tensor is among the arguments: of integers there is one zero."""
+    return any(getattr(torch, ref.dtype).is_floating_point for ref in expected.before.tensors)
 
 
 def _keeps_its_dtype(expected: Expected, dtype: torch.dtype) -> bool:
