@@ -22,6 +22,7 @@ from traces import UserError
 from verify.cases.case import Case, NoReference, by_overload, reference
 from verify.contract.kernel_file import KernelFile
 from verify.judging.job import REPEATS, Job
+from verify.judging.unreached import unreached
 from verify.judging.verdicts import ENOUGH, judge_version
 from verify.lint import lint, load_profile, render
 from verify.outcome import Outcome, Verdict
@@ -218,6 +219,7 @@ class _Trial:
         self._others = [case for case in change.others.cases if case.id not in asked]
         self._held = {case.id for case in (*proposal.held_back, *split(self._others)[1])}
         self._passed: dict[str, set[str]] = defaultdict(set)  # by overload, what the cases that pass are called apart
+        self._reached: set[str] = set()  # of the proposed kernel, by cases that pass
 
     def refusal(self) -> Refused | None:
         """Why the change is refused, by the dialog's cases or by all that must not regress; None if it is not."""
@@ -236,6 +238,7 @@ class _Trial:
             or self._refusal(made, _MADE)
             or self._refusal([*others, *self._further(self._replaced() - thin)], "")
             or self._too_few()
+            or self._never_ran(asked - thin)
         )
 
     def few(self) -> dict[str, int]:
@@ -247,6 +250,23 @@ class _Trial:
         lacking = {} if self._proposal.few_cases else self.few()
         reasons = tuple(too_few(overload, count) for overload, count in lacking.items())
         return Refused(reasons, feedback="\n".join(reasons)) if reasons else None
+
+    def _never_ran(self, overloads: Collection[str]) -> Refused | None:
+        """Refused is what no case reaches; before that more cases of these overloads are made, which have to pass."""
+        if not self._unreached():
+            return None
+        failing = self._refusal(self._further(overloads), _MADE)
+        missing = self._unreached()
+        if failing is not None or not missing:
+            return failing
+        told = "; ".join(missing)
+        feedback = (
+            f"No call was found that ATen answers and for which this is of use: {told}. Leave out what is not needed."
+        )
+        return Refused((f"no case reaches all of {self._proposal.path.name}: {told}",), feedback=feedback)
+
+    def _unreached(self) -> tuple[str, ...]:
+        return unreached(self._change.kernel, self._reached) if any(self._reached) else ()
 
     def _had_kernel(self, overload: str) -> bool:
         return self._change.before.match(overload) is not None
@@ -287,6 +307,7 @@ class _Trial:
             verdict = verdicts.get(case.id, gone)
             if verdict.outcome is Outcome.PASS:
                 self._passed[case.overload].add(case.independence)
+                self._reached |= {verdict.reached} if self._change.serves(case.overload) else set()
             skipped = verdict.outcome is Outcome.SKIPPED
             if verdict.outcome is not Outcome.PASS and not (skipped and not _has_reference(case)):
                 failed[case.id] = verdict

@@ -43,13 +43,24 @@ def sizes(
     """Each size of the call in turn, at the edges of the source's numbers first; and other numbers of dimensions."""
     known = _sizes_of(overload, arguments)
     each = [_of_one(overload, arguments, size, known, generator, blocks) for size in _drawn(known, generator)]
-    for several in itertools.zip_longest(_ranks(overload, arguments, generator), *each):
+    flat = _flat(overload, arguments, generator, blocks)
+    for several in itertools.zip_longest(flat, _ranks(overload, arguments, generator), *each):
         yield from filter(None, several)
     present = sorted({n for t in tensors(arguments) for n in t.shape if n > 1})
     if present:
         yield "all sizes 1", _mapped(arguments, dict.fromkeys(present, 1).get, generator)
         yield "all sizes 7", _mapped(arguments, dict.fromkeys(present, 7).get, generator)
         yield "all sizes odd", _mapped(arguments, {n: 2 * n + 1 for n in present}.get, generator)
+
+
+def _flat(
+    overload: str, arguments: Arguments, generator: torch.Generator, blocks: Sequence[int]
+) -> Iterator[tuple[str, Arguments]]:
+    """So many elements in one dimension, where a kernel may go through all of them as one."""
+    if elementwise(overload) or len(tensors(arguments)) == 1:
+        for count in _wanted(blocks or _BLOCKS, edges(blocks or _BLOCKS), generator):
+            draw = partial(_drawn_like, generator=generator, shape=[count])
+            yield f"{count} elements", _every(arguments, draw)
 
 
 def large(overload: str, arguments: Arguments, generator: torch.Generator) -> Iterator[tuple[str, Arguments]]:
@@ -104,13 +115,18 @@ def _of_one(
     """One size of the call changed. Where a program may be given each line, there are not many of these."""
     line = elementwise(overload) or _is_line(size, arguments)
     at_edges = [n for n in edges(blocks or _BLOCKS) if line or n <= MAX_LINES]
-    small, big = [n for n in at_edges if n <= 4096], [n for n in at_edges if n > 4096]
-    wanted = itertools.zip_longest(
-        _drawn(small, generator), _drawn(big, generator)[:_MOST_LARGE], _drawn(_SIZES, generator)
-    )
-    for new in dict.fromkeys(n for several in wanted for n in several if n is not None):
+    for new in _wanted(blocks, at_edges, generator):
         if new != size[0].size(arguments):
             yield f"{_named(size)} -> {new}", _with(arguments, size, new, known, generator)
+
+
+def _wanted(numbers: Sequence[int], at_edges: Sequence[int], generator: torch.Generator) -> list[int]:
+    """The edges, those that are the numbers first and few of them large, and others, in an order that is drawn."""
+    small, big = [n for n in at_edges if n <= 4096], [n for n in at_edges if n > 4096]
+    first = _drawn([n for n in small if n in numbers], generator)
+    next_to = _drawn([n for n in small if n not in numbers], generator)
+    drawn = itertools.zip_longest([*first, *next_to], _drawn(big, generator)[:_MOST_LARGE], _drawn(_SIZES, generator))
+    return list(dict.fromkeys(n for several in drawn for n in several if n is not None))
 
 
 def _is_line(size: Size, arguments: Arguments) -> bool:
