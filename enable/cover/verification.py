@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -100,20 +101,7 @@ def verify_candidate(
             chosen = _cases(candidate, candidate.kernel, request, workspace)
             others = _in_other_dtypes(candidate, chosen, request, workspace)
 
-        def job(overload: str, cases: Sequence[Case]) -> Job:
-            assert candidate.kernel is not None
-            return Job(
-                candidate.plan or Plan(overload, overload),
-                candidate.kernel,
-                tuple(cases),
-                candidate.copy,
-                allowed=frozenset() if candidate.contract else profile.wrapper_operators - ({overload} - _COPIES),
-                strict=candidate.contract,
-                repeats=REPEATS,
-                off=request.off,
-                first=request.first,
-            )
-
+        job = partial(_job, candidate, request, profile)
         jobs = [job(overload, cases) for overload, cases in chosen.items()]
         tried = [job(overload, cases) for (overload, _), cases in others.items()]
         count = sum(len(job.cases) for job in (*jobs, *tried))
@@ -134,6 +122,38 @@ def verify_candidate(
             missing = _missing(candidate.kernel, verdicts, request, judge)
             if not missing:
                 break
+    summary = _concluded(found, chosen, others, verdicts, missing)
+    if candidate.contract and request.full:
+        summary = _with_known(summary, jobs, judge)
+    if RUN in request.off and summary.outcome is Outcome.PASS:
+        targets = ", ".join(f"{t.backend}:{t.arch}" for t in judge.platform.targets)
+        return replace(summary, detail=f"compiles for {targets}")
+    return summary
+
+
+def _job(candidate: Candidate, request: VerifyRequest, profile: Profile, overload: str, cases: Sequence[Case]) -> Job:
+    assert candidate.kernel is not None
+    return Job(
+        candidate.plan or Plan(overload, overload),
+        candidate.kernel,
+        tuple(cases),
+        candidate.copy,
+        allowed=frozenset() if candidate.contract else profile.wrapper_operators - ({overload} - _COPIES),
+        strict=candidate.contract,
+        repeats=REPEATS,
+        off=request.off,
+        first=request.first,
+    )
+
+
+def _concluded(
+    found: Finding,
+    chosen: Mapping[str, list[Case]],
+    others: Mapping[tuple[str, str], list[Case]],
+    verdicts: Mapping[tuple[str, str], Verdict],
+    missing: tuple[str, ...],
+) -> Finding:
+    """What the verdicts on the chosen cases and on those of other dtypes come to. missing: what none reached."""
     refused = _refused(others, chosen, verdicts)
     order = [(overload, case.id) for overload, cases in chosen.items() for case in cases]
     told = [verdicts[key] for key in order if key in verdicts]
@@ -142,12 +162,7 @@ def verify_candidate(
     summary = _summary(found, told)
     if summary.outcome is Outcome.PASS:
         detail = "; ".join([f"{summary.detail}{_told_of(chosen, verdicts)}", *missing])
-        summary = replace(summary, detail=detail, narrower=refused, unreached=missing)
-    if candidate.contract and request.full:
-        summary = _with_known(summary, jobs, judge)
-    if RUN in request.off and summary.outcome is Outcome.PASS:
-        targets = ", ".join(f"{t.backend}:{t.arch}" for t in judge.platform.targets)
-        return replace(summary, detail=f"compiles for {targets}")
+        return replace(summary, detail=detail, narrower=refused, unreached=missing)
     return summary
 
 

@@ -12,7 +12,7 @@ import torch
 from verify.cases.arguments import LAST, Arguments
 from verify.cases.kinds import Judged, kind_of
 from verify.cases.oracle import idle
-from verify.cases.places import Place, places, resized
+from verify.cases.places import Site, places, resized
 
 MAX_TRIED = 1000  # calls that ATen is asked about, a millisecond each
 _ALL_SUBSETS = 4  # places of which every choice is tried; of more, one, two, all but one and all but two
@@ -46,14 +46,14 @@ def apart(
             yield f"{' and '.join(map(str, chosen))}: {old} -> {new}", changed
 
 
-def needed_places(overload: str, arguments: Arguments) -> list[Place]:
+def needed_places(overload: str, arguments: Arguments) -> list[Site]:
     """Dimensions, and last elements, of tensors that matter to the call."""
     of_tensors = _of_tensors(arguments)
     without = idle(overload, arguments, of_tensors)
     return [p for i, p in enumerate(of_tensors) if i not in (without or ())]
 
 
-def _of_tensors(arguments: Arguments) -> list[Place]:
+def _of_tensors(arguments: Arguments) -> list[Site]:
     sizes = places(arguments)
     of_tensors = [p for p in sizes if p.of_tensor(arguments) and sizes[p]]
     return of_tensors + [p._replace(dim=LAST) for p in of_tensors if p.dim == 1]
@@ -65,15 +65,15 @@ def matters_as_much(overload: str, changed: Arguments, arguments: Arguments) -> 
     return without is not None and len(without) <= len(idle(overload, arguments, _of_tensors(arguments)) or ())
 
 
-def _choices(of: Sequence[Place]) -> set[tuple[Place, ...]]:
+def _choices(of: Sequence[Site]) -> set[tuple[Site, ...]]:
     """Sets of places that change together: few of all, and more of those that are the same dimension of a tensor."""
-    by_dim: defaultdict[int, list[Place]] = defaultdict(list)
+    by_dim: defaultdict[int, list[Site]] = defaultdict(list)
     for place in of:
         by_dim[place.dim].append(place)
     return set().union(*(_subsets(group) for group in (of, *by_dim.values())))
 
 
-def _subsets(of: Sequence[Place]) -> set[tuple[Place, ...]]:
+def _subsets(of: Sequence[Site]) -> set[tuple[Site, ...]]:
     n = len(of)
     counts = range(1, n + 1) if n <= _ALL_SUBSETS else (1, 2, n - 2, n - 1, n)
     return {chosen for count in counts for chosen in itertools.combinations(of, count)}

@@ -1,13 +1,12 @@
 """Cases of overloads that no sample of OpInfo calls by name: of what other operators call for theirs.
 
 `aten::_softmax` is called for softmax, `aten::threshold_backward` by the backward pass of relu. Which operators call an
-overload is written down in callers.json, by `python -m verify.cases.callers`, which runs them all.
+overload is written down in callers.json, by `python -m verify.cases.calling`, which runs them all.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
@@ -18,13 +17,12 @@ import torch
 from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from traces.overloads import bind, kind, name_of
+from traces.overloads import bind, name_of
 from verify.cases.case import Case, case_of_values, unsupported
 
-_FILE = Path(__file__).with_suffix(".json")
-_MOST_CALLERS = 8  # operators of which one overload's cases are made
+FILE = Path(__file__).with_suffix(".json")
+MOST_CALLERS = 8  # operators of which one overload's cases are made
 _MOST_CASES = 40  # of one operator and dtype
-_GLANCED = 4  # samples of an operator that are run to see what it calls
 
 Samples = Iterator[tuple[Any, tuple[Any, ...], dict[str, Any]]]  # a function, and arguments
 
@@ -32,7 +30,7 @@ Samples = Iterator[tuple[Any, tuple[Any, ...], dict[str, Any]]]  # a function, a
 @cache
 def callers(overload: str) -> tuple[str, ...]:
     """Names of OpInfo's operators that call the overload, forward or backward; those that call least else first."""
-    return tuple(json.loads(_FILE.read_text()).get(overload, ()))
+    return tuple(json.loads(FILE.read_text()).get(overload, ()))
 
 
 def called_cases(overloads: Iterable[str], samples: Callable[[str], Samples]) -> list[Case]:
@@ -117,31 +115,3 @@ def _flat(value: Any) -> list[torch.Tensor]:
     if isinstance(value, torch.Tensor):
         return [value]
     return [t for v in value for t in _flat(v)] if isinstance(value, list | tuple) else []
-
-
-def main() -> None:
-    """Write callers.json."""
-    from verify.cases.samples import operators, samples_of
-
-    calls: dict[str, set[str]] = {}
-    for operator in operators():
-        seen: set[str] = set()
-
-        def see(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], seen: set[str] = seen) -> None:
-            if kind(op, bind(op, args, kwargs)) == "compute":
-                seen.add(name_of(op))
-
-        for function, args, kwargs in samples_of(operator, torch.float32, _GLANCED):
-            run(function, args, kwargs, see)
-        calls[operator] = seen
-    found: dict[str, list[str]] = {}
-    for operator in sorted(calls, key=lambda name: (len(calls[name]), name)):
-        for overload in calls[operator]:
-            found.setdefault(overload, []).append(operator)
-    told = {overload: names[:_MOST_CALLERS] for overload, names in sorted(found.items())}
-    _FILE.write_text(json.dumps(told, indent=0) + "\n")
-    sys.stderr.write(f"{len(told)} overloads, called for {len(calls)} operators\n")
-
-
-if __name__ == "__main__":
-    main()

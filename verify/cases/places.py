@@ -14,7 +14,7 @@ from verify.cases.variants import like
 _ITEMS = 2  # tensors of a list that are looked at
 
 
-class Place(NamedTuple):
+class Site(NamedTuple):
     """Where a size stands. item: of a list of tensors, else None. dim: of the tensor or, for what ATen is asked about a
     tensor (verify/cases/trial.py), LAST; or index in a list of sizes."""
 
@@ -35,34 +35,34 @@ class Place(NamedTuple):
         return f"{self.name}{'' if self.item is None else f'[{self.item}]'}.{self.dim}"
 
 
-def places(arguments: Arguments) -> dict[Place, int]:
+def places(arguments: Arguments) -> dict[Site, int]:
     """All of a call, with the sizes that stand there."""
     return dict(_places(arguments))
 
 
-def _places(arguments: Arguments) -> Iterator[tuple[Place, int]]:
+def _places(arguments: Arguments) -> Iterator[tuple[Site, int]]:
     for name, value in arguments.items():
         if isinstance(value, list | tuple):
             for i, item in enumerate(value):
                 if isinstance(item, torch.Tensor) and i < _ITEMS:
-                    yield from ((Place(name, i, d), n) for d, n in enumerate(_shape(item)))
+                    yield from ((Site(name, i, d), n) for d, n in enumerate(_shape(item)))
                 elif type(item) is int and ("shape" in name or "size" in name):
-                    yield Place(name, None, i), item
+                    yield Site(name, None, i), item
         elif isinstance(value, torch.Tensor):
-            yield from ((Place(name, None, d), n) for d, n in enumerate(_shape(value)))
+            yield from ((Site(name, None, d), n) for d, n in enumerate(_shape(value)))
 
 
 def _shape(t: torch.Tensor) -> Sequence[int]:
     return () if t.is_sparse else t.shape
 
 
-def choices(of: Sequence[Place], most: int) -> Iterator[tuple[Place, ...]]:
+def choices(of: Sequence[Site], most: int) -> Iterator[tuple[Site, ...]]:
     """Sets of up to so many of these places, the small ones first."""
     for count in range(1, min(most, len(of)) + 1):
         yield from itertools.combinations(of, count)
 
 
-def resized(arguments: Arguments, at: Collection[Place], new: int, generator: torch.Generator) -> Arguments:
+def resized(arguments: Arguments, at: Collection[Site], new: int, generator: torch.Generator) -> Arguments:
     """The call with this size at these places."""
 
     def tensor(value: torch.Tensor, name: str, item: int | None) -> torch.Tensor:
@@ -75,7 +75,7 @@ def resized(arguments: Arguments, at: Collection[Place], new: int, generator: to
         if not isinstance(value, list | tuple):
             return value
         return type(value)(
-            tensor(v, name, i) if isinstance(v, torch.Tensor) else new if Place(name, None, i) in at else v
+            tensor(v, name, i) if isinstance(v, torch.Tensor) else new if Site(name, None, i) in at else v
             for i, v in enumerate(value)
         )
 

@@ -14,7 +14,7 @@ import torch
 
 from traces.overloads import resolve
 from verify.cases.arguments import Arguments
-from verify.cases.places import Place, choices, places, resized
+from verify.cases.places import Site, choices, places, resized
 
 _ELSEWHERE = frozenset({"device", "generator", "layout", "pin_memory", "non_blocking"})  # what no kernel sees
 _INTEGERS = (0, 1, -1, 2, 3, 5, -2, 17)
@@ -135,7 +135,7 @@ def _along(name: str, value: int, arguments: Arguments, generator: torch.Generat
             )
 
 
-def _scaled(arguments: Arguments, chosen: Sequence[Place], old: int, new: int, generator: torch.Generator) -> Arguments:
+def _scaled(arguments: Arguments, chosen: Sequence[Site], old: int, new: int, generator: torch.Generator) -> Arguments:
     for place in chosen:
         arguments = resized(arguments, [place], place.size(arguments) // old * new, generator)
     return arguments

@@ -13,7 +13,7 @@ import torch
 from verify.cases.apart import matters_as_much, needed_places
 from verify.cases.arguments import MAX_FEW_LINES, MAX_OTHERS, Arguments, tensors
 from verify.cases.oracle import idle, stands
-from verify.cases.places import Place, choices, places, resized
+from verify.cases.places import Site, choices, places, resized
 from verify.cases.variants import like
 from verify.operators import elementwise
 
@@ -28,7 +28,7 @@ _TRIED = 64  # sets of places that may be one size
 _TOGETHER = 5  # places of one size
 _OTHERS = 2  # the most that two of the other sizes are where one is large; the rest are 1
 
-Size: TypeAlias = tuple[Place, ...]  # places that ATen wants to be alike
+Size: TypeAlias = tuple[Site, ...]  # places that ATen wants to be alike
 
 
 def edges(numbers: Sequence[int]) -> list[int]:
@@ -116,8 +116,15 @@ def _of_one(
     line = elementwise(overload) or _is_line(size, arguments)
     at_edges = [n for n in edges(blocks or _BLOCKS) if line or n <= MAX_LINES]
     for new in _wanted(blocks, at_edges, generator):
-        if new != size[0].size(arguments):
-            yield f"{_named(size)} -> {new}", _with(arguments, size, new, known, generator)
+        changed = _with(arguments, size, new, known, generator)
+        # Of indices that point into nothing, or of which nothing is wanted, ATen checks none before it reads them.
+        checked = new or not _has_indices(arguments) or matters_as_much(overload, changed, arguments)
+        if new != size[0].size(arguments) and checked:
+            yield f"{_named(size)} -> {new}", changed
+
+
+def _has_indices(arguments: Arguments) -> bool:
+    return any(t.dtype in (torch.int32, torch.int64) for t in tensors(arguments))
 
 
 def _wanted(numbers: Sequence[int], at_edges: Sequence[int], generator: torch.Generator) -> list[int]:
@@ -140,7 +147,7 @@ def _is_line(size: Size, arguments: Arguments) -> bool:
     return any(p.dim == rank - 1 for p, rank in ranks.items())
 
 
-def _shape(place: Place, arguments: Arguments) -> Sequence[int]:
+def _shape(place: Site, arguments: Arguments) -> Sequence[int]:
     value = arguments[place.name] if place.item is None else arguments[place.name][place.item]
     shape: Sequence[int] = value.shape
     return shape

@@ -78,7 +78,7 @@ def _oversized(arguments: Mapping[str, Any], result: Any) -> list[str]:
     ]
 
 
-class Versions:
+class Counters:
     """Of the arguments that the overload leaves alone: how often each was written by operators in place."""
 
     def __init__(self, arguments: Mapping[str, Any], protected: Mapping[int, str]) -> None:

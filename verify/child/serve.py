@@ -22,7 +22,7 @@ import torch
 from traces.overloads import resolve, written
 from traces.values import Packed, Rebuilt, on_host, pack, unpack
 from verify.child import devices
-from verify.child.answers import EarlierResults, Versions, complaints, strided
+from verify.child.answers import Counters, EarlierResults, complaints, strided
 from verify.child.compiling import patch_compiler
 from verify.child.fresh import fresh
 from verify.child.global_state import GlobalState
@@ -56,6 +56,7 @@ def prepare(mode: str) -> None:
     if mode != TRIAL:
         patch_texts()
     if mode == EXECUTE:
+        mend_libdevice()
         patch_interpreter()
         patch_rewriter()
     if mode == DEVICE:
@@ -105,7 +106,7 @@ class KernelRunner:
         simulator.configure(seed, self._job.get("alignment", 1), self._memory, protected)
         if self._executes:
             fresh.configure(zlib.crc32(b"".join(d for d in packed.data if d is not None)), seed)
-        versions, before = Versions(arguments, protected), count_threads()
+        versions, before = Counters(arguments, protected), count_threads()
         with torch.no_grad():
             try:
                 witness.request()

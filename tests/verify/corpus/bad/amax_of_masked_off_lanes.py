@@ -1,4 +1,4 @@
-# op: aten::amax
+# op: amax
 # name: amax_of_masked_off_lanes
 # family: U
 # tries: a maximum that skips NaN, over lanes that are masked off in a load without other

@@ -1,4 +1,4 @@
-# op: aten::sum
+# op: sum
 # name: sum_fig_leaf_atomics
 # family: P
 # tries: plain load and store between two atomics that order nothing
