@@ -104,7 +104,6 @@ def gather(self, indices, out=None, elements=2048):
 
     elements: of a program.
     """
-    self, indices = _lifted(self, indices)
     before, shape, chosen, strides, sizes, steps = _layout(self, indices)
     if out is None and _row_major(self) and all([_row_major(index) for index in chosen]):
         out = torch.empty(shape, dtype=self.dtype, device=self.device)
@@ -123,7 +122,6 @@ def scatter(out, indices, values, accumulate, alpha=None):
     """out[indices] = values, or out[indices] += alpha * values by atomics, which add up in 32 bits or more."""
     if out.numel() == 0:
         return  # ATen looks at no index then, which may be of more than there is
-    out, indices = _lifted(out, indices)
     out = out.unsqueeze(0) if out.dim() == 0 else out
     _, shape, chosen, (own, *index_strides), sizes, steps = _layout(out, indices)
     values = values.expand(shape)
@@ -167,16 +165,6 @@ def _launch_indexing(mode, source, source_stride, out, out_stride, alpha, shape,
     )
 
 
-def _lifted(self, indices):
-    """Masks without dimensions as indices of a dimension of their own, of size 1."""
-    indices = list(indices)
-    for k in range(len(indices)):
-        if indices[k] is not None and indices[k].dim() == 0 and indices[k].dtype in (torch.bool, torch.uint8):
-            self = self.unsqueeze(k)
-            indices[k] = coordinates(indices[k].view(1), 0)[0]
-    return self, indices
-
-
 def _layout(self, indices):
     """How an indexed tensor is walked through: how many of its dimensions stand before the indices', which are in front
     unless the indices are adjacent; the result's shape; the index tensors; strides in that shape, of self, 0 where
@@ -206,15 +194,11 @@ def _row_major(t):
 
 
 def by_integers(size, indices):
-    """The index tensors with masks that have dimensions turned into integers, one for each. size: of what they index.
+    """The index tensors with masks turned into integers, one for each dimension of a mask. size: of what they index.
 
     Raises IndexError for a mask that does not have the size where it stands.
     """
-    masks = [
-        k
-        for k, index in enumerate(indices)
-        if index is not None and index.dim() > 0 and index.dtype in (torch.bool, torch.uint8)
-    ]
+    masks = [k for k, index in enumerate(indices) if index is not None and index.dtype in (torch.bool, torch.uint8)]
     if not masks:
         return indices
     k = masks[0]
