@@ -175,6 +175,8 @@ def _layout(self, indices):
     if any([index.shape != chosen[0].shape for index in chosen]):
         chosen = torch.broadcast_tensors(*chosen)
     kept = [d for d in range(len(size)) if d not in dims]
+    if not dims:
+        raise NotImplementedError("an index in which there is no tensor, or only a mask without dimensions")
     before = dims[0] if dims[-1] - dims[0] + 1 == len(dims) else 0
     front, back = kept[:before], kept[before:]
     shape = [size[d] for d in front] + list(chosen[0].shape) + [size[d] for d in back]

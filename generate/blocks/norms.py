@@ -31,7 +31,11 @@ def norm_itself(found, n):
 
 @triton.jit
 def square_root(total, n):
-    return tl.sqrt_rn(total)
+    if total.dtype.is_fp64():
+        root = tl.sqrt(total)
+    else:
+        root = tl.sqrt_rn(total)
+    return root
 
 
 @triton.jit

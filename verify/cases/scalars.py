@@ -43,7 +43,9 @@ def scalars(overload: str, arguments: Arguments, generator: torch.Generator) -> 
         if name not in _ELSEWHERE
     }
     tried = {name: _drawn(changes, generator) for name, changes in tried.items() if changes}
-    counted = (_along(n, v, arguments, generator) for n, v in arguments.items() if type(v) is int and n != "dim")
+    counted = (
+        _along(n, v, arguments, generator) for n, v in arguments.items() if type(v) is int and n not in (*_WORDS, "dim")
+    )
     for several in itertools.zip_longest(*tried.values(), itertools.chain.from_iterable(counted)):
         yield from ((how, {**arguments, **change}) for how, change in filter(None, several))
     for a, b in itertools.combinations(tried.values(), 2):
