@@ -31,11 +31,8 @@ def norm_itself(found, n):
 
 @triton.jit
 def square_root(total, n):
-    if total.dtype.is_fp64():
-        root = tl.sqrt(total)
-    else:
-        root = tl.sqrt_rn(total)
-    return root
+    # Correctly rounded, which tl.sqrt_rn has for fp32 and tl.sqrt for fp64.
+    return tl.sqrt(total) if total.dtype.is_fp64() else tl.sqrt_rn(total)
 
 
 @triton.jit
