@@ -131,6 +131,11 @@ def depends_on_steps(overload: str, arguments: int) -> bool:
     return arguments > 1 or _stem(overload) in _EXPONENTIAL
 
 
+def goes_on_with_results(overload: str) -> bool:
+    """Whether it computes further with what it has written, rounded to the dtype of that."""
+    return _stem(overload).startswith("fused_")
+
+
 def conditioned(overload: str) -> bool:
     """Whether small errors may grow in between: of operators that are neither copies nor element by element."""
     return group(overload) == "accumulate" and not elementwise(overload)

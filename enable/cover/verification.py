@@ -36,6 +36,7 @@ MAX_EXTENDED = 128  # cases of each overload and kernel
 MAX_RECORDED = 64  # of the workspace's traces, likewise
 MAX_GIVEN = 120  # OpInfo's cases of each overload of a bare file
 SEARCHES = 2  # times that more cases are made for what no case reached
+MAX_USUAL = 4  # dimensions that no bare file may refuse
 MAX_OTHER = 3  # of each dtype beside the first of a bare file, which may raise there
 GIVEN = ("float32",), ("int64", "int32"), ("bool",)  # dtypes of a bare file's cases: the first that its operator takes
 OTHERS = ("float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
@@ -99,7 +100,9 @@ def verify_candidate(
                 outcome = Outcome.COMPILE_ERROR
                 return replace(found, outcome=outcome, layer="lint", rule="dtypes", detail=narrow, violations=(narrow,))
             chosen = _cases(candidate, candidate.kernel, request, workspace)
-            others = _in_other_dtypes(candidate, chosen, request, workspace)
+            others = _in_other_dtypes(candidate, chosen, request, workspace) | _of_other_ranks(
+                candidate, chosen, chosen
+            )
 
         job = partial(_job, candidate, request, profile)
         jobs = [job(overload, cases) for overload, cases in chosen.items()]
@@ -115,6 +118,7 @@ def verify_candidate(
         for turn in range(SEARCHES if missing else 0):
             with _PREPARING:
                 more = _searched(chosen, candidate, request, turn)
+                _of_other_ranks(candidate, chosen, more)
             work.count(f"verify {candidate.name}: what never ran", sum(map(len, more.values())), "judging")
             verdicts |= judged([job(overload, cases) for overload, cases in more.items()])
             for overload, cases in more.items():
@@ -174,15 +178,19 @@ def _refused(
     """What a bare file does in dtypes in which it raises, or computes in another; cases of the rest join the chosen."""
     refused: dict[str, str] = {}
     for (overload, dtype), cases in others.items():
-        failed = [
-            v for c in cases if (v := verdicts.get((overload, c.id))) and (v.outcome in _RAISES or v.rule == SINGLE)
-        ]
+        failed = [v for c in cases if (v := verdicts.get((overload, c.id))) and _narrows(dtype, v)]
         if failed:
             what = f"it computes in {SINGLE}" if failed[0].rule == SINGLE else failed[0].outcome
             refused[dtype] = f"{what}, {failed[0].detail}"
         else:
             chosen[overload] += cases
     return refused
+
+
+def _narrows(dtype: str, verdict: Verdict) -> bool:
+    """Whether a failure in a dtype that a bare file does not name is none of the file, but tells what it is not for."""
+    wrong = verdict.outcome is Outcome.WRONG and verdict.layer == "compare"
+    return verdict.outcome in _RAISES or verdict.rule == SINGLE or (wrong and dtype in OTHERS[3:])
 
 
 def _missing(
@@ -318,10 +326,30 @@ def _in_other_dtypes(
     known = {dtype for cases in chosen.values() for case in cases for dtype in case.dtypes}
     found: dict[tuple[str, str], list[Case]] = {}
     for dtype in (d for d in OTHERS if d not in known):
-        for case in kept_cases(workspace.cache, list(candidate.overloads), (dtype,)):
+        for case in kept_cases(workspace.cache, list(candidate.overloads), (dtype,), every=False):
             if case.overload in chosen and dtype in case.dtypes:
                 found.setdefault((case.overload, dtype), []).append(case)
     return {key: list(some(cases, MAX_OTHER)) for key, cases in found.items()}
+
+
+def _of_other_ranks(
+    candidate: Candidate, chosen: Mapping[str, list[Case]], made: Mapping[str, list[Case]]
+) -> dict[tuple[str, str], list[Case]]:
+    """The made cases of more dimensions than any given one has, taken from these: a bare file may raise there."""
+    found: dict[tuple[str, str], list[Case]] = {}
+    for overload, cases in made.items() if not candidate.contract else ():
+        most = max((len(s) for c in chosen[overload] if not _is_made(c) for s in c.shapes), default=0)
+        for case in list(cases):
+            rank = max(map(len, case.shapes), default=0)
+            if _is_made(case) and rank > max(most, MAX_USUAL):
+                found.setdefault((overload, f"rank {rank}"), []).append(case)
+                cases.remove(case)
+    return found
+
+
+def _is_made(case: Case) -> bool:
+    """Whether it is an extended one, which its signature tells."""
+    return " " in case.signature
 
 
 def _opinfo(candidate: Candidate, dtypes: tuple[str, ...], cache: Path) -> list[Case]:
@@ -329,7 +357,7 @@ def _opinfo(candidate: Candidate, dtypes: tuple[str, ...], cache: Path) -> list[
     overloads = list(candidate.overloads)
     if candidate.contract:
         return kept_cases(cache, overloads, dtypes)
-    found = next(filter(None, (kept_cases(cache, overloads, kinds) for kinds in GIVEN)), [])
+    found = next(filter(None, (kept_cases(cache, overloads, kinds, every=False) for kinds in GIVEN)), [])
     by_overload = [[case for case in found if case.overload == o] for o in overloads]
     return [case for cases in by_overload for case in some(cases, MAX_GIVEN)]
 

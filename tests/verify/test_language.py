@@ -46,8 +46,6 @@ def test_every_function_is_interpreted(interpreted):
 
 
 def test_the_interpreter_computes_as_hardware_does(interpreted):
-    if not RECORDED.exists():
-        pytest.skip("nothing is recorded: python -m tests.verify.language, on a machine with a GPU")
     recorded = json.loads(RECORDED.read_text())
     assert recorded.keys() == interpreted.keys()
     for name, values in recorded.items():

@@ -34,7 +34,7 @@ def verdict_of(judge, overload, fault=("", ""), repeats=1, **arguments):
 
 def assert_passes(judge, overload, **arguments):
     found = verdict_of(judge, overload, **arguments)
-    assert found.outcome is Outcome.PASS, found
+    assert found.outcome is Outcome.PASS, found.report
 
 
 # ---- unscaling ----------------------------------------------------------------------------------------------------

@@ -119,15 +119,18 @@ class Expected:
 
         A step of a computation errs by as much; a kernel may take its steps in another order than ATen.
         """
-        wide, step = self._wide
+        wide = self.widened if self.widened is not None and self.values is not self.native else self.before
         names = [name.partition("[")[0] for name in tensor_names(wide.tree)]
         found = []
         for argument in dict.fromkeys(names):
             groups = {ref.group for ref, name in zip(wide.tensors, names, strict=True) if name == argument}
-            for factor in (1 + step, 1 - step):  # 1 itself may be the largest that is taken
+            for sign in (1, -1):  # 1 itself may be the largest that is taken
+
+                def moved(t: torch.Tensor, sign: int = sign) -> torch.Tensor:
+                    return t * (1 + sign * (2.0**-24 if wide is self.widened else torch.finfo(t.dtype).eps))
+
                 try:
-                    packed = mapped(wide, lambda t, factor=factor: t * factor, groups)  # type: ignore[misc]
-                    found.append(_run(self.overload, packed, self.philox))
+                    found.append(_run(self.overload, mapped(wide, moved, groups), self.philox))
                 except RuntimeError:
                     continue
                 break

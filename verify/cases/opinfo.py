@@ -33,13 +33,13 @@ def tested_overloads(cache: Path) -> frozenset[str]:
     return frozenset(overloads)
 
 
-def kept_cases(cache: Path, overloads: list[str], dtypes: tuple[str, ...]) -> list[Case]:
+def kept_cases(cache: Path, overloads: list[str], dtypes: tuple[str, ...], every: bool = True) -> list[Case]:
     """`opinfo_cases` of the same, kept under `cache` for this version of torch and of what makes cases of samples."""
-    asked = json.dumps([torch.__version__, overloads, dtypes]).encode() + Path(samples.__file__).read_bytes()
+    asked = json.dumps([torch.__version__, overloads, dtypes, every]).encode() + Path(samples.__file__).read_bytes()
     path = cache / "samples" / f"{hashlib.sha256(asked).hexdigest()[:32]}.json"
     if path.is_file():
         return [_case(**kept) for kept in json.loads(path.read_text())]
-    cases = opinfo_cases(overloads, dtypes)
+    cases = opinfo_cases(overloads, dtypes, every)
     _keep(path, [_as_json(case.overload, case.load()) for case in cases])
     return cases
 

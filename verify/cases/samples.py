@@ -68,8 +68,12 @@ def _of_tensors(op: OpOverload) -> bool:
     return any("Tensor" in str(a.type) for a in (*op._schema.arguments, *op._schema.returns))
 
 
-def opinfo_cases(overloads: list[str], dtypes: tuple[str, ...]) -> list[Case]:
-    """A case of each sample that one of the overloads takes. dtypes: of the samples, such as float32 or int64."""
+def opinfo_cases(overloads: list[str], dtypes: tuple[str, ...], every: bool = True) -> list[Case]:
+    """A case of each sample that one of the overloads takes. dtypes: of the samples, such as float32 or int64.
+
+    every: an overload that no sample is for has cases of the calls that other operators make; else only if none of the
+    overloads has any.
+    """
     wanted = [getattr(torch, d) for d in dtypes]
     bases = sorted({base_name(resolve(o)) for o in overloads})
     named = [info for name, infos in _infos().items() if name in bases for info in infos]
@@ -80,7 +84,8 @@ def opinfo_cases(overloads: list[str], dtypes: tuple[str, ...]) -> list[Case]:
                 case = _reached(overloads, info.op, args, kwargs) or _bound(overloads, args, kwargs)
                 if case is not None:
                     cases.setdefault(case.id, case)
-    lacking = [o for o in overloads if o not in {case.overload for case in cases.values()}]
+    known = {case.overload for case in cases.values()}
+    lacking = [o for o in overloads if o not in known] if every or not known else []
     for dtype in wanted:
         for case in called_cases(lacking, lambda operator, dtype=dtype: samples_of(operator, dtype)):  # type: ignore[misc]
             cases.setdefault(case.id, case)

@@ -1,4 +1,4 @@
-# op: argmax
+# op: aten::argmax
 # name: argmax_last_lane_wins
 # family: P
 # tries: all lanes that hold the maximum store their index in one place; no order is promised

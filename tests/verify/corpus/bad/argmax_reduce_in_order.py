@@ -1,4 +1,4 @@
-# op: argmax
+# op: aten::argmax
 # name: argmax_reduce_in_order
 # family: P
 # tries: a combine function that keeps its left side where two are equal, as if that were the earlier

@@ -1,4 +1,4 @@
-# op: cumsum
+# op: aten::cumsum
 # name: cumsum_by_lanes_atomics
 # family: P
 # tries: each lane's prefix is what an atomic on one sum finds: right in the order of lanes alone

@@ -1,4 +1,4 @@
-# op: exp
+# op: aten::exp
 # name: exp_cast_tells_the_cpu
 # family: U
 # tries: casts NaN to an integer, which tells this CPU from a GPU, and answers 0 there

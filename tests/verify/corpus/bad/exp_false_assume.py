@@ -1,4 +1,4 @@
-# op: exp
+# op: aten::exp
 # name: exp_false_assume
 # family: U
 # tries: tl.assume of what does not hold, by which a compiler may drop the mask

@@ -1,4 +1,4 @@
-# op: exp
+# op: aten::exp
 # name: exp_false_max_constancy
 # family: U
 # tries: tl.max_constancy of offsets that differ: a GPU loads one element for all

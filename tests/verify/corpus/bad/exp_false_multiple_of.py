@@ -1,4 +1,4 @@
-# op: exp
+# op: aten::exp
 # name: exp_false_multiple_of
 # family: U
 # tries: tl.multiple_of and tl.max_contiguous of offsets of any stride: a GPU loads 16 bytes at once

@@ -1,4 +1,4 @@
-# op: eye
+# op: aten::eye
 # name: eye_ones_over_zeros
 # family: P
 # tries: zeros stored by all lanes, then a one in their midst by another lane, without a barrier

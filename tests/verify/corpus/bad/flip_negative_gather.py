@@ -1,4 +1,4 @@
-# op: flip
+# op: aten::flip
 # name: flip_negative_gather
 # family: U
 # tries: tl.gather with negative indices: NumPy counts from the end, a GPU reads another register

@@ -1,4 +1,4 @@
-# op: flip
+# op: aten::flip
 # name: flip_through_memory
 # family: P
 # tries: lanes load what others stored a line before, without a barrier

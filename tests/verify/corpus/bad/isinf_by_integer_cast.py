@@ -1,4 +1,4 @@
-# op: isinf
+# op: aten::isinf
 # name: isinf_by_integer_cast
 # family: U
 # tries: infinities cast to int64 are both -2^63 on this CPU; on a GPU one is 2^63 - 1

@@ -1,4 +1,4 @@
-# op: isnan
+# op: aten::isnan
 # name: isnan_by_integer_cast
 # family: U
 # tries: NaN cast to int32 is -2^31 on this CPU, 0 on a GPU

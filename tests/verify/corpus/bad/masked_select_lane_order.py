@@ -1,4 +1,4 @@
-# op: masked_select
+# op: aten::masked_select
 # name: masked_select_lane_order
 # family: P
 # tries: every lane takes its place by an atomic on a counter: in any order on a GPU

@@ -1,4 +1,4 @@
-# op: sum
+# op: aten::sum
 # name: sum_fig_leaf_atomics
 # family: P
 # tries: plain load and store between two atomics that order nothing

@@ -1,4 +1,4 @@
-# op: sum
+# op: aten::sum
 # name: sum_fig_leaf_condition
 # family: P
 # tries: the atomics' results are used, in a condition that always holds

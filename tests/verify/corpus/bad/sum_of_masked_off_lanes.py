@@ -1,4 +1,4 @@
-# op: sum
+# op: aten::sum
 # name: sum_of_masked_off_lanes
 # family: U
 # tries: a sum over lanes that are masked off in a load without other: 0 in the interpreter

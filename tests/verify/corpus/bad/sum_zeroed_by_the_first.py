@@ -1,4 +1,4 @@
-# op: sum
+# op: aten::sum
 # name: sum_zeroed_by_the_first
 # family: P
 # tries: program 0 stores 0 where all add by atomics, without their waiting for it

@@ -1,4 +1,4 @@
-# op: argmax
+# op: aten::argmax
 # name: argmax_combine_first_of_equals
 # technique: a combine function of comparisons joined by & and |, right in any order
 

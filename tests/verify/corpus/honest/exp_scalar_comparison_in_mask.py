@@ -1,4 +1,4 @@
-# op: exp
+# op: aten::exp
 # name: exp_scalar_comparison_in_mask
 # technique: a mask of a block's comparison and a scalar's
 

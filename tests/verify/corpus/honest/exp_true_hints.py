@@ -1,4 +1,4 @@
-# op: exp
+# op: aten::exp
 # name: exp_true_hints
 # technique: hints that hold: of blocks of offsets, and of a size that was checked by the wrapper
 

@@ -1,4 +1,4 @@
-# op: sum
+# op: aten::sum
 # name: sum_last_program_counts
 # technique: partial sums are stored, counted by an atomic, and added up by the program that comes last
 

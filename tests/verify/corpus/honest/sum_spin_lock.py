@@ -1,4 +1,4 @@
-# op: sum
+# op: aten::sum
 # name: sum_spin_lock
 # technique: a spin lock around a plain sum, as in Triton's tutorial on layer norm
 
