@@ -210,7 +210,8 @@ def _searched(
     found: dict[str, list[Case]] = {}
     for overload, cases in chosen.items() if "extended" in request.sources else ():
         known = {case.id for case in cases}
-        made = extended(list(cases), request.seed + turn, candidate.source, len(cases) + request.limit)
+        given = [case for case in cases if not _is_made(case)]
+        made = extended(given, request.seed + turn, candidate.source, len(cases) + request.limit)
         found[overload] = [v.case for v in made if v.case.id not in known][: request.limit]
     return found
 

@@ -30,6 +30,7 @@ _WIDER = dict.fromkeys((torch.float16, torch.bfloat16, torch.float32), torch.flo
 _FILLERS = (0xFF, 0x41)  # what the margins hold: NaN, and 12 as a float32; -1, and a large integer
 _M_PERTURB = -6  # of <malloc.h>
 _BLOCKS = 16  # of a size around what ATen allocates
+_INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 _ERRORS = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError)
 
 
@@ -53,8 +54,11 @@ class Trial:
 def has_answer(overload: str, packed: Packed) -> bool:
     """Whether ATen answers the call, and the same whatever lies around the arguments and however they lie themselves.
 
-    Results that are too large for Triton's interpreter, and infinite ones of finite arguments, are no answer here.
+    Results that are too large for Triton's interpreter, and infinite ones of finite arguments, are no answer here, nor
+    are integers made of NaN and infinities.
     """
+    if _is_cast_to_integers(packed):
+        return False
     with TemporaryFile() as said, stderr_to(said):
         tried = [_surrounded_answer(overload, packed, filler) for filler in _FILLERS]
         said.seek(0)
@@ -68,6 +72,15 @@ def has_answer(overload: str, packed: Packed) -> bool:
     if not draws and not holds_sparse(packed.tree) and not _same_in_other_layouts(overload, packed, made):
         return False
     return all(fits(overload, r.shape) for r in made) and not _overflows(overload, tensors(unpack(packed)), made)
+
+
+def _is_cast_to_integers(packed: Packed) -> bool:
+    """Whether numbers that are not finite are to become integers, of which each processor makes others."""
+    arguments = unpack(packed)
+    to = arguments.get("dtype", arguments["self"].dtype if "src" in arguments else None)
+    given = [t for t in tensors(arguments) if t.is_floating_point()]
+    integers = isinstance(to, torch.dtype) and to in _INTEGERS
+    return integers and not all(bool(t.isfinite().all()) for t in given)
 
 
 def idle_places(overload: str, packed: Packed, places: Sequence[tuple[str, int | None, int]]) -> list[int]:
