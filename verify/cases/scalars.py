@@ -79,6 +79,8 @@ def _others(name: str, value: Any, kind: str, arguments: Arguments) -> list[Any]
         new += [None] if "Optional" in kind else []
     elif type(value) is int or (value is None and "int" in kind.lower()):
         new = [*_dims(arguments)] if name.startswith("dim") else [*_INTEGERS, *_near(value or 0)]
+        if name.startswith("num_"):  # of what indices point to, which ATen does not check
+            new = [n for n in new if n > (value or 0)]
         new += [0.5, -1.25, 2.0] if "number" in kind or "Scalar" in kind else []
         new += [None] if "Optional" in kind else []
     elif type(value) is float or (value is None and ("number" in kind or "float" in kind)):
