@@ -15,6 +15,7 @@ from typing import Any
 from enable.cover.recorded import Recorded, recorded
 from enable.cover.self_consistency import broken_calls, callable_overloads, kernels_of
 from enable.cover.session import Session
+from enable.cover.verification import SEARCHES
 from enable.refine.evidence import HELD_BACK, MAX_EXTENDED, MAX_OPINFO, few, further, split
 from generate.library import Library, Match
 from generate.versions import Versions
@@ -28,6 +29,7 @@ from verify.lint import lint, load_profile, render
 from verify.outcome import Outcome, Verdict
 
 _LISTED = 8  # cases that a line names
+SEARCHED = 128  # cases of an overload that are made at once for what no case reached
 _SHOWN, _MADE = "shown", "made where few were recorded"
 _Key = tuple[str, str]  # overload, id of a case
 
@@ -238,7 +240,7 @@ class _Trial:
             or self._refusal(made, _MADE)
             or self._refusal([*others, *self._further(self._replaced() - thin)], "")
             or self._too_few()
-            or self._never_ran(asked - thin)
+            or self._never_ran(asked)
         )
 
     def few(self) -> dict[str, int]:
@@ -253,12 +255,15 @@ class _Trial:
 
     def _never_ran(self, overloads: Collection[str]) -> Refused | None:
         """Refused is what no case reaches; before that more cases of these overloads are made, which have to pass."""
-        if not self._unreached():
-            return None
-        failing = self._refusal(self._further(overloads), _MADE)
+        for search in range(SEARCHES):
+            if not self._unreached():
+                return None
+            failing = self._refusal(self._further(overloads, search), _MADE)
+            if failing is not None:
+                return failing
         missing = self._unreached()
-        if failing is not None or not missing:
-            return failing
+        if not missing:
+            return None
         told = "; ".join(missing)
         feedback = (
             f"No call was found that ATen answers and for which this is of use: {told}. Leave out what is not needed."
@@ -320,14 +325,17 @@ class _Trial:
         jobs = [_job(m, groups[o], repeats) for o, m in matches.items() if m is not None]
         return {case: verdict for (_, case), verdict in self._session.judge.judge(jobs).items()}
 
-    def _further(self, overloads: Collection[str]) -> list[Case]:
-        """Of each overload cases of OpInfo, and some made from these and from shown ones."""
+    def _further(self, overloads: Collection[str], search: int | None = None) -> list[Case]:
+        """Of each overload cases of OpInfo, and some made from these and from shown ones. search: which of those by
+        which a case is looked for that reaches more; so many more are made, and the second time others."""
         most, found = (self._proposal.opinfo, self._proposal.extended), []
+        if search is not None and most[1]:
+            most = (most[0], most[1] + SEARCHED)
         cache = self._session.workspace.cache
         for overload in sorted(overloads):
             kernel = self._change.before.kernel(overload) or self._change.kernel
             shown = [c for c in self._proposal.shown if c.overload == overload]
-            found += further(cache, overload, shown, kernel.dtypes, self._proposal.source, most)
+            found += further(cache, overload, shown, kernel.dtypes, self._proposal.source, most, search or 0)
         recorded = {case.id for case in (*self._proposal.shown, *self._proposal.held_back, *self._others)}
         return [case for case in found if case.id not in recorded]
 

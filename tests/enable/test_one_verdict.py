@@ -18,9 +18,9 @@ from traces import UserError
 from verify.judging.judge import Job
 from verify.outcome import Outcome
 
-TUNED = '''"""aten::exp(Tensor self) -> Tensor
+TICKETS = '''"""aten::exp(Tensor self) -> Tensor
 
-The second configuration covers half of each program's elements; the first one is taken where nothing is tuned.
+Each program draws a ticket and reads the block of that number, which is its own where programs go in order.
 """
 import torch
 import triton
@@ -30,17 +30,25 @@ OVERLOADS = ("aten::exp",)
 DTYPES = ("float32",)
 
 
-@triton.autotune(configs=[triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 32})], key=["n"])
 @triton.jit
-def kernel(x_ptr, o_ptr, n, BLOCK: tl.constexpr):
-    i = tl.program_id(0) * 64 + tl.arange(0, BLOCK)
-    tl.store(o_ptr + i, tl.exp(tl.load(x_ptr + i, mask=i < n, other=0)), mask=i < n)
+def nothing_drawn(tickets_ptr):
+    tl.store(tickets_ptr, 0)
+
+
+@triton.jit
+def kernel(x_ptr, o_ptr, tickets_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    first = tl.atomic_add(tickets_ptr, 1) * BLOCK
+    x = tl.load(x_ptr + first + tl.arange(0, BLOCK), mask=first + tl.arange(0, BLOCK) < n, other=0)
+    tl.store(o_ptr + i, tl.exp(x), mask=i < n)
 
 
 def wrapper(self, *, out=None):
     o = torch.empty_like(self) if out is None else out
+    tickets = self.new_empty(1, dtype=torch.int32)
     if self.numel():
-        kernel[(triton.cdiv(self.numel(), 64),)](self, o, self.numel())
+        nothing_drawn[(1,)](tickets)
+        kernel[(triton.cdiv(self.numel(), 64),)](self, o, tickets, self.numel(), BLOCK=64)
     return o
 '''
 
@@ -51,7 +59,7 @@ def judged(tmp_path_factory):
     workspace = Workspace(tmp_path_factory.mktemp("judged"))
     kernel = workspace.kernels / "pointwise" / "exp.py"
     kernel.parent.mkdir(parents=True)
-    kernel.write_text(TUNED)
+    kernel.write_text(TICKETS)
     x = torch.linspace(-2, 2, 700)
     with Recorder(workspace.trace_path("t")) as recorder:
         x.exp(), x.neg(), x.view(70, 10).neg(), torch.ops.aten.gelu_backward(x, x)

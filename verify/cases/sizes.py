@@ -117,14 +117,22 @@ def _of_one(
     at_edges = [n for n in edges(blocks or _BLOCKS) if line or n <= MAX_LINES]
     for new in _wanted(blocks, at_edges, generator):
         changed = _with(arguments, size, new, known, generator)
-        # Of indices that point into nothing, or of which nothing is wanted, ATen checks none before it reads them.
-        checked = new or not _has_indices(arguments) or matters_as_much(overload, changed, arguments)
-        if new != size[0].size(arguments) and checked:
+        # Indices that point into nothing ATen may read before it checks them.
+        checked = new or _without_indices(changed) or matters_as_much(overload, changed, arguments)
+        if new != size[0].size(arguments) and (checked or _is_inner(size, changed)):
             yield f"{_named(size)} -> {new}", changed
 
 
-def _has_indices(arguments: Arguments) -> bool:
-    return any(t.dtype in (torch.int32, torch.int64) for t in tensors(arguments))
+def _without_indices(arguments: Arguments) -> bool:
+    return not any(t.dtype in (torch.int32, torch.int64) and t.numel() for t in tensors(arguments))
+
+
+def _is_inner(size: Size, arguments: Arguments) -> bool:
+    """Whether it is the last dimension of floating tensors alone: lines of no elements, as many as there were."""
+    return all(
+        p.of_tensor(arguments) and (t := _tensor(p, arguments)).is_floating_point() and 0 < p.dim == t.dim() - 1
+        for p in size
+    )
 
 
 def _wanted(numbers: Sequence[int], at_edges: Sequence[int], generator: torch.Generator) -> list[int]:
@@ -140,17 +148,17 @@ def _is_line(size: Size, arguments: Arguments) -> bool:
     """Whether a program is likely to go along it: the dimensions that the call names, else the last ones."""
     dims = arguments.get("dim", arguments.get("dims"))
     dims = [dims] if type(dims) is int else dims if isinstance(dims, list | tuple) else []
-    ranks = {p: len(_shape(p, arguments)) for p in size if p.of_tensor(arguments)}
+    ranks = {p: _tensor(p, arguments).dim() for p in size if p.of_tensor(arguments)}
     named = {(d % rank, rank) for d in dims if type(d) is int for rank in ranks.values() if rank}
     if named:
         return any((p.dim, rank) in named for p, rank in ranks.items())
     return any(p.dim == rank - 1 for p, rank in ranks.items())
 
 
-def _shape(place: Site, arguments: Arguments) -> Sequence[int]:
+def _tensor(place: Site, arguments: Arguments) -> torch.Tensor:
     value = arguments[place.name] if place.item is None else arguments[place.name][place.item]
-    shape: Sequence[int] = value.shape
-    return shape
+    assert isinstance(value, torch.Tensor)
+    return value
 
 
 def _named(size: Size) -> str:
@@ -180,14 +188,16 @@ def _drawn(several: Sequence[Any], generator: torch.Generator) -> list[Any]:
 def _ranks(overload: str, arguments: Arguments, generator: torch.Generator) -> Iterator[tuple[str, Arguments]]:
     """Every number of dimensions from 6 to 0; of operators that do not work element by element one more at a time, in
     all tensors or in the first, in front or behind, and one fewer."""
+    first = next((name for name, value in arguments.items() if isinstance(value, torch.Tensor)), None)
     if elementwise(overload):
         for rank in range(MAX_RANK, -1, -1):
             draw = partial(_drawn_like, generator=generator, shape=[2, 3, 2, 1, 3, 2][:rank])
             yield f"{rank} dimensions", _every(arguments, draw)
         draw = partial(_drawn_like, generator=generator, shape=[2, 3, 2, 3, 2])
         yield "five dimensions, permuted", _every(arguments, lambda t: draw(t).permute(4, 2, 3, 0, 1))
+        row = _every(arguments, lambda t: like(t, [1, 5], generator))
+        yield "two equal strides", _every(row, lambda t: t.reshape(5, 1).t(), first)
         return
-    first = next((name for name, value in arguments.items() if isinstance(value, torch.Tensor)), None)
     for names, where in itertools.product((None, first), (0, -1)):
         found = arguments
         told = f"a dimension more {'in front' if where == 0 else 'behind'} of {names or 'all tensors'}"
