@@ -91,7 +91,7 @@ def test_trace_show_and_verify(captured):
 
 def test_a_damaged_trace_fails_verification_in_one_line(captured, tmp_path):
     shutil.copytree(captured / ".enable", tmp_path / ".enable")
-    (shard,) = (tmp_path / ".enable" / "traces" / "nanogpt.trace").glob("blobs-*")
+    shard = min((tmp_path / ".enable" / "traces" / "nanogpt.trace").glob("blobs-*"))  # there are more where it paused
     data = bytearray(shard.read_bytes())
     data[-100] ^= 1
     shard.write_bytes(data)
