@@ -68,6 +68,7 @@ LAYERS = {
     "types": "exact types of results",
     "globals": "state of torch and Python that outlives the call",
     "compare": "structure and values against ATen",
+    "cost": "time, memory and grids beyond what the call is worth",
     "draws": "random draws: their distribution, and that they depend on nothing but key, counter and index",
     "repeat": "the same call again: in another order of programs, in the same memory with new contents",
     "wire": "what the child sent",

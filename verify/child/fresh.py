@@ -33,13 +33,13 @@ class Fresh:
 
     def size(self, func: OpOverload, args: tuple[Any, ...]) -> int:
         """Bytes of memory that exist before a call of `func`, if it is one that makes memory larger."""
-        return _nbytes(args[0]) if base_name(func) in _GROWING else 0
+        return nbytes(args[0]) if base_name(func) in _GROWING else 0
 
     def fill(self, func: OpOverload, result: Any, first: int) -> None:
         """Change what a call of `func` allocated, from byte `first` on."""
         if self._random is None or not uninitialised(func) or not isinstance(result, torch.Tensor):
             return
-        size, length = result.element_size(), _nbytes(result) - first
+        size, length = result.element_size(), nbytes(result) - first
         if length < size:
             return
         chosen = self._random.integers(0, 2, length // size, dtype=np.uint8) != self._flipped
@@ -54,7 +54,7 @@ class Fresh:
         held[: length // size * size].reshape(-1, size)[chosen] = value
 
 
-def _nbytes(tensor: torch.Tensor) -> int:
+def nbytes(tensor: torch.Tensor) -> int:
     """Of its storage, if it has one."""
     has_none = tensor.layout is not torch.strided or tensor.device.type == "meta"
     return 0 if has_none else tensor.untyped_storage().nbytes()

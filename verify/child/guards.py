@@ -24,7 +24,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from traces.overloads import base_name, kind, name_of, resolve
-from verify.child.fresh import fresh
+from verify.child.fresh import fresh, nbytes
 from verify.excerpts import MAX_PRINTED
 
 MAX_SCALARS = 1000  # values read back that are reported
@@ -68,6 +68,10 @@ class Notes:
         self.globals: list[str] = []
         self.accesses: dict[tuple[Any, ...], dict[str, Any]] = {}
         self.printed = ""
+        self.seconds = 0.0  # that this thread computed in kernels
+        self.accessed = self.lanes = 0  # loads, stores and atomics of programs, and their lanes
+        self.allocated = 0  # bytes
+        self.widest = 1  # the most programs in y or z of a grid
 
     def operator(self, name: str) -> None:
         noted = self.launch_operators if getattr(_local, "launching", False) else self.operators
@@ -106,6 +110,11 @@ class Notes:
             "globals": self.globals[:MAX_NAMES],
             "accesses": list(self.accesses.values()),
             "printed": self.printed,
+            "seconds": self.seconds,
+            "accessed": self.accessed,
+            "lanes": self.lanes,
+            "allocated": self.allocated,
+            "widest": self.widest,
         }
 
 
@@ -165,6 +174,8 @@ class _Dispatch(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch do
             notes.operator(name + _partly(func, args) + _conversion(func, args, kwargs or {}))
         size = fresh.size(func, args)
         result = func(*args, **(kwargs or {}))
+        if isinstance(result, torch.Tensor) and kind(func, {}) == "memory":
+            notes.allocated += nbytes(result) - size
         fresh.fill(func, result, size)
         return result
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
@@ -76,6 +77,7 @@ class Simulator:
         x, y, z = _within_limits(fn.__name__, grid)
         interpreter_builder.set_grid_dim(x, y, z)
         launch.alone = x * y * z <= 1
+        notes.widest = max(notes.widest, y, z)
         numbers = count(1)
 
         def run(index: int) -> None:
@@ -85,12 +87,15 @@ class Simulator:
             interpreter_builder.set_grid_idx(*program)
             fn(**values)
 
+        started = time.thread_time()
         with launching():
             try:
                 _local.programs = Programs(launch, unspecified.order(x * y * z).tolist(), run)
                 _local.programs.run()
             except Exception as error:  # noqa: BLE001 - as the interpreter does, so that the wrapper sees the same
                 raise InterpreterError(repr(error)) from error
+            finally:
+                notes.seconds += time.thread_time() - started
 
 
 def _within_limits(kernel: str, grid: tuple[int, ...]) -> tuple[int, int, int]:
@@ -192,6 +197,8 @@ def _checked(memory: Any) -> SimpleNamespace:
     def admit(pointers: Any, mask: Any, kind: str, size: int, values: Any = None) -> tuple[Any, Any, Any]:
         """The real addresses, the lanes to perform, and whether these are all that were asked for."""
         mask, launch = np.broadcast_to(mask, pointers.shape), _local.launch
+        notes.accessed += 1
+        notes.lanes += pointers.size
         real, fine = launch.admit(pointers, mask, size, kind, values)
         allowed = mask if fine is None else mask & fine
         if not launch.atomic:

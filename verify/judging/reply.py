@@ -11,6 +11,7 @@ _NAMES = ("operators", "launch_operators", "kernels", "types", "globals", "varia
 
 MAX_REACHED = 20_000  # characters
 _MORE: dict[str, Any] = {"printed": "", "digest": "", "reached": "", "configurations": 1}
+_COSTS = ("seconds", "accessed", "lanes", "allocated", "widest")
 
 
 class MalformedReply(Exception):
@@ -45,7 +46,9 @@ class Reply:
     variants: names of what the launches were specialised to. lost: the child can run nothing more. printed: the
     beginning of what the wrapper printed. launched: of the first launches the kernel, grid and arguments; digest: of
     all of them. configurations: of the autotuner that has most. reached: statements and comparisons of the kernel file,
-    as verify/child/reach.py tells them.
+    as verify/child/reach.py tells them. seconds: of CPU time in kernels that were interpreted; accessed, lanes: loads,
+    stores and atomics of their programs, and lanes of these; allocated: bytes, by the wrapper; widest: the most
+    programs of a grid in y or z.
     """
 
     status: str
@@ -68,6 +71,11 @@ class Reply:
     digest: str = ""
     configurations: int = 1
     reached: str = ""
+    seconds: float = 0.0
+    accessed: int = 0
+    lanes: int = 0
+    allocated: int = 0
+    widest: int = 1
 
     @classmethod
     def read(cls, header: dict[str, Any]) -> Reply:
@@ -81,6 +89,10 @@ class Reply:
         printed, digest, reached, configurations = (header.get(k, d) for k, d in _MORE.items())
         if not (_all([printed, digest, reached], str) and isinstance(configurations, int)):
             raise MalformedReply("printed, digest or reached is no text, or configurations no number")
+        several: dict[str, Any] = {name: header.get(name, getattr(cls, name)) for name in _COSTS}
+        if not _all(list(several.values()), int | float):
+            raise MalformedReply("a cost is no number")
+        several |= {name: _names(header, name) for name in _NAMES}
         return cls(
             status,
             text,
@@ -95,7 +107,7 @@ class Reply:
             aliases_earlier=header.get("aliases_earlier", False) is not False,
             accesses=_accesses(header.get("accesses", [])),
             lost=header.get("lost", False) is not False,
-            **{name: _names(header, name) for name in _NAMES},
+            **several,
         )
 
 

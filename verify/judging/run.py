@@ -29,6 +29,7 @@ from verify.comparison.laws import judged_by, law_of
 from verify.contract.kernel_file import SPARSE, KernelFile
 from verify.contract.random_state import Philox
 from verify.excerpts import anonymous
+from verify.judging.costs import too_costly
 from verify.judging.job import RUN, Job
 from verify.judging.problems import Problem, astray, first_line, launched_otherwise, mismatched, side_effects
 from verify.judging.random_judging import Pairs, examine
@@ -149,7 +150,8 @@ class Run:
             return problem
         mismatch = compare(self._job.plan.overload, expected, got, self._job.strict)
         wrong = mismatch and mismatched(mismatch, executed)
-        problem = self._first(wrong or None, *side_effects(executed))
+        costs = too_costly(self._job.plan.overload, expected, got, executed)
+        problem = self._first(wrong or None, *side_effects(executed), *costs)
         if problem is not None:
             return problem
         ratio = error_ratio(expected, got) if mismatch is None else None

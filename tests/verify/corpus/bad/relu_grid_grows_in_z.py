@@ -1,0 +1,18 @@
+# family: G launch limits | wrong: a program in z for every 256 elements, of which a launch has 65,535 at most
+# op: aten::relu
+# outcome: RUNTIME_ERROR
+
+
+@triton.jit
+def kernel(x_ptr, o_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(2).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n, other=0)
+    tl.store(o_ptr + i, tl.maximum(x, 0, propagate_nan=tl.PropagateNan.ALL), mask=i < n)
+
+
+def wrapper(self):
+    x = self.contiguous()
+    o = torch.empty_like(x)
+    if x.numel():
+        kernel[(1, 1, triton.cdiv(x.numel(), 256))](x, o, x.numel(), BLOCK=256)
+    return o
