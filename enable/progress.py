@@ -31,7 +31,7 @@ class Progress:
 
     def count(self, what: str, total: int, note: str = "") -> None:
         """What is prepared by now: so many to do from now on."""
-        self.what, self.total, self.note = what, total, note
+        self.what, self.total, self.done, self.note = what, total, 0, note
         self._counted = time.monotonic()
 
     def step(self, note: str = "") -> None:

@@ -106,12 +106,19 @@ def verify_candidate(
 
         job = partial(_job, candidate, request, profile)
         jobs = [job(overload, cases) for overload, cases in chosen.items()]
-        tried = [job(overload, cases) for (overload, _), cases in others.items()]
+        failed: list[Verdict] = []  # of these jobs
+        needed = (lambda job, case: not failed) if request.first else None
+        tried = [replace(job(overload, cases), needed=needed) for (overload, _), cases in others.items()]
         count = sum(len(job.cases) for job in (*jobs, *tried))
         work.count(f"verify {candidate.name}", count, "starting children")
 
         def judged(jobs: Sequence[Job]) -> dict[tuple[str, str], Verdict]:
-            return judge.judge(jobs, lambda job, verdict: work.step(job.plan.overload))
+            return judge.judge(jobs, told)
+
+        def told(job: Job, verdict: Verdict) -> None:
+            work.step(job.plan.overload)
+            if job.needed is None and verdict.failed:
+                failed.append(verdict)
 
         verdicts = judged([*jobs, *tried])
         missing = _missing(candidate.kernel, verdicts, request, judge)

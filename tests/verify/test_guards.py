@@ -11,10 +11,11 @@ from verify import platforms
 from verify.child.answers import complaints
 from verify.contract.derive import Plan
 from verify.platforms import COMPILE, EXECUTE
-from verify.sandbox import wire
+from verify.sandbox import confine, wire
 from verify.sandbox.children import Zygote
 
 SIM = platforms.load("sim")
+THREADS = "execute, without a sandbox"  # which lets nobody start threads
 HEAD = "import math\nimport torch\nimport triton\nimport triton.language as tl\n"
 COPY = """
 @triton.jit
@@ -33,6 +34,7 @@ X = torch.linspace(-1, 1, 50)
 @pytest.fixture(scope="module")
 def zygotes():
     started = {mode: Zygote(mode) for mode in (EXECUTE, COMPILE)}
+    started[THREADS] = Zygote(EXECUTE, confine.NONE)
     yield started
     for zygote in started.values():
         zygote.close()
@@ -113,10 +115,6 @@ OPERATORS = {
     "return torch.from_numpy(self.numpy() * 2)": ["Tensor.numpy"],
     "return torch.tensor([math.exp(v) for v in self.tolist()])": ["Tensor.tolist", "aten::lift_fresh"],
     "return copied(self).apply_(math.exp)": ["Tensor.apply_"],
-    "import threading\nt = threading.Thread(target=lambda: self.exp())\nt.start()\nt.join()\nreturn copied(self)": [
-        "aten::exp"
-    ],
-    "import _thread, time\n_thread.start_new_thread(self.exp, ())\ntime.sleep(0.1)\nreturn copied(self)": ["aten::exp"],
     "out = copied(self)\n"
     "kernel_copy[lambda meta: (out.copy_(self.exp()), (4,))[1]](self, out, 50, BLOCK=16)\nreturn out": [
         "aten::exp",
@@ -383,16 +381,26 @@ def floats(answer):
 
 # ---- threads, types, aliasing, memory -----------------------------------------------------------------------------
 
+BODIES_WITH_THREADS = (
+    "import threading\nt = threading.Thread(target=lambda: self.exp())\nt.start()\nt.join()\nreturn copied(self)",
+    "import _thread, time\n_thread.start_new_thread(self.exp, ())\ntime.sleep(0.1)\nreturn copied(self)",
+)
 LATE = "import threading, time\nout = copied(self)\ndef late():\n    time.sleep({})\n    out.fill_(0)\n"
+
+
+@pytest.mark.parametrize("body", BODIES_WITH_THREADS)
+def test_operators_of_threads(ask, body):
+    assert only(ask(wrapper(body), mode=THREADS))["operators"] == ["aten::exp"]
+    assert "can't start new thread" in only(ask(wrapper(body)))["text"]
 
 
 def test_threads_that_live_on(ask):
     ((header, answer),) = ask(
-        wrapper(LATE.format(0.5) + "threading.Thread(target=late, daemon=True).start()\nreturn out")
+        wrapper(LATE.format(0.5) + "threading.Thread(target=late, daemon=True).start()\nreturn out"), mode=THREADS
     )
     assert header["threads"] == 1 and floats(answer) == X.tolist()
     joined = LATE.format(0) + "t = threading.Thread(target=late)\nt.start()\nt.join()\nreturn copied(self)"
-    header = only(ask(wrapper(joined)))
+    header = only(ask(wrapper(joined), mode=THREADS))
     assert header["threads"] == 0 and header["operators"] == ["aten::fill_.Scalar"]
 
 

@@ -69,6 +69,8 @@ HARMLESS = {  # where the sandbox is off these work
     "lower the limits of the parent": "resource.prlimit(os.getppid(), resource.RLIMIT_CORE, (0, 0))",
     "priority of the parent": "os.setpriority(os.PRIO_PROCESS, os.getppid(), 1)",
     "memory file": "os.memfd_create('x')",
+    "thread": "threading.Thread(target=print).start()",
+    "another directory": "os.chdir('/')",
 }
 CALLS = {  # system calls by number, as x86-64 has them: refused before the arguments are looked at
     "ptrace": "101, 16, os.getppid(), 0, 0",
@@ -88,6 +90,9 @@ CALLS = {  # system calls by number, as x86-64 has them: refused before the argu
     "outlive the parent": "157, 1, 0, 0, 0, 0",
     "open_by_handle_at": "304, -100, 0, 0",
     "another session": "112",
+    "inotify_init1": "294, 0",
+    "sync": "162",
+    "syncfs": "306, 2",
 }
 
 
@@ -175,14 +180,11 @@ def test_what_it_may(start, probe, assert_works):
     body = """
         open("mine", "w").write("x")
         os.mkdir("d"); os.rename("mine", "d/mine"); os.remove("d/mine"); os.rmdir("d")
-        told = []
-        thread = threading.Thread(target=lambda: told.append(open("/proc/self/stat").read()))
-        thread.start(); thread.join()
         import decimal, xml.dom.minidom, torch.fft  # not imported before
-        return os.environ["HOME"] == os.getcwd() == os.environ["TMPDIR"], len(told)
+        return os.environ["HOME"] == os.getcwd() == os.environ["TMPDIR"], len(open("/proc/self/stat").read()) > 0
     """
     told = probe(start("full"), body)
-    assert told == "(True, 1)", told
+    assert told == "(True, True)", told
     assert_works(start("full"))
 
 

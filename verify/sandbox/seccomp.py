@@ -35,6 +35,9 @@ chmod 90 -, fchmod 91 52, fchmodat 268 53, chown 92 -, fchown 93 55, lchown 94 -
 utimes 235 -, futimesat 261 -, utimensat 280 88, setxattr 188 5, lsetxattr 189 6, fsetxattr 190 7
 removexattr 197 14, lremovexattr 198 15, fremovexattr 199 16, name_to_handle_at 303 264
 open_by_handle_at 304 265, fanotify_init 300 262, fanotify_mark 301 263
+# what other processes do with files; where this one is; all disks at once
+inotify_init 253 -, inotify_init1 294 26, inotify_add_watch 254 27, chdir 80 49, fchdir 81 50, sync 162 81
+syncfs 306 267
 # memory that no limit counts
 shmget 29 194, shmat 30 196, shmctl 31 195, shmdt 67 197, msgget 68 186, msgsnd 69 189, msgrcv 70 188
 msgctl 71 187, semget 64 190, semop 65 193, semtimedop 220 192, semctl 66 191, mq_open 240 180
@@ -101,7 +104,8 @@ def install(program: Iterable[Instruction]) -> None:
 
 
 def program(pid: int, compilers: bool, devices: bool) -> list[Instruction]:
-    """The filter of process `pid`. compilers: it may start programs (Landlock says which); devices: it uses a GPU."""
+    """The filter of process `pid`. compilers: it may start programs (Landlock says which); devices: it uses a GPU,
+    whose driver starts threads."""
     architecture, column = _ARCHITECTURES[platform.machine()]
     numbers = _numbers(column)
     excepted = {*_CONDITIONS, *(_COMPILERS if compilers else ()), *(_DEVICES if devices else ())}
@@ -113,7 +117,7 @@ def program(pid: int, compilers: bool, devices: bool) -> list[Instruction]:
         (_GREATER, 0, 1, _NEWEST),
         _refuse(errno.ENOSYS),
         *_when(numbers["clone3"], [_refuse(errno.ENOSYS)]),  # its flags lie in memory; the C library turns to clone
-        *_when(numbers["clone"], _clone(compilers)),
+        *_when(numbers["clone"], _clone(compilers, devices)),
         *_when(numbers["kill"], _only(0, (pid,))),
         *_when(numbers["tgkill"], _only(0, (pid,))),
         *_when(numbers["prlimit64"], [_argument(2), (_EQUAL, 0, 2, 0), _argument(2, 4), (_EQUAL, 1, 0, 0), _EPERM]),
@@ -166,9 +170,12 @@ def _never(index: int, values: tuple[int, ...]) -> list[Instruction]:
     return [_argument(index), *tests, _EPERM]
 
 
-def _clone(compilers: bool) -> list[Instruction]:
-    """Threads only; `compilers`: also what posix_spawn uses, a child that borrows the memory until it executes."""
-    if not compilers:
-        return [_argument(0), (_ANY_BIT, 1, 0, _CLONE_THREAD), _EPERM]
-    spawn = [(_AND, 0, 0, _CLONE_VM_VFORK), (_EQUAL, 1, 0, _CLONE_VM_VFORK), _EPERM]
-    return [_argument(0), (_ANY_BIT, 3, 0, _CLONE_THREAD), *spawn]
+def _clone(compilers: bool, threads: bool) -> list[Instruction]:
+    """Threads, if there may be; `compilers`: also what posix_spawn uses, a child that borrows the memory until it
+    executes."""
+    spawn = (
+        [(_AND, 0, 0, _CLONE_VM_VFORK | _CLONE_THREAD), (_EQUAL, 1, 0, _CLONE_VM_VFORK), _EPERM]
+        if compilers
+        else [_EPERM]
+    )
+    return [_argument(0), *([(_ANY_BIT, len(spawn), 0, _CLONE_THREAD)] if threads else []), *spawn]
