@@ -35,7 +35,8 @@ SOURCES = ("opinfo", "extended", "traces")  # of cases, if none are named; trace
 MAX_EXTENDED = 128  # cases of each overload and kernel
 MAX_RECORDED = 64  # of the workspace's traces, likewise
 MAX_GIVEN = 120  # OpInfo's cases of each overload of a bare file
-SEARCHES = 2  # times that more cases are made for what no case reached
+SEARCHES = 3  # times that more cases are made for what no case reached
+SEARCHED = 128  # of an overload, the first time
 MAX_USUAL = 4  # dimensions that no bare file may refuse
 MAX_OTHER = 3  # of each dtype beside the first of a bare file, which may raise there
 GIVEN = ("float32",), ("int64", "int32"), ("bool",)  # dtypes of a bare file's cases: the first that its operator takes
@@ -213,13 +214,14 @@ def _missing(
 def _searched(
     chosen: Mapping[str, Sequence[Case]], candidate: Candidate, request: VerifyRequest, turn: int
 ) -> dict[str, list[Case]]:
-    """More cases of each overload: at first those that were too many, then others."""
+    """More cases of each overload, twice as many each turn."""
     found: dict[str, list[Case]] = {}
+    more = SEARCHED << turn
     for overload, cases in chosen.items() if "extended" in request.sources else ():
         known = {case.id for case in cases}
         given = [case for case in cases if not _is_made(case)]
-        made = extended(given, request.seed + turn, candidate.source, len(cases) + request.limit)
-        found[overload] = [v.case for v in made if v.case.id not in known][: request.limit]
+        made = extended(given, request.seed, candidate.source, len(cases) + more)
+        found[overload] = [v.case for v in made if v.case.id not in known][:more]
     return found
 
 

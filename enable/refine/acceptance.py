@@ -15,7 +15,7 @@ from typing import Any
 from enable.cover.recorded import Recorded, recorded
 from enable.cover.self_consistency import broken_calls, callable_overloads, kernels_of
 from enable.cover.session import Session
-from enable.cover.verification import SEARCHES
+from enable.cover.verification import SEARCHED, SEARCHES
 from enable.refine.evidence import HELD_BACK, MAX_EXTENDED, MAX_OPINFO, few, further, split
 from generate.library import Library, Match
 from generate.versions import Versions
@@ -29,7 +29,6 @@ from verify.lint import lint, load_profile, render
 from verify.outcome import Outcome, Verdict
 
 _LISTED = 8  # cases that a line names
-SEARCHED = 128  # cases of an overload that are made at once for what no case reached
 _SHOWN, _MADE = "shown", "made where few were recorded"
 _Key = tuple[str, str]  # overload, id of a case
 
@@ -327,15 +326,15 @@ class _Trial:
 
     def _further(self, overloads: Collection[str], search: int | None = None) -> list[Case]:
         """Of each overload cases of OpInfo, and some made from these and from shown ones. search: which of those by
-        which a case is looked for that reaches more; so many more are made, and the second time others."""
+        which a case is looked for that reaches more."""
         most, found = (self._proposal.opinfo, self._proposal.extended), []
         if search is not None and most[1]:
-            most = (most[0], most[1] + SEARCHED)
+            most = (most[0], most[1] + (SEARCHED << search))
         cache = self._session.workspace.cache
         for overload in sorted(overloads):
             kernel = self._change.before.kernel(overload) or self._change.kernel
             shown = [c for c in self._proposal.shown if c.overload == overload]
-            found += further(cache, overload, shown, kernel.dtypes, self._proposal.source, most, search or 0)
+            found += further(cache, overload, shown, kernel.dtypes, self._proposal.source, most)
         recorded = {case.id for case in (*self._proposal.shown, *self._proposal.held_back, *self._others)}
         return [case for case in found if case.id not in recorded]
 

@@ -54,17 +54,16 @@ def further(
     dtypes: Sequence[str],
     source: str = "",
     most: tuple[int, int] = (MAX_OPINFO, MAX_EXTENDED),
-    seed: int = 0,
 ) -> list[Case]:
     """Cases of OpInfo, and some that are made from these and from those `given`, without the given ones.
 
     cache: where OpInfo's samples are kept. dtypes: of these. source: of a kernel, for its block sizes. most: how many
-    of the two. seed: of what is drawn.
+    of the two.
     """
     samples = _samples(cache, overload, tuple(dtypes)) if most[0] else ()
     chosen = samples[:: max(1, -(-len(samples) // max(1, most[0])))]
     start = [*chosen, *given]
-    made = extended(start, seed, source, most[1]) if most[1] and start else []
+    made = extended(start, 0, source, most[1]) if most[1] and start else []
     known = {case.id for case in given}
     return [case for case in (*chosen, *(v.case for v in made)) if case.id not in known]
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import ast
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
@@ -27,9 +27,13 @@ from verify.cases.scalars import scalars
 from verify.cases.sizes import large, shrunk, sizes
 from verify.cases.variants import layouts, special_numbers, values
 
+T = TypeVar("T")
+
 MAX_LITERAL = 1 << 14  # larger numbers of a source are no block sizes to be tried
 TEMPLATES = 2  # cases of an overload that variants are made from
 FEW = 4  # variants that are made of one of each other dtype
+SINGLY = 128  # variants with one change, before there are some with two
+BASES = 12  # calls with one change that another is made of
 
 
 @dataclass(frozen=True)
@@ -81,14 +85,47 @@ def extended(cases: list[Case], seed: int, source: str = "", most: int | None = 
         for several, count in ((ranked[:TEMPLATES], None), (others.values(), FEW))
         for t in several
     ]
-    for several in itertools.zip_longest(*sources):
-        for how, variant in filter(None, several):
-            case = case_of_values(overload, **variant)
-            if case.id not in given:
-                found.setdefault(case.id, Variant(how, replace(case, signature=how)))
-            if len(found) == most:
-                return list(found.values())
+    twice = _twice(overload, ranked[0], torch.Generator().manual_seed(seed), blocks) if ranked else iter(())
+    for how, variant in _then(_in_turn(*sources), twice, lambda: len(found) >= SINGLY):
+        case = case_of_values(overload, **variant)
+        if case.id not in given:
+            found.setdefault(case.id, Variant(how, replace(case, signature=how)))
+        if len(found) == most:
+            break
     return list(found.values())
+
+
+def _then(first: Iterator[T], second: Iterator[T], both: Callable[[], bool]) -> Iterator[T]:
+    """What comes first alone, then both in turn."""
+    for each in first:
+        yield each
+        if both():
+            yield from itertools.islice(second, 1)
+    yield from second
+
+
+def _twice(
+    overload: str, arguments: Arguments, generator: torch.Generator, blocks: list[int]
+) -> Iterator[tuple[str, Arguments]]:
+    """Calls with two changes: a number or the layout is another one, and then sizes or layouts."""
+    numbers = (v for v in scalars(overload, arguments, generator) if stands(overload, v[1]))
+    placed = (v for v in layouts(arguments) if stands(overload, v[1]))
+    bases = itertools.islice(_in_turn(numbers, placed), BASES)
+    changed = [
+        zip(
+            itertools.repeat(how),
+            _in_turn(
+                sizes(overload, base, generator, blocks),
+                layouts(base),
+                apart(overload, base, generator, Judged([])),
+            ),
+            strict=False,
+        )
+        for how, base in bases
+    ]
+    for how, (also, variant) in _in_turn(*changed):
+        if stands(overload, variant):
+            yield f"{how}, {also}", variant
 
 
 def _dtypes(arguments: Arguments) -> tuple[torch.dtype, ...]:
@@ -143,5 +180,10 @@ def _variants(
     new_sizes = sizes(overload, arguments, generator, blocks)
     kinds = (large(overload, arguments, generator), new_sizes, contents, numbers, unlike, others)
     streams = [(v for v in kind if stands(overload, v[1])) for kind in kinds]
+    yield from _in_turn(*streams)
+
+
+def _in_turn(*streams: Iterable[T]) -> Iterator[T]:
+    """One of each, and again, until all have ended."""
     for several in itertools.zip_longest(*streams):
-        yield from (variant for variant in several if variant is not None)
+        yield from (each for each in several if each is not None)

@@ -21,7 +21,10 @@ MAX_LINES = 300  # that a kernel may give a program each, some milliseconds in T
 MANY_LINES = 1027  # once a call
 LARGE = (1 << 17) + 3  # elements of a call that works element by element
 MAX_RANK = 6
-_SIZES = (0, 1, 2, 7, 16, 17, 31, 64, 65, 131, 257)
+_SHAPE = [2, 3, 2, 1, 3, 2]  # of MAX_RANK dimensions
+_FEWEST = (0, 1)
+_SIZES = (2, 7, 16, 17, 31, 64, 65, 131, 257)
+_CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}  # by the number of dimensions
 _BLOCKS = (128, 1024)  # where the source names no block sizes
 _MOST_LARGE = 6  # sizes of more than 4,096 that are tried of each
 _TRIED = 64  # sets of places that may be one size
@@ -43,14 +46,24 @@ def sizes(
     """Each size of the call in turn, at the edges of the source's numbers first; and other numbers of dimensions."""
     known = _sizes_of(overload, arguments)
     each = [_of_one(overload, arguments, size, known, generator, blocks) for size in _drawn(known, generator)]
-    flat = _flat(overload, arguments, generator, blocks)
+    flat = itertools.chain(_alike(arguments, generator), _flat(overload, arguments, generator, blocks))
     for several in itertools.zip_longest(flat, _ranks(overload, arguments, generator), *each):
         yield from filter(None, several)
+
+
+def _alike(arguments: Arguments, generator: torch.Generator) -> Iterator[tuple[str, Arguments]]:
+    """All sizes at once."""
     present = sorted({n for t in tensors(arguments) for n in t.shape if n > 1})
     if present:
         yield "all sizes 1", _mapped(arguments, dict.fromkeys(present, 1).get, generator)
         yield "all sizes 7", _mapped(arguments, dict.fromkeys(present, 7).get, generator)
         yield "all sizes odd", _mapped(arguments, {n: 2 * n + 1 for n in present}.get, generator)
+    for dim in range(max((t.dim() for t in tensors(arguments)), default=0)):
+        yield f"nothing in dimension {dim}", _every(arguments, partial(_none_along, dim=dim))
+
+
+def _none_along(t: torch.Tensor, dim: int) -> torch.Tensor:
+    return t.narrow(dim, 0, 0) if t.dim() > dim else t
 
 
 def _flat(
@@ -136,11 +149,13 @@ def _is_inner(size: Size, arguments: Arguments) -> bool:
 
 
 def _wanted(numbers: Sequence[int], at_edges: Sequence[int], generator: torch.Generator) -> list[int]:
-    """The edges, those that are the numbers first and few of them large, and others, in an order that is drawn."""
+    """None and one; the edges, those that are the numbers first and few of them large, and others, in an order that is
+    drawn."""
     small, big = [n for n in at_edges if n <= 4096], [n for n in at_edges if n > 4096]
     first = _drawn([n for n in small if n in numbers], generator)
     next_to = _drawn([n for n in small if n not in numbers], generator)
-    drawn = itertools.zip_longest([*first, *next_to], _drawn(big, generator)[:_MOST_LARGE], _drawn(_SIZES, generator))
+    others = [*_FEWEST, *_drawn(_SIZES, generator)]
+    drawn = itertools.zip_longest([*first, *next_to], _drawn(big, generator)[:_MOST_LARGE], others)
     return list(dict.fromkeys(n for several in drawn for n in several if n is not None))
 
 
@@ -189,15 +204,20 @@ def _ranks(overload: str, arguments: Arguments, generator: torch.Generator) -> I
     """Every number of dimensions from 6 to 0; of operators that do not work element by element one more at a time, in
     all tensors or in the first, in front or behind, and one fewer."""
     first = next((name for name, value in arguments.items() if isinstance(value, torch.Tensor)), None)
+    thin = _every(arguments, lambda t: like(t, [2, 1, 5], generator))
+    equal = "two equal strides", _every(thin, _of_equal_strides, first)
     if elementwise(overload):
-        for rank in range(MAX_RANK, -1, -1):
-            draw = partial(_drawn_like, generator=generator, shape=[2, 3, 2, 1, 3, 2][:rank])
-            yield f"{rank} dimensions", _every(arguments, draw)
-        draw = partial(_drawn_like, generator=generator, shape=[2, 3, 2, 3, 2])
-        yield "five dimensions, permuted", _every(arguments, lambda t: draw(t).permute(4, 2, 3, 0, 1))
-        row = _every(arguments, lambda t: like(t, [1, 5], generator))
-        yield "two equal strides", _every(row, lambda t: t.reshape(5, 1).t(), first)
+        of_rank = [
+            (f"{rank} dimensions", _every(arguments, partial(_drawn_like, generator=generator, shape=_SHAPE[:rank])))
+            for rank in range(MAX_RANK, -1, -1)
+        ]
+        five = _every(arguments, lambda t: like(t, [2, 3, 2, 3, 2], generator))
+        yield from (of_rank[0], equal)
+        yield "five dimensions, permuted", _every(five, lambda t: t.permute(4, 2, 3, 0, 1))
+        yield from of_rank[1:]
         return
+    if len({t.shape for t in tensors(arguments) if t.dim()}) == 1:
+        yield equal
     for names, where in itertools.product((None, first), (0, -1)):
         found = arguments
         told = f"a dimension more {'in front' if where == 0 else 'behind'} of {names or 'all tensors'}"
@@ -207,7 +227,18 @@ def _ranks(overload: str, arguments: Arguments, generator: torch.Generator) -> I
                 break
             if names is None or matters_as_much(overload, found, arguments):
                 yield f"{told}, {more} times", found
+            if names is None and where == 0 and max(t.dim() for t in tensors(found)) in _CHANNELS_LAST:
+                yield f"{told}, {more} times, channels last", _every(found, _channels_last)
     yield "a dimension less", _every(arguments, lambda t: t.select(0, 0) if t.dim() and t.shape[0] else t)
+
+
+def _of_equal_strides(t: torch.Tensor) -> torch.Tensor:
+    """[2, 1, 5] with strides (1, 2, 2), which is not contiguous."""
+    return t.permute(2, 1, 0).contiguous().permute(2, 1, 0)
+
+
+def _channels_last(t: torch.Tensor) -> torch.Tensor:
+    return t.contiguous(memory_format=_CHANNELS_LAST[t.dim()]) if t.dim() in _CHANNELS_LAST else t
 
 
 def _drawn_like(t: torch.Tensor, shape: list[int], generator: torch.Generator) -> torch.Tensor:

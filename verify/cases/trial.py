@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from traces.overloads import bind, call, kind, resolve, written
+from traces.overloads import base_name, bind, call, kind, resolve, written
 from traces.values import Packed, Rebuilt, TensorRef, unpack
 from verify.cases import references
 from verify.cases.arguments import LAST, Arguments, fits, tensors
@@ -57,7 +57,7 @@ def has_answer(overload: str, packed: Packed) -> bool:
     Results that are too large for Triton's interpreter, and infinite ones of finite arguments, are no answer here, nor
     are integers made of NaN and infinities.
     """
-    if _is_cast_to_integers(packed):
+    if _is_cast_to_integers(packed) or not _follows(overload, packed):
         return False
     with TemporaryFile() as said, stderr_to(said):
         tried = [_surrounded_answer(overload, packed, filler) for filler in _FILLERS]
@@ -72,6 +72,25 @@ def has_answer(overload: str, packed: Packed) -> bool:
     if not draws and not holds_sparse(packed.tree) and not _same_in_other_layouts(overload, packed, made):
         return False
     return all(fits(overload, r.shape) for r in made) and not _overflows(overload, tensors(unpack(packed)), made)
+
+
+def _follows(overload: str, packed: Packed) -> bool:
+    """Whether a backward call can come after a call of its forward operator, where the arguments tell: that has to
+    answer, and the gradient has to be of its result's shape, unless both are pointwise and may broadcast."""
+    op = getattr(torch.ops.aten, base_name(resolve(overload)).removesuffix("_backward"), None)
+    if not overload.endswith("_backward") or op is None or "default" not in op.overloads():
+        return True
+    arguments = unpack(packed)
+    wanted = op.default._schema.arguments
+    if any(a.name not in arguments and not a.has_default_value() for a in wanted):
+        return True
+    try:
+        result = op.default(**{a.name: arguments[a.name] for a in wanted if a.name in arguments})
+    except _ERRORS:
+        return False
+    made = result[0] if isinstance(result, tuple) else result
+    gradient = next((v for name, v in arguments.items() if name.startswith("grad")), None)
+    return elementwise(overload) or not isinstance(gradient, torch.Tensor) or gradient.shape == made.shape
 
 
 def _is_cast_to_integers(packed: Packed) -> bool:
@@ -111,8 +130,9 @@ def _apart(packed: Packed, dtypes: Mapping[torch.dtype, torch.dtype]) -> Argumen
 def _is_idle(
     overload: str, fresh: Callable[[], Arguments], before: list[torch.Tensor], place: tuple[str, int | None, int]
 ) -> bool:
-    """Whether the first other elements at the place that ATen takes leave all results as they were."""
+    """Whether all other elements at the place that ATen takes leave all results as they were."""
     name, item, dim = place
+    answered = False
     for other in _OTHERS:
         arguments = fresh()
         given = arguments[name] if item is None else arguments[name][item]
@@ -122,9 +142,10 @@ def _is_idle(
         after = _answer(overload, arguments)
         if name in written(resolve(overload)) and _same(last, put):
             last.copy_(was)  # an argument that is written, but not here
-        if after is not None:
-            return all(map(_same, before, after))
-    return False
+        if after is not None and not all(map(_same, before, after)):
+            return False
+        answered |= after is not None
+    return answered
 
 
 def _elements(t: torch.Tensor, dim: int, at: int) -> torch.Tensor:
@@ -139,7 +160,13 @@ def _unlike(last: torch.Tensor, first: torch.Tensor) -> torch.Tensor:
     return ~last if last.dtype is torch.bool else first
 
 
-_OTHERS = (_unlike, lambda last, first: last / 2)  # the second where ATen demands numbers from 0 to 1
+def _beyond(sign: int) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
+    """Other elements: the largest or smallest of all, where numbers are."""
+    return lambda last, first: last + sign * 1000 if last.is_floating_point() else _unlike(last, first)
+
+
+# The second where ATen demands numbers from 0 to 1, the others for what takes the largest or smallest.
+_OTHERS = (_unlike, lambda last, first: last / 2, _beyond(1), _beyond(-1))
 
 
 def _surrounded_answer(overload: str, packed: Packed, filler: int) -> list[torch.Tensor] | None:

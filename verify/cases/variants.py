@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import torch
 
-from verify.cases.arguments import MAX_ELEMENTS, Arguments
+from verify.cases.arguments import MAX_ELEMENTS, Arguments, tensors
 from verify.operators import elementwise, takes_infinities
 
 Regime = Callable[[torch.Tensor, torch.Generator], torch.Tensor | None]
@@ -25,13 +26,17 @@ def layouts(arguments: Arguments) -> Iterator[tuple[str, Arguments]]:
                     f"{name} without its last in dimension {dim}",
                     {**arguments, name: value.narrow(dim, 0, value.shape[dim] - 1)},
                 )
+    names = [name for name, value in arguments.items() if isinstance(value, torch.Tensor) and value.dim() > 1]
+    for name in names if len(names) > 1 else []:
+        yield f"transposed {name}", {**arguments, name: _transposed(arguments[name])}
     for how, change in _LAYOUTS.items():
         changed = _each(arguments, change)
         if changed is not None:
             yield f"{how} arguments", changed
-    names = [name for name, value in arguments.items() if isinstance(value, torch.Tensor) and value.dim() > 1]
-    for name in names if len(names) > 1 else []:
-        yield f"transposed {name}", {**arguments, name: _transposed(arguments[name])}
+    for dim in range(1, max((t.dim() for t in tensors(arguments)), default=0)):
+        changed = _each(arguments, partial(_expanded, dim=dim))
+        if changed is not None:
+            yield f"arguments expanded in dimension {dim}", changed
 
 
 def _each(arguments: Arguments, change: Callable[[torch.Tensor], torch.Tensor | None]) -> Arguments | None:
@@ -71,9 +76,9 @@ def _offset(t: torch.Tensor) -> torch.Tensor | None:
     return whole[3:].view(t.shape)
 
 
-def _expanded(t: torch.Tensor) -> torch.Tensor | None:
-    """The first index of the first dimension, repeated with stride 0."""
-    return t[:1].expand(t.shape) if t.dim() and t.shape[0] > 1 else None
+def _expanded(t: torch.Tensor, dim: int = 0) -> torch.Tensor | None:
+    """The first index of a dimension, repeated with stride 0."""
+    return t.narrow(dim, 0, 1).expand(t.shape) if t.dim() > dim and t.shape[dim] > 1 else None
 
 
 def _channels_last(t: torch.Tensor) -> torch.Tensor | None:
@@ -206,7 +211,17 @@ _INTEGERS = frozenset({torch.uint8, torch.int8, torch.int16, torch.int32, torch.
 
 
 def like(t: torch.Tensor, shape: list[int], generator: torch.Generator) -> torch.Tensor:
-    """Contents of another shape: floats drawn alike, all else picked from what is there."""
+    """Contents of another shape: floats drawn alike, all else picked from what is there. As many dimensions as before
+    keep their order in memory."""
+    if t.is_sparse or t.dim() != len(shape) or t.is_contiguous():
+        return _alike(t, shape, generator)
+    order = sorted(range(t.dim()), key=t.stride, reverse=True)
+    ordered = t.permute(order).contiguous()
+    drawn = _alike(ordered, [shape[d] for d in order], generator)
+    return drawn.permute([order.index(d) for d in range(t.dim())])
+
+
+def _alike(t: torch.Tensor, shape: list[int], generator: torch.Generator) -> torch.Tensor:
     if math.prod(shape) > MAX_ELEMENTS:
         return torch.empty(shape, dtype=t.dtype, device="meta")  # too large to be tried
     if not t.numel() or t.is_sparse:
