@@ -11,6 +11,7 @@ from verify.cases import opinfo
 from verify.cases.case import case_of_values
 from verify.cases.extended import extended, literals
 from verify.cases.opinfo import kept_cases
+from verify.cases.oracle import stands
 from verify.cases.samples import opinfo_cases, overloads_of
 from verify.comparison.mutants import try_mutants
 
@@ -114,7 +115,39 @@ def test_layouts():
         "strided arguments": (20, 2),
         "offset arguments": (10, 1),
         "expanded arguments": (0, 1),
+        "arguments expanded in dimension 1": (10, 0),
     }
+
+
+def test_two_changes_at_once():
+    """Where a loss is not reduced one argument lies otherwise, is broadcast or empty."""
+    x = torch.randn(6, 10)
+    case = case_of_values("aten::smooth_l1_loss", self=x, target=x + 1, reduction=1, beta=1.0)
+    made = {v.how: unpack(v.case.load()) for v in extended([case], 1, most=600)}
+    both = [a for how, a in made.items() if how.startswith("reduction = 0, ")]
+    assert any(a["self"].stride() != a["target"].stride() for a in both)
+    assert any(a["self"].numel() == 0 for a in both) and any(a["self"].shape != a["target"].shape for a in both)
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_sizes_of_what_takes_the_largest_are_found(dim):
+    """The last element need not be the largest: it matters all the same."""
+    case = case_of_values("aten::amax", self=torch.rand(3, 5, 4), dim=[1], keepdim=False)
+    sizes = {unpack(v.case.load())["self"].shape for v in extended([case], 1)}
+    assert len({s[dim] for s in sizes if len(s) == 3}) > 5
+    assert dim == 1 or any(len(s) == 3 and s[dim] == 0 for s in sizes)
+
+
+def test_a_backward_call_follows_a_forward_one():
+    """ATen computes with a negative beta, and with a gradient of half the batch, but no forward call leads there."""
+    x = torch.rand(2, 3, 9, 9)
+    loss = {"grad_output": x, "self": x, "target": x + 1, "reduction": 0}
+    assert stands("aten::smooth_l1_loss_backward", {**loss, "beta": 1.0})
+    assert not stands("aten::smooth_l1_loss_backward", {**loss, "beta": -1.0})
+    pool = {"kernel_size": [3, 3], "stride": [1, 1], "padding": [1, 1], "ceil_mode": False, "count_include_pad": True}
+    pool |= {"divisor_override": None}
+    assert stands("aten::avg_pool2d_backward", {"grad_output": x, "self": x, **pool})
+    assert not stands("aten::avg_pool2d_backward", {"grad_output": x[:1], "self": x, **pool})
     image = case_of_values("aten::gelu", self=torch.randn(2, 3, 4, 5), approximate="none")
     assert "channels-last arguments" in {v.how for v in extended([image], 1)}
 

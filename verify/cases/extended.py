@@ -71,7 +71,7 @@ def _number(node: ast.AST) -> int | None:
 def extended(cases: list[Case], seed: int, source: str = "", most: int | None = None) -> list[Variant]:
     """Variants of some cases of one overload, other than these cases. source: of the kernel, for its block sizes.
 
-    most: how many are wanted; all there are, if None.
+    most: how many are wanted; if None all with one change, and none with two.
     """
     found: dict[str, Variant] = {}
     given = {case.id for case in cases}
@@ -85,7 +85,7 @@ def extended(cases: list[Case], seed: int, source: str = "", most: int | None = 
         for several, count in ((ranked[:TEMPLATES], None), (others.values(), FEW))
         for t in several
     ]
-    twice = _twice(overload, ranked[0], torch.Generator().manual_seed(seed), blocks) if ranked else iter(())
+    twice = _twice(overload, ranked[0], torch.Generator().manual_seed(seed), blocks) if ranked and most else iter(())
     for how, variant in _then(_in_turn(*sources), twice, lambda: len(found) >= SINGLY):
         case = case_of_values(overload, **variant)
         if case.id not in given:
