@@ -219,7 +219,7 @@ def _searched(
     more = SEARCHED << turn
     for overload, cases in chosen.items() if "extended" in request.sources else ():
         known = {case.id for case in cases}
-        given = [case for case in cases if not _is_made(case)]
+        given = [case for case in cases if not case.made]
         made = extended(given, request.seed, candidate.source, len(cases) + more)
         found[overload] = [v.case for v in made if v.case.id not in known][:more]
     return found
@@ -348,10 +348,10 @@ def _of_other_ranks(
     """The made cases of more dimensions than any given one has, taken from these: a bare file may raise there."""
     found: dict[tuple[str, str], list[Case]] = {}
     for overload, cases in made.items() if not candidate.contract else ():
-        most = max((len(s) for c in chosen[overload] if not _is_made(c) for s in c.shapes), default=0)
+        most = max((len(s) for c in chosen[overload] if not c.made for s in c.shapes), default=0)
         for case in list(cases):
             rank = max(map(len, case.shapes), default=0)
-            if _is_made(case) and rank > max(most, MAX_USUAL):
+            if case.made and rank > max(most, MAX_USUAL):
                 found.setdefault((overload, f"rank {rank}"), []).append(case)
                 cases.remove(case)
     return found

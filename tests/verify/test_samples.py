@@ -1,6 +1,7 @@
 """Cases from OpInfo, cases made from these, and whether they tell wrong answers from right ones."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -8,7 +9,7 @@ import torch
 from traces import UserError
 from traces.values import unpack
 from verify.cases import opinfo
-from verify.cases.case import case_of_values
+from verify.cases.case import NoReference, case_of_values, reference
 from verify.cases.extended import extended, literals
 from verify.cases.opinfo import kept_cases
 from verify.cases.oracle import stands
@@ -371,3 +372,12 @@ def test_kept_samples_are_the_samples(tmp_path, monkeypatch, overload, dtypes):
     assert first and [(c.id, c.shapes, c.dtypes) for c in again] == [(c.id, c.shapes, c.dtypes) for c in first]
     read = [[(c.load().header(), [*map(bytes, c.load().data)]) for c in cases] for cases in (first, again)]
     assert read[0] == read[1]
+
+
+def test_a_call_that_brings_down_atens_process_is_no_case():
+    """Far past the end of the gradient's only row: nobody made the call, so it is not asked in this process."""
+    arguments = {"grad_output": torch.ones(1, 4), "indices": torch.tensor([1 << 40]), "num_weights": 1}
+    arguments |= {"padding_idx": -1, "scale_grad_by_freq": True}
+    case = case_of_values("aten::embedding_dense_backward", **arguments)
+    with pytest.raises(NoReference, match="SIGSEGV"):
+        reference(replace(case, signature="num_weights = 1"))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from blake3 import blake3
@@ -19,7 +19,7 @@ from traces.overloads import bind, positional, resolve
 from traces.store import CallRecord, Trace
 from traces.values import Bytes, Packed, StorageSpan, TensorRef, numel, on_host, pack, unpack
 from traces.widening import answer
-from verify.cases import references
+from verify.cases import oracle, references
 from verify.contract.random_state import Philox
 from verify.operators import adds_up, judged_as
 
@@ -37,6 +37,11 @@ class Case:
     load: Callable[[], Packed]
     shapes: tuple[tuple[int, ...], ...] = ()
     dtypes: tuple[str, ...] = ()
+
+    @property
+    def made(self) -> bool:
+        """Whether nobody is known to have made the call (verify/cases/extended.py), which its signature tells."""
+        return " " in self.signature
 
     @property
     def independence(self) -> str:
@@ -81,6 +86,25 @@ def case_of_packed(overload: str, packed: Packed) -> Case:
     return Case(digest.hexdigest()[:32], overload, "", load, shapes, dtypes)
 
 
+Ask: TypeAlias = Callable[[str, Packed, Philox], Packed]  # what `aten_answer` is given, and gives
+
+
+def aten_answer(overload: str, packed: Packed, philox: Philox) -> Packed:
+    """What ATen makes of a call: every argument after it by its name, and the result under "return"."""
+    arguments = unpack(packed)
+    after = pack({**arguments, "return": _answered(overload, arguments, philox)})
+    after.data = [None if d is None else bytes(d) for d in after.data]
+    return after
+
+
+def _answered(overload: str, arguments: dict[str, Any], philox: Philox) -> Any:
+    op = resolve(overload)
+    bound = bind(op, (), arguments)
+    with torch.no_grad():
+        known = references.has(overload)
+        return references.answer(overload, bound, philox) if known else answer(op, *positional(op, bound))
+
+
 @dataclass(frozen=True)
 class Expected:
     """What the operator answers: `native` as ATen answers in the case's own dtypes, `values` in float64 where it can.
@@ -88,7 +112,7 @@ class Expected:
     All hold every argument after the call by its name and the result under "return"; their trees are alike. sizes: of
     operators that add up terms, the answer to the arguments' absolute values, in float64: what rounding is relative to
     where terms cancel (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1). widened: the
-    arguments in float64, if there are such. philox: what the call draws from.
+    arguments in float64, if there are such. philox: what the call draws from. ask: who answers for ATen.
     """
 
     overload: str
@@ -98,6 +122,7 @@ class Expected:
     sizes: Packed | None = None
     widened: Packed | None = None
     philox: Philox = (0, 0)
+    ask: Ask = field(default=aten_answer, compare=False)
 
     @cached_property
     def nudged(self) -> list[Packed]:
@@ -131,7 +156,7 @@ class Expected:
                     return t * (1 + sign * (2.0**-24 if wide is self.widened else torch.finfo(t.dtype).eps))
 
                 try:
-                    found.append(_run(self.overload, mapped(wide, moved, groups), self.philox))
+                    found.append(self.ask(self.overload, mapped(wide, moved, groups), self.philox))
                 except RuntimeError:
                     continue
                 break
@@ -144,7 +169,7 @@ class Expected:
         def nudge(t: torch.Tensor) -> torch.Tensor:
             return t * (1 + step * change(torch.randn(t.shape, generator=generator, dtype=torch.float64)))
 
-        return [_run(self.overload, mapped(wide, nudge), self.philox) for _ in range(2)]
+        return [self.ask(self.overload, mapped(wide, nudge), self.philox) for _ in range(2)]
 
     @property
     def _wide(self) -> tuple[Packed, float]:
@@ -169,20 +194,21 @@ def reference(case: Case, philox: Philox = (0, 0)) -> Expected:
     unrecorded = unsupported(before.tree)
     if unrecorded:
         raise NoReference(f"an argument could not be recorded: {unrecorded}")
+    ask = oracle.answered if case.made else aten_answer  # which may bring down the process that it is asked in
     try:
         before = _settled(case.overload, before, philox)
-        native = _run(case.overload, before, philox)
+        native = ask(case.overload, before, philox)
     except (RuntimeError, NotImplementedError, TypeError, ValueError, IndexError) as error:
         raise NoReference(f"ATen on the CPU does not answer: {' '.join(str(error).split())[:200]}") from error
     widened = widen(before)
     try:
-        values = _run(case.overload, widened, philox) if widened is not None else native
+        values = ask(case.overload, widened, philox) if widened is not None else native
     except (RuntimeError, NotImplementedError, TypeError):
         values = native  # the operator has no float64 implementation, or demands the case's own dtypes
     if values.tree["return"] != native.tree["return"]:
         values = native
-    sizes = _sizes(case.overload, widened or before, native, philox)
-    return Expected(case.overload, before, native, values, sizes, widened, philox)
+    sizes = _sizes(ask, case.overload, widened or before, native, philox)
+    return Expected(case.overload, before, native, values, sizes, widened, philox, ask)
 
 
 def _settled(overload: str, packed: Packed, philox: Philox) -> Packed:
@@ -195,11 +221,11 @@ def _settled(overload: str, packed: Packed, philox: Philox) -> Packed:
     return replace(packed, data=[None if d is None else bytes(d) for d in pack(arguments).data])
 
 
-def _sizes(overload: str, packed: Packed, native: Packed, philox: Philox) -> Packed | None:
+def _sizes(ask: Ask, overload: str, packed: Packed, native: Packed, philox: Philox) -> Packed | None:
     if not adds_up(judged_as(overload, packed.tree)):
         return None
     try:
-        found = _run(overload, _positive(mapped(packed, torch.abs)), philox)
+        found = ask(overload, _positive(mapped(packed, torch.abs)), philox)
     except (RuntimeError, NotImplementedError, TypeError):
         return None
     return found if found.tree["return"] == native.tree["return"] else None
@@ -243,21 +269,6 @@ def unsupported(tree: Any) -> str:
             return str(tree["unsupported"])[:80]
         tree = list(tree.values())
     return next(filter(None, map(unsupported, tree)), "") if isinstance(tree, list) else ""
-
-
-def _run(overload: str, packed: Packed, philox: Philox) -> Packed:
-    arguments = unpack(packed)
-    after = pack({**arguments, "return": _answered(overload, arguments, philox)})
-    after.data = [None if d is None else bytes(d) for d in after.data]
-    return after
-
-
-def _answered(overload: str, arguments: dict[str, Any], philox: Philox) -> Any:
-    op = resolve(overload)
-    bound = bind(op, (), arguments)
-    with torch.no_grad():
-        known = references.has(overload)
-        return references.answer(overload, bound, philox) if known else answer(op, *positional(op, bound))
 
 
 def atens_seconds(expected: Expected) -> float:
