@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from traces.overloads import resolve
+from traces.overloads import kind, resolve
 from verify.contract.derive import functional_base
 
 # These copy, choose or round to whole numbers: nothing that ATen's tags tell.
@@ -106,6 +106,11 @@ def adds_up(overload: str) -> bool:
 def elementwise(overload: str) -> bool:
     """Whether each element of the result comes of one element of each argument, as the table or ATen itself says."""
     return group(overload) == "pointwise" or _tagged(overload)
+
+
+def linear(overload: str) -> bool:
+    """Whether the work for each element is the same however many there are: element by element, or to draw it."""
+    return elementwise(overload) or kind(resolve(overload)) == "random"
 
 
 def takes_infinities(overload: str) -> bool:

@@ -15,7 +15,7 @@ from verify.cases.arguments import MAX_FEW_LINES, MAX_OTHERS, Arguments, tensors
 from verify.cases.oracle import idle, stands
 from verify.cases.places import Site, choices, places, resized
 from verify.cases.variants import like
-from verify.operators import elementwise
+from verify.operators import elementwise, linear
 
 MAX_LINES = 300  # that a kernel may give a program each, some milliseconds in Triton's interpreter
 MANY_LINES = 1027  # once a call
@@ -77,8 +77,8 @@ def _flat(
 
 
 def large(overload: str, arguments: Arguments, generator: torch.Generator) -> Iterator[tuple[str, Arguments]]:
-    """More elements than 16 bits count where the operator works element by element, else more lines than usual."""
-    if elementwise(overload):
+    """More elements than 16 bits count where the work grows as they do, else more lines than usual."""
+    if linear(overload):
         yield f"{LARGE} elements", _every(arguments, lambda t: like(t, [LARGE], generator))
         return
     known = _sizes_of(overload, arguments)

@@ -24,6 +24,8 @@ from verify.contract.random_state import Philox
 
 DRAWS = 1 << 16  # of a case, unless that takes more than `MOST_SERIES` series
 MOST_SERIES = 4  # of calls, one for each of `_STEPS`
+MANY = 1 << 17  # draws of a call that is worth more: then shares show that are off by a few thousandths
+MANY_DRAWS = 1 << 20
 _STEPS = ((0, 0), (0, 1), (1, 0), (0, 1 << 32), (1 << 32, 0))  # to seed and offset; the first is the case's own
 Ask: TypeAlias = Callable[[Philox, int], Packed]  # the answer to a pair, with the programs in an order of this seed
 
@@ -61,7 +63,8 @@ def examine(expected: Expected, first: Packed, pairs: Pairs, ask: Ask) -> Anomal
     length = len(sample(first))
     if not length:
         return None
-    series = min(MOST_SERIES, math.ceil(DRAWS / (length * len(_STEPS))))
+    few = min(MOST_SERIES, math.ceil(DRAWS / (length * len(_STEPS))))
+    series = few if length < MANY else math.ceil(MANY_DRAWS / length)
     found: list[list[DrawSample]] = [[] for _ in _STEPS]
     for number in range(series):
         seed, offset = pairs[number]
