@@ -2,8 +2,10 @@
 
     python -m benchmarks.mutants [--seed 1] [--trace PATH]
 
-A mutant is a wrong answer made from ATen's right one: its first argument, zeros, ones, an argument left out, arguments
-rounded to bfloat16 (verify/comparison/mutants.py). Those that are the operator itself on every case are not counted.
+A mutant is a wrong answer made from ATen's right one: its first argument, zeros, ones, an argument left out or ignored,
+arguments rounded to bfloat16, nothing past a size, a class of values lost (verify/comparison/mutants.py). Those that
+are the operator itself on every case are not counted. Of honest kernels whose lanes wait for each other there is one
+more, without its barrier; one stored scalar beside an atomic needs none, and passes.
 """
 
 from __future__ import annotations
@@ -11,13 +13,19 @@ from __future__ import annotations
 import argparse
 import warnings
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from enable.cover.coverage import cases_by_overload
+from enable.cover.verification import VerifyRequest
+from enable.cover.verifier import Verifier
 from generate.library import KERNELS, Library
 from traces import Trace
 from verify.cases.extended import extended
 from verify.cases.samples import opinfo_cases
 from verify.comparison.mutants import try_mutants
+
+HONEST = Path(__file__).parents[1] / "tests" / "verify" / "corpus" / "honest"
+BARRIER = "    tl.debug_barrier()\n"
 
 
 def main() -> None:
@@ -42,7 +50,20 @@ def main() -> None:
         totals = [a + b for a, b in zip(totals, (len(strong.mutants), alone, noticed), strict=True)]
         counts = f"{len(given):4}/{len(every):4} {len(strong.mutants):7} {alone:4}/{noticed:4}"
         print(f"{overload:56} {counts}  {', '.join(strong.missed)}")
+    without_barriers(options.seed)
     print(f"{totals[0]} mutants: the given cases alone notice {totals[1]}, with extended ones {totals[2]}")
+
+
+def without_barriers(seed: int) -> None:
+    """Print how honest kernels are judged without their barriers."""
+    with TemporaryDirectory() as home, Verifier(Path(home) / ".enable", None, "sim", "triton-cuda", "full") as verifier:
+        for path in sorted(HONEST.glob("*.py")):
+            text = path.read_text()
+            if BARRIER in text:
+                mutant = Path(home) / path.name
+                mutant.write_text(text.replace(BARRIER, ""))
+                found = verifier.verify(str(mutant), None, VerifyRequest(seed=seed))
+                print(f"{path.stem} without its barrier: {found.outcome}, {found.detail[:90]}")
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from verify.cases.arguments import LAST, Arguments, fits, tensors
 from verify.cases.case import aten_answer, holds_sparse
 from verify.child.serve import stderr_to
 from verify.contract.random_state import Philox
-from verify.operators import elementwise
+from verify.operators import elementwise, group
 
 MARGIN = 4096  # bytes on either side of an argument, and four times what it has itself
 MAX_MARGIN = 1 << 20
@@ -68,7 +68,7 @@ def has_answer(overload: str, packed: Packed) -> bool:
     Results that are too large for Triton's interpreter, and infinite ones of finite arguments, are no answer here, nor
     are integers made of NaN and infinities.
     """
-    if _is_cast_to_integers(packed) or not _follows(overload, packed):
+    if _is_cast_to_integers(overload, packed) or not _follows(overload, packed):
         return False
     with TemporaryFile() as said, stderr_to(said):
         tried = [_surrounded_answer(overload, packed, filler) for filler in _FILLERS]
@@ -104,13 +104,15 @@ def _follows(overload: str, packed: Packed) -> bool:
     return elementwise(overload) or not isinstance(gradient, torch.Tensor) or gradient.shape == made.shape
 
 
-def _is_cast_to_integers(packed: Packed) -> bool:
-    """Whether numbers that are not finite are to become integers, of which each processor makes others."""
+def _is_cast_to_integers(overload: str, packed: Packed) -> bool:
+    """Whether numbers that are not finite are to become integers, of which each processor makes others; or numbers on
+    their way to something else, such as a sum, of which nobody says whether each is cut or the whole."""
     arguments = unpack(packed)
     to = arguments.get("dtype", arguments["self"].dtype if "src" in arguments else None)
     given = [t for t in tensors(arguments) if t.is_floating_point()]
-    integers = isinstance(to, torch.dtype) and to in _INTEGERS
-    return integers and not all(bool(t.isfinite().all()) for t in given)
+    if not given or not isinstance(to, torch.dtype) or to not in _INTEGERS:
+        return False
+    return group(overload) == "accumulate" or not all(bool(t.isfinite().all()) for t in given)
 
 
 def idle_places(overload: str, packed: Packed, places: Sequence[tuple[str, int | None, int]]) -> list[int]:

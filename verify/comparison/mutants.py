@@ -1,7 +1,8 @@
 """Whether a set of cases would notice: wrong answers that are made from right ones, and must be told from them.
 
-A mutant of an operator is an answer that a lazy kernel would give: its input, zeros, an argument left out, an
-intermediate rounded to bfloat16. A set of cases that one of them passes is too weak, unless the mutant is the operator.
+A mutant of an operator is an answer that a lazy kernel would give: its input, zeros, an argument left out or taken for
+what it usually is, an intermediate rounded to bfloat16, nothing past a size, one class of values lost. A set of cases
+that one of them passes is too weak, unless the mutant is the operator.
 """
 
 from __future__ import annotations
@@ -90,10 +91,14 @@ def _mutants(overload: str) -> Iterator[tuple[str, Mutant]]:
         yield "first argument", _first_argument
         yield "zeros", _filled(0)
         yield "ones", _filled(1)
+        for how, change in (_PAST_A_SIZE | _VALUES).items():
+            yield how, _changed(change)
     yield "bfloat16 intermediate", _rounded
     for argument in resolve(overload)._schema.arguments:
         if argument.has_default_value() and not argument.is_out:
             yield f"without {argument.name}", _dropped(argument.name, argument.default_value)
+        elif str(argument.type) in _USUAL:
+            yield f"{argument.name} ignored", _replaced(argument.name, _USUAL[str(argument.type)])
 
 
 def _first_argument(overload: str, arguments: Arguments) -> Any:
@@ -120,6 +125,50 @@ def _rounded(overload: str, arguments: Arguments) -> Any:
 
     targets = written(resolve(overload))
     return _honest(overload, {k: v if k in targets else rounded(v) for k, v in arguments.items()})
+
+
+def _changed(change: Callable[[torch.Tensor], torch.Tensor]) -> Mutant:
+    return lambda overload, arguments: _each(_honest(overload, arguments), lambda r: change(r.clone()))
+
+
+def _zeroed(r: torch.Tensor, *where: Any) -> torch.Tensor:
+    r[where] = 0
+    return r
+
+
+def _zeroed_past(r: torch.Tensor, count: int) -> torch.Tensor:
+    flat = r.reshape(-1).clone()
+    flat[count:] = 0
+    return r.copy_(flat.view(r.shape))
+
+
+def _of_floats(change: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[torch.Tensor], torch.Tensor]:
+    return lambda r: r.copy_(change(r)) if r.is_floating_point() else r
+
+
+_PAST_A_SIZE: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "zeros past 1,000 elements": lambda r: _zeroed_past(r, 1000),
+    "zeros past 64 lines": lambda r: _zeroed(r, slice(64, None)) if r.dim() else r,
+    "zeros past 200 columns": lambda r: _zeroed(r, ..., slice(200, None)) if r.dim() else r,
+}
+_VALUES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "NaN is 0": _of_floats(lambda r: r.where(~r.isnan(), torch.zeros_like(r))),
+    "infinities are large": _of_floats(lambda r: r.clamp(torch.finfo(r.dtype).min, torch.finfo(r.dtype).max)),
+    "zeros without a sign": _of_floats(lambda r: r + 0.0),
+    "denormals are 0": _of_floats(lambda r: r.where(r.abs() >= torch.finfo(r.dtype).tiny, r * 0)),
+}
+_USUAL: dict[str, Any] = {"bool": False, "int": 1, "List[int]": [1]}  # of arguments without a default, by type
+
+
+def _replaced(name: str, usual: Any) -> Mutant:
+    """The argument as if it were the usual one, and for a list as many of these."""
+
+    def mutant(overload: str, arguments: Arguments) -> Any:
+        given = arguments.get(name)
+        new = usual * len(given) if isinstance(given, list | tuple) else usual
+        return _honest(overload, {**arguments, name: new})
+
+    return mutant
 
 
 def _dropped(name: str, default: Any) -> Mutant:
