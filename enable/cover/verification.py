@@ -101,9 +101,9 @@ def verify_candidate(
                 outcome = Outcome.COMPILE_ERROR
                 return replace(found, outcome=outcome, layer="lint", rule="dtypes", detail=narrow, violations=(narrow,))
             chosen = _cases(candidate, candidate.kernel, request, workspace)
-            others = _in_other_dtypes(candidate, chosen, request, workspace) | _of_other_ranks(
-                candidate, chosen, chosen
-            )
+            others = _in_other_dtypes(candidate, chosen, request, workspace)
+            for key, cases in _beyond(candidate, chosen, chosen).items():
+                others.setdefault(key, []).extend(cases)
 
         job = partial(_job, candidate, request, profile)
         jobs = [job(overload, cases) for overload, cases in chosen.items()]
@@ -126,7 +126,7 @@ def verify_candidate(
         for turn in range(SEARCHES if missing else 0):
             with _PREPARING:
                 more = _searched(chosen, candidate, request, turn)
-                _of_other_ranks(candidate, chosen, more)
+                _beyond(candidate, chosen, more)
             work.count(f"verify {candidate.name}: what never ran", sum(map(len, more.values())), "judging")
             verdicts |= judged([job(overload, cases) for overload, cases in more.items()])
             for overload, cases in more.items():
@@ -342,24 +342,27 @@ def _in_other_dtypes(
     return {key: list(some(cases, MAX_OTHER)) for key, cases in found.items()}
 
 
-def _of_other_ranks(
+def _beyond(
     candidate: Candidate, chosen: Mapping[str, list[Case]], made: Mapping[str, list[Case]]
 ) -> dict[tuple[str, str], list[Case]]:
-    """The made cases of more dimensions than any given one has, taken from these: a bare file may raise there."""
+    """The made cases of more dimensions than any given one has, or that ask for a dtype of which none has a tensor,
+    taken from these: a bare file may raise there, and compute in the dtype that it is given."""
     found: dict[tuple[str, str], list[Case]] = {}
     for overload, cases in made.items() if not candidate.contract else ():
-        most = max((len(s) for c in chosen[overload] if not c.made for s in c.shapes), default=0)
-        for case in list(cases):
-            rank = max(map(len, case.shapes), default=0)
-            if case.made and rank > max(most, MAX_USUAL):
-                found.setdefault((overload, f"rank {rank}"), []).append(case)
+        given = [case for case in chosen[overload] if not case.made]
+        most = max((len(s) for case in given for s in case.shapes), default=0)
+        known = {dtype for case in given for dtype in case.dtypes}
+        for case in [case for case in cases if case.made]:
+            rank, others = max(map(len, case.shapes), default=0), [d for d in _named(case) if d not in known]
+            if rank > max(most, MAX_USUAL) or others:
+                found.setdefault((overload, others[0] if others else f"rank {rank}"), []).append(case)
                 cases.remove(case)
     return found
 
 
-def _is_made(case: Case) -> bool:
-    """Whether it is an extended one, which its signature tells."""
-    return " " in case.signature
+def _named(case: Case) -> list[str]:
+    """Dtypes that its arguments are."""
+    return [value["dtype"] for value in case.load().tree.values() if isinstance(value, dict) and "dtype" in value]
 
 
 def _opinfo(candidate: Candidate, dtypes: tuple[str, ...], cache: Path) -> list[Case]:

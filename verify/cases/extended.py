@@ -81,9 +81,9 @@ def extended(cases: list[Case], seed: int, source: str = "", most: int | None = 
     others = {_dtypes(template): template for template in reversed(ranked[TEMPLATES:])}
     others = {dtypes: t for dtypes, t in others.items() if dtypes not in map(_dtypes, ranked[:TEMPLATES])}
     sources = [
-        itertools.islice(_variants(overload, t, torch.Generator().manual_seed(seed), judged, blocks), count)
+        itertools.islice(_variants(overload, t, torch.Generator().manual_seed(seed + i), judged, blocks), count)
         for several, count in ((ranked[:TEMPLATES], None), (others.values(), FEW))
-        for t in several
+        for i, t in enumerate(several)
     ]
     twice = _twice(overload, ranked[0], torch.Generator().manual_seed(seed), blocks) if ranked and most else iter(())
     for how, variant in _then(_in_turn(*sources), twice, lambda: len(found) >= SINGLY):

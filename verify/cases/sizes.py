@@ -22,13 +22,13 @@ MANY_LINES = 1027  # once a call
 LARGE = (1 << 17) + 3  # elements of a call that works element by element
 MAX_RANK = 6
 _SHAPE = [2, 3, 2, 1, 3, 2]  # of MAX_RANK dimensions
-_FEWEST = (0, 1)
-_SIZES = (2, 7, 16, 17, 31, 64, 65, 131, 257)
+_SIZES = (0, 1, 2, 7, 16, 17, 31, 64, 65, 131, 257)
 _CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}  # by the number of dimensions
 _BLOCKS = (128, 1024)  # where the source names no block sizes
 _MOST_LARGE = 6  # sizes of more than 4,096 that are tried of each
 _TRIED = 64  # sets of places that may be one size
 _TOGETHER = 5  # places of one size
+_ALONG = 3  # sizes along a program's line are tried so many times as often as others
 _OTHERS = 2  # the most that two of the other sizes are where one is large; the rest are 1
 
 Size: TypeAlias = tuple[Site, ...]  # places that ATen wants to be alike
@@ -45,7 +45,10 @@ def sizes(
 ) -> Iterator[tuple[str, Arguments]]:
     """Each size of the call in turn, at the edges of the source's numbers first; and other numbers of dimensions."""
     known = _sizes_of(overload, arguments)
-    each = [_of_one(overload, arguments, size, known, generator, blocks) for size in _drawn(known, generator)]
+    each = []
+    for size in _drawn(known, generator):
+        often = _ALONG if _is_line(size, arguments) and not elementwise(overload) else 1
+        each += [_of_one(overload, arguments, size, known, generator, blocks)] * often
     flat = itertools.chain(_alike(arguments, generator), _flat(overload, arguments, generator, blocks))
     for several in itertools.zip_longest(flat, _ranks(overload, arguments, generator), *each):
         yield from filter(None, several)
@@ -149,13 +152,13 @@ def _is_inner(size: Size, arguments: Arguments) -> bool:
 
 
 def _wanted(numbers: Sequence[int], at_edges: Sequence[int], generator: torch.Generator) -> list[int]:
-    """None and one; the edges, those that are the numbers first and few of them large, and others, in an order that is
-    drawn."""
+    """The edges, those that are the numbers first and few of them large, and others, in an order that is drawn."""
     small, big = [n for n in at_edges if n <= 4096], [n for n in at_edges if n > 4096]
     first = _drawn([n for n in small if n in numbers], generator)
     next_to = _drawn([n for n in small if n not in numbers], generator)
-    others = [*_FEWEST, *_drawn(_SIZES, generator)]
-    drawn = itertools.zip_longest([*first, *next_to], _drawn(big, generator)[:_MOST_LARGE], others)
+    near = [*first, *next_to]
+    rest = itertools.zip_longest(_drawn(big, generator)[:_MOST_LARGE], _drawn(_SIZES, generator))
+    drawn = itertools.zip_longest(near[::2], near[1::2], itertools.chain.from_iterable(rest))
     return list(dict.fromkeys(n for several in drawn for n in several if n is not None))
 
 
