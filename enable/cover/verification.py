@@ -102,8 +102,6 @@ def verify_candidate(
                 return replace(found, outcome=outcome, layer="lint", rule="dtypes", detail=narrow, violations=(narrow,))
             chosen = _cases(candidate, candidate.kernel, request, workspace)
             others = _in_other_dtypes(candidate, chosen, request, workspace)
-            for key, cases in _beyond(candidate, chosen, chosen).items():
-                others.setdefault(key, []).extend(cases)
 
         job = partial(_job, candidate, request, profile)
         jobs = [job(overload, cases) for overload, cases in chosen.items()]
@@ -123,17 +121,15 @@ def verify_candidate(
 
         verdicts = judged([*jobs, *tried])
         missing = _missing(candidate.kernel, verdicts, request, judge)
-        for turn in range(SEARCHES if missing else 0):
-            with _PREPARING:
-                more = _searched(chosen, candidate, request, turn)
-                _beyond(candidate, chosen, more)
+        for turn in range(SEARCHES):
+            if not missing:
+                break
+            more = _searched(chosen, candidate, request, turn)
             work.count(f"verify {candidate.name}: what never ran", sum(map(len, more.values())), "judging")
             verdicts |= judged([job(overload, cases) for overload, cases in more.items()])
             for overload, cases in more.items():
                 chosen[overload] += [case for case in cases if (overload, case.id) in verdicts]
             missing = _missing(candidate.kernel, verdicts, request, judge)
-            if not missing:
-                break
     summary = _concluded(found, chosen, others, verdicts, missing)
     if candidate.contract and request.full:
         summary = _with_known(summary, jobs, judge)
@@ -212,16 +208,18 @@ def _missing(
 
 
 def _searched(
-    chosen: Mapping[str, Sequence[Case]], candidate: Candidate, request: VerifyRequest, turn: int
+    chosen: Mapping[str, list[Case]], candidate: Candidate, request: VerifyRequest, turn: int
 ) -> dict[str, list[Case]]:
-    """More cases of each overload, twice as many each turn."""
+    """More cases of each overload, twice as many each turn, none of which a bare file may refuse."""
     found: dict[str, list[Case]] = {}
     more = SEARCHED << turn
     for overload, cases in chosen.items() if "extended" in request.sources else ():
         known = {case.id for case in cases}
         given = [case for case in cases if not case.made]
-        made = extended(given, request.seed, candidate.source, len(cases) + more)
+        with _PREPARING:
+            made = extended(given, request.seed, candidate.source, len(cases) + more)
         found[overload] = [v.case for v in made if v.case.id not in known][:more]
+    _beyond(candidate, chosen, found)
     return found
 
 
@@ -328,18 +326,22 @@ def some(cases: Sequence[Case], most: int) -> Sequence[Case]:
 
 
 def _in_other_dtypes(
-    candidate: Candidate, chosen: Mapping[str, Sequence[Case]], request: VerifyRequest, workspace: Workspace
+    candidate: Candidate, chosen: Mapping[str, list[Case]], request: VerifyRequest, workspace: Workspace
 ) -> dict[tuple[str, str], list[Case]]:
-    """OpInfo's cases of a bare file in dtypes of which it has none yet, by overload and dtype."""
+    """Of a bare file the cases that are `_beyond`, and OpInfo's in dtypes of which it has none yet, by overload and
+    dtype."""
+    beyond = _beyond(candidate, chosen, chosen)
     if candidate.contract or "opinfo" not in request.sources or request.case is not None:
-        return {}
+        return beyond
     known = {dtype for cases in chosen.values() for case in cases for dtype in case.dtypes}
     found: dict[tuple[str, str], list[Case]] = {}
     for dtype in (d for d in OTHERS if d not in known):
         for case in kept_cases(workspace.cache, list(candidate.overloads), (dtype,), every=False):
             if case.overload in chosen and dtype in case.dtypes:
                 found.setdefault((case.overload, dtype), []).append(case)
-    return {key: list(some(cases, MAX_OTHER)) for key, cases in found.items()}
+    for key, cases in found.items():
+        beyond.setdefault(key, []).extend(some(cases, MAX_OTHER))
+    return beyond
 
 
 def _beyond(

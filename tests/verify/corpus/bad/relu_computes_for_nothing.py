@@ -1,6 +1,10 @@
-# family: N time | wrong: sums a series of forty thousand terms that no result depends on
-# op: aten::relu
+# op: nn.functional.relu
+# name: relu_computes_for_nothing
+# family: N
+# tries: sums a series of forty thousand terms that no result depends on
+# should be caught by: cost: seconds in the interpreter that no access explains
 # outcome: TIMEOUT
+# layer: cost
 
 
 @triton.jit

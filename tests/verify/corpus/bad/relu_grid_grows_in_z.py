@@ -1,6 +1,10 @@
-# family: G launch limits | wrong: a program in z for every 256 elements, of which a launch has 65,535 at most
-# op: aten::relu
+# op: nn.functional.relu
+# name: relu_grid_grows_in_z
+# family: G
+# tries: a program in z for every 256 elements, of which a launch has 65,535 at most
+# should be caught by: cost: how a grid grows with the elements
 # outcome: RUNTIME_ERROR
+# layer: cost
 
 
 @triton.jit

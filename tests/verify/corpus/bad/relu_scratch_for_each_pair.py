@@ -1,6 +1,10 @@
-# family: N memory | wrong: takes memory for a thousand copies of its input and uses the first
-# op: aten::relu
+# op: nn.functional.relu
+# name: relu_scratch_for_each_pair
+# family: N
+# tries: takes memory for a thousand copies of its input and uses the first
+# should be caught by: cost: memory beyond what arguments and results take
 # outcome: RUNTIME_ERROR
+# layer: cost
 
 
 @triton.jit

@@ -1,6 +1,6 @@
 # op: aten::abs
 # name: abs_waits_for_its_lanes
-# honest because: lanes exchange elements through memory of their own and wait at a barrier in between
+# technique: lanes exchange elements through memory of their own and wait at a barrier in between
 
 
 @triton.jit
