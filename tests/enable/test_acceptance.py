@@ -239,6 +239,21 @@ def test_opinfo_cases_that_passed_count(session):
     assert found.regressed and not found.held_back and not set(found.regressed) & SIZES.keys()
 
 
+def test_what_no_case_reaches_is_looked_for_and_then_refused(session):
+    """An exit for tensors without elements is right, and no recorded call has such; nine dimensions no case has."""
+    path = session.workspace.kernels / "pointwise" / "exp.py"
+    empty, deep = (
+        EXP.replace("import triton\n", "import torch\nimport triton\n", 1).replace(
+            "    return elementwise", f"    if {which}:\n        return torch.empty_like(self)\n    return elementwise"
+        )
+        for which in ("out is None and self.numel() == 0", "self.dim() == 9")
+    )
+    assert "no case reaches all of exp.py: line" in refused(session, empty).reason
+    told = refused(session, deep, extended=8)
+    assert told.reason.endswith("self.dim() == 9 was always False") and "Leave out what is not needed" in told.feedback
+    assert isinstance(accept(session, proposal(session, empty, extended=8)), Accepted) and path.exists()
+
+
 def test_other_overloads_of_the_trace_count(session):
     """exp_ is derived from exp: what fails there is seen, whichever operator was refined."""
     case = case_of_values("aten::exp_", self=torch.linspace(-1, 1, 77))
