@@ -262,6 +262,12 @@ def _mapped_span(data: Bytes | None, *dtypes: str, change: Callable[[torch.Tenso
     return change(values).view(torch.uint8).numpy().tobytes()
 
 
+def same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether two tensors of one dtype hold the same, element by element; a lone element may have any stride."""
+    flat = [t.resolve_conj().resolve_neg().clone(memory_format=torch.contiguous_format).reshape(-1) for t in (a, b)]
+    return a.shape == b.shape and torch.equal(*(t.view(torch.uint8) for t in flat))
+
+
 def unsupported(tree: Any) -> str:
     """What the first value is that the recorder could not store, or nothing."""
     if isinstance(tree, dict):

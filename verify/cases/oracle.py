@@ -72,7 +72,7 @@ def idle(overload: str, arguments: Arguments, places: Sequence[Place]) -> list[i
     with _LOCK:
         try:
             told, _ = _ORACLE.ask(pack(arguments), {"overload": overload, "places": places})
-        except ChildDied:
+        except (ChildDied, RuntimeError):  # what cannot even be looked at
             return None
     return told["idle"] if told["stands"] else None
 

@@ -20,7 +20,7 @@ from traces.overloads import base_name, bind, call, kind, resolve, written
 from traces.values import Packed, Rebuilt, TensorRef, unpack
 from verify.cases import references
 from verify.cases.arguments import LAST, Arguments, fits, tensors
-from verify.cases.case import aten_answer, holds_sparse
+from verify.cases.case import aten_answer, holds_sparse, same_bits
 from verify.child.serve import stderr_to
 from verify.contract.random_state import Philox
 from verify.operators import elementwise, group
@@ -255,8 +255,7 @@ def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
     """To the bit."""
     if a.is_sparse and b.is_sparse:
         return all(map(_same, (a._indices(), a._values()), (b._indices(), b._values())))
-    flat = [t.resolve_conj().resolve_neg().contiguous().reshape(-1).view(torch.uint8) for t in (a, b)]
-    return a.shape == b.shape and torch.equal(*flat)
+    return same_bits(a, b)
 
 
 def _same_in_other_layouts(overload: str, packed: Packed, made: Sequence[torch.Tensor]) -> bool:

@@ -12,11 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-import torch
 from blake3 import blake3
 
 from traces.values import Packed
-from verify.cases.case import Expected
+from verify.cases.case import Expected, same_bits
 from verify.comparison import draws as random_tests
 from verify.comparison.draws import Anomaly, DrawSample, ends, pooled
 from verify.comparison.laws import arguments_of, law_of, results
@@ -57,7 +56,7 @@ def examine(expected: Expected, first: Packed, pairs: Pairs, ask: Ask) -> Anomal
         return ends(law.sample(arguments, results(expected, answer)))
 
     again = ask(pairs[0], 1)
-    if not all(map(_same, results(expected, first), results(expected, again))):
+    if not all(map(same_bits, results(expected, first), results(expected, again))):
         text = f"philox={pairs[0]} gave other draws when the programs of the grid ran in another order"
         return Anomaly("reproducible", text, "draw from philox and the element's index alone")
     length = len(sample(first))
@@ -80,7 +79,3 @@ def examine(expected: Expected, first: Packed, pairs: Pairs, ask: Ask) -> Anomal
 def _wrapped(seed: int) -> int:
     """As a signed integer of 64 bits."""
     return (seed + (1 << 63)) % (1 << 64) - (1 << 63)
-
-
-def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
-    return torch.equal(*(t.reshape(-1).view(torch.uint8) for t in (a, b)))

@@ -19,7 +19,17 @@ from traces import TraceError
 from traces.contents import NotRecorded
 from traces.overloads import bind, kind, resolve
 from traces.values import Packed, unpack
-from verify.cases.case import Case, Expected, NoReference, contents, holds_sparse, mapped, reference, unsupported
+from verify.cases.case import (
+    Case,
+    Expected,
+    NoReference,
+    contents,
+    holds_sparse,
+    mapped,
+    reference,
+    same_bits,
+    unsupported,
+)
 from verify.cases.kinds import kind_of
 from verify.child.compiler_log import headline
 from verify.child.tuning import MAX_CONFIGURATIONS
@@ -367,9 +377,7 @@ def holds_special(packed: Packed) -> bool:
 
 def _same_results(a: Packed, b: Packed) -> bool:
     """To the bit, element by element: what lies between the elements of a result is nobody's."""
-    return a.tensors == b.tensors and all(
-        torch.equal(*(contents(p, i).reshape(-1).view(torch.uint8) for p in (a, b))) for i in range(len(a.tensors))
-    )
+    return a.tensors == b.tensors and all(same_bits(contents(a, i), contents(b, i)) for i in range(len(a.tensors)))
 
 
 def _unlisted(kernel: KernelFile, packed: Packed) -> str:
