@@ -262,6 +262,12 @@ def _mapped_span(data: Bytes | None, *dtypes: str, change: Callable[[torch.Tenso
     return change(values).view(torch.uint8).numpy().tobytes()
 
 
+def holds_special(packed: Packed) -> bool:
+    """Whether an argument holds NaN or an infinity."""
+    told = [contents(packed, i) for i, ref in enumerate(packed.tensors) if packed.data[ref.group] is not None]
+    return not all(bool(t.isfinite().all()) for t in told)
+
+
 def same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Whether two tensors of one dtype hold the same, element by element; a lone element may have any stride."""
     flat = [t.resolve_conj().resolve_neg().clone(memory_format=torch.contiguous_format).reshape(-1) for t in (a, b)]

@@ -25,6 +25,7 @@ from verify.cases.case import (
     NoReference,
     contents,
     holds_sparse,
+    holds_special,
     mapped,
     reference,
     same_bits,
@@ -367,12 +368,6 @@ def _described(verdict: Verdict, case: Case, packed: Packed) -> Verdict:
 def _verdict(case: Case, problem: Problem, arguments: str) -> Verdict:
     text = f"{problem.report or problem.detail}\n\n{arguments}"
     return Verdict(case.id, problem.outcome, problem.detail[:300], text, problem.layer, problem.rule)
-
-
-def holds_special(packed: Packed) -> bool:
-    """Whether an argument holds NaN or an infinity."""
-    told = [contents(packed, i) for i, ref in enumerate(packed.tensors) if packed.data[ref.group] is not None]
-    return any(not bool(t.isfinite().all()) for t in told if t.is_floating_point() or t.is_complex())
 
 
 def _same_results(a: Packed, b: Packed) -> bool:
