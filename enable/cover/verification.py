@@ -41,6 +41,7 @@ MAX_USUAL = 4  # dimensions that no bare file may refuse
 MAX_OTHER = 3  # of each dtype beside the first of a bare file, which may raise there
 GIVEN = ("float32",), ("int64", "int32"), ("bool",)  # dtypes of a bare file's cases: the first that its operator takes
 OTHERS = ("float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
+_AS_SINGLE = "dtype is float32, expected float64"  # as the comparison tells of statistics kept in single precision
 _RAISES = (Outcome.COMPILE_ERROR, Outcome.RUNTIME_ERROR)  # what a bare file may do with dtypes that it does not claim
 
 _PREPARING = threading.Lock()
@@ -194,7 +195,8 @@ def _refused(
 def _narrows(dtype: str, verdict: Verdict) -> bool:
     """Whether a failure in a dtype that a bare file does not name is none of the file, but tells what it is not for."""
     wrong = verdict.outcome is Outcome.WRONG and verdict.layer == "compare"
-    return verdict.outcome in _RAISES or verdict.rule == SINGLE or (wrong and dtype in OTHERS[3:])
+    single = verdict.rule == SINGLE or verdict.detail.endswith(_AS_SINGLE)
+    return verdict.outcome in _RAISES or single or (wrong and dtype in OTHERS[3:])
 
 
 def _missing(
