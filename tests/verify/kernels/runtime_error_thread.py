@@ -1,6 +1,6 @@
 """aten::exp(Tensor self) -> Tensor
 
-Computed in another thread, where a dispatch mode of this one sees nothing.
+Computed in another thread, which the sandbox lets nobody start.
 """
 
 import torch
