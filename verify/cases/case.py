@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -92,12 +91,13 @@ Ask: TypeAlias = Callable[[str, Packed, Philox], Packed]  # what `aten_answer` i
 def aten_answer(overload: str, packed: Packed, philox: Philox) -> Packed:
     """What ATen makes of a call: every argument after it by its name, and the result under "return"."""
     arguments = unpack(packed)
-    after = pack({**arguments, "return": _answered(overload, arguments, philox)})
+    after = pack({**arguments, "return": call_aten(overload, arguments, philox)})
     after.data = [None if d is None else bytes(d) for d in after.data]
     return after
 
 
-def _answered(overload: str, arguments: dict[str, Any], philox: Philox) -> Any:
+def call_aten(overload: str, arguments: dict[str, Any], philox: Philox) -> Any:
+    """What ATen returns; arguments that the overload writes are written."""
     op = resolve(overload)
     bound = bind(op, (), arguments)
     with torch.no_grad():
@@ -153,11 +153,13 @@ class Expected:
             for sign in (1, -1):  # 1 itself may be the largest that is taken
 
                 def moved(t: torch.Tensor, sign: int = sign) -> torch.Tensor:
-                    return t * (1 + sign * (2.0**-24 if wide is self.widened else torch.finfo(t.dtype).eps))
+                    single = wide is self.widened or not t.is_floating_point()
+                    return t * (1 + sign * (2.0**-24 if single else torch.finfo(t.dtype).eps))
 
                 try:
-                    found.append(self.ask(self.overload, mapped(wide, moved, groups), self.philox))
-                except RuntimeError:
+                    call = _as_numbers(wide, argument, moved) or mapped(wide, moved, groups)
+                    found.append(self.ask(self.overload, call, self.philox))
+                except (RuntimeError, TypeError, NotImplementedError):
                     continue
                 break
         return [f for f in found if f.tree["return"] == self.native.tree["return"]]
@@ -255,6 +257,16 @@ def mapped(
     return replace(packed, data=data)
 
 
+def _as_numbers(packed: Packed, name: str, change: Callable[[torch.Tensor], torch.Tensor]) -> Packed | None:
+    """The same call with a tensor of integers changed, as float64; None if the argument is no such tensor."""
+    arguments = unpack(packed)
+    given = arguments[name]
+    if not isinstance(given, torch.Tensor) or given.is_floating_point() or given.is_complex():
+        return None
+    changed = pack({**arguments, name: change(given).double()})
+    return replace(changed, data=[None if d is None else bytes(d) for d in changed.data])
+
+
 def _mapped_span(data: Bytes | None, *dtypes: str, change: Callable[[torch.Tensor], torch.Tensor]) -> Bytes | None:
     if not data or len(dtypes) != 1 or not getattr(torch, dtypes[0]).is_floating_point:
         return data
@@ -281,17 +293,6 @@ def unsupported(tree: Any) -> str:
             return str(tree["unsupported"])[:80]
         tree = list(tree.values())
     return next(filter(None, map(unsupported, tree)), "") if isinstance(tree, list) else ""
-
-
-def atens_seconds(expected: Expected) -> float:
-    """How long ATen takes for the call, at best."""
-    taken = []
-    for _ in range(3):
-        arguments = unpack(expected.before)
-        start = time.perf_counter()
-        _answered(expected.overload, arguments, expected.philox)
-        taken.append(time.perf_counter() - start)
-    return min(taken)
 
 
 def widen(packed: Packed) -> Packed | None:

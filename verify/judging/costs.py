@@ -4,9 +4,10 @@ grids that grow past what a launch can have."""
 from __future__ import annotations
 
 import math
+import time
 
-from traces.values import Packed
-from verify.cases.case import Expected, atens_seconds
+from traces.values import Packed, unpack
+from verify.cases.case import Expected, call_aten
 from verify.judging.problems import Problem
 from verify.judging.reply import Reply
 from verify.operators import elementwise
@@ -27,7 +28,7 @@ def too_costly(overload: str, expected: Expected, got: Packed, reply: Reply) -> 
     """What speaks against the call, each in a line. reply: to the call in the interpreter; got: its results."""
     found = []
     free = FREE_SECONDS + SECONDS_AN_ACCESS * reply.accessed + SECONDS_A_LANE * reply.lanes
-    if reply.seconds > free and reply.seconds > free + SLOWER * (own := atens_seconds(expected)):
+    if reply.seconds > free and reply.seconds > free + SLOWER * (own := _atens_seconds(expected)):
         text = f"kernels computed for {reply.seconds:.1f} s in the interpreter with {reply.accessed} loads and stores, "
         found.append(Problem(Outcome.TIMEOUT, "cost", f"{text}where ATen takes {own:.1g} s", rule="time"))
     needed = sum(group.nbytes for packed in (expected.before, got) for group in packed.groups)
@@ -43,3 +44,14 @@ def too_costly(overload: str, expected: Expected, got: Packed, reply: Reply) -> 
         text = f"{text} {MOST_PROGRAMS:,} there: let it grow in x"
         found.append(Problem(Outcome.RUNTIME_ERROR, "cost", text, rule="grid"))
     return found
+
+
+def _atens_seconds(expected: Expected) -> float:
+    """How long ATen takes for the call, at best."""
+    taken = []
+    for _ in range(3):
+        arguments = unpack(expected.before)
+        start = time.perf_counter()
+        call_aten(expected.overload, arguments, expected.philox)
+        taken.append(time.perf_counter() - start)
+    return min(taken)
