@@ -214,7 +214,7 @@ def _searched(
 ) -> dict[str, list[Case]]:
     """More cases of each overload, twice as many each turn, none of which a bare file may refuse."""
     found: dict[str, list[Case]] = {}
-    more = SEARCHED << turn
+    more = min(SEARCHED, request.limit) << turn
     for overload, cases in chosen.items() if "extended" in request.sources else ():
         known = {case.id for case in cases}
         given = [case for case in cases if not case.made]

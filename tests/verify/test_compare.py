@@ -1,11 +1,13 @@
 """What the comparison must notice, one mutation of a right answer at a time."""
 
+from copy import deepcopy
+
 import pytest
 import torch
 
 from traces.overloads import bind, call, resolve
 from traces.values import pack
-from verify.cases.case import Case, case_of, contents, reference, widen
+from verify.cases.case import Case, case_of, case_of_values, contents, reference, widen
 from verify.comparison.accuracy import accuracy_report
 from verify.comparison.compare import compare
 from verify.comparison.tolerance import tolerance
@@ -331,3 +333,13 @@ def test_a_bare_kernel_may_copy_what_aten_hands_through():
     assert said("aten::t", lambda a: a["self"].t(), False, self=X) is None
     assert "must share memory" in said("aten::t", lambda a: a["self"].t().clone(), False, self=X).detail
     assert said("aten::neg_", lambda a: a["self"].neg_().clone(), False, self=X) is not None
+
+
+def test_an_exponential_of_integers_may_be_off_as_one_of_numbers():
+    """2 to the power of a product that is rounded: half an ulp of it is many of the result."""
+    expected = reference(case_of_values("aten::exp", self=torch.tensor([82, 3], dtype=torch.uint8)))
+    for error, wrong in ((2e-6, False), (5e-5, True)):
+        answer = deepcopy(expected.native)
+        result = contents(answer, 1) * torch.tensor([1 + error, 1])
+        answer.data[answer.tensors[1].group] = result.numpy().tobytes()
+        assert (compare("aten::exp", expected, answer) is not None) is wrong

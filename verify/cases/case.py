@@ -153,11 +153,10 @@ class Expected:
             for sign in (1, -1):  # 1 itself may be the largest that is taken
 
                 def moved(t: torch.Tensor, sign: int = sign) -> torch.Tensor:
-                    single = wide is self.widened or not t.is_floating_point()
-                    return t * (1 + sign * (2.0**-24 if single else torch.finfo(t.dtype).eps))
+                    return t * (1 + sign * (2.0**-24 if wide is self.widened else torch.finfo(t.dtype).eps))
 
                 try:
-                    call = _as_numbers(wide, argument, moved) or mapped(wide, moved, groups)
+                    call = _as_number(wide, argument, 1 + sign * 2.0**-24) or mapped(wide, moved, groups)
                     found.append(self.ask(self.overload, call, self.philox))
                 except (RuntimeError, TypeError, NotImplementedError):
                     continue
@@ -257,13 +256,13 @@ def mapped(
     return replace(packed, data=data)
 
 
-def _as_numbers(packed: Packed, name: str, change: Callable[[torch.Tensor], torch.Tensor]) -> Packed | None:
-    """The same call with a tensor of integers changed, as float64; None if the argument is no such tensor."""
+def _as_number(packed: Packed, name: str, factor: float) -> Packed | None:
+    """The same call with a tensor of integers as float64 times a factor; None if the argument is no such tensor."""
     arguments = unpack(packed)
     given = arguments[name]
     if not isinstance(given, torch.Tensor) or given.is_floating_point() or given.is_complex():
         return None
-    changed = pack({**arguments, name: change(given).double()})
+    changed = pack({**arguments, name: given.double() * factor})
     return replace(changed, data=[None if d is None else bytes(d) for d in changed.data])
 
 

@@ -9,11 +9,8 @@ DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64"
 
 @triton.jit
 def neg(x):
-    if x.dtype.is_floating():
-        x = x * -1.0  # -x is 0 - x to some versions of Triton, which makes 0 of 0
-    else:
-        x = -x
-    return x
+    # Some versions of Triton take -x for 0 - x, which makes 0 of 0.
+    return x * -1.0 if x.dtype.is_floating() else -x
 
 
 def wrapper(self, *, out=None):
