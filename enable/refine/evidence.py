@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
+import torch
 from blake3 import blake3
 
-from verify.cases.case import Case, by_overload
+from traces.values import unpack
+from verify.cases.case import Case, by_overload, case_of_values
 from verify.cases.extended import extended
 from verify.cases.opinfo import kept_cases
+from verify.cases.oracle import stands
 from verify.judging.verdicts import ENOUGH
 
 HELD_BACK = 5  # one case in so many of an overload is held back; of fewer cases none is
@@ -63,9 +67,27 @@ def further(
     samples = _samples(cache, overload, tuple(dtypes)) if most[0] else ()
     chosen = samples[:: max(1, -(-len(samples) // max(1, most[0])))]
     start = [*chosen, *given]
+    start += _in_integers(start, dtypes) if most[1] else []
     made = extended(start, 0, source, most[1]) if most[1] and start else []
     known = {case.id for case in given}
-    return [case for case in (*chosen, *(v.case for v in made)) if case.id not in known]
+    return [case for case in (*start, *(v.case for v in made)) if case.id not in known]
+
+
+def _in_integers(cases: Sequence[Case], dtypes: Sequence[str]) -> list[Case]:
+    """A case of each of these dtypes of integers of which there is none, where ATen takes them instead of floats."""
+    known = {dtype for case in cases for dtype in case.dtypes}
+    found = []
+    for dtype in (getattr(torch, name) for name in dtypes if name not in known):
+        if dtype.is_floating_point or dtype.is_complex or not cases:
+            continue
+        arguments = unpack(cases[0].load())
+        for name, value in arguments.items():
+            if isinstance(value, torch.Tensor) and value.is_floating_point():
+                arguments[name] = value.nan_to_num(0, 0, 0).abs().clamp(max=100).to(dtype)
+        if stands(cases[0].overload, arguments):
+            told = f"as {dtype}".replace("torch.", "")
+            found.append(replace(case_of_values(cases[0].overload, **arguments), signature=told))
+    return found
 
 
 @lru_cache(maxsize=8)

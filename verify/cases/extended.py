@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 MAX_LITERAL = 1 << 14  # larger numbers of a source are no block sizes to be tried
 TEMPLATES = 2  # cases of an overload that variants are made from
-FEW = 4  # variants that are made of one of each other dtype
+FEW = 4  # variants that are made of one of each other dtype, before others have two changes
 SINGLY = 128  # variants with one change, before there are some with two
 BASES = 12  # calls with one change that another is made of
 
@@ -80,13 +80,14 @@ def extended(cases: list[Case], seed: int, source: str = "", most: int | None = 
     ranked, blocks = _templates(overload, loaded), literals(source)
     others = {_dtypes(template): template for template in reversed(ranked[TEMPLATES:])}
     others = {dtypes: t for dtypes, t in others.items() if dtypes not in map(_dtypes, ranked[:TEMPLATES])}
-    sources = [
-        itertools.islice(_variants(overload, t, torch.Generator().manual_seed(seed + i), judged, blocks), count)
-        for several, count in ((ranked[:TEMPLATES], None), (others.values(), FEW))
-        for i, t in enumerate(several)
-    ]
-    twice = _twice(overload, ranked[0], torch.Generator().manual_seed(seed), blocks) if ranked and most else iter(())
-    for how, variant in _then(_in_turn(*sources), twice, lambda: len(found) >= SINGLY):
+    first, rest = (
+        [_variants(overload, t, torch.Generator().manual_seed(seed + i), judged, blocks) for i, t in enumerate(several)]
+        for several in (ranked[:TEMPLATES], others.values())
+    )
+    sources = [*first, *(itertools.islice(variants, FEW) for variants in rest)]
+    twice = _twice(overload, ranked[0], torch.Generator().manual_seed(seed), blocks) if ranked else iter(())
+    more = _in_turn(twice, *rest) if most else iter(())
+    for how, variant in _then(_in_turn(*sources), more, lambda: len(found) >= SINGLY):
         case = case_of_values(overload, **variant)
         if case.id not in given:
             found.setdefault(case.id, Variant(how, replace(case, signature=how)))
