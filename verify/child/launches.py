@@ -25,6 +25,7 @@ def note(kernel: str, grid: tuple[Any, ...], arguments: Mapping[str, Any]) -> No
     """Note a launch, unless it is one of those by which an autotuner makes its choice."""
     told = ", ".join(f"{name}={_told(value)}" for name, value in sorted(arguments.items()))
     sizes = [int(n) for n in grid]
+    notes.widest = max(notes.widest, *sizes[1:], 1)
     notes.launch(f"{kernel}[{', '.join(map(str, sizes + [1] * (3 - len(sizes))))}]({told})")
 
 

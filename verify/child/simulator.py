@@ -77,7 +77,6 @@ class Simulator:
         x, y, z = _within_limits(fn.__name__, grid)
         interpreter_builder.set_grid_dim(x, y, z)
         launch.alone = x * y * z <= 1
-        notes.widest = max(notes.widest, y, z)
         numbers = count(1)
 
         def run(index: int) -> None:
