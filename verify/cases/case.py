@@ -259,7 +259,7 @@ def mapped(
 def _as_number(packed: Packed, name: str, factor: float) -> Packed | None:
     """The same call with a tensor of integers as float64 times a factor; None if the argument is no such tensor."""
     arguments = unpack(packed)
-    given = arguments[name]
+    given = arguments.get(name)  # a part of one, as a sparse tensor's indices, is no argument
     if not isinstance(given, torch.Tensor) or given.is_floating_point() or given.is_complex():
         return None
     changed = pack({**arguments, name: given.double() * factor})
