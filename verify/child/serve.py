@@ -24,6 +24,7 @@ from traces.values import Packed, Rebuilt, on_host, pack, unpack
 from verify.child import devices
 from verify.child.answers import Counters, EarlierResults, complaints, strided
 from verify.child.compiling import patch_compiler
+from verify.child.far import far
 from verify.child.fresh import fresh
 from verify.child.global_state import GlobalState
 from verify.child.guards import Printed, count_threads, notes, watch_threads, watched
@@ -59,6 +60,7 @@ def prepare(mode: str) -> None:
         mend_libdevice()
         patch_interpreter()
         patch_rewriter()
+        far.reserve()
     if mode == DEVICE:
         devices.patch_launches()
 
@@ -97,7 +99,8 @@ class KernelRunner:
         notes.clear(header.get("scalars"))
         reached.clear()
         seed = header.get("seed", 0)
-        arguments = self._rebuild(packed, bool(header.get("reuse")))
+        given = self._rebuild(packed, bool(header.get("reuse")))
+        arguments = far.spread(given, header["far"]) if "far" in header else given
         protected = _protected(self._plan.overload, arguments)
         for tensor in strided(arguments):
             at, size = tensor.untyped_storage().data_ptr(), tensor.numel() * tensor.element_size()
@@ -113,8 +116,9 @@ class KernelRunner:
                 with watched(), redirect_stdout(Printed()):
                     result = self._call(arguments, header.get("philox"))
                     self._synchronize()
+                far.gather(given, arguments)
                 notes.threads = max(0, count_threads() - before)
-                answer = on_host(_copied({**arguments, "return": result}))
+                answer = on_host(_copied({**given, "return": result}))
             finally:
                 witness.answered()
                 notes.globals = self._state.restore()

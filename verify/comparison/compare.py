@@ -87,10 +87,13 @@ def _base(overload: str) -> str:
 
 def fixes_strides(overload: str, expected: Expected) -> bool:
     """Whether the operator's meaning decides its results' strides: it says so, or they are views or arguments."""
-    base = _base(overload)
+    return _base(overload) in _ABOUT_STRIDES or is_view(expected)
+
+
+def is_view(expected: Expected) -> bool:
+    """Whether a result lies in an argument's memory."""
     given = len(expected.before.groups)
-    shared = any(ref.group < given for ref in expected.native.tensors[len(expected.before.tensors) :])
-    return base in _ABOUT_STRIDES or shared
+    return any(ref.group < given for ref in expected.native.tensors[len(expected.before.tensors) :])
 
 
 def _may_copy(overload: str, strict: bool) -> bool:

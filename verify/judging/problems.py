@@ -23,6 +23,14 @@ class Problem:
     rule: str = ""
 
 
+class Ended(Exception):
+    """A problem was found in the midst of something else."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.detail)
+        self.problem = problem
+
+
 def mismatched(mismatch: Mismatch, reply: Reply) -> Problem:
     """Wrong values, with the accesses that must not be, which may have made them so."""
     report = "\n".join([mismatch.report, *astray(reply)])

@@ -5,15 +5,11 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import re
-import zlib
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
-
-import torch
 
 from traces import TraceError
 from traces.contents import NotRecorded
@@ -23,17 +19,12 @@ from verify.cases.case import (
     Case,
     Expected,
     NoReference,
-    contents,
     holds_sparse,
-    holds_special,
-    mapped,
     reference,
-    same_bits,
     unsupported,
 )
 from verify.cases.kinds import kind_of
 from verify.child.compiler_log import headline
-from verify.child.tuning import MAX_CONFIGURATIONS
 from verify.comparison.compare import compare, error_ratio, telling
 from verify.comparison.ghost import conjured
 from verify.comparison.laws import judged_by, law_of
@@ -42,8 +33,9 @@ from verify.contract.random_state import Philox
 from verify.excerpts import anonymous
 from verify.judging.costs import too_costly
 from verify.judging.job import RUN, Job
-from verify.judging.problems import Problem, astray, first_line, launched_otherwise, mismatched, side_effects
+from verify.judging.problems import Ended, Problem, astray, first_line, launched_otherwise, mismatched, side_effects
 from verify.judging.random_judging import Pairs, examine
+from verify.judging.repeats import Repeats, configured
 from verify.judging.reply import MalformedReply, Reply
 from verify.judging.reports import inputs_report
 from verify.outcome import Outcome, Verdict
@@ -52,16 +44,6 @@ from verify.sandbox import wire
 from verify.sandbox.children import Child, ChildDied, Zygote
 
 MAX_READ = 8  # numbers that a wrapper may read back in one call
-ORDERS = 2  # other ones in which the programs of a grid run when a case is repeated
-_FREE_ORDER = re.compile(r"\b(?:atomic_(?:add|xchg|cas)|autotune)\b")  # of additions: by chance, or as it was tuned
-
-
-class _Ended(Exception):
-    """A problem was found in the midst of something else."""
-
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(problem.detail)
-        self.problem = problem
 
 
 class Run:
@@ -124,7 +106,7 @@ class Run:
         self._asked = expected.before
         try:
             problem = self._problem(expected, case.id in self._job.repeated)
-        except _Ended as ended:
+        except Ended as ended:
             problem = ended.problem
         except ChildDied as death:
             self._chance = not death.keep
@@ -142,7 +124,7 @@ class Run:
         return _described(_verdict(case, problem, arguments), case, expected.before)
 
     def _problem(self, expected: Expected, repeated: bool) -> Problem | None:
-        """What is wrong with the kernel on this case, or None. Raises _Ended, ChildDied, MalformedReply, TraceError."""
+        """What is wrong with the kernel on this case, or None. Raises Ended, ChildDied, MalformedReply, TraceError."""
         compiled, problem = self._compile(expected, self._configured(0))
         if problem is not None:
             return problem
@@ -172,9 +154,10 @@ class Run:
             return problem
         if "repeat" in self._job.off:
             return None
+        repeats = Repeats(self._job, self._mode, self._case, self._pairs[0], self._once_more)
         if repeated:
-            return self._again(expected, got, executed.configurations)
-        return self._special(expected, executed.configurations)
+            return repeats.again(expected, got, executed.configurations)
+        return repeats.special(expected, executed.configurations)
 
     def _first(self, *problems: Problem | None) -> Problem | None:
         """The first problem of a layer that is asked."""
@@ -222,14 +205,14 @@ class Run:
         return found
 
     def _drawn(self, expected: Expected, got: Packed) -> Problem | None:
-        """What is wrong with the draws of an answer in which nothing else is. Raises _Ended."""
+        """What is wrong with the draws of an answer in which nothing else is. Raises Ended."""
 
         def ask(philox: Philox, order: int) -> Packed:
             request = {"seed": order, "philox": philox}
             answer = self._once_more(expected.before, request, f"with philox={philox}", ("draws", "reproducible"))
             mismatch = compare(self._job.plan.overload, expected, answer, self._job.strict)
             if mismatch is not None:
-                raise _Ended(Problem(Outcome.WRONG, "compare", mismatch.detail, mismatch.report))
+                raise Ended(Problem(Outcome.WRONG, "compare", mismatch.detail, mismatch.report))
             return answer
 
         found = examine(expected, got, self._pairs, ask)
@@ -238,59 +221,16 @@ class Run:
         return Problem(Outcome.WRONG, "draws", found.detail, f"{found.detail}\n{found.advice}", found.rule)
 
     def _configured(self, number: int, **request: Any) -> dict[str, Any]:
-        """A request in which autotuners take another configuration for each number, and for 0 another for each case."""
-        return {**request, "configuration": zlib.crc32(self._case.encode()) % MAX_CONFIGURATIONS + number}
-
-    def _special(self, expected: Expected, configurations: int) -> Problem | None:
-        """A case of NaN or infinities with every configuration of the autotuner. Raises _Ended."""
-        for number in range(1, configurations if holds_special(expected.before) else 1):
-            how = "with another configuration of its autotuner"
-            request = self._configured(number, seed=0)
-            other = self._once_more(expected.before, request, how, ("repeat", "configuration"))
-            mismatch = compare(self._job.plan.overload, expected, other, self._job.strict)
-            if mismatch is not None:
-                text = f"the same call {how}: {mismatch.detail}"
-                return Problem(Outcome.WRONG, "repeat", text, mismatch.report, "configuration")
-        return None
-
-    def _again(self, expected: Expected, got: Packed, configurations: int) -> Problem | None:
-        """Repeat a case that passed, with the programs in other orders and every configuration of an autotuner, then in
-        the same memory with new contents. Raises _Ended."""
-        loose = any(_FREE_ORDER.search(k.source) for k in (self._job.kernel, *self._job.reached))
-        how = "with its programs in another order"
-        how += ", and another configuration of its autotuner" if configurations > 1 else ""
-        for seed in range(1, max(ORDERS + 1, configurations)):
-            request = self._configured(seed, seed=seed)
-            other = self._once_more(expected.before, request, how, ("repeat", "order"))
-            mismatch = compare(self._job.plan.overload, expected, other, self._job.strict)
-            if mismatch is not None or (not loose and not _same_results(got, other)):
-                detail = mismatch.detail if mismatch else "the results are not the same to the bit"
-                text = f"the same call again, {how}: {detail}"
-                return Problem(Outcome.WRONG, "repeat", text, mismatch.report if mismatch else "", "order")
-        return self._new_contents(expected)
-
-    def _new_contents(self, expected: Expected) -> Problem | None:
-        changed = mapped(expected.before, torch.neg)
-        try:
-            other = reference(Case("", self._job.plan.overload, "", lambda: changed), self._pairs[0])
-        except NoReference:
-            return None
-        how = "on the same memory with new contents"
-        got = self._once_more(other.before, {"seed": 0, "reuse": True}, how, ("repeat", "contents"))
-        mismatch = compare(self._job.plan.overload, other, got, self._job.strict)
-        if mismatch is None:
-            return None
-        text = f"the same memory with new contents: {mismatch.detail}"
-        return Problem(Outcome.WRONG, "repeat", text, mismatch.report, "contents")
+        return configured(self._case, number, **request)
 
     def _once_more(self, packed: Packed, request: dict[str, Any], how: str, rule: tuple[str, str]) -> Packed:
-        """The answer to another request. Raises _Ended with what is wrong; with `rule`, of a layer, if it fails."""
+        """The answer to another request. Raises Ended with what is wrong; with `rule`, of a layer, if it fails."""
         executed, answer = self._ask(self._mode, packed, request)
         problem = self._first(self._conduct(executed), *side_effects(executed))
         if problem is None and answer is not None:
             return answer
         text = f"it fails {how}: {first_line(executed.text)}"
-        raise _Ended(problem or Problem(Outcome.WRONG, rule[0], text, executed.text, rule[1]))
+        raise Ended(problem or Problem(Outcome.WRONG, rule[0], text, executed.text, rule[1]))
 
     def _ask(self, mode: str, packed: Packed, request: dict[str, Any]) -> tuple[Reply, Packed | None]:
         """A child's reply, and what the wrapper returned; None if it raised."""
@@ -368,11 +308,6 @@ def _described(verdict: Verdict, case: Case, packed: Packed) -> Verdict:
 def _verdict(case: Case, problem: Problem, arguments: str) -> Verdict:
     text = f"{problem.report or problem.detail}\n\n{arguments}"
     return Verdict(case.id, problem.outcome, problem.detail[:300], text, problem.layer, problem.rule)
-
-
-def _same_results(a: Packed, b: Packed) -> bool:
-    """To the bit, element by element: what lies between the elements of a result is nobody's."""
-    return a.tensors == b.tensors and all(same_bits(contents(a, i), contents(b, i)) for i in range(len(a.tensors)))
 
 
 def _unlisted(kernel: KernelFile, packed: Packed) -> str:
