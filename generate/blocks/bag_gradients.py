@@ -12,10 +12,10 @@ from blocks.types import compute_types
 
 
 @triton.jit
-def bag_of(item, offset2bag_ptr, offsets_ptr, offsets_stride, bags, mask, LEVELS: tl.constexpr):
+def bag_of(item, offset2bag_ptr, offset2bag_stride, offsets_ptr, offsets_stride, bags, mask, LEVELS: tl.constexpr):
     """The bag of each item: as recorded, or else the last bag whose offset is not greater, by bisection."""
     if offset2bag_ptr is not None:
-        bag = tl.load(offset2bag_ptr + item, mask=mask, other=0).to(tl.int64)
+        bag = tl.load(offset2bag_ptr + item * offset2bag_stride, mask=mask, other=0).to(tl.int64)
     else:
         bag = tl.zeros_like(item)
         for level in tl.static_range(LEVELS - 1, -1, -1):
@@ -44,11 +44,12 @@ def bag_max_kernel(
     cols,
     grad_stride,
     maximum_stride,
+    bag_size_stride,
     BLOCK: tl.constexpr,
 ):
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     bag, col = i // cols, i % cols
-    mask = (i < n) & (tl.load(bag_size_ptr + bag, mask=i < n, other=0) > 0)
+    mask = (i < n) & (tl.load(bag_size_ptr + bag * bag_size_stride, mask=i < n, other=0) > 0)
     grad = tl.load(grad_ptr + bag * grad_stride[0] + col * grad_stride[1], mask=mask, other=0)
     index = tl.load(maximum_ptr + bag * maximum_stride[0] + col * maximum_stride[1], mask=mask, other=0).to(tl.int64)
     tl.atomic_add(sums_ptr + index * cols + col, grad.to(sums_ptr.dtype.element_ty), mask=mask, sem="relaxed")
@@ -71,6 +72,8 @@ def bag_rows_kernel(
     grad_stride,
     indices_stride,
     offsets_stride,
+    offset2bag_stride,
+    bag_size_stride,
     bags,
     weights_stride,
     OPMATH: tl.constexpr,
@@ -88,13 +91,13 @@ def bag_rows_kernel(
         item = tl.load(items_ptr + slot, mask=inside, other=0)
     index = tl.load(indices_ptr + item * indices_stride, mask=inside, other=0).to(tl.int64)
     used = inside & (index != padding_idx)
-    bag = bag_of(item, offset2bag_ptr, offsets_ptr, offsets_stride, bags, inside, LEVELS)
+    bag = bag_of(item, offset2bag_ptr, offset2bag_stride, offsets_ptr, offsets_stride, bags, inside, LEVELS)
     mask = used[:, None] & (col < cols)[None, :]
     x = tl.load(grad_ptr + bag[:, None] * grad_stride[0] + col[None, :] * grad_stride[1], mask=mask, other=0).to(OPMATH)
     if weights_ptr is not None:
         x = x * tl.load(weights_ptr + item * weights_stride, mask=used, other=0).to(OPMATH)[:, None]
     if MEAN:
-        size = tl.load(bag_size_ptr + bag, mask=used, other=1)
+        size = tl.load(bag_size_ptr + bag * bag_size_stride, mask=used, other=1)
         x = x / tl.maximum(size, 1).to(OPMATH)[:, None]
     if counts_ptr is not None:
         x = x / tl.load(counts_ptr + index, mask=used, other=1).to(OPMATH)[:, None]
@@ -141,6 +144,8 @@ def add_bag_rows(grad, indices, items, offsets, offset2bag, bag_size, weights, c
         grad.stride(),
         indices.stride(0),
         0 if offsets is None else offsets.stride(0),
+        offset2bag.stride(0),
+        bag_size.stride(0),
         bags,
         0 if weights is None else weights.stride(0),
         OPMATH=compute_types(grad.dtype)[1],
@@ -178,7 +183,7 @@ def dense_bag_gradient(
     elementwise(identity, 0, common=sums.dtype, out=sums)
     if mode == 2:
         n = min(grad.shape[0], bag_size.shape[0]) * cols
-        strides = grad.stride(), maximum.stride()
+        strides = grad.stride(), maximum.stride(), bag_size.stride(0)
         bag_max_kernel[(triton.cdiv(n, 1024),)](grad, bag_size, maximum, sums, n, cols, *strides, BLOCK=1024)
     else:
         counts = None

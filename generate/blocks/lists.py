@@ -44,7 +44,7 @@ def list_parts_kernel(
     none = neutral((tl.zeros([1, BLOCK], parts_ptr.dtype.element_ty),), KIND, float("-inf"), float("inf"))
     acc = none
     for start in range(first, tl.minimum(first + SPAN, n), BLOCK):
-        i = start + tl.arange(0, BLOCK)[None, :]
+        i = start + tl.arange(0, BLOCK).to(tl.int64)[None, :]
         at_ptr = x_ptr + strided(i, shape, stride, UNIT)
         x = tl.load(at_ptr) if start + BLOCK <= n else tl.load(at_ptr, mask=i < n, other=0)
         value = MAP(x.to(OPMATH), *arguments)

@@ -49,14 +49,18 @@ def _patch_once(interpreter: Any) -> None:
 
 
 def _mend_numbers(interpreter: Any) -> None:
-    """Triton 3.6 puts a bool that a kernel is launched with into 32 bits, and then finds that these are too many."""
+    """Numbers that a kernel is launched with: Triton 3.6 puts a bool into 32 bits, and then finds that these are too
+    many; and it holds from 2^31 to 2^32 as uint32, which overflows where the int64 of a compiled kernel does not."""
     convert = interpreter._implicit_cvt
 
     def implicit(arg: Any) -> Any:
         if isinstance(arg, bool):
             int1 = interpreter.tl.int1
             return interpreter.tl.tensor(interpreter.TensorHandle(np.array([arg], dtype=np.bool_), int1), int1)
-        return convert(arg)
+        converted = convert(arg)
+        if type(arg) is int and 2**31 <= arg < 2**32:
+            converted.handle.data = converted.handle.data.astype(np.int64)
+        return converted
 
     interpreter._implicit_cvt = implicit
 

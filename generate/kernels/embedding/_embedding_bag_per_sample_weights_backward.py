@@ -31,6 +31,7 @@ def bag_products_kernel(
     weight_stride,
     indices_stride,
     offsets_stride,
+    offset2bag_stride,
     OPMATH: tl.constexpr,
     LEVELS: tl.constexpr,
     BLOCK_M: tl.constexpr,
@@ -40,7 +41,7 @@ def bag_products_kernel(
     inside = item < m
     index = tl.load(indices_ptr + item * indices_stride, mask=inside, other=0).to(tl.int64)
     used = inside & (index != padding_idx)
-    bag = bag_of(item, offset2bag_ptr, offsets_ptr, offsets_stride, bags, inside, LEVELS)
+    bag = bag_of(item, offset2bag_ptr, offset2bag_stride, offsets_ptr, offsets_stride, bags, inside, LEVELS)
     acc = tl.zeros([BLOCK_M, BLOCK_N], OPMATH)
     for start in range(0, cols, BLOCK_N):
         col = start + tl.arange(0, BLOCK_N).to(tl.int64)
@@ -75,6 +76,7 @@ def wrapper(grad, weight, indices, offsets, offset2bag, mode, padding_idx=-1):
         weight.stride(),
         indices.stride(0),
         offsets.stride(0),
+        offset2bag.stride(0),
         OPMATH=compute_types(grad.dtype)[1],
         LEVELS=bisection_levels(bags),
         BLOCK_M=BLOCK_M,
