@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from enable.cover.bare import beyond, in_other_dtypes, refused_dtypes
 from enable.cover.coverage import cases_by_overload
 from enable.cover.finding import Finding
-from enable.cover.recorded import recorded
+from enable.cover.recorded import recorded, some
 from enable.progress import doing
 from enable.workspace import Workspace
 from traces import UserError
 from verify.cases.case import Case
 from verify.cases.extended import extended
 from verify.cases.opinfo import kept_cases
-from verify.comparison.compare import SINGLE
+from verify.cases.refused import refused
 from verify.contract.derive import Plan
 from verify.contract.kernel_file import KernelFile
 from verify.judging.candidate import Candidate
@@ -37,12 +39,7 @@ MAX_RECORDED = 64  # of the workspace's traces, likewise
 MAX_GIVEN = 120  # OpInfo's cases of each overload of a bare file
 SEARCHES = 3  # times that more cases are made for what no case reached
 SEARCHED = 128  # of an overload, the first time
-MAX_USUAL = 4  # dimensions that no bare file may refuse
-MAX_OTHER = 3  # of each dtype beside the first of a bare file, which may raise there
 GIVEN = ("float32",), ("int64", "int32"), ("bool",)  # dtypes of a bare file's cases: the first that its operator takes
-OTHERS = ("float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
-_AS_SINGLE = "dtype is float32, expected float64"  # as the comparison tells of statistics kept in single precision
-_RAISES = (Outcome.COMPILE_ERROR, Outcome.RUNTIME_ERROR)  # what a bare file may do with dtypes that it does not claim
 
 _PREPARING = threading.Lock()
 
@@ -102,7 +99,8 @@ def verify_candidate(
                 outcome = Outcome.COMPILE_ERROR
                 return replace(found, outcome=outcome, layer="lint", rule="dtypes", detail=narrow, violations=(narrow,))
             chosen = _cases(candidate, candidate.kernel, request, workspace)
-            others = _in_other_dtypes(candidate, chosen, request, workspace)
+            samples = workspace.cache if "opinfo" in request.sources and request.case is None else None
+            others = in_other_dtypes(candidate, chosen, samples)
 
         job = partial(_job, candidate, request, profile)
         jobs = [job(overload, cases) for overload, cases in chosen.items()]
@@ -131,7 +129,9 @@ def verify_candidate(
             for overload, cases in more.items():
                 chosen[overload] += [case for case in cases if (overload, case.id) in verdicts]
             missing = _missing(candidate.kernel, verdicts, request, judge)
-    summary = _concluded(found, chosen, others, verdicts, missing)
+        summary = _concluded(found, chosen, others, verdicts, missing)
+        if summary.outcome is Outcome.PASS and request.full and judge.platform.mode == EXECUTE:
+            summary = _where_aten_refuses(summary, candidate, job, chosen, judged)
     if candidate.contract and request.full:
         summary = _with_known(summary, jobs, judge)
     if RUN in request.off and summary.outcome is Outcome.PASS:
@@ -163,7 +163,7 @@ def _concluded(
     missing: tuple[str, ...],
 ) -> Finding:
     """What the verdicts on the chosen cases and on those of other dtypes come to. missing: what none reached."""
-    refused = _refused(others, chosen, verdicts)
+    refused = refused_dtypes(others, chosen, verdicts)
     order = [(overload, case.id) for overload, cases in chosen.items() for case in cases]
     told = [verdicts[key] for key in order if key in verdicts]
     if len(told) < len(order) and all(v.outcome in (Outcome.PASS, Outcome.SKIPPED) for v in told):
@@ -175,28 +175,27 @@ def _concluded(
     return summary
 
 
-def _refused(
-    others: Mapping[tuple[str, str], list[Case]],
+def _where_aten_refuses(
+    found: Finding,
+    candidate: Candidate,
+    job: Callable[[str, Sequence[Case]], Job],
     chosen: Mapping[str, list[Case]],
-    verdicts: Mapping[tuple[str, str], Verdict],
-) -> dict[str, str]:
-    """What a bare file does in dtypes in which it raises, or computes in another; cases of the rest join the chosen."""
-    refused: dict[str, str] = {}
-    for (overload, dtype), cases in others.items():
-        failed = [v for c in cases if (v := verdicts.get((overload, c.id))) and _narrows(dtype, v)]
-        if failed:
-            what = f"it computes in {SINGLE}" if failed[0].rule == SINGLE else failed[0].outcome
-            refused[dtype] = f"{what}, {failed[0].detail}"
-        else:
-            chosen[overload] += cases
-    return refused
+    judged: Callable[[Sequence[Job]], Mapping[Any, Verdict]],
+) -> Finding:
+    """The same with what the kernel does to memory that is none of a call's, where ATen refuses that call: wrong of a
+    kernel file, and told of a bare one."""
+    with _PREPARING:
+        jobs = [job(o, _refused(cases)) for o, cases in chosen.items()]
+    failed = next((v for v in judged(jobs).values() if v.failed), None)
+    if failed is None:
+        return found
+    if not candidate.contract:
+        return replace(found, narrower={**found.narrower, "calls that ATen refuses": failed.detail})
+    return replace(_summary(found, [failed]), cases=found.cases, passed=found.passed, skipped=found.skipped)
 
 
-def _narrows(dtype: str, verdict: Verdict) -> bool:
-    """Whether a failure in a dtype that a bare file does not name is none of the file, but tells what it is not for."""
-    wrong = verdict.outcome is Outcome.WRONG and verdict.layer == "compare"
-    single = verdict.rule == SINGLE or verdict.detail.endswith(_AS_SINGLE)
-    return verdict.outcome in _RAISES or single or (wrong and dtype in OTHERS[3:])
+def _refused(cases: Sequence[Case]) -> list[Case]:
+    return refused([case for case in cases if not case.made])
 
 
 def _missing(
@@ -221,7 +220,7 @@ def _searched(
         with _PREPARING:
             made = extended(given, request.seed, candidate.source, len(cases) + more)
         found[overload] = [v.case for v in made if v.case.id not in known][:more]
-    _beyond(candidate, chosen, found)
+    beyond(candidate, chosen, found)
     return found
 
 
@@ -304,8 +303,11 @@ def _cases(
             cases.update({v.case.id: v.case for v in made})
     chosen = {o: list(cases.values()) for o, cases in found.items()}
     if request.case is not None:
-        chosen = {o: [c for c in cases if c.id == request.case] for o, cases in chosen.items()}
-        chosen = {o: cases for o, cases in chosen.items() if cases}
+        others = ((o, _refused(cases)) for o, cases in chosen.items())
+        named = (
+            (o, [c for c in cases if c.id == request.case]) for o, cases in itertools.chain(chosen.items(), others)
+        )
+        chosen = dict(itertools.islice(((o, cases) for o, cases in named if cases), 1))
         if not chosen:
             raise UserError(f"no case {request.case}; it may be of another --seed, or of other --cases")
     return chosen
@@ -320,53 +322,6 @@ def _recorded(candidate: Candidate, request: VerifyRequest, workspace: Workspace
         chosen += some(of_models, MAX_RECORDED)
         chosen += some(of_opinfo, MAX_RECORDED - min(len(of_models), MAX_RECORDED))
     return chosen
-
-
-def some(cases: Sequence[Case], most: int) -> Sequence[Case]:
-    """At most so many of the cases, spread evenly."""
-    return cases[:: -(-len(cases) // most)] if cases and most else ()
-
-
-def _in_other_dtypes(
-    candidate: Candidate, chosen: Mapping[str, list[Case]], request: VerifyRequest, workspace: Workspace
-) -> dict[tuple[str, str], list[Case]]:
-    """Of a bare file the cases that are `_beyond`, and OpInfo's in dtypes of which it has none yet, by overload and
-    dtype."""
-    beyond = _beyond(candidate, chosen, chosen)
-    if candidate.contract or "opinfo" not in request.sources or request.case is not None:
-        return beyond
-    known = {dtype for cases in chosen.values() for case in cases for dtype in case.dtypes}
-    found: dict[tuple[str, str], list[Case]] = {}
-    for dtype in (d for d in OTHERS if d not in known):
-        for case in kept_cases(workspace.cache, list(candidate.overloads), (dtype,), every=False):
-            if case.overload in chosen and dtype in case.dtypes:
-                found.setdefault((case.overload, dtype), []).append(case)
-    for key, cases in found.items():
-        beyond.setdefault(key, []).extend(some(cases, MAX_OTHER))
-    return beyond
-
-
-def _beyond(
-    candidate: Candidate, chosen: Mapping[str, list[Case]], made: Mapping[str, list[Case]]
-) -> dict[tuple[str, str], list[Case]]:
-    """The made cases of more dimensions than any given one has, or that ask for a dtype of which none has a tensor,
-    taken from these: a bare file may raise there, and compute in the dtype that it is given."""
-    found: dict[tuple[str, str], list[Case]] = {}
-    for overload, cases in made.items() if not candidate.contract else ():
-        given = [case for case in chosen[overload] if not case.made]
-        most = max((len(s) for case in given for s in case.shapes), default=0)
-        known = {dtype for case in given for dtype in case.dtypes}
-        for case in [case for case in cases if case.made]:
-            rank, others = max(map(len, case.shapes), default=0), [d for d in _named(case) if d not in known]
-            if rank > max(most, MAX_USUAL) or others:
-                found.setdefault((overload, others[0] if others else f"rank {rank}"), []).append(case)
-                cases.remove(case)
-    return found
-
-
-def _named(case: Case) -> list[str]:
-    """Dtypes that its arguments are."""
-    return [value["dtype"] for value in case.load().tree.values() if isinstance(value, dict) and "dtype" in value]
 
 
 def _opinfo(candidate: Candidate, dtypes: tuple[str, ...], cache: Path) -> list[Case]:

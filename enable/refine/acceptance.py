@@ -21,6 +21,7 @@ from generate.library import Library, Match
 from generate.versions import Versions
 from traces import UserError
 from verify.cases.case import Case, NoReference, by_overload, reference
+from verify.cases.refused import refused
 from verify.contract.kernel_file import KernelFile
 from verify.judging.job import REPEATS, Job
 from verify.judging.unreached import unreached
@@ -29,7 +30,7 @@ from verify.lint import lint, load_profile, render
 from verify.outcome import Outcome, Verdict
 
 _LISTED = 8  # cases that a line names
-_SHOWN, _MADE = "shown", "made where few were recorded"
+_SHOWN, _MADE, _REFUSED = "shown", "made where few were recorded", "made of calls that ATen refuses"
 _Key = tuple[str, str]  # overload, id of a case
 
 
@@ -240,6 +241,7 @@ class _Trial:
             or self._refusal([*others, *self._further(self._replaced() - thin)], "")
             or self._too_few()
             or self._never_ran(asked)
+            or self._where_aten_refuses(asked)
         )
 
     def few(self) -> dict[str, int]:
@@ -268,6 +270,11 @@ class _Trial:
             f"No call was found that ATen answers and for which this is of use: {told}. Leave out what is not needed."
         )
         return Refused((f"no case reaches all of {self._proposal.path.name}: {told}",), feedback=feedback)
+
+    def _where_aten_refuses(self, overloads: Collection[str]) -> Refused | None:
+        """What ATen refuses a kernel may answer, without foreign memory."""
+        given = by_overload(self._further(overloads))
+        return self._refusal([c for o in overloads for c in refused(given.get(o, []))], _REFUSED)
 
     def _unreached(self) -> tuple[str, ...]:
         return unreached(self._change.kernel, self._reached) if any(self._reached) else ()

@@ -27,10 +27,11 @@ def bag_of(item, offset2bag_ptr, offset2bag_stride, offsets_ptr, offsets_stride,
 
 
 @triton.jit
-def bag_count_kernel(indices_ptr, counts_ptr, m, stride, BLOCK: tl.constexpr):
+def bag_count_kernel(indices_ptr, counts_ptr, m, height, stride, BLOCK: tl.constexpr):
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = i < plain_value(m)
     index = tl.load(indices_ptr + i * plain_value(stride), mask=mask, other=0).to(tl.int64)
+    mask &= (index >= 0) & (index < plain_value(height))
     tl.atomic_add(counts_ptr + index, tl.full([BLOCK], 1, tl.int32), mask=mask, sem="relaxed")
 
 
@@ -42,16 +43,19 @@ def bag_max_kernel(
     sums_ptr,
     n,
     cols,
+    height,
     grad_stride,
     maximum_stride,
     bag_size_stride,
     BLOCK: tl.constexpr,
 ):
+    """height: of `sums_ptr`; an index out of range adds nothing."""
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     bag, col = i // cols, i % cols
     mask = (i < n) & (tl.load(bag_size_ptr + bag * bag_size_stride, mask=i < n, other=0) > 0)
     grad = tl.load(grad_ptr + bag * grad_stride[0] + col * grad_stride[1], mask=mask, other=0)
     index = tl.load(maximum_ptr + bag * maximum_stride[0] + col * maximum_stride[1], mask=mask, other=0).to(tl.int64)
+    mask &= (index >= 0) & (index < height)
     tl.atomic_add(sums_ptr + index * cols + col, grad.to(sums_ptr.dtype.element_ty), mask=mask, sem="relaxed")
 
 
@@ -68,6 +72,7 @@ def bag_rows_kernel(
     sums_ptr,
     m,
     cols,
+    height,
     padding_idx,
     grad_stride,
     indices_stride,
@@ -91,6 +96,8 @@ def bag_rows_kernel(
         item = tl.load(items_ptr + slot, mask=inside, other=0)
     index = tl.load(indices_ptr + item * indices_stride, mask=inside, other=0).to(tl.int64)
     used = inside & (index != padding_idx)
+    if not SPARSE:
+        used &= (index >= 0) & (index < height)
     bag = bag_of(item, offset2bag_ptr, offset2bag_stride, offsets_ptr, offsets_stride, bags, inside, LEVELS)
     mask = used[:, None] & (col < cols)[None, :]
     x = tl.load(grad_ptr + bag[:, None] * grad_stride[0] + col[None, :] * grad_stride[1], mask=mask, other=0).to(OPMATH)
@@ -140,6 +147,7 @@ def add_bag_rows(grad, indices, items, offsets, offset2bag, bag_size, weights, c
         sums,
         m,
         cols,
+        sums.shape[0],
         padding_idx,
         grad.stride(),
         indices.stride(0),
@@ -184,13 +192,16 @@ def dense_bag_gradient(
     if mode == 2:
         n = min(grad.shape[0], bag_size.shape[0]) * cols
         strides = grad.stride(), maximum.stride(), bag_size.stride(0)
-        bag_max_kernel[(triton.cdiv(n, 1024),)](grad, bag_size, maximum, sums, n, cols, *strides, BLOCK=1024)
+        bag_max_kernel[(triton.cdiv(n, 1024),)](
+            grad, bag_size, maximum, sums, n, cols, num_weights, *strides, BLOCK=1024
+        )
     else:
         counts = None
         if by_frequency:
             counts = torch.empty(num_weights, dtype=torch.int32, device=grad.device)
             elementwise(identity, 0, common=torch.int32, out=counts)
-            bag_count_kernel[(triton.cdiv(m, 1024),)](indices, counts, plain(m), plain(indices.stride(0)), BLOCK=1024)
+            numbers = plain(m), plain(num_weights), plain(indices.stride(0))
+            bag_count_kernel[(triton.cdiv(m, 1024),)](indices, counts, *numbers, BLOCK=1024)
         add_bag_rows(
             grad, indices, None, offsets, offset2bag, bag_size, weights, counts, sums, mode, padding_idx, False
         )

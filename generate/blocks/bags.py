@@ -26,6 +26,7 @@ def bags_kernel(
     ends,
     sizes,
     cols,
+    height,
     padding_idx,
     weight_stride,
     indices_stride,
@@ -53,7 +54,8 @@ def bags_kernel(
         item = begin[:, None] + row[None, :]
         index = tl.load(indices_ptr + item * indices_stride, mask=inside, other=0).to(tl.int64)
         used = inside & (index != padding_idx)
-        mask = used[:, :, None] & (col < cols)[None, None, :]
+        valid = used & (index >= 0) & (index < height)  # an index out of range adds nothing
+        mask = valid[:, :, None] & (col < cols)[None, None, :]
         offset = index[:, :, None] * weight_stride[0] + col[None, None, :] * weight_stride[1]
         x = tl.load(weight_ptr + offset, mask=mask, other=0).to(OPMATH)
         if weights_ptr is not None:
@@ -112,6 +114,7 @@ def embedding_bags(weight, indices, offsets, mode, per_sample_weights, include_l
         ends,
         sizes,
         cols,
+        weight.shape[0],
         padding_idx,
         weight.stride(),
         indices.stride(0),

@@ -2,6 +2,7 @@
 
 It is walked through in tiles of rows and columns; dimensions are merged where all operands' strides allow, so that only
 rows are taken apart by division. An index that is the same for all rows, or columns, of a tile is loaded once.
+Where an index is out of range nothing is written, and 0 read.
 """
 
 import math
@@ -37,8 +38,10 @@ def chosen_offset(
     BY_COL: tl.constexpr,
     PLAIN: tl.constexpr,
 ):
-    """What the index tensors add to the offset in the indexed tensor; broadcast over what they do not depend on."""
+    """What the index tensors add to the offset in the indexed tensor, and whether all are in range; broadcast over what
+    they do not depend on."""
     offset = tl.zeros([1, 1], tl.int64)
+    valid = offset == 0
     for k in tl.static_range(len(indices)):
         if BY_ROW and BY_COL:
             place = tile_offset(row, col, shape, strides[k], PLAIN)
@@ -50,9 +53,11 @@ def chosen_offset(
             place = (col * integer_value(strides[k][-1], PLAIN))[None, :]
             known = (col < n)[None, :]
         index = tl.load(indices[k] + place, mask=known, other=0).to(tl.int64)
-        index = tl.where(index < 0, index + integer_value(sizes[k], PLAIN), index)
+        size = integer_value(sizes[k], PLAIN)
+        index = tl.where(index < 0, index + size, index)
+        valid &= (index >= 0) & (index < size)
         offset += index * integer_value(steps[k], PLAIN)
-    return offset
+    return offset, valid
 
 
 @triton.jit
@@ -86,17 +91,17 @@ def indexing_kernel(
     mask = (row < m)[:, None] & (col < n)[None, :]
     read = tile_offset(row, col, shape, source_stride, PLAIN)
     write = tile_offset(row, col, shape, out_stride, PLAIN)
-    chosen = chosen_offset(indices, row, col, m, n, shape, index_strides, sizes, steps, BY_ROW, BY_COL, PLAIN)
+    chosen, valid = chosen_offset(indices, row, col, m, n, shape, index_strides, sizes, steps, BY_ROW, BY_COL, PLAIN)
     if MODE == "gather":
-        tl.store(out_ptr + write, tl.load(source_ptr + (read + chosen), mask=mask), mask=mask)
+        tl.store(out_ptr + write, tl.load(source_ptr + (read + chosen), mask=mask & valid, other=0), mask=mask)
     else:
         x = tl.load(source_ptr + read, mask=mask).to(out_ptr.dtype.element_ty)
         if MODE == "add":
             if alpha is not None:
                 x = x * number_value(alpha, OPMATH)
-            tl.atomic_add(out_ptr + (write + chosen), x, mask=mask, sem="relaxed")
+            tl.atomic_add(out_ptr + (write + chosen), x, mask=mask & valid, sem="relaxed")
         else:
-            tl.store(out_ptr + (write + chosen), x, mask=mask)
+            tl.store(out_ptr + (write + chosen), x, mask=mask & valid)
 
 
 def gather(self, indices, out=None, elements=2048):

@@ -257,6 +257,8 @@ def matmul(a, b, bias=None, beta=1, alpha=1):
     (M, K), N, numbers = a.shape, b.shape[1], (beta, alpha)
     out = torch.empty((M, N), dtype=a.dtype, device=a.device)
     half = a.dtype in (torch.float16, torch.bfloat16)
+    if b.shape[0] != K:
+        raise RuntimeError(f"matrices {tuple(a.shape)} and {tuple(b.shape)}")
     if M * N == 0:
         return out
     if 1 <= K <= 16 and not _small(1, M, N, K):

@@ -27,7 +27,8 @@ from verify.operators import adds_up, judged_as
 class Case:
     """id: blake3 of overload, arguments and what gives their bytes, so equal calls of two traces are one case.
 
-    load: the arguments, read and verified anew at each call. shapes, dtypes: of all their tensors.
+    load: the arguments, read and verified anew at each call. shapes, dtypes: of all their tensors. refused: why ATen
+    refuses the call, if it does (verify/cases/refused.py).
     """
 
     id: str
@@ -36,6 +37,7 @@ class Case:
     load: Callable[[], Packed]
     shapes: tuple[tuple[int, ...], ...] = ()
     dtypes: tuple[str, ...] = ()
+    refused: str = ""
 
     @property
     def made(self) -> bool:

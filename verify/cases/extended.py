@@ -142,6 +142,11 @@ def _loaded(case: Case) -> Packed | None:
     return None if unsupported(packed.tree) else packed
 
 
+def templates(cases: list[Case]) -> list[Arguments]:
+    """The calls of one overload that others are made of, those that most are made of first."""
+    return _templates(cases[0].overload, [packed for packed in map(_loaded, cases) if packed is not None])
+
+
 def _templates(overload: str, given: list[Packed]) -> list[Arguments]:
     """The largest call of each set of argument kinds, the largest first, all of which have elements; a small one like
     it, where all are too large."""

@@ -77,6 +77,17 @@ def idle(overload: str, arguments: Arguments, places: Sequence[Place]) -> list[i
     return told["idle"] if told["stands"] else None
 
 
+def refusal(overload: str, arguments: Arguments) -> str:
+    """Why ATen refuses the call; nothing if it answers it, has no implementation of it, or dies of it."""
+    with _LOCK:
+        try:
+            told, _ = _ORACLE.ask(pack(arguments), {"overload": overload, "philox": [0, 0]})
+        except (ChildDied, RuntimeError):  # what cannot even be looked at
+            return ""
+    why = " ".join(told["error"].split())
+    return "" if "not implemented" in why else why[:200]
+
+
 def answered(overload: str, packed: Packed, philox: Philox) -> Packed:
     """ATen's own answer to a call that nobody is known to have made, as `aten_answer` of verify/cases/case.py gives it.
 

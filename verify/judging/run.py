@@ -96,6 +96,8 @@ class Run:
         self._case = case.id
         if kind(case.overload) == "random" and not judged_by(case.overload):
             return skipped(case, "it draws random numbers, and there is no law to judge them by")
+        if case.refused:
+            return self._judge_refused(case)
         try:
             expected = reference(case, self._pairs[0])
         except NoReference as error:
@@ -122,6 +124,24 @@ class Run:
         arguments = inputs_report(self._asked, changed=self._asked is not expected.before)
         arguments = "\n\n".join(filter(None, [arguments, self._printed]))
         return _described(_verdict(case, problem, arguments), case, expected.before)
+
+    def _judge_refused(self, case: Case) -> Verdict:
+        """A call that ATen refuses: what is answered is not looked at, but memory that is none of the call's."""
+        before = self._asked = case.load()
+        unlisted = _unlisted(self._job.kernel, before)
+        no_pass = skipped(case, unlisted or f"ATen refuses it: {case.refused}")
+        if unlisted or self._mode != EXECUTE:
+            return no_pass
+        try:
+            executed, _ = self._ask(self._mode, before, self._configured(0, seed=0))
+        except ChildDied as death:
+            self._chance = not death.keep
+            return skipped(case, death.how)
+        problem = self._first(*(p for p in side_effects(executed) if p.layer == "access"))
+        if problem is None:
+            return no_pass
+        text = f"a call that ATen refuses ({case.refused}): {problem.detail}"
+        return _described(_verdict(case, replace(problem, detail=text), inputs_report(before)), case, before)
 
     def _problem(self, expected: Expected, repeated: bool) -> Problem | None:
         """What is wrong with the kernel on this case, or None. Raises Ended, ChildDied, MalformedReply, TraceError."""

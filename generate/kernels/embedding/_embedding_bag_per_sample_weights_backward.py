@@ -2,7 +2,8 @@
     offset2bag, int mode, int padding_idx=-1) -> Tensor
 
 For each item the scalar product, in fp32 (fp64 for fp64), of its bag's gradient row and its index's weight row; 0 for
-padding. A program takes BLOCK_M items. Where the bags were not recorded they are found by bisection among the offsets.
+padding and for an index out of range. A program takes BLOCK_M items. Where the bags were not recorded they are found by
+bisection among the offsets.
 """
 
 import torch
@@ -25,6 +26,7 @@ def bag_products_kernel(
     out_ptr,
     m,
     cols,
+    height,
     padding_idx,
     bags,
     grad_stride,
@@ -40,7 +42,7 @@ def bag_products_kernel(
     item = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
     inside = item < m
     index = tl.load(indices_ptr + item * indices_stride, mask=inside, other=0).to(tl.int64)
-    used = inside & (index != padding_idx)
+    used = inside & (index != padding_idx) & (index >= 0) & (index < height)
     bag = bag_of(item, offset2bag_ptr, offset2bag_stride, offsets_ptr, offsets_stride, bags, inside, LEVELS)
     acc = tl.zeros([BLOCK_M, BLOCK_N], OPMATH)
     for start in range(0, cols, BLOCK_N):
@@ -70,6 +72,7 @@ def wrapper(grad, weight, indices, offsets, offset2bag, mode, padding_idx=-1):
         out,
         m,
         cols,
+        weight.shape[0],
         padding_idx,
         bags,
         grad.stride(),

@@ -48,6 +48,11 @@ def kernel_nll_loss_backward(
 
 
 def wrapper(grad_output, self, target, weight, reduction, ignore_index, total_weight):
+    rows = self.numel() // self.shape[-1] if self.shape[-1] else 0
+    if rows and (target.numel() != rows or (grad_output.dim() and grad_output.shape[0] != rows)):
+        raise RuntimeError(f"gradient {tuple(grad_output.shape)} and {target.numel()} targets of {rows} rows")
+    if weight is not None and weight.shape[0] != self.shape[-1]:
+        raise RuntimeError(f"{weight.shape[0]} weights of {self.shape[-1]} classes")
     out = torch.empty(self.shape, dtype=self.dtype, device=self.device)
     n = out.numel()
     kernel_nll_loss_backward[(triton.cdiv(n, 4096),)](

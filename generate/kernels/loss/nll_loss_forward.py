@@ -15,10 +15,10 @@ DTYPES = ("bfloat16", "float16", "float32")
 
 
 @triton.jit
-def row_loss(x_ptr, target_ptr, weight_ptr, rows, n, ignore_index, x_stride, target_stride, weight_stride):
-    """(loss, weight) of each row; both 0 where the target is ignored or the row lies outside."""
-    target = tl.load(target_ptr + rows * target_stride, mask=rows < n, other=0).to(tl.int64)
-    valid = (rows < n) & (target != ignore_index)
+def row_loss(x_ptr, target_ptr, weight_ptr, rows, sizes, ignore_index, x_stride, target_stride, weight_stride):
+    """(loss, weight) of each row; both 0 where the target is ignored or no class, or the row lies outside."""
+    target = tl.load(target_ptr + rows * target_stride, mask=rows < sizes[0], other=0).to(tl.int64)
+    valid = (rows < sizes[0]) & (target != ignore_index) & (target >= 0) & (target < sizes[1])
     x = tl.load(x_ptr + rows * x_stride[0] + target * x_stride[1], mask=valid, other=0).to(tl.float32)
     weight = tl.where(valid, 1.0, 0.0)
     if weight_ptr is not None:
@@ -33,7 +33,7 @@ def kernel_rows(
     weight_ptr,
     out_ptr,
     total_ptr,
-    n,
+    sizes,
     ignore_index,
     x_stride,
     target_stride,
@@ -41,8 +41,8 @@ def kernel_rows(
     BLOCK: tl.constexpr,
 ):
     rows = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    loss, _ = row_loss(x_ptr, target_ptr, weight_ptr, rows, n, ignore_index, x_stride, target_stride, weight_stride)
-    tl.store(out_ptr + rows, loss.to(out_ptr.dtype.element_ty), mask=rows < n)
+    loss, _ = row_loss(x_ptr, target_ptr, weight_ptr, rows, sizes, ignore_index, x_stride, target_stride, weight_stride)
+    tl.store(out_ptr + rows, loss.to(out_ptr.dtype.element_ty), mask=rows < sizes[0])
     if tl.program_id(0) == 0:
         tl.store(total_ptr, tl.full([], 0, total_ptr.dtype.element_ty))
 
@@ -63,7 +63,7 @@ def kernel_reduced(
     weight_ptr,
     out_ptr,
     total_ptr,
-    n,
+    sizes,
     ignore_index,
     x_stride,
     target_stride,
@@ -74,10 +74,10 @@ def kernel_reduced(
     """Element program_id(0) of out and total."""
     losses = tl.zeros([BLOCK], tl.float32)
     weights = tl.zeros([BLOCK], tl.float32)
-    for start in range(tl.program_id(0).to(tl.int64) * BLOCK, n, tl.num_programs(0) * BLOCK):
+    for start in range(tl.program_id(0).to(tl.int64) * BLOCK, sizes[0], tl.num_programs(0) * BLOCK):
         rows = start + tl.arange(0, BLOCK).to(tl.int64)
         loss, weight = row_loss(
-            x_ptr, target_ptr, weight_ptr, rows, n, ignore_index, x_stride, target_stride, weight_stride
+            x_ptr, target_ptr, weight_ptr, rows, sizes, ignore_index, x_stride, target_stride, weight_stride
         )
         losses += loss
         weights += weight
@@ -94,13 +94,15 @@ def kernel_add_parts(losses_ptr, weights_ptr, out_ptr, total_ptr, count, MEAN: t
 
 def wrapper(self, target, weight, reduction, ignore_index):
     x, rows = (self, target) if self.dim() == 2 else (self.unsqueeze(0), target.view(1))
-    n = x.shape[0]
+    n, classes = x.shape
+    if rows.shape[0] != n or (weight is not None and weight.shape[0] != classes):
+        raise RuntimeError(f"{rows.shape[0]} targets of {n} rows, or weights of other than {classes} classes")
     total_weight = torch.empty((), dtype=self.dtype, device=self.device)
     strides = x.stride(), rows.stride(0), 0 if weight is None else weight.stride(0)
     if reduction == 0 and self.dim() == 2:
         out = torch.empty(n, dtype=self.dtype, device=self.device)
         grid = (max(triton.cdiv(n, 1024), 1),)
-        kernel_rows[grid](x, rows, weight, out, total_weight, n, ignore_index, *strides, BLOCK=1024)
+        kernel_rows[grid](x, rows, weight, out, total_weight, (n, classes), ignore_index, *strides, BLOCK=1024)
     else:
         out = torch.empty((), dtype=self.dtype, device=self.device)
         sums = out, total_weight
@@ -108,7 +110,9 @@ def wrapper(self, target, weight, reduction, ignore_index):
         if parts > 1:
             sums = [torch.empty(parts, dtype=torch.float32, device=self.device) for _ in sums]
         mean = reduction == 1
-        kernel_reduced[(parts,)](x, rows, weight, *sums, n, ignore_index, *strides, MEAN=mean and parts == 1, BLOCK=512)
+        kernel_reduced[(parts,)](
+            x, rows, weight, *sums, (n, classes), ignore_index, *strides, MEAN=mean and parts == 1, BLOCK=512
+        )
         if parts > 1:
             kernel_add_parts[(1,)](*sums, out, total_weight, parts, MEAN=mean, BLOCK=512)
     return out, total_weight

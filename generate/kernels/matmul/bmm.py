@@ -50,6 +50,8 @@ def launch_one_warp(a, b, out):
 
 def wrapper(self, mat2):
     (B, M, K), N = self.shape, mat2.shape[2]
+    if mat2.shape[:2] != (B, K):
+        raise RuntimeError(f"matrices {tuple(self.shape)} and {tuple(mat2.shape)}")
     out = torch.empty((B, M, N), dtype=self.dtype, device=self.device)
     half = self.dtype in (torch.float16, torch.bfloat16)
     tile = (16, 16, 16, 4)

@@ -14,6 +14,9 @@ def wrapper(tensors, dim=0):
     kept = [t for t in tensors if t.dim() != 1 or t.numel()] or [tensors[0]]
     dim = dim % kept[0].dim()
     sizes = [t.shape[dim] for t in kept]
+    others = [(*t.shape[:dim], *t.shape[dim + 1 :]) for t in kept]
+    if any([shape != others[0] for shape in others]):
+        raise RuntimeError(f"joined along dimension {dim}: {[tuple(t.shape) for t in kept]}")
     shape = [*kept[0].shape[:dim], sum(sizes), *kept[0].shape[dim + 1 :]]
     out = torch.empty(shape, dtype=promoted(tensors), device=kept[0].device, memory_format=common_format(kept))
     return join(kept, out.split(sizes, dim), out, dim)
