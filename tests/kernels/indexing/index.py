@@ -11,7 +11,7 @@ CASES = {
     ],
 }
 FAULTS = {
-    "negative indices": ("tl.where(index < 0, index + integer_value(sizes[k], PLAIN), index)", "index"),
+    "negative indices": ("tl.where(index < 0, index + size, index)", "index"),
 }
 REFUSED = {
     "aten::index.Tensor": [("f32[4,3]", ["bool[6]=1"])],
