@@ -112,9 +112,8 @@ class Repeats:
         mismatch = compare(self._job.plan.overload, expected, got, self._job.strict)
         if mismatch is None:
             return got, None
-        return got, Problem(
-            Outcome.WRONG, "repeat", f"the same call again, {how}: {mismatch.detail}", mismatch.report, rule
-        )
+        text, report = (f"the same call again, {how}:{gap}" for gap in (f" {mismatch.detail}", f"\n{mismatch.report}"))
+        return got, Problem(Outcome.WRONG, "repeat", text, report, rule)
 
 
 def _same_results(a: Packed, b: Packed) -> bool:
