@@ -36,19 +36,21 @@ def nothing_drawn(tickets_ptr):
 
 
 @triton.jit
-def kernel(x_ptr, o_ptr, tickets_ptr, n, BLOCK: tl.constexpr):
+def kernel(x_ptr, o_ptr, tickets_ptr, n, step, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     first = tl.atomic_add(tickets_ptr, 1) * BLOCK
-    x = tl.load(x_ptr + first + tl.arange(0, BLOCK), mask=first + tl.arange(0, BLOCK) < n, other=0)
+    own = first + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + own.to(tl.int64) * step, mask=own < n, other=0)
     tl.store(o_ptr + i, tl.exp(x), mask=i < n)
 
 
 def wrapper(self, *, out=None):
     o = torch.empty_like(self) if out is None else out
     tickets = self.new_empty(1, dtype=torch.int32)
+    step = self.stride(0) if self.dim() == 1 else 1
     if self.numel():
         nothing_drawn[(1,)](tickets)
-        kernel[(triton.cdiv(self.numel(), 64),)](self, o, tickets, self.numel(), BLOCK=64)
+        kernel[(triton.cdiv(self.numel(), 64),)](self, o, tickets, self.numel(), step, BLOCK=64)
     return o
 '''
 
