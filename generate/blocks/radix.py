@@ -38,7 +38,7 @@ def digits_kernel(
         count = tl.zeros([DIGITS], tl.int32)
         end = tl.minimum(block * part + part, m)
         for start in range(block * part, end, BLOCK):
-            i = start + tl.arange(0, BLOCK)
+            i = start + tl.arange(0, BLOCK).to(tl.int64)
             key = tl.load(keys_ptr + strided(i, steps[0], steps[1][0], False, False), mask=i < end, other=0)
             count += tl.histogram(((key >> shift) & (DIGITS - 1)).to(tl.int32), DIGITS, i < end)
             if FIRST:

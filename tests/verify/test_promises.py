@@ -297,7 +297,7 @@ CRASH_AT_LARGE = wrapper("if self.numel() > 100:\n    os.abort()")
 @pytest.mark.parametrize("source, sizes", [(SECOND_CALL, (10, 20, 600)), (CRASH_AT_LARGE, (10, 200, 300, 400))])
 def test_what_is_run_again_and_skipped_does_not_depend_on_what_is_kept(source, sizes, tmp_path):
     """P1, P12: which cases are repeated, and after how many deaths the others are left, is the same after a restart."""
-    cases = tuple(case_of_values("aten::neg", self=torch.arange(1.0, 1.0 + n)) for n in sizes)
+    cases = tuple(case_of_values("aten::neg", self=torch.arange(1.0, 1.0 + n).unsqueeze(0)) for n in sizes)
     plan, kernel = Plan("aten::neg", "aten::neg"), KernelFile.parse(source, Path("neg.py"))
     told = []
     for before in (0, 1, 2):
