@@ -15,7 +15,8 @@ from verify.contract.kernel_file import KernelFile
 from verify.judging.job import Job
 from verify.outcome import Outcome
 
-ROWS = case_of_values("aten::exp", self=torch.randn(5, 40, generator=torch.Generator().manual_seed(0)))
+RECORDED = case_of_values("aten::exp", self=torch.randn(5, 40, generator=torch.Generator().manual_seed(0)))
+ROWS = replace(RECORDED, signature="5 rows")  # as of cases that are made
 INDEX = torch.tensor([2, 0, 4, 1])
 CHOSEN = case_of_values("aten::index_select", self=torch.arange(15.0).reshape(5, 3), dim=0, index=INDEX)
 SOURCE = """
@@ -62,6 +63,11 @@ def test_offsets_of_rows_that_lie_far_apart(judge, tmp_path, offset, outcome):
     (verdict,) = judged(judge, tmp_path, SOURCE.replace("OFFSET", offset), ROWS)
     assert verdict.outcome is outcome, verdict.report
     assert outcome is Outcome.PASS or "outside x_ptr" in verdict.detail, verdict.detail
+
+
+def test_a_case_that_was_not_made_keeps_its_layout(judge, tmp_path):
+    (verdict,) = judged(judge, tmp_path, SOURCE.replace("OFFSET", "row * stride"), RECORDED)
+    assert verdict.outcome is Outcome.PASS, verdict.report
 
 
 def test_a_bare_file_may_compute_offsets_in_the_type_of_its_strides(judge, tmp_path):

@@ -64,9 +64,9 @@ class Repeats:
                 return problem
         return None
 
-    def again(self, expected: Expected, got: Packed, configurations: int) -> Problem | None:
+    def again(self, expected: Expected, got: Packed, configurations: int, far: bool) -> Problem | None:
         """With the programs in other orders and every configuration of an autotuner, then in the same memory with new
-        contents, then with rows that lie far apart. Raises Ended."""
+        contents; `far`: then with rows that lie far apart. Raises Ended."""
         loose = any(_FREE_ORDER.search(k.source) for k in (self._job.kernel, *self._job.reached))
         how = "with its programs in another order"
         how += ", and another configuration of its autotuner" if configurations > 1 else ""
@@ -77,7 +77,7 @@ class Repeats:
                 problem = Problem(Outcome.WRONG, "repeat", text, rule="order")
             if problem is not None:
                 return problem
-        return self._new_contents(expected) or self._far(expected)
+        return self._new_contents(expected) or (self._far(expected) if far else None)
 
     def _new_contents(self, expected: Expected) -> Problem | None:
         changed = mapped(expected.before, torch.neg)

@@ -107,7 +107,7 @@ class Run:
             return skipped(case, unlisted)
         self._asked = expected.before
         try:
-            problem = self._problem(expected, case.id in self._job.repeated)
+            problem = self._problem(expected, case)
         except Ended as ended:
             problem = ended.problem
         except ChildDied as death:
@@ -143,7 +143,7 @@ class Run:
         text = f"a call that ATen refuses ({case.refused}): {problem.detail}"
         return _described(_verdict(case, replace(problem, detail=text), inputs_report(before)), case, before)
 
-    def _problem(self, expected: Expected, repeated: bool) -> Problem | None:
+    def _problem(self, expected: Expected, case: Case) -> Problem | None:
         """What is wrong with the kernel on this case, or None. Raises Ended, ChildDied, MalformedReply, TraceError."""
         compiled, problem = self._compile(expected, self._configured(0))
         if problem is not None:
@@ -175,8 +175,8 @@ class Run:
         if "repeat" in self._job.off:
             return None
         repeats = Repeats(self._job, self._mode, self._case, self._pairs[0], self._once_more)
-        if repeated:
-            return repeats.again(expected, got, executed.configurations)
+        if case.id in self._job.repeated:
+            return repeats.again(expected, got, executed.configurations, far=case.made)
         return repeats.special(expected, executed.configurations)
 
     def _first(self, *problems: Problem | None) -> Problem | None:
