@@ -16,7 +16,7 @@ from verify.judging.job import Job
 from verify.outcome import Outcome
 
 RECORDED = case_of_values("aten::exp", self=torch.randn(5, 40, generator=torch.Generator().manual_seed(0)))
-ROWS = replace(RECORDED, signature="5 rows")  # as of cases that are made
+ROWS = replace(RECORDED, id="5 rows", signature="5 rows")  # as of cases that are made
 INDEX = torch.tensor([2, 0, 4, 1])
 CHOSEN = case_of_values("aten::index_select", self=torch.arange(15.0).reshape(5, 3), dim=0, index=INDEX)
 SOURCE = """
