@@ -36,7 +36,12 @@ def command(  # noqa: PLR0913 - each is an option of the command
     compile_only: Annotated[
         bool, typer.Option("--compile-only", help="Compile for the platform's targets alone.")
     ] = False,
-    exhaustive: Annotated[bool, typer.Option("--exhaustive", help="Run all cases after one has failed.")] = False,
+    exhaustive: Annotated[
+        bool,
+        typer.Option(
+            "--exhaustive", help="Run all cases after one has failed; of kernels that draw, look at 2^24 draws."
+        ),
+    ] = False,
     watch: Annotated[bool, typer.Option("--watch", help="Judge one FILE again whenever it is saved.")] = False,
     report: Annotated[
         Path | None, typer.Option(help="Judge a corpus (bad/*.py, honest/*.py) and print a table.")

@@ -26,6 +26,7 @@ from verify.contract.kernel_file import KernelFile
 from verify.judging.candidate import Candidate
 from verify.judging.job import REPEATS, RUN
 from verify.judging.judge import Job, Judge
+from verify.judging.random_judging import exhaustive
 from verify.judging.unreached import unreached
 from verify.lint import Profile
 from verify.lint.gravity import gravest
@@ -302,6 +303,9 @@ def _cases(
             made = extended(list(cases.values()), request.seed, candidate.source, request.limit)
             cases.update({v.case.id: v.case for v in made})
     chosen = {o: list(cases.values()) for o, cases in found.items()}
+    if not request.first or request.case is not None:
+        for several in chosen.values():
+            several += exhaustive(several)
     if request.case is not None:
         others = ((o, _refused(cases)) for o, cases in chosen.items())
         named = (

@@ -24,6 +24,7 @@ from verify.cases.case import Case, NoReference, by_overload, reference
 from verify.cases.refused import refused
 from verify.contract.kernel_file import KernelFile
 from verify.judging.job import REPEATS, Job
+from verify.judging.random_judging import exhaustive
 from verify.judging.unreached import unreached
 from verify.judging.verdicts import ENOUGH, judge_version
 from verify.lint import lint, load_profile, render
@@ -242,6 +243,7 @@ class _Trial:
             or self._too_few()
             or self._never_ran(asked)
             or self._where_aten_refuses(asked)
+            or self._refusal(exhaustive(self._further(asked)), _MADE)
         )
 
     def few(self) -> dict[str, int]:

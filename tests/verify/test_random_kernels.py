@@ -1,5 +1,6 @@
 """The judge on kernels that draw: the library's pass, and each flaw put into one of them is refused."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,11 +8,13 @@ import torch
 from shared import compiled
 
 from generate.library import KERNELS
+from traces.values import unpack
 from verify import platforms
 from verify.cases.case import case_of_values
 from verify.contract.derive import plans
 from verify.contract.kernel_file import KernelFile
 from verify.judging.judge import Job, Judge
+from verify.judging.random_judging import exhaustive
 from verify.judging.verdicts import VerdictStore
 from verify.linking import link
 from verify.outcome import Outcome
@@ -36,7 +39,7 @@ def verdict_of(tmp_path_factory):
     store = VerdictStore(tmp_path_factory.mktemp("random") / "verdicts.sqlite")
     with Judge(platforms.load("sim"), store, workers=1, cache=compiled()) as judge:
 
-        def of(overload, arguments, *changes):
+        def of(overload, arguments, *changes, draws=0):
             path = KERNELS / "random" / f"{FILE[overload]}.py"
             source = link(path.read_text())
             for old, new in changes:
@@ -45,6 +48,7 @@ def verdict_of(tmp_path_factory):
             kernel = KernelFile.parse(source, Path("kernel.py"))
             plan = next(p for p in plans(overload) if p.base in kernel.overloads)
             case = case_of_values(overload, **arguments)
+            case = replace(case, id=f"{case.id}{draws}", draws=draws) if draws else case
             return judge.judge([Job(plan, kernel, (case,), COPY, repeats=1)])[overload, case.id]
 
         yield of
@@ -175,3 +179,25 @@ def test_the_same_case_has_the_same_verdict(verdict_of):
     first, second = (verdict_of(*NORMAL, change, ("Muller, 1958", word)) for word in ("Muller, 1958", "Muller"))
     again = verdict_of(*NORMAL, change)
     assert first.detail == again.detail and first.detail != second.detail
+
+
+CUT = ("low + x * (high", "low + tl.maximum(x, 0.0009765625) * (high")  # no draw in the lowest 2^-10
+
+
+def test_more_draws_show_a_tail_that_is_missing(verdict_of):
+    assert verdict_of(*UNIFORM, CUT).outcome is Outcome.PASS
+    verdict = verdict_of(*UNIFORM, CUT, draws=1 << 18)
+    assert (verdict.outcome, verdict.rule) == (Outcome.WRONG, "tail"), verdict
+    assert "of 264000 draws 0 lie in the low tail, expected" in verdict.detail
+    assert verdict_of(*UNIFORM, draws=1 << 18).outcome is Outcome.PASS
+
+
+def test_of_each_law_the_largest_case_is_looked_at_more_closely():
+    few, many = (case_of_values("aten::uniform_", self=torch.zeros(n), to=1.0) for n in (100, 1 << 17))
+    sized = case_of_values("aten::rand", size=[4])
+    other = case_of_values("aten::exp", self=torch.zeros(1 << 18))
+    found = exhaustive([few, many, sized, other])
+    assert [(c.overload, c.draws) for c in found] == [("aten::uniform_", 1 << 24), ("aten::rand", 1 << 24)]
+    assert found[0].load() == many.load() and found[0].id != many.id
+    assert unpack(found[1].load())["size"] == [1 << 17]
+    assert exhaustive([few, other]) == []

@@ -28,7 +28,7 @@ class Case:
     """id: blake3 of overload, arguments and what gives their bytes, so equal calls of two traces are one case.
 
     load: the arguments, read and verified anew at each call. shapes, dtypes: of all their tensors. refused: why ATen
-    refuses the call, if it does (verify/cases/refused.py).
+    refuses the call, if it does (verify/cases/refused.py). draws: how many are looked at, if more than usual.
     """
 
     id: str
@@ -38,6 +38,7 @@ class Case:
     shapes: tuple[tuple[int, ...], ...] = ()
     dtypes: tuple[str, ...] = ()
     refused: str = ""
+    draws: int = 0
 
     @property
     def made(self) -> bool:

@@ -26,11 +26,12 @@ import numpy as np
 Pair: TypeAlias = tuple[int, int]  # seed and offset of a call
 
 FALSE_ALARM = 1e-9
-_SHARE = FALSE_ALARM / 4  # of each kind of test: shares, distances, moments, coincidences
+_SHARE = FALSE_ALARM / 5  # of each kind of test: shares, distances, moments, coincidences, counts of many calls
 HEAD = 1 << 16  # draws of a call that are compared with other calls at every shift; of the first one all with its own
 MOST = 1 << 20  # draws of a call that are looked at: the first and the last of them
 _PARTS = 16  # of a call, and of the probabilities, whose shares are counted each
 _FINE = 64  # intervals that a finer look at the draws is to tell apart
+_TAILS = 24  # counts are of draws under 2^-1 to 2^-24, and as many from the other end
 _ASIDE = 0.618  # so that a grid does not come to lie where one interval ends and the next begins
 _ROUNDING = 1e-9  # of expected coincidences, by the Fourier transform
 
@@ -102,6 +103,46 @@ def examine(calls: Sequence[tuple[Pair, DrawSample]], length: int) -> Anomaly | 
     together = pooled(sample for _, sample in calls)
     found = [*_shares(together), *_moments(together), *_distances(together), *_dependences(calls, length)]
     return max(found, key=lambda f: f.surprise, default=None)
+
+
+class Tally:
+    """Counts of the draws of so many calls that they cannot all be held: of events, and of draws in both tails."""
+
+    def __init__(self) -> None:
+        self._events = np.zeros(4)  # draws, hits, and the least and largest number of hits that is expected
+        self._numbers = 0
+        self._tails = np.zeros((2, 2 * _TAILS))  # draws that certainly and possibly lie in each
+
+    def add(self, sample: DrawSample) -> None:
+        """The draws of one more call."""
+        self._events += [len(sample), sample.hits.sum(), sample.low.sum(), sample.high.sum()]
+        if len(sample.below):
+            ends = 2.0 ** -np.arange(1, _TAILS + 1)
+            below, above = np.sort(sample.below), np.sort(sample.above)
+            self._numbers += len(below)
+            left = np.stack([np.searchsorted(above, ends), np.searchsorted(below, ends, side="right")])
+            kept = np.stack([np.searchsorted(below, 1 - ends, side="right"), np.searchsorted(above, 1 - ends)])
+            self._tails += np.concatenate([left, len(below) - kept], axis=1)
+
+    def examine(self) -> Anomaly | None:
+        """What speaks most against the draws."""
+        limit = math.log(2 * (2 * _TAILS + 1) / _SHARE)
+        n, hits, low, high = self._events
+        surprises = [
+            (float(_surprise(hits, n, low, high)), f"the share of {n:.0f} draws is {hits / n:.6g}", float(low / n))
+        ]
+        for k in range(2 * _TAILS if self._numbers else 0):
+            p, side = 2.0 ** -(k % _TAILS + 1), "low" if k < _TAILS else "high"
+            count = np.clip(self._numbers * p, *self._tails[:, k])
+            surprise = float(_surprise(count, self._numbers, self._numbers * p, self._numbers * p))
+            surprises.append(
+                (surprise, f"of {self._numbers} draws {count / self._numbers:.4g} lie in the {side} tail", p)
+            )
+        surprise, text, wanted = max(surprises)
+        if surprise <= limit:
+            return None
+        advice = "look at how random words become numbers, and at the function applied to them"
+        return Anomaly("tail" if "tail" in text else "share", f"{text}, expected {wanted:.6g}", advice, surprise)
 
 
 def _shares(sample: DrawSample) -> Iterator[Anomaly]:

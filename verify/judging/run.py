@@ -169,7 +169,8 @@ class Run:
             return problem
         ratio = error_ratio(expected, got) if mismatch is None else None
         self._accuracy = "" if ratio is None else f"largest error {ratio:.2g} of ATen's own"
-        problem = self._drawn(expected, got) if law_of(expected.overload) and "draws" not in self._job.off else None
+        if law_of(expected.overload) and "draws" not in self._job.off:
+            problem = self._drawn(expected, got, case.draws)
         if problem is not None:
             return problem
         if "repeat" in self._job.off:
@@ -224,7 +225,7 @@ class Run:
             found.append(Problem(Outcome.CHEAT, "launch", "no kernel was launched"))
         return found
 
-    def _drawn(self, expected: Expected, got: Packed) -> Problem | None:
+    def _drawn(self, expected: Expected, got: Packed, draws: int) -> Problem | None:
         """What is wrong with the draws of an answer in which nothing else is. Raises Ended."""
 
         def ask(philox: Philox, order: int) -> Packed:
@@ -235,7 +236,7 @@ class Run:
                 raise Ended(Problem(Outcome.WRONG, "compare", mismatch.detail, mismatch.report))
             return answer
 
-        found = examine(expected, got, self._pairs, ask)
+        found = examine(expected, got, self._pairs, ask, draws)
         if found is None:
             return None
         return Problem(Outcome.WRONG, "draws", found.detail, f"{found.detail}\n{found.advice}", found.rule)
