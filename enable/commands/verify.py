@@ -42,6 +42,9 @@ def command(  # noqa: PLR0913 - each is an option of the command
             "--exhaustive", help="Run all cases after one has failed; of kernels that draw, look at 2^24 draws."
         ),
     ] = False,
+    sanitize: Annotated[
+        bool, typer.Option("--sanitize", help="On CUDA, run some cases that passed under compute-sanitizer, too.")
+    ] = False,
     watch: Annotated[bool, typer.Option("--watch", help="Judge one FILE again whenever it is saved.")] = False,
     report: Annotated[
         Path | None, typer.Option(help="Judge a corpus (bad/*.py, honest/*.py) and print a table.")
@@ -81,12 +84,13 @@ def command(  # noqa: PLR0913 - each is an option of the command
         alone = (RUN,) if compile_only else ()
         sources = tuple(name for name in cases.split(",") if name)
         check_request(sources, off)
-        request = VerifyRequest(sources, seed, frozenset((*off, *alone)), case, not exhaustive, limit)
+        left = frozenset((*off, *alone))
+        request = VerifyRequest(sources, seed, left, case, not exhaustive, limit, sanitize=sanitize)
         if report is not None:
             corpus_files(report)  # bad input is told first, and in one line
         if drawn and target is None:  # known beforehand, so that even kill -9 leaves a way to go on
             typer.echo(f"enable: seed {seed}; if this is stopped, go on with: {shlex.join(again)}", err=True)
-        with Verifier(context.obj, library, platform, profile, sandbox) as verifier:
+        with Verifier(context.obj, library, platform, profile, sandbox, sanitize) as verifier:
             if watch:
                 watched(verifier, str(target), op, request, again)
             if report is not None:

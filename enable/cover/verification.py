@@ -14,6 +14,7 @@ from enable.cover.bare import beyond, in_other_dtypes, refused_dtypes
 from enable.cover.coverage import cases_by_overload
 from enable.cover.finding import Finding
 from enable.cover.recorded import recorded, some
+from enable.cover.sanitizing import under_sanitizer
 from enable.progress import doing
 from enable.workspace import Workspace
 from traces import UserError
@@ -49,6 +50,7 @@ _PREPARING = threading.Lock()
 class VerifyRequest:
     """How to judge. off: layers that are not asked. case: judge this one alone. first: stop at the first that fails.
     limit: extended cases of each overload. every: the whole library is judged, so that traces are read once for all.
+    sanitize: run some of the cases that passed again, under compute-sanitizer.
     """
 
     sources: tuple[str, ...] = SOURCES
@@ -58,6 +60,7 @@ class VerifyRequest:
     first: bool = True
     limit: int = MAX_EXTENDED
     every: bool = False
+    sanitize: bool = False
 
     @property
     def full(self) -> bool:
@@ -120,19 +123,18 @@ def verify_candidate(
                 failed.append(verdict)
 
         verdicts = judged([*jobs, *tried])
-        missing = _missing(candidate.kernel, verdicts, request, judge)
-        for turn in range(SEARCHES):
-            if not missing:
-                break
-            more = _searched(chosen, candidate, request, turn)
-            work.count(f"verify {candidate.name}: what never ran", sum(map(len, more.values())), "judging")
-            verdicts |= judged([job(overload, cases) for overload, cases in more.items()])
-            for overload, cases in more.items():
-                chosen[overload] += [case for case in cases if (overload, case.id) in verdicts]
-            missing = _missing(candidate.kernel, verdicts, request, judge)
+
+        def searched(cases: Mapping[str, list[Case]]) -> dict[tuple[str, str], Verdict]:
+            work.count(f"verify {candidate.name}: what never ran", sum(map(len, cases.values())), "judging")
+            return judged([job(overload, several) for overload, several in cases.items()])
+
+        missing = _search(candidate, request, judge, chosen, verdicts, searched)
         summary = _concluded(found, chosen, others, verdicts, missing)
         if summary.outcome is Outcome.PASS and request.full and judge.platform.mode == EXECUTE:
             summary = _where_aten_refuses(summary, candidate, job, chosen, judged)
+        if summary.outcome is Outcome.PASS and request.sanitize:
+            jobs_now = [job(overload, cases) for overload, cases in chosen.items()]
+            summary = under_sanitizer(summary, jobs_now, verdicts, judge.platform, judge.confinement)
     if candidate.contract and request.full:
         summary = _with_known(summary, jobs, judge)
     if RUN in request.off and summary.outcome is Outcome.PASS:
@@ -197,6 +199,28 @@ def _where_aten_refuses(
 
 def _refused(cases: Sequence[Case]) -> list[Case]:
     return refused([case for case in cases if not case.made])
+
+
+def _search(
+    candidate: Candidate,
+    request: VerifyRequest,
+    judge: Judge,
+    chosen: dict[str, list[Case]],
+    verdicts: dict[tuple[str, str], Verdict],
+    judged: Callable[[Mapping[str, list[Case]]], Mapping[tuple[str, str], Verdict]],
+) -> tuple[str, ...]:
+    """What no case reached of the file, after more cases were made for it, which are added to the ones there are."""
+    assert candidate.kernel is not None
+    missing = _missing(candidate.kernel, verdicts, request, judge)
+    for turn in range(SEARCHES if missing else 0):
+        more = _searched(chosen, candidate, request, turn)
+        verdicts |= judged(more)
+        for overload, cases in more.items():
+            chosen[overload] += [case for case in cases if (overload, case.id) in verdicts]
+        missing = _missing(candidate.kernel, verdicts, request, judge)
+        if not missing:
+            break
+    return missing
 
 
 def _missing(

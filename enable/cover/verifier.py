@@ -13,6 +13,7 @@ from typing import Any, Self
 from enable.cover.coverage import is_known
 from enable.cover.finding import Finding
 from enable.cover.recorded import recorded
+from enable.cover.sanitizing import check_sanitizer
 from enable.cover.verification import VerifyRequest, path_of, verify_candidate
 from enable.naming import full
 from enable.progress import doing, over
@@ -30,12 +31,16 @@ from verify.outcome import Outcome
 class Verifier:
     """A context manager around one judge."""
 
-    def __init__(self, workspace: Path, library: Path | None, platform: str, profile: str, sandbox: str) -> None:
-        """Raises UserError for an unknown platform, profile or sandbox."""
+    def __init__(
+        self, workspace: Path, library: Path | None, platform: str, profile: str, sandbox: str, sanitize: bool = False
+    ) -> None:
+        """Raises UserError for an unknown platform, profile or sandbox, or if nothing can be sanitized there."""
         self._workspace = Workspace(workspace)
         self._base = library
         self._profile = load_profile(profile)
         known = platforms.load(platform)
+        if sanitize:
+            check_sanitizer(known)
         self._platform = replace(known, alignment=max(known.alignment, self._profile.alignment))
         self._sandbox = sandbox
         self._stack = ExitStack()

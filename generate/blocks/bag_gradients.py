@@ -169,7 +169,8 @@ def add_bag_rows(grad, indices, items, offsets, offset2bag, bag_size, weights, c
 def check_bags(grad, indices, offset2bag, bag_size, maximum_indices, mode, weights):
     """Raises RuntimeError where what is read of each item, bag or element of the gradient is not there for all."""
     items = [t for t in (offset2bag if offset2bag.shape[0] else None, weights) if t is not None]
-    fits = all([t.shape == indices.shape for t in items]) and (mode != 1 or bag_size.shape[0] >= grad.shape[0])
+    fits = all([t.shape[0] >= indices.shape[0] for t in items])
+    fits = fits and (mode != 1 or bag_size.shape[0] >= grad.shape[0])
     if mode == 2:
         bags, columns = maximum_indices.shape
         fits = fits and bags >= min(grad.shape[0], bag_size.shape[0]) and columns == grad.shape[1]

@@ -254,7 +254,8 @@ def matmul(a, b, bias=None, beta=1, alpha=1):
     long, K is cut into parts: each part's sum goes to a buffer of its own, and a second kernel adds the parts, always
     in the same order.
     """
-    (M, K), N, numbers = a.shape, b.shape[1], (beta, alpha)
+    (M, K), N = a.shape, b.shape[1]
+    numbers = beta, alpha if K else 0  # times the sum of no products, and not NaN where alpha is infinite
     out = torch.empty((M, N), dtype=a.dtype, device=a.device)
     half = a.dtype in (torch.float16, torch.bfloat16)
     if b.shape[0] != K:

@@ -1,10 +1,14 @@
-"""Answers of overloads that ATen has for GPUs alone, from their definitions, for the host and in the case's dtypes.
+"""Answers of overloads that ATen has for GPUs alone, or wrong on the CPU, from their definitions, for the host and in
+the case's dtypes.
 
 Attention (arXiv:1706.03762, equation 1): O = D(softmax(scale Q K^T + bias)) V, where D is dropout, the identity for
 dropout_p = 0, and else as `philox.kept` says. Half precision is computed in float32 and rounded at the end, as fused
 kernels do. What a call without dropout says of a random generator is 0. Results lie as PyTorch's functions for device
 `meta` say. A causal mask begins in the upper left corner of the scores; flash attention's, which is the same where they
 are square, ends in the lower right one, as it does since release 2.1 of its authors' library.
+
+Gradients of bags of embeddings with `scale_grad_by_freq`: a row's is divided by how often its index stands in
+`indices`; ATen on the CPU (torch 2.13) divides that of the k-th distinct index by the count of the k-th of all, sorted.
 """
 
 from __future__ import annotations
@@ -39,7 +43,7 @@ def settle(overload: str, arguments: Mapping[str, Any], philox: Philox) -> bool:
 
     What was recorded comes of numbers that another implementation drew, and other contents leave other arguments.
     """
-    if not overload.endswith("_backward") or not has(overload):
+    if not overload.endswith("_backward") or not has(overload) or "dropout_p" not in arguments:
         return False
     if arguments["dropout_p"] > 0:
         seed, offset = (arguments[name].view(torch.int64) for name in ("philox_seed", "philox_offset"))
@@ -50,6 +54,9 @@ def settle(overload: str, arguments: Mapping[str, Any], philox: Philox) -> bool:
     given = arguments["logsumexp"]
     (given.squeeze(3) if given.dim() > lse.dim() else given.narrow(2, 0, lse.shape[2])).copy_(lse)
     return True
+
+
+_MAX = 2  # the mode of bags of which the largest element counts
 
 
 class _Tried(NamedTuple):
@@ -184,6 +191,22 @@ def _flash_backward(a: Mapping[str, Any], philox: Philox) -> Any:
     return _alike(a, a["grad_out"], None)
 
 
+def _of_bags(op: Callable[..., Tensor], a: Mapping[str, Any]) -> Tensor:
+    if not a["scale_grad_by_freq"] or a["mode"] == _MAX or a.get("sparse"):
+        return op(**a)
+    sums = op(**{**a, "scale_grad_by_freq": False})
+    counts = torch.bincount(a["indices"].long(), minlength=len(sums)).clamp(min=1)
+    return (sums.to(torch.float64) / counts.unsqueeze(1)).to(sums.dtype)
+
+
+def _bag_backward(a: Mapping[str, Any], philox: Philox) -> Any:
+    return _of_bags(torch.ops.aten._embedding_bag_backward.default, a)
+
+
+def _dense_bag_backward(a: Mapping[str, Any], philox: Philox) -> Any:
+    return _of_bags(torch.ops.aten._embedding_bag_dense_backward.default, a)
+
+
 _ANSWERS: dict[str, Callable[[Mapping[str, Any], Philox], Any]] = {
     "aten::_scaled_dot_product_efficient_attention": _efficient,
     "aten::_scaled_dot_product_cudnn_attention": _cudnn,
@@ -191,4 +214,6 @@ _ANSWERS: dict[str, Callable[[Mapping[str, Any], Philox], Any]] = {
     "aten::_scaled_dot_product_efficient_attention_backward": _efficient_backward,
     "aten::_scaled_dot_product_cudnn_attention_backward": _cudnn_backward,
     "aten::_scaled_dot_product_flash_attention_backward": _flash_backward,
+    "aten::_embedding_bag_backward": _bag_backward,
+    "aten::_embedding_bag_dense_backward": _dense_bag_backward,
 }

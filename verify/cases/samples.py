@@ -19,6 +19,7 @@ from traces import UserError
 from traces.overloads import base_name, bind, call, name_of, resolve, written
 from verify.cases.callers import Samples, called_cases
 from verify.cases.case import Case, case_of_values, unsupported
+from verify.cases.of_schema import schema_cases
 
 MAX_SAMPLES = 900  # of one operator and dtype, as in the published system
 _TRIED, _GLANCED = 8, 2  # samples of an operator that are run to see what it calls; of all operators, to find a caller
@@ -71,8 +72,8 @@ def _of_tensors(op: OpOverload) -> bool:
 def opinfo_cases(overloads: list[str], dtypes: tuple[str, ...], every: bool = True) -> list[Case]:
     """A case of each sample that one of the overloads takes. dtypes: of the samples, such as float32 or int64.
 
-    every: an overload that no sample is for has cases of the calls that other operators make; else only if none of the
-    overloads has any.
+    every: an overload that no sample is for has cases of the calls that other operators make, or that its schema tells;
+    else only if none of the overloads has any.
     """
     wanted = [getattr(torch, d) for d in dtypes]
     bases = sorted({base_name(resolve(o)) for o in overloads})
@@ -89,7 +90,9 @@ def opinfo_cases(overloads: list[str], dtypes: tuple[str, ...], every: bool = Tr
     for dtype in wanted:
         for case in called_cases(lacking, lambda operator, dtype=dtype: samples_of(operator, dtype)):  # type: ignore[misc]
             cases.setdefault(case.id, case)
-    return list(cases.values())
+    known = {case.overload for case in cases.values()}
+    made = [schema_cases(o, tuple(wanted)) for o in (lacking if every or not known else ()) if o not in known]
+    return [*cases.values(), *itertools.chain.from_iterable(made)]
 
 
 def operators() -> list[str]:

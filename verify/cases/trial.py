@@ -31,6 +31,7 @@ _WIDER = dict.fromkeys((torch.float16, torch.bfloat16, torch.float32), torch.flo
 _FILLERS = (0xFF, 0x41)  # what the margins hold: NaN, and 12 as a float32; -1, and a large integer
 _M_PERTURB = -6  # of <malloc.h>
 _BLOCKS = 16  # of a size around what ATen allocates
+_EPS = 1e-5  # of a forward call, which is not handed to the backward one
 _INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 _ERRORS = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError)
 
@@ -88,19 +89,24 @@ def has_answer(overload: str, packed: Packed) -> bool:
 def _follows(overload: str, packed: Packed) -> bool:
     """Whether a backward call can come after a call of its forward operator, where the arguments tell: that has to
     answer, and the gradient has to be of its result's shape, unless both are pointwise and may broadcast."""
+    arguments = unpack(packed)
+    gradient = next((v for name, v in arguments.items() if name.startswith("grad")), None)
+    result = next((arguments[name] for name in ("output", "result") if name in arguments), None)
+    shapes = {tuple(t.shape) for t in (gradient, result) if isinstance(t, torch.Tensor)}
+    if "_backward" in overload and not elementwise(overload) and len(shapes) > 1:
+        return False
     op = getattr(torch.ops.aten, base_name(resolve(overload)).removesuffix("_backward"), None)
     if not overload.endswith("_backward") or op is None or "default" not in op.overloads():
         return True
-    arguments = unpack(packed)
-    wanted = op.default._schema.arguments
-    if any(a.name not in arguments and not a.has_default_value() for a in wanted):
+    wanted = [a for a in op.default._schema.arguments if a.name in arguments or not a.has_default_value()]
+    given = {a.name: arguments.get(a.name, _EPS) for a in wanted if a.name in arguments or str(a.type) == "float"}
+    if len(given) < len(wanted):
         return True
     try:
-        result = op.default(**{a.name: arguments[a.name] for a in wanted if a.name in arguments})
+        result = op.default(**given)
     except _ERRORS:
         return False
     made = result[0] if isinstance(result, tuple) else result
-    gradient = next((v for name, v in arguments.items() if name.startswith("grad")), None)
     return elementwise(overload) or not isinstance(gradient, torch.Tensor) or gradient.shape == made.shape
 
 
@@ -296,7 +302,9 @@ def _alike(a: torch.Tensor, b: torch.Tensor) -> bool:
 
 def _overflows(overload: str, given: list[torch.Tensor], made: Sequence[torch.Tensor]) -> bool:
     """Whether finite numbers came to infinity on the way, which depends on the order in which a kernel takes them."""
-    floats = [[t for t in several if t.is_floating_point()] for several in (given, made)]
+    floats = [
+        [t._values() if t.is_sparse else t for t in several if t.is_floating_point()] for several in (given, made)
+    ]
     return (
         not elementwise(overload)
         and not references.has(overload)  # attention pads its sums with infinity

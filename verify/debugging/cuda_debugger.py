@@ -1,4 +1,4 @@
-"""The debugger on a GPU: a case that crashed, once more there, on CUDA under compute-sanitizer.
+"""Cases once more on a GPU, on CUDA under compute-sanitizer: one that crashed, or some that passed (`--sanitize`).
 
 Elsewhere, and without compute-sanitizer on the PATH, launches block, so that the error is raised by the launch that
 made it. The core dump of the driver is not used: of driver 580 cuda-gdb 13 fails to read it, and writing it ends the
@@ -14,12 +14,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
 
 from traces import UserError
 from verify.cases.case import Case
+from verify.debugging.cuda_replay import CASE
 from verify.excerpts import anonymous, snippet
 from verify.judging.job import Job
 from verify.judging.random_judging import Pairs
@@ -30,7 +32,12 @@ from verify.sandbox import confine
 SECONDS = 300.0  # compute-sanitizer slows a launch down by some 10 times, and torch takes its time to start
 MOST_ERRORS = 3  # that are reported; after the first others are often its consequences
 
-_ERROR = re.compile(r"^=+ (?=(?:Invalid|Misaligned|Uninitialized|Illegal|Stack|Program hit)\b)", re.MULTILINE)
+HOW_TO_GET = "install it with NVIDIA's CUDA toolkit, or: pip install nvidia-cuda-sanitizer-api-cu12"
+
+_ERROR = re.compile(
+    r"^=+ (?=(?:(?:Error: )?Race|Invalid|Misaligned|Uninitialized|Illegal|Stack|Program hit)\b)", re.MULTILINE
+)
+_NO_ERRORS = r"(?m)^=+ (?:ERROR SUMMARY: 0 errors|RACECHECK SUMMARY: .*\(0 errors?, .*)$"
 _PREFIX = re.compile(r"^=+ ?", re.MULTILINE)
 _LINE = re.compile(r"(?:\bkernel\.py:|^  line )(\d+)", re.MULTILINE)
 _ALLOCATION = re.compile(r"nearest allocation at 0x([0-9a-f]+)")
@@ -44,35 +51,66 @@ def debug_cuda(job: Job, case: Case, device: Device, sandbox: str = confine.FULL
 
     Raises UserError where this machine has no such sandbox, or the case took over SECONDS.
     """
+    said, names = replayed(job, [case], device, sandbox, "memcheck")
+    return f"{anonymous(_report(said, names, job.kernel.source))}\n\n{inputs_report(case.load())}"
+
+
+def sanitized(job: Job, cases: Sequence[Case], device: Device, sandbox: str, tool: str) -> tuple[Case, str] | None:
+    """The first of these cases in which compute-sanitizer's tool finds something, and a report on it; None if in none.
+
+    tool: memcheck, or racecheck for races in a program's shared memory. Raises UserError where this machine has no
+    such sandbox or no compute-sanitizer, the cases took over SECONDS, or they end otherwise than without the tool.
+    """
+    if sanitizer() is None:
+        raise UserError(f"--sanitize runs compute-sanitizer, which is not on the PATH; {HOW_TO_GET}")
+    said, names = replayed(job, cases, device, sandbox, tool)
+    first = _ERROR.search(said)
+    begun = [int(number) for number in re.findall(rf"^{CASE}(\d+)$", said[: first.start() if first else None], re.M)]
+    if first and begun:
+        case = cases[begun[-1]]
+        return case, f"{anonymous(_report(said, names, job.kernel.source))}\n\n{inputs_report(case.load())}"
+    if f"{CASE}{len(cases) - 1}\n" not in said or not re.search(_NO_ERRORS, said):
+        last = anonymous(next(reversed(said.strip().split("\n")), ""))
+        raise UserError(f"compute-sanitizer's {tool} did not come to the end of {len(cases)} cases: {last}")
+    return None
+
+
+def sanitizer() -> str | None:
+    """The path of compute-sanitizer: the one on the PATH, or of NVIDIA's package for pip."""
+    found = shutil.which("compute-sanitizer")
+    packaged = (path for entry in sys.path for path in Path(entry).glob("nvidia/*/bin/compute-sanitizer"))
+    return found or next((str(path) for path in packaged if os.access(path, os.X_OK)), None)
+
+
+def replayed(job: Job, cases: Sequence[Case], device: Device, sandbox: str, tool: str) -> tuple[str, dict[int, str]]:
+    """All that was said by a process that runs the cases, watched by this tool of compute-sanitizer if that is there;
+    and the names of arguments by their addresses."""
     confine.level(sandbox)
-    packed = case.load()
     with tempfile.TemporaryDirectory(prefix="enable-cuda-") as name:
         directory = Path(name)
-        sources = {"kernel": job.kernel.source} | ({"copy": job.copy.source} if job.copy else {})
-        sizes = [None if data is None else len(data) for data in packed.data]
+        told = []
+        with (directory / "cases.bin").open("wb") as raw:
+            for case in cases:
+                packed = case.load()
+                philox = Pairs(job.kernel.sha256, case.id)[0] if job.kernel.draws else None
+                sizes = [None if data is None else len(data) for data in packed.data]
+                told.append({"packed": packed.header(), "sizes": sizes, "philox": philox})
+                raw.writelines(bytes(data) for data in packed.data if data is not None)
         fields = {
             "device": asdict(device),
             "plan": asdict(job.plan),
             "takes_out": job.kernel.takes_out,
-            "sizes": sizes,
-            "sources": sources,
-            "philox": Pairs(job.kernel.sha256, case.id)[0] if job.kernel.draws else None,
+            "sources": {"kernel": job.kernel.source} | ({"copy": job.copy.source} if job.copy else {}),
+            "cases": told,
         }
-        (directory / "case.json").write_text(json.dumps({**fields, "packed": packed.header()}))
-        (directory / "case.bin").write_bytes(b"".join(bytes(data) for data in packed.data if data is not None))
-        said = _run(directory, sandbox, device)
+        (directory / "cases.json").write_text(json.dumps(fields))
+        replay = [sys.executable, "-P", "-m", "verify.debugging.cuda_replay", name, sandbox]
+        watcher = sanitizer()
+        watched = [watcher, "--tool", tool, "--print-limit", "20", *replay] if watcher else replay
+        said = _output(watched, _environment(directory, device))
         places = directory / "places.json"
-        names = {v: k for k, v in json.loads(places.read_text()).items()} if places.is_file() else {}
-        report = anonymous(_report(said, names, job.kernel.source))
-    return f"{report}\n\n{inputs_report(packed)}"
-
-
-def _run(directory: Path, sandbox: str, device: Device) -> str:
-    """All that the process and its debugger said."""
-    replay = [sys.executable, "-P", "-m", "verify.debugging.cuda_replay", str(directory), sandbox]
-    sanitizer = shutil.which("compute-sanitizer")
-    watched = [sanitizer, "--tool", "memcheck", "--print-limit", "20", *replay] if sanitizer else replay
-    return _output(watched, _environment(directory, device))
+        names = {int(k): v for k, v in json.loads(places.read_text()).items()} if places.is_file() else {}
+    return said, names
 
 
 def _environment(directory: Path, device: Device) -> dict[str, str]:

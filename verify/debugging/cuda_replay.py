@@ -1,8 +1,8 @@
-"""One case on a GPU, for a debugger that watches it: `python -m verify.debugging.cuda_replay DIRECTORY SANDBOX`.
+"""Cases on a GPU, for a debugger that watches them: `python -m verify.debugging.cuda_replay DIRECTORY SANDBOX`.
 
-DIRECTORY holds `kernel.py`, perhaps `copy.py`, and `case.json` with the buffers of the case in `case.bin`. Every
-argument's memory is an allocation of its own, exactly as large as what the case holds of it, so that an access outside
-is one outside an allocation; `places.json` tells the addresses.
+DIRECTORY holds `cases.json` with the sources and the cases' buffers in `cases.bin`. Every argument's memory is an
+allocation of its own, exactly as large as what the case holds of it, so that an access outside is one outside an
+allocation; `places.json` tells the addresses. Before each case its number is printed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import torch
 
@@ -24,32 +24,38 @@ from verify.contract.random_state import bound
 from verify.platforms import Device
 from verify.sandbox import confine
 
+CASE = "case number "  # a line of its own before each case
+
 
 def replay(directory: Path, sandbox: str) -> None:
-    """Run the case. Nothing is judged."""
-    header = json.loads((directory / "case.json").read_text())
-    raw = (directory / "case.bin").read_bytes()
-    spans: list[Bytes | None] = []
-    at = 0
-    for size in header["sizes"]:
-        spans.append(None if size is None else raw[at : at + size])
-        at += size or 0
+    """Run the cases. Nothing is judged."""
+    header = json.loads((directory / "cases.json").read_text())
     device = Device.read(header["device"])
-    packed = Packed.from_header(header["packed"], spans, "case")
-    groups = [
-        _on_device(group.nbytes, data, device.place) for group, data in zip(packed.groups, packed.data, strict=True)
-    ]
-    places = dict(zip(tensor_names(packed.tree), (groups[r.group].data_ptr() for r in packed.tensors), strict=True))
-    (directory / "places.json").write_text(json.dumps(places))
-    tensors = iter([_tensor(ref, groups[ref.group]) for ref in packed.tensors])
-    arguments = {name: _placed(value, tensors, device.place) for name, value in unpack(packed).items()}
+    names: dict[int, str] = {}
+    with (directory / "cases.bin").open("rb") as raw:
+        given = [_arguments(case, raw, device.place, names) for case in header["cases"]]
+    (directory / "places.json").write_text(json.dumps(names))
     load_wrappers({"kernel": KERNEL}, directory / "own")["kernel"](torch.arange(100.0, device=device.place))
     if sandbox == confine.FULL:
         confine.confine(confine.PROFILES["device"], directory, device=device)
     wrappers = load_wrappers(header["sources"], directory)
-    wrapper = bound(wrappers["kernel"], header["philox"])
-    call(Plan(**header["plan"]), arguments, wrapper, header["takes_out"], wrappers["copy"])
-    torch.accelerator.synchronize()
+    for number, (case, arguments) in enumerate(zip(header["cases"], given, strict=True)):
+        sys.stdout.write(f"{CASE}{number}\n")
+        sys.stdout.flush()
+        wrapper = bound(wrappers["kernel"], case["philox"])
+        call(Plan(**header["plan"]), arguments, wrapper, header["takes_out"], wrappers["copy"])
+        torch.accelerator.synchronize()
+
+
+def _arguments(case: Any, raw: BinaryIO, place: str, names: dict[int, str]) -> dict[str, Any]:
+    """The arguments of a case on the device, whose addresses are added to `names`."""
+    spans: list[Bytes | None] = [None if size is None else raw.read(size) for size in case["sizes"]]
+    packed = Packed.from_header(case["packed"], spans, "case")
+    groups = [_on_device(group.nbytes, data, place) for group, data in zip(packed.groups, packed.data, strict=True)]
+    tensors = zip(tensor_names(packed.tree), packed.tensors, strict=True)
+    names.update({groups[ref.group].data_ptr(): name for name, ref in tensors})
+    placed = iter([_tensor(ref, groups[ref.group]) for ref in packed.tensors])
+    return {name: _placed(value, placed, place) for name, value in unpack(packed).items()}
 
 
 def _on_device(nbytes: int, data: Any, place: str) -> torch.Tensor:

@@ -104,7 +104,7 @@ class Judge:
         """
         self.platform = platform
         self.sandbox = level(sandbox)
-        self._confinement = sandbox
+        self.confinement = sandbox
         self._devices: Iterator[Device | None] | None = None  # taken in turn
         self._cache = cache
         self._store = store
@@ -255,7 +255,7 @@ class Judge:
             return next(self._devices)
 
     def _start(self, mode: str, device: Device | None) -> Zygote:
-        zygote = Zygote(mode, self._confinement, device)
+        zygote = Zygote(mode, self.confinement, device)
         with self._lock:
             if not self._closed:
                 self._started.append(zygote)

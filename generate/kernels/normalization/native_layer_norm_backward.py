@@ -73,7 +73,7 @@ def layer_norm_backward_kernel(
             grad_bias += g
         if out_ptr is not None:
             if weight_ptr is not None:
-                g *= weight[None, :]
+                g = tl.where(mask, g * weight[None, :], 0)  # rounded once: no part of it goes into an fma
             mean_g = tl.sum(g, 1) / n
             mean_gx = tl.sum(g * xhat, 1) / n
             out = rstd[:, None] * (g - mean_g[:, None] - xhat * mean_gx[:, None])

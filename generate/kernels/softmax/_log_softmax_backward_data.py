@@ -5,7 +5,7 @@ grad - exp(output) * sum(grad).
 
 import triton
 import triton.language as tl
-from blocks.rows import map_rows
+from blocks.rows import input_gradient_dtype, map_rows
 
 OVERLOADS = ("aten::_log_softmax_backward_data",)
 DTYPES = ("bfloat16", "float16", "float32")
@@ -22,5 +22,5 @@ def log_softmax_backward(grad, y, total):
 
 
 def wrapper(grad_output, output, dim, input_dtype):
-    inputs = [grad_output, output]
-    return map_rows(log_softmax_backward, inputs, dim, kind="sum", map=gradient, dtype=input_dtype, longest=4096)
+    inputs, dtype = [grad_output, output], input_gradient_dtype(grad_output, input_dtype)
+    return map_rows(log_softmax_backward, inputs, dim, kind="sum", map=gradient, dtype=dtype, longest=4096)

@@ -4,7 +4,7 @@
 """
 
 import triton
-from blocks.rows import map_rows
+from blocks.rows import input_gradient_dtype, map_rows
 
 OVERLOADS = ("aten::_softmax_backward_data",)
 DTYPES = ("bfloat16", "float16", "float32")
@@ -21,5 +21,5 @@ def softmax_backward(grad, y, total):
 
 
 def wrapper(grad_output, output, dim, input_dtype):
-    inputs = [grad_output, output]
-    return map_rows(softmax_backward, inputs, dim, kind="sum", map=weighted, dtype=input_dtype, longest=4096)
+    inputs, dtype = [grad_output, output], input_gradient_dtype(grad_output, input_dtype)
+    return map_rows(softmax_backward, inputs, dim, kind="sum", map=weighted, dtype=dtype, longest=4096)
