@@ -99,12 +99,6 @@ def exponential(x):
     return x, tl.full(x.shape, 1, x.dtype)
 
 
-def input_gradient_dtype(grad, input_dtype):
-    """The gradient's own, or float16 where that was the input's and the forward made float32 of it."""
-    converted = grad.dtype == torch.float32 and input_dtype == torch.float16
-    return input_dtype if converted else grad.dtype
-
-
 def map_rows(function, inputs, dim, *, kind, dtype, map=None, commons=None, longest=8192):
     """function(*values, *found) of each element in a new tensor of this dtype.
 

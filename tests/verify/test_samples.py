@@ -12,6 +12,7 @@ from verify.cases import opinfo
 from verify.cases.case import NoReference, case_of_values, reference
 from verify.cases.extended import extended, literals
 from verify.cases.opinfo import kept_cases
+from verify.cases.of_schema import schema_cases
 from verify.cases.oracle import stands
 from verify.cases.samples import opinfo_cases, overloads_of
 from verify.comparison.mutants import try_mutants
@@ -381,3 +382,46 @@ def test_a_call_that_brings_down_atens_process_is_no_case():
     case = case_of_values("aten::embedding_dense_backward", **arguments)
     with pytest.raises(NoReference, match="SIGSEGV"):
         reference(replace(case, signature="num_weights = 1"))
+
+
+@pytest.mark.parametrize(
+    ("overload", "dtype", "least"),
+    [("aten::zero", "float32", 8), ("aten::rand", "float32", 6), ("aten::native_dropout", "bfloat16", 8)],
+)
+def test_what_nothing_calls_has_calls_that_its_schema_tells(overload, dtype, least):
+    cases = opinfo_cases([overload], (dtype,))
+    assert {case.overload for case in cases} == {overload} and len(cases) >= least
+    assert all(stands(overload, unpack(case.load())) for case in cases)
+    if overload == "aten::rand":
+        assert {unpack(case.load())["dtype"] for case in cases} == {torch.float32}
+    else:
+        assert {len(case.shapes[0]) for case in cases} == {0, 1, 2, 3, 4}
+        assert {kind for case in cases for kind in case.dtypes} == {dtype}
+
+
+def test_a_schema_tells_of_sparse_tensors_and_of_no_backward_operator():
+    masks = [unpack(case.load())["mask"] for case in schema_cases("aten::sparse_mask", (torch.float32,))]
+    assert masks and all(mask.is_sparse for mask in masks) and {mask.dense_dim() for mask in masks} >= {0, 1}
+    assert schema_cases("aten::_softmax_backward_data", (torch.float32,)) == []
+
+
+def test_gradients_of_scaled_bags_are_divided_by_the_count_of_their_own_index():
+    """ATen on the CPU divides the second row's here by the count of index 2."""
+    indices, nothing = torch.tensor([2, 2, 2, 5, 7]), torch.zeros(5, dtype=torch.int64)
+    arguments = {"grad": torch.ones(5, 2), "indices": indices, "offset2bag": torch.arange(5), "bag_size": nothing}
+    arguments |= {"maximum_indices": nothing, "num_weights": 8, "scale_grad_by_freq": True, "mode": 0}
+    case = case_of_values("aten::_embedding_bag_dense_backward", **arguments, per_sample_weights=None)
+    found = unpack(reference(case).native)["return"][:, 0]
+    assert found.tolist() == [0, 0, 1, 0, 0, 1, 0, 1]
+
+
+def test_a_backward_call_is_of_one_forward_call():
+    grad, y = torch.rand(5, 10, 1), torch.rand(1, 10, 5)
+    call = {"grad_output": grad, "output": y, "dim": 1, "input_dtype": torch.float32}
+    assert not stands("aten::_log_softmax_backward_data", call)
+    assert stands("aten::_log_softmax_backward_data", {**call, "output": grad})
+    x, ones = torch.rand(6, 2, 2), torch.ones(6, 1, 1)
+    call = {"input": x, "normalized_shape": [2, 2], "mean": ones, "rstd": ones, "weight": None, "bias": None}
+    call["output_mask"] = [True, False, False]
+    assert not stands("aten::native_layer_norm_backward", {"grad_out": x.transpose(0, 1).contiguous(), **call})
+    assert stands("aten::native_layer_norm_backward", {"grad_out": x, **call})

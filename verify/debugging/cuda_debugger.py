@@ -70,7 +70,8 @@ def sanitized(job: Job, cases: Sequence[Case], device: Device, sandbox: str, too
         case = cases[begun[-1]]
         return case, f"{anonymous(_report(said, names, job.kernel.source))}\n\n{inputs_report(case.load())}"
     if f"{CASE}{len(cases) - 1}\n" not in said or not re.search(_NO_ERRORS, said):
-        last = anonymous(next(reversed(said.strip().split("\n")), ""))
+        lines = [line for line in said.strip().split("\n") if line and not line.startswith("=====")]
+        last = anonymous(next(reversed(lines), "it said nothing"))
         raise UserError(f"compute-sanitizer's {tool} did not come to the end of {len(cases)} cases: {last}")
     return None
 

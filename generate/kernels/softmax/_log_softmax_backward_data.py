@@ -3,9 +3,10 @@
 grad - exp(output) * sum(grad).
 """
 
+import torch
 import triton
 import triton.language as tl
-from blocks.rows import input_gradient_dtype, map_rows
+from blocks.rows import map_rows
 
 OVERLOADS = ("aten::_log_softmax_backward_data",)
 DTYPES = ("bfloat16", "float16", "float32")
@@ -22,5 +23,7 @@ def log_softmax_backward(grad, y, total):
 
 
 def wrapper(grad_output, output, dim, input_dtype):
-    inputs, dtype = [grad_output, output], input_gradient_dtype(grad_output, input_dtype)
+    inputs = [grad_output, output]
+    converted = grad_output.dtype == torch.float32 and input_dtype == torch.float16  # by the forward call
+    dtype = input_dtype if converted else grad_output.dtype
     return map_rows(log_softmax_backward, inputs, dim, kind="sum", map=gradient, dtype=dtype, longest=4096)

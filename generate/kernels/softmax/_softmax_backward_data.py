@@ -3,8 +3,9 @@
 (grad - sum(grad * output)) * output.
 """
 
+import torch
 import triton
-from blocks.rows import input_gradient_dtype, map_rows
+from blocks.rows import map_rows
 
 OVERLOADS = ("aten::_softmax_backward_data",)
 DTYPES = ("bfloat16", "float16", "float32")
@@ -21,5 +22,7 @@ def softmax_backward(grad, y, total):
 
 
 def wrapper(grad_output, output, dim, input_dtype):
-    inputs, dtype = [grad_output, output], input_gradient_dtype(grad_output, input_dtype)
+    inputs = [grad_output, output]
+    converted = grad_output.dtype == torch.float32 and input_dtype == torch.float16  # by the forward call
+    dtype = input_dtype if converted else grad_output.dtype
     return map_rows(softmax_backward, inputs, dim, kind="sum", map=weighted, dtype=dtype, longest=4096)
