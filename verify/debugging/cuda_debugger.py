@@ -71,7 +71,8 @@ def sanitized(job: Job, cases: Sequence[Case], device: Device, sandbox: str, too
         return case, f"{anonymous(_report(said, names, job.kernel.source))}\n\n{inputs_report(case.load())}"
     if f"{CASE}{len(cases) - 1}\n" not in said or not re.search(_NO_ERRORS, said):
         lines = [line for line in said.strip().split("\n") if line and not line.startswith("=====")]
-        last = anonymous(next(reversed(lines), "it said nothing"))
+        errors = [line for line in lines if re.search("error", line, re.IGNORECASE)]
+        last = anonymous(" ".join([*errors, *lines, "it said nothing"][0].split()))
         raise UserError(f"compute-sanitizer's {tool} did not come to the end of {len(cases)} cases: {last}")
     return None
 
@@ -107,7 +108,8 @@ def replayed(job: Job, cases: Sequence[Case], device: Device, sandbox: str, tool
         (directory / "cases.json").write_text(json.dumps(fields))
         replay = [sys.executable, "-P", "-m", "verify.debugging.cuda_replay", name, sandbox]
         watcher = sanitizer()
-        watched = [watcher, "--tool", tool, "--print-limit", "20", *replay] if watcher else replay
+        options = ["--tool", tool, "--target-processes", "application-only", "--print-limit", "20"]  # not ptxas
+        watched = [watcher, *options, *replay] if watcher else replay
         said = _output(watched, _environment(directory, device))
         places = directory / "places.json"
         names = {int(k): v for k, v in json.loads(places.read_text()).items()} if places.is_file() else {}
