@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from enable.cli import run
+from enable.cover.sanitizing import TOOLS, check_sanitizer
+from traces import UserError
 from verify import platforms
 from verify.cases.case import case_of_values
 from verify.contract.derive import Plan
@@ -95,6 +98,60 @@ def test_its_process_finds_packages_that_were_installed_elsewhere(tmp_path, monk
     assert str(tmp_path / "theirs") in found and str(Path(confine.__file__).parents[2]) in found
 
 
+RACE = """case number 0
+case number 1
+========= Error: Race reported between Write access at kernel_neg+0x190 in kernel.py:18
+=========     and Read access at kernel_neg+0x1d0 in kernel.py:18 [16 hazards]
+=========
+========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)
+"""
+CLEAN = "case number 0\ncase number 1\n========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)\n"
+
+
+@pytest.fixture
+def sanitized(monkeypatch):
+    """What is made of this output of the tool, of two cases."""
+    cases = [case_of_values("aten::neg", self=torch.arange(float(n))) for n in (2, 3)]
+    job = Job(Plan("aten::neg", "aten::neg"), KernelFile.parse(KERNEL, Path("k.py")), tuple(cases))
+
+    def told(said):
+        monkeypatch.setattr(cuda_debugger, "sanitizer", lambda: "compute-sanitizer")
+        monkeypatch.setattr(cuda_debugger, "replayed", lambda *args: (said, {}))
+        return cases, cuda_debugger.sanitized(job, cases, platforms.Device("cuda:0"), "none", "racecheck")
+
+    return told
+
+
+def test_what_a_tool_finds_is_told_of_the_case_that_ran(sanitized):
+    cases, found = sanitized(RACE)
+    assert found is not None and found[0] is cases[1]
+    assert "Race reported between Write access at kernel_neg+0x190 in kernel file:18" in found[1]
+    assert f"  >   18 |     {STORE}" in found[1] and "self: shape [3]" in found[1]
+    assert sanitized(CLEAN)[1] is None
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (CLEAN.replace("case number 1\n", "RuntimeError: no device\n"), "RuntimeError: no device"),
+        (CLEAN.replace("========= RACECHECK", "Target died; RACECHECK"), "did not come to the end of 2 cases"),
+        ("", "it said nothing"),
+    ],
+)
+def test_a_tool_that_does_not_come_to_its_end_is_no_pass(sanitized, said, words):
+    with pytest.raises(UserError, match=words):
+        sanitized(said)
+
+
+@pytest.mark.parametrize(("platform", "words"), [("sim", "sim runs none"), ("cuda", "is not on the PATH; install")])
+def test_where_nothing_can_be_sanitized(platform, words, monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UserError, match=words):
+        check_sanitizer(platforms.load(platform))
+    assert run(["verify", "aten::exp", "--sanitize", "--platform", platform]) == 2
+    assert words in capsys.readouterr().err
+
+
 gpu = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")]
 
 
@@ -122,6 +179,21 @@ class TestOnAGpu:
         body = STORE.replace("mask=mask", "mask=i <= n")
         report = debug(body)
         assert "Invalid __global__ write of size 4 bytes" in report and f"  >   18 |     {body}" in report
+
+    @pytest.mark.skipif(not shutil.which("compute-sanitizer"), reason="no compute-sanitizer")
+    def test_a_read_just_outside_that_changes_nothing_is_found(self):
+        read = "x = tl.load(x_ptr + i, mask=mask)"
+        cases = [case_of_values("aten::neg", self=torch.arange(float(n))) for n in (128, 240)]
+        sandbox = "none" if confine.missing() else "full"
+        for source, right in ((KERNEL, True), (KERNEL.replace(read, "x = tl.load(x_ptr + i)"), False)):
+            job = Job(Plan("aten::neg", "aten::neg"), KernelFile.parse(source, Path("k.py")), tuple(cases))
+            for tool in TOOLS:
+                found = cuda_debugger.sanitized(job, cases, platforms.load("cuda").devices()[0], sandbox, tool)
+                if right or tool == "racecheck":
+                    assert found is None
+                else:
+                    assert found is not None and found[0] is cases[1]
+                    assert "Invalid __global__ read of size 4 bytes" in found[1]
 
     def test_without_the_sanitizer(self, debug, monkeypatch):
         which = shutil.which
