@@ -84,7 +84,7 @@ def over_trace(path: Path) -> None:
     """Judge what a trace holds, and print how long which part of it took."""
     spent: defaultdict[str, float] = defaultdict(float)
     timed(spent, "reference", run, "reference")
-    timed(spent, "comparison", run, "compare", "right_without_kernels")
+    timed(spent, "comparison", run, "compare", "conjured")
     timed(spent, "children: start", Zygote, "fork")
     ask = Run._ask
 
