@@ -50,7 +50,7 @@ _COPIES = {
 # ATen's vectorised and plain code do.
 _ANY_ZERO = {
     "amax", "amin", "aminmax", "clamp", "clamp_max", "clamp_min", "cummax", "cummin", "fmax", "fmin", "hardtanh",
-    "kthvalue", "max", "maximum", "min", "minimum", "relu", "relu6", "sort", "threshold", "topk",
+    "kthvalue", "max", "maximum", "min", "minimum", "relu", "relu6", "softshrink", "sort", "threshold", "topk",
 }  # fmt: skip
 # A GPU's exponential is 2 to the power of a product that is rounded, so that its error grows with the argument: half an
 # ulp of the product, of up to 128, is 44 ulp of the result.
@@ -63,11 +63,17 @@ _CENTRED = {
     "batch_norm_with_update", "cudnn_batch_norm", "layer_norm", "native_batch_norm", "native_group_norm",
     "native_layer_norm", "std", "std_mean", "var", "var_mean",
 }  # fmt: skip
-# Their results are sums of terms of either sign; of gelu, x Phi(x) with Phi = (1 + erf) / 2.
+# Their results are sums of terms of either sign; of gelu, x Phi(x) with Phi = (1 + erf) / 2, of logaddexp, the larger
+# and a logarithm, and of a polynomial, those of the two degrees below.
 _SUMS = {
     "addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "coalesce", "conv1d", "conv2d", "conv3d", "convolution",
-    "cumsum", "dot", "embedding_dense", "gelu", "index_add", "inner", "linear", "matmul", "mean", "mm", "mv", "nansum",
-    "outer", "scatter_add", "sum", "sum_to_size", "tensordot", "trace", "vdot",
+    "cumsum", "digamma", "dot", "embedding_dense", "gelu", "index_add", "inner", "linear", "logaddexp", "logaddexp2",
+    "matmul", "mean", "mm", "mv", "nansum", "outer", "polygamma", "scatter_add", "special_chebyshev_polynomial_t",
+    "special_chebyshev_polynomial_u", "special_chebyshev_polynomial_v", "special_chebyshev_polynomial_w",
+    "special_hermite_polynomial_h", "special_hermite_polynomial_he", "special_laguerre_polynomial_l",
+    "special_legendre_polynomial_p", "special_shifted_chebyshev_polynomial_t", "special_shifted_chebyshev_polynomial_u",
+    "special_shifted_chebyshev_polynomial_v", "special_shifted_chebyshev_polynomial_w", "sum", "sum_to_size",
+    "tensordot", "trace", "vdot",
 }  # fmt: skip
 
 

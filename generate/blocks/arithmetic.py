@@ -24,3 +24,26 @@ def divide(x, y):
 def root(x):
     """The square root, rounded to nearest."""
     return tl.sqrt(x) if x.dtype.is_fp64() else tl.sqrt_rn(x)
+
+
+@triton.jit
+def reciprocal_root(x):
+    return 1 / root(x)
+
+
+@triton.jit
+def no_less(x, low):
+    """The larger of two, or NaN."""
+    return tl.where((x > low) | (x != x), x, low)
+
+
+@triton.jit
+def no_more(x, high):
+    """The smaller of two, or NaN."""
+    return tl.where((x < high) | (x != x), x, high)
+
+
+@triton.jit
+def sign_of(x):
+    """-1, 0 or 1, of NaN 0."""
+    return (x > 0).to(x.dtype) - (x < 0).to(x.dtype)

@@ -12,7 +12,7 @@ from blocks.types import common_dtype, compute_types, convert, float_dtype, numb
 
 HELD = None  # what keeps launches back, to go together: a `Held` of verify/contract/derive.py
 
-__all__ = ["elementwise", "flat_index", "multi_tensor_apply"]
+__all__ = ["elementwise", "flat_index", "multi_tensor_apply", "pick"]
 
 
 @triton.jit

@@ -61,6 +61,20 @@ def chosen_offset(
 
 
 @triton.jit
+def atomic_multiply(out_ptr, place, x, mask, OPMATH: tl.constexpr):
+    """out_ptr[place] *= x where the mask is true, of values of OPMATH, the bits of which are held by integers."""
+    x = x.to(OPMATH, bitcast=True)
+    todo = mask & (place >= 0)
+    places = out_ptr + tl.where(todo, place, 0)
+    known = tl.zeros(todo.shape, out_ptr.dtype.element_ty)
+    while tl.max(tl.max(todo.to(tl.int32), 1), 0) > 0:
+        product = (known.to(OPMATH, bitcast=True) * x).to(known.dtype, bitcast=True)
+        found = tl.atomic_cas(places, known, tl.where(todo, product, known), sem="relaxed")
+        todo = todo & (found != known)
+        known = found
+
+
+@triton.jit
 def indexing_kernel(
     source_ptr,
     indices,
@@ -83,7 +97,8 @@ def indexing_kernel(
     BLOCK_N: tl.constexpr,
 ):
     """MODE gather: the indices choose of the source; scatter, add: of the result, where the source is multiplied by
-    alpha, if there is one, and added by atomics."""
+    alpha, if there is one, and added by atomics. claim, last: of several elements for one place the last in the source
+    is written, found in `alpha` of int64, where before each leaves its offset."""
     m, n = integer_value(m, PLAIN), integer_value(n, PLAIN)
     across = tl.cdiv(n, BLOCK_N)
     row = (tl.program_id(0) // across).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
@@ -94,12 +109,24 @@ def indexing_kernel(
     chosen, valid = chosen_offset(indices, row, col, m, n, shape, index_strides, sizes, steps, BY_ROW, BY_COL, PLAIN)
     if MODE == "gather":
         tl.store(out_ptr + write, tl.load(source_ptr + (read + chosen), mask=mask & valid, other=0), mask=mask)
+    elif MODE == "claim":
+        tl.atomic_max(out_ptr + (write + chosen), read, mask=mask & valid, sem="relaxed")
+    elif MODE == "last":
+        last = tl.load(alpha + (write + chosen), mask=mask & valid, other=-1) == read
+        x = tl.load(source_ptr + read, mask=mask & valid & last).to(out_ptr.dtype.element_ty)
+        tl.store(out_ptr + (write + chosen), x, mask=mask & valid & last)
     else:
         x = tl.load(source_ptr + read, mask=mask).to(out_ptr.dtype.element_ty)
         if MODE == "add":
             if alpha is not None:
                 x = x * number_value(alpha, OPMATH)
             tl.atomic_add(out_ptr + (write + chosen), x, mask=mask & valid, sem="relaxed")
+        elif MODE == "max":
+            tl.atomic_max(out_ptr + (write + chosen), x, mask=mask & valid, sem="relaxed")
+        elif MODE == "min":
+            tl.atomic_min(out_ptr + (write + chosen), x, mask=mask & valid, sem="relaxed")
+        elif MODE == "multiply":
+            atomic_multiply(out_ptr, write + chosen, x, mask & valid, OPMATH)
         else:
             tl.store(out_ptr + (write + chosen), x, mask=mask & valid)
 
@@ -134,7 +161,7 @@ def scatter(out, indices, values, accumulate, alpha=None):
     _launch_indexing(mode, values, values.stride(), out, own, alpha, shape, (chosen, index_strides, sizes, steps), 2048)
 
 
-def _launch_indexing(mode, source, source_stride, out, out_stride, alpha, shape, how, elements):
+def _launch_indexing(mode, source, source_stride, out, out_stride, alpha, shape, how, elements, opmath=None):
     """how: the index tensors, their strides, and the sizes and strides of the dimensions that they index."""
     chosen, index_strides, sizes, steps = how
     walked, strides = merge(shape, [source_stride, out_stride, *index_strides])
@@ -150,7 +177,7 @@ def _launch_indexing(mode, source, source_stride, out, out_stride, alpha, shape,
         source,
         tuple(chosen),
         out,
-        None if alpha is None else number_argument(alpha, out.dtype),
+        alpha if alpha is None or isinstance(alpha, torch.Tensor) else number_argument(alpha, out.dtype),
         integer(m, PLAIN),
         integer(n, PLAIN),
         integers(walked[:-1], PLAIN),
@@ -160,7 +187,7 @@ def _launch_indexing(mode, source, source_stride, out, out_stride, alpha, shape,
         integers(sizes, PLAIN),
         integers(steps, PLAIN),
         MODE=mode,
-        OPMATH=compute_types(out.dtype)[1],
+        OPMATH=compute_types(opmath or out.dtype)[1],
         BY_ROW=any([any(s[:-1]) for s in index_strides]),
         BY_COL=any([s[-1] for s in index_strides]),
         PLAIN=PLAIN,
@@ -168,6 +195,26 @@ def _launch_indexing(mode, source, source_stride, out, out_stride, alpha, shape,
         BLOCK_N=BLOCK_N,
         num_warps=max(1, min(BLOCK_M * BLOCK_N // 256, 8)),
     )
+
+
+def _launch_last(source, source_stride, out, out_stride, shape, how):
+    """Scatter, where of several elements for one place the last is written, as ATen does on a CPU."""
+    claims = torch.empty_strided(out.shape, out.stride(), dtype=torch.int64, device=out.device)
+    elementwise(identity, -1, common=torch.int64, out=claims)
+    _launch_indexing("claim", source, source_stride, claims, out_stride, None, shape, how, 2048)
+    _launch_indexing("last", source, source_stride, out, out_stride, claims, shape, how, 2048)
+
+
+def put_last(self, indices, values, out):
+    """`out`, a copy of self into which values are written; of several for one place the last."""
+    if out is not self:
+        elementwise(identity, self, common=out.dtype, out=out)
+    if out.numel() and values.numel():
+        x = out.unsqueeze(0) if out.dim() == 0 else out
+        _, shape, chosen, (own, *index_strides), sizes, steps = _layout(x, indices)
+        values = values.expand(shape)
+        _launch_last(values, values.stride(), x, own, shape, (chosen, index_strides, sizes, steps))
+    return out
 
 
 def _layout(self, indices):
@@ -226,3 +273,65 @@ def put(self, indices, values, accumulate, alpha=None, out=None):
         elementwise(identity, self, common=sums.dtype, out=sums)
     scatter(sums, indices, values, accumulate, alpha)
     return out if sums is out else elementwise(identity, sums, out=out)
+
+
+def _along(self, dim, index):
+    """How an index of gather and scatter chooses: self and it with dimensions, self's strides, 0 along dim, and what
+    `_launch_indexing` is to know."""
+    x, index = [t if t.dim() else t.unsqueeze(0) for t in (self, index)]
+    dim = dim % x.dim()
+    if index.dim() != x.dim() or any([index.shape[d] > n for d, n in enumerate(x.shape) if d != dim]):
+        raise RuntimeError(f"an index {tuple(index.shape)} along dimension {dim} of {tuple(x.shape)}")
+    own = [0 if d == dim else x.stride(d) for d in range(x.dim())]
+    return x, index, own, ([index], [index.stride()], [x.shape[dim]], [x.stride(dim)])
+
+
+def gather_along(self, dim, index):
+    """self, in a new tensor, at these indices along dim."""
+    out = torch.empty(index.shape, dtype=self.dtype, device=self.device)
+    if out.numel():
+        x, index, own, how = _along(self, dim, index)
+        to = out.view(index.shape)
+        _launch_indexing("gather", x, own, to, to.stride(), None, index.shape, how, 2048)
+    return out
+
+
+def apply_along(mode, out, dim, index, values, opmath=None):
+    """Values, a tensor that reaches as far as the index or of one element, are written into `out` at these indices
+    along dim; or added by atomics; or "max", "min", "multiply" of integers, which may hold the bits of `opmath`."""
+    if not index.numel():
+        return
+    x, index, own, how = _along(out, dim, index)
+    values = values if values.dim() else values.expand(index.shape)
+    if values.dim() != index.dim() or any([m > n for m, n in zip(index.shape, values.shape, strict=True)]):
+        raise RuntimeError(f"an index {tuple(index.shape)} of values {tuple(values.shape)}")
+    if mode == "scatter" and any(values.stride()):
+        _launch_last(values, values.stride(), x, own, index.shape, how)
+        return
+    _launch_indexing(mode, values, values.stride(), x, own, None, index.shape, how, 2048, opmath)
+
+
+def put_along(self, dim, index, values, accumulate, out=None):
+    """A copy of self, or `out`, into which values are written at these indices along dim, or added as by `put`."""
+    out = torch.empty(self.shape, dtype=self.dtype, device=self.device) if out is None else out
+    sums = out
+    if accumulate and out.dtype not in (torch.float32, torch.float64, torch.int32, torch.int64):
+        wide = torch.float32 if out.is_floating_point() else torch.int32
+        sums = torch.empty(out.shape, dtype=wide, device=out.device)
+    if sums is not self:
+        elementwise(identity, self, common=sums.dtype, out=sums)
+    apply_along("add" if accumulate else "scatter", sums, dim, index, values)
+    return out if sums is out else elementwise(identity, sums, out=out)
+
+
+@triton.jit
+def clamp_index(i, size):
+    return tl.maximum(tl.minimum(i, size - 1), -size)
+
+
+def clamped_indices(size, indices):
+    """Index tensors, of which what is out of range is the nearest index that is not."""
+    return [
+        i if i is None else elementwise(clamp_index, i, numbers=(n,), common=torch.int64)
+        for i, n in zip(indices, size, strict=False)
+    ]

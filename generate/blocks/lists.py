@@ -7,9 +7,9 @@ results are reproducible. A tensor that does not lie dense is launched alone, wi
 import torch
 import triton
 import triton.language as tl
+from blocks.combination import combined, folded, neutral
 from blocks.elementwise import pick
 from blocks.offsets import coalesce, plain, plain_value, strided
-from blocks.reduction import combined, folded, neutral
 from blocks.types import compute_types, convert, number_argument, number_value
 
 

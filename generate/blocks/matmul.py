@@ -96,6 +96,8 @@ def matmul_kernel(
         b_ptr += step * b_stride[1]
     mask = (rows < M)[:, None] & (cols < N)[None, :]
     bias_stride = stride_values(strides[2], PLAIN)
+    if bias_ptr is not None:
+        bias_ptr += batch * bias_stride[0]
     acc = plus_bias(acc, bias_ptr, rows[:, None], cols[None, :], bias_stride, mask, numbers)
     out_ptr += (batch + tl.program_id(1)) * M * N + rows[:, None] * N + cols[None, :]
     tl.store(out_ptr, acc.to(out_ptr.dtype.element_ty), mask=mask)

@@ -1,9 +1,6 @@
 """Reductions: every element is mapped to one value or several, these are combined, and what comes of it is finished.
 
-`kind` says how values are combined: sum, prod, max, min (NaN wins), argmax, argmin (value and index; the first of
-equals), welford (mean, sum of squared distances from it, count; Chan, Golub and LeVeque 1979), softmax (the largest,
-and the sum of the exponentials of what others are less than it; arXiv:1805.02867), safe_softmax (those, and whether any
-is to count).
+`kind` says how values are combined: one of blocks/combination.py.
 """
 
 import math
@@ -12,141 +9,11 @@ import torch
 import triton
 import triton.language as tl
 from blocks.arithmetic import identity
+from blocks.combination import combined, folded, neutral, spread
 from blocks.offsets import merge, plain, plain_value, reach, sixteenths, small_tile, stride_hint, strided
 from blocks.types import compute_types, convert, number_argument, number_value
 
-__all__ = ["reduce"]
-
-
-@triton.jit
-def product_of(a, b):
-    return a * b
-
-
-@triton.jit
-def larger_of(a, b):
-    return tl.where((a > b) | (a != a), a, b)
-
-
-@triton.jit
-def smaller_of(a, b):
-    return tl.where((a < b) | (a != a), a, b)
-
-
-@triton.jit
-def first_larger_of(a, i, b, j):
-    nans = (a != a) & (b != b)
-    keep = (a > b) | ((a != a) & (b == b)) | (((a == b) | nans) & (i < j))
-    return tl.where(keep, a, b), tl.where(keep, i, j)
-
-
-@triton.jit
-def first_smaller_of(a, i, b, j):
-    nans = (a != a) & (b != b)
-    keep = (a < b) | ((a != a) & (b == b)) | (((a == b) | nans) & (i < j))
-    return tl.where(keep, a, b), tl.where(keep, i, j)
-
-
-@triton.jit
-def welford_of(mean, squares, count, other_mean, other_squares, other_count):
-    n = count + other_count
-    share = tl.where(n > 0, other_count / tl.where(n > 0, n, 1), 0)
-    delta = other_mean - mean
-    return mean + delta * share, squares + other_squares + delta * delta * count * share, n
-
-
-@triton.jit
-def softmax_of(peak, total, other_peak, other_total):
-    new_peak = tl.maximum(peak, other_peak)
-    finite = tl.where(new_peak == float("-inf"), 0, new_peak)
-    return new_peak, total * tl.exp(peak - finite) + other_total * tl.exp(other_peak - finite)
-
-
-@triton.jit
-def folded_softmax(peaks, totals):
-    """Of values [M, N] along N: each exponential is taken once."""
-    peak = tl.max(peaks, 1)
-    finite = tl.where(peak == float("-inf"), 0, peak)
-    return peak, tl.sum(totals * tl.exp(peaks - finite[:, None]), 1)
-
-
-@triton.jit
-def combined(a, b, KIND: tl.constexpr):
-    """Two tuples of values, element by element."""
-    if KIND == "sum":
-        c = (a[0] + b[0],)
-    elif KIND == "prod":
-        c = (a[0] * b[0],)
-    elif KIND == "max":
-        c = (larger_of(a[0], b[0]),)
-    elif KIND == "min":
-        c = (smaller_of(a[0], b[0]),)
-    elif KIND == "argmax":
-        c = first_larger_of(a[0], a[1], b[0], b[1])
-    elif KIND == "argmin":
-        c = first_smaller_of(a[0], a[1], b[0], b[1])
-    elif KIND == "softmax":
-        c = softmax_of(a[0], a[1], b[0], b[1])
-    elif KIND == "safe_softmax":
-        c = softmax_of(a[0], a[1], b[0], b[1]) + (a[2] | b[2],)
-    else:
-        c = welford_of(a[0], a[1], a[2], b[0], b[1], b[2])
-    return c
-
-
-@triton.jit
-def folded(values, KIND: tl.constexpr):
-    """A tuple of values [M, N], combined along N."""
-    if KIND == "sum":
-        c = (tl.sum(values[0], 1),)
-    elif KIND == "prod":
-        c = (tl.reduce(values[0], 1, product_of),)
-    elif KIND == "max":
-        c = (tl.reduce(values[0], 1, larger_of),)
-    elif KIND == "min":
-        c = (tl.reduce(values[0], 1, smaller_of),)
-    elif KIND == "argmax":
-        c = tl.reduce(values, 1, first_larger_of)
-    elif KIND == "argmin":
-        c = tl.reduce(values, 1, first_smaller_of)
-    elif KIND == "softmax":
-        c = folded_softmax(values[0], values[1])
-    elif KIND == "safe_softmax":
-        c = folded_softmax(values[0], values[1]) + (tl.max(values[2].to(tl.int32), 1) > 0,)
-    else:
-        c = tl.reduce(values, 1, welford_of)
-    return c
-
-
-@triton.jit
-def neutral(values, KIND: tl.constexpr, LEAST: tl.constexpr, MOST: tl.constexpr):
-    """What leaves such values as they are. LEAST, MOST: of the type of the first."""
-    if KIND == "sum":
-        c = (tl.zeros_like(values[0]),)
-    elif KIND == "prod":
-        c = (tl.full(values[0].shape, 1, values[0].dtype),)
-    elif KIND == "max":
-        c = (tl.full(values[0].shape, LEAST, values[0].dtype),)
-    elif KIND == "min":
-        c = (tl.full(values[0].shape, MOST, values[0].dtype),)
-    elif KIND == "argmax":
-        c = tl.full(values[0].shape, LEAST, values[0].dtype), tl.full(values[0].shape, 0x7FFFFFFFFFFFFFFF, tl.int64)
-    elif KIND == "argmin":
-        c = tl.full(values[0].shape, MOST, values[0].dtype), tl.full(values[0].shape, 0x7FFFFFFFFFFFFFFF, tl.int64)
-    elif KIND == "softmax":
-        c = tl.full(values[0].shape, LEAST, values[0].dtype), tl.zeros_like(values[1])
-    elif KIND == "safe_softmax":
-        c = tl.full(values[0].shape, LEAST, values[0].dtype), tl.zeros_like(values[1]), tl.zeros_like(values[2])
-    else:
-        c = tl.zeros_like(values[0]), tl.zeros_like(values[0]), tl.zeros_like(values[0])
-    return c
-
-
-@triton.jit
-def spread(values, KIND: tl.constexpr):
-    """A tuple of KIND's values from what MAP gave, which is one value where there is but one."""
-    one: tl.constexpr = KIND == "sum" or KIND == "prod" or KIND == "max" or KIND == "min"
-    return (values,) if one else values
+__all__ = ["exponential_share", "index_alone", "reduce", "value_and_index", "with_index"]
 
 
 @triton.jit
@@ -245,6 +112,30 @@ def result_of(x, n):
     return x
 
 
+@triton.jit
+def exponential_share(x):
+    """The MAP of a softmax whose sum is kept: in the place of infinity stands the largest number, infinitely often."""
+    most = 1.7976931348623157e308 if x.dtype.is_fp64() else 3.4028234663852886e38
+    infinite = x == float("inf")
+    return tl.where(infinite, most, x), tl.where(infinite, x, tl.full(x.shape, 1, x.dtype))
+
+
+@triton.jit
+def with_index(x, i):
+    """The MAP of argmax and argmin, indexed."""
+    return x, i
+
+
+@triton.jit
+def value_and_index(x, i, n):
+    return x, i
+
+
+@triton.jit
+def index_alone(x, i, n):
+    return i
+
+
 def reduce(
     kind,
     inputs,
@@ -291,7 +182,7 @@ def _value_dtypes(kind, common):
         opmath = common if common.is_floating_point or common == torch.int64 else torch.int32
     if kind in ("argmax", "argmin"):
         return opmath, torch.int64
-    return (opmath,) * {"welford": 3, "softmax": 2}.get(kind, 1)
+    return (opmath,) * {"welford": 3, "softmax": 2, "minmax": 2, "sums": 2, "moments": 4}.get(kind, 1)
 
 
 def _in_parts(how, inputs, outs, m, n, rows, cols, values):
@@ -330,7 +221,7 @@ def _launch_reduction(how, inputs, outs, sizes, rows, cols, tile):
     COMMON, OPMATH = compute_types(common)
     BLOCK_M, BLOCK_N, parts = tile
     large = sizes[0] * sizes[1] >= 4096
-    limits = (-math.inf, math.inf) if common.is_floating_point else _limits(common)
+    least, most = dtype_limits(common)
     reduction_kernel[(triton.cdiv(sizes[0], BLOCK_M), parts)](
         tuple(inputs),
         tuple(outs),
@@ -349,8 +240,8 @@ def _launch_reduction(how, inputs, outs, sizes, rows, cols, tile):
         KEPT_HINTS=tuple([stride_hint(rows[0], stride, large) for stride in rows[1]]),
         HINTS=tuple([stride_hint(cols[0], stride, large) for stride in cols[1]]),
         EVEN=(large and sizes[0] % 16 == 0, large and sizes[1] % 16 == 0),
-        LEAST=limits[0],
-        MOST=limits[1],
+        LEAST=least,
+        MOST=most,
         WIDE=reach(*rows) + reach(*cols) > 2147483647 - BLOCK_M * BLOCK_N,
         BLOCK_M=BLOCK_M,
         BLOCK_N=BLOCK_N,
@@ -358,6 +249,8 @@ def _launch_reduction(how, inputs, outs, sizes, rows, cols, tile):
     )
 
 
-def _limits(dtype):
-    """The least and the largest of an integer dtype or bool."""
+def dtype_limits(dtype):
+    """The least and the largest of a dtype."""
+    if dtype.is_floating_point:
+        return -math.inf, math.inf
     return (0, 1) if dtype == torch.bool else (torch.iinfo(dtype).min, torch.iinfo(dtype).max)

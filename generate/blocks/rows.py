@@ -8,8 +8,8 @@ import math
 import torch
 import triton
 import triton.language as tl
+from blocks.combination import combined, folded, neutral, spread
 from blocks.offsets import integer, integer_value, small_tile, strided, walk
-from blocks.reduction import combined, folded, neutral, spread
 from blocks.types import compute_types, convert
 
 

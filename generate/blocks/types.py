@@ -49,6 +49,12 @@ def float_dtype(dtype):
     return dtype if dtype.is_floating_point or dtype.is_complex else torch.get_default_dtype()
 
 
+def identical_dtypes(*tensors):
+    """Raises RuntimeError where these are not all of one dtype."""
+    if any([t.dtype != tensors[0].dtype for t in tensors]):
+        raise RuntimeError(f"tensors of {[t.dtype for t in tensors]}")
+
+
 def _number_dtype(x):
     if isinstance(x, bool):
         return torch.bool

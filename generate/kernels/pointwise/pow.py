@@ -1,5 +1,6 @@
 """aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor
 aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor
+aten::pow.Scalar(Scalar self, Tensor exponent) -> Tensor
 
 2^(y log2 |x|) with the signs and limits of IEEE 754's pow: in fp32 for half precision and in fp64 for fp32, since
 log2's rounding grows with the exponent. A few exponents are multiplications or roots. Integers are multiplied by
@@ -9,11 +10,11 @@ repeated squaring, exact modulo their size; negative exponents give 0, but of 1 
 import torch
 import triton
 import triton.language as tl
-from blocks.arithmetic import root, square
+from blocks.arithmetic import reciprocal_root, root, square
 from blocks.elementwise import elementwise
 from blocks.types import common_dtype
 
-OVERLOADS = ("aten::pow.Tensor_Scalar", "aten::pow.Tensor_Tensor")
+OVERLOADS = ("aten::pow.Tensor_Scalar", "aten::pow.Tensor_Tensor", "aten::pow.Scalar")
 DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
 
 
@@ -50,11 +51,6 @@ def cube(x):
 
 
 @triton.jit
-def reciprocal_root(x):
-    return 1 / root(x)
-
-
-@triton.jit
 def reciprocal(x):
     return 1 / x
 
@@ -66,6 +62,8 @@ def reciprocal_square(x):
 
 def wrapper(self, exponent, *, out=None):
     dtype = common_dtype(self, exponent)
+    if out is None and not isinstance(self, torch.Tensor):
+        out = torch.empty(exponent.shape, dtype=dtype, device=exponent.device)
     if not dtype.is_floating_point:
         return elementwise(power_of_integers, self, exponent, common=torch.int64, dtype=dtype, out=out)
     if not isinstance(exponent, torch.Tensor):

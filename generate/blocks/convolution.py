@@ -1,0 +1,350 @@
+"""Convolution as a matrix product that nobody lays out: [positions, channels x taps] @ [channels x taps, channels].
+
+A program makes a tile of positions by channels of one group; for one tap after the other, and BLOCK_K channels at a
+time, it reads the input where the tap falls for each position. A transposed convolution, which is also the gradient of
+the input, reads the position that was multiplied by that tap, where the stride divides. The gradient of the weight is a
+product over positions, for each tap; where these are many it is cut into parts, added in their order. Of groups of few
+channels (depthwise) each element of the result is summed by itself.
+"""
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+from blocks.arithmetic import identity
+from blocks.elementwise import elementwise
+from blocks.matmul import matmul_tile, tile_product
+from blocks.offsets import integer_values, integers, plain, plain_value, reach, stride_arguments, stride_values
+from blocks.reduction import reduce
+from blocks.types import compute_types
+from blocks.windows import place_of, suggested_format
+
+
+@triton.jit
+def spatial_place(i, shape):
+    """Batch and coordinates of position i."""
+    found = ()
+    for k in tl.static_range(len(shape) - 1, -1, -1):
+        found = (i % shape[k],) + found
+        i = i // shape[k]
+    return (i,) + found
+
+
+@triton.jit
+def convolved_tap(place, t, window, how, extents, stride, tap_stride, TRANSPOSED: tl.constexpr):
+    """Where tap t falls for positions: offset, whether it is inside, and the offset of the tap itself.
+
+    how: of each axis stride, padding and dilation.
+    """
+    offset, valid = place[0] * stride[0], place[0] >= 0
+    own = t * 0
+    for k in tl.static_range(len(window) - 1, -1, -1):
+        tap = t % window[k]
+        t = t // window[k]
+        own += tap * tap_stride[k]
+        if TRANSPOSED:
+            far = place[k + 1] + how[3 * k + 1] - tap * how[3 * k + 2]
+            at = tl.maximum(far, 0) // how[3 * k]
+            valid &= (far >= 0) & (at * how[3 * k] == far)
+        else:
+            at = place[k + 1] * how[3 * k] - how[3 * k + 1] + tap * how[3 * k + 2]
+        valid &= (at >= 0) & (at < extents[k])
+        offset += at * stride[k + 2]
+    return offset, valid, own
+
+
+@triton.jit
+def convolution_kernel(
+    x_ptr,
+    weight_ptr,
+    bias_ptr,
+    out_ptr,
+    sizes,
+    shape,
+    extents,
+    window,
+    how,
+    strides,
+    TRANSPOSED: tl.constexpr,
+    ACC: tl.constexpr,
+    PLAIN: tl.constexpr,
+    WIDE: tl.constexpr,
+    TILE: tl.constexpr,
+):
+    """sizes: positions, channels out and in of a group; strides: of x, of the weight from group to group, channel out
+    and in and each tap, and of the result."""
+    INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
+    M, N, K = integer_values(sizes, PLAIN)
+    shape, extents = integer_values(shape, PLAIN), integer_values(extents, PLAIN)
+    window, how = integer_values(window, PLAIN), integer_values(how, PLAIN)
+    x_stride, w_stride = stride_values(strides[0], PLAIN), stride_values(strides[1], PLAIN)
+    out_stride = stride_values(strides[2], PLAIN)
+    down, across = tl.cdiv(M, TILE[0]), tl.cdiv(N, TILE[1])
+    group = (tl.program_id(0) // (down * across)).to(INDEX)
+    index = tl.program_id(0) % (down * across)
+    rows = (index // across).to(INDEX) * TILE[0] + tl.arange(0, TILE[0])
+    cols = (index % across).to(INDEX) * TILE[1] + tl.arange(0, TILE[1])
+    ks = tl.arange(0, TILE[2]).to(INDEX)
+    place = spatial_place(rows, shape)
+    x_ptr += (group * K + ks)[None, :] * x_stride[1]
+    weight_ptr += group * w_stride[0] + cols[None, :] * w_stride[1] + ks[:, None] * w_stride[2]
+    chunks, taps = tl.cdiv(K, TILE[2]), 1
+    for k in tl.static_range(len(window)):
+        taps = taps * window[k]
+    acc = tl.zeros([TILE[0], TILE[1]], ACC)
+    for step in range(0, taps * chunks):
+        first = tl.full([], 0, INDEX) + step % chunks * TILE[2]
+        offset, valid, own = convolved_tap(
+            place, step // chunks, window, how, extents, x_stride, w_stride[3:], TRANSPOSED
+        )
+        valid &= rows < M
+        left = first + ks < K
+        a = tl.load(x_ptr + (offset[:, None] + first * x_stride[1]), mask=valid[:, None] & left[None, :], other=0)
+        b_mask = left[:, None] & (cols < N)[None, :]
+        b = tl.load(weight_ptr + (own + first * w_stride[2]), mask=b_mask, other=0)
+        acc = tile_product(a, b, acc)
+    if bias_ptr is not None:
+        acc += tl.load(bias_ptr + group * N + cols, mask=cols < N, other=0).to(ACC)[None, :]
+    offset = place[0] * out_stride[0]
+    for k in tl.static_range(len(shape)):
+        offset += place[k + 1] * out_stride[k + 2]
+    out_ptr += offset[:, None] + (group * N + cols)[None, :] * out_stride[1]
+    tl.store(out_ptr, acc.to(out_ptr.dtype.element_ty), mask=(rows < M)[:, None] & (cols < N)[None, :])
+
+
+@triton.jit
+def few_channels_kernel(
+    x_ptr,
+    weight_ptr,
+    bias_ptr,
+    out_ptr,
+    n,
+    sizes,
+    channels,
+    extents,
+    window,
+    how,
+    strides,
+    TRANSPOSED: tl.constexpr,
+    LAST: tl.constexpr,
+    ACC: tl.constexpr,
+    WIDE: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """As `convolution_kernel`, element by element of the result. channels: out and in of a group."""
+    flat = tl.program_id(0).to(tl.int64 if WIDE else tl.int32) * BLOCK + tl.arange(0, BLOCK)
+    mask = flat < plain_value(n)
+    place = place_of(flat, integer_values(sizes, True), LAST)
+    N, K = integer_values(channels, True)
+    extents, window, how = integer_values(extents, True), integer_values(window, True), integer_values(how, True)
+    x_stride, w_stride = integer_values(strides[0], True), integer_values(strides[1], True)
+    group = place[1] // N
+    x_ptr += group * K * x_stride[1]
+    weight_ptr += group * w_stride[0] + place[1] % N * w_stride[1]
+    position = (place[0],) + place[2:]
+    taps = 1
+    for k in tl.static_range(len(window)):
+        taps = taps * window[k]
+    acc = tl.zeros([BLOCK], ACC)
+    for step in range(0, taps * K):
+        channel = flat * 0 + step % K
+        offset, valid, own = convolved_tap(
+            position, step // K, window, how, extents, x_stride, w_stride[3:], TRANSPOSED
+        )
+        x = tl.load(x_ptr + (offset + channel * x_stride[1]), mask=mask & valid, other=0)
+        weight = tl.load(weight_ptr + (own + channel * w_stride[2]), mask=mask, other=0)
+        acc += x.to(ACC) * weight.to(ACC)
+    if bias_ptr is not None:
+        acc += tl.load(bias_ptr + place[1], mask=mask, other=0).to(ACC)
+    tl.store(out_ptr + flat, acc.to(out_ptr.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def weight_gradient_kernel(
+    a_ptr,
+    b_ptr,
+    out_ptr,
+    sizes,
+    shape,
+    extents,
+    window,
+    how,
+    strides,
+    ACC: tl.constexpr,
+    PLAIN: tl.constexpr,
+    WIDE: tl.constexpr,
+    TILE: tl.constexpr,
+):
+    """out[part, channel of a, channel of b in its group, tap]: the sum over positions of a part of a at each times b
+    where the tap falls. sizes: channels of a and of b in a group, positions, those of a part, groups."""
+    INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
+    M, N, count, part, groups = integer_values(sizes, PLAIN)
+    shape, extents = integer_values(shape, PLAIN), integer_values(extents, PLAIN)
+    window, how = integer_values(window, PLAIN), integer_values(how, PLAIN)
+    a_stride, b_stride = stride_values(strides[0], PLAIN), stride_values(strides[1], PLAIN)
+    taps = 1
+    for k in tl.static_range(len(window)):
+        taps = taps * window[k]
+    down, across = tl.cdiv(M, TILE[0]), tl.cdiv(N, TILE[1])
+    tap = tl.program_id(0) % taps
+    index = tl.program_id(0) // taps
+    group = (index // (down * across)).to(INDEX)
+    index = index % (down * across)
+    rows = (index // across).to(INDEX) * TILE[0] + tl.arange(0, TILE[0])
+    cols = (index % across).to(INDEX) * TILE[1] + tl.arange(0, TILE[1])
+    a_ptr += (group * M + rows)[:, None] * a_stride[1]
+    b_ptr += (group * N + cols)[None, :] * b_stride[1]
+    begin = tl.program_id(1).to(INDEX) * part
+    acc = tl.zeros([TILE[0], TILE[1]], ACC)
+    for start in range(0, part, TILE[2]):
+        i = begin + start + tl.arange(0, TILE[2])
+        place = spatial_place(i, shape)
+        offset, valid, _ = convolved_tap(place, tap, window, how, extents, b_stride, window, False)
+        a_offset = place[0] * a_stride[0]
+        for k in tl.static_range(len(shape)):
+            a_offset += place[k + 1] * a_stride[k + 2]
+        a = tl.load(a_ptr + a_offset[None, :], mask=(rows < M)[:, None] & (i < count)[None, :], other=0)
+        valid &= i < count
+        b = tl.load(b_ptr + offset[:, None], mask=valid[:, None] & (cols < N)[None, :], other=0)
+        acc = tile_product(a, b, acc)
+    row = tl.program_id(1).to(INDEX) * groups * M + group * M + rows
+    out_ptr += (row[:, None] * N + cols[None, :]) * taps + tap
+    tl.store(out_ptr, acc.to(out_ptr.dtype.element_ty), mask=(rows < M)[:, None] & (cols < N)[None, :])
+
+
+def convolved_size(x, weight, stride, padding, dilation, transposed, output_padding, groups):
+    """Size of the result. Raises RuntimeError as ATen."""
+    axes = x.dim() - 2
+    if axes < 1 or axes > 3 or weight.dim() != x.dim() or x.dtype != weight.dtype or groups < 1:
+        raise RuntimeError(f"convolution of {x.dtype} {tuple(x.shape)} by {weight.dtype} {tuple(weight.shape)}")
+    channels = weight.shape[0] if transposed else weight.shape[1] * groups
+    if x.shape[1] != channels or weight.shape[0] % groups or 0 in weight.shape[2:] or 0 in weight.shape[:2]:
+        raise RuntimeError(f"{x.shape[1]} channels in {groups} groups by a weight {tuple(weight.shape)}")
+    if min(*stride, *dilation) < 1 or min(*padding, *output_padding) < 0 or 0 in x.shape[1:]:
+        raise RuntimeError(
+            f"convolution of {tuple(x.shape)} by stride {stride}, padding {padding}, dilation {dilation}"
+        )
+    sizes = []
+    for n, k, s, p, d, more in zip(
+        x.shape[2:], weight.shape[2:], stride, padding, dilation, output_padding, strict=True
+    ):
+        if transposed and more >= max(s, d):
+            raise RuntimeError(f"output padding {more} of stride {s} and dilation {d}")
+        size = (n - 1) * s - 2 * p + d * (k - 1) + more + 1 if transposed else (n + 2 * p - d * (k - 1) - 1) // s + 1
+        if size < 1 or (not transposed and n + 2 * p < d * (k - 1) + 1):
+            raise RuntimeError(f"a window of {k} in {n} elements")
+        sizes.append(size)
+    return x.shape[0], weight.shape[1] * groups if transposed else weight.shape[0], *sizes
+
+
+def convolution_result(x, weight, size):
+    """A new tensor: channels-last where one of the two is."""
+    like = weight if suggested_format(x) == torch.contiguous_format else x
+    return torch.empty(size, dtype=x.dtype, device=x.device, memory_format=suggested_format(like))
+
+
+def _wide(tensors):
+    """Whether offsets are wide."""
+    return any([max(t.numel(), reach(t.shape, [t.stride()])) > 2147483647 - 2**20 for t in tensors])
+
+
+def _how(stride, padding, dilation):
+    return [v for axis in zip(stride, padding, dilation, strict=True) for v in axis]
+
+
+def _tile_of(dtype, batch, M, N, K, most):
+    if dtype not in (torch.float16, torch.bfloat16, torch.float32):
+        return 16, 16, 16, 4
+    half = dtype != torch.float32
+    BLOCK_M, BLOCK_N, BLOCK_K, warps = matmul_tile(batch, M, N, K, half, (128, 128) if half else (64, 64))
+    return BLOCK_M, BLOCK_N, min(BLOCK_K, max(triton.next_power_of_2(most), 16)), warps
+
+
+def convolve(x, weight, bias, out, stride, padding, dilation, transposed, groups):
+    """`out` = the convolution of x, or the transposed one, whose weight is [channels in, channels out, ...]."""
+    taps, window = math.prod(weight.shape[2:]), weight.shape[2:]
+    N, K = out.shape[1] // groups, x.shape[1] // groups
+    M = out.numel() // max(out.shape[1], 1)
+    if M * N == 0:
+        return out
+    first, second = weight.stride()[:2]
+    step = (K * first, second, first) if transposed else (N * first, first, second)
+    strides = x.stride(), (*step, *weight.stride()[2:]), out.stride()
+    if N <= 4 and K <= 4:
+        few_channels_kernel[(triton.cdiv(M * N * groups, 512),)](
+            x,
+            weight,
+            bias,
+            out,
+            plain(out.numel()),
+            integers(out.shape, True),
+            integers((N, K), True),
+            integers(x.shape[2:], True),
+            integers(window, True),
+            integers(_how(stride, padding, dilation), True),
+            (integers(strides[0], True), integers(strides[1], True)),
+            TRANSPOSED=transposed,
+            LAST=not out.is_contiguous(),
+            ACC=compute_types(out.dtype)[1],
+            WIDE=_wide((x, weight, out)),
+            BLOCK=512,
+        )
+        return out
+    tile = _tile_of(x.dtype, groups, M, N, K * taps, K)
+    PLAIN = max(x.numel(), weight.numel(), out.numel()) < 65536
+    convolution_kernel[(triton.cdiv(M, tile[0]) * triton.cdiv(N, tile[1]) * groups,)](
+        x,
+        weight,
+        bias,
+        out,
+        integers((M, N, K), PLAIN),
+        integers(out.shape[2:], PLAIN),
+        integers(x.shape[2:], PLAIN),
+        integers(window, PLAIN),
+        integers(_how(stride, padding, dilation), PLAIN),
+        tuple([stride_arguments(s, PLAIN) for s in strides]),
+        TRANSPOSED=transposed,
+        ACC=compute_types(out.dtype)[1],
+        PLAIN=PLAIN,
+        WIDE=_wide((x, weight, out)),
+        TILE=tile[:3],
+        num_warps=tile[3],
+    )
+    return out
+
+
+def weight_gradient(a, b, weight, stride, padding, dilation, groups, out):
+    """Of positions of a, multiplied by b where taps fall; in `out`, of weight's shape."""
+    window = weight.shape[2:]
+    taps, M, N = math.prod(window), a.shape[1] // groups, b.shape[1] // groups
+    count = a.numel() // max(a.shape[1], 1)
+    tile = _tile_of(a.dtype, groups * taps, M, N, count, count)
+    tiles = triton.cdiv(M, tile[0]) * triton.cdiv(N, tile[1]) * groups * taps
+    parts = max(min(528 // tiles, count // (8 * tile[2])), 1)
+    part = triton.cdiv(triton.cdiv(count, parts), tile[2]) * tile[2]
+    parts = triton.cdiv(count, part) if count else 1
+    direct = parts == 1 and out.is_contiguous()
+    dtype = torch.float64 if a.dtype == torch.float64 else torch.float32
+    held = out if direct else torch.empty((parts, *weight.shape), dtype=dtype, device=a.device)
+    PLAIN = max(a.numel(), b.numel(), weight.numel()) < 65536
+    weight_gradient_kernel[(tiles, parts)](
+        a,
+        b,
+        held,
+        integers((M, N, count, part, groups), PLAIN),
+        integers(a.shape[2:], PLAIN),
+        integers(b.shape[2:], PLAIN),
+        integers(window, PLAIN),
+        integers(_how(stride, padding, dilation), PLAIN),
+        (stride_arguments(a.stride(), PLAIN), stride_arguments(b.stride(), PLAIN)),
+        ACC=compute_types(dtype)[1],
+        PLAIN=PLAIN,
+        WIDE=_wide((a, b, held)),
+        TILE=tile[:3],
+        num_warps=tile[3],
+    )
+    if not direct:
+        total = reduce("sum", [held], [0], dtype=dtype) if parts > 1 else held.select(0, 0)
+        elementwise(identity, total, common=dtype, out=out)
+    return out

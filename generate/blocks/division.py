@@ -1,0 +1,49 @@
+"""Division whose quotient is a whole number."""
+
+import triton
+import triton.language as tl
+from blocks.arithmetic import divide
+from blocks.elementwise import elementwise
+from blocks.functions import exact_remainder, toward_zero, with_sign
+from blocks.types import common_dtype
+
+
+@triton.jit
+def floor_quotient(x, y):
+    r = exact_remainder(x, y)
+    q = divide(x - r, y)
+    q = tl.where((r != 0) & ((r < 0) != (y < 0)), q - 1, q)
+    whole = tl.floor(q)
+    whole = tl.where(q - whole > 0.5, whole + 1, whole)
+    whole = tl.where(q == 0, with_sign(tl.zeros_like(x + y), divide(x, y)), whole)
+    return tl.where(y == 0, divide(x, y), whole)
+
+
+@triton.jit
+def floor_quotient_of_integers(x, y):
+    safe = tl.where(y == 0, 1, y)
+    q, r = x // safe, x % safe
+    q = tl.where((r != 0) & ((r < 0) != (y < 0)), q - 1, q)
+    return tl.where(y == 0, -1, q)
+
+
+@triton.jit
+def truncated_quotient(x, y):
+    return toward_zero(divide(x, y))
+
+
+@triton.jit
+def truncated_quotient_of_integers(x, y):
+    return tl.where(y == 0, -1, x // tl.where(y == 0, 1, y))
+
+
+def divide_whole(self, other, rounding_mode, out=None):
+    """The quotient, rounded down ("floor") or toward zero ("trunc"); an integer divided by 0 gives -1."""
+    if rounding_mode not in ("floor", "trunc"):
+        raise RuntimeError(f"rounding_mode is None, 'trunc' or 'floor', not '{rounding_mode}'")
+    floating = common_dtype(self, other).is_floating_point
+    if rounding_mode == "floor":
+        function = floor_quotient if floating else floor_quotient_of_integers
+    else:
+        function = truncated_quotient if floating else truncated_quotient_of_integers
+    return elementwise(function, self, other, out=out)

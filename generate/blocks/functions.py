@@ -1,0 +1,152 @@
+"""Elementary functions that Triton's language has not, in fp32 and fp64, and how floats are taken apart."""
+
+import triton
+import triton.language as tl
+from blocks.arithmetic import divide
+
+
+@triton.jit
+def is_negative(x):
+    """Whether the sign is minus, also that of a zero or a NaN."""
+    if x.dtype.is_fp64():
+        negative = x.to(tl.int64, bitcast=True) < 0
+    elif x.dtype.is_fp32():
+        negative = x.to(tl.int32, bitcast=True) < 0
+    else:
+        negative = x < 0
+    return negative
+
+
+@triton.jit
+def with_sign(size, x):
+    """|size| with the sign of x, of floats."""
+    return tl.where(is_negative(x), tl.abs(size) * -1.0, tl.abs(size))
+
+
+@triton.jit
+def toward_zero(x):
+    return tl.where(x < 0, tl.ceil(x), tl.floor(x))
+
+
+@triton.jit
+def to_nearest(x):
+    """The nearest whole number; of halves the even one. The sign stays."""
+    down = tl.floor(x)
+    rest = x - down
+    odd = down - 2 * tl.floor(down * 0.5) == 1
+    r = tl.where((rest > 0.5) | ((rest == 0.5) & odd), down + 1, down)
+    return tl.where(r == 0, x * 0, r)
+
+
+@triton.jit
+def expm1(x):
+    """e^x - 1: with u = e^x as rounded, (u - 1) x / log u, whose errors cancel (Higham 2002, 1.14.1)."""
+    u = tl.exp(x)
+    y = u - 1
+    r = tl.where((tl.abs(x) < 1) & (u != 1), divide(y * x, tl.log(tl.where(u == 1, 2.0, u))), y)
+    return tl.where(u == 1, x, r)
+
+
+@triton.jit
+def log1p(x):
+    """log(1 + x): with u = 1 + x as rounded, log u x / (u - 1), whose errors cancel."""
+    u = 1 + x
+    d = u - 1
+    r = tl.where(u == 1, x, tl.log(u) * divide(x, tl.where(d == 0, 1.0, d)))
+    return tl.where(x == float("inf"), x, r)
+
+
+@triton.jit
+def hyperbolic_tangent(x):
+    """(u - 1) / (u + 1) with u = e^(2 |x|), and the sign of x."""
+    size = tl.abs(x)
+    e = expm1(2 * size)
+    return tl.where(x != x, x, with_sign(tl.where(size > 20, 1.0, divide(e, e + 2)), x))
+
+
+@triton.jit
+def polynomial(x, COEFFICIENTS: tl.constexpr):
+    """By Horner's scheme; the highest power first."""
+    r = tl.zeros_like(x) + COEFFICIENTS[0]
+    for k in tl.static_range(1, len(COEFFICIENTS)):
+        r = r * x + COEFFICIENTS[k]
+    return r
+
+
+@triton.jit
+def arctangent(x):
+    """Turned by pi / 4 or pi / 2 to |x| <= tan(pi / 8), where atan(x) / x is a polynomial of x^2 (Chebyshev's)."""
+    a = tl.abs(x)
+    far, mid = a > 2.414213562373095, a > 0.4142135623730951
+    top = tl.where(far, -1.0, tl.where(mid, a - 1, a))
+    z = divide(top, tl.where(far, a, tl.where(mid, a + 1, 1.0)))
+    s = z * z
+    series = polynomial(
+        s,
+        (
+            -0.017803024570372427,
+            0.037963116386953384,
+            -0.05035019199400293,
+            0.058468600441315986,
+            -0.0666294933513016,
+            0.07692045115329452,
+            -0.09090896797060963,
+            0.11111110744504495,
+            -0.142857142792419,
+            0.19999999999940807,
+            -0.3333333333333312,
+            1.0,
+        ),
+    )
+    base = tl.where(far, 1.5707963267948966, tl.where(mid, 0.7853981633974483, tl.zeros_like(a)))
+    rest = tl.where(far, 6.123233995736766e-17, tl.where(mid, 3.061616997868383e-17, tl.zeros_like(a)))
+    return with_sign(base + (z * series + rest), x)
+
+
+@triton.jit
+def arctangent_of(y, x):
+    """The angle of (x, y), in (-pi, pi], by the signs of both, also of zeros."""
+    a, b = tl.abs(y), tl.abs(x)
+    both = (a == float("inf")) & (b == float("inf"))
+    steep = a > b
+    low, high = tl.where(steep, b, a), tl.where(steep, a, b)
+    ratio = tl.where(both, 1.0, divide(low, tl.where(high == 0, 1.0, high)))
+    angle = arctangent(ratio)
+    angle = tl.where(steep, 1.5707963267948966 - angle, angle)
+    angle = tl.where(is_negative(x), 3.141592653589793 - angle, angle)
+    return tl.where((x != x) | (y != y), float("nan"), with_sign(angle, y))
+
+
+@triton.jit
+def exponent_bits(x):
+    """The biased exponent of a float."""
+    DOUBLE: tl.constexpr = x.dtype.is_fp64()
+    bits = x.to(tl.int64 if DOUBLE else tl.int32, bitcast=True)
+    return (bits >> (52 if DOUBLE else 23)) & (0x7FF if DOUBLE else 0xFF)
+
+
+@triton.jit
+def power_of_two(k, x):
+    """2^k in the type of x, for exponents of normal numbers."""
+    if x.dtype.is_fp64():
+        power = ((k + 1023) << 52).to(tl.float64, bitcast=True)
+    else:
+        power = ((k + 127) << 23).to(tl.float32, bitcast=True)
+    return power
+
+
+@triton.jit
+def exact_remainder(x, y):
+    """x - trunc(x / y) y, exact, with the sign of x: long division, up to 20 bits of the quotient at a time."""
+    bad = (x != x) | (y != y) | (tl.abs(x) == float("inf")) | (y == 0)
+    b = tl.where(bad, 1.0, tl.abs(y) + tl.zeros_like(x))
+    r = tl.where(bad, 0.0, tl.abs(x) + tl.zeros_like(y))
+    while tl.max((r >= b).to(tl.int32), 0) > 0:
+        k = tl.maximum(exponent_bits(r) - exponent_bits(b) - 19, 0)
+        step = b * power_of_two(tl.where(r >= b, k, 0), b)
+        q = tl.floor(divide(r, step))
+        left = tl.fma(q * -1.0, step, r)
+        left = tl.where(left < 0, left + step, left)
+        left = tl.where(left >= step, left - step, left)
+        r = tl.where(r >= b, left, r)
+    return tl.where(bad, float("nan"), with_sign(r, x))

@@ -1,0 +1,39 @@
+"""Losses of a prediction and a target, element by element: all (reduction 0), their mean (1) or their sum (2)."""
+
+import torch
+import triton
+from blocks.elementwise import elementwise
+from blocks.reduction import reduce
+from blocks.types import common_dtype
+
+
+@triton.jit
+def mean_of(total, n, a=0, b=0):
+    return total / n
+
+
+@triton.jit
+def sum_of(total, n, a=0, b=0):
+    return total
+
+
+def loss(function, operands, reduction, numbers=()):
+    """function(*operands, *numbers) of each element, reduced; `operands` are broadcast."""
+    if reduction == 0:
+        return elementwise(function, *operands, numbers=numbers)
+    if reduction not in (1, 2):
+        raise RuntimeError(f"{reduction} is no reduction")
+    tensors = list(torch.broadcast_tensors(*operands))
+    finish = mean_of if reduction == 1 else sum_of
+    return reduce("sum", tensors, None, dtype=common_dtype(*operands), map=function, finish=finish, numbers=numbers)
+
+
+def loss_backward(function, grad_output, operands, reduction, numbers=()):
+    """function(grad, *operands, n, *numbers) of each element, contiguous, in the shape of the first operand.
+
+    n: what a gradient is divided by, the number of losses where the loss is their mean.
+    """
+    like = operands[0]
+    n = max(torch.broadcast_tensors(*operands)[0].numel(), 1) if reduction == 1 else 1
+    out = torch.empty(like.shape, dtype=like.dtype, device=like.device)
+    return elementwise(function, grad_output, *operands, numbers=(n, *numbers), common=like.dtype, out=out)

@@ -1,0 +1,167 @@
+"""Regions: elements of a tensor that are those of another one, shifted, with steps between them, or in reverse; the
+others are a number or a third tensor's. One kernel walks through the result in tiles of rows and columns."""
+
+import triton
+import triton.language as tl
+from blocks.offsets import integer, integer_value, integers, small_tile
+from blocks.types import compute_types, convert, number_argument, number_value
+
+
+@triton.jit
+def region_index(i, start, step, size, WRAP: tl.constexpr, STEPPED: tl.constexpr):
+    """(i - start) / step, and whether that is an index of the source."""
+    i = i - start
+    if WRAP:
+        i = tl.where(i < 0, i + size, i)
+    valid = i >= 0
+    if STEPPED:
+        valid = valid & (i % step == 0)
+        i = i // step
+    return i, valid & (i < size)
+
+
+@triton.jit
+def region_kernel(
+    source_ptr,
+    other_ptr,
+    out_ptr,
+    number,
+    first,
+    m,
+    shape,
+    starts,
+    steps,
+    sizes,
+    strides,
+    OPMATH: tl.constexpr,
+    WRAP: tl.constexpr,
+    STEPPED: tl.constexpr,
+    WIDE: tl.constexpr,
+    PLAIN: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+):
+    """shape: of the result, the columns last; strides: of the source, from element `first` on, the result, `other`."""
+    INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
+    DTYPE: tl.constexpr = out_ptr.dtype.element_ty
+    LAST: tl.constexpr = len(shape) - 1
+    n = integer_value(shape[LAST], PLAIN)
+    across = tl.cdiv(n, BLOCK_N)
+    row = (tl.program_id(0) // across).to(INDEX) * BLOCK_M + tl.arange(0, BLOCK_M)
+    col = (tl.program_id(0) % across).to(INDEX) * BLOCK_N + tl.arange(0, BLOCK_N)
+    mask = (row < integer_value(m, PLAIN))[:, None] & (col < n)[None, :]
+    read, write, other = tl.zeros_like(row), tl.zeros_like(row), tl.zeros_like(row)
+    inside = row >= 0
+    for k in tl.static_range(LAST - 1, -1, -1):
+        i = row
+        if k > 0:
+            i = row % integer_value(shape[k], PLAIN)
+            row = row // integer_value(shape[k], PLAIN)
+        start, step, size = starts[k], steps[k], integer_value(sizes[k], PLAIN)
+        j, valid = region_index(i, integer_value(start, PLAIN), integer_value(step, PLAIN), size, WRAP, STEPPED)
+        inside = inside & valid
+        read += j * integer_value(strides[0][k], PLAIN)
+        write += i * integer_value(strides[1][k], PLAIN)
+        if other_ptr is not None:
+            other += i * integer_value(strides[2][k], PLAIN)
+    start, step, size = starts[LAST], steps[LAST], integer_value(sizes[LAST], PLAIN)
+    j, valid = region_index(col, integer_value(start, PLAIN), integer_value(step, PLAIN), size, WRAP, STEPPED)
+    chosen = mask & inside[:, None] & valid[None, :]
+    read = integer_value(first, PLAIN) + read[:, None] + (j * integer_value(strides[0][LAST], PLAIN))[None, :]
+    x = convert(tl.load(source_ptr + read, mask=chosen, other=0), DTYPE)
+    if other_ptr is None:
+        y = convert(number_value(number, OPMATH), DTYPE)
+    else:
+        other = other[:, None] + (col * integer_value(strides[2][LAST], PLAIN))[None, :]
+        y = convert(tl.load(other_ptr + other, mask=mask & ~chosen, other=0), DTYPE)
+    write = write[:, None] + (col * integer_value(strides[1][LAST], PLAIN))[None, :]
+    tl.store(out_ptr + write, tl.where(chosen, x, y), mask=mask)
+
+
+def arranged(source, out, starts=None, steps=None, number=0, other=None, wrap=False, reverse=()):
+    """`out`, of which element i is source[(i - starts) / steps] where that is an index, else the number, or that of
+    `other`.
+
+    wrap: indices are modulo sizes, which are those of `out`. reverse: dimensions that are read backwards.
+    """
+    if not out.numel():
+        return out
+    starts, steps = starts or [0] * out.dim(), steps or [1] * out.dim()
+    tensors = [source, out] if other is None else [source, out, other]
+    first = sum([(source.shape[d] - 1) * source.stride(d) for d in reverse])
+    dims = []
+    for d in sorted(range(out.dim()), key=out.stride, reverse=True):
+        strides = [t.stride(d) for t in tensors]
+        strides[0] *= -1 if d in reverse else 1
+        _add_dimension(dims, (out.shape[d], starts[d], steps[d], source.shape[d], strides))
+    shape, starts, steps, sizes, strides = zip(*(dims or [(1, 0, 1, 1, [0] * len(tensors))]), strict=True)
+    n = shape[-1]
+    m = out.numel() // n
+    BLOCK_M, BLOCK_N = small_tile(n, 1024)
+    if m * n >= 4096:
+        BLOCK_N = min(triton.next_power_of_2(n), 1024)
+        BLOCK_M = min(triton.next_power_of_2(m), 2048 // BLOCK_N)
+    PLAIN = out.numel() < 65536
+    extents = [[max(a, b + s) for a, b, s in zip(shape, sizes, starts, strict=True)]] * len(tensors)
+    farthest = max([sum([n * abs(s[k]) for n, s in zip(e, strides, strict=True)]) for k, e in enumerate(extents)])
+    region_kernel[(triton.cdiv(m, BLOCK_M) * triton.cdiv(n, BLOCK_N),)](
+        source,
+        other,
+        out,
+        number_argument(number, out.dtype),
+        integer(first, PLAIN),
+        integer(m, PLAIN),
+        integers(shape, PLAIN),
+        integers(starts, PLAIN),
+        integers(steps, PLAIN),
+        integers(sizes, PLAIN),
+        tuple([integers([s[k] for s in strides], PLAIN) for k in range(len(tensors))]),
+        OPMATH=compute_types(out.dtype)[1],
+        WRAP=wrap,
+        STEPPED=any([step != 1 for step in steps]),
+        WIDE=max(farthest, out.numel()) > 2147483647 - BLOCK_M * BLOCK_N,
+        PLAIN=PLAIN,
+        BLOCK_M=BLOCK_M,
+        BLOCK_N=BLOCK_N,
+        num_warps=max(1, min(BLOCK_M * BLOCK_N // 256, 8)),
+    )
+    return out
+
+
+def _add_dimension(dims, dim):
+    """Behind (shape, start, step, size, strides) of others; one of which all is taken may be one with that before."""
+    n, start, step, size, strides = dim
+    whole = start == 0 and step == 1 and size == n
+    if whole and n == 1:
+        return
+    if dims and whole and dims[-1][2] == 1 and dims[-1][4] == [stride * n for stride in strides]:
+        shape, start, _, size, _ = dims.pop()
+        dims.append((shape * n, start * n, 1, size * n, strides))
+    else:
+        dims.append(dim)
+
+
+def slice_bounds(size, start, end, step):
+    """First index and length of a slice."""
+    if step < 1:
+        raise RuntimeError(f"a slice of step {step}")
+    start, end = [min(max(v + size if v < 0 else v, 0), size) for v in (start or 0, size if end is None else end)]
+    return start, max(triton.cdiv(end - start, step), 0)
+
+
+def sliced(source, out, dim, start, end, step, other=None):
+    """`out` with the source in the place of a slice, of whose shape it has to be or which it is expanded to."""
+    dim = dim % out.dim()
+    first, length = slice_bounds(out.shape[dim], start, end, step)
+    source = source.expand([*out.shape[:dim], length, *out.shape[dim + 1 :]])
+    before, after = [0] * dim, [0] * (out.dim() - dim - 1)
+    return arranged(source, out, [*before, first, *after], [*[1] * dim, step, *[1] * len(after)], other=other)
+
+
+def selected(source, out, dim, index, other=None):
+    """`out` with the source, which lacks dim, at an index of it."""
+    size = out.shape[dim]
+    if not -size <= index < size:
+        raise IndexError(f"index {index} of dimension {dim} of {size}")
+    index, dim = index % size, dim % out.dim()
+    return sliced(source.unsqueeze(dim), out, dim, index, index + 1, 1, other)

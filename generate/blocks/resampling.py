@@ -1,0 +1,164 @@
+"""Resampling: nearest, linear and cubic (A = -0.75; Keys 1981) along each axis, and their gradients.
+
+Integers of an axis: sizes of the input and of the result, and whether corners are aligned; floats: elements of the
+input for one of the result, the inverse, and how far before i * inverse lies the first result that i may go to.
+"""
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+from blocks.types import rounded
+from blocks.windows import suggested_format, windows
+
+
+@triton.jit
+def nearest_source(o, a, f):
+    half = tl.where(a[2] == 1, 0.5, 0.0).to(f[0].dtype)
+    return tl.minimum(tl.floor((o.to(f[0].dtype) + half) * f[0]).to(o.dtype), a[0] - 1)
+
+
+@triton.jit
+def nearest(o, t, a, f):
+    at = nearest_source(o, a, f)
+    return at, 1, at >= 0
+
+
+@triton.jit
+def first_result(i, f):
+    return tl.maximum(tl.ceil(i.to(f[0].dtype) * f[1] - f[2]), 0).to(i.dtype)
+
+
+@triton.jit
+def nearest_back(i, t, a, f):
+    o = first_result(i, f) + t
+    return o, 1, (o < a[1]) & (nearest_source(o, a, f) == i)
+
+
+@triton.jit
+def linear_source(o, a, f):
+    """The two elements between which o lies, and the share of the second."""
+    at = o.to(f[0].dtype)
+    at = tl.where(a[2] == 1, at * f[0], tl.maximum((at + 0.5) * f[0] - 0.5, 0))
+    low = tl.minimum(tl.floor(at).to(o.dtype), a[0] - 1)
+    share = tl.minimum(tl.maximum(at - low.to(at.dtype), 0), 1)
+    return low, tl.minimum(low + 1, a[0] - 1), share
+
+
+@triton.jit
+def linear(o, t, a, f):
+    low, high, share = linear_source(o, a, f)
+    return tl.where(t == 0, low, high), tl.where(t == 0, 1 - share, share), low >= 0
+
+
+@triton.jit
+def linear_back(i, t, a, f):
+    o = first_result(i, f) + t
+    low, high, share = linear_source(o, a, f)
+    weight = tl.where(low == i, 1 - share, 0) + tl.where(high == i, share, 0)
+    return o, weight, (o < a[1]) & ((low == i) | (high == i))
+
+
+@triton.jit
+def cubic_weight(share, t):
+    """Of the element before (0), the two around (1, 2), and the one behind (3)."""
+    x = tl.where(t < 2, share, 1 - share)
+    far = ((-0.75 * (x + 1) + 3.75) * (x + 1) - 6.0) * (x + 1) + 3.0
+    near = (1.25 * x - 2.25) * x * x + 1
+    return tl.where((t == 0) | (t == 3), far, near)
+
+
+@triton.jit
+def cubic_source(o, a, f):
+    at = o.to(f[0].dtype)
+    at = tl.where(a[2] == 1, at * f[0], (at + 0.5) * f[0] - 0.5)
+    low = tl.minimum(tl.floor(at).to(o.dtype), a[0] - 1)
+    return low, tl.minimum(tl.maximum(at - low.to(at.dtype), 0), 1)
+
+
+@triton.jit
+def cubic(o, t, a, f):
+    low, share = cubic_source(o, a, f)
+    at = tl.minimum(tl.maximum(low - 1 + t, 0), a[0] - 1)
+    return at, cubic_weight(share, t), at >= 0
+
+
+@triton.jit
+def cubic_back(i, t, a, f):
+    o = first_result(i, f) + t
+    low, share = cubic_source(o, a, f)
+    weight = tl.zeros_like(share + t)
+    found = (o < a[0]) & (o > a[0])
+    for k in tl.static_range(4):
+        here = tl.minimum(tl.maximum(low - 1 + k, 0), a[0] - 1) == i
+        weight += tl.where(here, cubic_weight(share, o * 0 + k), 0)
+        found |= here
+    return o, weight, found & (o < a[1])
+
+
+def axis_numbers(n, size, scale, kind, align, dtype):
+    """(integers, floats) of an axis, and the most results that an element goes to; in the precision of dtype."""
+    step = 1 / scale if scale is not None and scale > 0 else n / size
+    step = rounded(step, dtype)
+    span, before = {"nearest": (1, 0), "exact": (1, 0.5), "linear": (2, 1), "cubic": (4, 2)}[kind]
+    if kind == "nearest" and size in (n, 2 * n):
+        step = n / size
+    elif kind in ("linear", "cubic") and align:
+        step = rounded((n - 1) / (size - 1), dtype) if size > 1 else 0.0
+    elif kind == "linear" and n == size:
+        step, align = 1.0, True
+    elif kind in ("linear", "cubic"):
+        before = before - 0.5
+    slack = 0.01 + size * 1e-6
+    back, most = 0.0, size
+    shift = 1.0
+    if step > 0:
+        back = rounded(1 / step, dtype)
+        shift = before * back + slack + (0.5 if kind in ("linear", "cubic") and not align else 0)
+        shift = 0.5 + slack if kind == "exact" else shift
+        last = max(math.ceil((n - 1) * back - shift), 0)
+        most = min(max(math.floor(span * back + 2 * slack) + 2, size - last), size)
+    return ((n, size, 1 if align or kind == "exact" else 0), (step, back, shift)), max(most, 1)
+
+
+def resampled_axes(input_size, output_size, scales, kind, align, dtype):
+    """Of all axes. Raises RuntimeError as ATen."""
+    sizes = list(zip(input_size[2:], output_size, scales, strict=True))
+    if len(input_size) != len(output_size) + 2 or any([n < 1 or m < 1 for n, m, _ in sizes]):
+        raise RuntimeError(f"resampling of {tuple(input_size)} to {tuple(output_size)}")
+    dtype = torch.float64 if dtype == torch.float64 and kind in ("linear", "cubic") else torch.float32
+    found = [axis_numbers(*own, kind, align, dtype) for own in sizes]
+    return [numbers for numbers, _ in found], [most for _, most in found], dtype
+
+
+def axis_functions(kind):
+    """Of the result and of the gradient, and the taps of a result along each axis."""
+    return {
+        "nearest": (nearest, nearest_back, 1),
+        "exact": (nearest, nearest_back, 1),
+        "linear": (linear, linear_back, 2),
+        "cubic": (cubic, cubic_back, 4),
+    }[kind]
+
+
+def resample(x, output_size, scales, kind, align=False):
+    if x.dim() != len(output_size) + 2 or 0 in x.shape[1:]:
+        raise RuntimeError(f"resampling of {tuple(x.shape)} to {tuple(output_size)}")
+    axes, _, dtype = resampled_axes(x.shape, output_size, scales, kind, align, x.dtype)
+    size = (*x.shape[:2], *output_size)
+    out = torch.empty(size, dtype=x.dtype, device=x.device, memory_format=suggested_format(x))
+    axis, _, taps = axis_functions(kind)
+    mode = "copy" if taps == 1 else "weigh"
+    return windows(axis, mode, x, out, axes, [taps] * len(axes), float_type=dtype)
+
+
+def resample_backward(grad, output_size, input_size, scales, kind, align=False, like_gradient=True):
+    """like_gradient: whether the result has the gradient's memory format, or is contiguous."""
+    axes, most, dtype = resampled_axes(input_size, output_size, scales, kind, align, grad.dtype)
+    if tuple(grad.shape) != (*input_size[:2], *output_size) or 0 in grad.shape[1:]:
+        raise RuntimeError(f"gradient {tuple(grad.shape)} of {tuple(input_size)} resampled to {tuple(output_size)}")
+    format = suggested_format(grad) if like_gradient else torch.contiguous_format
+    out = torch.empty(input_size, dtype=grad.dtype, device=grad.device, memory_format=format)
+    _, axis, taps = axis_functions(kind)
+    return windows(axis, "sum" if taps == 1 else "weigh", grad, out, axes, most, float_type=dtype)

@@ -1,0 +1,284 @@
+"""Scans: each element of a row becomes what those up to it are combined to.
+
+`kind` says how: sum, prod, max, min (value and index; the last of equals; NaN wins), logsumexp (the largest, and the
+sum of the exponentials of what others are less than it; arXiv:1805.02867).
+
+A program walks along BLOCK_M rows in tiles and carries over what came before each. Few rows that are long are cut into
+parts: what each part comes to is found first, and then each part begins with what those before it come to.
+"""
+
+import torch
+import triton
+import triton.language as tl
+from blocks.combination import folded_softmax, product_of, softmax_of
+from blocks.offsets import integer, integer_value, reach, small_tile, strided, walk
+from blocks.reduction import dtype_limits, exponential_share
+from blocks.types import compute_types, convert
+
+__all__ = ["scan_along"]
+
+
+@triton.jit
+def last_larger_of(a, i, b, j):
+    nans = (a != a) & (b != b)
+    keep = (a > b) | ((a != a) & (b == b)) | (((a == b) | nans) & (i > j))
+    return tl.where(keep, a, b), tl.where(keep, i, j)
+
+
+@triton.jit
+def last_smaller_of(a, i, b, j):
+    nans = (a != a) & (b != b)
+    keep = (a < b) | ((a != a) & (b == b)) | (((a == b) | nans) & (i > j))
+    return tl.where(keep, a, b), tl.where(keep, i, j)
+
+
+@triton.jit
+def scan_values(x, i, KIND: tl.constexpr):
+    """What is combined, of elements and their places in the row."""
+    if KIND == "sum" or KIND == "prod":
+        c = (x,)
+    elif KIND == "logsumexp":
+        c = exponential_share(x)
+    else:
+        c = x, i.to(tl.int64)
+    return c
+
+
+@triton.jit
+def scan_start(like, KIND: tl.constexpr, LIMITS: tl.constexpr):
+    """What leaves values as they are."""
+    if KIND == "sum":
+        c = (tl.zeros_like(like),)
+    elif KIND == "prod":
+        c = (tl.full(like.shape, 1, like.dtype),)
+    elif KIND == "max":
+        c = tl.full(like.shape, LIMITS[0], like.dtype), tl.full(like.shape, -1, tl.int64)
+    elif KIND == "min":
+        c = tl.full(like.shape, LIMITS[1], like.dtype), tl.full(like.shape, -1, tl.int64)
+    else:
+        c = tl.full(like.shape, float("-inf"), like.dtype), tl.zeros_like(like)
+    return c
+
+
+@triton.jit
+def joined_after(a, b, KIND: tl.constexpr):
+    """Two tuples of values, b after a, element by element."""
+    if KIND == "sum":
+        c = (a[0] + b[0],)
+    elif KIND == "prod":
+        c = (a[0] * b[0],)
+    elif KIND == "max":
+        c = last_larger_of(a[0], a[1], b[0], b[1])
+    elif KIND == "min":
+        c = last_smaller_of(a[0], a[1], b[0], b[1])
+    else:
+        c = softmax_of(a[0], a[1], b[0], b[1])
+    return c
+
+
+@triton.jit
+def scanned_tile(values, KIND: tl.constexpr):
+    """A tuple of values [M, N], along N."""
+    if KIND == "sum":
+        c = (tl.cumsum(values[0], 1),)
+    elif KIND == "prod":
+        c = (tl.cumprod(values[0], 1),)
+    elif KIND == "max":
+        c = tl.associative_scan(values, 1, last_larger_of)
+    elif KIND == "min":
+        c = tl.associative_scan(values, 1, last_smaller_of)
+    else:
+        c = tl.associative_scan(values, 1, softmax_of)
+    return c
+
+
+@triton.jit
+def come_to(values, KIND: tl.constexpr):
+    """What values [M, N] come to along N."""
+    if KIND == "sum":
+        c = (tl.sum(values[0], 1),)
+    elif KIND == "prod":
+        c = (tl.reduce(values[0], 1, product_of),)
+    elif KIND == "max":
+        c = tl.reduce(values, 1, last_larger_of)
+    elif KIND == "min":
+        c = tl.reduce(values, 1, last_smaller_of)
+    else:
+        c = folded_softmax(values[0], values[1])
+    return c
+
+
+@triton.jit
+def inside_of(mask, values, none):
+    """The values where the mask is, else what leaves others as they are."""
+    c = ()
+    for k in tl.static_range(len(none)):
+        c = c + (tl.where(mask, values[k], none[k]),)
+    return c
+
+
+@triton.jit
+def scan_tile(
+    x_ptr, cols, along, mask, KIND: tl.constexpr, COMMON: tl.constexpr, LIMITS: tl.constexpr, HOW: tl.constexpr
+):
+    """The values of a tile, and what leaves values as they are outside. HOW: OPMATH, PLAIN."""
+    offset = strided(cols, along[0], along[1][0], False, HOW[1])[None, :]
+    x = convert(tl.load(x_ptr + offset, mask=mask, other=0), COMMON).to(HOW[0])
+    i = tl.broadcast_to(cols[None, :], x.shape)
+    return inside_of(mask, scan_values(x, i, KIND), scan_start(x, KIND, LIMITS))
+
+
+@triton.jit
+def part_kernel(
+    x_ptr,
+    held,
+    m,
+    n,
+    part,
+    across,
+    along,
+    KIND: tl.constexpr,
+    COMMON: tl.constexpr,
+    LIMITS: tl.constexpr,
+    HOW: tl.constexpr,
+    INDEX: tl.constexpr,
+    TILE: tl.constexpr,
+):
+    """What part program_id(1) of each row comes to: held[part, row]."""
+    m, n, part = integer_value(m, HOW[1]), integer_value(n, HOW[1]), integer_value(part, HOW[1])
+    rows = tl.program_id(0).to(INDEX) * TILE[0] + tl.arange(0, TILE[0])
+    x_ptr += strided(rows, across[0], across[1][0], False, HOW[1])[:, None]
+    acc = scan_start(tl.zeros([TILE[0], TILE[1]], HOW[0]), KIND, LIMITS)
+    for start in range(0, part, TILE[1]):
+        cols = tl.program_id(1).to(INDEX) * part + start + tl.arange(0, TILE[1])
+        mask = (rows < m)[:, None] & (cols < n)[None, :]
+        acc = joined_after(acc, scan_tile(x_ptr, cols, along, mask, KIND, COMMON, LIMITS, HOW), KIND)
+    found = come_to(acc, KIND)
+    for k in tl.static_range(len(held)):
+        tl.store(held[k] + tl.program_id(1).to(tl.int64) * m + rows, found[k], mask=rows < m)
+
+
+@triton.jit
+def scan_kernel(
+    x_ptr,
+    held,
+    outs,
+    m,
+    n,
+    part,
+    across,
+    along,
+    KIND: tl.constexpr,
+    COMMON: tl.constexpr,
+    LIMITS: tl.constexpr,
+    HOW: tl.constexpr,
+    INDEX: tl.constexpr,
+    TILE: tl.constexpr,
+    CHUNK: tl.constexpr,
+):
+    """Part program_id(1) of BLOCK_M rows, into outs. held: what each part comes to, or () where there is but one."""
+    m, n, part = integer_value(m, HOW[1]), integer_value(n, HOW[1]), integer_value(part, HOW[1])
+    rows = tl.program_id(0).to(INDEX) * TILE[0] + tl.arange(0, TILE[0])
+    x_ptr += strided(rows, across[0], across[1][0], False, HOW[1])[:, None]
+    place = strided(rows, across[0], across[1][1], False, HOW[1])[:, None]
+    carry = scan_start(tl.zeros([TILE[0]], HOW[0]), KIND, LIMITS)
+    if len(held) > 0:
+        none = scan_start(tl.zeros([TILE[0], CHUNK], HOW[0]), KIND, LIMITS)
+        for first in range(0, tl.program_id(1), CHUNK):
+            k = first + tl.arange(0, CHUNK)
+            mask = (rows < m)[:, None] & (k < tl.program_id(1))[None, :]
+            values = ()
+            for j in tl.static_range(len(held)):
+                at = k.to(tl.int64)[None, :] * m + rows[:, None]
+                values = values + (tl.load(held[j] + at, mask=mask, other=0),)
+            carry = joined_after(carry, come_to(inside_of(mask, values, none), KIND), KIND)
+    for start in range(0, part, TILE[1]):
+        cols = tl.program_id(1).to(INDEX) * part + start + tl.arange(0, TILE[1])
+        mask = (rows < m)[:, None] & (cols < n)[None, :]
+        values = scan_tile(x_ptr, cols, along, mask, KIND, COMMON, LIMITS, HOW)
+        before = ()
+        for k in tl.static_range(len(carry)):
+            before = before + (tl.broadcast_to(carry[k][:, None], values[k].shape),)
+        results = joined_after(before, scanned_tile(values, KIND), KIND)
+        carry = joined_after(carry, come_to(values, KIND), KIND)
+        to = place + strided(cols, along[0], along[1][1], False, HOW[1])[None, :]
+        if KIND == "logsumexp":
+            tl.store(outs[0] + to, convert(results[0] + tl.log(results[1]), outs[0].dtype.element_ty), mask=mask)
+        else:
+            for k in tl.static_range(len(outs)):
+                tl.store(outs[k] + to, convert(results[k], outs[k].dtype.element_ty), mask=mask)
+
+
+def scan_along(kind, x, dim, dtype):
+    """The scan of x along dim, a new contiguous tensor of this dtype, to which x is converted; indices are a second."""
+    dtypes = (dtype, torch.int64) if kind in ("max", "min") else (dtype,)
+    outs = [torch.empty(x.shape, dtype=d, device=x.device) for d in dtypes]
+    if x.numel():
+        x, to = (x, outs) if x.dim() else (x.unsqueeze(0), [out.unsqueeze(0) for out in outs])
+        _scan_into(kind, x, dim % x.dim(), to, dtype)
+    return outs[0] if len(outs) == 1 else tuple(outs)
+
+
+def _scan_into(kind, x, dim, outs, common):
+    """Few rows of many elements in two launches, all others in one: four programs for 132 processors each."""
+    n, m = x.shape[dim], x.numel() // x.shape[dim]
+    kept = [d for d in range(x.dim()) if d != dim]
+    BLOCK_M, BLOCK_N = _scan_tile(m, n, min([x.stride(d) for d in kept if x.shape[d] > 1], default=1), x.stride(dim))
+    parts = max(min(528 // triton.cdiv(m, BLOCK_M), n // (2 * BLOCK_N)), 1)
+    part = triton.cdiv(triton.cdiv(n, parts), BLOCK_N) * BLOCK_N
+    parts = triton.cdiv(n, part)
+    PLAIN = m * n < 65536
+    COMMON, OPMATH = compute_types(common)
+    LIMITS, HOW, TILE = dtype_limits(common), (OPMATH, PLAIN), (BLOCK_M, BLOCK_N)
+    INDEX = tl.int64 if reach(x.shape, [x.stride(), outs[0].stride()]) > 2147467263 else tl.int32
+    steps = walk([x, outs[0]], kept, PLAIN), walk([x, outs[0]], [dim], PLAIN)
+    sizes = integer(m, PLAIN), integer(n, PLAIN), integer(part, PLAIN)
+    grid = triton.cdiv(m, BLOCK_M), parts
+    held = ()
+    if parts > 1:
+        held = tuple([torch.empty((parts, m), dtype=d, device=x.device) for d in _held_dtypes(kind, common)])
+        part_kernel[grid](
+            x,
+            held,
+            *sizes,
+            *steps,
+            KIND=kind,
+            COMMON=COMMON,
+            LIMITS=LIMITS,
+            HOW=HOW,
+            INDEX=INDEX,
+            TILE=TILE,
+            num_warps=8,
+        )
+    scan_kernel[grid](
+        x,
+        held,
+        tuple(outs),
+        *sizes,
+        *steps,
+        KIND=kind,
+        COMMON=COMMON,
+        LIMITS=LIMITS,
+        HOW=HOW,
+        INDEX=INDEX,
+        TILE=TILE,
+        CHUNK=max(2048 // BLOCK_M, 1),
+        num_warps=8,
+    )
+
+
+def _held_dtypes(kind, common):
+    opmath = torch.float32 if common in (torch.float16, torch.bfloat16) else common
+    opmath = opmath if common.is_floating_point or common == torch.int64 else torch.int32
+    return (opmath, {"max": torch.int64, "min": torch.int64}.get(kind, opmath))[: 1 if kind in ("sum", "prod") else 2]
+
+
+def _scan_tile(m, n, stride, scanned_stride):
+    """BLOCK_M and BLOCK_N: the longer along the smaller of the two strides."""
+    if m * n < 4096:
+        return small_tile(n, 2048)
+    if m > 1 and stride < scanned_stride:
+        BLOCK_M = min(triton.next_power_of_2(m), 64)
+        return BLOCK_M, min(triton.next_power_of_2(n), 4096 // BLOCK_M)
+    BLOCK_N = min(triton.next_power_of_2(n), 4096)
+    return min(triton.next_power_of_2(m), 4096 // BLOCK_N), BLOCK_N

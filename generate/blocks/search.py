@@ -1,0 +1,95 @@
+"""Binary search in rows in ascending order, and rows in which what is searched for lies in no order."""
+
+import torch
+import triton
+import triton.language as tl
+from blocks.copies import copied
+from blocks.offsets import strided, walk
+from blocks.types import common_dtype, compute_types, convert
+
+
+@triton.jit
+def search_kernel(
+    rows_ptr,
+    sorter_ptr,
+    x_ptr,
+    out_ptr,
+    n,
+    width,
+    length,
+    depth,
+    steps,
+    COMMON: tl.constexpr,
+    OPMATH: tl.constexpr,
+    RIGHT: tl.constexpr,
+    WIDE: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """For each of n values, `width` of them for a row of `length` elements, how many of the row come before it. x None:
+    the values are their own places."""
+    program = tl.program_id(0).to(tl.int64) if WIDE else tl.program_id(0)
+    i = program * BLOCK + tl.arange(0, BLOCK)
+    if x_ptr is None:
+        x = i.to(OPMATH)
+    else:
+        x = convert(tl.load(x_ptr + strided(i, steps[0], steps[1][0], False, False), mask=i < n, other=0), COMMON)
+        x = x.to(OPMATH)
+    first = i // width * length
+    low, high = tl.zeros_like(i), tl.zeros_like(i) + length
+    for _ in range(depth):
+        middle = (low + high) // 2
+        going = (low < high) & (i < n)
+        place = middle
+        if sorter_ptr is not None:
+            place = tl.load(sorter_ptr + first + middle, mask=going, other=0)
+        valid = going & (place >= 0) & (place < length)
+        element = convert(tl.load(rows_ptr + first + place, mask=valid, other=0), COMMON).to(OPMATH)
+        before = ~(element > x) if RIGHT else ~(element >= x)
+        low = tl.where(going & before, middle + 1, low)
+        high = tl.where(going & ~before, middle, high)
+    tl.store(out_ptr + i, low.to(out_ptr.dtype.element_ty), mask=i < n)
+
+
+def searched(rows, x, out, right, sorter=None, width=None):
+    """`out`, contiguous, with the place of each value in the rows; width: of values for each row, else all."""
+    n, length = out.numel(), rows.shape[-1] if rows.dim() else 1
+    if not n:
+        return out
+    common = common_dtype(rows) if x is None else common_dtype(rows, x)
+    COMMON, OPMATH = compute_types(common)
+    rows = rows if rows.is_contiguous() else copied(rows)
+    sorter = sorter if sorter is None or sorter.is_contiguous() else copied(sorter)
+    extent = 0 if x is None else sum([(size - 1) * s for size, s in zip(x.shape, x.stride(), strict=True)])
+    search_kernel[(triton.cdiv(n, 512),)](
+        rows,
+        sorter,
+        x,
+        out,
+        n,
+        max(n if width is None else width, 1),
+        length,
+        len([k for k in range(63) if length >> k]),
+        None if x is None else walk([x], range(x.dim()), False),
+        COMMON=COMMON,
+        OPMATH=OPMATH,
+        RIGHT=right,
+        WIDE=max(n, rows.numel(), extent) > 2147482623,
+        BLOCK=512,
+        num_warps=4,
+    )
+    return out
+
+
+def search_sorted(rows, x, out_int32, right, side=None, sorter=None):
+    """The indices of values in rows, as torch.searchsorted finds them."""
+    if side is not None and (side not in ("left", "right") or (right and side == "left")):
+        raise RuntimeError(f"side {side} and right={right}")
+    if not rows.dim() or (rows.dim() > 1 and rows.shape[:-1] != x.shape[:-1]):
+        raise RuntimeError(f"values {tuple(x.shape)} for rows {tuple(rows.shape)}")
+    if sorter is not None and (sorter.shape != rows.shape or sorter.dtype != torch.int64):
+        raise RuntimeError(f"a sorter {tuple(sorter.shape)} of {sorter.dtype} for {tuple(rows.shape)}")
+    if out_int32 and rows.shape[-1] >= 2147483647:
+        raise RuntimeError(f"rows of {rows.shape[-1]} for int32")
+    out = torch.empty(x.shape, dtype=torch.int32 if out_int32 else torch.int64, device=rows.device)
+    width = None if rows.dim() == 1 else x.shape[-1]
+    return searched(rows, x, out, right or side == "right", sorter, width)

@@ -1,0 +1,68 @@
+"""Triangles of matrices: what is outside is zero, and not read."""
+
+import math
+
+import triton
+import triton.language as tl
+from blocks.indexing import tile_offset
+from blocks.offsets import integer, integer_value, integers, merge, small_tile
+
+
+@triton.jit
+def triangle_kernel(
+    x_ptr,
+    out_ptr,
+    m,
+    n,
+    rows,
+    diagonal,
+    shape,
+    stride,
+    out_stride,
+    UPPER: tl.constexpr,
+    PLAIN: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+):
+    n = integer_value(n, PLAIN)
+    across = tl.cdiv(n, BLOCK_N)
+    row = (tl.program_id(0) // across).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
+    col = (tl.program_id(0) % across).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
+    mask = (row < integer_value(m, PLAIN))[:, None] & (col < n)[None, :]
+    distance = col[None, :] - (row % integer_value(rows, PLAIN))[:, None]
+    diagonal = integer_value(diagonal, PLAIN)
+    kept = (distance >= diagonal) if UPPER else (distance <= diagonal)
+    x = tl.load(x_ptr + tile_offset(row, col, shape, stride, PLAIN), mask=mask & kept, other=0)
+    x = tl.where(kept, x, tl.zeros_like(x))
+    tl.store(out_ptr + tile_offset(row, col, shape, out_stride, PLAIN), x, mask=mask)
+
+
+def triangle(x, out, diagonal, upper):
+    """`out`, with the elements of x whose column lies at least (upper), or at most, `diagonal` right of the row."""
+    if not out.numel():
+        return out
+    rows, n = x.shape[-2:]
+    m = math.prod(x.shape[:-1])
+    shape, (stride, out_stride) = merge(x.shape[:-1], [x.stride()[:-1], out.stride()[:-1]])
+    BLOCK_M, BLOCK_N = small_tile(n, 1024)
+    if m * n >= 4096:
+        BLOCK_N = min(triton.next_power_of_2(n), 1024)
+        BLOCK_M = min(triton.next_power_of_2(m), 2048 // BLOCK_N)
+    PLAIN = m * n < 65536
+    triangle_kernel[(triton.cdiv(m, BLOCK_M) * triton.cdiv(n, BLOCK_N),)](
+        x,
+        out,
+        integer(m, PLAIN),
+        integer(n, PLAIN),
+        integer(rows, PLAIN),
+        integer(max(min(diagonal, n), -rows), PLAIN),
+        integers(shape or (m,), PLAIN),
+        integers((*stride, x.stride(-1)), PLAIN),
+        integers((*out_stride, out.stride(-1)), PLAIN),
+        UPPER=upper,
+        PLAIN=PLAIN,
+        BLOCK_M=BLOCK_M,
+        BLOCK_N=BLOCK_N,
+        num_warps=max(1, min(BLOCK_M * BLOCK_N // 256, 8)),
+    )
+    return out

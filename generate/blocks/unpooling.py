@@ -1,0 +1,72 @@
+"""Unpooling: what was pooled goes back where it came from."""
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+from blocks.creation import fill
+from blocks.offsets import integer_values, integers, plain, plain_value, reach
+from blocks.windows import batched, place_of, suggested_format
+
+
+@triton.jit
+def unpool_kernel(
+    x_ptr,
+    index_ptr,
+    out_ptr,
+    n,
+    area,
+    sizes,
+    strides,
+    index_strides,
+    out_strides,
+    WIDTH: tl.constexpr,
+    WIDE: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """sizes: [batch, channel, ...] of x; area, out_strides: of a plane of the result, and its batches, channels and
+    elements, which lie one after another."""
+    i = tl.program_id(0).to(tl.int64 if WIDE else tl.int32) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < plain_value(n)
+    place = place_of(i, integer_values(sizes, True), False)
+    strides, index_strides = integer_values(strides, True), integer_values(index_strides, True)
+    out_strides = integer_values(out_strides, True)
+    offset, where = tl.zeros_like(i), tl.zeros_like(i)
+    for k in tl.static_range(WIDTH):
+        offset += place[k] * strides[k]
+        where += place[k] * index_strides[k]
+    index = tl.load(index_ptr + where, mask=mask, other=-1).to(tl.int64)
+    mask = mask & (index >= 0) & (index < plain_value(area))
+    x = tl.load(x_ptr + offset, mask=mask, other=0)
+    tl.store(out_ptr + place[0] * out_strides[0] + place[1] * out_strides[1] + index * out_strides[2], x, mask=mask)
+
+
+def unpool(x, indices, axes, output_size):
+    if len(output_size) != axes or x.dim() not in (axes + 1, axes + 2) or x.shape != indices.shape:
+        raise RuntimeError(f"unpooling of {tuple(x.shape)} by {tuple(indices.shape)} to {tuple(output_size)}")
+    if indices.dtype != torch.int64 or 0 in x.shape[x.dim() - axes - 1 :] or min(output_size) < 0:
+        raise RuntimeError(f"indices {indices.dtype}, or nothing to unpool in {tuple(x.shape)}")
+    format = suggested_format(x) if axes == 2 else torch.contiguous_format
+    shape = (*x.shape[: x.dim() - axes], *output_size)
+    out = torch.empty(shape, dtype=x.dtype, device=x.device, memory_format=format)
+    fill(out, 0)
+    n, area = x.numel(), math.prod(output_size)
+    if n and area:
+        own, index, planes = [batched(t, axes) for t in (x, indices, out)]
+        tensors = own.stride(), index.stride()
+        wide = max(n, out.numel(), reach(own.shape, tensors)) > 2147483647 - 1024
+        unpool_kernel[(triton.cdiv(n, 1024),)](
+            own,
+            index,
+            planes,
+            plain(n),
+            plain(area),
+            integers(own.shape, True),
+            *[integers(s, True) for s in tensors],
+            integers((planes.stride(0), planes.stride(1), planes.stride(-1)), True),
+            WIDTH=axes + 2,
+            WIDE=wide,
+            BLOCK=1024,
+        )
+    return out

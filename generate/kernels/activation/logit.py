@@ -1,0 +1,29 @@
+"""aten::logit(Tensor self, float? eps=None) -> Tensor
+
+log(x / (1 - x)), of x clamped to [eps, 1 - eps] where there is an eps.
+"""
+
+import triton
+import triton.language as tl
+from blocks.arithmetic import divide
+from blocks.elementwise import elementwise
+
+OVERLOADS = ("aten::logit",)
+DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+@triton.jit
+def logit(x):
+    return tl.log(divide(x, 1 - x))
+
+
+@triton.jit
+def logit_between(x, low, high):
+    x = tl.where(x < low, low, tl.where(x > high, high, x))
+    return tl.log(divide(x, 1 - x))
+
+
+def wrapper(self, eps=None, *, out=None):
+    if eps is None:
+        return elementwise(logit, self, to_float=True, out=out)
+    return elementwise(logit_between, self, numbers=(eps, 1 - eps), to_float=True, out=out)

@@ -1,0 +1,17 @@
+"""aten::isinf(Tensor self) -> Tensor"""
+
+import torch
+import triton
+from blocks.elementwise import elementwise
+
+OVERLOADS = ("aten::isinf",)
+DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+@triton.jit
+def isinf(x):
+    return (x == x) & (x - x != x - x)
+
+
+def wrapper(self, *, out=None):
+    return elementwise(isinf, self, dtype=torch.bool, out=out)

@@ -1,0 +1,23 @@
+"""aten::ne.Tensor(Tensor self, Tensor other) -> Tensor
+aten::ne.Scalar(Tensor self, Scalar other) -> Tensor
+
+A number is rounded to the common type first.
+"""
+
+import torch
+import triton
+from blocks.elementwise import elementwise
+from blocks.types import common_dtype, rounded
+
+OVERLOADS = ("aten::ne.Tensor", "aten::ne.Scalar")
+DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+@triton.jit
+def ne(x, y):
+    return x != y
+
+
+def wrapper(self, other, *, out=None):
+    other = other if isinstance(other, torch.Tensor) else rounded(other, common_dtype(self, other))
+    return elementwise(ne, self, other, dtype=torch.bool, out=out)

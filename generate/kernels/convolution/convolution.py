@@ -1,0 +1,22 @@
+"""aten::convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation,
+    bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor
+
+A matrix product of [positions, channels x taps] by the weight, of which no operand is laid out; sums are in fp32, of
+float64 in fp64.
+"""
+
+from blocks.convolution import convolution_result, convolve, convolved_size
+from blocks.windows import for_axes
+
+OVERLOADS = ("aten::convolution",)
+DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+def wrapper(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
+    axes = max(input.dim() - 2, 1)
+    stride, padding, dilation, more = [for_axes(v, axes) for v in (stride, padding, dilation, output_padding)]
+    size = convolved_size(input, weight, stride, padding, dilation, transposed, more, groups)
+    if bias is not None and (tuple(bias.shape) != (size[1],) or bias.dtype != input.dtype):
+        raise RuntimeError(f"a bias {bias.dtype} {tuple(bias.shape)} of {size[1]} channels")
+    out = convolution_result(input, weight, size)
+    return convolve(input, weight, bias, out, stride, padding, dilation, transposed, groups)

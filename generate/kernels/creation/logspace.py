@@ -1,0 +1,53 @@
+"""aten::logspace(Scalar start, Scalar end, int steps, float base=10., *, ScalarType? dtype=None, Layout? layout=None,
+    Device? device=None, bool? pin_memory=None) -> Tensor
+
+The base to the power of what linspace gives, in fp64.
+"""
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+from blocks.elementwise import elementwise, flat_index
+from blocks.lines import line
+
+OVERLOADS = ("aten::logspace",)
+DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+@triton.jit
+def power_line(i, start, end, steps, half, base, size, WHOLE: tl.constexpr):
+    y = line(i, start, end, steps, half)
+    base = base + tl.zeros_like(y)
+    r = tl.exp2(y * size)
+    near = tl.floor(r + 0.5)
+    if WHOLE:
+        r = tl.where(tl.abs(r - near) < 1e-12 * near, near, r)
+    whole = tl.floor(y) == y
+    odd = whole & (y - 2 * tl.floor(y * 0.5) == 1)
+    r = tl.where((base < 0) & odd, -r, r)
+    r = tl.where((base < 0) & ~whole, float("nan"), r)
+    return tl.where((y == 0) | (base == 1), 1.0, r)
+
+
+@triton.jit
+def whole_power_line(i, start, end, steps, half, base, size):
+    return power_line(i, start, end, steps, half, base, size, True)
+
+
+@triton.jit
+def float_power_line(i, start, end, steps, half, base, size):
+    return power_line(i, start, end, steps, half, base, size, False)
+
+
+def wrapper(start, end, steps, base=10.0, *, dtype=None, layout=None, device=None, pin_memory=None):
+    if steps < 0:
+        raise RuntimeError(f"{steps} steps")
+    out = torch.empty(steps, dtype=dtype or torch.get_default_dtype(), device=device)
+    function = float_power_line
+    if not out.is_floating_point():
+        start, end, function = int(start), int(end), whole_power_line
+    size = math.log2(abs(base)) if base else -math.inf
+    numbers = max(steps - 1, 1), max(steps // 2, 1), base, size
+    return elementwise(function, start, end, numbers=numbers, source=(flat_index,), common=torch.float64, out=out)

@@ -1,0 +1,22 @@
+"""aten::_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill) -> Tensor"""
+
+import triton
+import triton.language as tl
+from blocks.arithmetic import identity
+from blocks.elementwise import elementwise
+from blocks.indexing import clamped_indices, gather
+
+OVERLOADS = ("aten::_unsafe_masked_index",)
+DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+@triton.jit
+def or_fill(x, mask, fill):
+    return tl.where(mask != 0, x, fill)
+
+
+def wrapper(self, mask, indices, fill):
+    out = gather(self, clamped_indices(self.shape, indices))
+    if not self.numel():
+        return elementwise(identity, fill, common=out.dtype, out=out)
+    return elementwise(or_fill, out, mask, numbers=(fill,), common=self.dtype, out=out)

@@ -1,0 +1,21 @@
+"""aten::index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) ->
+    Tensor
+
+By atomics, in 32 bits for narrower types.
+"""
+
+from blocks.accumulation import reduce_along
+
+OVERLOADS = ("aten::index_reduce",)
+DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+def wrapper(self, dim, index, source, reduce, *, include_self=True, out=None):
+    if reduce not in ("prod", "mean", "amax", "amin") or index.dim() > 1:
+        raise RuntimeError(f"reduce {reduce} with an index of {index.dim()} dimensions")
+    d = dim % max(self.dim(), 1)
+    expected = (*self.shape[:d], index.numel(), *self.shape[d + 1 :]) if self.dim() else source.shape
+    if source.shape != expected or source.numel() != index.numel() and not self.dim():
+        raise RuntimeError(f"{tuple(source.shape)} in the place of {tuple(expected)}")
+    index = index.view([-1 if k == d else 1 for k in range(source.dim())]).expand(source.shape)
+    return reduce_along(self, d, index, source, reduce, include_self, out)

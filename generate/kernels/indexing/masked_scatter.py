@@ -1,0 +1,22 @@
+"""aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor"""
+
+import torch
+from blocks.copies import copied
+from blocks.creation import fill
+from blocks.selection import move_selected, true_starts
+
+OVERLOADS = ("aten::masked_scatter",)
+DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+def wrapper(self, mask, source, *, out=None):
+    if mask.dtype not in (torch.bool, torch.uint8) or source.dtype != self.dtype:
+        raise RuntimeError(f"a mask of {mask.dtype}, a source of {source.dtype} for {self.dtype}")
+    if out is None:
+        shape = torch.broadcast_shapes(self.shape, mask.shape)
+        out = torch.empty(shape, dtype=self.dtype, device=self.device)
+    source = source if source.is_contiguous() else copied(source)
+    mask = mask.expand(out.shape)
+    if out is not self:
+        fill(out, self)
+    return move_selected("scatter", source, mask, true_starts(mask), out, source.numel())

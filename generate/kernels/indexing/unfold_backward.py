@@ -1,0 +1,85 @@
+"""aten::unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int size, int step) -> Tensor
+
+Each element sums the windows that it lies in: no atomics.
+"""
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+from blocks.offsets import integer, integer_value, strided, walk
+from blocks.types import compute_types, convert
+
+OVERLOADS = ("aten::unfold_backward",)
+DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+@triton.jit
+def unfold_backward_kernel(
+    grad_ptr,
+    out_ptr,
+    n,
+    inner,
+    length,
+    windows,
+    size,
+    step,
+    window_stride,
+    place_stride,
+    outer_steps,
+    inner_steps,
+    OPMATH: tl.constexpr,
+    WIDE: tl.constexpr,
+    PLAIN: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    program = tl.program_id(0).to(tl.int64) if WIDE else tl.program_id(0)
+    i = program * BLOCK + tl.arange(0, BLOCK)
+    mask = i < integer_value(n, PLAIN)
+    inner, length = integer_value(inner, PLAIN), integer_value(length, PLAIN)
+    size, step = integer_value(size, PLAIN), integer_value(step, PLAIN)
+    at = i // inner % length
+    grad_ptr += strided(i // inner // length, outer_steps[0], outer_steps[1][0], False, PLAIN)
+    grad_ptr += strided(i % inner, inner_steps[0], inner_steps[1][0], False, PLAIN)
+    total = tl.zeros([BLOCK], OPMATH)
+    for k in range(tl.cdiv(size, step)):
+        window = at // step - k
+        place = at - window * step
+        valid = mask & (window >= 0) & (window < integer_value(windows, PLAIN)) & (place < size)
+        offset = window * integer_value(window_stride, PLAIN) + place * integer_value(place_stride, PLAIN)
+        total += tl.load(grad_ptr + offset, mask=valid, other=0).to(OPMATH)
+    tl.store(out_ptr + i, convert(total, out_ptr.dtype.element_ty), mask=mask)
+
+
+def wrapper(grad_in, input_sizes, dim, size, step):
+    out = torch.empty(input_sizes, dtype=grad_in.dtype, device=grad_in.device)
+    if not out.numel():
+        return out
+    grad, sizes = (grad_in, out.shape) if out.dim() else (grad_in.unsqueeze(0), (1,))
+    dim = dim % len(sizes)
+    expected = (*sizes[:dim], max(sizes[dim] - size, 0) // step + 1, *sizes[dim + 1 :], size)
+    if grad.shape != expected or size > sizes[dim]:
+        raise RuntimeError(f"a gradient {tuple(grad_in.shape)} of windows of {size} in {tuple(sizes)}")
+    n, PLAIN = out.numel(), max(out.numel(), grad.numel()) < 65536
+    extent = sum([(k - 1) * s for k, s in zip(grad.shape, grad.stride(), strict=True)])
+    unfold_backward_kernel[(triton.cdiv(n, 1024),)](
+        grad,
+        out,
+        integer(n, PLAIN),
+        integer(math.prod(sizes[dim + 1 :]), PLAIN),
+        integer(sizes[dim], PLAIN),
+        integer(grad.shape[dim], PLAIN),
+        integer(size, PLAIN),
+        integer(step, PLAIN),
+        integer(grad.stride(dim), PLAIN),
+        integer(grad.stride(-1), PLAIN),
+        walk([grad], range(dim), PLAIN),
+        walk([grad], range(dim + 1, len(sizes)), PLAIN),
+        OPMATH=compute_types(out.dtype)[1],
+        WIDE=max(n, extent) > 2147482623,
+        PLAIN=PLAIN,
+        BLOCK=1024,
+        num_warps=4,
+    )
+    return out

@@ -1,0 +1,23 @@
+"""aten::smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.) -> Tensor
+
+d^2 / (2 beta) where d = |x - target| < beta, else d - beta / 2.
+"""
+
+import triton
+import triton.language as tl
+from blocks.losses import loss
+
+OVERLOADS = ("aten::smooth_l1_loss",)
+DTYPES = ("bfloat16", "float16", "float32", "float64")
+
+
+@triton.jit
+def smooth_l1(x, target, size):
+    d = tl.abs(x - target)
+    return tl.where(d < size, 0.5 * d * d / tl.where(size == 0, 1.0, size), (d - 0.5 * size))
+
+
+def wrapper(self, target, reduction=1, beta=1.0):
+    if beta < 0:
+        raise RuntimeError(f"smooth_l1_loss with beta {beta} < 0")
+    return loss(smooth_l1, (self, target), reduction, (beta,))

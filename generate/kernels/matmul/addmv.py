@@ -1,0 +1,13 @@
+"""aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor
+
+self is broadcast, and not read where beta is 0.
+"""
+
+from blocks.products import matrix_by_vector
+
+OVERLOADS = ("aten::addmv",)
+DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+def wrapper(self, mat, vec, *, beta=1, alpha=1):
+    return matrix_by_vector(mat, vec, None if beta == 0 else self, beta, alpha)

@@ -1,0 +1,25 @@
+"""aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
+
+self is broadcast, and does not count where beta is 0.
+"""
+
+import triton
+from blocks.elementwise import elementwise
+
+OVERLOADS = ("aten::addr",)
+DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+@triton.jit
+def plus_outer(x, u, v, beta, alpha):
+    return beta * x + alpha * u * v
+
+
+@triton.jit
+def outer_alone(x, u, v, alpha):
+    return alpha * u * v
+
+
+def wrapper(self, vec1, vec2, *, beta=1, alpha=1, out=None):
+    function, numbers = (outer_alone, (alpha,)) if beta == 0 else (plus_outer, (beta, alpha))
+    return elementwise(function, self, vec1.unsqueeze(1), vec2, numbers=numbers, out=out)

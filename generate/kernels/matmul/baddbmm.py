@@ -1,0 +1,27 @@
+"""aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
+
+self is broadcast through strides of 0, and not read where beta is 0.
+"""
+
+import torch
+import triton
+from blocks.matmul import launch_matmul, matmul_tile
+
+OVERLOADS = ("aten::baddbmm",)
+DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+def wrapper(self, batch1, batch2, *, beta=1, alpha=1):
+    (B, M, K), N = batch1.shape, batch2.shape[2]
+    if batch2.shape[:2] != (B, K):
+        raise RuntimeError(f"matrices {tuple(batch1.shape)} and {tuple(batch2.shape)}")
+    out = torch.empty((B, M, N), dtype=batch1.dtype, device=batch1.device)
+    bias = None if beta == 0 else self.expand(B, M, N)
+    half = batch1.dtype in (torch.float16, torch.bfloat16)
+    tile = (16, 16, 16, 4)
+    if half or batch1.dtype == torch.float32:
+        tile = matmul_tile(B, M, N, K, half, (128, 128) if half else (64, 64))
+    numbers = beta, alpha if K else 0  # times the sum of no products, and not NaN where alpha is infinite
+    if out.numel():
+        launch_matmul(batch1, batch2, bias, out, numbers, tile, 1, triton.cdiv(K, tile[2]) * tile[2])
+    return out

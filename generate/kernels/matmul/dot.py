@@ -1,0 +1,10 @@
+"""aten::dot(Tensor self, Tensor tensor) -> Tensor"""
+
+from blocks.products import inner_product
+
+OVERLOADS = ("aten::dot",)
+DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+def wrapper(self, tensor):
+    return inner_product(self, tensor)

@@ -1,0 +1,10 @@
+"""aten::mv(Tensor self, Tensor vec) -> Tensor"""
+
+from blocks.products import matrix_by_vector
+
+OVERLOADS = ("aten::mv",)
+DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+def wrapper(self, vec):
+    return matrix_by_vector(self, vec)

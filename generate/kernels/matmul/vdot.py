@@ -1,0 +1,10 @@
+"""aten::vdot(Tensor self, Tensor other) -> Tensor"""
+
+from blocks.products import inner_product
+
+OVERLOADS = ("aten::vdot",)
+DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+def wrapper(self, other):
+    return inner_product(self, other)

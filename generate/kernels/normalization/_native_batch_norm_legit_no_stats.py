@@ -1,0 +1,16 @@
+"""aten::_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum,
+    float eps) -> (Tensor, Tensor, Tensor)
+
+Statistics of each channel of the batch, of which none are kept.
+"""
+
+from blocks.normalization import batch_norm
+
+OVERLOADS = ("aten::_native_batch_norm_legit.no_stats",)
+DTYPES = ("bfloat16", "float16", "float32", "float64")
+
+
+def wrapper(input, weight, bias, training, momentum, eps):
+    if not training:
+        raise RuntimeError("there are no statistics but those of the batch")
+    return batch_norm(input, weight, bias, None, None, True, momentum, eps)

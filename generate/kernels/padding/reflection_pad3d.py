@@ -1,0 +1,13 @@
+"""aten::reflection_pad3d(Tensor self, SymInt[6] padding) -> Tensor
+
+Behind the edge elements are mirrored at it; gradients are gathered of up to three places.
+"""
+
+from blocks.padding import pad
+
+OVERLOADS = ("aten::reflection_pad3d",)
+DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+def wrapper(self, padding):
+    return pad(self, 3, padding, True)

@@ -1,0 +1,13 @@
+"""aten::replication_pad2d_backward(Tensor grad_output, Tensor self, SymInt[4] padding) -> Tensor
+
+Behind the edge stands the element at it; gradients are gathered of all places that it went to.
+"""
+
+from blocks.padding import pad_backward
+
+OVERLOADS = ("aten::replication_pad2d_backward",)
+DTYPES = ("bfloat16", "float16", "float32", "float64")
+
+
+def wrapper(grad_output, self, padding):
+    return pad_backward(grad_output, self, 2, padding, False)

@@ -1,0 +1,13 @@
+"""aten::replication_pad3d(Tensor self, SymInt[6] padding) -> Tensor
+
+Behind the edge stands the element at it; gradients are gathered of all places that it went to.
+"""
+
+from blocks.padding import pad
+
+OVERLOADS = ("aten::replication_pad3d",)
+DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+def wrapper(self, padding):
+    return pad(self, 3, padding, False)

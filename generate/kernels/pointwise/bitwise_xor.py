@@ -1,0 +1,16 @@
+"""aten::bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor"""
+
+import triton
+from blocks.elementwise import elementwise
+
+OVERLOADS = ("aten::bitwise_xor.Tensor",)
+DTYPES = ("bool", "int16", "int32", "int64", "int8", "uint8")
+
+
+@triton.jit
+def bitwise_xor(x, y):
+    return x ^ y
+
+
+def wrapper(self, other, *, out=None):
+    return elementwise(bitwise_xor, self, other, out=out)

@@ -1,0 +1,15 @@
+"""aten::clamp_min(Tensor self, Scalar min) -> Tensor
+aten::clamp_min.Tensor(Tensor self, Tensor min) -> Tensor
+
+NaN wins.
+"""
+
+from blocks.arithmetic import no_less
+from blocks.elementwise import elementwise
+
+OVERLOADS = ("aten::clamp_min", "aten::clamp_min.Tensor")
+DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+def wrapper(self, min, *, out=None):
+    return elementwise(no_less, self, min, out=out)

@@ -1,0 +1,20 @@
+"""aten::fmin(Tensor self, Tensor other) -> Tensor
+
+NaN only where both are.
+"""
+
+import triton
+import triton.language as tl
+from blocks.elementwise import elementwise
+
+OVERLOADS = ("aten::fmin",)
+DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+@triton.jit
+def fmin(x, y):
+    return tl.where((x < y) | (y != y), x, y)
+
+
+def wrapper(self, other, *, out=None):
+    return elementwise(fmin, self, other, out=out)

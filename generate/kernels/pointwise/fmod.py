@@ -1,0 +1,29 @@
+"""aten::fmod.Tensor(Tensor self, Tensor other) -> Tensor
+aten::fmod.Scalar(Tensor self, Scalar other) -> Tensor
+
+With the sign of the dividend. An integer divided by 0 gives 0.
+"""
+
+import triton
+import triton.language as tl
+from blocks.elementwise import elementwise
+from blocks.functions import exact_remainder
+from blocks.types import common_dtype
+
+OVERLOADS = ("aten::fmod.Tensor", "aten::fmod.Scalar")
+DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+@triton.jit
+def fmod(x, y):
+    return exact_remainder(x, y)
+
+
+@triton.jit
+def fmod_of_integers(x, y):
+    return tl.where((y == 0) | (y == -1), 0, x % tl.where((y == 0) | (y == -1), 1, y))
+
+
+def wrapper(self, other, *, out=None):
+    function = fmod if common_dtype(self, other).is_floating_point else fmod_of_integers
+    return elementwise(function, self, other, out=out)

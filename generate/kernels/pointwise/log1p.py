@@ -1,0 +1,11 @@
+"""aten::log1p(Tensor self) -> Tensor"""
+
+from blocks.elementwise import elementwise
+from blocks.functions import log1p
+
+OVERLOADS = ("aten::log1p",)
+DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+def wrapper(self, *, out=None):
+    return elementwise(log1p, self, to_float=True, out=out)

@@ -1,0 +1,17 @@
+"""aten::log2(Tensor self) -> Tensor"""
+
+import triton
+import triton.language as tl
+from blocks.elementwise import elementwise
+
+OVERLOADS = ("aten::log2",)
+DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+@triton.jit
+def log2_of(x):
+    return tl.log2(x)
+
+
+def wrapper(self, *, out=None):
+    return elementwise(log2_of, self, to_float=True, out=out)

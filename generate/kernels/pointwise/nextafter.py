@@ -1,0 +1,41 @@
+"""aten::nextafter(Tensor self, Tensor other) -> Tensor
+
+The bits of the neighbour are one more or less; those of bfloat16 lie in the upper half of what it is computed in.
+"""
+
+import torch
+import triton
+import triton.language as tl
+from blocks.elementwise import elementwise
+from blocks.functions import with_sign
+from blocks.types import common_dtype
+
+OVERLOADS = ("aten::nextafter",)
+DTYPES = ("bfloat16", "float32", "float64")
+
+
+@triton.jit
+def nextafter(x, y, step):
+    bits = x.to(tl.int64 if x.dtype.is_fp64() else tl.int32, bitcast=True)
+    further = (y > x) == (x > 0)
+    moved = tl.where(x == 0, tl.zeros_like(bits) + step, tl.where(further, bits + step, bits - step)).to(bits.dtype)
+    moved = moved.to(x.dtype, bitcast=True)
+    moved = tl.where(x == 0, with_sign(moved, y), moved)
+    return tl.where((x != x) | (y != y), float("nan"), tl.where(x == y, y, moved))
+
+
+@triton.jit
+def nextafter_of(x, y):
+    return nextafter(x, y, 1)
+
+
+@triton.jit
+def nextafter_of_halves(x, y):
+    return nextafter(x, y, 65536)
+
+
+def wrapper(self, other, *, out=None):
+    if not common_dtype(self, other).is_floating_point or torch.float16 in (self.dtype, other.dtype):
+        raise NotImplementedError(f"nextafter of {self.dtype} and {other.dtype}")
+    function = nextafter_of_halves if common_dtype(self, other) == torch.bfloat16 else nextafter_of
+    return elementwise(function, self, other, out=out)

@@ -1,0 +1,29 @@
+"""aten::round.decimals(Tensor self, *, int decimals) -> Tensor
+
+Halves to the even neighbour of what is multiplied by a power of ten, or divided by one, in the type to compute in.
+"""
+
+import triton
+from blocks.arithmetic import divide
+from blocks.elementwise import elementwise
+from blocks.functions import to_nearest
+
+OVERLOADS = ("aten::round.decimals",)
+DTYPES = ("bfloat16", "float16", "float32", "float64")
+
+
+@triton.jit
+def to_decimals(x, scale):
+    return divide(to_nearest(x * scale), scale)
+
+
+@triton.jit
+def to_tens(x, scale):
+    return to_nearest(divide(x, scale)) * scale
+
+
+def wrapper(self, *, decimals, out=None):
+    if not self.is_floating_point():
+        raise NotImplementedError("integers are rounded to no decimals")
+    numbers = (10.0 ** abs(decimals),)
+    return elementwise(to_decimals if decimals > 0 else to_tens, self, numbers=numbers, out=out)

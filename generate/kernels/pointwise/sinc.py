@@ -1,0 +1,18 @@
+"""aten::sinc(Tensor self) -> Tensor"""
+
+import triton
+import triton.language as tl
+from blocks.arithmetic import divide
+from blocks.elementwise import elementwise
+
+OVERLOADS = ("aten::sinc",)
+DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+@triton.jit
+def sinc_of(x):
+    return tl.where(x == 0, 1.0, divide(tl.sin(x * 3.141592653589793), x * 3.141592653589793))
+
+
+def wrapper(self, *, out=None):
+    return elementwise(sinc_of, self, to_float=True, out=out)

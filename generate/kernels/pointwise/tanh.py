@@ -1,0 +1,11 @@
+"""aten::tanh(Tensor self) -> Tensor"""
+
+from blocks.elementwise import elementwise
+from blocks.functions import hyperbolic_tangent
+
+OVERLOADS = ("aten::tanh",)
+DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+def wrapper(self, *, out=None):
+    return elementwise(hyperbolic_tangent, self, to_float=True, out=out)

@@ -1,0 +1,13 @@
+"""aten::adaptive_max_pool3d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor
+
+Window o goes from floor(o * n / count) to ceil((o + 1) * n / count); gradients are gathered.
+"""
+
+from blocks.pooling import adaptive_largest_backward
+
+OVERLOADS = ("aten::adaptive_max_pool3d_backward",)
+DTYPES = ("bfloat16", "float16", "float32", "float64")
+
+
+def wrapper(grad_output, self, indices):
+    return adaptive_largest_backward(grad_output, self, 3, indices)

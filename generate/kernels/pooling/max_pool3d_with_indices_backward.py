@@ -1,0 +1,14 @@
+"""aten::max_pool3d_with_indices_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3]
+    padding, int[3] dilation, bool ceil_mode, Tensor indices) -> Tensor
+
+NaN is the largest; of equals the first counts. A gradient is gathered of the windows that have the element.
+"""
+
+from blocks.pooling import largest_backward
+
+OVERLOADS = ("aten::max_pool3d_with_indices_backward",)
+DTYPES = ("bfloat16", "float16", "float32", "float64")
+
+
+def wrapper(grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices):
+    return largest_backward(grad_output, self, 3, kernel_size, stride, padding, dilation, ceil_mode, indices)

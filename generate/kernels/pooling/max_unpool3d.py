@@ -1,0 +1,15 @@
+"""aten::max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) -> Tensor
+
+Zeros, with each element where its index says; of several of one index the last stays.
+"""
+
+from blocks.unpooling import unpool
+
+OVERLOADS = ("aten::max_unpool3d",)
+DTYPES = ("bfloat16", "float16", "float32", "float64")
+
+
+def wrapper(self, indices, output_size, stride, padding):
+    if len(stride) != 3 or len(padding) != 3 or min(stride) < 1:
+        raise RuntimeError(f"strides {tuple(stride)} and padding {tuple(padding)} of three dimensions")
+    return unpool(self, indices, 3, output_size)

@@ -1,0 +1,15 @@
+"""aten::all(Tensor self) -> Tensor
+aten::all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor
+aten::all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor
+
+NaN is true. Of no dimension, which `dims` may say, elements are converted one by one.
+"""
+
+from blocks.truth import truth
+
+OVERLOADS = ("aten::all", "aten::all.dim", "aten::all.dims")
+DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+def wrapper(self, dim=None, keepdim=False):
+    return truth("min", self, dim, keepdim)

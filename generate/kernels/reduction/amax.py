@@ -1,0 +1,13 @@
+"""aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor
+
+NaN wins.
+"""
+
+from blocks.reduction import reduce
+
+OVERLOADS = ("aten::amax",)
+DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+def wrapper(self, dim=(), keepdim=False):
+    return reduce("max", [self], dim, keepdim, dtype=self.dtype)

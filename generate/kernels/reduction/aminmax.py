@@ -1,0 +1,25 @@
+"""aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)
+
+Both in one pass; NaN wins.
+"""
+
+import triton
+from blocks.reduction import reduce
+
+OVERLOADS = ("aten::aminmax",)
+DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+@triton.jit
+def twice(x):
+    return x, x
+
+
+@triton.jit
+def both(least, most, n):
+    return least, most
+
+
+def wrapper(self, *, dim=None, keepdim=False):
+    how = {"map": twice, "finish": both, "dtype": (self.dtype, self.dtype)}
+    return reduce("minmax", [self], None if dim is None else [dim], keepdim, **how)

@@ -1,0 +1,16 @@
+"""aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)
+
+Of equal elements, or NaN, the first.
+"""
+
+import torch
+from blocks.reduction import reduce, value_and_index, with_index
+
+OVERLOADS = ("aten::max.dim",)
+DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+def wrapper(self, dim, keepdim=False):
+    dtypes = self.dtype, torch.int64
+    how = {"map": with_index, "indexed": True, "finish": value_and_index}
+    return reduce("argmax", [self], [dim] if self.dim() else None, keepdim, dtype=dtypes, **how)

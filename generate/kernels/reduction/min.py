@@ -1,0 +1,15 @@
+"""aten::min(Tensor self) -> Tensor
+
+NaN wins.
+"""
+
+from blocks.reduction import reduce
+
+OVERLOADS = ("aten::min",)
+DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+def wrapper(self):
+    if self.numel() == 0:
+        raise RuntimeError("min() of no element")
+    return reduce("min", [self], None, dtype=self.dtype)

@@ -1,0 +1,13 @@
+"""aten::std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor
+
+By Welford's update, in blocks/moments.py.
+"""
+
+from blocks.moments import deviation_of_moments, moments
+
+OVERLOADS = ("aten::std.correction",)
+DTYPES = ("bfloat16", "float16", "float32", "float64")
+
+
+def wrapper(self, dim=None, *, correction=None, keepdim=False):
+    return moments(self, dim, correction, keepdim, deviation_of_moments, self.dtype)

@@ -1,0 +1,14 @@
+"""aten::var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False)
+    -> (Tensor, Tensor)
+
+By Welford's update, in blocks/moments.py.
+"""
+
+from blocks.moments import moments, variance_and_mean
+
+OVERLOADS = ("aten::var_mean.correction",)
+DTYPES = ("bfloat16", "float16", "float32", "float64")
+
+
+def wrapper(self, dim=None, *, correction=None, keepdim=False):
+    return moments(self, dim, correction, keepdim, variance_and_mean, (self.dtype, self.dtype))

@@ -1,0 +1,14 @@
+"""aten::col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2]
+    stride) -> Tensor
+
+Each pixel is the sum of what columns hold of it, gathered window by window.
+"""
+
+from blocks.columns import from_columns
+
+OVERLOADS = ("aten::col2im",)
+DTYPES = ("bfloat16", "bool", "float16", "float32", "float64")
+
+
+def wrapper(self, output_size, kernel_size, dilation, padding, stride):
+    return from_columns(self, output_size, kernel_size, dilation, padding, stride)

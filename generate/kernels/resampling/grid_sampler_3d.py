@@ -1,0 +1,15 @@
+"""aten::grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) ->
+    Tensor
+
+Taps along each axis around the coordinate: linear (0), nearest (1), cubic (2); outside are zeros (0), the border (1), a
+reflection (2).
+"""
+
+from blocks.grids import grid_sampler
+
+OVERLOADS = ("aten::grid_sampler_3d",)
+DTYPES = ("bfloat16", "float16", "float32", "float64")
+
+
+def wrapper(input, grid, interpolation_mode, padding_mode, align_corners):
+    return grid_sampler(input, grid, 3, interpolation_mode, padding_mode, align_corners)

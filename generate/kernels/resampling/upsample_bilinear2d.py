@@ -1,0 +1,14 @@
+"""aten::upsample_bilinear2d(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float?
+    scales_w=None) -> Tensor
+
+Axis by axis, in fp32, or in fp64 for float64; gradients are gathered of those that element i went to.
+"""
+
+from blocks.resampling import resample
+
+OVERLOADS = ("aten::upsample_bilinear2d",)
+DTYPES = ("bfloat16", "float16", "float32", "float64")
+
+
+def wrapper(self, output_size, align_corners, scales_h=None, scales_w=None):
+    return resample(self, output_size, (scales_h, scales_w), "linear", align_corners)

@@ -1,0 +1,14 @@
+"""aten::upsample_linear1d_backward(Tensor grad_output, SymInt[1] output_size, SymInt[3] input_size, bool
+    align_corners, float? scales=None) -> Tensor
+
+Axis by axis, in fp32, or in fp64 for float64; gradients are gathered of those that element i went to.
+"""
+
+from blocks.resampling import resample_backward
+
+OVERLOADS = ("aten::upsample_linear1d_backward",)
+DTYPES = ("bfloat16", "float16", "float32", "float64")
+
+
+def wrapper(grad_output, output_size, input_size, align_corners, scales=None):
+    return resample_backward(grad_output, output_size, input_size, (scales,), "linear", align_corners)

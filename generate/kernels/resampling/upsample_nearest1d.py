@@ -1,0 +1,13 @@
+"""aten::upsample_nearest1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor
+
+Element floor(o * step) for element o; gradients are gathered of those that element i went to.
+"""
+
+from blocks.resampling import resample
+
+OVERLOADS = ("aten::upsample_nearest1d",)
+DTYPES = ("bfloat16", "float16", "float32", "float64", "uint8")
+
+
+def wrapper(self, output_size, scales=None):
+    return resample(self, output_size, (scales,), "nearest")

@@ -1,0 +1,13 @@
+"""aten::upsample_nearest2d(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor
+
+Element floor(o * step) for element o; gradients are gathered of those that element i went to.
+"""
+
+from blocks.resampling import resample
+
+OVERLOADS = ("aten::upsample_nearest2d",)
+DTYPES = ("bfloat16", "float16", "float32", "float64", "uint8")
+
+
+def wrapper(self, output_size, scales_h=None, scales_w=None):
+    return resample(self, output_size, (scales_h, scales_w), "nearest")

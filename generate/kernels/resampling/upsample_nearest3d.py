@@ -1,0 +1,14 @@
+"""aten::upsample_nearest3d(Tensor self, SymInt[3] output_size, float? scales_d=None, float? scales_h=None, float?
+    scales_w=None) -> Tensor
+
+Element floor(o * step) for element o; gradients are gathered of those that element i went to.
+"""
+
+from blocks.resampling import resample
+
+OVERLOADS = ("aten::upsample_nearest3d",)
+DTYPES = ("bfloat16", "float16", "float32", "float64", "uint8")
+
+
+def wrapper(self, output_size, scales_d=None, scales_h=None, scales_w=None):
+    return resample(self, output_size, (scales_d, scales_h, scales_w), "nearest")

@@ -1,0 +1,15 @@
+"""aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor
+
+Integers and bools are multiplied in int64 if no dtype is given.
+"""
+
+import torch
+from blocks.scan import scan_along
+
+OVERLOADS = ("aten::cumprod",)
+DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+def wrapper(self, dim, *, dtype=None):
+    dtype = dtype or (self.dtype if self.is_floating_point() else torch.int64)
+    return scan_along("prod", self, dim, dtype)

@@ -1,0 +1,63 @@
+"""aten::_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor
+
+Each tensor is cut along dim into chunks, the last filled up with zeros; up to 32 tensors are joined in a launch.
+"""
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+from blocks.copies import copied
+from blocks.elementwise import pick
+from blocks.offsets import plain, plain_value
+
+OVERLOADS = ("aten::_chunk_cat",)
+DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+@triton.jit
+def chunk_cat_kernel(xs, out_ptr, firsts, sizes, widths, starts, chunks, total, BLOCK: tl.constexpr):
+    """sizes: of a tensor behind its leading dimensions; program_id(1): which of these."""
+    program = tl.program_id(0) - plain_value(pick(firsts, firsts))
+    lead = tl.program_id(1).to(tl.int64)
+    size, width = plain_value(pick(sizes, firsts)), plain_value(pick(widths, firsts))
+    tiles = tl.cdiv(width, BLOCK)
+    chunk = (program // tiles).to(tl.int64)
+    place = (program % tiles).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    i = chunk * width + place
+    x = tl.load(pick(xs, firsts) + lead * size + i, mask=(place < width) & (i < size), other=0)
+    out_ptr += (lead * plain_value(chunks) + chunk) * plain_value(total) + plain_value(pick(starts, firsts))
+    tl.store(out_ptr + place, x, mask=place < width)
+
+
+def wrapper(tensors, dim, num_chunks):
+    first = tensors[0]
+    dim = dim % first.dim()
+    lead = first.shape[:dim]
+    if num_chunks < 1 or any([t.shape[:dim] != lead or not t.numel() or t.dtype != first.dtype for t in tensors]):
+        raise RuntimeError(f"{num_chunks} chunks along dimension {dim} of {[tuple(t.shape) for t in tensors]}")
+    sizes = [math.prod(t.shape[dim:]) for t in tensors]
+    widths = [triton.cdiv(t.shape[dim], num_chunks) * math.prod(t.shape[dim + 1 :]) for t in tensors]
+    out = torch.empty((*lead, num_chunks, sum(widths)), dtype=first.dtype, device=first.device)
+    for at in range(0, len(tensors), 32):
+        some = [t if t.is_contiguous() else copied(t) for t in tensors[at : at + 32]]
+        count = len(some)
+        lacking = (4 if count <= 4 else 8 if count <= 8 else 32) - count
+        starts = [sum(widths[:k]) for k in range(at, at + count)]
+        firsts, programs = [], 0
+        for w in widths[at : at + count]:
+            firsts.append(plain(programs))
+            programs += num_chunks * triton.cdiv(w, 1024)
+        numbers = [[plain(v) for v in vs] for vs in (sizes[at : at + count], widths[at : at + count], starts)]
+        numbers = [tuple(vs + vs[-1:] * lacking) for vs in numbers]
+        chunk_cat_kernel[(programs, math.prod(lead))](
+            tuple(some + some[-1:] * lacking),
+            out,
+            tuple(firsts + [plain(programs)] * lacking),
+            *numbers,
+            plain(num_chunks),
+            plain(sum(widths)),
+            BLOCK=1024,
+        )
+    return out

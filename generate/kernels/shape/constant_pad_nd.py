@@ -1,0 +1,30 @@
+"""aten::constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor
+
+Where nothing is added, a copy that lies as what is left of the tensor.
+"""
+
+import torch
+from blocks.creation import fill
+from blocks.joining import common_format
+from blocks.regions import arranged
+
+OVERLOADS = ("aten::constant_pad_nd",)
+DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+def wrapper(self, pad, value=0):
+    if len(pad) % 2 or len(pad) > 2 * self.dim():
+        raise RuntimeError(f"pad {list(pad)} of {self.dim()} dimensions")
+    kept, starts, shape = self, [0] * self.dim(), list(self.shape)
+    for k in range(len(pad) // 2):
+        d, (before, after) = self.dim() - 1 - k, pad[2 * k : 2 * k + 2]
+        shape[d] += before + after
+        if shape[d] < 0:
+            raise RuntimeError(f"pad {list(pad)} of {tuple(self.shape)}")
+        first, end = max(-before, 0), self.shape[d] - max(-after, 0)
+        kept = kept.narrow(d, min(first, self.shape[d]), max(end - first, 0))
+        starts[d] = max(before, 0)
+    if all([p <= 0 for p in pad]):
+        return fill(torch.empty_like(kept), kept)
+    out = torch.empty(shape, dtype=self.dtype, device=self.device, memory_format=common_format([self]))
+    return arranged(kept, out, starts, number=value)

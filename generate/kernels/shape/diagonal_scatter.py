@@ -1,0 +1,17 @@
+"""aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor"""
+
+from blocks.copies import same_strides
+from blocks.creation import fill
+
+OVERLOADS = ("aten::diagonal_scatter",)
+DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+def wrapper(self, src, offset=0, dim1=0, dim2=1):
+    out = same_strides(self)
+    place = out.diagonal(offset, dim1, dim2)
+    if place.shape != src.shape:
+        raise RuntimeError(f"{tuple(src.shape)} on a diagonal of {tuple(place.shape)}")
+    fill(out, self)
+    fill(place, src)
+    return out

@@ -1,0 +1,22 @@
+"""aten::pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor"""
+
+import torch
+from blocks.creation import fill
+from blocks.joining import common_format
+
+OVERLOADS = ("aten::pixel_unshuffle",)
+DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+def wrapper(self, downscale_factor):
+    r = downscale_factor
+    if self.dim() < 3 or r < 1 or self.shape[-1] % r or self.shape[-2] % r:
+        raise RuntimeError(f"{tuple(self.shape)} by {r}")
+    channels, rows, columns = self.shape[-3], self.shape[-2] // r, self.shape[-1] // r
+    shape = (*self.shape[:-3], channels * r * r, rows, columns)
+    out = torch.empty(shape, dtype=self.dtype, device=self.device, memory_format=common_format([self]))
+    if out.numel():
+        to = out.unflatten(-3, (channels, r, r))  # channel, i, j, row, column
+        x = self.unflatten(-1, (columns, r)).unflatten(-3, (rows, r))  # channel, row, i, column, j
+        fill(to, x.movedim((-3, -1, -4, -2), (-4, -3, -2, -1)))
+    return out

@@ -1,0 +1,17 @@
+"""aten::triu(Tensor self, SymInt diagonal=0) -> Tensor
+
+An element whose column lies less than `diagonal` right of its row is zero.
+"""
+
+import torch
+from blocks.triangles import triangle
+
+OVERLOADS = ("aten::triu",)
+DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+def wrapper(self, diagonal=0, *, out=None):
+    if self.dim() < 2:
+        raise RuntimeError(f"a triangle of {self.dim()} dimensions")
+    out = torch.empty(self.shape, dtype=self.dtype, device=self.device) if out is None else out
+    return triangle(self, out, diagonal, True)

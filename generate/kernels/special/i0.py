@@ -1,0 +1,11 @@
+"""aten::i0(Tensor self) -> Tensor"""
+
+from blocks.bessel import bessel_i0
+from blocks.elementwise import elementwise
+
+OVERLOADS = ("aten::i0",)
+DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+def wrapper(self, *, out=None):
+    return elementwise(bessel_i0, self, to_float=True, out=out)

@@ -1,0 +1,29 @@
+"""aten::special_legendre_polynomial_p(Tensor x, Tensor n) -> Tensor
+aten::special_legendre_polynomial_p.n_scalar(Tensor x, Scalar n) -> Tensor
+aten::special_legendre_polynomial_p.x_scalar(Scalar x, Tensor n) -> Tensor
+
+In fp64 for fp32: the recurrence amplifies roundings.
+"""
+
+import torch
+import triton
+from blocks.elementwise import elementwise
+from blocks.polynomials import recurrent_polynomial
+from blocks.types import common_dtype, float_dtype
+
+OVERLOADS = (
+    "aten::special_legendre_polynomial_p",
+    "aten::special_legendre_polynomial_p.n_scalar",
+    "aten::special_legendre_polynomial_p.x_scalar",
+)
+DTYPES = ("bool", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+@triton.jit
+def legendre_p(x, n):
+    return recurrent_polynomial(x, n, "legendre")
+
+
+def wrapper(x, n, *, out=None):
+    dtype = float_dtype(common_dtype(x, n))
+    return elementwise(legendre_p, x, n, common=torch.float64, dtype=dtype, out=out)

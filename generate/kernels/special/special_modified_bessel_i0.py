@@ -1,0 +1,11 @@
+"""aten::special_modified_bessel_i0(Tensor self) -> Tensor"""
+
+from blocks.bessel import bessel_i0
+from blocks.elementwise import elementwise
+
+OVERLOADS = ("aten::special_modified_bessel_i0",)
+DTYPES = ("bool", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+def wrapper(self, *, out=None):
+    return elementwise(bessel_i0, self, to_float=True, out=out)

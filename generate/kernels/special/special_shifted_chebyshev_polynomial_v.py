@@ -1,0 +1,29 @@
+"""aten::special_shifted_chebyshev_polynomial_v(Tensor x, Tensor n) -> Tensor
+aten::special_shifted_chebyshev_polynomial_v.n_scalar(Tensor x, Scalar n) -> Tensor
+aten::special_shifted_chebyshev_polynomial_v.x_scalar(Scalar x, Tensor n) -> Tensor
+
+In fp64 for fp32: the recurrence amplifies roundings.
+"""
+
+import torch
+import triton
+from blocks.elementwise import elementwise
+from blocks.polynomials import chebyshev_polynomial
+from blocks.types import common_dtype, float_dtype
+
+OVERLOADS = (
+    "aten::special_shifted_chebyshev_polynomial_v",
+    "aten::special_shifted_chebyshev_polynomial_v.n_scalar",
+    "aten::special_shifted_chebyshev_polynomial_v.x_scalar",
+)
+DTYPES = ("bool", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+@triton.jit
+def shifted_chebyshev_v(x, n):
+    return chebyshev_polynomial(2 * x - 1, n, "V")
+
+
+def wrapper(x, n, *, out=None):
+    dtype = float_dtype(common_dtype(x, n))
+    return elementwise(shifted_chebyshev_v, x, n, common=torch.float64, dtype=dtype, out=out)

@@ -1,0 +1,8 @@
+"""Sizes that divide and do not, more than there are."""
+
+CASES = {
+    "aten::_adaptive_avg_pool3d_backward": [
+        ("f32[2,3,3,3,3]", "f32[2,3,5,6,7]"),
+        ("f32[2,3,10,10,10]", "f32[2,3,5,6,7]"),
+    ],
+}

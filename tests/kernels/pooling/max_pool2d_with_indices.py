@@ -1,0 +1,11 @@
+"""Dilation, padding, channels-last, NaN."""
+
+OPINFO = 4
+CASES = {
+    "aten::max_pool2d_with_indices": [
+        ("f32[2,3,7,9]", [2, 2], [2, 2], [1, 1], [2, 2], True),
+        ("f32[2,15,7,9]{945,1,135,15}", [3, 3], [2, 2], [1, 1]),
+        ("i64[3,5,5]", [2, 2], [1, 1]),
+    ],
+}
+FAULTS = {"no dilation": ("+ t * a[2]", "+ t")}

@@ -1,0 +1,3 @@
+"""A batch, and none."""
+
+OPINFO = 4

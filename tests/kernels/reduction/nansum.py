@@ -1,0 +1,15 @@
+"""Of all, of rows, of columns; NaN."""
+
+OPINFO = 4
+CASES = {
+    "aten::nansum": [
+        ("f32[70000]",),
+        ("f32[33,3000]", [1]),
+        ("bf16[3000,33]", [0], True),
+        ("i8[4,5,6]", [0, 2]),
+        ("f32(nan, 1, 2.5, nan)",),
+    ],
+}
+FAULTS = {
+    "NaN counts": ("tl.zeros_like(x), x)", "x, x)"),
+}

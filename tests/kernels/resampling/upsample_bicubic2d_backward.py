@@ -1,0 +1,9 @@
+"""Up and down; with scales."""
+
+CASES = {
+    "aten::upsample_bicubic2d_backward": [
+        ("f32[2,3,15,20]", [15, 20], [2, 3, 7, 9], True),
+        ("f32[2,3,3,5]", [3, 5], [2, 3, 7, 9], False),
+        ("f32[2,3,15,20]", [15, 20], [2, 3, 7, 9], False, 2.5, 2.5),
+    ],
+}
