@@ -53,11 +53,12 @@ _ANY_ZERO = {
     "kthvalue", "max", "maximum", "min", "minimum", "relu", "relu6", "softshrink", "sort", "threshold", "topk",
 }  # fmt: skip
 # A GPU's exponential is 2 to the power of a product that is rounded, so that its error grows with the argument: half an
-# ulp of the product, of up to 128, is 44 ulp of the result.
+# ulp of the product, of up to 128, is 44 ulp of the result. Near a pole the distance from it is what is rounded.
 _EXPONENTIAL = {
     "celu", "cosh", "elu", "exp", "exp2", "expm1", "log_sigmoid", "log_sigmoid_forward", "logit", "mish", "selu",
     "sigmoid", "silu", "sinh", "softplus", "special_expit",
 }  # fmt: skip
+_POLES = {"digamma", "polygamma"}
 # Of the mean of numbers that hold an infinity, Welford's algorithm makes NaN, and a sum that is divided the infinity.
 _CENTRED = {
     "batch_norm_with_update", "cudnn_batch_norm", "layer_norm", "native_batch_norm", "native_group_norm",
@@ -139,7 +140,7 @@ def depends_on_steps(overload: str, arguments: int) -> bool:
 
     arguments: how many of them are floating tensors; of one alone the table says it.
     """
-    return arguments > 1 or _stem(overload) in _EXPONENTIAL
+    return arguments > 1 or _stem(overload) in _EXPONENTIAL | _POLES
 
 
 def goes_on_with_results(overload: str) -> bool:

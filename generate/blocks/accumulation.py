@@ -63,9 +63,11 @@ def mean_of_others(total, x, count):
 def average(total, count):
     """total / count; of integers the next lower one."""
     if total.dtype.is_floating():
-        return total / count
-    quotient = total // count
-    return tl.where(quotient * count > total, quotient - 1, quotient)
+        quotient = total / count
+    else:
+        quotient = total // count
+        quotient = tl.where(quotient * count > total, quotient - 1, quotient)
+    return quotient
 
 
 def reduce_along(self, dim, index, source, kind, include_self, out=None):

@@ -158,11 +158,13 @@ def scatter(out, indices, values, accumulate, alpha=None):
     _, shape, chosen, (own, *index_strides), sizes, steps = _layout(out, indices)
     values = values.expand(shape)
     mode = "add" if accumulate else "scatter"
+    alpha = None if alpha is None else number_argument(alpha, out.dtype)
     _launch_indexing(mode, values, values.stride(), out, own, alpha, shape, (chosen, index_strides, sizes, steps), 2048)
 
 
 def _launch_indexing(mode, source, source_stride, out, out_stride, alpha, shape, how, elements, opmath=None):
-    """how: the index tensors, their strides, and the sizes and strides of the dimensions that they index."""
+    """alpha: as the kernel takes it. how: the index tensors, their strides, and the sizes and strides of the dimensions
+    that they index."""
     chosen, index_strides, sizes, steps = how
     walked, strides = merge(shape, [source_stride, out_stride, *index_strides])
     walked = walked or (math.prod(shape),)
@@ -177,7 +179,7 @@ def _launch_indexing(mode, source, source_stride, out, out_stride, alpha, shape,
         source,
         tuple(chosen),
         out,
-        alpha if alpha is None or isinstance(alpha, torch.Tensor) else number_argument(alpha, out.dtype),
+        alpha,
         integer(m, PLAIN),
         integer(n, PLAIN),
         integers(walked[:-1], PLAIN),

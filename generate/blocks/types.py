@@ -49,10 +49,11 @@ def float_dtype(dtype):
     return dtype if dtype.is_floating_point or dtype.is_complex else torch.get_default_dtype()
 
 
-def identical_dtypes(*tensors):
-    """Raises RuntimeError where these are not all of one dtype."""
-    if any([t.dtype != tensors[0].dtype for t in tensors]):
-        raise RuntimeError(f"tensors of {[t.dtype for t in tensors]}")
+def identical_dtypes(first, *others):
+    """Raises RuntimeError where these tensors are not all of one dtype."""
+    dtypes = [t.dtype for t in others]
+    if any([dtype != first.dtype for dtype in dtypes]):
+        raise RuntimeError(f"tensors of {[first.dtype, *dtypes]}")
 
 
 def _number_dtype(x):

@@ -34,6 +34,7 @@ def power(x, y):
 @triton.jit
 def power_of_integers(x, y):
     y = y + tl.zeros_like(x)
+    x = x + tl.zeros_like(y)
     left = tl.where(y < 0, 0, y)
     r = tl.full(x.shape, 1, tl.int64)
     base = x
