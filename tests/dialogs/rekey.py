@@ -1,6 +1,6 @@
 """Put today's prompts to the recorded answers, after a change of templates or reports: the answers stay.
 
-    python -m tests.dialogs.rekey dialogs     # the 34 operators of tests/dialogs: some minutes
+    python -m tests.dialogs.rekey first|broad # tests/dialogs/first, broad: some minutes
     python -m tests.dialogs.rekey demo        # generate/recordings
 
 A dialog that passes earlier than it did leaves its later answers out; one that runs out of answers is told, and its
@@ -16,9 +16,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from generate.recording import to_recording
+from tests.dialogs.prepare import CAMPAIGNS, prepare
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -28,21 +30,18 @@ ROUNDS = 12  # answers of one operator
 
 def main() -> None:
     """Re-key what the command line names."""
-    which = {"dialogs": dialogs, "demo": demo}
+    which = {"demo": demo, **{name: partial(dialogs, name) for name in CAMPAIGNS}}
     if len(sys.argv) != 2 or sys.argv[1] not in which:
         raise SystemExit(f"usage: python -m tests.dialogs.rekey {'|'.join(which)}")
     with tempfile.TemporaryDirectory(prefix="rekey-") as directory:
         which[sys.argv[1]](Path(directory))
 
 
-def dialogs(home: Path) -> None:
-    """Those of the campaign beside this file."""
-    wrapper = home / "enable"
-    wrapper.write_text(f'#!/bin/sh\nexec {sys.executable} -m enable "$@"\n')
-    wrapper.chmod(0o755)
-    run(home, ["bash", str(HERE / "capture.sh")], ENABLE=str(wrapper))
-    command = ["generate", "--config", str(HERE / "campaign.toml"), "--llm", "manual"]
-    converse(home, command, home / ".enable" / "campaigns" / "dialogs" / "dialogs", HERE)
+def dialogs(which: str, home: Path) -> None:
+    """Those of a campaign beside this file."""
+    prepare(which, home)
+    command = ["generate", "--config", str(HERE / which / "campaign.toml"), "--library", "library", "--llm", "manual"]
+    converse(home, command, home / ".enable" / "campaigns" / which / "dialogs", HERE / which)
 
 
 def demo(home: Path) -> None:

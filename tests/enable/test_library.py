@@ -290,7 +290,10 @@ def test_an_exception_undoes_and_undoing_twice_is_nothing():
         ({"device": "cpu", "ops": ["aten::nothing"]}, "no such operator"),
         ({"device": "cpu", "ops": ["expp"]}, "aten::expp: .*no such operator"),
         ({"device": "cpu", "ops": ["aten::exp.Tensor"]}, "no such overload; aten::exp has default"),
-        ({"device": "cpu", "ops": ["aten::erfinv"]}, "no kernel for it; write one: enable refine --op aten::erfinv"),
+        (
+            {"device": "cpu", "ops": ["aten::_dirichlet_grad"]},
+            "no kernel for it; write one: enable refine --op aten::_dirichlet_grad",
+        ),
         ({"device": "cpu", "ops": EXP}, "not verified in .*; verify it: enable verify aten::exp"),
         ({"device": "cpu"}, "no kernel is verified in .*; verify it: enable verify --all; or use unverified kernels"),
         ({"device": "cpu", "fallback": "cpu"}, "there is only cpu, on sim"),
@@ -336,8 +339,8 @@ def test_on_sim_a_kernel_answers_or_the_call_fails(keep, tmp_path):
     with library.use("sim", workspace=tmp_path) as registration:
         y = x.to("sim").requires_grad_()
         torch.testing.assert_close(y.exp().cpu(), ATEN_EXP)
-        with pytest.raises(NotImplementedError, match="^aten::erfinv: device sim has no kernel"):
-            y.erfinv()
+        with pytest.raises(NotImplementedError, match="^aten::_dirichlet_grad: device sim has no kernel"):
+            torch._dirichlet_grad(y, y, y)
         with pytest.raises(NotImplementedError, match="^aten::neg: .* may not use its kernel: not verified; verify it"):
             y.neg()
         half = x.half().to("sim")

@@ -93,7 +93,7 @@ def test_rollback(enable, home):
         (["rollback", "aten::exp", "--to", "7"], "has no version 7; it has 0 (the base library's kernel), 1, 2"),
         (["rollback", "aten::exp", "--to", "2"], "version 2 of pointwise/exp is in force already"),
         (["show", "aten::exp", "--version", "9"], "has no version 9"),
-        (["history", "aten::sin"], "no kernel serves aten::sin or did"),
+        (["history", "aten::_dirichlet_grad"], "no kernel serves aten::_dirichlet_grad or did"),
         (["show", "aten::nothing"], "aten::nothing"),
         (["show", "expp"], "has no such operator"),
     ],

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from shared import without
 from torch import nn
 
 from capture import Recorder
@@ -31,6 +32,15 @@ class Net(nn.Module):
         self.mish(large)
         self.one(small)
         self.two(self.two(small[:2]))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def library(tmp_path_factory):
+    """The packaged kernels but for those of three operators."""
+    with pytest.MonkeyPatch.context() as patch:
+        place = without([CONV, MISH, CELU], tmp_path_factory.mktemp("library") / "kernels")
+        patch.setenv("ENABLE_LIBRARY", str(place))
+        yield place
 
 
 @pytest.fixture(scope="module")

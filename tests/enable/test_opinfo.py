@@ -4,6 +4,7 @@ import json
 
 import pytest
 from program import enable
+from shared import without
 
 from capture.opinfo import SampleRequest, record
 from traces.store import Trace
@@ -13,8 +14,14 @@ CAPTURE = ("capture", "opinfo", "--op", "exp", "--op", "atleast_1d", "--op", "be
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
-    """A workspace with a trace of a few operators in float32, and what was said of it."""
+    """A workspace with a trace of a few operators in float32, and what was said of it; the library has no sgn."""
     directory = tmp_path_factory.mktemp("opinfo")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ENABLE_LIBRARY", str(without(["aten::sgn"], directory / "library")))
+        yield _recorded(directory)
+
+
+def _recorded(directory):
     found = enable(*CAPTURE, "--dtype", "float32", "--json", cwd=directory)
     assert found.returncode == 0, found.stderr
     return directory, json.loads(found.stdout)
@@ -66,6 +73,19 @@ def test_an_operator_is_covered_if_every_call_of_it_passes(recorded):
     text = enable("coverage", "opinfo", cwd=directory).stdout
     assert f"; of {len(not_run)} not all cases were run, --exhaustive runs them" in text
     assert "OpInfo operators covered: 2 of 3" in text and "not counted  1 (random): bernoulli" in text
+
+
+def test_categories_stand_beside_published_shares(recorded):
+    directory, _ = recorded
+    found = enable("compare", "--json", cwd=directory)
+    assert found.returncode == 0, found.stderr
+    rows = {row["what"].strip(): row for row in json.loads(found.stdout)["rows"]}
+    ours = {name: row["this library"] for name, row in rows.items()}
+    assert ours["OpInfo operators (opinfo)"] == "66.7 % (2 of 3)" and ours["Elementwise"] == "50.0 % (1 of 2)"
+    assert rows["Elementwise"]["TritorX, published"] == "85.9 %" and rows["Reduction"]["TritorX, published"] == "76.2 %"
+    assert ours["forward, of those that have it"].endswith("of 3)")
+    text = enable("compare", "--markdown", cwd=directory).stdout
+    assert "| OpInfo operators (opinfo) | 66.7 % (2 of 3) | 84.7 % (481 of 568) | 53 % |" in text
 
 
 def test_the_overloads_of_another_trace_alone(recorded):

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from shared import without
 from typer.main import get_command
 
 from capture import sim
@@ -52,6 +53,7 @@ def typed(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for name in ("ENABLE_WORKSPACE", "ENABLE_LIBRARY", "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ENABLE_LIBRARY", str(without(["aten::celu"], tmp_path / "library")))
     shutil.copy(KERNEL, "kernel.py")
     attention = "return nn.functional.scaled_dot_product_attention(*x[None].chunk(3, -1))"
     Path("known.py").write_text(NET.replace("RETURN", attention))

@@ -9,6 +9,9 @@ are square, ends in the lower right one, as it does since release 2.1 of its aut
 
 Gradients of bags of embeddings with `scale_grad_by_freq`: a row's is divided by how often its index stands in
 `indices`; ATen on the CPU (torch 2.13) divides that of the k-th distinct index by the count of the k-th of all, sorted.
+
+Antialiased bilinear resampling to a width of 1: ATen on the CPU (torch 2.13) is wrong where the height changes too, so
+that heights come first, as widths of transposed images, and widths then.
 """
 
 from __future__ import annotations
@@ -207,6 +210,16 @@ def _dense_bag_backward(a: Mapping[str, Any], philox: Philox) -> Any:
     return _of_bags(torch.ops.aten._embedding_bag_dense_backward.default, a)
 
 
+def _antialiased(a: Mapping[str, Any], philox: Philox) -> Any:
+    op = torch.ops.aten._upsample_bilinear2d_aa.default
+    found = op(**a)
+    if a["output_size"][1] != 1:
+        return found
+    x, (height, _), align = a["self"], a["output_size"], a["align_corners"]
+    columns = op(x.transpose(2, 3), [x.shape[3], height], align, None, a["scales_h"]).transpose(2, 3)
+    return found.copy_(op(columns, [height, 1], align, None, a["scales_w"]))
+
+
 _ANSWERS: dict[str, Callable[[Mapping[str, Any], Philox], Any]] = {
     "aten::_scaled_dot_product_efficient_attention": _efficient,
     "aten::_scaled_dot_product_cudnn_attention": _cudnn,
@@ -216,4 +229,5 @@ _ANSWERS: dict[str, Callable[[Mapping[str, Any], Philox], Any]] = {
     "aten::_scaled_dot_product_flash_attention_backward": _flash_backward,
     "aten::_embedding_bag_backward": _bag_backward,
     "aten::_embedding_bag_dense_backward": _dense_bag_backward,
+    "aten::_upsample_bilinear2d_aa": _antialiased,
 }

@@ -8,7 +8,7 @@ import torch
 
 from traces.values import Packed
 from verify.cases.case import Expected, contents
-from verify.comparison.ties import names_another, open_ties
+from verify.comparison.ties import in_order, names_another, open_ties, unordered
 from verify.comparison.tolerance import (
     ATENS,
     LEANING,
@@ -39,13 +39,19 @@ def differences(
     packed = (expected.native, expected.values, answer)
     native, reference, got = (real(contents(p, index)) for p in packed)
     overload = judged_as(overload, expected.before.tree)
+    own = None
+    if unordered(overload, expected):
+        if open_ties(overload, expected, index):
+            own = real(contents(answer, index - 1))
+        elif index == len(expected.before.tensors):
+            native, reference, got = (in_order(expected, t) for t in (native, reference, got))
     exact = group(overload) == "exact" or not native.is_floating_point()
     want = native if exact else reference
     if copies(overload) and _keeps_its_dtype(expected, native.dtype):
         return got, want, _bits(got) != _bits(native)
     wrong = (got != native) & ~(got.isnan() & native.isnan())
     if wrong.any() and open_ties(overload, expected, index):
-        wrong &= names_another(expected, native, got)
+        wrong &= names_another(expected, native, got, own)
     if not exact:
         sizes = None if expected.sizes is None else real(contents(expected.sizes, index)).to(torch.float64)
         wrong &= _outside(overload, native.dtype, got, want, sizes)

@@ -17,10 +17,23 @@ def open_ties(overload: str, expected: Expected, index: int) -> bool:
     return base in _OPEN and result == (base != "argsort") and not expected.before.tree.get("stable")
 
 
-def names_another(expected: Expected, native: torch.Tensor, got: torch.Tensor) -> torch.Tensor:
+def unordered(overload: str, expected: Expected) -> bool:
+    """Whether elements that are chosen may stand in any order: of `topk` that is not to sort them."""
+    return overload.startswith("aten::topk") and expected.before.tree.get("sorted") is False
+
+
+def in_order(expected: Expected, values: torch.Tensor) -> torch.Tensor:
+    """Chosen values, sorted along `dim`."""
+    return values.sort(expected.before.tree.get("dim", -1)).values if values.dim() else values
+
+
+def names_another(
+    expected: Expected, native: torch.Tensor, got: torch.Tensor, values: torch.Tensor | None = None
+) -> torch.Tensor:
     """True where an index is out of range, names another value than ATen's does, or stands twice in its line.
 
-    native, got: int64, of one shape: that of `self`, but for the dimension `dim`, which may be missing.
+    native, got: int64, of one shape: that of `self`, but for the dimension `dim`, which may be missing. values: what
+    indices are to name instead, where they are in an order of their own.
     """
     x, dim = contents(expected.before, 0), expected.before.tree.get("dim", -1)
     if not x.dim():
@@ -30,7 +43,7 @@ def names_another(expected: Expected, native: torch.Tensor, got: torch.Tensor) -
         native, got = native.unsqueeze(dim), got.unsqueeze(dim)
     inside = (got >= 0) & (got < x.shape[dim])
     chosen = got.where(inside, native)
-    wanted, named = x.gather(dim, native), x.gather(dim, chosen)
+    wanted, named = x.gather(dim, native) if values is None else values, x.gather(dim, chosen)
     times = torch.zeros_like(x, dtype=torch.int64).scatter_add(dim, chosen, torch.ones_like(chosen)).gather(dim, chosen)
     same = (wanted == named) | (wanted.isnan() & named.isnan())
     another: torch.Tensor = ~(inside & same) | (times > 1)

@@ -1,0 +1,104 @@
+"""Losses of scores of classes by the numbers of the right ones: sizes that have to fit, and sums over rows."""
+
+import torch
+import triton
+import triton.language as tl
+from blocks.losses import mean_of, sum_of
+from blocks.offsets import coalesce, plain, reach, stride_hint
+from blocks.reduction import reduce
+from blocks.types import identical_dtypes
+
+
+def expect_pixels(x, target, weight):
+    """Scores [N, C, H, W], classes [N, H, W] and weights [C]. Raises RuntimeError."""
+    if x.dim() != 4 or target.dim() != 3 or target.shape != x.select(1, 0).shape:
+        raise RuntimeError(f"{tuple(target.shape)} targets of {tuple(x.shape)}")
+    expect_classes(x, target, weight, x.shape[1])
+
+
+def pixel_walk(x, target):
+    """How to step through pixels of scores and of targets: (shape, strides of each, hints), for `strided`."""
+    shape, strides = coalesce([x.select(1, 0), target, target.new_empty(target.shape)])
+    hints = tuple([stride_hint(shape, s, target.numel() >= 4096) for s in strides])
+    steps = tuple([tuple([plain(k) for k in s]) if shape else () for s in strides])
+    return tuple([plain(k) for k in shape]), steps, hints
+
+
+def are_wide(n, *tensors):
+    """Whether offsets in these tensors, or in n elements and a block more, need 64 bits."""
+    return max([n, *[reach(t.shape, [t.stride()]) for t in tensors]]) > 2147479551
+
+
+def expect_rows(x, target, weight=None):
+    """Scores [N, C], [C] or [] as [N, C], for int64 targets. Raises RuntimeError."""
+    if x.dim() > 2 or (x.dim() and x.shape[-1] == 0):
+        raise RuntimeError(f"scores of classes {tuple(x.shape)}")
+    rows = x if x.dim() == 2 else x.view(1, 1) if x.dim() == 0 else x.unsqueeze(0)
+    expect_classes(x, target, weight, rows.shape[1])
+    return rows
+
+
+def expect_class_of_row(x, target, weight):
+    """As `expect_rows`, and targets [N], or [] of one row, as [N]."""
+    rows = expect_rows(x, target, weight)
+    if target.dim() > 1 or target.numel() != rows.shape[0]:
+        raise RuntimeError(f"{tuple(target.shape)} classes of {tuple(x.shape)}")
+    return rows, target.view(rows.shape[0])
+
+
+def expect_classes_of_rows(x, target):
+    """As `expect_rows`, and targets, of as many elements in as many rows, likewise."""
+    rows = expect_rows(x, target)
+    fits = target.shape == x.shape if x.dim() == 2 else target.dim() < 2 and target.numel() == rows.shape[1]
+    if not fits:
+        raise RuntimeError(f"{tuple(target.shape)} classes of {tuple(x.shape)}")
+    return rows, target if target.dim() == 2 else target.view(1, 1) if target.dim() == 0 else target.unsqueeze(0)
+
+
+def row_gradient(grad, rows, reduction):
+    """The gradient of each row's loss, [N]: one for all of a loss that is reduced, or where there is but one."""
+    alone = reduction != 0 or grad.dim() == 0
+    if alone and grad.numel():
+        return grad.view(-1).narrow(0, 0, 1).expand(rows)
+    if alone or grad.dim() != 1 or grad.shape[0] != rows:
+        raise RuntimeError(f"gradient {tuple(grad.shape)} of {rows} losses")
+    return grad
+
+
+def row_tile(classes):
+    """BLOCK_M and BLOCK_N."""
+    return (32, 64) if classes <= 64 else (2, 1024)
+
+
+def expect_classes(x, target, weight, classes):
+    if target.dtype != torch.int64:
+        raise RuntimeError(f"classes of {target.dtype}")
+    if weight is None:
+        return
+    identical_dtypes(x, weight)
+    if weight.numel() != classes:
+        raise RuntimeError(f"{weight.numel()} weights of {classes} classes")
+    if weight.dim() != 1:
+        raise NotImplementedError(f"weights {tuple(weight.shape)}")
+
+
+@triton.jit
+def itself(x):
+    return x
+
+
+def total_of(losses, reduction, dtype):
+    """The mean (1) or the sum (2) of losses of rows."""
+    finish = mean_of if reduction == 1 else sum_of
+    return reduce("sum", [losses], None, dtype=dtype, common=losses.dtype, map=itself, finish=finish)
+
+
+@triton.jit
+def listed(target_ptr, step, classes, INDEX: tl.constexpr, BLOCK: tl.constexpr):
+    """How many targets of a row stand before its first negative one."""
+    ends = tl.full([BLOCK], 0, INDEX) + classes
+    for first in range(0, classes, BLOCK):
+        at = first + tl.arange(0, BLOCK).to(INDEX)
+        target = tl.load(target_ptr + at * step, mask=at < classes, other=0)
+        ends = tl.minimum(ends, tl.where(target < 0, at, classes))
+    return tl.min(ends, 0)

@@ -1,0 +1,53 @@
+"""Determinants of matrices, from their factors: a program takes a matrix."""
+
+import torch
+import triton
+import triton.language as tl
+from blocks.arithmetic import sign_of
+from blocks.combination import product_of
+from blocks.factorization import lu_factors
+from blocks.offsets import plain, plain_value
+from blocks.substitution import square_rows
+
+
+@triton.jit
+def determinant_kernel(factors_ptr, pivots_ptr, out_ptr, log_ptr, n, BLOCK: tl.constexpr):
+    """The product of the diagonal, or, where there is a place for logarithms, its sign and that of its size."""
+    which = tl.program_id(0).to(tl.int64)
+    n = plain_value(n)
+    step = n.to(tl.int64) + 1
+    factors_ptr += which * n * n
+    pivots_ptr += which * n
+    product = tl.full([BLOCK], 1, factors_ptr.dtype.element_ty)
+    logarithm = tl.zeros([BLOCK], factors_ptr.dtype.element_ty)
+    exchanges = tl.zeros([BLOCK], tl.int32)
+    for start in range(0, n, BLOCK):
+        k = start + tl.arange(0, BLOCK)
+        x = tl.load(factors_ptr + k * step, mask=k < n, other=1.0)
+        row = tl.load(pivots_ptr + k, mask=k < n, other=0)
+        exchanges += ((row != k + 1) & (k < n)).to(tl.int32)
+        if log_ptr is None:
+            product *= x
+        else:
+            product *= sign_of(x)
+            logarithm += tl.log(tl.abs(x))
+    total = tl.reduce(product, 0, product_of)
+    odd = tl.sum(exchanges, 0) % 2 == 1
+    tl.store(out_ptr + which, tl.where(odd, -total, total))
+    if log_ptr is not None:
+        tl.store(log_ptr + which, tl.sum(logarithm, 0))
+
+
+def determinants(A, name, logarithms):
+    """(determinants, LU, pivots), or (their signs, logarithms of their sizes, LU, pivots).
+
+    Contiguous matrices are transposed before they are factored, as ATen's: their determinants are the same.
+    """
+    n = square_rows(A, name)
+    factors, pivots, _ = lu_factors(A.mT if A.is_contiguous() else A, name)
+    outs = [torch.empty(A.shape[:-2], dtype=A.dtype, device=A.device) for _ in range(2 if logarithms else 1)]
+    if outs[0].numel():
+        BLOCK = min(max(triton.next_power_of_2(n), 16), 1024)
+        log = outs[1] if logarithms else None
+        determinant_kernel[(outs[0].numel(),)](factors, pivots, outs[0], log, plain(n), BLOCK=BLOCK, num_warps=1)
+    return *outs, factors, pivots

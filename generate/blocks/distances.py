@@ -1,0 +1,283 @@
+"""Distances of rows: norms of the differences of each row to each of others, or of each pair of rows, and gradients.
+
+A program takes BLOCK_M rows and BLOCK_N others, or of gradients BLOCK_K columns and all others. Norms of orders other
+than 0, 1, 2 and infinity are made of powers in fp64. Pairs lie as (0, 1), (0, 2), ... (1, 2), ...
+"""
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+from blocks.arithmetic import root, sign_of
+from blocks.combination import larger_of
+from blocks.norms import power_of_magnitude
+from blocks.offsets import integer_values, integers, merge, reach, strided
+from blocks.types import compute_types, identical_dtypes, number_argument, number_value
+
+__all__ = ["distances", "distances_backward"]
+
+
+@triton.jit
+def pair_place(i, j, n):
+    """Of rows i and j, in either order, among the pairs of n rows."""
+    low, high = tl.minimum(i, j), tl.maximum(i, j)
+    return low * n - low * (low + 1) // 2 + high - low - 1
+
+
+@triton.jit
+def norm_term(d, p, ORDER: tl.constexpr):
+    a = tl.abs(d)
+    if ORDER == "0":
+        a = tl.where(a > 0, tl.full(a.shape, 1, a.dtype), a)
+    elif ORDER == "2" or ORDER == "products":
+        a = d * d
+    elif ORDER == "p":
+        a = power_of_magnitude(d, p)
+    return a
+
+
+@triton.jit
+def norm_of_terms(total, p, ORDER: tl.constexpr):
+    if ORDER == "2" or ORDER == "products":
+        total = root(total)
+    elif ORDER == "p":
+        total = tl.exp2(tl.log2(total) / p)
+    return total
+
+
+@triton.jit
+def norm_slope(d, distance, p, ORDER: tl.constexpr):
+    """The derivative of a norm by one of the differences that it is of; 0 where it has none."""
+    sign = sign_of(d)
+    if ORDER == "0":
+        slope = tl.zeros_like(d)
+    elif ORDER == "1":
+        slope = sign
+    elif ORDER == "2":
+        slope = d / tl.where(distance == 0, 1, distance)
+    elif ORDER == "inf":
+        slope = tl.where(tl.abs(d) == distance, sign, 0)
+    else:
+        size = tl.where(distance == 0, 1, distance).to(tl.float64)
+        share = tl.exp2((p - 1) * (tl.log2(tl.abs(d).to(tl.float64)) - tl.log2(size)))
+        slope = tl.where((d == 0) & (p < 1), 0, sign * share).to(d.dtype)
+    return tl.where((distance == 0) & (ORDER != "1"), 0, slope)
+
+
+@triton.jit
+def distance_kernel(
+    x_ptr,
+    y_ptr,
+    out_ptr,
+    sizes,
+    batch,
+    batch_strides,
+    x_strides,
+    y_strides,
+    p,
+    ORDER: tl.constexpr,
+    PAIRS: tl.constexpr,
+    OPMATH: tl.constexpr,
+    WIDE: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+):
+    """sizes: numbers of rows, of others and of columns; batch: of these, with strides of rows and of others."""
+    INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
+    ACC: tl.constexpr = tl.float64 if ORDER == "p" else OPMATH
+    m, n, width = integer_values(sizes, True)
+    x_strides, y_strides = integer_values(x_strides, True), integer_values(y_strides, True)
+    p = number_value(p, tl.float64)
+    program = tl.program_id(0).to(INDEX)
+    tiles = tl.cdiv(n, BLOCK_N)
+    cols = program % tiles * BLOCK_N + tl.arange(0, BLOCK_N)
+    program = program // tiles
+    tiles = tl.cdiv(m, BLOCK_M)
+    rows = program % tiles * BLOCK_M + tl.arange(0, BLOCK_M)
+    own = program // tiles
+    x_ptr += strided(own, batch, batch_strides[0], 0)
+    y_ptr += strided(own, batch, batch_strides[1], 0)
+    acc = tl.zeros([BLOCK_M, BLOCK_N], ACC)
+    for start in range(0, width, BLOCK_K):
+        k = start + tl.arange(0, BLOCK_K).to(INDEX)
+        place = rows[:, None] * x_strides[0] + k[None, :] * x_strides[1]
+        x = tl.load(x_ptr + place, mask=(rows < m)[:, None] & (k < width)[None, :], other=0)
+        place = cols[:, None] * y_strides[0] + k[None, :] * y_strides[1]
+        y = tl.load(y_ptr + place, mask=(cols < n)[:, None] & (k < width)[None, :], other=0)
+        terms = norm_term(x[:, None, :] - y[None, :, :], p, ORDER)
+        if ORDER == "products":
+            endless = (tl.abs(x) == float("inf"))[:, None, :] | (tl.abs(y) == float("inf"))[None, :, :]
+            whole = (x * x)[:, None, :] + (y * y)[None, :, :] - 2 * x[:, None, :] * y[None, :, :]
+            terms = tl.where(endless, whole, terms)
+        terms = tl.where((k < width)[None, None, :], terms, 0)
+        if ORDER == "inf":
+            acc = larger_of(acc, tl.reduce(terms, 2, larger_of))
+        else:
+            acc += tl.sum(terms, 2)
+    mask = (rows < m)[:, None] & (cols < n)[None, :]
+    if PAIRS:
+        mask &= rows[:, None] < cols[None, :]
+        place = pair_place(rows[:, None], cols[None, :], n)
+    else:
+        place = (own * m + rows)[:, None] * n + cols[None, :]
+    tl.store(out_ptr + place, norm_of_terms(acc, p, ORDER).to(OPMATH), mask=mask)
+
+
+@triton.jit
+def distance_backward_kernel(
+    grad_ptr,
+    x_ptr,
+    y_ptr,
+    distance_ptr,
+    out_ptr,
+    sizes,
+    batch,
+    batch_strides,
+    x_strides,
+    y_strides,
+    grad_strides,
+    distance_strides,
+    p,
+    ORDER: tl.constexpr,
+    PAIRS: tl.constexpr,
+    OPMATH: tl.constexpr,
+    WIDE: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+):
+    """As `distance_kernel`; batch_strides also of gradients and of distances."""
+    INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
+    m, n, width = integer_values(sizes, True)
+    x_strides, y_strides = integer_values(x_strides, True), integer_values(y_strides, True)
+    grad_strides, distance_strides = integer_values(grad_strides, True), integer_values(distance_strides, True)
+    p = number_value(p, tl.float64)
+    program = tl.program_id(0).to(INDEX)
+    tiles = tl.cdiv(width, BLOCK_K)
+    k = program % tiles * BLOCK_K + tl.arange(0, BLOCK_K)
+    program = program // tiles
+    tiles = tl.cdiv(m, BLOCK_M)
+    rows = program % tiles * BLOCK_M + tl.arange(0, BLOCK_M)
+    own = program // tiles
+    x_ptr += strided(own, batch, batch_strides[0], 0)
+    y_ptr += strided(own, batch, batch_strides[1], 0)
+    grad_ptr += strided(own, batch, batch_strides[2], 0)
+    distance_ptr += strided(own, batch, batch_strides[3], 0)
+    mask = (rows < m)[:, None] & (k < width)[None, :]
+    x = tl.load(x_ptr + rows[:, None] * x_strides[0] + k[None, :] * x_strides[1], mask=mask, other=0)
+    acc = tl.zeros([BLOCK_M, BLOCK_K], OPMATH)
+    for start in range(0, n, BLOCK_N):
+        cols = start + tl.arange(0, BLOCK_N).to(INDEX)
+        place = cols[:, None] * y_strides[0] + k[None, :] * y_strides[1]
+        y = tl.load(y_ptr + place, mask=(cols < n)[:, None] & (k < width)[None, :], other=0)
+        both = (rows < m)[:, None] & (cols < n)[None, :]
+        if PAIRS:
+            both &= rows[:, None] != cols[None, :]
+            pair = pair_place(rows[:, None], cols[None, :], n)
+            grad = tl.load(grad_ptr + pair * grad_strides[0], mask=both, other=0)
+            distance = tl.load(distance_ptr + pair * distance_strides[0], mask=both, other=0)
+        else:
+            place = rows[:, None] * grad_strides[0] + cols[None, :] * grad_strides[1]
+            grad = tl.load(grad_ptr + place, mask=both, other=0)
+            place = rows[:, None] * distance_strides[0] + cols[None, :] * distance_strides[1]
+            distance = tl.load(distance_ptr + place, mask=both, other=0)
+        slope = norm_slope(x[:, None, :] - y[None, :, :], distance[:, :, None], p, ORDER)
+        acc += tl.sum(tl.where(both[:, :, None], slope * grad[:, :, None], 0), 1)
+    tl.store(out_ptr + (own * m + rows)[:, None] * width + k[None, :], acc, mask=mask)
+
+
+def _order(p, pairs):
+    if (p < 0 and not pairs) or p != p:
+        raise RuntimeError(f"distances of order {p}")
+    return {0: "0", 1: "1", 2: "2", math.inf: "inf"}.get(p, "p")
+
+
+def _constants(order, x, pairs, tensors, n):
+    """The constants of a launch. n: as many elements need offsets."""
+    wide = max([n, *[reach(t.shape, [t.stride()]) for t in tensors]]) > 2147479551
+    return order, pairs, compute_types(x.dtype)[1], wide, 16, 16, 16
+
+
+def _batch(tensors, dims):
+    """Sizes and strides of the first dimensions, which all of these have alike."""
+    shape, strides = merge(tensors[0].shape[:dims], [t.stride()[:dims] for t in tensors])
+    if not shape:
+        shape = (math.prod(tensors[0].shape[:dims]),)
+    return integers(shape, True), tuple([integers(s, True) for s in strides])
+
+
+def _paired_rows(x, y):
+    """Rows and others, [..., rows, columns], of one batch. Raises RuntimeError."""
+    identical_dtypes(x, y)
+    if x.dim() < 2 or y.dim() < 2 or x.shape[-1] != y.shape[-1]:
+        raise RuntimeError(f"distances of {tuple(x.shape)} to {tuple(y.shape)}")
+    if x.shape[:-2] == y.shape[:-2]:
+        return x, y
+    batch = torch.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    return x.expand(*batch, *x.shape[-2:]), y.expand(*batch, *y.shape[-2:])
+
+
+def distances(x, y, p, pairs=False, products=False):
+    """Of each row of x to each of y, [..., rows, others]; pairs: of x, which is y, [pairs].
+
+    products: Euclidean ones with infinity and NaN where x^2 - 2 x y + y^2 has them.
+    """
+    x, y = _paired_rows(x, y)
+    (m, width), n, dims = x.shape[-2:], y.shape[-2], x.dim() - 2
+    shape = [m * (m - 1) // 2] if pairs else [*x.shape[:-1], n]
+    out = torch.empty(shape, dtype=x.dtype, device=x.device)
+    order = "products" if products else _order(p, pairs)
+    constants = _constants(order, x, pairs, (x, y), max(out.numel(), m * n))
+    if out.numel():
+        programs = math.prod(x.shape[:dims]) * triton.cdiv(m, 16) * triton.cdiv(n, 16)
+        steps = [integers(t.stride()[dims:], True) for t in (x, y)]
+        sizes = integers((m, n, width), True)
+        number = number_argument(p, torch.float64)
+        distance_kernel[(programs,)](x, y, out, sizes, *_batch((x, y), dims), *steps, number, *constants, num_warps=8)
+    return out
+
+
+def distances_backward(grad, x, y, p, distance, pairs=False):
+    """The gradient of x, contiguous, from that of `distances`; of pairs, by both of their rows.
+
+    It has the shape to which batches are broadcast, but where there are no distances that of x, as in ATen.
+    """
+    given = x
+    x, y = _paired_rows(x, y)
+    (m, width), n, dims = x.shape[-2:], y.shape[-2], x.dim() - 2
+    identical_dtypes(x, grad, distance)
+    shape = (m * (m - 1) // 2,) if pairs else (*x.shape[:-1], n)
+    fits = p == 0 or all([t.shape == shape for t in (grad, distance)])  # ATen reads none for order 0
+    if not fits:
+        raise RuntimeError(f"gradient {tuple(grad.shape)} and {tuple(distance.shape)} distances of {shape}")
+    if n == 0 or x.numel() == 0:
+        x, y, grad, distance, n, dims = given, given, given, given, 0, given.dim() - 2
+    elif p == 0:
+        y, grad, distance, n = x, x, x, 0
+    out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    tensors = x, y, grad, distance
+    constants = _constants(_order(p, pairs), x, pairs, tensors, max(out.numel(), m * n))
+    if out.numel():
+        programs = math.prod(x.shape[:dims]) * triton.cdiv(m, 16) * triton.cdiv(width, 16)
+        x_steps, y_steps, grad_steps, steps = [integers(t.stride()[dims:], True) for t in tensors]
+        batch = _batch(tensors, dims)
+        distance_backward_kernel[(programs,)](
+            grad,
+            x,
+            y,
+            distance,
+            out,
+            integers((m, n, width), True),
+            batch[0],
+            (batch[1][0], batch[1][1], batch[1][2], batch[1][3]),
+            x_steps,
+            y_steps,
+            grad_steps,
+            steps,
+            number_argument(p, torch.float64),
+            *constants,
+            num_warps=8,
+        )
+    return out

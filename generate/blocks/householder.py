@@ -1,0 +1,168 @@
+"""Householder's reflections, as LAPACK has them: H = I - tau v v', where v is 1 in row k, 0 above it, and kept below
+the diagonal of column k. A program takes a matrix where they are found, BLOCK columns where they are applied."""
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+from blocks.copies import copied
+from blocks.offsets import integer_values, integers, plain, plain_value, strided, walk
+from blocks.substitution import column_major, met
+
+
+@triton.jit
+def apply_reflection(x_ptr, v_ptr, tau, k, m, cols, col_mask, x_stride, v_stride, ROWS: tl.constexpr):
+    """Columns of m rows, from which tau v times what v comes to with them is taken away. v_ptr: of column k."""
+    total = tl.zeros(cols.shape, x_ptr.dtype.element_ty)
+    for start in range(k, m, ROWS):
+        rows = start + tl.arange(0, ROWS).to(tl.int64)
+        v = tl.load(v_ptr + rows * v_stride, mask=(rows > k) & (rows < m), other=0.0)
+        v = tl.where(rows == k, 1.0, v).to(total.dtype)
+        place = x_ptr + rows[:, None] * x_stride[0] + cols[None, :] * x_stride[1]
+        x = tl.load(place, mask=(rows < m)[:, None] & col_mask[None, :], other=0.0)
+        total += tl.sum(v[:, None] * x, 0)
+    total *= tau
+    for start in range(k, m, ROWS):
+        rows = start + tl.arange(0, ROWS).to(tl.int64)
+        v = tl.load(v_ptr + rows * v_stride, mask=(rows > k) & (rows < m), other=0.0)
+        v = tl.where(rows == k, 1.0, v).to(total.dtype)
+        place = x_ptr + rows[:, None] * x_stride[0] + cols[None, :] * x_stride[1]
+        mask = (rows < m)[:, None] & col_mask[None, :]
+        x = tl.load(place, mask=mask, other=0.0)
+        tl.store(place, x - v[:, None] * total[None, :], mask=mask)
+
+
+@triton.jit
+def reflection(x_ptr, k, m, LONG: tl.constexpr):
+    """tau of the reflection that makes 0 of what is below row k in a contiguous column, where v is stored."""
+    alpha = tl.load(x_ptr + k)
+    peak = tl.zeros_like(alpha)
+    for start in range(k + 1, m, LONG):
+        rows = start + tl.arange(0, LONG)
+        peak = tl.maximum(peak, tl.max(tl.abs(tl.load(x_ptr + rows, mask=rows < m, other=0.0)), 0))
+    unit = tl.maximum(peak, tl.abs(alpha))
+    unit = tl.where(unit > 0, unit, 1.0)
+    below = tl.zeros_like(alpha)
+    for start in range(k + 1, m, LONG):
+        rows = start + tl.arange(0, LONG)
+        x = tl.load(x_ptr + rows, mask=rows < m, other=0.0) / unit
+        below += tl.sum(x * x, 0)
+    norm = unit * tl.sqrt(below + (alpha / unit) * (alpha / unit))
+    nothing = (peak == 0) & (below == below)
+    beta = tl.where(nothing, alpha, tl.where(alpha >= 0, -norm, norm))
+    divisor = tl.where(nothing, 1.0, alpha - beta)
+    for start in range(k, m, LONG):
+        rows = start + tl.arange(0, LONG)
+        x = tl.load(x_ptr + rows, mask=rows < m, other=0.0)
+        tl.store(x_ptr + rows, tl.where(rows == k, beta, x / divisor), mask=rows < m)
+    return tl.where(nothing, 0.0, (beta - alpha) / tl.where(nothing, 1.0, beta)).to(alpha.dtype)
+
+
+@triton.jit
+def reflectors_kernel(x_ptr, tau_ptr, m, n, ROWS: tl.constexpr, BLOCK: tl.constexpr, LONG: tl.constexpr):
+    which = tl.program_id(0).to(tl.int64)
+    m, n = plain_value(m), plain_value(n)
+    stride = m.to(tl.int64)
+    count = tl.minimum(m, n)
+    x_ptr += which * stride * n
+    for k in range(0, count):
+        tau = reflection(x_ptr + k * stride, k, m, LONG)
+        tl.store(tau_ptr + which * count + k, tau)
+        x_ptr = met(x_ptr, n)
+        for right in range(k + 1, n, BLOCK):
+            cols = right + tl.arange(0, BLOCK).to(tl.int64)
+            apply_reflection(x_ptr, x_ptr + k * stride, tau, k, m, cols, cols < n, (1, stride), 1, ROWS)
+        x_ptr = met(x_ptr, n)
+
+
+def reflectors(A, name):
+    """(reflections below the diagonal and R above it, tau)."""
+    if A.dim() < 2 or A.dtype not in (torch.float32, torch.float64):
+        raise RuntimeError(f"{name}: {tuple(A.shape)} of {A.dtype}")
+    m, n = A.shape[-2:]
+    out = copied(A, column_major(A.shape, A))
+    tau = torch.empty((*A.shape[:-2], min(m, n)), dtype=A.dtype, device=A.device)
+    if tau.numel():
+        ROWS, LONG = row_blocks(m)
+        reflectors_kernel[(math.prod(A.shape[:-2]),)](
+            out, tau, plain(m), plain(n), ROWS=ROWS, BLOCK=32, LONG=LONG, num_warps=4
+        )
+    return out, tau
+
+
+def row_blocks(m):
+    """Of how many of m rows a tile is, and a part of a column."""
+    rows = max(triton.next_power_of_2(m), 16)
+    return min(rows, 64), min(max(rows, 128), 1024)
+
+
+@triton.jit
+def reflections_kernel(
+    v_ptr,
+    tau_ptr,
+    b_ptr,
+    out_ptr,
+    sizes,
+    batch,
+    strides,
+    FIRST: tl.constexpr,
+    PLAIN: tl.constexpr,
+    ROWS: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """Columns of b, or of the identity, reflected by `count` reflections, the first of them FIRST or last."""
+    m, n, count = integer_values(sizes, True)
+    across = tl.cdiv(n, BLOCK)
+    which = (tl.program_id(0) // across).to(tl.int64)
+    cols = (tl.program_id(0) % across).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    v_ptr += strided(which, batch[0], batch[1][0], False, PLAIN)
+    tau_ptr += strided(which, batch[0], batch[1][1], False, PLAIN)
+    out_ptr += strided(which, batch[0], batch[1][3], False, PLAIN)
+    v_stride, b_stride = integer_values(strides[0], True), integer_values(strides[1], True)
+    out_stride = integer_values(strides[2], True)
+    for start in range(0, m, ROWS):
+        rows = start + tl.arange(0, ROWS).to(tl.int64)
+        mask = (rows < m)[:, None] & (cols < n)[None, :]
+        if b_ptr is None:
+            x = (rows[:, None] == cols[None, :]).to(out_ptr.dtype.element_ty)
+        else:
+            place = strided(which, batch[0], batch[1][2], False, PLAIN) + rows[:, None] * b_stride[0]
+            x = tl.load(b_ptr + place + cols[None, :] * b_stride[1], mask=mask, other=0.0)
+        tl.store(out_ptr + rows[:, None] * out_stride[0] + cols[None, :] * out_stride[1], x, mask=mask)
+    out_ptr = met(out_ptr, m)
+    for i in range(0, count):
+        k = tl.full([], i if FIRST else count - 1 - i, tl.int64)
+        tau = tl.load(tau_ptr + k * v_stride[2])
+        apply_reflection(out_ptr, v_ptr + k * v_stride[1], tau, k, m, cols, cols < n, out_stride, v_stride[0], ROWS)
+        out_ptr = met(out_ptr, m)
+
+
+def reflected(v, tau, b, out, first):
+    """out: the product of the reflections, or, where the first is the first to be applied, its transpose, by b, or by
+    the identity for None. All are of one batch."""
+    if not out.numel():
+        return out
+    (m, n), count = out.shape[-2:], tau.shape[-1]
+    like = out if b is None else b
+    corners = [x.select(-1, 0).select(-1, 0) for x in (out, out, like, out)]
+    if count:
+        corners = [v.select(-1, 0).select(-1, 0), tau.select(-1, 0), *corners[2:]]
+    batch = math.prod(out.shape[:-2])
+    PLAIN = batch * m * max(m, n) < 65536
+    strides = (*v.stride()[-2:], tau.stride(-1)), like.stride()[-2:], out.stride()[-2:]
+    reflections_kernel[(batch * triton.cdiv(n, 32),)](
+        v,
+        tau,
+        b,
+        out,
+        integers((m, n, count), True),
+        walk(corners, list(range(out.dim() - 2)), PLAIN),
+        tuple([integers(s, True) for s in strides]),
+        FIRST=first,
+        PLAIN=PLAIN,
+        ROWS=row_blocks(m)[0],
+        BLOCK=32,
+        num_warps=4,
+    )
+    return out

@@ -1,0 +1,117 @@
+"""Elements of given ranks: of each row the one before which there are so many in ascending order, NaN last."""
+
+import torch
+import triton
+import triton.language as tl
+from blocks.creation import fill
+from blocks.offsets import strided, walk
+from blocks.sorting import sorted_keys
+
+__all__ = ["middle_of", "pick_ranked", "ranked", "row_results"]
+
+
+@triton.jit
+def numbers_before_nan(keys_ptr, row, m, n, depth, TYPE: tl.constexpr):
+    """How many elements of sorted rows are no NaN, whose key is the largest."""
+    low = tl.zeros_like(row) + n
+    if TYPE.is_floating():
+        NAN: tl.constexpr = 0x7FFFFFFFFFFFFFFF if TYPE.is_fp64() else 0x7FFFFFFF
+        low, high = tl.zeros_like(row), low
+        for _ in range(depth):
+            middle = (low + high) // 2
+            going = (row < m) & (low < high)
+            number = tl.load(keys_ptr + row * n + middle, mask=going, other=0) < NAN
+            low = tl.where(going & number, middle + 1, low)
+            high = tl.where(going & ~number, middle, high)
+    return low
+
+
+@triton.jit
+def ranked_kernel(
+    x_ptr,
+    held,
+    places_ptr,
+    outs,
+    m,
+    n,
+    k,
+    depth,
+    across,
+    along,
+    KIND: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """Of each row of sorted keys and places, `held`, one element and its index.
+
+    KIND: which. kth: k; median: the middle one, or the first NaN if there is one; nanmedian: the middle one of those
+    that are no NaN; given: the one that places_ptr says.
+    """
+    row = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    mask = row < m
+    if KIND == "kth":
+        place = tl.zeros_like(row) + k
+    elif KIND == "given":
+        place = tl.load(places_ptr + row, mask=mask, other=0)
+    else:
+        low = numbers_before_nan(held[0], row, m, n, depth, x_ptr.dtype.element_ty)
+        place = (low - 1) // 2
+        if KIND == "median":
+            place = tl.where(low < n, low, place)
+        place = tl.maximum(place, 0)
+    item = tl.load(held[1] + row * n + place, mask=mask, other=0).to(tl.int64)
+    x_ptr += strided(row, across[0], across[1][0], False, False)
+    value = tl.load(x_ptr + strided(item, along[0], along[1][0], False, False), mask=mask)
+    tl.store(outs[0] + row, value, mask=mask)
+    if len(outs) > 1:
+        tl.store(outs[1] + row, item, mask=mask)
+
+
+def row_results(x, dim, keepdim):
+    """New tensors for an element of each row of x along dim, and its index."""
+    if x.dim() and not x.shape[dim]:
+        raise IndexError(f"dimension {dim} of {tuple(x.shape)} is empty")
+    shape = list(x.shape)
+    if shape and keepdim:
+        shape[dim] = 1
+    elif shape:
+        shape.pop(dim)
+    return [torch.empty(shape, dtype=dtype, device=x.device) for dtype in (x.dtype, torch.int64)]
+
+
+def ranked(kind, x, dims, outs, k=0):
+    """Of x, sorted over these dimensions, the elements and, where `outs` are two, indices of a rank: see the kernel."""
+    if outs[0].numel():
+        pick_ranked(kind, x, dims, sorted_keys(x, dims), outs, k=k)
+    return tuple(outs)
+
+
+def middle_of(kind, x, dim, keepdim):
+    """The median or nanmedian of rows along dim, and its indices; dim None: of all elements, alone."""
+    if x.dtype == torch.bool:
+        raise RuntimeError(f"{kind} of bools")
+    if dim is not None:
+        return ranked(kind, x, [dim % x.dim()] if x.dim() else [], row_results(x, dim, keepdim))
+    out = torch.empty([], dtype=x.dtype, device=x.device)
+    if x.numel():
+        return ranked(kind, x, list(range(x.dim())), [out])[0]
+    none = {torch.int32: -(2**31), torch.int64: -(2**63)}.get(x.dtype, 0)  # what ATen converts NaN to
+    return fill(out, float("nan") if x.dtype.is_floating_point else none)
+
+
+def pick_ranked(kind, x, dims, held, outs, places=None, k=0):
+    """The same of rows that are sorted already."""
+    m, n = held[0].shape
+    ranked_kernel[(triton.cdiv(m, 128),)](
+        x,
+        tuple(held),
+        places,
+        tuple(outs),
+        m,
+        n,
+        k,
+        len([bit for bit in range(63) if n >> bit]),
+        walk([x], [d for d in range(x.dim()) if d not in dims], False),
+        walk([x], dims, False),
+        KIND=kind,
+        BLOCK=128,
+    )

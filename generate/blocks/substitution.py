@@ -1,0 +1,148 @@
+"""Substitution: systems of linear equations whose matrices are triangles.
+
+A program takes BLOCK_N columns of right-hand sides of one matrix of the batch. BLOCK_M rows at a time: products with
+the rows that are solved are taken away one after the other, then the block itself is solved in registers.
+"""
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+from blocks.offsets import integer_values, integers, plain, plain_value, strided, walk
+
+
+@triton.jit
+def met(x_ptr, n):
+    """x_ptr, once all lanes have come here, so that what one has stored others can load from it. n: from 0 on.
+
+    Lanes wait for each other in a sum of all of them, that of up to 4 warps; here of nothing, which is added.
+    """
+    return x_ptr + tl.sum((tl.arange(0, 128) < -n).to(tl.int32), 0)
+
+
+@triton.jit
+def solved_block(x, t_ptr, left, t_stride, UNIT: tl.constexpr):
+    """Rows of x, of which `left` are there, solved with the lower triangle at t_ptr."""
+    lanes = tl.arange(0, x.shape[0])
+    for k in range(0, tl.minimum(left, x.shape[0])):
+        row = tl.sum(tl.where((lanes == k)[:, None], x, 0.0), 0)
+        if not UNIT:
+            row = row / tl.load(t_ptr + k * (t_stride[0] + t_stride[1]))
+        below = (lanes > k) & (lanes < left)
+        t = tl.load(t_ptr + lanes * t_stride[0] + k * t_stride[1], mask=below, other=0.0)
+        x = tl.where(below[:, None], x - t[:, None] * row[None, :], x)
+        x = tl.where((lanes == k)[:, None], row[None, :], x)
+    return x
+
+
+@triton.jit
+def substitution(t_ptr, b_ptr, out_ptr, n, cols, col_mask, strides, UNIT: tl.constexpr, BLOCK_M: tl.constexpr):
+    """Columns of out, where t, a lower triangle of n rows, times them is b, or the identity for None.
+
+    strides: of t, b and out; b may be out.
+    """
+    t_stride, b_stride, out_stride = strides
+    lanes = tl.arange(0, BLOCK_M).to(tl.int64)
+    for start in range(0, n, BLOCK_M):
+        rows = start + lanes
+        mask = (rows < n)[:, None] & col_mask[None, :]
+        if b_ptr is None:
+            x = (rows[:, None] == cols[None, :]).to(out_ptr.dtype.element_ty)
+        else:
+            x = tl.load(b_ptr + rows[:, None] * b_stride[0] + cols[None, :] * b_stride[1], mask=mask, other=0.0)
+        for k in range(0, start):
+            t = tl.load(t_ptr + rows * t_stride[0] + k * t_stride[1], mask=rows < n, other=0.0)
+            row = tl.load(out_ptr + k * out_stride[0] + cols * out_stride[1], mask=col_mask, other=0.0)
+            x -= t[:, None] * row[None, :]
+        first = tl.full([], start, tl.int64)
+        x = solved_block(x, t_ptr + first * (t_stride[0] + t_stride[1]), n - start, t_stride, UNIT)
+        tl.store(out_ptr + rows[:, None] * out_stride[0] + cols[None, :] * out_stride[1], x, mask=mask)
+        out_ptr = met(out_ptr, n)
+
+
+@triton.jit
+def reversed_rows(x_ptr, n, step, strides):
+    """(a pointer to the last of n rows, `step` apart, strides from there): upper triangles are lower ones then."""
+    return x_ptr + (n - 1).to(tl.int64) * step, strides
+
+
+@triton.jit
+def triangular_kernel(
+    t_ptr,
+    b_ptr,
+    out_ptr,
+    n,
+    m,
+    batch,
+    strides,
+    UPPER: tl.constexpr,
+    UNIT: tl.constexpr,
+    PLAIN: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+):
+    n, m = plain_value(n), plain_value(m)
+    across = tl.cdiv(m, BLOCK_N)
+    which = (tl.program_id(0) // across).to(tl.int64)
+    cols = (tl.program_id(0) % across).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
+    t_ptr += strided(which, batch[0], batch[1][0], False, PLAIN)
+    if b_ptr is not None:
+        b_ptr += strided(which, batch[0], batch[1][1], False, PLAIN)
+    out_ptr += strided(which, batch[0], batch[1][2], False, PLAIN)
+    t_stride, b_stride = integer_values(strides[0], PLAIN), integer_values(strides[1], PLAIN)
+    out_stride = integer_values(strides[2], PLAIN)
+    if UPPER:
+        t_ptr, t_stride = reversed_rows(t_ptr, n, t_stride[0] + t_stride[1], (-t_stride[0], -t_stride[1]))
+        b_ptr, b_stride = reversed_rows(b_ptr, n, b_stride[0], (-b_stride[0], b_stride[1]))
+        out_ptr, out_stride = reversed_rows(out_ptr, n, out_stride[0], (-out_stride[0], out_stride[1]))
+    substitution(t_ptr, b_ptr, out_ptr, n, cols, cols < m, (t_stride, b_stride, out_stride), UNIT, BLOCK_M)
+
+
+def solve_triangles(t, b, out, upper, unit):
+    """out, where the triangles times it are b, or, of lower ones, the identity for None. All are of one batch; out may
+    be b."""
+    if not out.numel():
+        return out
+    n, m = out.shape[-2:]
+    like = out if b is None else b
+    batch = math.prod(out.shape[:-2])
+    PLAIN = batch * n * max(n, m) < 65536
+    BLOCK_N = min(max(triton.next_power_of_2(m), 16), 32)
+    triangular_kernel[(batch * triton.cdiv(m, BLOCK_N),)](
+        t,
+        b,
+        out,
+        plain(n),
+        plain(m),
+        walk([x.select(-1, 0).select(-1, 0) for x in (t, like, out)], list(range(out.dim() - 2)), PLAIN),
+        tuple([integers(x.stride()[-2:], PLAIN) for x in (t, like, out)]),
+        UPPER=upper,
+        UNIT=unit,
+        PLAIN=PLAIN,
+        BLOCK_M=32,
+        BLOCK_N=BLOCK_N,
+        num_warps=2,
+    )
+    return out
+
+
+def column_major(shape, like, dtype=None):
+    """New matrices of this shape, whose columns are contiguous: as LAPACK leaves them."""
+    m, n = shape[-2:]
+    return torch.empty((*shape[:-2], n, m), dtype=dtype or like.dtype, device=like.device).mT
+
+
+def square_rows(x, name):
+    """The number of rows of square matrices. Raises RuntimeError where they are none, or of no floating dtype."""
+    if x.dim() < 2 or x.shape[-1] != x.shape[-2]:
+        raise RuntimeError(f"{name}: {tuple(x.shape)} are no square matrices")
+    if x.dtype not in (torch.float32, torch.float64):
+        raise RuntimeError(f"{name}: matrices of {x.dtype}")
+    return x.shape[-1]
+
+
+def one_batch(a, b):
+    """a and b with the batch dimensions to which those of both are broadcast."""
+    batch = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    return a.expand((*batch, *a.shape[-2:])), b.expand((*batch, *b.shape[-2:]))

@@ -1,0 +1,13 @@
+"""aten::_linalg_check_errors(Tensor info, str api_name, *, bool is_matrix) -> ()
+
+What is wrong PyTorch's own function tells.
+"""
+
+from blocks.factorization import check_info
+
+OVERLOADS = ("aten::_linalg_check_errors",)
+DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+def wrapper(info, api_name, *, is_matrix):
+    check_info(info, api_name)

@@ -1,0 +1,121 @@
+"""aten::linalg_matrix_exp(Tensor self) -> Tensor
+
+A program takes a matrix: it is divided by a power of 2 that makes its columns' sums 1 at most, exponentiated by a
+polynomial, as far as Taylor's series counts, and squared as often.
+"""
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+from blocks.offsets import integers, plain, plain_value, strided, walk
+from blocks.substitution import met, square_rows
+
+OVERLOADS = ("aten::linalg_matrix_exp",)
+DTYPES = ("float32", "float64")
+
+
+@triton.jit
+def store_product(a_ptr, b_ptr, out_ptr, n, divisor, IDENTITY: tl.constexpr, BLOCK: tl.constexpr):
+    """out = a @ b / divisor, and the identity more. All are contiguous."""
+    for down in range(0, n, BLOCK):
+        rows = down + tl.arange(0, BLOCK).to(tl.int64)
+        for right in range(0, n, BLOCK):
+            cols = right + tl.arange(0, BLOCK).to(tl.int64)
+            acc = tl.zeros([BLOCK, BLOCK], out_ptr.dtype.element_ty)
+            for k in range(0, n):
+                a = tl.load(a_ptr + rows * n + k, mask=rows < n, other=0.0)
+                b = tl.load(b_ptr + tl.full([], k, tl.int64) * n + cols, mask=cols < n, other=0.0)
+                acc += a[:, None] * b[None, :]
+            acc = acc / divisor
+            if IDENTITY:
+                acc += (rows[:, None] == cols[None, :]).to(acc.dtype)
+            mask = (rows < n)[:, None] & (cols < n)[None, :]
+            tl.store(out_ptr + rows[:, None] * n + cols[None, :], acc, mask=mask)
+
+
+@triton.jit
+def column_norm(a_ptr, n, a_stride, BLOCK: tl.constexpr):
+    """The largest sum of a column's absolute values."""
+    norm = tl.zeros([], a_ptr.dtype.element_ty)
+    for right in range(0, n, BLOCK):
+        cols = right + tl.arange(0, BLOCK).to(tl.int64)
+        total = tl.zeros([BLOCK], a_ptr.dtype.element_ty)
+        for k in range(0, n):
+            place = tl.full([], k, tl.int64) * a_stride[0] + cols * a_stride[1]
+            total += tl.abs(tl.load(a_ptr + place, mask=cols < n, other=0.0))
+        norm = tl.maximum(norm, tl.max(total, 0))
+    return norm
+
+
+@triton.jit
+def matrix_exp_kernel(
+    a_ptr,
+    work_ptr,
+    out_ptr,
+    n,
+    batch,
+    a_stride,
+    DEGREE: tl.constexpr,
+    PLAIN: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """work: three matrices for each, what is exponentiated and the two that take turns."""
+    which = tl.program_id(0).to(tl.int64)
+    n = plain_value(n)
+    size = n.to(tl.int64) * n
+    a_stride = plain_value(a_stride[0]), plain_value(a_stride[1])
+    a_ptr += strided(which, batch[0], batch[1][0], False, PLAIN)
+    work_ptr += which * 3 * size
+    one = tl.full([], 1, out_ptr.dtype.element_ty)
+    norm = column_norm(a_ptr, n, a_stride, BLOCK)
+    finite = (norm > 1) & (norm < float("inf"))
+    halvings = tl.where(finite, tl.ceil(tl.log2(tl.where(finite, norm, 1.0))), 0.0)
+    scale = tl.exp2(-halvings).to(one.dtype)
+    now, then = size, 2 * size
+    for down in range(0, n, BLOCK):
+        rows = down + tl.arange(0, BLOCK).to(tl.int64)
+        for right in range(0, n, BLOCK):
+            cols = right + tl.arange(0, BLOCK).to(tl.int64)
+            mask = (rows < n)[:, None] & (cols < n)[None, :]
+            place = a_ptr + rows[:, None] * a_stride[0] + cols[None, :] * a_stride[1]
+            x = tl.load(place, mask=mask, other=0.0) * scale
+            place = work_ptr + rows[:, None] * n + cols[None, :]
+            tl.store(place, x, mask=mask)
+            tl.store(place + now, x / DEGREE + (rows[:, None] == cols[None, :]).to(one.dtype), mask=mask)
+    work_ptr = met(work_ptr, n)
+    for k in range(1, DEGREE):
+        store_product(work_ptr, work_ptr + now, work_ptr + then, n, one * (DEGREE - k), True, BLOCK)
+        work_ptr = met(work_ptr, n)
+        now, then = then, now
+    for _ in range(0, halvings.to(tl.int32)):
+        store_product(work_ptr + now, work_ptr + now, work_ptr + then, n, one, False, BLOCK)
+        work_ptr = met(work_ptr, n)
+        now, then = then, now
+    for start in range(0, size, 1024):
+        i = start + tl.arange(0, 1024).to(tl.int64)
+        tl.store(out_ptr + which * size + i, tl.load(work_ptr + now + i, mask=i < size), mask=i < size)
+
+
+def wrapper(self):
+    n = square_rows(self, "linalg.matrix_exp")
+    out = torch.empty(self.shape, dtype=self.dtype, device=self.device)
+    if not out.numel():
+        return out
+    count = math.prod(self.shape[:-2])
+    work = torch.empty((count, 3, n, n), dtype=self.dtype, device=self.device)
+    corner = self.select(-1, 0).select(-1, 0)
+    matrix_exp_kernel[(count,)](
+        self,
+        work,
+        out,
+        plain(n),
+        walk([corner], list(range(corner.dim())), True),
+        integers(self.stride()[-2:], True),
+        DEGREE=12 if self.dtype == torch.float32 else 18,
+        PLAIN=True,
+        BLOCK=16 if n <= 16 else 32,
+        num_warps=4,
+    )
+    return out

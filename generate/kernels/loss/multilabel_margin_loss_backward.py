@@ -1,0 +1,99 @@
+"""aten::multilabel_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, Tensor
+    is_target) -> Tensor
+
+Of the listed classes t and the classes c that are no targets (aten::multilabel_margin_loss_forward), with 1 - x[t] +
+x[c] > 0: 1 / C for c and -1 / C for t each time, divided by the number of rows for the mean (1). A class gathers both.
+"""
+
+import torch
+import triton
+import triton.language as tl
+from blocks.class_losses import are_wide, expect_classes_of_rows, listed, row_gradient
+from blocks.offsets import plain, plain_value
+from blocks.types import compute_types, identical_dtypes
+
+OVERLOADS = ("aten::multilabel_margin_loss_backward",)
+DTYPES = ("float32", "float64")
+
+
+@triton.jit
+def kernel_multilabel_margin_backward(
+    grad_ptr,
+    x_ptr,
+    target_ptr,
+    is_target_ptr,
+    out_ptr,
+    classes,
+    share,
+    grad_stride,
+    x_strides,
+    target_strides,
+    is_target_strides,
+    OPMATH: tl.constexpr,
+    WIDE: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """share: what a gradient is divided by."""
+    INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
+    classes = plain_value(classes)
+    row = tl.program_id(0).to(INDEX)
+    x_ptr += row * plain_value(x_strides[0])
+    target_ptr += row * plain_value(target_strides[0])
+    is_target_ptr += row * plain_value(is_target_strides[0])
+    step, target_step, mark_step = (
+        plain_value(x_strides[1]),
+        plain_value(target_strides[1]),
+        plain_value(is_target_strides[1]),
+    )
+    grad = tl.load(grad_ptr + row * plain_value(grad_stride)) / plain_value(share)
+    end = listed(target_ptr, target_step, classes, INDEX, BLOCK)
+    for start in range(0, classes, BLOCK):
+        cols = start + tl.arange(0, BLOCK).to(INDEX)
+        x = tl.load(x_ptr + cols * step, mask=cols < classes, other=0)
+        other = tl.load(is_target_ptr + cols * mark_step, mask=cols < classes, other=1) == 0
+        pushed, times = tl.zeros([BLOCK], tl.int32), tl.zeros([BLOCK], tl.int32)
+        for first in range(0, end, BLOCK):
+            at = first + tl.arange(0, BLOCK).to(INDEX)
+            target = tl.load(target_ptr + at * target_step, mask=at < end, other=-1)
+            there = (target >= 0) & (target < classes)
+            own = tl.load(x_ptr + target * step, mask=there, other=0)
+            near = there[:, None] & other[None, :] & (1 - own[:, None] + x[None, :] > 0)
+            pushed += tl.sum(near.to(tl.int32), 0)
+            times += tl.sum((target[:, None] == cols[None, :]).to(tl.int32), 0)
+        pulled = tl.zeros([BLOCK], tl.int32)
+        if tl.max(times, 0) > 0:
+            for first in range(0, classes, BLOCK):
+                at = first + tl.arange(0, BLOCK).to(INDEX)
+                rival = tl.load(x_ptr + at * step, mask=at < classes, other=0)
+                counts = tl.load(is_target_ptr + at * mark_step, mask=at < classes, other=1) == 0
+                near = counts[:, None] & (1 - x[None, :] + rival[:, None] > 0)
+                pulled += tl.sum(near.to(tl.int32), 0)
+        count = pushed.to(OPMATH) - times.to(OPMATH) * pulled.to(OPMATH)
+        tl.store(out_ptr + row * classes + cols, count * grad, mask=cols < classes)
+
+
+def wrapper(grad_output, self, target, reduction, is_target):
+    x, targets = expect_classes_of_rows(self, target)
+    identical_dtypes(self, grad_output, is_target)
+    if is_target.shape != target.shape:
+        raise RuntimeError(f"{tuple(is_target.shape)} marks of {tuple(target.shape)} targets")
+    n, classes = x.shape
+    grad, marks = row_gradient(grad_output, n, reduction), is_target.view(targets.shape)
+    out = torch.empty(self.shape, dtype=self.dtype, device=self.device)
+    kernel_multilabel_margin_backward[(n,)](
+        grad,
+        x,
+        targets,
+        marks,
+        out,
+        plain(classes),
+        plain(n * classes if reduction == 1 else classes),
+        plain(grad.stride(0)),
+        (plain(x.stride(0)), plain(x.stride(1))),
+        (plain(targets.stride(0)), plain(targets.stride(1))),
+        (plain(marks.stride(0)), plain(marks.stride(1))),
+        OPMATH=compute_types(self.dtype)[1],
+        WIDE=are_wide(out.numel(), x, targets, marks, grad),
+        BLOCK=32,
+    )
+    return out

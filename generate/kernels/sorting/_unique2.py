@@ -1,0 +1,15 @@
+"""aten::_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor,
+    Tensor, Tensor)
+
+In ascending order always. Each NaN is one of its own, behind all numbers. How many there are is read back.
+"""
+
+from blocks.distinct import distinct_elements
+from blocks.sorting import sorted_order
+
+OVERLOADS = ("aten::_unique2",)
+DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+def wrapper(self, sorted=True, return_inverse=False, return_counts=False):
+    return distinct_elements(self, sorted_order(self), return_inverse, return_counts)

@@ -1,0 +1,99 @@
+"""aten::histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) ->
+    (Tensor hist, Tensor bin_edges)
+aten::histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist,
+    Tensor bin_edges)
+
+Elements are searched for among the edges and sorted by their bins; a program sums the weights of a bin, in an order
+that does not change from run to run. The last bin has its upper edge too; NaN and what lies outside counts nowhere.
+"""
+
+import torch
+import triton
+import triton.language as tl
+from blocks.copies import copied
+from blocks.elementwise import elementwise, flat_index
+from blocks.histograms import range_of
+from blocks.lines import line
+from blocks.offsets import strided, walk
+from blocks.radix import sort_keys
+from blocks.reduction import reduce
+from blocks.search import searched
+
+OVERLOADS = ("aten::histogram.bin_ct", "aten::histogram.bins_tensor")
+DTYPES = ("float32", "float64")
+
+
+@triton.jit
+def bin_keys_kernel(x_ptr, edges_ptr, places_ptr, n, bins, steps, BLOCK: tl.constexpr):
+    """The bin of each element, from how many edges are not above it; `bins` where it counts nowhere."""
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + strided(i, steps[0], steps[1][0], False, False), mask=i < n, other=0)
+    place = tl.load(places_ptr + i, mask=i < n, other=0)
+    inside = (place > 0) & (x <= tl.load(edges_ptr + bins))
+    tl.store(places_ptr + i, tl.where(inside, tl.minimum(place, bins) - 1, bins), mask=i < n)
+
+
+@triton.jit
+def bin_sums_kernel(keys_ptr, order_ptr, weight_ptr, out_ptr, n, depth, steps, BLOCK: tl.constexpr):
+    """What the weights of bin program_id(0) come to, or how many elements it has."""
+    first = tl.program_id(0).to(tl.int64) + tl.arange(0, 2)
+    low, high = tl.zeros_like(first), tl.zeros_like(first) + n
+    for _ in range(depth):
+        middle = (low + high) // 2
+        going = low < high
+        before = tl.load(keys_ptr + middle, mask=going, other=0) < first
+        low = tl.where(going & before, middle + 1, low)
+        high = tl.where(going & ~before, middle, high)
+    start, end = tl.min(low, 0), tl.max(low, 0)
+    if weight_ptr is None:
+        tl.store(out_ptr + tl.program_id(0), (end - start).to(out_ptr.dtype.element_ty))
+    else:
+        total = tl.zeros([BLOCK], out_ptr.dtype.element_ty)
+        for at in range(start, end, BLOCK):
+            i = at + tl.arange(0, BLOCK)
+            item = tl.load(order_ptr + i, mask=i < end, other=0).to(tl.int64)
+            total += tl.load(weight_ptr + strided(item, steps[0], steps[1][0], False, False), mask=i < end, other=0)
+        tl.store(out_ptr + tl.program_id(0), tl.sum(total, 0))
+
+
+@triton.jit
+def density_of(count, total, low, high):
+    return count / total / (high - low)
+
+
+def depth_of(n):
+    """How many steps a binary search among n takes."""
+    return len([k for k in range(63) if n >> k])
+
+
+def edges_of(x, bins, ends):
+    """The edges of bins, a new tensor of x's dtype."""
+    if isinstance(bins, torch.Tensor):
+        if bins.dim() != 1 or bins.shape[0] < 2 or bins.dtype != x.dtype:
+            raise RuntimeError(f"edges {tuple(bins.shape)} of {bins.dtype} for {x.dtype}")
+        return copied(bins)
+    if bins <= 0 or (ends is not None and len(ends) != 2):
+        raise RuntimeError(f"{bins} bins in {ends}")
+    ends = range_of(x, *(ends or (None, None)), 0.5)
+    edges = torch.empty(bins + 1, dtype=x.dtype, device=x.device)
+    numbers = bins, max((bins + 1) // 2, 1)
+    return elementwise(line, *ends.unbind(0), numbers=numbers, source=(flat_index,), common=x.dtype, out=edges)
+
+
+def wrapper(self, bins=100, *, range=None, weight=None, density=False):
+    if weight is not None and (weight.numel() != self.numel() or weight.dtype != self.dtype):
+        raise RuntimeError(f"weights {tuple(weight.shape)} of {weight.dtype} for {tuple(self.shape)}, {self.dtype}")
+    edges = edges_of(self, bins, range)
+    n, count = self.numel(), edges.shape[0] - 1
+    hist = torch.empty(count, dtype=self.dtype, device=self.device)
+    places = searched(edges, self, torch.empty(n, dtype=torch.int64, device=self.device), True)
+    if n:
+        steps = walk([self], [d for d, _ in enumerate(self.shape)], False)
+        bin_keys_kernel[(triton.cdiv(n, 1024),)](self, edges, places, n, count, steps, BLOCK=1024)
+    keys, order = sort_keys(places, count + 1)
+    steps = None if weight is None else walk([weight], [d for d, _ in enumerate(weight.shape)], False)
+    bin_sums_kernel[(count,)](keys, order, weight, hist, n, depth_of(n), steps, BLOCK=1024)
+    if density:
+        total = reduce("sum", [hist], None, dtype=self.dtype)
+        hist = elementwise(density_of, hist, total, edges.narrow(0, 0, count), edges.narrow(0, 1, count))
+    return hist, edges

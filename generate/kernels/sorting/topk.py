@@ -1,0 +1,22 @@
+"""aten::topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)
+
+In order always, equal elements too. NaN counts as larger than all numbers.
+"""
+
+import torch
+from blocks.sorting import sort_into
+
+OVERLOADS = ("aten::topk",)
+DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+def wrapper(self, k, dim=-1, largest=True, sorted=True):
+    if self.dtype == torch.bool:
+        raise RuntimeError("topk of bools")
+    if not 0 <= k <= (self.shape[dim] if self.dim() else 1):
+        raise RuntimeError(f"topk of {k} along dimension {dim} of {tuple(self.shape)}")
+    shape = list(self.shape)
+    if shape:
+        shape[dim] = k
+    outs = [torch.empty(shape, dtype=dtype, device=self.device) for dtype in (self.dtype, torch.int64)]
+    return sort_into(self, dim, outs, largest)

@@ -1,0 +1,37 @@
+"""Make what recorded dialogs are held on, in the working directory: in the workspace a trace of the operator tests of
+opinfo.txt, and `library`, the packaged kernels without those of the operators that were asked for.
+
+    python -m tests.dialogs.prepare first|broad
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+from tests.support.shared import without
+
+HERE = Path(__file__).resolve().parent
+DTYPES = ("float32", "bfloat16")
+CAMPAIGNS = ("broad", "first")
+
+
+def prepare(which: str, home: Path) -> None:
+    """Both, in `home`."""
+    names = [word for name in (HERE / which / "opinfo.txt").read_text().split() for word in ("--op", name)]
+    dtypes = [word for name in DTYPES for word in ("--dtype", name)]
+    subprocess.run([sys.executable, "-m", "enable", "capture", "opinfo", *names, *dtypes], cwd=home, check=True)
+    without(asked(which), home / "library")
+
+
+def asked(which: str) -> list[str]:
+    """The operators of the campaign."""
+    return list(tomllib.loads((HERE / which / "campaign.toml").read_text())["operators"])
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2 or sys.argv[1] not in CAMPAIGNS:
+        raise SystemExit(f"usage: python -m tests.dialogs.prepare {'|'.join(CAMPAIGNS)}")
+    prepare(sys.argv[1], Path.cwd())

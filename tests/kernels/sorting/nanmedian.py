@@ -1,0 +1,19 @@
+"""Rows and all elements, of an even number and an odd one; NaN; none."""
+
+OPINFO = 4
+CASES = {
+    "aten::nanmedian": [
+        ("f32[3,500]",),
+        ("i64[70,9]{1,70}",),
+        ("f32(1, nan, 3, 5)",),
+        ("bf16[0]",),
+        ("i32[0,3]",),
+    ],
+    "aten::nanmedian.dim": [
+        ("bf16[30,41]", 1),
+        ("i8[5,40,7]", 1, True),
+        ("f64(nan, nan, 3, inf, -inf)", 0),
+        ("f16(nan, nan)", -1),
+    ],
+}
+REFUSED = {"aten::nanmedian.dim": [("f32[3,0]", 1)]}
