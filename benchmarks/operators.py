@@ -5,8 +5,8 @@
 
 Calls are those of benchmarks/calls.py. Times are of the GPU, as benchmarks/kernels.py takes them, and so are the limit,
 the mark of calls that are launch-bound, and what stands for FlagGems. A call is memory-bound where moving its tensors
-once takes longer than its multiplications. Each call's figures are written at once; with the same file the next run
-leaves out what is in it, if the kernel, the GPU and torch are the same.
+once takes longer than its multiplications. Nothing is computed in TF32. Each call's figures are written at once; with
+the same file the next run leaves out what is in it, if the kernel, the GPU and torch are the same.
 """
 
 from __future__ import annotations
@@ -105,6 +105,7 @@ def main() -> None:
     parser.add_argument("--gems", type=int, metavar="N", help="Time FlagGems alone, from the Nth call on.")
     parser.add_argument("--skip", action="append", default=[], metavar="OVERLOAD", help="With --gems: leave it out.")
     asked = parser.parse_args()
+    torch.backends.cudnn.allow_tf32 = False  # as matrix products have it by default
     timer = Timer(asked.device)
     if asked.gems is not None:
         theirs = Gems(timer, asked)

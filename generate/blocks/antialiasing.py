@@ -1,8 +1,8 @@
 """Resampling by a triangle that is as wide as an element of the result, or of the input if that is wider; gradients.
 
-Integers of an axis: sizes of the input and of the result; floats: elements of the input for one of the result, half the
-triangle's base, its inverse, how many results an element is wide, and how far before that many times i the first result
-may lie that i goes to.
+Integers of an axis: sizes of the input and of the result; floats: elements of the input for one of the result; 1 less
+and 1 plus half the triangle's base; that half's inverse; how many results an element is wide, and how far before that
+many times i the first result may lie that i goes to.
 """
 
 import math
@@ -17,41 +17,37 @@ __all__ = ["antialias", "antialias_backward"]
 
 
 @triton.jit
-def triangle_base(o, a, f):
-    """The middle, the first element under the triangle of result o, and that after the last."""
-    middle = (o.to(f[0].dtype) + 0.5) * f[0]
-    low = tl.maximum(tl.floor(middle - f[1] + 0.5), 0).to(o.dtype)
-    return middle, low, tl.minimum(tl.floor(middle + f[1] + 0.5).to(o.dtype), a[0])
+def triangle_place(o, a, f):
+    """The middle of the triangle of result o, among elements, and the first of them under it, and how many."""
+    middle = (o.to(f[0].dtype) + 0.5) * f[0] - 0.5
+    low = tl.maximum(tl.floor(middle + f[1]), 0)
+    high = tl.minimum(tl.floor(middle + f[2]), a[0].to(middle.dtype))
+    return middle, low, tl.maximum(high - low, 0)
 
 
 @triton.jit
-def triangle_height(at, middle, f):
-    return tl.maximum(1 - tl.abs((at.to(middle.dtype) - middle + 0.5) * f[2]), 0)
-
-
-@triton.jit
-def triangle_share(at, middle, low, high, f):
+def triangle_share(at, middle, low, n, f):
     """The height at an element, by the sum of all heights: their number less the distances before and behind."""
-    n = tl.maximum(high - low, 0)
-    before = tl.minimum(tl.maximum(tl.ceil(middle - 0.5).to(low.dtype) - low, 0), n).to(middle.dtype)
-    behind = n.to(middle.dtype) - before
-    first = low.to(middle.dtype) - middle + 0.5
-    distance = before * (-first - (before - 1) * 0.5) + behind * (first + before + (behind - 1) * 0.5)
-    total = n.to(middle.dtype) - distance * f[2]
-    return triangle_height(at, middle, f) / tl.where(total == 0, 1, total)
+    d = middle - low
+    before = tl.minimum(tl.maximum(tl.ceil(d), 0), n)
+    distance = (2 * before - n) * d + 0.5 * n * (n - 1) - before * (before - 1)
+    total = n - distance * f[3]
+    return tl.maximum(1 - tl.abs(at - middle) * f[3], 0) / tl.where(total == 0, 1, total)
 
 
 @triton.jit
 def antialiased(o, t, a, f):
-    middle, low, high = triangle_base(o, a, f)
-    return low + t, triangle_share(low + t, middle, low, high, f), low + t < high
+    middle, low, n = triangle_place(o, a, f)
+    at = low + t.to(middle.dtype)
+    return at.to(o.dtype), triangle_share(at, middle, low, n, f), at < low + n
 
 
 @triton.jit
 def antialiased_back(i, t, a, f):
-    o = tl.maximum(tl.ceil(i.to(f[0].dtype) * f[3] - f[4]), 0).to(i.dtype) + t
-    middle, low, high = triangle_base(o, a, f)
-    return o, triangle_share(i, middle, low, high, f), (o < a[1]) & (i >= low) & (i < high)
+    at = i.to(f[0].dtype)
+    o = tl.maximum(tl.ceil(at * f[4] - f[5]), 0).to(i.dtype) + t
+    middle, low, n = triangle_place(o, a, f)
+    return o, triangle_share(at, middle, low, n, f), (o < a[1]) & (at >= low) & (at < low + n)
 
 
 def triangle_numbers(n, size, scale, align, dtype):
@@ -67,7 +63,8 @@ def triangle_numbers(n, size, scale, align, dtype):
         back, slack = rounded(1 / step, dtype), 0.01 + size * 1e-6
         shift = (half - 0.5) * back + 0.5 + slack
         most = min(math.floor(2 * half * back + 2 * slack) + 2, size)
-    return ((n, size), (step, half, rounded(1 / half, dtype), back, shift)), taps, most
+    ends = 1 - half, 1 + half, rounded(1 / half, dtype)
+    return ((n, size), (step, *ends, back, shift)), taps, most
 
 
 def triangle_axes(input_size, output_size, scales, align, dtype):

@@ -92,7 +92,9 @@ def convolution_kernel(
     chunks, taps = tl.cdiv(K, TILE[2]), 1
     for k in tl.static_range(len(window)):
         taps = taps * window[k]
-    acc = tl.zeros([TILE[0], TILE[1]], ACC)
+    BLOCK_M: tl.constexpr = TILE[0]
+    BLOCK_N: tl.constexpr = TILE[1]
+    acc = tl.zeros([BLOCK_M, BLOCK_N], ACC)
     for step in range(0, taps * chunks):
         first = tl.full([], 0, INDEX) + step % chunks * TILE[2]
         offset, valid, own = convolved_tap(
@@ -196,7 +198,9 @@ def weight_gradient_kernel(
     a_ptr += (group * M + rows)[:, None] * a_stride[1]
     b_ptr += (group * N + cols)[None, :] * b_stride[1]
     begin = tl.program_id(1).to(INDEX) * part
-    acc = tl.zeros([TILE[0], TILE[1]], ACC)
+    BLOCK_M: tl.constexpr = TILE[0]
+    BLOCK_N: tl.constexpr = TILE[1]
+    acc = tl.zeros([BLOCK_M, BLOCK_N], ACC)
     for start in range(0, part, TILE[2]):
         i = begin + start + tl.arange(0, TILE[2])
         place = spatial_place(i, shape)

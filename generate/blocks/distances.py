@@ -15,7 +15,7 @@ from blocks.norms import power_of_magnitude
 from blocks.offsets import integer_values, integers, merge, reach, strided
 from blocks.types import compute_types, identical_dtypes, number_argument, number_value
 
-__all__ = ["distances", "distances_backward"]
+__all__ = ["distances", "distances_backward", "first_of_each", "first_pairs", "rows_of_pairs"]
 
 
 @triton.jit
@@ -47,21 +47,21 @@ def norm_of_terms(total, p, ORDER: tl.constexpr):
 
 
 @triton.jit
-def norm_slope(d, distance, p, ORDER: tl.constexpr):
-    """The derivative of a norm by one of the differences that it is of; 0 where it has none."""
+def norm_slope(d, grad, distance, p, ORDER: tl.constexpr):
+    """The gradient of one of the differences that a norm is of, from the norm's; 0 where there is none."""
     sign = sign_of(d)
     if ORDER == "0":
         slope = tl.zeros_like(d)
     elif ORDER == "1":
-        slope = sign
+        slope = grad * sign
     elif ORDER == "2":
-        slope = d / tl.where(distance == 0, 1, distance)
+        slope = grad * d / tl.where(distance == 0, 1, distance)
     elif ORDER == "inf":
-        slope = tl.where(tl.abs(d) == distance, sign, 0)
+        slope = tl.where(tl.abs(d) == distance, grad * sign, 0)
     else:
         size = tl.where(distance == 0, 1, distance).to(tl.float64)
         share = tl.exp2((p - 1) * (tl.log2(tl.abs(d).to(tl.float64)) - tl.log2(size)))
-        slope = tl.where((d == 0) & (p < 1), 0, sign * share).to(d.dtype)
+        slope = grad * tl.where((d == 0) & (p < 1), 0, sign * share).to(d.dtype)
     return tl.where((distance == 0) & (ORDER != "1"), 0, slope)
 
 
@@ -84,10 +84,10 @@ def distance_kernel(
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ):
-    """sizes: numbers of rows, of others and of columns; batch: of these, with strides of rows and of others."""
+    """sizes: numbers of rows, others, columns and pairs; batch: of these, with strides of rows and of others."""
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     ACC: tl.constexpr = tl.float64 if ORDER == "p" else OPMATH
-    m, n, width = integer_values(sizes, True)
+    m, n, width, count = integer_values(sizes, True)
     x_strides, y_strides = integer_values(x_strides, True), integer_values(y_strides, True)
     p = number_value(p, tl.float64)
     program = tl.program_id(0).to(INDEX)
@@ -118,8 +118,8 @@ def distance_kernel(
             acc += tl.sum(terms, 2)
     mask = (rows < m)[:, None] & (cols < n)[None, :]
     if PAIRS:
-        mask &= rows[:, None] < cols[None, :]
         place = pair_place(rows[:, None], cols[None, :], n)
+        mask &= (rows[:, None] < cols[None, :]) & (place < count)
     else:
         place = (own * m + rows)[:, None] * n + cols[None, :]
     tl.store(out_ptr + place, norm_of_terms(acc, p, ORDER).to(OPMATH), mask=mask)
@@ -150,7 +150,7 @@ def distance_backward_kernel(
 ):
     """As `distance_kernel`; batch_strides also of gradients and of distances."""
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
-    m, n, width = integer_values(sizes, True)
+    m, n, width, _ = integer_values(sizes, True)
     x_strides, y_strides = integer_values(x_strides, True), integer_values(y_strides, True)
     grad_strides, distance_strides = integer_values(grad_strides, True), integer_values(distance_strides, True)
     p = number_value(p, tl.float64)
@@ -174,8 +174,8 @@ def distance_backward_kernel(
         y = tl.load(y_ptr + place, mask=(cols < n)[:, None] & (k < width)[None, :], other=0)
         both = (rows < m)[:, None] & (cols < n)[None, :]
         if PAIRS:
-            both &= rows[:, None] != cols[None, :]
             pair = pair_place(rows[:, None], cols[None, :], n)
+            both &= (rows[:, None] != cols[None, :]) & (rows < n)[:, None]
             grad = tl.load(grad_ptr + pair * grad_strides[0], mask=both, other=0)
             distance = tl.load(distance_ptr + pair * distance_strides[0], mask=both, other=0)
         else:
@@ -183,13 +183,13 @@ def distance_backward_kernel(
             grad = tl.load(grad_ptr + place, mask=both, other=0)
             place = rows[:, None] * distance_strides[0] + cols[None, :] * distance_strides[1]
             distance = tl.load(distance_ptr + place, mask=both, other=0)
-        slope = norm_slope(x[:, None, :] - y[None, :, :], distance[:, :, None], p, ORDER)
-        acc += tl.sum(tl.where(both[:, :, None], slope * grad[:, :, None], 0), 1)
+        slope = norm_slope(x[:, None, :] - y[None, :, :], grad[:, :, None], distance[:, :, None], p, ORDER)
+        acc += tl.sum(tl.where(both[:, :, None], slope, 0), 1)
     tl.store(out_ptr + (own * m + rows)[:, None] * width + k[None, :], acc, mask=mask)
 
 
-def _order(p, pairs):
-    if (p < 0 and not pairs) or p != p:
+def _order(p, negative):
+    if (p < 0 and not negative) or p != p:
         raise RuntimeError(f"distances of order {p}")
     return {0: "0", 1: "1", 2: "2", math.inf: "inf"}.get(p, "p")
 
@@ -208,10 +208,10 @@ def _batch(tensors, dims):
     return integers(shape, True), tuple([integers(s, True) for s in strides])
 
 
-def _paired_rows(x, y):
+def _paired_rows(x, y, alike=True):
     """Rows and others, [..., rows, columns], of one batch. Raises RuntimeError."""
     identical_dtypes(x, y)
-    if x.dim() < 2 or y.dim() < 2 or x.shape[-1] != y.shape[-1]:
+    if x.dim() < 2 or y.dim() < 2 or (alike and x.shape[-1] != y.shape[-1]):
         raise RuntimeError(f"distances of {tuple(x.shape)} to {tuple(y.shape)}")
     if x.shape[:-2] == y.shape[:-2]:
         return x, y
@@ -219,37 +219,60 @@ def _paired_rows(x, y):
     return x.expand(*batch, *x.shape[-2:]), y.expand(*batch, *y.shape[-2:])
 
 
-def distances(x, y, p, pairs=False, products=False):
-    """Of each row of x to each of y, [..., rows, others]; pairs: of x, which is y, [pairs].
+def rows_of_pairs(x):
+    """x as rows, and the number of pairs: of more than two dimensions ATen takes the first that its first size says."""
+    if x.dim() < 2:
+        raise RuntimeError(f"distances of pairs of {tuple(x.shape)}")
+    rows = x if x.dim() == 2 or x.numel() == 0 else x.view(-1, x.shape[1])
+    return rows, x.shape[0] * (x.shape[0] - 1) // 2
+
+
+def first_pairs(t, count):
+    """The first elements of t, one for each pair."""
+    if t.numel() < count:
+        raise RuntimeError(f"{t.numel()} elements for {count} pairs")
+    return (t if t.dim() == 1 else t.view(-1)).narrow(0, 0, count)
+
+
+def first_of_each(t):
+    """t without its dimensions but the first, as ATen reads the gradient of pairs."""
+    for _ in range(t.dim() - 1):
+        t = t.select(1, 0)
+    return t
+
+
+def distances(x, y, p, pairs=None, products=False):
+    """Of each row of x to each of y, [..., rows, others]; pairs: so many of x, which is y.
 
     products: Euclidean ones with infinity and NaN where x^2 - 2 x y + y^2 has them.
     """
     x, y = _paired_rows(x, y)
     (m, width), n, dims = x.shape[-2:], y.shape[-2], x.dim() - 2
-    shape = [m * (m - 1) // 2] if pairs else [*x.shape[:-1], n]
+    shape = [*x.shape[:-1], n] if pairs is None else [pairs]
     out = torch.empty(shape, dtype=x.dtype, device=x.device)
-    order = "products" if products else _order(p, pairs)
-    constants = _constants(order, x, pairs, (x, y), max(out.numel(), m * n))
+    order = "products" if products else _order(p, pairs is not None)
+    constants = _constants(order, x, pairs is not None, (x, y), max(out.numel(), m * n))
     if out.numel():
         programs = math.prod(x.shape[:dims]) * triton.cdiv(m, 16) * triton.cdiv(n, 16)
         steps = [integers(t.stride()[dims:], True) for t in (x, y)]
-        sizes = integers((m, n, width), True)
+        sizes = integers((m, n, width, pairs or 0), True)
         number = number_argument(p, torch.float64)
         distance_kernel[(programs,)](x, y, out, sizes, *_batch((x, y), dims), *steps, number, *constants, num_warps=8)
     return out
 
 
-def distances_backward(grad, x, y, p, distance, pairs=False):
+def distances_backward(grad, x, y, p, distance, pairs=None):
     """The gradient of x, contiguous, from that of `distances`; of pairs, by both of their rows.
 
-    It has the shape to which batches are broadcast, but where there are no distances that of x, as in ATen.
+    It has the shape to which batches are broadcast, but where there are no distances that of x, as in ATen,
+    which for order 0 reads nothing.
     """
     given = x
-    x, y = _paired_rows(x, y)
+    x, y = _paired_rows(x, y, p != 0)
     (m, width), n, dims = x.shape[-2:], y.shape[-2], x.dim() - 2
     identical_dtypes(x, grad, distance)
-    shape = (m * (m - 1) // 2,) if pairs else (*x.shape[:-1], n)
-    fits = p == 0 or all([t.shape == shape for t in (grad, distance)])  # ATen reads none for order 0
+    shape = (*x.shape[:-1], n) if pairs is None else (pairs,)
+    fits = p == 0 or all([t.shape == shape for t in (grad, distance)])
     if not fits:
         raise RuntimeError(f"gradient {tuple(grad.shape)} and {tuple(distance.shape)} distances of {shape}")
     if n == 0 or x.numel() == 0:
@@ -258,7 +281,7 @@ def distances_backward(grad, x, y, p, distance, pairs=False):
         y, grad, distance, n = x, x, x, 0
     out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
     tensors = x, y, grad, distance
-    constants = _constants(_order(p, pairs), x, pairs, tensors, max(out.numel(), m * n))
+    constants = _constants(_order(p, True), x, pairs is not None, tensors, max(out.numel(), m * n))
     if out.numel():
         programs = math.prod(x.shape[:dims]) * triton.cdiv(m, 16) * triton.cdiv(width, 16)
         x_steps, y_steps, grad_steps, steps = [integers(t.stride()[dims:], True) for t in tensors]
@@ -269,7 +292,7 @@ def distances_backward(grad, x, y, p, distance, pairs=False):
             y,
             distance,
             out,
-            integers((m, n, width), True),
+            integers((m, n, width, pairs or 0), True),
             batch[0],
             (batch[1][0], batch[1][1], batch[1][2], batch[1][3]),
             x_steps,

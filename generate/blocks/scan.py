@@ -148,7 +148,9 @@ def part_kernel(
     m, n, part = integer_value(m, HOW[1]), integer_value(n, HOW[1]), integer_value(part, HOW[1])
     rows = tl.program_id(0).to(INDEX) * TILE[0] + tl.arange(0, TILE[0])
     x_ptr += strided(rows, across[0], across[1][0], False, HOW[1])[:, None]
-    acc = scan_start(tl.zeros([TILE[0], TILE[1]], HOW[0]), KIND, LIMITS)
+    BLOCK_M: tl.constexpr = TILE[0]
+    BLOCK_N: tl.constexpr = TILE[1]
+    acc = scan_start(tl.zeros([BLOCK_M, BLOCK_N], HOW[0]), KIND, LIMITS)
     for start in range(0, part, TILE[1]):
         cols = tl.program_id(1).to(INDEX) * part + start + tl.arange(0, TILE[1])
         mask = (rows < m)[:, None] & (cols < n)[None, :]
@@ -181,9 +183,10 @@ def scan_kernel(
     rows = tl.program_id(0).to(INDEX) * TILE[0] + tl.arange(0, TILE[0])
     x_ptr += strided(rows, across[0], across[1][0], False, HOW[1])[:, None]
     place = strided(rows, across[0], across[1][1], False, HOW[1])[:, None]
-    carry = scan_start(tl.zeros([TILE[0]], HOW[0]), KIND, LIMITS)
+    BLOCK_M: tl.constexpr = TILE[0]
+    carry = scan_start(tl.zeros([BLOCK_M], HOW[0]), KIND, LIMITS)
     if len(held) > 0:
-        none = scan_start(tl.zeros([TILE[0], CHUNK], HOW[0]), KIND, LIMITS)
+        none = scan_start(tl.zeros([BLOCK_M, CHUNK], HOW[0]), KIND, LIMITS)
         for first in range(0, tl.program_id(1), CHUNK):
             k = first + tl.arange(0, CHUNK)
             mask = (rows < m)[:, None] & (k < tl.program_id(1))[None, :]

@@ -1,12 +1,14 @@
 """aten::_pdist_backward(Tensor grad, Tensor self, float p, Tensor pdist) -> Tensor"""
 
-from blocks.distances import distances_backward
+from blocks.distances import distances_backward, first_of_each, first_pairs, rows_of_pairs
 
 OVERLOADS = ("aten::_pdist_backward",)
 DTYPES = ("float32", "float64")
 
 
 def wrapper(grad, self, p, pdist):
-    if self.dim() != 2 or not self.is_contiguous() or not pdist.is_contiguous():
-        raise RuntimeError(f"distances of pairs of {tuple(self.shape)} with strides {self.stride()}")
-    return distances_backward(grad, self, self, p, pdist, pairs=True)
+    rows, pairs = rows_of_pairs(self)
+    others = rows.narrow(0, 0, self.shape[0])
+    if p != 0:  # of which nothing is read
+        grad, pdist = first_pairs(first_of_each(grad), pairs), first_pairs(pdist, pairs)
+    return distances_backward(grad, rows, others, p, pdist, pairs).view(self.shape)

@@ -36,7 +36,9 @@ def sum_of_products_kernel(
     cols = (tl.program_id(0) % across).to(tl.int64) * TILE[1] + tl.arange(0, TILE[1])[None, :]
     a_ptr += rows * a_stride[1]
     b_ptr += cols * b_stride[2]
-    acc = tl.zeros([TILE[0], TILE[1]], ACC)
+    BLOCK_M: tl.constexpr = TILE[0]
+    BLOCK_N: tl.constexpr = TILE[1]
+    acc = tl.zeros([BLOCK_M, BLOCK_N], ACC)
     first = tl.program_id(1) * part
     for step in range(first, tl.minimum(first + part, steps)):
         batch = (step // tl.cdiv(K, TILE[2])).to(tl.int64)
