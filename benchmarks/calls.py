@@ -111,6 +111,8 @@ def _by_schema(overload: str, n: int, dtype: torch.dtype, device: str) -> Made:
         elif kind in ("Tensor", "Optional[Tensor]") and not (kind != "Tensor" and argument.has_default_value()):
             value = make.below(1 << 10, n).to(torch.int32) + 1 if stem.startswith(_WHOLE) else make.unit(n)
             value = value < 0.5 if argument.name in ("condition", "mask") else value
+        elif argument.name == "device":
+            value = device
         elif argument.has_default_value():
             value = argument.default_value
         elif kind in ("number", "float"):

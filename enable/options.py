@@ -33,13 +33,15 @@ def library_words(base: Path | None) -> list[str]:
 
 
 def typed(context: Any, without: Collection[str] = ()) -> Iterator[str]:
-    """The words that give a command its arguments and options, where they differ from the defaults.
+    """The words that give a command its arguments and options, where they differ from the defaults and the environment.
 
     context: typer's, or its parent, which is of a click that differs by release. without: parameters to leave out.
     """
     for parameter in context.command.params:
         value = context.params.get(parameter.name or "")
         if parameter.name in without or value in (None, parameter.get_default(context)):
+            continue
+        if parameter.envvar and os.environ.get(parameter.envvar) == str(value):
             continue
         for one in value if isinstance(value, list | tuple) else [value]:
             if parameter.param_type_name == "option":
