@@ -1,7 +1,7 @@
 """Make what recorded dialogs are held on, in the working directory: in the workspace a trace of the operator tests of
 opinfo.txt, and `library`, the packaged kernels without those of the operators that were asked for.
 
-    python -m tests.dialogs.prepare first|broad
+    python -m tests.dialogs.prepare first
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tests.support.shared import without
 
 HERE = Path(__file__).resolve().parent
 DTYPES = ("float32", "bfloat16")
-CAMPAIGNS = ("broad", "first")
+CAMPAIGNS = ("first",)
 
 
 def prepare(which: str, home: Path) -> None:

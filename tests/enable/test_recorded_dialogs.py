@@ -14,7 +14,6 @@ PROGRAM = Path(sys.executable).parent / "enable"
 DIALOGS = ROOT / "tests" / "dialogs"
 SAMPLE = {
     "first": ("aten::eq.Scalar", "aten::heaviside", "aten::triu"),
-    "broad": ("aten::silu", "aten::take"),
 }
 
 
