@@ -236,6 +236,24 @@ def test_memory_between_the_elements_of_a_written_argument():
 TIED = torch.tensor([[3, 1, 3, 3], [2, 2, 0, 2]])
 
 
+@pytest.mark.parametrize("is_sorted", [True, False])
+def test_what_is_chosen_unsorted_stands_in_any_order(is_sorted):
+    arguments = {"self": torch.randn(3, 9), "k": 4, "dim": 1, "sorted": is_sorted}
+
+    def said(change):
+        def answer(**fresh):
+            values, indices = fresh["self"].topk(4, 1)
+            return change(values, indices)
+
+        return judged("aten::topk", arguments, answer)
+
+    assert said(lambda values, indices: (values, indices)) is None
+    assert (said(lambda values, indices: (values.flip(1), indices.flip(1))) is None) is not is_sorted
+    assert said(lambda values, indices: (values.flip(1), indices)) is not None
+    assert said(lambda values, indices: (values.flip(1), indices.flip(1).roll(1, 1))) is not None
+    assert said(lambda values, indices: (values.flip(1) * 2, indices.flip(1))) is not None
+
+
 @pytest.mark.parametrize("dtype", [torch.int64, torch.float32])
 @pytest.mark.parametrize("overload", ["aten::topk", "aten::sort", "aten::sort.stable"])
 def test_any_of_several_equal_elements_may_be_named_where_aten_leaves_it_open(overload, dtype):
