@@ -25,7 +25,7 @@ import torch
 
 from benchmarks.calls import Call, calls
 from benchmarks.flaggems import Gems, beside
-from benchmarks.kernels import Row, Timer, Timing, report
+from benchmarks.kernels import Row, Timer, Timing, mean, report
 from enable.library import select
 from enable.serve.server import Server
 from enable.tables import table
@@ -151,8 +151,6 @@ def told(figures: list[Figure], timer: Timer, failed: dict[str, str]) -> None:
 
 def families(rows: list[Row]) -> Iterator[dict[str, Any]]:
     """Geometric means of a family, over calls that are not launch-bound."""
-    from benchmarks.kernels import mean
-
     busy = [r for r in rows if r.library and not r.launch_bound]
     named = {name: [r for r in busy if any(fnmatch(r.overload, p) for p in pats)] for name, pats in FAMILIES.items()}
     products = {id(r) for name in ("convolution", "matrix products") for r in named[name]}
