@@ -162,7 +162,7 @@ def test_the_command_of_a_waiting_run_goes_on_with_that_run(home):
 def test_defaults_are_not_retyped(home):
     result = refine(home, "--llm", "manual", "--calls", "15", "--temperature", "1", "--platform", "sim", "--json")
     (found,) = json.loads(result.stdout)["operators"]
-    expected = "enable refine nanogpt --llm manual --model test --library library --json --op aten::gelu"
+    expected = "enable refine nanogpt --llm manual --model test --json --op aten::gelu"
     assert found["detail"].partition("then run: ")[2] == expected
 
 

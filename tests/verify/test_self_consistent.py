@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from shared import packaged
+from shared import without
 
 from generate.library import KERNELS, Library
 from traces import UserError
@@ -68,8 +68,8 @@ def verdict_of(judge, library, source, overload="aten::_softmax", self_consisten
 
 
 @pytest.fixture(scope="module")
-def library():
-    return packaged()
+def library(tmp_path_factory):
+    return Library(without(["aten::cosh"], tmp_path_factory.mktemp("library") / "kernels"))
 
 
 def test_what_a_file_calls():
