@@ -12,6 +12,7 @@ from traces import UserError
 from verify.contract.derive import COPY, Plan, plans
 from verify.contract.kernel_file import KernelFile
 from verify.judging.job import Job
+from verify.linking import state
 
 KERNELS = Path(__file__).parent / "kernels"
 
@@ -151,8 +152,9 @@ def kernel_files(directory: Path) -> Sequence[Path]:
 
 def _claims(directory: Path, blocks: tuple[Path, ...]) -> dict[str, KernelFile]:
     claims: dict[str, KernelFile] = {}
+    now = state(blocks)
     for path in kernel_files(directory):
-        kernel = KernelFile.read(path, blocks)
+        kernel = KernelFile.read(path, blocks, now)
         for overload in kernel.overloads:
             _claim(claims, overload, kernel)
     return claims

@@ -12,7 +12,7 @@ import ast
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TypeAlias, TypeGuard
 
@@ -55,12 +55,18 @@ class Blocks:
 
     def module(self, name: str) -> dict[str, Block]:
         """The public blocks of one module."""
-        place = f"{_PACKAGE}/{name}.py:"
-        return {n: b for n, b in self.blocks.items() if b.public and b.place.startswith(place)}
+        return {n: b for n, b in self._by_module[name].items() if b.public}
 
     @property
     def modules(self) -> list[str]:
-        return sorted({b.place.split("/")[1].split(".")[0] for b in self.blocks.values()})
+        return sorted(self._by_module)
+
+    @cached_property
+    def _by_module(self) -> dict[str, dict[str, Block]]:
+        found: dict[str, dict[str, Block]] = {}
+        for name, block in self.blocks.items():
+            found.setdefault(block.place.split("/")[1].split(".")[0], {})[name] = block
+        return found
 
 
 def blocks_in(directories: Sequence[Path] = ()) -> Blocks:
@@ -130,11 +136,11 @@ def _is_all(node: ast.stmt) -> TypeGuard[ast.Assign]:
     return isinstance(node, ast.Assign) and [getattr(t, "id", "") for t in node.targets] == ["__all__"]
 
 
-def link(source: str, directories: Sequence[Path] = ()) -> str:
+def link(source: str, directories: Sequence[Path] = (), now: State | None = None) -> str:
     """The one text that a kernel file and its blocks are; the same text where it imports none.
 
-    directories: blocks of a platform, which come before ours. Raises LinkError for an import that cannot be followed;
-    a text that is not Python is returned as it is.
+    directories: blocks of a platform, which come before ours. now: their state, where it is known. Raises LinkError for
+    an import that cannot be followed; a text that is not Python is returned as it is.
     """
     if not re.search(rf"^[ \t]*(from|import)[ \t]+{_PACKAGE}\b", source, re.MULTILINE):
         return source
@@ -142,7 +148,7 @@ def link(source: str, directories: Sequence[Path] = ()) -> str:
         tree = syntax.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return source
-    blocks = blocks_in(directories)
+    blocks = _read(now or state(directories))
     lines = source.split("\n")
     wanted: dict[str, int] = {}
     for node in tree.body:

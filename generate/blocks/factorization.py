@@ -13,7 +13,7 @@ import triton.language as tl
 from blocks.copies import copied
 from blocks.elementwise import elementwise
 from blocks.offsets import integers, plain, plain_value, strided, walk
-from blocks.substitution import column_major, met, solve_triangles, solved_block
+from blocks.substitution import column_major, solve_triangles, solved_block
 from blocks.truth import truth
 
 
@@ -55,6 +55,7 @@ def eliminate(x_ptr, k, last, m, stride, ROWS: tl.constexpr, WIDTH: tl.constexpr
         rows = start + tl.arange(0, ROWS)
         x = tl.load(x_ptr + rows + k * stride, mask=rows < m, other=0.0)
         x = tl.where(pivot != 0, x / tl.where(pivot != 0, pivot, 1.0), x)
+        tl.debug_barrier()  # several threads may have loaded an element, of which one stores it
         tl.store(x_ptr + rows + k * stride, x, mask=rows < m)
         place = x_ptr + rows[:, None] + cols[None, :] * stride
         mask = (rows < m)[:, None] & (cols < last)[None, :]
@@ -74,7 +75,7 @@ def take_products(x_ptr, start, width, m, n, stride, ROWS: tl.constexpr, WIDTH: 
         mask = (lanes < width)[:, None] & (cols < n)[None, :]
         x = tl.load(place, mask=mask, other=0.0)
         tl.store(place, solved_block(x, x_ptr + step * (stride + 1), width, (1, stride), True), mask=mask)
-        x_ptr = met(x_ptr, n)
+        tl.debug_barrier()
         for down in range(start + width, m, ROWS):
             rows = down + tl.arange(0, ROWS)
             below = x_ptr + rows[:, None] + cols[None, :] * stride
@@ -104,12 +105,12 @@ def lu_kernel(
             tl.store(pivots_ptr + which * count + k, (row + 1).to(tl.int32))
             if row != k:
                 exchange_rows(x_ptr, k, row, n, stride, LONG)
-                x_ptr = met(x_ptr, n)
+                tl.debug_barrier()
             pivot = eliminate(x_ptr, k, start + width, m, stride, ROWS, WIDTH)
             info = tl.where((info == 0) & (pivot == 0), k + 1, info).to(tl.int32)
-            x_ptr = met(x_ptr, n)
+            tl.debug_barrier()
         take_products(x_ptr, start, width, m, n, stride, ROWS, WIDTH, BLOCK)
-        x_ptr = met(x_ptr, n)
+        tl.debug_barrier()
     tl.store(info_ptr + which, info)
 
 

@@ -8,7 +8,7 @@ import triton
 import triton.language as tl
 from blocks.copies import copied
 from blocks.offsets import integer_values, integers, plain, plain_value, strided, walk
-from blocks.substitution import column_major, met
+from blocks.substitution import column_major
 
 
 @triton.jit
@@ -69,11 +69,11 @@ def reflectors_kernel(x_ptr, tau_ptr, m, n, ROWS: tl.constexpr, BLOCK: tl.conste
     for k in range(0, count):
         tau = reflection(x_ptr + k * stride, k, m, LONG)
         tl.store(tau_ptr + which * count + k, tau)
-        x_ptr = met(x_ptr, n)
+        tl.debug_barrier()
         for right in range(k + 1, n, BLOCK):
             cols = right + tl.arange(0, BLOCK).to(tl.int64)
             apply_reflection(x_ptr, x_ptr + k * stride, tau, k, m, cols, cols < n, (1, stride), 1, ROWS)
-        x_ptr = met(x_ptr, n)
+        tl.debug_barrier()
 
 
 def reflectors(A, name):
@@ -130,12 +130,12 @@ def reflections_kernel(
             place = strided(which, batch[0], batch[1][2], False, PLAIN) + rows[:, None] * b_stride[0]
             x = tl.load(b_ptr + place + cols[None, :] * b_stride[1], mask=mask, other=0.0)
         tl.store(out_ptr + rows[:, None] * out_stride[0] + cols[None, :] * out_stride[1], x, mask=mask)
-    out_ptr = met(out_ptr, m)
+    tl.debug_barrier()
     for i in range(0, count):
         k = tl.full([], i if FIRST else count - 1 - i, tl.int64)
         tau = tl.load(tau_ptr + k * v_stride[2])
         apply_reflection(out_ptr, v_ptr + k * v_stride[1], tau, k, m, cols, cols < n, out_stride, v_stride[0], ROWS)
-        out_ptr = met(out_ptr, m)
+        tl.debug_barrier()
 
 
 def reflected(v, tau, b, out, first):

@@ -13,15 +13,6 @@ from blocks.offsets import integer_values, integers, plain, plain_value, strided
 
 
 @triton.jit
-def met(x_ptr, n):
-    """x_ptr, once all lanes have come here, so that what one has stored others can load from it. n: from 0 on.
-
-    Lanes wait for each other in a sum of all of them, that of up to 4 warps; here of nothing, which is added.
-    """
-    return x_ptr + tl.sum((tl.arange(0, 128) < -n).to(tl.int32), 0)
-
-
-@triton.jit
 def solved_block(x, t_ptr, left, t_stride, UNIT: tl.constexpr):
     """Rows of x, of which `left` are there, solved with the lower triangle at t_ptr."""
     lanes = tl.arange(0, x.shape[0])
@@ -58,7 +49,7 @@ def substitution(t_ptr, b_ptr, out_ptr, n, cols, col_mask, strides, UNIT: tl.con
         first = tl.full([], start, tl.int64)
         x = solved_block(x, t_ptr + first * (t_stride[0] + t_stride[1]), n - start, t_stride, UNIT)
         tl.store(out_ptr + rows[:, None] * out_stride[0] + cols[None, :] * out_stride[1], x, mask=mask)
-        out_ptr = met(out_ptr, n)
+        tl.debug_barrier()
 
 
 @triton.jit

@@ -1,11 +1,14 @@
 """Every kernel file of the library is judged on its data: the file of the same group and name beside this one.
 
-With ENABLE_WORKSPACE set the verdicts are kept there, and `enable library record` puts them down for docs/operators.md.
+CI judges those whose text, with the blocks linked into it, is another than the one that docs/results/library.json has
+verdicts of, and of the others a sample: a file for each module of blocks, and those without blocks. `-m ""` judges all;
+with ENABLE_WORKSPACE set the verdicts are kept there, and `enable library record` puts them down.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import runpy
 from collections import Counter
 from dataclasses import replace
@@ -14,6 +17,7 @@ from pathlib import Path
 import pytest
 from shared import compiled, packaged
 
+from enable.cover.operators import read_results, sources
 from enable.options import WORKSPACE_VARIABLE
 from enable.serve.arguments import refusal
 from enable.serve.modules import load_wrapper
@@ -30,12 +34,34 @@ HERE = Path(__file__).parent
 FILES = sorted(str(path.relative_to(KERNELS)) for path in KERNELS.glob("*/*.py"))
 DATA = sorted(str(path.relative_to(HERE)) for path in HERE.glob("*/*.py"))
 SAID = {name: runpy.run_path(str(HERE / name)).keys() for name in DATA}
+RESULTS = HERE.parents[1] / "docs" / "results" / "library.json"
+BLOCKS = re.compile(r"^from blocks\.(\w+)", re.MULTILINE)
 pytestmark = pytest.mark.filterwarnings("ignore:Sparse invariant checks:UserWarning")
+
+
+def sample(recorded):
+    """The files that CI judges."""
+    met, chosen = set(), set()
+    for name in FILES:
+        kernel = KernelFile.read(KERNELS / name)
+        matches = [packaged().match(overload) for overload in kernel.overloads]
+        known = [recorded.get(match.plan.overload, {}).get("sim", {}).get("sources") for match in matches]
+        modules = set(BLOCKS.findall(kernel.written))
+        if known != [sources(match) for match in matches] or not modules or modules - met:
+            chosen.add(name)
+            met |= modules
+    return chosen
+
+
+SAMPLE = sample(read_results(RESULTS))
 
 
 def named(files):
     """ids are names of operators, so that `-k gelu` works."""
-    return pytest.mark.parametrize("name", [pytest.param(f, id=f.removesuffix(".py")) for f in files])
+    swept = {name: () if name in SAMPLE else pytest.mark.sweep for name in files}
+    return pytest.mark.parametrize(
+        "name", [pytest.param(f, id=f.removesuffix(".py"), marks=marks) for f, marks in swept.items()]
+    )
 
 
 @pytest.fixture(scope="session")
@@ -68,6 +94,12 @@ def verdicts_of(judge):
 
 def test_every_kernel_file_has_its_data_and_the_other_way_round():
     assert FILES == DATA and len(FILES) > 90
+
+
+def test_the_sample_has_each_module_of_blocks_and_what_changed():
+    modules = {module for name in SAMPLE for module in BLOCKS.findall((KERNELS / name).read_text())}
+    assert modules == {module for name in FILES for module in BLOCKS.findall((KERNELS / name).read_text())}
+    assert sample({}) == set(FILES)
 
 
 @named(FILES)

@@ -300,7 +300,7 @@ def unsupported(tree: Any) -> str:
 def widen(packed: Packed) -> Packed | None:
     """The same call in float64: every group of one floating dtype is converted as a whole, so aliasing stays.
 
-    So is a dtype that a call without tensors names.
+    So is a floating dtype that the call names.
 
     None if there is nothing to convert, or a group is shared by tensors of different dtypes.
     """
@@ -309,7 +309,7 @@ def widen(packed: Packed) -> Packed | None:
         return None
     factors = [8 // _floating_size(next(iter(d))) if d and _floating_size(next(iter(d))) else 1 for d in dtypes]
     tree = _widen_tree(packed.tree)
-    if all(f == 1 for f in factors) and (packed.tensors or tree == packed.tree):
+    if all(f == 1 for f in factors) and tree == packed.tree:
         return None
     data = [_widen_span(d, next(iter(kinds), ""), f) for d, kinds, f in zip(packed.data, dtypes, factors, strict=True)]
     groups = [

@@ -114,6 +114,8 @@ def _mend_operators(interpreter: Any) -> None:
         return like(lhs, result)
 
     def ternary_op(self: Any, lhs: Any, rhs: Any, other: Any, op: Any) -> Any:
+        if op is np.where:  # which computes nothing: NaN keeps its bits
+            return ternary(self, lhs, rhs, other, op)
         return like(other, ternary(self, wide(lhs), wide(rhs), wide(other), op))
 
     builder.binary_op, builder.ternary_op = binary_op, ternary_op

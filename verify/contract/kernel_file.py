@@ -60,22 +60,23 @@ class KernelFile:
         return tuple(found)
 
     @classmethod
-    def read(cls, path: Path, blocks: tuple[Path, ...] = ()) -> KernelFile:
+    def read(cls, path: Path, blocks: tuple[Path, ...] = (), now: State | None = None) -> KernelFile:
         """Raises KernelFileError if the file cannot be read or parsed."""
         try:
             source = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise KernelFileError(f"{path}: cannot read this kernel file ({error})") from error
-        return cls.parse(source, path, blocks)
+        return cls.parse(source, path, blocks, now)
 
     @classmethod
-    def parse(cls, source: str, path: Path, blocks: tuple[Path, ...] = ()) -> KernelFile:
-        """`path` only names the file in messages. blocks: directories of a platform's own. Raises KernelFileError."""
-        return cls._parsed(source, path, blocks, state(blocks))
+    def parse(cls, source: str, path: Path, blocks: tuple[Path, ...] = (), now: State | None = None) -> KernelFile:
+        """`path` only names the file in messages. blocks: directories of a platform's own; now: their state, where it
+        is known. Raises KernelFileError."""
+        return cls._parsed(source, path, blocks, now or state(blocks))
 
     @classmethod
     @lru_cache(maxsize=4096)  # a library is read whenever it may have changed
-    def _parsed(cls, source: str, path: Path, blocks: tuple[Path, ...], _: State) -> KernelFile:
+    def _parsed(cls, source: str, path: Path, blocks: tuple[Path, ...], now: State) -> KernelFile:
         try:
             tree = syntax.parse(source)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -86,7 +87,7 @@ class KernelFile:
         overloads, dtypes = (_literal_tuple(tree, name, path) for name in ("OVERLOADS", "DTYPES"))
         parameters = _wrapper_parameters(tree, path)
         try:
-            linked = link(source, blocks)
+            linked = link(source, blocks, now)
         except LinkError as error:
             raise KernelFileError(f"{path}: {error}") from error
         return cls(

@@ -10,7 +10,7 @@ import torch
 import triton
 import triton.language as tl
 from blocks.offsets import integers, plain, plain_value, strided, walk
-from blocks.substitution import met, square_rows
+from blocks.substitution import square_rows
 
 OVERLOADS = ("aten::linalg_matrix_exp",)
 DTYPES = ("float32", "float64")
@@ -84,14 +84,14 @@ def matrix_exp_kernel(
             place = work_ptr + rows[:, None] * n + cols[None, :]
             tl.store(place, x, mask=mask)
             tl.store(place + now, x / DEGREE + (rows[:, None] == cols[None, :]).to(one.dtype), mask=mask)
-    work_ptr = met(work_ptr, n)
+    tl.debug_barrier()
     for k in range(1, DEGREE):
         store_product(work_ptr, work_ptr + now, work_ptr + then, n, one * (DEGREE - k), True, BLOCK)
-        work_ptr = met(work_ptr, n)
+        tl.debug_barrier()
         now, then = then, now
     for _ in range(0, halvings.to(tl.int32)):
         store_product(work_ptr + now, work_ptr + now, work_ptr + then, n, one, False, BLOCK)
-        work_ptr = met(work_ptr, n)
+        tl.debug_barrier()
         now, then = then, now
     for start in range(0, size, 1024):
         i = start + tl.arange(0, 1024).to(tl.int64)
