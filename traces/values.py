@@ -172,6 +172,8 @@ def unsupported_reason(t: torch.Tensor) -> str | None:
             return reason
     if t.numel() and t.data_ptr() == 0:
         return "no memory behind it"
+    if not t.numel():  # nothing is read, wherever it lies
+        return None
     end = (t.storage_offset() + span_elements(tuple(t.shape), t.stride())) * t.element_size()
     return "storage was resized away" if end > t.untyped_storage().nbytes() else None
 

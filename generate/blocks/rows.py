@@ -130,7 +130,7 @@ def map_rows(function, inputs, dim, *, kind, dtype, map=None, commons=None, long
         FUNCTION=function,
         PADDING=0 if kind == "sum" else -math.inf,
         COMMONS=tuple([compute_types(d)[0] for d in commons or [t.dtype for t in inputs]]),
-        OPMATH=compute_types(x.dtype)[1],
+        OPMATH=compute_types(commons[-1] if commons else x.dtype)[1],
         PLAIN=PLAIN,
         BLOCK_M=BLOCK_M,
         BLOCK_N=BLOCK_N,

@@ -124,11 +124,14 @@ def column_major(shape, like, dtype=None):
     return torch.empty((*shape[:-2], n, m), dtype=dtype or like.dtype, device=like.device).mT
 
 
-def square_rows(x, name):
-    """The number of rows of square matrices. Raises RuntimeError where they are none, or of no floating dtype."""
+FLOATS = torch.float32, torch.float64
+
+
+def square_rows(x, name, dtypes=FLOATS):
+    """The number of rows of square matrices. Raises RuntimeError where they are none, or of none of these dtypes."""
     if x.dim() < 2 or x.shape[-1] != x.shape[-2]:
         raise RuntimeError(f"{name}: {tuple(x.shape)} are no square matrices")
-    if x.dtype not in (torch.float32, torch.float64):
+    if x.dtype not in dtypes:
         raise RuntimeError(f"{name}: matrices of {x.dtype}")
     return x.shape[-1]
 

@@ -228,3 +228,11 @@ def test_a_device_of_the_recording_need_not_exist_here():
     for name in ("sim:0", "cuda:3", "npu", "privateuseone:1"):
         packed.tree["device"] = {"device": name}
         assert unpack(packed)["device"] == torch.device("cpu")
+
+
+def test_an_empty_tensor_may_begin_where_its_memory_ends():
+    memory = torch.ones(3)
+    packed = pack({"x": memory[3:], "y": memory.as_strided((0, 2), (2, 1), 7)})
+    assert [value["tensor"] for value in packed.tree.values()] == [0, 1]
+    x, y = unpack(packed).values()
+    assert x.shape == (0,) and y.shape == (0, 2) and y.stride() == (2, 1)

@@ -361,3 +361,31 @@ def test_an_exponential_of_integers_may_be_off_as_one_of_numbers():
         result = contents(answer, 1) * torch.tensor([1 + error, 1])
         answer.data[answer.tensors[1].group] = result.numpy().tobytes()
         assert (compare("aten::exp", expected, answer) is not None) is wrong
+
+
+def test_a_dtype_that_a_call_names_is_widened_beside_tensors_of_integers():
+    arguments = {"start": 4.3, "end": torch.tensor(-3), "steps": 50, "dtype": torch.bfloat16}
+    exact = torch.linspace(4.3, -3, 50, dtype=torch.float64).bfloat16()
+
+    def told(answer):
+        return judged("aten::linspace.Scalar_Tensor", arguments, lambda **a: answer)
+
+    assert told(exact) is None
+    assert "elements wrong" in told(exact + exact.abs() * 0.02)
+
+
+@pytest.mark.parametrize("overload", ["aten::_cdist_backward", "aten::_pdist_backward"])
+def test_a_gradient_of_the_largest_distance_has_its_reference(overload):
+    x, y, largest = torch.randn(3, 1), torch.randn(4, 1), float("inf")
+    if overload == "aten::_cdist_backward":
+        grad, cdist = torch.randn(3, 4), torch.cdist(x, y, p=largest)
+        arguments = {"grad": grad, "x1": x, "x2": y, "p": largest, "cdist": cdist}
+        exact = (grad * (x - y.mT).sign()).double().sum(1, keepdim=True)
+    else:
+        grad = torch.randn(3)
+        arguments = {"grad": grad, "self": x, "p": largest, "pdist": torch.pdist(x, largest)}
+        i, j = torch.triu_indices(3, 3, 1)
+        signed = grad.double().unsqueeze(1) * (x[i] - x[j]).sign()
+        exact = torch.zeros(3, 1, dtype=torch.float64).index_add(0, i, signed).index_add(0, j, -signed)
+    assert judged(overload, arguments, lambda **a: exact.float()) is None
+    assert judged(overload, arguments, lambda **a: torch.zeros_like(x)) is not None

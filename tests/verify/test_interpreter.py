@@ -103,6 +103,11 @@ for name, expected in {
     out = torch.empty(16, dtype=torch.bfloat16)
     compute[(1,)](x, y, out, OP=name, BLOCK=16)
     assert torch.equal(out, expected), name
+nan = torch.arange(-16, 0, dtype=torch.int16)  # each NaN another
+compute[(1,)](nan.view(torch.bfloat16), x, out, OP="less", BLOCK=16)
+assert torch.equal(out, x)
+compute[(1,)](x, nan.view(torch.bfloat16), out, OP="less", BLOCK=16)
+assert torch.equal(out.view(torch.int16), nan)
 x, y, out = torch.randn(16, 16).bfloat16(), torch.randn(16, 16).bfloat16(), torch.empty(16, 16)
 multiply[(1,)](x, y, out, N=16)
 torch.testing.assert_close(out, x.float() @ y.float())

@@ -10,10 +10,11 @@ import torch
 import triton
 import triton.language as tl
 from blocks.offsets import integers, plain, plain_value, strided, walk
-from blocks.substitution import square_rows
+from blocks.substitution import FLOATS, square_rows
+from blocks.types import convert
 
 OVERLOADS = ("aten::linalg_matrix_exp",)
-DTYPES = ("float32", "float64")
+DTYPES = ("bfloat16", "float16", "float32", "float64")
 
 
 @triton.jit
@@ -36,15 +37,15 @@ def store_product(a_ptr, b_ptr, out_ptr, n, divisor, IDENTITY: tl.constexpr, BLO
 
 
 @triton.jit
-def column_norm(a_ptr, n, a_stride, BLOCK: tl.constexpr):
+def column_norm(a_ptr, n, a_stride, KIND: tl.constexpr, BLOCK: tl.constexpr):
     """The largest sum of a column's absolute values."""
-    norm = tl.zeros([], a_ptr.dtype.element_ty)
+    norm = tl.zeros([], KIND)
     for right in range(0, n, BLOCK):
         cols = right + tl.arange(0, BLOCK).to(tl.int64)
-        total = tl.zeros([BLOCK], a_ptr.dtype.element_ty)
+        total = tl.zeros([BLOCK], KIND)
         for k in range(0, n):
             place = tl.full([], k, tl.int64) * a_stride[0] + cols * a_stride[1]
-            total += tl.abs(tl.load(a_ptr + place, mask=cols < n, other=0.0))
+            total += tl.abs(tl.load(a_ptr + place, mask=cols < n, other=0.0).to(KIND))
         norm = tl.maximum(norm, tl.max(total, 0))
     return norm
 
@@ -68,8 +69,9 @@ def matrix_exp_kernel(
     a_stride = plain_value(a_stride[0]), plain_value(a_stride[1])
     a_ptr += strided(which, batch[0], batch[1][0], False, PLAIN)
     work_ptr += which * 3 * size
-    one = tl.full([], 1, out_ptr.dtype.element_ty)
-    norm = column_norm(a_ptr, n, a_stride, BLOCK)
+    KIND: tl.constexpr = work_ptr.dtype.element_ty
+    one = tl.full([], 1, KIND)
+    norm = column_norm(a_ptr, n, a_stride, KIND, BLOCK)
     finite = (norm > 1) & (norm < float("inf"))
     halvings = tl.where(finite, tl.ceil(tl.log2(tl.where(finite, norm, 1.0))), 0.0)
     scale = tl.exp2(-halvings).to(one.dtype)
@@ -80,7 +82,7 @@ def matrix_exp_kernel(
             cols = right + tl.arange(0, BLOCK).to(tl.int64)
             mask = (rows < n)[:, None] & (cols < n)[None, :]
             place = a_ptr + rows[:, None] * a_stride[0] + cols[None, :] * a_stride[1]
-            x = tl.load(place, mask=mask, other=0.0) * scale
+            x = tl.load(place, mask=mask, other=0.0).to(KIND) * scale
             place = work_ptr + rows[:, None] * n + cols[None, :]
             tl.store(place, x, mask=mask)
             tl.store(place + now, x / DEGREE + (rows[:, None] == cols[None, :]).to(one.dtype), mask=mask)
@@ -95,16 +97,18 @@ def matrix_exp_kernel(
         now, then = then, now
     for start in range(0, size, 1024):
         i = start + tl.arange(0, 1024).to(tl.int64)
-        tl.store(out_ptr + which * size + i, tl.load(work_ptr + now + i, mask=i < size), mask=i < size)
+        x = tl.load(work_ptr + now + i, mask=i < size)
+        tl.store(out_ptr + which * size + i, convert(x, out_ptr.dtype.element_ty), mask=i < size)
 
 
 def wrapper(self):
-    n = square_rows(self, "linalg.matrix_exp")
+    kind = torch.float32 if self.dtype in (torch.float16, torch.bfloat16) else self.dtype
+    n = square_rows(self, "linalg.matrix_exp", (*FLOATS, torch.float16, torch.bfloat16))
     out = torch.empty(self.shape, dtype=self.dtype, device=self.device)
     if not out.numel():
         return out
     count = math.prod(self.shape[:-2])
-    work = torch.empty((count, 3, n, n), dtype=self.dtype, device=self.device)
+    work = torch.empty((count, 3, n, n), dtype=kind, device=self.device)
     corner = self.select(-1, 0).select(-1, 0)
     matrix_exp_kernel[(count,)](
         self,
@@ -113,7 +117,7 @@ def wrapper(self):
         plain(n),
         walk([corner], list(range(corner.dim())), True),
         integers(self.stride()[-2:], True),
-        DEGREE=12 if self.dtype == torch.float32 else 18,
+        DEGREE=12 if kind == torch.float32 else 18,
         PLAIN=True,
         BLOCK=16 if n <= 16 else 32,
         num_warps=4,

@@ -1,6 +1,7 @@
 """aten::nextafter(Tensor self, Tensor other) -> Tensor
 
-The bits of the neighbour are one more or less; those of bfloat16 lie in the upper half of what it is computed in.
+The bits of the neighbour are one more or less; those of bfloat16 lie in the upper half of what it is computed in, those
+of float16 are looked at in float16.
 """
 
 import torch
@@ -11,12 +12,12 @@ from blocks.functions import with_sign
 from blocks.types import common_dtype
 
 OVERLOADS = ("aten::nextafter",)
-DTYPES = ("bfloat16", "float32", "float64")
+DTYPES = ("bfloat16", "float16", "float32", "float64")
 
 
 @triton.jit
 def nextafter(x, y, step):
-    bits = x.to(tl.int64 if x.dtype.is_fp64() else tl.int32, bitcast=True)
+    bits = x.to(tl.int64 if x.dtype.is_fp64() else tl.int16 if x.dtype.is_fp16() else tl.int32, bitcast=True)
     further = (y > x) == (x > 0)
     moved = tl.where(x == 0, tl.zeros_like(bits) + step, tl.where(further, bits + step, bits - step)).to(bits.dtype)
     moved = moved.to(x.dtype, bitcast=True)
@@ -30,12 +31,20 @@ def nextafter_of(x, y):
 
 
 @triton.jit
-def nextafter_of_halves(x, y):
+def nextafter_of_bfloat16(x, y):
     return nextafter(x, y, 65536)
 
 
+@triton.jit
+def nextafter_of_float16(x, y):
+    return nextafter(x.to(tl.float16), y.to(tl.float16), 1)
+
+
+FUNCTIONS = {torch.bfloat16: nextafter_of_bfloat16, torch.float16: nextafter_of_float16}
+
+
 def wrapper(self, other, *, out=None):
-    if not common_dtype(self, other).is_floating_point or torch.float16 in (self.dtype, other.dtype):
+    if not common_dtype(self, other).is_floating_point:
         raise NotImplementedError(f"nextafter of {self.dtype} and {other.dtype}")
-    function = nextafter_of_halves if common_dtype(self, other) == torch.bfloat16 else nextafter_of
+    function = FUNCTIONS.get(common_dtype(self, other), nextafter_of)
     return elementwise(function, self, other, out=out)

@@ -9,7 +9,7 @@ import triton.language as tl
 from blocks.rows import map_rows
 
 OVERLOADS = ("aten::_softmax",)
-DTYPES = ("bfloat16", "float16", "float32")
+DTYPES = ("bfloat16", "float16", "float32", "float64")
 
 
 @triton.jit

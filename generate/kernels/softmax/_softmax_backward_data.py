@@ -8,7 +8,7 @@ import triton
 from blocks.rows import map_rows
 
 OVERLOADS = ("aten::_softmax_backward_data",)
-DTYPES = ("bfloat16", "float16", "float32")
+DTYPES = ("bfloat16", "float16", "float32", "float64")
 
 
 @triton.jit

@@ -2,6 +2,7 @@
 
 CASES = {
     "aten::_log_softmax": [
+        ("f64[4,37]", 1, False),
         ("f32[33,70]", 1, False),
         ("f32[33,70]", 0, False),
         ("bf16[4,5,130]", -1, False),

@@ -2,6 +2,7 @@
 
 CASES = {
     "aten::_softmax_backward_data": [
+        ("f64[4,37]", "f64[4,37]u", 1, "torch.float64"),
         ("f32[33,70]", "f32[33,70]u", 1, "torch.float32"),
         ("f32[33,70]", "f32[33,70]u", 0, "torch.float32"),
         ("bf16[4,5,130]", "bf16[4,5,130]u", -1, "torch.bfloat16"),
