@@ -178,6 +178,12 @@ def unsupported_reason(t: torch.Tensor) -> str | None:
     return "storage was resized away" if end > t.untyped_storage().nbytes() else None
 
 
+def _first_byte(t: torch.Tensor) -> int:
+    """Where a tensor begins in its storage; one without elements may say a place behind it, and begins at its end."""
+    begins = int(t.storage_offset()) * t.element_size()
+    return begins if t.numel() else min(begins, t.untyped_storage().nbytes())
+
+
 class _Packer:
     def __init__(self) -> None:
         self.live: list[torch.Tensor] = []
@@ -219,7 +225,7 @@ class _Packer:
         index: dict[int, int] = {}
         spans: list[list[int]] = []  # [lo, hi) in bytes of each storage
         for t in self.live:
-            lo = int(t.storage_offset()) * t.element_size()
+            lo = _first_byte(t)
             hi = lo + span_elements(tuple(t.shape), t.stride()) * t.element_size()
             g = index.setdefault(t.untyped_storage()._cdata, len(index))
             spans += [[lo, hi]] if g == len(spans) else []
@@ -237,7 +243,7 @@ class _Packer:
             packed.tensors.append(
                 TensorRef(
                     group=g,
-                    offset=int(t.storage_offset()) * t.element_size() - spans[g][0],
+                    offset=_first_byte(t) - spans[g][0],
                     shape=tuple(t.shape),
                     stride=tuple(t.stride()),
                     dtype=str(t.dtype).removeprefix("torch."),

@@ -232,7 +232,7 @@ def test_a_device_of_the_recording_need_not_exist_here():
 
 def test_an_empty_tensor_may_begin_where_its_memory_ends():
     memory = torch.ones(3)
-    packed = pack({"x": memory[3:], "y": memory.as_strided((0, 2), (2, 1), 7)})
-    assert [value["tensor"] for value in packed.tree.values()] == [0, 1]
-    x, y = unpack(packed).values()
-    assert x.shape == (0,) and y.shape == (0, 2) and y.stride() == (2, 1)
+    packed = pack({"x": memory[3:], "y": memory.as_strided((0, 2), (2, 1), 1 << 40), "z": memory})
+    assert [value["tensor"] for value in packed.tree.values()] == [0, 1, 2]
+    x, y, z = unpack(packed).values()
+    assert x.shape == (0,) and y.shape == (0, 2) and y.stride() == (2, 1) and torch.equal(z, memory)
