@@ -6,8 +6,13 @@ from blocks.elementwise import elementwise
 
 
 def fill(out, value):
-    """`out`, filled with a number or with the elements of a tensor, which is broadcast, in its type."""
-    return elementwise(identity, value, common=out.dtype, out=out)
+    """`out`, filled with a number or with the elements of a tensor, which is broadcast, in its type.
+
+    Floats are bytes by way of int64, as in ATen: -1 is 255 on every device.
+    """
+    floats = isinstance(value, torch.Tensor) and value.is_floating_point()
+    common = torch.int64 if floats and out.dtype == torch.uint8 else out.dtype
+    return elementwise(identity, value, common=common, out=out)
 
 
 def new_full(size, value, dtype, device):

@@ -124,14 +124,14 @@ def column_major(shape, like, dtype=None):
     return torch.empty((*shape[:-2], n, m), dtype=dtype or like.dtype, device=like.device).mT
 
 
-FLOATS = torch.float32, torch.float64
+def square_rows(x, name, halves=False):
+    """The number of rows of square matrices. Raises RuntimeError where they are none, or of no floating dtype.
 
-
-def square_rows(x, name, dtypes=FLOATS):
-    """The number of rows of square matrices. Raises RuntimeError where they are none, or of none of these dtypes."""
+    halves: float16 and bfloat16 are taken, too.
+    """
     if x.dim() < 2 or x.shape[-1] != x.shape[-2]:
         raise RuntimeError(f"{name}: {tuple(x.shape)} are no square matrices")
-    if x.dtype not in dtypes:
+    if x.dtype not in (torch.float32, torch.float64) and not (halves and x.is_floating_point()):
         raise RuntimeError(f"{name}: matrices of {x.dtype}")
     return x.shape[-1]
 

@@ -108,12 +108,8 @@ def number_value(x, OPMATH: tl.constexpr):
 
 @triton.jit
 def convert(x, DTYPE: tl.constexpr):
-    """x in another type. fp16 and bf16 are made from fp32, bytes from int64, as in ATen: below 0 they count down."""
-    if DTYPE.is_fp16() or DTYPE.is_bf16():
-        x = x.to(tl.float32)
-    elif DTYPE.is_uint8() and x.dtype.is_floating():
-        x = x.to(tl.int64)
-    return x.to(DTYPE)
+    """x in another type. fp16 and bf16 are made from fp32, as in ATen."""
+    return x.to(tl.float32).to(DTYPE) if DTYPE.is_fp16() or DTYPE.is_bf16() else x.to(DTYPE)
 
 
 def rounded(value, dtype):

@@ -40,11 +40,10 @@ def nextafter_of_float16(x, y):
     return nextafter(x.to(tl.float16), y.to(tl.float16), 1)
 
 
-FUNCTIONS = {torch.bfloat16: nextafter_of_bfloat16, torch.float16: nextafter_of_float16}
-
-
 def wrapper(self, other, *, out=None):
-    if not common_dtype(self, other).is_floating_point:
+    common = common_dtype(self, other)
+    if not common.is_floating_point:
         raise NotImplementedError(f"nextafter of {self.dtype} and {other.dtype}")
-    function = FUNCTIONS.get(common_dtype(self, other), nextafter_of)
+    narrow = {torch.bfloat16: nextafter_of_bfloat16, torch.float16: nextafter_of_float16}
+    function = narrow.get(common, nextafter_of)
     return elementwise(function, self, other, out=out)

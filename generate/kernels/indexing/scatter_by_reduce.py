@@ -1,0 +1,20 @@
+"""aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor
+aten::scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor
+
+Values are added, or multiplied, by atomics, in 32 bits for narrower types.
+"""
+
+import torch
+from blocks.accumulation import reduce_along
+from blocks.creation import fill
+
+OVERLOADS = ("aten::scatter.reduce", "aten::scatter.value_reduce")
+DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+def wrapper(self, dim, index, src, *, reduce, out=None):
+    if reduce not in ("add", "multiply"):
+        raise RuntimeError(f"reduce {reduce}; choose from add, multiply")
+    if not isinstance(src, torch.Tensor):
+        src = fill(torch.empty((1,) * index.dim(), dtype=self.dtype, device=self.device), src).expand(index.shape)
+    return reduce_along(self, dim, index, src, "sum" if reduce == "add" else "prod", True, out)
