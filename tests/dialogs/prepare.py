@@ -15,7 +15,7 @@ from tests.support.shared import without
 
 HERE = Path(__file__).resolve().parent
 DTYPES = ("float32", "bfloat16")
-CAMPAIGNS = ("first", "broad")
+CAMPAIGNS = ("first",)
 
 
 def prepare(which: str, home: Path) -> None:
