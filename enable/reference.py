@@ -18,13 +18,13 @@ _WIDTH = "100"  # columns
 _OPERATORS = """# Overloads of the library
 
 Made by `make docs` from [results/library.json](results/library.json): dtypes that a kernel lists, and cases of it that
-passed, of those that were judged. `sim`: the calls of `tests/kernels`, which CI judges on every change, or PyTorch's
-operator tests ([how](results/opinfo.md)). `cuda`, on an NVIDIA H200: PyTorch's operator tests and cases made from these
-(`enable verify --all --platform cuda`), or else the calls of 30 training configurations ([which](results/models.md)).
-`-`: not judged there. `of an earlier kernel`: the file has changed since; judge it again
-(`ENABLE_WORKSPACE=.enable pytest tests/kernels`, `enable verify --all`) and put it down:
-`enable library record docs/results/library.json`. In-place, `out=` and most `_foreach_` overloads are derived from
-these and have no row.
+passed, of those that were judged. `sim`: the calls of `tests/kernels`, of which CI judges those of kernels that changed
+and a sample of the others, or PyTorch's operator tests ([how](results/opinfo.md)). `cuda`, on an NVIDIA H200: PyTorch's
+operator tests and cases made from these (`enable verify --all --platform cuda`), or else the calls of 30 training
+configurations ([which](results/models.md)). `-`: not judged there. `of an earlier kernel`: the file has changed since;
+judge it again (`ENABLE_WORKSPACE=.enable pytest tests/kernels`, with `-m ""` all of them, or `enable verify --all`) and
+put it down: `enable library record docs/results/library.json`. In-place, `out=` and most `_foreach_` overloads are
+derived from these and have no row.
 """
 
 
