@@ -14,7 +14,7 @@ from generate.llm import Answer, ContextOverflow, Message, Provider, ProviderErr
 from generate.machine import FINAL, DialogLimits, Event, EventKind, Flaw, Stage, State, Switches, step
 from generate.task import Task
 from verify.lint import lint, load_profile, render, take_source
-from verify.outcome import NO_CASE, Outcome, Verdict
+from verify.outcome import NO_CASE, UNREACHED, Outcome, Verdict
 
 SUMMARY_INPUT = 60_000  # characters of a report that the summarising model sees
 KEPT = 4_000  # characters, head and tail together, of an answer that is too long
@@ -193,12 +193,14 @@ class _Run:
 
     def _test(self) -> Event:
         verdicts = self.tester(self.state.source or "")
-        counts = {str(outcome): n for outcome, n in sorted(Counter(v.outcome for v in verdicts).items())}
+        counted = Counter(v.outcome for v in verdicts if v.rule != UNREACHED)
+        counts = {str(outcome): n for outcome, n in sorted(counted.items())}
         failing = [v for v in verdicts if v.outcome is not Outcome.PASS]
         if failing:
             first = min(failing, key=lambda v: v.outcome is Outcome.SKIPPED)
             report = "\n\n".join(filter(None, (first.report or first.detail, _by_dtype(verdicts))))
-            return Event(EventKind.TEST_FAILED, outcome=str(first.outcome), report=report, counts=counts)
+            outcome = UNREACHED if first.rule == UNREACHED else str(first.outcome)
+            return Event(EventKind.TEST_FAILED, outcome=outcome, report=report, counts=counts)
         if not verdicts:
             return Event(EventKind.FAILED, text="no case of this operator could be tested", counts=counts)
         return Event(EventKind.TEST_PASSED, counts=counts)

@@ -17,7 +17,7 @@ from generate.machine import Flaw, State
 from generate.task import Task
 from verify.linking import blocks_in
 from verify.lint import Profile, load_profile
-from verify.outcome import Outcome
+from verify.outcome import UNREACHED, Outcome
 
 HERE = Path(__file__).parent
 OFFERED = ("elementwise", "reduction", "types", "offsets")  # modules of blocks that the prompt lists
@@ -32,6 +32,10 @@ _OUTCOMES: dict[str, tuple[str, str]] = {
     Outcome.WRONG: (
         "The kernel runs, but its result is wrong.",
         "Find the cause before you change anything: look at where and how the values differ.",
+    ),
+    UNREACHED: (
+        "Every case passes, but parts of the file never ran, so that nobody knows whether they are right.",
+        "Leave out what no call needs, or let the lines that ran serve these calls, too.",
     ),
     Outcome.COMPILE_ERROR: ("The kernel does not compile.", "Mend what the compiler names."),
     Outcome.RUNTIME_ERROR: ("The call ended with a Python error.", "Mend what raised it."),
@@ -89,7 +93,8 @@ def feedback(state: State, report: str) -> str:
     """The next user message: what is wrong with the latest answer. `report` is cut to the limit."""
     what, advice = _OUTCOMES[state.outcome]
     shown = cut_middle(report, state.limits.report)
-    return _render("feedback.md.j2", outcome_text=what, counts=count_text(state.counts), report=shown, advice=advice)
+    counts = "" if state.outcome == UNREACHED else count_text(state.counts)
+    return _render("feedback.md.j2", outcome_text=what, counts=counts, report=shown, advice=advice)
 
 
 def flawed(state: State) -> str:

@@ -21,6 +21,7 @@ class Outcome(StrEnum):
 
 FILE, ACCEPTANCE = "file", "acceptance"  # what a verdict may be on beside a case: a text, and whether it is accepted
 NO_CASE = (FILE, ACCEPTANCE)
+UNREACHED = "UNREACHED"  # the rule of a verdict on acceptance: every case passes, and none reaches all of the file
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from verify.judging.random_judging import exhaustive
 from verify.judging.unreached import unreached
 from verify.judging.verdicts import ENOUGH, judge_version
 from verify.lint import lint, load_profile, render
-from verify.outcome import Outcome, Verdict
+from verify.outcome import UNREACHED, Outcome, Verdict
 
 _LISTED = 8  # cases that a line names
 _SHOWN, _MADE, _REFUSED = "shown", "made where few were recorded", "made of calls that ATen refuses"
@@ -67,13 +67,15 @@ class Accepted:
 class Refused:
     """The old kernel is in force still. reasons: a line each, for the user; regressed, held_back: ids of the cases.
 
-    feedback: the same for a model, which is told nothing of held-back cases but how many fail and how.
+    feedback: the same for a model, which is told nothing of held-back cases but how many fail and how. rule: as in
+    Verdict.
     """
 
     reasons: tuple[str, ...]
     regressed: tuple[str, ...] = ()
     held_back: tuple[str, ...] = ()
     feedback: str = ""
+    rule: str = ""
 
     @property
     def reason(self) -> str:
@@ -268,10 +270,9 @@ class _Trial:
         if not missing:
             return None
         told = "; ".join(missing)
-        feedback = (
-            f"No call was found that ATen answers and for which this is of use: {told}. Leave out what is not needed."
-        )
-        return Refused((f"no case reaches all of {self._proposal.path.name}: {told}",), feedback=feedback)
+        feedback = f"No call was found that ATen answers and for which this is of use: {told}."
+        reason = f"no case reaches all of {self._proposal.path.name}: {told}"
+        return Refused((reason,), feedback=feedback, rule=UNREACHED)
 
     def _where_aten_refuses(self, overloads: Collection[str]) -> Refused | None:
         """What ATen refuses a kernel may answer, without foreign memory."""

@@ -272,7 +272,8 @@ class Refinement:
         refused = check(self.session, self._proposal(operator, source, {}))
         if refused is None:
             return verdicts
-        return [*verdicts, Verdict(ACCEPTANCE, Outcome.WRONG, refused.feedback.split("\n")[0], refused.feedback)]
+        detail = refused.feedback.split("\n")[0]
+        return [*verdicts, Verdict(ACCEPTANCE, Outcome.WRONG, detail, refused.feedback, rule=refused.rule)]
 
     def accept(self, operator: Operator, source: str, provenance: Mapping[str, Any]) -> Accepted | Refused:
         """Put a kernel that passed where coverage finds it, if nothing that happened meanwhile speaks against it."""

@@ -352,13 +352,14 @@ def test_on_sim_a_kernel_answers_or_the_call_fails(keep, tmp_path):
 
 
 def test_on_sim_what_falls_back_is_counted():
-    x = torch.linspace(-3, 3, 50)
-    with library.use("sim", unverified=True, ops=["aten::_softmax"], fallback="cpu") as registration:
-        y = x.to("sim").requires_grad_()
-        (y.softmax(0) * 2 + y.double().softmax(0)).amax().sum().backward()
-    assert registration.counts.served == Counter({"aten::_softmax": 1})
+    x, target = torch.linspace(-3, 3, 50).view(5, 10), torch.arange(5)
+    with library.use("sim", unverified=True, ops=["aten::nll_loss_forward"], fallback="cpu") as registration:
+        y, target = x.to("sim").requires_grad_(), target.to("sim")
+        loss = torch.nn.functional.nll_loss
+        (loss(y, target) * 2 + loss(y.double(), target)).sum().backward()
+    assert registration.counts.served == Counter({"aten::nll_loss_forward": 1})
     fallbacks = registration.counts.unserved
-    assert fallbacks["aten::_softmax"] == {"the kernel's DTYPES do not list float64": 1}
+    assert fallbacks["aten::nll_loss_forward"] == {"the kernel's DTYPES do not list float64": 1}
     assert fallbacks["aten::sum"] == {NO_KERNEL: 1}
 
 

@@ -14,7 +14,7 @@ from generate.prompts import cut_middle, feedback, opening, summary_request, sys
 from generate.signatures import describe
 from generate.task import Task
 from traces.values import pack
-from verify.outcome import Outcome, Verdict
+from verify.outcome import UNREACHED, Outcome, Verdict
 
 GOLDEN = Path(__file__).parent / "golden"
 TASK = Task(
@@ -44,7 +44,7 @@ TEXTS = {
     "feedback-lint": lambda: feedback(State(outcome="LINT"), "[name] torch.exp ... (line 3) instead: tl.exp"),
     **{
         f"feedback-{o.lower()}": lambda o=o: feedback(replace(FAILED, outcome=o), "the report")
-        for o in Outcome
+        for o in (*Outcome, UNREACHED)
         if o is not Outcome.PASS
     },
     "summarize": lambda: summary_request("the compiler's log", 1000)[0].content,

@@ -425,3 +425,9 @@ def test_a_backward_call_is_of_one_forward_call():
     call["output_mask"] = [True, False, False]
     assert not stands("aten::native_layer_norm_backward", {"grad_out": x.transpose(0, 1).contiguous(), **call})
     assert stands("aten::native_layer_norm_backward", {"grad_out": x, **call})
+
+
+def test_calls_without_tensors_are_varied():
+    arguments = {"n": 5, "m": 7, "dtype": torch.float32, "layout": None, "device": "cpu", "pin_memory": False}
+    given = [unpack(v.case.load()) for v in extended([case_of_values("aten::eye.m", **arguments)], 1, most=60)]
+    assert {None, torch.int64} <= {a["dtype"] for a in given} and {a["n"] for a in given} >= {0, 1, 17}

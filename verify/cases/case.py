@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -19,7 +18,7 @@ from traces.overloads import bind, positional, resolve
 from traces.store import CallRecord, Trace
 from traces.values import Bytes, Packed, StorageSpan, TensorRef, numel, on_host, pack, unpack
 from traces.widening import answer
-from verify.cases import oracle, references
+from verify.cases import left, oracle, references
 from verify.contract.random_state import Philox
 from verify.operators import adds_up, judged_as
 
@@ -182,22 +181,6 @@ class Expected:
         return (self.before, 2.0**-52) if self.widened is None else (self.widened, 2.0**-24)
 
 
-# Of gradients that for p = inf ask which difference is the distance, the argument that another overload leaves.
-_LEFT_BY: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "aten::_cdist_backward": ("cdist", "aten::_cdist_forward", {"compute_mode": None}),
-    "aten::_pdist_backward": ("pdist", "aten::_pdist_forward", {}),
-}
-
-
-def _ask_again(ask: Ask, overload: str, packed: Packed, philox: Philox) -> Packed:
-    """What is asked of the same call with the argument that another overload leaves of the others' contents."""
-    name, other, more = _LEFT_BY[overload]
-    arguments = unpack(packed)
-    given = {a.name: arguments[a.name] for a in resolve(other)._schema.arguments if a.name in arguments}
-    changed = pack({**arguments, name: call_aten(other, {**given, **more}, philox)})
-    return ask(overload, replace(changed, data=[None if d is None else bytes(d) for d in changed.data]), philox)
-
-
 class NoReference(Exception):
     """The operator's own answer to a case cannot be had on this machine; the message says why, in a line."""
 
@@ -222,8 +205,8 @@ def reference(case: Case, philox: Philox = (0, 0)) -> Expected:
     except (RuntimeError, NotImplementedError, TypeError, ValueError, IndexError) as error:
         raise NoReference(f"ATen on the CPU does not answer: {' '.join(str(error).split())[:200]}") from error
     widened = widen(before)
-    if case.overload in _LEFT_BY and before.tree["p"] == {"float": math.inf.hex()}:
-        ask = partial(_ask_again, ask)
+    if left.depends(case.overload, before):
+        ask = partial(left.ask_again, ask)
     try:
         values = ask(case.overload, widened, philox) if widened is not None else native
     except (RuntimeError, NotImplementedError, TypeError):

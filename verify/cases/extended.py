@@ -85,7 +85,8 @@ def extended(cases: list[Case], seed: int, source: str = "", most: int | None = 
         for several in (ranked[:TEMPLATES], others.values())
     )
     sources = [*first, *(itertools.islice(variants, FEW) for variants in rest)]
-    twice = _twice(overload, ranked[0], torch.Generator().manual_seed(seed), blocks) if ranked else iter(())
+    base = next((t for t in ranked[:1] if tensors(t)), None)  # of numbers alone, pairs are among its variants
+    twice = iter(()) if base is None else _twice(overload, base, torch.Generator().manual_seed(seed), blocks)
     more = _in_turn(twice, *rest) if most else iter(())
     for how, variant in _then(_in_turn(*sources), more, lambda: len(found) >= SINGLY):
         case = case_of_values(overload, **variant)
@@ -148,14 +149,14 @@ def templates(cases: list[Case]) -> list[Arguments]:
 
 
 def _templates(overload: str, given: list[Packed]) -> list[Arguments]:
-    """The largest call of each set of argument kinds, the largest first, all of which have elements; a small one like
-    it, where all are too large."""
+    """The largest call of each set of argument kinds, the largest first, all of which have elements or no tensors; a
+    small one like it, where all are too large."""
     sized: dict[Any, tuple[int, Arguments]] = {}
     large: dict[Any, Arguments] = {}
     for packed in given:
         if holds_sparse(packed.tree):
             continue  # its parts depend on each other
-        size = sum(math.prod(ref.shape) for ref in packed.tensors)
+        size = sum(math.prod(ref.shape) for ref in packed.tensors) if packed.tensors else 1
         kinds = (tuple((len(r.shape), r.dtype) for r in packed.tensors), _outline(packed.tree))
         if size > sized.get(kinds, (0,))[0]:
             arguments = unpack(packed)
@@ -179,9 +180,12 @@ def _variants(
 ) -> Iterator[tuple[str, Arguments]]:
     """Sizes, values, numbers and layouts in turn, so that the first few hold something of each; those that tell most
     first."""
+    numbers = scalars(overload, arguments, generator)
+    if not tensors(arguments):
+        yield from (v for v in itertools.chain(numbers, special_numbers(arguments)) if stands(overload, v[1]))
+        return
     unlike = apart(overload, arguments, torch.Generator().manual_seed(generator.initial_seed()), judged)
     contents = values(overload, arguments, generator)
-    numbers = scalars(overload, arguments, generator)
     others = itertools.chain(special_numbers(arguments), layouts(arguments))
     new_sizes = sizes(overload, arguments, generator, blocks)
     kinds = (large(overload, arguments, generator), new_sizes, contents, numbers, unlike, others)

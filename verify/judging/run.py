@@ -251,7 +251,8 @@ class Run:
         if problem is None and answer is not None:
             return answer
         text = f"it fails {how}: {first_line(executed.text)}"
-        raise Ended(problem or Problem(Outcome.WRONG, rule[0], text, executed.text, rule[1]))
+        report = f"it fails {how}:\n{executed.text}"
+        raise Ended(problem or Problem(Outcome.WRONG, rule[0], text, report, rule[1]))
 
     def _ask(self, mode: str, packed: Packed, request: dict[str, Any]) -> tuple[Reply, Packed | None]:
         """A child's reply, and what the wrapper returned; None if it raised."""

@@ -11,6 +11,7 @@ From either end to the middle, in fp32 or in fp64 for fp64 and integers, of whic
 """
 
 import torch
+from blocks.creation import fill
 from blocks.elementwise import elementwise, flat_index
 from blocks.lines import line, whole_line
 
@@ -29,6 +30,8 @@ def wrapper(start, end, steps, *, dtype=None, layout=None, device=None, pin_memo
     given = [x for x in (start, end) if isinstance(x, torch.Tensor)]
     device = given[0].device if given else device
     out = torch.empty(steps, dtype=dtype or torch.get_default_dtype(), device=device)
+    if steps == 1:
+        return fill(out, start)
     whole = not out.is_floating_point()
     common = torch.float64 if whole or out.dtype == torch.float64 else torch.float32
     numbers = max(steps - 1, 1), max(steps // 2, 1)

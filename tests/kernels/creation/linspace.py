@@ -6,6 +6,7 @@ CASES = {
         (-3, 10, 70),
         (0.9, 10, 5, {"dtype": "torch.int64"}),
         (3, 9, 1),
+        (float("inf"), -3, 1, {"dtype": "torch.bfloat16"}),
         (3, 9, 0, {"dtype": "torch.float64"}),
         (1, 0, 5000, {"dtype": "torch.bfloat16"}),
     ],
