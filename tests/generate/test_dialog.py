@@ -12,7 +12,7 @@ from generate.journal import event_of, read_journal
 from generate.llm import Options, load_provider
 from generate.machine import DialogLimits, EventKind, Stage, Switches
 from generate.task import Task
-from verify.outcome import ACCEPTANCE, FILE, Outcome, Verdict
+from verify.outcome import ACCEPTANCE, FILE, UNREACHED, Outcome, Verdict
 
 GOOD = (Path(__file__).parents[2] / "generate" / "examples" / "exp.py").read_text()
 TASK = Task(
@@ -217,6 +217,14 @@ def test_a_model_that_repeats_itself_runs_out_of_dialogs(run):
     result = run([UNCLEAN] * 4, [], limits=DialogLimits(dialogs=2, calls=2))
     assert result.stage is Stage.OUT_OF_DIALOGS
     assert run.tested == []
+
+
+def test_a_file_that_no_case_reaches_whole_is_told_so(run):
+    unreached = Verdict(ACCEPTANCE, Outcome.WRONG, "line 9 never ran", "line 9 never ran", rule=UNREACHED)
+    result = run([FENCED, LATER], [[*PASSES, unreached], PASSES])
+    told = run.said(1)
+    assert result.passed and told.startswith("Every case passes") and "line 9 never ran" in told
+    assert "WRONG" not in told and "result is wrong" not in told
 
 
 def test_feedback_tells_dtypes_apart(tmp_path):

@@ -16,5 +16,5 @@ def wrapper(self, dim, index, src, *, reduce, out=None):
     if reduce not in ("add", "multiply"):
         raise RuntimeError(f"reduce {reduce}; choose from add, multiply")
     if not isinstance(src, torch.Tensor):
-        src = fill(torch.empty((1,) * index.dim(), dtype=self.dtype, device=self.device), src).expand(index.shape)
+        src = fill(torch.empty((), dtype=self.dtype, device=self.device), src)
     return reduce_along(self, dim, index, src, "sum" if reduce == "add" else "prod", True, out)
