@@ -22,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn, Self
@@ -179,6 +179,18 @@ def await_end(pids: list[int]) -> None:
         time.sleep(0.02)
 
 
+def remove(place: Path) -> None:
+    """Remove a workspace: zygotes whose command was killed may be removing their own directories in it meanwhile.
+
+    Raises AssertionError if something keeps it.
+    """
+    deadline = time.monotonic() + END_SECONDS
+    while place.exists():
+        assert time.monotonic() < deadline, f"still written to: {place}"
+        with suppress(OSError):
+            shutil.rmtree(place)
+
+
 class Loop:
     """Kill, look, go on. Raises AssertionError at the first promise that is broken."""
 
@@ -215,7 +227,7 @@ class Loop:
         assert status == self.status, (place / "stderr").read_text()
         assert (place / "stdout").read_text() == self.answer, "another answer than that of the run left alone"
         assert without_time(now) == without_time(self.kept), different(now, self.kept)
-        shutil.rmtree(place)
+        remove(place)
 
     def _kill(self, place: Path, pid: int) -> bool:
         """Whether it was killed before it ended by itself.
