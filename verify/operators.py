@@ -61,8 +61,8 @@ _EXPONENTIAL = {
 _POLES = {"digamma", "polygamma"}
 # Of the mean of numbers that hold an infinity, Welford's algorithm makes NaN, and a sum that is divided the infinity.
 _CENTRED = {
-    "batch_norm_with_update", "cudnn_batch_norm", "layer_norm", "native_batch_norm", "native_group_norm",
-    "native_layer_norm", "std", "std_mean", "var", "var_mean",
+    "batch_norm_with_update", "cudnn_batch_norm", "layer_norm", "miopen_batch_norm", "native_batch_norm",
+    "native_group_norm", "native_layer_norm", "std", "std_mean", "var", "var_mean",
 }  # fmt: skip
 # Where an infinity or NaN ends up depends on the order in which a matrix is eliminated, elements of a row are compared,
 # or bins are looked for.

@@ -12,6 +12,8 @@ Gradients of bags of embeddings with `scale_grad_by_freq`: a row's is divided by
 
 Antialiased bilinear resampling to a width of 1: ATen on the CPU (torch 2.13) is wrong where the height changes too, so
 that heights come first, as widths of transposed images, and widths then.
+
+Batch normalization of GPUs' libraries: as the native one, with nothing reserved for the backward pass.
 """
 
 from __future__ import annotations
@@ -220,6 +222,24 @@ def _antialiased(a: Mapping[str, Any], philox: Philox) -> Any:
     return found.copy_(op(columns, [height, 1], align, None, a["scales_w"]))
 
 
+_WITH_STATISTICS = "input", "weight", "bias", "running_mean", "running_var", "training"
+_SAVED = "running_mean", "running_var", "save_mean", "save_var"
+
+
+def _batch_norm(a: Mapping[str, Any], philox: Philox) -> Any:
+    given = [a[name] for name in (*_WITH_STATISTICS, "exponential_average_factor", "epsilon")]
+    return torch.ops.aten.native_batch_norm.default(*given)
+
+
+def _reserving_batch_norm(a: Mapping[str, Any], philox: Philox) -> Any:
+    return *_batch_norm(a, philox), torch.empty(0, dtype=torch.uint8)
+
+
+def _batch_norm_backward(a: Mapping[str, Any], philox: Philox) -> Any:
+    given = [a[name] for name in ("grad_output", "input", "weight", *_SAVED)]
+    return torch.ops.aten.native_batch_norm_backward.default(*given, True, a["epsilon"], [True, True, True])
+
+
 _ANSWERS: dict[str, Callable[[Mapping[str, Any], Philox], Any]] = {
     "aten::_scaled_dot_product_efficient_attention": _efficient,
     "aten::_scaled_dot_product_cudnn_attention": _cudnn,
@@ -230,4 +250,8 @@ _ANSWERS: dict[str, Callable[[Mapping[str, Any], Philox], Any]] = {
     "aten::_embedding_bag_backward": _bag_backward,
     "aten::_embedding_bag_dense_backward": _dense_bag_backward,
     "aten::_upsample_bilinear2d_aa": _antialiased,
+    "aten::cudnn_batch_norm": _reserving_batch_norm,
+    "aten::cudnn_batch_norm_backward": _batch_norm_backward,
+    "aten::miopen_batch_norm": _batch_norm,
+    "aten::miopen_batch_norm_backward": _batch_norm_backward,
 }

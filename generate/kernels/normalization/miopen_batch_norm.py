@@ -1,0 +1,15 @@
+"""aten::miopen_batch_norm(Tensor input, Tensor weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool
+    training, float exponential_average_factor, float epsilon) -> (Tensor, Tensor, Tensor)
+
+As aten::native_batch_norm.
+"""
+
+from blocks.normalization import batch_norm
+
+OVERLOADS = ("aten::miopen_batch_norm",)
+DTYPES = ("bfloat16", "float16", "float32", "float64")
+
+
+def wrapper(input, weight, bias, running_mean, running_var, training, exponential_average_factor, epsilon):
+    statistics = running_mean, running_var, training, exponential_average_factor, epsilon
+    return batch_norm(input, weight, bias, *statistics)

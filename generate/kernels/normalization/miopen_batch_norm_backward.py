@@ -1,0 +1,15 @@
+"""aten::miopen_batch_norm_backward(Tensor input, Tensor grad_output, Tensor weight, Tensor? running_mean, Tensor?
+    running_var, Tensor? save_mean, Tensor? save_var, float epsilon) -> (Tensor, Tensor, Tensor)
+
+As aten::native_batch_norm_backward in training; save_var is the inverse deviation.
+"""
+
+from blocks.normalization import batch_norm_gradients
+
+OVERLOADS = ("aten::miopen_batch_norm_backward",)
+DTYPES = ("bfloat16", "float16", "float32", "float64")
+
+
+def wrapper(input, grad_output, weight, running_mean, running_var, save_mean, save_var, epsilon):
+    statistics = (running_mean, running_var), (save_mean, save_var)
+    return batch_norm_gradients(grad_output, input, weight, *statistics, True, epsilon, (True, True, True))
