@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import re
 import statistics
 import sys
 import time
@@ -55,9 +56,35 @@ REASONS = {
     "aten::mm": "loads by pointer, and a tile is stored before the next one's products begin",
     "aten::_scaled_dot_product_cudnn_attention": "one tile of scores at a time, no products beside exponentials",
     "aten::_scaled_dot_product_cudnn_attention_backward": "one tile of scores at a time, in two kernels",
-    "aten::sum.dim_IntList": "a launch for parts of the rows and one for their sums",
     "aten::_foreach_norm.Scalar": "the host launches it for 64 tensors at a time",
 }
+# By what a kernel imports of the blocks: the first that it has.
+IMPORTED = {
+    "convolve": "loads by pointer for each tap, and fp32 as three products of halves; depthwise without shared loads",
+    "matmul": REASONS["aten::mm"],
+    "launch_matmul": REASONS["aten::mm"],
+    "sort_into": "rows are sorted in tiles by a network, and runs merged two by two: a pass for each doubling",
+    "sorted_order": "a sort by tiles and merges, and passes over what was sorted",
+    "sorted_keys": "a sort by tiles and merges, and passes over what was sorted",
+    "distinct_elements": "a sort by tiles and merges, and passes over what was sorted",
+    "put_last": "of elements for one place the last counts: it is found by atomics of 64 bits, a launch of its own",
+    "put_along": "of elements for one place the last counts: it is found by atomics of 64 bits, a launch of its own",
+    "put": "the result is copied first and written after, in two launches",
+    "with_index": "values are combined with an index of 64 bits each, and parts of rows by a launch of their own",
+    "reduce": "a launch for parts of the rows and one for their sums",
+    "scan_along": "rows cut into parts are read twice: for what each part comes to, and for its elements",
+    "resample": "each element reads its whole window, and shares no loads with its neighbours",
+    "resample_backward": "each element searches the results it went to, and adds their gradients in order",
+    "lu_factors": "one program a matrix",
+    "move_selected": "counted first, moved in another launch",
+    "true_starts": "counted first, moved in another launch",
+    "searched": "a binary search for each element, without shared loads",
+    "search_sorted": "a binary search for each element, without shared loads",
+    "arctangent_of": "bound by arithmetic: an arc tangent of its own, with a root and a division rounded exactly",
+    "log1p": "bound by arithmetic: divisions are rounded exactly",
+    "expm1": "bound by arithmetic: divisions are rounded exactly",
+}
+_FROM_BLOCKS = re.compile(r"^from blocks\.\w+ import (.*)$", re.MULTILINE)
 FLUSHED = 256 << 20  # bytes; more than any L2 cache has
 
 
@@ -320,8 +347,16 @@ def behind(rows: list[Row]) -> Iterator[tuple[str, float, str]]:
         if ratio is None or ratio >= BEHIND:
             continue
         small = all(r.launch_bound for r in group)
-        known = REASONS.get(overload, "not known")
-        yield overload, ratio, "its time is that of launches, of a few microseconds" if small else known
+        yield overload, ratio, "its time is that of launches, of a few microseconds" if small else reason(overload)
+
+
+def reason(overload: str) -> str:
+    """Why the library's kernel may be behind."""
+    kernel = Library(KERNELS).kernel(overload)
+    names = (
+        set() if kernel is None else set(re.findall(r"\w+", " ".join(_FROM_BLOCKS.findall(kernel.path.read_text()))))
+    )
+    return REASONS.get(overload) or next((why for name, why in IMPORTED.items() if name in names), "not known")
 
 
 def _cell(value: Any) -> Any:
