@@ -67,14 +67,15 @@ class Accepted:
 class Refused:
     """The old kernel is in force still. reasons: a line each, for the user; regressed, held_back: ids of the cases.
 
-    feedback: the same for a model, which is told nothing of held-back cases but how many fail and how. rule: as in
-    Verdict.
+    feedback: the same for a model, which is told nothing of held-back cases but how many fail and how, and what the
+    compiler says. outcome: of the first case that feedback tells of. rule: as in Verdict.
     """
 
     reasons: tuple[str, ...]
     regressed: tuple[str, ...] = ()
     held_back: tuple[str, ...] = ()
     feedback: str = ""
+    outcome: Outcome = Outcome.WRONG
     rule: str = ""
 
     @property
@@ -310,7 +311,8 @@ class _Trial:
             return None
         seen = [failed[c] for c in (*regressed, *shown) if c not in self._held]
         unseen = [failed[c] for c in dict.fromkeys((*regressed, *held)) if c in self._held]
-        return Refused(tuple(filter(None, reasons)), tuple(regressed), tuple(held), _feedback(seen, unseen))
+        told, outcome = _feedback(seen, unseen), (*seen, *unseen)[0].outcome
+        return Refused(tuple(filter(None, reasons)), tuple(regressed), tuple(held), told, outcome)
 
     def _failing(self, cases: Sequence[Case]) -> dict[str, Verdict]:
         """By case id, what does not pass with the change, but for cases of which ATen itself has no answer."""
@@ -379,12 +381,14 @@ def _told(cases: Sequence[str], what: str, failed: Mapping[str, Verdict]) -> str
 
 
 def _feedback(seen: Sequence[Verdict], unseen: Sequence[Verdict]) -> str:
-    """What a model may be told: the first case that is not held back; of held-back ones only how many."""
+    """What a model may be told: the first case that is not held back; of held-back ones how many, and what the compiler
+    says, which is of the model's own source."""
     lines = [first.report or first.detail for first in seen[:1]]
     if unseen:
         counts = Counter(str(verdict.outcome) for verdict in unseen)
         told = ", ".join(f"{n} {outcome}" for outcome, n in sorted(counts.items()))
-        lines.append(
-            f"Recorded calls that are not shown here fail too: {told}. Serve every input that the schema allows."
-        )
+        what = f"Calls that are not shown here fail{' too' if seen else ''}: {told}."
+        lines.append(f"{what} Serve every input that the schema allows.")
+        compiler = dict.fromkeys(v.detail for v in unseen if v.outcome is Outcome.COMPILE_ERROR)
+        lines += list(compiler)[:1]
     return "\n\n".join(lines)

@@ -273,7 +273,7 @@ class Refinement:
         if refused is None:
             return verdicts
         detail = refused.feedback.split("\n")[0]
-        return [*verdicts, Verdict(ACCEPTANCE, Outcome.WRONG, detail, refused.feedback, rule=refused.rule)]
+        return [*verdicts, Verdict(ACCEPTANCE, refused.outcome, detail, refused.feedback, rule=refused.rule)]
 
     def accept(self, operator: Operator, source: str, provenance: Mapping[str, Any]) -> Accepted | Refused:
         """Put a kernel that passed where coverage finds it, if nothing that happened meanwhile speaks against it."""

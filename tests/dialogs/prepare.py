@@ -14,14 +14,13 @@ from pathlib import Path
 from tests.support.shared import without
 
 HERE = Path(__file__).resolve().parent
-DTYPES = ("float32", "bfloat16")
-CAMPAIGNS = ("first",)
+CAMPAIGNS = {"first": ("float32", "bfloat16"), "broad": ("float32", "bfloat16", "int64")}  # dtypes of the trace
 
 
 def prepare(which: str, home: Path) -> None:
     """Both, in `home`."""
     names = [word for name in (HERE / which / "opinfo.txt").read_text().split() for word in ("--op", name)]
-    dtypes = [word for name in DTYPES for word in ("--dtype", name)]
+    dtypes = [word for name in CAMPAIGNS[which] for word in ("--dtype", name)]
     subprocess.run([sys.executable, "-m", "enable", "capture", "opinfo", *names, *dtypes], cwd=home, check=True)
     without(asked(which), home / "library")
 

@@ -12,5 +12,6 @@ DTYPES = ("bfloat16", "float16", "float32", "float64")
 
 
 def wrapper(input, weight, bias, running_mean, running_var, training, exponential_average_factor, epsilon):
-    statistics = running_mean, running_var, training, exponential_average_factor, epsilon
-    return *batch_norm(input, weight, bias, *statistics), torch.empty(0, dtype=torch.uint8, device=input.device)
+    momentum = exponential_average_factor
+    found = batch_norm(input, weight, bias, running_mean, running_var, training, momentum, epsilon)
+    return *found, torch.empty(0, dtype=torch.uint8, device=input.device)

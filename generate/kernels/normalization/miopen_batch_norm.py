@@ -11,5 +11,5 @@ DTYPES = ("bfloat16", "float16", "float32", "float64")
 
 
 def wrapper(input, weight, bias, running_mean, running_var, training, exponential_average_factor, epsilon):
-    statistics = running_mean, running_var, training, exponential_average_factor, epsilon
-    return batch_norm(input, weight, bias, *statistics)
+    momentum = exponential_average_factor
+    return batch_norm(input, weight, bias, running_mean, running_var, training, momentum, epsilon)

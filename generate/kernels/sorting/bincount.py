@@ -1,0 +1,75 @@
+"""aten::bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor
+
+The largest number, which is read from the device, says how many bins there are. A program counts in bins of its own
+where these are few, and adds what it found by atomics; weights are added by atomics, in float32 if they are of that
+type and else in float64.
+"""
+
+import torch
+import triton
+import triton.language as tl
+from blocks.creation import fill
+from blocks.offsets import plain, plain_value
+from blocks.reduction import reduce
+from blocks.types import convert
+
+OVERLOADS = ("aten::bincount",)
+DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+@triton.jit
+def most_if_negative(x):
+    """The number, or in the place of a negative one the largest there is."""
+    return tl.where(x < 0, 0x7FFFFFFFFFFFFFFF, x.to(tl.int64))
+
+
+@triton.jit
+def bincount_kernel(
+    x_ptr, weights_ptr, out_ptr, n, bins, stride, weight_stride, SIZE: tl.constexpr, BLOCK: tl.constexpr
+):
+    """SIZE: of a program's own counts, at least one for each bin; 0: it has none."""
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    n, bins = plain_value(n), plain_value(bins)
+    place = tl.load(x_ptr + i * plain_value(stride), mask=i < n, other=0).to(tl.int64)
+    inside = (i < n) & (place >= 0) & (place < bins)
+    if weights_ptr is not None:
+        weight = convert(
+            tl.load(weights_ptr + i * plain_value(weight_stride), mask=i < n, other=0), out_ptr.dtype.element_ty
+        )
+        tl.atomic_add(out_ptr + place, weight, mask=inside, sem="relaxed")
+    elif SIZE:
+        counts = tl.histogram(place.to(tl.int32), SIZE, inside)
+        k = tl.arange(0, SIZE)
+        tl.atomic_add(out_ptr + k, counts.to(tl.int64), mask=(k < bins) & (counts > 0), sem="relaxed")
+    else:
+        tl.atomic_add(out_ptr + place, tl.full([BLOCK], 1, tl.int64), mask=inside, sem="relaxed")
+
+
+def wrapper(self, weights=None, minlength=0):
+    if minlength < 0 or self.dim() != 1 or self.is_floating_point() or self.dtype == torch.bool:
+        raise RuntimeError(f"{tuple(self.shape)} of {self.dtype}, counted in {minlength} bins or more")
+    n, dtype, bins = self.shape[0], torch.int64, minlength
+    if n:
+        if weights is not None:
+            if weights.shape != self.shape:
+                raise RuntimeError(f"weights {tuple(weights.shape)} for {tuple(self.shape)}")
+            dtype = torch.float32 if weights.dtype == torch.float32 else torch.float64
+        how = {"map": most_if_negative, "common": self.dtype, "values": (torch.int64,)}
+        most = reduce("max", [self], None, dtype=torch.int64, **how).item()
+        if most == 0x7FFFFFFFFFFFFFFF:
+            raise RuntimeError("bins of negative numbers")
+        bins = max(most + 1, minlength)
+    out = fill(torch.empty(bins, dtype=dtype, device=self.device), 0)
+    if n:
+        bincount_kernel[(triton.cdiv(n, 1024),)](
+            self,
+            weights,
+            out,
+            plain(n),
+            plain(bins),
+            plain(self.stride(0)),
+            0 if weights is None else plain(weights.stride(0)),
+            SIZE=0 if weights is not None or bins > 128 else max(triton.next_power_of_2(bins), 16),
+            BLOCK=1024,
+        )
+    return out
