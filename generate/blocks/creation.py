@@ -5,14 +5,25 @@ from blocks.arithmetic import identity
 from blocks.elementwise import elementwise
 
 
+def as_bits(*tensors):
+    """Tensors of fp16 or bf16, if all are of one of these, as integers: what is moved and not computed on keeps its
+    bits, those of NaN too. Others as they are."""
+    dtypes = {t.dtype for t in tensors}
+    halves = len(dtypes) == 1 and dtypes <= {torch.float16, torch.bfloat16}
+    return [t.view(torch.int16) for t in tensors] if halves else list(tensors)
+
+
 def fill(out, value):
     """`out`, filled with a number or with the elements of a tensor, which is broadcast, in its type.
 
     Floats are bytes by way of int64, as in ATen: -1 is 255 on every device.
     """
-    floats = isinstance(value, torch.Tensor) and value.is_floating_point()
-    common = torch.int64 if floats and out.dtype == torch.uint8 else out.dtype
-    return elementwise(identity, value, common=common, out=out)
+    if isinstance(value, torch.Tensor):
+        value, held = as_bits(value, out)
+        common = torch.int64 if value.is_floating_point() and out.dtype == torch.uint8 else held.dtype
+        elementwise(identity, value, common=common, out=held)
+        return out
+    return elementwise(identity, value, common=out.dtype, out=out)
 
 
 def new_full(size, value, dtype, device):

@@ -276,6 +276,8 @@ X = torch.randn(3, 4, generator=torch.Generator().manual_seed(1))
         ("aten::div.Tensor_mode", "rounding_mode", {None, "floor", "trunc"}),
         ("aten::clamp", "min", {None, 0.0, -1.0, 3.0}),
         ("aten::constant_pad_nd", "value", {0, 1, -1, 0.5}),
+        ("aten::dist", "p", {0, 1, 0.5, math.inf, -math.inf}),
+        ("aten::full_like", "dtype", {torch.bool, torch.uint8, torch.float16}),
     ],
 )
 def test_every_number_flag_and_dimension_takes_its_values(overload, name, wanted):
@@ -288,11 +290,32 @@ def test_every_number_flag_and_dimension_takes_its_values(overload, name, wanted
         "aten::div.Tensor_mode": {"other": X + 9, "rounding_mode": "floor"},
         "aten::clamp": {"min": 0.5, "max": None},
         "aten::constant_pad_nd": {"pad": [1, 1], "value": 2},
+        "aten::dist": {"other": X + 1, "p": 2},
+        "aten::full_like": {"fill_value": 1, "dtype": None},
     }[overload]
     made = [unpack(v.case.load())[name] for v in variants(overload, self=X, **given)]
     assert wanted <= {tuple(v) if isinstance(v, list) else v for v in made} | {
         tuple(given[name]) if isinstance(given[name], list) else given[name]
     }
+
+
+def test_modes_are_those_that_there_are():
+    """ATen on a CPU takes any other interpolation, too, and makes nothing of it."""
+    image, grid = torch.randn(1, 2, 4, 5), torch.rand(1, 3, 3, 2)
+    own = {"interpolation_mode": 0, "padding_mode": 0, "align_corners": False}
+    made = [unpack(v.case.load()) for v in variants("aten::grid_sampler_2d", input=image, grid=grid, **own)]
+    assert {v["interpolation_mode"] for v in made} == {v["padding_mode"] for v in made} == {0, 1, 2}
+
+
+def test_a_call_of_no_elements_is_among_the_first_of_each_way():
+    """What a wrapper does of them it may do of one way alone, such as `reduction`."""
+    case = case_of_values("aten::mse_loss", self=X, target=X + 1, reduction=1)
+    empty = {}
+    for i, variant in enumerate(extended([case], 1, most=400)):
+        arguments = unpack(variant.case.load())
+        if not arguments["self"].numel():
+            empty.setdefault(arguments["reduction"], i)
+    assert empty.keys() == {0, 1, 2} and empty[1] < 12
 
 
 def test_sizes_go_along_with_what_they_are_counted_in():

@@ -85,7 +85,8 @@ def extended(cases: list[Case], seed: int, source: str = "", most: int | None = 
         for several in (ranked[:TEMPLATES], others.values())
     )
     sources = [*first, *(itertools.islice(variants, FEW) for variants in rest)]
-    base = next((t for t in ranked[:1] if tensors(t)), None)  # of numbers alone, pairs are among its variants
+    several = [t for t in ranked[:TEMPLATES] if tensors(t)]  # of numbers alone, pairs are among its variants
+    base = max(several, key=lambda t: sum(x.dim() for x in tensors(t)), default=None)
     twice = iter(()) if base is None else _twice(overload, base, torch.Generator().manual_seed(seed), blocks)
     more = _in_turn(twice, *rest) if most else iter(())
     for how, variant in _then(_in_turn(*sources), more, lambda: len(found) >= SINGLY):
@@ -149,8 +150,9 @@ def templates(cases: list[Case]) -> list[Arguments]:
 
 
 def _templates(overload: str, given: list[Packed]) -> list[Arguments]:
-    """The largest call of each set of argument kinds, the largest first, all of which have elements or no tensors; a
-    small one like it, where all are too large."""
+    """The largest call of each set of argument kinds, all of which have elements or no tensors; a small one like it,
+    where all are too large. The largest comes first, before others the largest of each other number of dimensions:
+    of a vector too little can be varied."""
     sized: dict[Any, tuple[int, Arguments]] = {}
     large: dict[Any, Arguments] = {}
     for packed in given:
@@ -168,7 +170,8 @@ def _templates(overload: str, given: list[Packed]) -> list[Arguments]:
     for kinds, arguments in large.items():
         if len(ranked) < TEMPLATES and kinds not in sized and stands(overload, small := shrunk(arguments)):
             ranked.append(small)
-    return ranked
+    of_rank = {tuple(t.dim() for t in tensors(arguments)): i for i, arguments in reversed([*enumerate(ranked)])}
+    return [ranked[i] for i in dict.fromkeys([*sorted(of_rank.values()), *range(len(ranked))])]
 
 
 def _outline(tree: Any) -> str:

@@ -20,12 +20,15 @@ _ELSEWHERE = frozenset({"device", "generator", "layout", "pin_memory", "non_bloc
 _INTEGERS = (0, 1, -1, 2, 3, 5, -2, 17)
 _FLOATS = (0.0, 1.0, -1.0, 1.5, 0.25, -0.75, 3.0)
 _EPSILONS = (0.0, 1e-3, 0.1, 1.0)  # what is added before a division or a root
-_DTYPES = (torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.float32)
+_DTYPES = (
+    torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.float32, torch.bool, torch.uint8,
+)  # fmt: skip
 # What PyTorch takes for a word, or a number that stands for one, by the argument's name; its schemas do not say.
 _WORDS: dict[str, tuple[str | int | None, ...]] = {
     "approximate": ("none", "tanh"),
     "indexing": ("ij", "xy"),
-    "padding_mode": ("zeros", "border", "reflection"),
+    "interpolation_mode": (0, 1, 2),
+    "padding_mode": ("zeros", "border", "reflection", 0, 1, 2),
     "reduction": (0, 1, 2),
     "reduce": ("sum", "prod", "mean", "amax", "amin"),
     "rounding_mode": (None, "floor", "trunc"),
@@ -81,11 +84,11 @@ def _others(name: str, value: Any, kind: str, arguments: Arguments) -> list[Any]
         new = [*_dims(arguments)] if name.startswith("dim") else [*_INTEGERS, *_near(value or 0)]
         if name.startswith("num_"):  # of what indices point to, which ATen does not check
             new = [n for n in new if n > (value or 0)]
-        new += [0.5, -1.25, 2.0] if "number" in kind or "Scalar" in kind else []
+        new += [0.5, -1.25, 2.0, math.inf, -math.inf] if "number" in kind or "Scalar" in kind else []
         new += [None] if "Optional" in kind else []
     elif type(value) is float or (value is None and ("number" in kind or "float" in kind)):
         new = [*_EPSILONS] if "eps" in name else [*_FLOATS, *([value * 2.5, value * 0.5, -value] if value else [])]
-        new += [2, -3, math.inf] if "number" in kind or "Scalar" in kind else []
+        new += [2, -3, math.inf, -math.inf] if "number" in kind or "Scalar" in kind else []
         new += [None] if "Optional" in kind else []
     return [v for i, v in enumerate(new) if not _same(v, value) and not any(_same(v, w) for w in new[:i])]
 

@@ -56,13 +56,15 @@ def sizes(
 
 def _alike(arguments: Arguments, generator: torch.Generator) -> Iterator[tuple[str, Arguments]]:
     """All sizes at once."""
+    dims = range(max((t.dim() for t in tensors(arguments)), default=0))
+    nothing = [(f"nothing in dimension {dim}", _every(arguments, partial(_none_along, dim=dim))) for dim in dims]
+    yield from nothing[:1]
     present = sorted({n for t in tensors(arguments) for n in t.shape if n > 1})
     if present:
         yield "all sizes 1", _mapped(arguments, dict.fromkeys(present, 1).get, generator)
         yield "all sizes 7", _mapped(arguments, dict.fromkeys(present, 7).get, generator)
         yield "all sizes odd", _mapped(arguments, {n: 2 * n + 1 for n in present}.get, generator)
-    for dim in range(max((t.dim() for t in tensors(arguments)), default=0)):
-        yield f"nothing in dimension {dim}", _every(arguments, partial(_none_along, dim=dim))
+    yield from nothing[1:]
 
 
 def _none_along(t: torch.Tensor, dim: int) -> torch.Tensor:

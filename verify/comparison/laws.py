@@ -49,7 +49,8 @@ def judged_by(overload: str) -> str:
 
     Empty for an overload that has neither.
     """
-    return "law" if law_of(overload) is not None else "fixed" if references.has(overload) else ""
+    drops = references.has(overload) and any(a.name == "dropout_p" for a in resolve(overload)._schema.arguments)
+    return "law" if law_of(overload) is not None else "fixed" if drops else ""
 
 
 def arguments_of(expected: Expected) -> Arguments:
