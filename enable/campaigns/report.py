@@ -17,7 +17,7 @@ from generate.campaign import flattened
 from generate.journal import NAME, event_of, read_journal, slug
 from generate.machine import EventKind, Flaw
 from traces import UserError
-from verify.outcome import Outcome
+from verify.outcome import UNREACHED, Outcome
 
 _STEPS = (1, 2, 3, 5, 10, 15, 20, 30, 45)  # LLM calls at which the cumulative coverage is told
 _OPERATOR = ["overload", "category", "exit", "passed", "calls", "dialogs", "tokens", "model_s", "tests_s", "cause"]
@@ -29,7 +29,8 @@ _REACHED: dict[str, int] = {
     Outcome.COMPILE_ERROR: 2,
     **dict.fromkeys((Outcome.RUNTIME_ERROR, Outcome.CRASH, Outcome.TIMEOUT, Outcome.CHEAT), 3),
     **dict.fromkeys((Outcome.WRONG, Outcome.SKIPPED), 4),
-    Outcome.PASS: 5,
+    UNREACHED: 5,
+    Outcome.PASS: 6,
 }
 _VARYING = re.compile(r"0x[0-9a-f]+|\d+(\.\d+)?(e[+-]?\d+)?|'[^']*'|\"[^\"]*\"|`[^`]*`|\[[^\]]*\]|\([^)]*\)")
 
