@@ -358,6 +358,14 @@ BAD: dict[str, dict[str, str]] = {
         "helper result": wrapper("return new(self) * 2") + "\n\ndef new(x):\n    return torch.empty_like(x)\n",
         "narrowed": wrapper("x = [self, 1][0]\nif isinstance(x, torch.Tensor):\n    return x + 1\nreturn self"),
         "after a guard": wrapper("x = [self, 1][0]\nif not isinstance(x, torch.Tensor):\n    return 1\nreturn x + 1"),
+        "another by now": wrapper("n = not isinstance(other, torch.Tensor)\nother = self\nreturn -other if n else 1"),
+        "named twice": wrapper(
+            "if other:\n    n = True\nelse:\n    n = not isinstance(self, torch.Tensor)\nreturn self + 1 if n else 0"
+        ),
+        "named again": wrapper("n = not isinstance(self, torch.Tensor)\nn = True\nreturn self + 1 if n else 0"),
+        "in a loop": wrapper(
+            "for x in (1, self):\n    n = not isinstance(x, torch.Tensor)\n    x = self\n    x + 1 if n else 0"
+        ),
         "list parameter": wrapper("return self[0] + 1").replace("(Tensor self", "(Tensor[] self"),
         "conditional": wrapper("x = self if self.dim() else other\nreturn x + 1"),
     },
@@ -472,6 +480,8 @@ def test_all_violations_are_reported_at_once_with_line_and_advice():
 HONEST_BODIES = {
     "kernel chosen from a table": "table = {'a': kernel_mul}\nk = table['a']\nk[(1,)](self)\nreturn self",
     "scalar or tensor": "if isinstance(other, torch.Tensor):\n    return other\nreturn other * 2",
+    "a test by its name": "n = not isinstance(other, torch.Tensor)\nif n:\n    return int(other) * 2\n"
+    "return self.expand(2) if not n else float(other)",
     "views": "x = self.permute(1, 0).unsqueeze(0).expand(2, -1, -1)\nreturn x.view(torch.uint8)",
     "loop over chunks": "for t in self.split(2):\n    kernel_mul[(1,)](t, t.numel())\nreturn self",
     "shape arithmetic": "m, n = self.shape\nk = m * n // 2\ns = [1] * k + list(self.shape)\nreturn s[1:] + [s[0] ** 2]",

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterable
 
 from verify.lint.calls import CallRules, Helper
-from verify.lint.kinds import HOLDS_TENSORS, MUTABLE, Kind, element, join, narrowed, of_display, of_operator
+from verify.lint.kinds import HOLDS_TENSORS, MUTABLE, Kind, element, join, of_display, of_operator
 from verify.lint.names import parameters, shown
 from verify.lint.references import check_attribute, check_name, refuse
 from verify.lint.scope import Scope, TargetRules
@@ -141,7 +141,7 @@ class ExpressionRules:
     def visit_IfExp(self, node: ast.IfExp) -> Kind:
         self.truth(node.test)
         outer = self.scope.saved()
-        holds, fails = narrowed(node.test, self.names)
+        holds, fails = self.scope.narrowed(node.test)
         self.scope.env = outer | holds
         body = self.visit(node.body)
         self.scope.env = outer | fails

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Sequence
 
 from verify.lint.decorators import check_decorators
@@ -57,14 +58,14 @@ class _Functions:
             return Kind.VALUE
         self.results[key] = Kind.VALUE  # while it is being followed: a recursive call tells nothing
         scope, statements = self.scope, self.statements
-        outer = scope.env, scope.lambdas, statements.returns
-        scope.env, scope.lambdas, statements.returns = {}, 0, None
+        outer = scope.env, scope.tests, scope.places, scope.lambdas, statements.returns
+        scope.env, scope.tests, scope.places, scope.lambdas, statements.returns = {}, {}, defaultdict(set), 0, None
         for arg, kind in zip(parameters(self.helpers[name]), kinds, strict=False):
             known = Kind.TENSOR if kind is Kind.VALUE and arg.arg in self.tensors.get(name, ()) else kind
             scope.bind(arg.arg, known, arg)
         statements.block(self.helpers[name].body)
         self.results[key] = statements.returns or Kind.VALUE
-        scope.env, scope.lambdas, statements.returns = outer
+        scope.env, scope.tests, scope.places, scope.lambdas, statements.returns = outer
         return self.results[key]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from enum import Enum
 from typing import TypeAlias
 
@@ -115,10 +116,15 @@ def tensor_parameters(function: ast.FunctionDef) -> set[str]:
     return used - asked
 
 
-def narrowed(test: ast.expr, names: Names) -> tuple[Env, Env]:
-    """What `isinstance(x, torch.Tensor)` (or its negation) tells about x where the test holds, and where not."""
+def narrowed(test: ast.expr, names: Names, tests: Mapping[str, ast.expr]) -> tuple[Env, Env]:
+    """What `isinstance(x, torch.Tensor)` (or its negation) tells about x where the test holds, and where not.
+
+    tests: those that are known by a name.
+    """
+    if isinstance(test, ast.Name) and test.id in tests:
+        return narrowed(tests[test.id], names, {})
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        holds, fails = narrowed(test.operand, names)
+        holds, fails = narrowed(test.operand, names, tests)
         return fails, holds
     if isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "isinstance":
         subject, kind = (*test.args, None, None)[:2]

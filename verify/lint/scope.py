@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from verify.lint.kinds import OPAQUE, Env, Kind, element
+from verify.lint.kinds import OPAQUE, Env, Kind, element, narrowed
 from verify.lint.names import Findings, Names, shown
 from verify.lint.profile import Profile
 
@@ -20,7 +21,8 @@ HANDED_ON = "launch kernels and allocate with device=x.device; a wrapper does th
 class Scope:
     """The place that is being followed, and what is known there.
 
-    env: the local names. loops, lambdas: how many are around it; a helper that is called in a loop is in that loop.
+    env: the local names. places: where each is bound. tests: `isinstance(...)` by the one name that it was given, until
+    that or its subject is another. loops, lambdas: how many are around it; a helper that is called in a loop is in it.
     raising: whether it is in the message of an error, or in the test on which nothing but an error depends.
     """
 
@@ -28,6 +30,8 @@ class Scope:
     profile: Profile
     findings: Findings
     env: Env = field(default_factory=dict)
+    tests: dict[str, ast.expr] = field(default_factory=dict)
+    places: defaultdict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
     loops: int = 0
     lambdas: int = 0
     raising: bool = False
@@ -44,7 +48,18 @@ class Scope:
             self.findings.add("shadowing", at, f"{name!r} is bound again", "choose another name for the local value")
         elif name.startswith("__"):
             self.findings.add("shadowing", at, f"{name!r} is a special name", "choose a name without underscores")
+        self.places[name].add(id(at))
+        self.tests = {known: t for known, t in self.tests.items() if known != name and name not in self.narrowed(t)[0]}
         self.env[name] = kind
+
+    def remember(self, name: str, test: ast.expr) -> None:
+        """A name that was bound to what may be a test: bound elsewhere too, it tells nothing."""
+        if len(self.places[name]) == 1 and self.narrowed(test)[0]:
+            self.tests[name] = test
+
+    def narrowed(self, test: ast.expr) -> tuple[Env, Env]:
+        """What a test tells of names where it holds, and where not."""
+        return narrowed(test, self.names, self.tests)
 
     def not_in_dialect(self, node: ast.AST) -> Kind:
         """Report a construct without a rule of its own, of which nothing is known."""

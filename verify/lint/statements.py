@@ -10,7 +10,7 @@ import ast
 from collections.abc import Sequence
 
 from verify.lint.expressions import ExpressionRules
-from verify.lint.kinds import MUTABLE, Env, Kind, join, leaves, merge, narrowed
+from verify.lint.kinds import MUTABLE, Env, Kind, join, leaves, merge
 from verify.lint.names import check_end, parameters
 from verify.lint.references import check_annotation, refuse
 from verify.lint.scope import Scope
@@ -54,6 +54,8 @@ class StatementRules:
             refuse(value, dotted, self.scope)
         else:
             self.bind(target, Kind.VALUE if isinstance(value, ast.Lambda) else self.visit(value), value)
+            if isinstance(target, ast.Name):
+                self.scope.remember(target.id, value)
 
     def follow_AnnAssign(self, node: ast.AnnAssign) -> None:
         check_annotation(node.annotation, self.scope)
@@ -94,7 +96,7 @@ class StatementRules:
         """A branch that leaves tells nothing about what comes after."""
         self._test(node.test, bool(node.body) and isinstance(node.body[0], ast.Raise) and not node.orelse)
         before = self.scope.saved()
-        holds, fails = narrowed(node.test, self.names)
+        holds, fails = self.scope.narrowed(node.test)
         then, other = self._branch(before | holds, node.body), self._branch(before | fails, node.orelse)
         if leaves(node.body):
             self.scope.env = other
