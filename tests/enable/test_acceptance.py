@@ -186,7 +186,7 @@ def test_where_few_cases_were_recorded_those_made_of_them_have_to_pass(session):
     found = accept(session, Proposal(path, NEG, shown, [], opinfo=0, extended=24, few_cases=True))
     assert isinstance(found, Refused) and not path.exists()
     assert "that were made where few were recorded fail" in found.reason
-    assert "(with gaps)" in found.feedback and not any(case in found.feedback for case in found.held_back)
+    assert "from one row to the next" in found.feedback and not any(case in found.feedback for case in found.held_back)
     right = (KERNELS / "pointwise" / "neg.py").read_text()
     done = accept(session, Proposal(path, right, shown, [], opinfo=0, extended=24))
     assert isinstance(done, Accepted) and done.provenance["few_cases"] == {}
@@ -213,6 +213,19 @@ def test_a_held_back_failure_is_told_to_the_user_and_not_to_the_model(session):
     found = refused(session, exp(SIZES[case.id]))
     assert found.held_back == (case.id,) and case.id in found.reason and "held back" in found.reason
     assert "1 CHEAT" in found.feedback  # no kernel was launched
+    assert case.id not in found.feedback and str(SIZES[case.id]) not in found.feedback
+
+
+def test_of_a_held_back_call_that_does_not_compile_the_model_is_told_what_the_compiler_says(session):
+    case = HELD[0]
+    kernel = "@triton.jit\ndef checked(x_ptr, N: tl.constexpr):\n    tl.static_assert(N < 0, 'a negative size')\n\n\n"
+    source = exp(SIZES[case.id]).replace(
+        "        return torch.empty_like", "        checked[(1,)](self, N=7)\n        return torch.empty_like"
+    )
+    found = refused(session, source.replace("def wrapper(", f"{kernel}def wrapper("))
+    assert found.held_back == (case.id,) and found.outcome == "COMPILE_ERROR"
+    assert found.feedback.startswith("Calls that are not shown here fail: 1 COMPILE_ERROR.")
+    assert "a negative size" in found.feedback
     assert case.id not in found.feedback and str(SIZES[case.id]) not in found.feedback
 
 

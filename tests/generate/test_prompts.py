@@ -93,3 +93,9 @@ def test_an_operator_that_draws_is_told_where_from():
     assert "`philox`" in opening(drawing, State())[1].content
     assert "`philox`" in opening(replace(TASK, draws="fixed"), State())[1].content
     assert "philox" not in opening(TASK, State())[1].content
+
+
+def test_an_operator_whose_result_is_sized_by_values_is_told_that_it_may_read_them():
+    masked = replace(TASK, overload="aten::masked_select")
+    assert "read the count back with `.item()`" in opening(masked, State())[1].content
+    assert ".item()" not in opening(TASK, State())[1].content
