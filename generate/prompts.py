@@ -11,12 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from torch import Tag
 
 from generate.llm import Message
 from generate.machine import Flaw, State
 from generate.task import Task
-from traces.overloads import resolve
 from verify.linking import blocks_in
 from verify.lint import Profile, load_profile
 from verify.outcome import UNREACHED, Outcome
@@ -73,7 +71,7 @@ def opening(task: Task, state: State) -> tuple[Message, ...]:
         "outcome_text": _OUTCOMES[outcome][0] if outcome else "",
         "report": cut_middle(report, state.limits.report),
         "draws": task.draws,
-        "sized_by_data": Tag.dynamic_output_shape in resolve(task.overload).tags,
+        "sized_by_data": task.sized_by_data,
     }
     return Message("system", system(task.profile, _without(task.overload))), Message(
         "user", _render("operator.md.j2", **fields)

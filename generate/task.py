@@ -22,7 +22,7 @@ class Task:
     and its first case that neither passes nor is skipped. path: where an accepted kernel belongs. profile: the
     dialect. command: what the user types to go on after an interruption. calls: overloads of the library that the
     wrapper may call. draws: how it is judged if it may draw random numbers: by a `law`, or
-    exactly, since these are `fixed`.
+    exactly, since these are `fixed`. sized_by_data: whether values decide how large the result is.
     """
 
     overload: str
@@ -37,13 +37,14 @@ class Task:
     command: str = "enable refine"
     calls: tuple[str, ...] = ()
     draws: str = ""
+    sized_by_data: bool = False
 
     def digest(self) -> str:
         """sha256, in hex, of all that a prompt depends on."""
         fields: dict[str, Any] = asdict(self)
         for name in ("path", "command"):
             del fields[name]
-        for name in ("calls", "draws"):
+        for name in ("calls", "draws", "sized_by_data"):
             if not fields[name]:
                 del fields[name]  # as in journals that were begun before there were any
         return hashlib.sha256(json.dumps(fields, sort_keys=True, default=str).encode()).hexdigest()

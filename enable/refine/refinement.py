@@ -9,6 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from enable.cover.coverage import is_known, read_calls
 from enable.cover.opinfo import Users
 from enable.cover.self_consistency import callable_overloads
@@ -177,6 +179,7 @@ class Refinement:
             command=command,
             calls=self._callable(operator),
             draws=judged_by(operator.overload),
+            sized_by_data=torch.Tag.dynamic_output_shape in resolve(operator.overload).tags,
         )
 
     def _check_evidence(self, operator: Operator) -> None:

@@ -96,6 +96,6 @@ def test_an_operator_that_draws_is_told_where_from():
 
 
 def test_an_operator_whose_result_is_sized_by_values_is_told_that_it_may_read_them():
-    masked = replace(TASK, overload="aten::masked_select")
+    masked = replace(TASK, overload="aten::masked_select", sized_by_data=True)
     assert "read the count back with `.item()`" in opening(masked, State())[1].content
     assert ".item()" not in opening(TASK, State())[1].content
