@@ -1,12 +1,14 @@
 """`enable platform`, and commands on a platform that is a file of the user's."""
 
 import json
+import shutil
 
 import pytest
 import torch
 
 from capture import Recorder
 from enable.cli import run
+from generate.library import KERNELS
 
 CHIP = """\
 base: sim
@@ -32,13 +34,18 @@ def enable(tmp_path, monkeypatch, capfd):
     return call
 
 
-def test_a_file_is_checked_and_used(enable, tmp_path):
+def test_a_file_is_checked_and_used(enable, tmp_path, monkeypatch):
     (tmp_path / "mychip.yaml").write_text(CHIP)
+    (tmp_path / "small" / "pointwise").mkdir(parents=True)
+    for name in ("exp", "neg", "reciprocal"):
+        shutil.copy(KERNELS / "pointwise" / f"{name}.py", tmp_path / "small" / "pointwise")
+    monkeypatch.setenv("ENABLE_LIBRARY", str(tmp_path / "small"))
     status, out, err = enable("platform", "check", "./mychip.yaml", "--json")
     found = json.loads(out)
     assert status == 0 and found["passed"], err
     assert [step["name"] for step in found["steps"]] == ["dialect", "target hip gfx942", "execution"]
     assert "tl.exp" in found["refused"]["pointwise/exp.py"] and "pointwise/neg.py" not in found["refused"]
+    assert found["library"]["kernels"] == 3
     assert found["library"]["in_the_dialect"] == found["library"]["kernels"] - len(found["refused"])
 
     with Recorder("work.trace") as recorder:
