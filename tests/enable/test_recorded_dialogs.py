@@ -14,6 +14,7 @@ PROGRAM = Path(sys.executable).parent / "enable"
 DIALOGS = ROOT / "tests" / "dialogs"
 SAMPLE = {
     "first": ("aten::eq.Scalar", "aten::heaviside", "aten::triu"),
+    "broad": ("aten::frac", "aten::trace", "aten::vdot"),
 }
 
 
