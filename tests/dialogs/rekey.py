@@ -1,6 +1,6 @@
 """Put today's prompts to the recorded answers, after a change of templates or reports: the answers stay.
 
-    python -m tests.dialogs.rekey first    # the 27 operators of tests/dialogs/first: some minutes
+    python -m tests.dialogs.rekey first    # the 27 operators of tests/dialogs/first: some minutes; broad: 127
     python -m tests.dialogs.rekey demo     # generate/recordings
 
 A dialog that passes earlier than it did leaves its later answers out; one that runs out of answers is told, and its
