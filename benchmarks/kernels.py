@@ -352,11 +352,11 @@ def behind(rows: list[Row]) -> Iterator[tuple[str, float, str]]:
 
 def reason(overload: str) -> str:
     """Why the library's kernel may be behind."""
+    if overload in REASONS:
+        return REASONS[overload]
     kernel = Library(KERNELS).kernel(overload)
-    names = (
-        set() if kernel is None else set(re.findall(r"\w+", " ".join(_FROM_BLOCKS.findall(kernel.path.read_text()))))
-    )
-    return REASONS.get(overload) or next((why for name, why in IMPORTED.items() if name in names), "not known")
+    imports = "" if kernel is None else " ".join(_FROM_BLOCKS.findall(kernel.path.read_text()))
+    return next((why for name, why in IMPORTED.items() if name in re.findall(r"\w+", imports)), "not known")
 
 
 def _cell(value: Any) -> Any:

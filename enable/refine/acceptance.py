@@ -389,6 +389,5 @@ def _feedback(seen: Sequence[Verdict], unseen: Sequence[Verdict]) -> str:
         told = ", ".join(f"{n} {outcome}" for outcome, n in sorted(counts.items()))
         what = f"Calls that are not shown here fail{' too' if seen else ''}: {told}."
         lines.append(f"{what} Serve every input that the schema allows.")
-        compiler = dict.fromkeys(v.detail for v in unseen if v.outcome is Outcome.COMPILE_ERROR)
-        lines += list(compiler)[:1]
+        lines += [v.detail for v in unseen if v.outcome is Outcome.COMPILE_ERROR][:1]
     return "\n\n".join(lines)

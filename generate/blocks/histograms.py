@@ -8,7 +8,7 @@ from blocks.offsets import strided, walk
 from blocks.reduction import reduce
 from blocks.types import compute_types
 
-__all__ = ["bin_counts", "range_of"]
+__all__ = ["add_counts", "bin_counts", "range_of"]
 
 
 @triton.jit
@@ -47,6 +47,20 @@ def range_of(x, low, high, margin):
 
 
 @triton.jit
+def add_counts(counts_ptr, place, inside, bins, SIZE: tl.constexpr):
+    """How many of a block lie in each bin, added by atomics.
+
+    SIZE: of a program's own counts, at least one for each bin; 0: it has none.
+    """
+    if SIZE:
+        counts = tl.histogram(place.to(tl.int32), SIZE, inside)
+        k = tl.arange(0, SIZE)
+        tl.atomic_add(counts_ptr + k, counts.to(tl.int64), mask=(k < bins) & (counts > 0), sem="relaxed")
+    else:
+        tl.atomic_add(counts_ptr + place, tl.full(place.shape, 1, tl.int64), mask=inside, sem="relaxed")
+
+
+@triton.jit
 def even_bins_kernel(
     x_ptr,
     ends_ptr,
@@ -58,10 +72,7 @@ def even_bins_kernel(
     SIZE: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Counts in bins of one width, of what lies in the range; the last bin has its upper end too.
-
-    SIZE: of a program's own counts, at least one for each bin; 0: it has none.
-    """
+    """Counts in bins of one width, of what lies in the range; the last has its upper end too. SIZE: as add_counts."""
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     x = tl.load(x_ptr + strided(i, steps[0], steps[1][0], False, False), mask=i < n, other=0).to(OPMATH)
     low, high = tl.load(ends_ptr).to(OPMATH), tl.load(ends_ptr + 1).to(OPMATH)
@@ -69,13 +80,7 @@ def even_bins_kernel(
     share = tl.where(inside, x - low, 0)
     share = share / (high - low) if OPMATH.is_fp64() else tl.div_rn(share, high - low)
     share *= tl.cast(bins, OPMATH)
-    place = tl.minimum(share.to(tl.int64), bins - 1)
-    if SIZE:
-        counts = tl.histogram(place.to(tl.int32), SIZE, inside)
-        k = tl.arange(0, SIZE)
-        tl.atomic_add(counts_ptr + k, counts.to(tl.int64), mask=(k < bins) & (counts > 0), sem="relaxed")
-    else:
-        tl.atomic_add(counts_ptr + place, tl.full([BLOCK], 1, tl.int64), mask=inside, sem="relaxed")
+    add_counts(counts_ptr, tl.minimum(share.to(tl.int64), bins - 1), inside, bins, SIZE)
 
 
 def bin_counts(x, bins, ends):

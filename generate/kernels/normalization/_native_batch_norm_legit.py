@@ -1,12 +1,14 @@
 """aten::_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!)
     running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)
+aten::native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool
+    training, float momentum, float eps) -> (Tensor, Tensor, Tensor)
 
 Statistics of each channel, combined as mean and squared distances from it; running ones are moved in their place.
 """
 
 from blocks.normalization import batch_norm
 
-OVERLOADS = ("aten::_native_batch_norm_legit",)
+OVERLOADS = ("aten::_native_batch_norm_legit", "aten::native_batch_norm")
 DTYPES = ("bfloat16", "float16", "float32", "float64")
 
 

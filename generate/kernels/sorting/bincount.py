@@ -9,6 +9,7 @@ import torch
 import triton
 import triton.language as tl
 from blocks.creation import fill
+from blocks.histograms import add_counts
 from blocks.offsets import plain, plain_value
 from blocks.reduction import reduce
 from blocks.types import convert
@@ -27,7 +28,7 @@ def most_if_negative(x):
 def bincount_kernel(
     x_ptr, weights_ptr, out_ptr, n, bins, stride, weight_stride, SIZE: tl.constexpr, BLOCK: tl.constexpr
 ):
-    """SIZE: of a program's own counts, at least one for each bin; 0: it has none."""
+    """SIZE: as add_counts."""
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     n, bins = plain_value(n), plain_value(bins)
     place = tl.load(x_ptr + i * plain_value(stride), mask=i < n, other=0).to(tl.int64)
@@ -37,12 +38,8 @@ def bincount_kernel(
             tl.load(weights_ptr + i * plain_value(weight_stride), mask=i < n, other=0), out_ptr.dtype.element_ty
         )
         tl.atomic_add(out_ptr + place, weight, mask=inside, sem="relaxed")
-    elif SIZE:
-        counts = tl.histogram(place.to(tl.int32), SIZE, inside)
-        k = tl.arange(0, SIZE)
-        tl.atomic_add(out_ptr + k, counts.to(tl.int64), mask=(k < bins) & (counts > 0), sem="relaxed")
     else:
-        tl.atomic_add(out_ptr + place, tl.full([BLOCK], 1, tl.int64), mask=inside, sem="relaxed")
+        add_counts(out_ptr, place, inside, bins, SIZE)
 
 
 def wrapper(self, weights=None, minlength=0):
