@@ -196,8 +196,9 @@ class Trace:
     @cached_property
     def _index(self) -> _Index:
         index = _Index()
+        begun = self.complete or (self.path / fmt.CALLS).exists() or self.shards.keys()  # else the manifest is all
         try:
-            for line, where, offset in self._lines():
+            for line, where, offset in self._lines() if begun else ():
                 if not self.complete and isinstance(line, dict) and "amend" in line:
                     index.amend(line, where)
                 else:

@@ -145,6 +145,19 @@ def test_a_torn_last_line_of_an_unfinished_trace_is_dropped_and_reported(tmp_pat
     writer.abandon()
 
 
+def test_a_trace_of_a_writer_that_was_killed_before_its_first_file_of_calls_holds_none(tmp_path):
+    path = tmp_path / "a.trace"
+    writer = TraceWriter(path)
+    (path / "calls-00000.jsonl").unlink()
+    trace = Trace.open(path, partial=True)
+    assert list(trace.calls()) == [] and trace.signatures == {} and not trace.damage
+    add(writer, torch.ones(3), torch.ones(3))
+    writer.flush()  # there are blobs now: calls that named them are lost, and that is said
+    with pytest.raises(TraceError, match=r"calls-00000.jsonl: cannot be read"):
+        list(Trace.open(path, partial=True).calls())
+    writer.abandon()
+
+
 def test_closing_as_incomplete(tmp_path):
     TraceWriter(tmp_path / "a.trace").close(complete=False)
     with pytest.raises(TraceError, match="did not finish"):

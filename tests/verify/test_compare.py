@@ -110,6 +110,16 @@ def test_infinite_and_nan_results_are_right_where_expected():
     assert judged("aten::sqrt", {"self": x}, lambda self: self.abs().sqrt()) is not None
 
 
+def test_a_range_may_be_off_by_roundings_of_its_start_and_steps():
+    arguments = {"start": 2.1, "end": -2.9, "step": -1.0, "dtype": torch.float32}
+
+    def told(by):
+        return judged("aten::arange.start_step", arguments, lambda start, end, step, dtype: in_steps + by)
+
+    in_steps = torch.tensor(2.1) + torch.arange(5) * torch.tensor(-1.0)  # 0.0999999, where it is 0.1
+    assert told(0.0) is None and "elements wrong" in told(1e-5)
+
+
 def test_integers_are_exact():
     x = torch.arange(2**24, 2**24 + 5)
     assert judged("aten::add.Tensor", {"self": x, "other": x}, lambda self, other: self + other) is None

@@ -121,6 +121,14 @@ def test_layouts():
     }
 
 
+@pytest.mark.parametrize("overload", ["aten::cat", "aten::_foreach_add.List"])
+def test_a_tensor_without_elements_among_others_keeps_its_dimensions(overload):
+    several = [torch.randn(2, 3), torch.randn(0), torch.randn(2, 3)]
+    arguments = {"tensors": several} if overload == "aten::cat" else {"self": several, "other": several}
+    made = list(extended([case_of_values(overload, **arguments)], 1))
+    assert len(made) > 20
+
+
 def test_two_changes_at_once():
     """Where a loss is not reduced one argument lies otherwise, is broadcast or empty."""
     x = torch.randn(6, 10)

@@ -218,7 +218,7 @@ def _ranks(overload: str, arguments: Arguments, generator: torch.Generator) -> I
         ]
         five = _every(arguments, lambda t: like(t, [2, 3, 2, 3, 2], generator))
         yield from (of_rank[0], equal)
-        yield "five dimensions, permuted", _every(five, lambda t: t.permute(4, 2, 3, 0, 1))
+        yield "five dimensions, permuted", _every(five, lambda t: _permuted(t, 4, 2, 3, 0, 1))
         yield from of_rank[1:]
         return
     if len({t.shape for t in tensors(arguments) if t.dim()}) == 1:
@@ -239,7 +239,12 @@ def _ranks(overload: str, arguments: Arguments, generator: torch.Generator) -> I
 
 def _of_equal_strides(t: torch.Tensor) -> torch.Tensor:
     """[2, 1, 5] with strides (1, 2, 2), which is not contiguous."""
-    return t.permute(2, 1, 0).contiguous().permute(2, 1, 0)
+    return _permuted(_permuted(t, 2, 1, 0).contiguous(), 2, 1, 0)
+
+
+def _permuted(t: torch.Tensor, *order: int) -> torch.Tensor:
+    """One of no elements, which is never drawn anew, may have other dimensions: it stays."""
+    return t.permute(order) if t.dim() == len(order) else t
 
 
 def _channels_last(t: torch.Tensor) -> torch.Tensor:

@@ -20,7 +20,8 @@ def kernel_addcmul(a_ptr, x_ptr, y_ptr, o_ptr, n, value, shape, strides_a, xs, y
     x = tl.load(x_ptr + strided(i, shape, xs), mask=i < n, other=0)
     y = tl.load(y_ptr + strided(i, shape, ys), mask=i < n, other=0)
     kind = o_ptr.dtype.element_ty
-    tl.store(o_ptr + i, (a.to(kind) + value * (x.to(kind) * y.to(kind))).to(kind), mask=i < n)
+    wide = tl.float32 if kind.is_floating() else kind
+    tl.store(o_ptr + i, (a.to(wide) + value * (x.to(wide) * y.to(wide))).to(kind), mask=i < n)
 
 
 def wrapper(input, tensor1, tensor2, *, value=1):

@@ -5,8 +5,8 @@
 
 @triton.jit
 def kernel(x_ptr, o_ptr, rows, cols, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
-    col = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    row = tl.program_id(1)
+    col = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = (col < cols) & (row < rows)
     at = row.to(tl.int64) * cols + col
     tl.store(o_ptr + at, tl.exp(tl.load(x_ptr + at, mask=mask)), mask=mask)
@@ -18,5 +18,5 @@ def wrapper(self):
     if x.numel():
         cols = x.shape[-1] if x.dim() else 1
         rows = x.numel() // cols
-        kernel[(rows, triton.cdiv(cols, 64))](x, o, rows, cols, BLOCK=64)
+        kernel[(triton.cdiv(cols, 64), rows)](x, o, rows, cols, BLOCK=64)
     return o

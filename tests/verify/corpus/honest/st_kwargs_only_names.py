@@ -7,8 +7,10 @@
 def addcmul_kernel(i_ptr, a_ptr, b_ptr, o_ptr, n, value, BLOCK: tl.constexpr):
     k = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     m = k < n
-    r = tl.load(i_ptr + k, mask=m) + value * tl.load(a_ptr + k, mask=m) * tl.load(b_ptr + k, mask=m)
-    tl.store(o_ptr + k, r, mask=m)
+    i, a, b = tl.load(i_ptr + k, mask=m), tl.load(a_ptr + k, mask=m), tl.load(b_ptr + k, mask=m)
+    if i.dtype.is_floating():
+        i, a, b = i.to(tl.float32), a.to(tl.float32), b.to(tl.float32)
+    tl.store(o_ptr + k, i + value * a * b, mask=m)
 
 
 def wrapper(input, tensor1, tensor2, *, value=1, out=None):
