@@ -43,11 +43,12 @@ from verify.contract.kernel_file import KernelFile
 ROOT = Path(__file__).parent
 MOST_CASES = 12  # of a file; more tell little and take long
 TENSOR = re.compile(
-    r"(?P<dtype>bool|bf16|[fiu]\d+)(?:\[(?P<shape>[\d,]*)\]|\((?P<elements>[^)]*)\))"
+    r"(?P<dtype>bool|bf16|[cfiu]\d+)(?:\[(?P<shape>[\d,]*)\]|\((?P<elements>[^)]*)\))"
     r"(?:\{(?P<strides>[\d,]*)\})?(?P<kind>u|<\d+|=[-.\d]+)?(?:@(?P<offset>\d+))?"
 )
 DTYPES = {"bool": torch.bool, "bf16": torch.bfloat16, "u8": torch.uint8}
 DTYPES |= {f"f{n}": getattr(torch, f"float{n}") for n in (16, 32, 64)}
+DTYPES |= {f"c{n}": getattr(torch, f"complex{n}") for n in (32, 64, 128)}
 DTYPES |= {f"i{n}": getattr(torch, f"int{n}") for n in (8, 16, 32, 64)}
 
 
@@ -146,6 +147,8 @@ def elements_of(count: int, dtype: torch.dtype, kind: str, generator: torch.Gene
     if dtype.is_floating_point:
         draw = torch.rand if kind == "u" else torch.randn
         return draw(count, generator=generator, dtype=torch.float64).to(dtype)
+    if dtype.is_complex:
+        return torch.randn(count, generator=generator, dtype=torch.complex128).to(dtype)
     low = 0 if dtype in (torch.bool, torch.uint8) else -5
     return torch.randint(low, 2 if dtype == torch.bool else 6, (count,), generator=generator).to(dtype)
 

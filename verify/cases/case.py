@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, TypeAlias
@@ -16,9 +16,10 @@ from traces.contents import NotRecorded
 from traces.materialise import identity
 from traces.overloads import bind, positional, resolve
 from traces.store import CallRecord, Trace
-from traces.values import Bytes, Packed, StorageSpan, TensorRef, numel, on_host, pack, unpack
+from traces.values import Packed, numel, on_host, pack, unpack
 from traces.widening import answer
 from verify.cases import left, oracle, references
+from verify.cases.elements import as_number, mapped, positive, widen
 from verify.contract.random_state import Philox
 from verify.operators import adds_up, judged_as
 
@@ -159,7 +160,7 @@ class Expected:
                     return t * (1 + sign * (2.0**-24 if wide is self.widened else torch.finfo(t.dtype).eps))
 
                 try:
-                    call = _as_number(wide, argument, 1 + sign * 2.0**-24) or mapped(wide, moved, groups)
+                    call = as_number(wide, argument, 1 + sign * 2.0**-24) or mapped(wide, moved, groups)
                     found.append(self.ask(self.overload, call, self.philox))
                 except (RuntimeError, TypeError, NotImplementedError):
                     continue
@@ -231,51 +232,10 @@ def _sizes(ask: Ask, overload: str, packed: Packed, native: Packed, philox: Phil
     if not adds_up(judged_as(overload, packed.tree)):
         return None
     try:
-        found = ask(overload, _positive(mapped(packed, torch.abs)), philox)
+        found = ask(overload, positive(mapped(packed, torch.abs)), philox)
     except (RuntimeError, NotImplementedError, TypeError):
         return None
     return found if found.tree["return"] == native.tree["return"] else None
-
-
-def _positive(packed: Packed) -> Packed:
-    """The same call with its factors' absolute values."""
-    tree = dict(packed.tree)
-    for name in {"alpha", "beta"} & tree.keys():
-        value = tree[name]
-        if isinstance(value, dict) and "float" in value:
-            tree[name] = {"float": abs(float.fromhex(value["float"])).hex()}
-        elif type(value) is int:
-            tree[name] = abs(value)
-    return replace(packed, tree=tree)
-
-
-def mapped(
-    packed: Packed, change: Callable[[torch.Tensor], torch.Tensor], groups: Collection[int] | None = None
-) -> Packed:
-    """The same call with every group of floating elements, or these of them, changed, element by element."""
-    dtypes = _dtypes_by_group(packed)
-    data = [
-        _mapped_span(d, *kinds, change=change) if groups is None or i in groups else d
-        for i, (d, kinds) in enumerate(zip(packed.data, dtypes, strict=True))
-    ]
-    return replace(packed, data=data)
-
-
-def _as_number(packed: Packed, name: str, factor: float) -> Packed | None:
-    """The same call with a tensor of integers as float64 times a factor; None if the argument is no such tensor."""
-    arguments = unpack(packed)
-    given = arguments.get(name)  # a part of one, as a sparse tensor's indices, is no argument
-    if not isinstance(given, torch.Tensor) or given.is_floating_point() or given.is_complex():
-        return None
-    changed = pack({**arguments, name: given.double() * factor})
-    return replace(changed, data=[None if d is None else bytes(d) for d in changed.data])
-
-
-def _mapped_span(data: Bytes | None, *dtypes: str, change: Callable[[torch.Tensor], torch.Tensor]) -> Bytes | None:
-    if not data or len(dtypes) != 1 or not getattr(torch, dtypes[0]).is_floating_point:
-        return data
-    values = torch.frombuffer(bytearray(data), dtype=getattr(torch, dtypes[0]))
-    return change(values).view(torch.uint8).numpy().tobytes()
 
 
 def holds_special(packed: Packed) -> bool:
@@ -297,65 +257,6 @@ def unsupported(tree: Any) -> str:
             return str(tree["unsupported"])[:80]
         tree = list(tree.values())
     return next(filter(None, map(unsupported, tree)), "") if isinstance(tree, list) else ""
-
-
-def widen(packed: Packed) -> Packed | None:
-    """The same call in float64: every group of one floating dtype is converted as a whole, so aliasing stays.
-
-    So is a floating dtype that the call names.
-
-    None if there is nothing to convert, or a group is shared by tensors of different dtypes.
-    """
-    dtypes = _dtypes_by_group(packed)
-    if any(len(d) > 1 for d in dtypes):
-        return None
-    factors = [8 // _floating_size(next(iter(d))) if d and _floating_size(next(iter(d))) else 1 for d in dtypes]
-    tree = _widen_tree(packed.tree)
-    if all(f == 1 for f in factors) and tree == packed.tree:
-        return None
-    data = [_widen_span(d, next(iter(kinds), ""), f) for d, kinds, f in zip(packed.data, dtypes, factors, strict=True)]
-    groups = [
-        g if f == 1 else StorageSpan(g.nbytes * f, 0, g.device, g.known)
-        for g, f in zip(packed.groups, factors, strict=True)
-    ]
-    tensors = [r if factors[r.group] == 1 else _widen_ref(r, factors[r.group]) for r in packed.tensors]
-    return Packed(tree, tensors, groups, data)
-
-
-def _dtypes_by_group(packed: Packed) -> list[set[str]]:
-    dtypes: list[set[str]] = [set() for _ in packed.groups]
-    for ref in packed.tensors:
-        dtypes[ref.group].add(ref.dtype)
-    return dtypes
-
-
-def _floating_size(dtype: str) -> int:
-    """Bytes of an element of a floating dtype narrower than float64, else 0."""
-    found = getattr(torch, dtype)
-    return found.itemsize if found.is_floating_point and found.itemsize < 8 else 0
-
-
-def _widen_span(data: Bytes | None, dtype: str, factor: int) -> Bytes | None:
-    if data is None or factor == 1 or not len(data):
-        return data
-    narrow = torch.frombuffer(bytearray(data), dtype=getattr(torch, dtype))
-    return narrow.double().numpy().tobytes()
-
-
-def _widen_ref(ref: TensorRef, factor: int) -> TensorRef:
-    return TensorRef(
-        ref.group, ref.offset * factor, ref.shape, ref.stride, "float64", ref.requires_grad, ref.conj, ref.neg
-    )
-
-
-def _widen_tree(tree: Any) -> Any:
-    if isinstance(tree, list):
-        return [_widen_tree(v) for v in tree]
-    if isinstance(tree, dict):
-        if tree.keys() == {"dtype"} and _floating_size(tree["dtype"]):
-            return {"dtype": "float64"}
-        return {k: _widen_tree(v) for k, v in tree.items()}
-    return tree
 
 
 def holds_sparse(tree: Any) -> bool:

@@ -28,6 +28,7 @@ _WORDS: dict[str, tuple[str | int | None, ...]] = {
     "approximate": ("none", "tanh"),
     "indexing": ("ij", "xy"),
     "interpolation_mode": (0, 1, 2),
+    "normalization": (0, 1, 2),
     "padding_mode": ("zeros", "border", "reflection", 0, 1, 2),
     "reduction": (0, 1, 2),
     "reduce": ("sum", "prod", "mean", "amax", "amin"),

@@ -69,7 +69,7 @@ def has_answer(overload: str, packed: Packed) -> bool:
     Results that are too large for Triton's interpreter, and infinite ones of finite arguments, are no answer here, nor
     are integers made of NaN and infinities.
     """
-    if _is_cast_to_integers(overload, packed) or not _follows(overload, packed):
+    if _is_cast_to_integers(overload, packed) or _lacks_dimension(overload, packed) or not _follows(overload, packed):
         return False
     with TemporaryFile() as said, stderr_to(said):
         tried = [_surrounded_answer(overload, packed, filler) for filler in _FILLERS]
@@ -119,6 +119,14 @@ def _is_cast_to_integers(overload: str, packed: Packed) -> bool:
     if not given or not isinstance(to, torch.dtype) or to not in _INTEGERS:
         return False
     return group(overload) == "accumulate" or not all(bool(t.isfinite().all()) for t in given)
+
+
+def _lacks_dimension(overload: str, packed: Packed) -> bool:
+    """Whether a transform names a dimension that its tensor has not: ATen takes the size that lies in memory there."""
+    if not overload.startswith("aten::_fft_"):
+        return False
+    arguments = unpack(packed)
+    return any(not -arguments["self"].dim() <= d < arguments["self"].dim() for d in arguments["dim"])
 
 
 def idle_places(overload: str, packed: Packed, places: Sequence[tuple[str, int | None, int]]) -> list[int]:
@@ -291,6 +299,8 @@ def _changed(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
 
 def _alike(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Whether floating results are the same but for roundings, which another order of additions makes."""
+    if a.is_complex() and b.is_complex():
+        a, b = torch.view_as_real(a), torch.view_as_real(b)
     if not a.is_floating_point() or not a.numel() or a.is_sparse:
         return True
     if a.shape != b.shape:

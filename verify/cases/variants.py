@@ -226,13 +226,15 @@ def _alike(t: torch.Tensor, shape: list[int], generator: torch.Generator) -> tor
         return torch.empty(shape, dtype=t.dtype, device="meta")  # too large to be tried
     if not t.numel() or t.is_sparse:
         return t.new_empty(shape) if not math.prod(shape) else t
+    if t.is_complex():
+        return torch.complex(*(_alike(part.double(), shape, generator) for part in (t.real, t.imag))).to(t.dtype)
     flat = t.reshape(-1)
-    if t.is_floating_point() or t.is_complex():
+    if t.is_floating_point():
         draw = torch.randn(shape, generator=generator, dtype=torch.float64)
-        wide = flat.double() if t.is_floating_point() else flat.real.double()
+        wide = flat.double()
         finite = wide[wide.isfinite()]
         mean = float(finite.mean()) if finite.numel() else 0.0
-        drawn = draw * spread(flat.real if t.is_complex() else flat) + mean
+        drawn = draw * spread(flat) + mean
         if finite.numel() and float(finite.min()) >= 0:  # probabilities, variances, weights
             drawn = drawn.abs().clamp(max=float(finite.max())) if float(finite.max()) <= 1 else drawn.abs()
         return drawn.to(t.dtype)

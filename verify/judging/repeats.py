@@ -18,10 +18,10 @@ from verify.cases.case import (
     contents,
     holds_sparse,
     holds_special,
-    mapped,
     reference,
     same_bits,
 )
+from verify.cases.elements import mapped
 from verify.child.tuning import MAX_CONFIGURATIONS
 from verify.comparison.compare import compare, is_view
 from verify.contract.random_state import Philox

@@ -5,13 +5,20 @@ Another device is the platform's transfer, not a kernel's work.
 """
 
 import torch
+from blocks.complex_numbers import convert_into
 from blocks.creation import fill
 
 OVERLOADS = ("aten::_to_copy",)
-DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+DTYPES = (
+    "bfloat16", "bool", "complex128", "complex32", "complex64", "float16", "float32", "float64",
+    "int16", "int32", "int64", "int8", "uint8",
+)  # fmt: skip
 
 
 def wrapper(self, *, dtype=None, layout=None, device=None, pin_memory=None, non_blocking=False, memory_format=None):
     if device is not None and torch.device(device).type != self.device.type:
         raise NotImplementedError(f"_to_copy from {self.device} to {device}: a transfer, not a kernel")
-    return fill(torch.empty_like(self, dtype=dtype, memory_format=memory_format or torch.preserve_format), self)
+    out = torch.empty_like(self, dtype=dtype, memory_format=memory_format or torch.preserve_format)
+    if self.is_complex() or out.is_complex():
+        return convert_into(out, self)
+    return fill(out, self)

@@ -4,10 +4,14 @@ Of a sparse tensor, its indices and values.
 """
 
 import torch
+from blocks.complex_numbers import as_reals
 from blocks.creation import fill
 
 OVERLOADS = ("aten::clone",)
-DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+DTYPES = (
+    "bfloat16", "bool", "complex128", "complex32", "complex64", "float16", "float32", "float64",
+    "int16", "int32", "int64", "int8", "uint8",
+)  # fmt: skip
 LAYOUTS = ("sparse_coo", "strided")
 
 
@@ -15,4 +19,6 @@ def wrapper(self, *, memory_format=None):
     if self.is_sparse:
         parts = wrapper(self._indices()), wrapper(self._values())
         return torch.sparse_coo_tensor(*parts, self.shape, is_coalesced=self.is_coalesced(), check_invariants=False)
-    return fill(torch.empty_like(self, memory_format=memory_format or torch.preserve_format), self)
+    out = torch.empty_like(self, memory_format=memory_format or torch.preserve_format)
+    fill(as_reals(out), as_reals(self))
+    return out

@@ -1,10 +1,16 @@
 """aten::copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)"""
 
+from blocks.complex_numbers import convert_into
 from blocks.creation import fill
 
 OVERLOADS = ("aten::copy_",)
-DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+DTYPES = (
+    "bfloat16", "bool", "complex128", "complex32", "complex64", "float16", "float32", "float64",
+    "int16", "int32", "int64", "int8", "uint8",
+)  # fmt: skip
 
 
 def wrapper(self, src, non_blocking=False):
+    if self.is_complex() or src.is_complex():
+        return convert_into(self, src)
     return fill(self, src)

@@ -4,12 +4,16 @@ Where nothing is added, a copy that lies as what is left of the tensor.
 """
 
 import torch
+from blocks.complex_numbers import as_reals, parts_of
 from blocks.creation import fill
 from blocks.joining import common_format
 from blocks.regions import arranged
 
 OVERLOADS = ("aten::constant_pad_nd",)
-DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+DTYPES = (
+    "bfloat16", "bool", "complex128", "complex64", "float16", "float32", "float64",
+    "int16", "int32", "int64", "int8", "uint8",
+)  # fmt: skip
 
 
 def wrapper(self, pad, value=0):
@@ -25,6 +29,12 @@ def wrapper(self, pad, value=0):
         kept = kept.narrow(d, min(first, self.shape[d]), max(end - first, 0))
         starts[d] = max(before, 0)
     if all([p <= 0 for p in pad]):
-        return fill(torch.empty_like(kept), kept)
+        out = torch.empty_like(kept)
+        fill(as_reals(out), as_reals(kept))
+        return out
     out = torch.empty(shape, dtype=self.dtype, device=self.device, memory_format=common_format([self]))
-    return arranged(kept, out, starts, number=value)
+    if not self.is_complex():
+        return arranged(kept, out, starts, number=value)
+    for part, source, number in zip(parts_of(out), parts_of(kept), parts_of(value), strict=True):
+        arranged(source, part, starts, number=number)
+    return out

@@ -5,12 +5,17 @@ The gradient where the slice was taken, and zeros elsewhere.
 """
 
 import torch
+from blocks.complex_numbers import as_reals
 from blocks.regions import sliced
 
 OVERLOADS = ("aten::slice_backward",)
-DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+DTYPES = (
+    "bfloat16", "bool", "complex128", "complex64", "float16", "float32", "float64",
+    "int16", "int32", "int64", "int8", "uint8",
+)  # fmt: skip
 
 
 def wrapper(grad_output, input_sizes, dim, start, end, step):
     out = torch.empty(input_sizes, dtype=grad_output.dtype, device=grad_output.device)
-    return sliced(grad_output, out, dim, start, end, step)
+    sliced(as_reals(grad_output), as_reals(out), dim % out.dim(), start, end, step)
+    return out

@@ -1,0 +1,318 @@
+"""Discrete Fourier transforms of complex lines, in any number of dimensions.
+
+X[k] = sum over j of x[j] exp(-+2 pi i j k / n). A length is split into factors of up to 64, and each is a pass
+(Stockham's autosort, Van Loan 1992, section 1.7), in which a program holds the sums of a tile of columns and adds one
+element of each after the other. A length with a larger prime factor is a convolution with a chirp (Bluestein 1970), of
+a length that is a power of 2. Roots of unity are computed in float64, once for each length.
+"""
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+from blocks.complex_numbers import complex_product
+from blocks.elementwise import elementwise, flat_index
+from blocks.offsets import integer_values, integers, plain, plain_value, strided
+
+__all__ = ["empty_transform", "transform", "transformed_dims"]
+
+LARGEST = 64  # factor that one pass takes
+
+
+@triton.jit
+def root_of_unity(t, n):
+    """exp(-2 pi i t / n), of integers from 0 to n - 1: quarters of a turn, and an angle of half a quarter at most."""
+    t = t.to(tl.int64)
+    quarter = (8 * t + n) // (2 * n)
+    angle = (4 * t - quarter * n).to(tl.float64) * 1.5707963267948966 / n.to(tl.float64)
+    re, im = tl.cos(angle), -tl.sin(angle)
+    re, im = tl.where(quarter % 2 == 1, im, re), tl.where(quarter % 2 == 1, -re, im)
+    turned = (quarter // 2) % 2 == 1
+    return tl.where(turned, -re, re), tl.where(turned, -im, im)
+
+
+@triton.jit
+def chirp(m, n):
+    """exp(-pi i m^2 / n)"""
+    m = m.to(tl.int64)
+    return root_of_unity((m * m) % (2 * n), 2 * n)
+
+
+@triton.jit
+def chirp_filter(m, n, size):
+    """exp(pi i m^2 / n) of m from 1 - n to n - 1, in a period of `size`, at whose end negative ones lie; else 0."""
+    m = tl.minimum(m, size - m)
+    re, im = chirp(m, n)
+    return tl.where(m < n, re, 0.0), tl.where(m < n, -im, 0.0)
+
+
+@triton.jit
+def read_line(x_ptr, at, stride, length, mask, READS: tl.constexpr):
+    """Element `at` of lines: real and imaginary part. READS: "complex", "real", or "hermitian", where the first half of
+    the line is there and the others are its conjugates in reverse."""
+    mirrored = at > length // 2
+    if READS == "hermitian":
+        at = tl.where(mirrored, length - at, at)
+    re = tl.load(x_ptr + at * stride, mask=mask, other=0)
+    if READS == "real":
+        return re, tl.zeros_like(re)
+    im = tl.load(x_ptr + at * stride + 1, mask=mask, other=0)
+    if READS == "hermitian":
+        im = tl.where(mirrored, -im, im)
+    return re, im
+
+
+@triton.jit
+def pass_kernel(
+    x_ptr,
+    y_ptr,
+    roots_ptr,
+    lines,
+    length,
+    step,
+    kept,
+    axis,
+    shape,
+    strides,
+    scale,
+    SIGN: tl.constexpr,
+    RADIX: tl.constexpr,
+    ROWS: tl.constexpr,
+    READS: tl.constexpr,
+    WRITES: tl.constexpr,
+    INNER: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """A pass of transforms of `length`: those of RADIX elements a stride of length / RADIX apart, of which `step` lie
+    beside each other, and then the twiddle factors. roots: exp(-2 pi i t / length), [length, 2]. axis: strides of the
+    line in x and in y. kept: elements of a line to store. SIGN: 1 in the direction of the roots, -1 in the other.
+    INNER: whether neighbours are of neighbouring lines."""
+    lines, length, step = plain_value(lines), plain_value(length), plain_value(step)
+    axis = integer_values(axis, True)
+    columns = length // RADIX
+    c = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    row, column = (c % lines, c // lines) if INNER else (c // columns, c % columns)
+    inside = c < lines * columns
+    x_ptr += strided(row, shape, strides[0], 0)
+    y_ptr += strided(row, shape, strides[1], 0)
+    k = tl.arange(0, ROWS)
+    re = tl.zeros([ROWS, BLOCK], roots_ptr.dtype.element_ty)
+    im = tl.zeros([ROWS, BLOCK], roots_ptr.dtype.element_ty)
+    for j in range(RADIX):
+        x_re, x_im = read_line(x_ptr, column + j * columns, axis[0], length, inside, READS)
+        w_ptr = roots_ptr + (j * k % RADIX) * columns * 2
+        w_re, w_im = tl.load(w_ptr), SIGN * tl.load(w_ptr + 1)
+        t_re, t_im = complex_product(w_re[:, None], w_im[:, None], x_re[None, :], x_im[None, :])
+        re += t_re
+        im += t_im
+    before = column // step * step
+    twiddle = roots_ptr + tl.where(k < RADIX, k, 0)[:, None] * before[None, :] * 2
+    mask = (k < RADIX)[:, None] & inside[None, :]
+    w_re, w_im = tl.load(twiddle, mask=mask, other=0), SIGN * tl.load(twiddle + 1, mask=mask, other=0)
+    re, im = complex_product(re, im, w_re, w_im)
+    at = (column + before * (RADIX - 1))[None, :] + step * k[:, None]
+    mask &= at < plain_value(kept)
+    tl.store(y_ptr[None, :] + at * axis[1], re * scale, mask=mask)
+    if WRITES == "complex":
+        tl.store(y_ptr[None, :] + at * axis[1] + 1, im * scale, mask=mask)
+
+
+@triton.jit
+def chirp_kernel(
+    x_ptr,
+    y_ptr,
+    chirps_ptr,
+    lines,
+    length,
+    size,
+    axis,
+    shape,
+    strides,
+    scale,
+    SIGN: tl.constexpr,
+    READS: tl.constexpr,
+    WRITES: tl.constexpr,
+    BEFORE: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """Lines times exp(-pi i m^2 / length), and 0 from element `length` on, up to `size`. SIGN: of imaginary parts,
+    BEFORE it as they are read, or else as they are written."""
+    lines, length, size = plain_value(lines), plain_value(length), plain_value(size)
+    axis = integer_values(axis, True)
+    c = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    row, m = c // size, c % size
+    inside = c < lines * size
+    x_ptr += strided(row, shape, strides[0], 0)
+    y_ptr += strided(row, shape, strides[1], 0) + m * axis[1]
+    re, im = read_line(x_ptr, m, axis[0], length, inside & (m < length), READS)
+    w_re = tl.load(chirps_ptr + 2 * m, mask=m < length, other=0)
+    w_im = tl.load(chirps_ptr + 2 * m + 1, mask=m < length, other=0)
+    re, im = complex_product(re, SIGN * im if BEFORE else im, w_re, w_im)
+    tl.store(y_ptr, re * scale, mask=inside)
+    if WRITES == "complex":
+        tl.store(y_ptr + 1, (im if BEFORE else SIGN * im) * scale, mask=inside)
+
+
+def radices(n):
+    """Factors of up to LARGEST of n, as few as a greedy choice finds; None if a prime factor is larger."""
+    primes, p = [], 2
+    while n > 1:
+        if p * p > n:
+            p = n
+        while n % p == 0:
+            primes.append(p)
+            n //= p
+        p += 1
+    found = []
+    for prime in reversed(primes):
+        if prime > LARGEST:
+            return None
+        fitting = [k for k in range(len(found)) if found[k] * prime <= LARGEST]
+        if fitting:
+            found[fitting[0]] *= prime
+        else:
+            found.append(prime)
+    return found or [1]
+
+
+def table(function, n, like, *numbers):
+    """function(m, *numbers) -> (re, im) of m from 0 to n - 1, as [n, 2] in the dtype of `like`."""
+    out = torch.empty((n, 2), dtype=like.dtype, device=like.device)
+    elementwise(function, numbers=numbers, source=(flat_index,), common=torch.int64, out=out.unbind(1))
+    return out
+
+
+def lines_along(d, *tensors):
+    """What kernels take of tensors whose lines lie along dimension d: (lines, axis, shape, strides)."""
+    others = [k for k in range(tensors[0].dim()) if k != d]
+    shape = [tensors[0].shape[k] for k in others]
+    strides = tuple([integers([t.stride(k) for k in others], True) for t in tensors])
+    return math.prod(shape), integers([t.stride(d) for t in tensors], True), integers(shape, True), strides
+
+
+def room(x, d, n, inner):
+    """The real parts of new complex numbers, of x's shape but for n along dimension d, which lies inmost or outmost."""
+    others = [x.shape[k] for k in range(x.dim()) if k != d]
+    pairs = torch.empty([n, *others, 2] if inner else [*others, n, 2], dtype=x.dtype, device=x.device)
+    return pairs.select(-1, 0).movedim(0 if inner else -1, d)
+
+
+def transform_lines(x, y, d, n, sign, scale=1.0, reads="complex", writes="complex"):
+    """Transforms of length n along dimension d, from x to y: real parts of complex numbers, or real numbers, as `reads`
+    and `writes` say. sign: 1 forward, -1 backward."""
+    factors = radices(n)
+    if factors is None:
+        convolve_lines(x, y, d, n, sign, scale, reads, writes)
+        return
+    roots = table(root_of_unity, n, x, n)
+    inner = any([x.shape[k] > 1 and x.stride(k) < x.stride(d) for k in range(x.dim()) if k != d])
+    source, step = x, 1
+    for place, radix in enumerate(factors):
+        last = place == len(factors) - 1
+        target = y if last else room(x, d, n, inner)
+        lines, axis, shape, strides = lines_along(d, source, target)
+        ROWS = triton.next_power_of_2(radix)
+        BLOCK = max(16, min(4096 // ROWS, triton.next_power_of_2(lines * (n // radix))))
+        pass_kernel[(triton.cdiv(lines * (n // radix), BLOCK),)](
+            source,
+            target,
+            roots,
+            plain(lines),
+            plain(n),
+            plain(step),
+            plain(target.shape[d]),
+            axis,
+            shape,
+            strides,
+            scale if last else 1.0,
+            SIGN=sign,
+            RADIX=radix,
+            ROWS=ROWS,
+            READS=reads if place == 0 else "complex",
+            WRITES=writes if last else "complex",
+            INNER=inner,
+            BLOCK=BLOCK,
+        )
+        source, step = target, step * radix
+
+
+def convolve_lines(x, y, d, n, sign, scale, reads, writes):
+    """As `transform_lines`, of any length: with j k = (j^2 + k^2 - (k - j)^2) / 2 it is a convolution with a chirp."""
+    size = triton.next_power_of_2(2 * n - 1)
+    chirps = table(chirp, n, x, n)
+    filter_ = table(chirp_filter, size, x, n, size)
+    response = torch.empty_like(filter_)
+    transform_lines(filter_.select(-1, 0), response.select(-1, 0), 0, size, 1)
+    first, second = room(x, d, size, False), room(x, d, size, False)
+    chirp_lines(x, first, d, n, chirps, sign, reads, "complex", True, 1.0)
+    transform_lines(first, second, d, size, 1)
+    responses = [part.view([size if k == d else 1 for k in range(x.dim())]) for part in response.unbind(-1)]
+    parts = [t.as_strided(t.shape, t.stride(), t.storage_offset() + part) for t in (second, first) for part in (0, 1)]
+    elementwise(complex_product, *parts[:2], *responses, out=tuple(parts[2:]))
+    transform_lines(first, second, d, size, -1, 1.0 / size)
+    chirp_lines(second, y, d, n, chirps, sign, "complex", writes, False, scale)
+
+
+def chirp_lines(x, y, d, n, chirps, sign, reads, writes, before, scale):
+    lines, axis, shape, strides = lines_along(d, x, y)
+    size = y.shape[d]
+    chirp_kernel[(triton.cdiv(lines * size, 1024),)](
+        x,
+        y,
+        chirps,
+        plain(lines),
+        plain(n),
+        plain(size),
+        axis,
+        shape,
+        strides,
+        scale,
+        SIGN=sign,
+        READS=reads,
+        WRITES=writes,
+        BEFORE=before,
+        BLOCK=1024,
+    )
+
+
+def transform(x, y, dims, sizes, forward, normalization, reads="complex", writes="complex"):
+    """The discrete Fourier transform of x along `dims`, of these sizes, into y. x, y: as `reads` and `writes` say.
+
+    What is real on one side is so along the last of `dims`. normalization: 0 none, 1 by the root of the number of
+    elements, else by that number.
+    """
+    n = math.prod(sizes)
+    scale = 1.0 if normalization == 0 else 1.0 / math.sqrt(n) if normalization == 1 else 1.0 / n
+    order = list(zip(dims, sizes, strict=True))
+    if reads == "real":
+        order.reverse()
+    x, y = [torch.view_as_real(t).select(-1, 0) if t.is_complex() else t for t in (x, y)]
+    for place, (d, size) in enumerate(order):
+        first, last = place == 0, place == len(order) - 1
+        length = y.shape[d] if reads == "real" or last else x.shape[d]
+        target = y if last else room(x, d, length, False)
+        own = [reads if (reads == "real" and first) or (reads == "hermitian" and last) else "complex"]
+        transform_lines(
+            x, target, d, size, 1 if forward else -1, scale if last else 1.0, *own, writes if last else "complex"
+        )
+        x = target
+
+
+def empty_transform(x, sizes, dims, dtype, exclude_last):
+    """A new tensor of these sizes that lies as ATen's: dimensions that are not transformed outside, in the order of
+    their strides in x, then `dims`, likewise, but for the last one where it is the half of a real transform."""
+    fixed = dims[-1:] if exclude_last else []
+    free = [d for d in dims if d not in fixed]
+    outer = sorted([d for d in range(x.dim()) if d not in dims], key=x.stride, reverse=True)
+    order = outer + sorted(free, key=x.stride, reverse=True) + fixed
+    out = torch.empty([sizes[d] for d in order], dtype=dtype, device=x.device)
+    return out.permute([order.index(d) for d in range(x.dim())])
+
+
+def transformed_dims(x, dims):
+    """`dims` from 0 on. Raises RuntimeError where there is nothing to transform, or a dimension is named twice."""
+    dims = [d + x.dim() if d < 0 else d for d in dims]
+    if len({*dims}) != len(dims) or not all([0 <= d < x.dim() for d in dims]) or x.numel() == 0:
+        raise RuntimeError(f"a transform of {list(x.shape)} along {dims}")
+    return dims

@@ -1,0 +1,124 @@
+"""A packed call with its elements changed: each by a function, or all of them in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from traces.values import Bytes, Packed, StorageSpan, TensorRef, pack, unpack
+
+_PARTS = {torch.complex32: torch.float16, torch.complex64: torch.float32, torch.complex128: torch.float64}
+
+
+def mapped(
+    packed: Packed, change: Callable[[torch.Tensor], torch.Tensor], groups: Collection[int] | None = None
+) -> Packed:
+    """The same call with every group of floating elements, or these of them, changed, element by element; the parts of
+    complex ones each by itself."""
+    dtypes = _dtypes_by_group(packed)
+    data = [
+        _mapped_span(d, *kinds, change=change) if groups is None or i in groups else d
+        for i, (d, kinds) in enumerate(zip(packed.data, dtypes, strict=True))
+    ]
+    return replace(packed, data=data)
+
+
+def positive(packed: Packed) -> Packed:
+    """The same call with its factors' absolute values."""
+    tree = dict(packed.tree)
+    for name in {"alpha", "beta"} & tree.keys():
+        value = tree[name]
+        if isinstance(value, dict) and "float" in value:
+            tree[name] = {"float": abs(float.fromhex(value["float"])).hex()}
+        elif type(value) is int:
+            tree[name] = abs(value)
+    return replace(packed, tree=tree)
+
+
+def as_number(packed: Packed, name: str, factor: float) -> Packed | None:
+    """The same call with a tensor of integers as float64 times a factor; None if the argument is no such tensor."""
+    arguments = unpack(packed)
+    given = arguments.get(name)  # a part of one, as a sparse tensor's indices, is no argument
+    if not isinstance(given, torch.Tensor) or given.is_floating_point() or given.is_complex():
+        return None
+    changed = pack({**arguments, name: given.double() * factor})
+    return replace(changed, data=[None if d is None else bytes(d) for d in changed.data])
+
+
+def _mapped_span(data: Bytes | None, *dtypes: str, change: Callable[[torch.Tensor], torch.Tensor]) -> Bytes | None:
+    dtype = real_dtype(dtypes[0]) if len(dtypes) == 1 else torch.bool
+    if not data or not dtype.is_floating_point:
+        return data
+    values = torch.frombuffer(bytearray(data), dtype=dtype)
+    return change(values).view(torch.uint8).numpy().tobytes()
+
+
+def widen(packed: Packed) -> Packed | None:
+    """The same call in float64, or complex128: every group of one floating dtype is converted as a whole, so aliasing
+    stays.
+
+    So is a floating dtype that the call names.
+
+    None if there is nothing to convert, or a group is shared by tensors of different dtypes.
+    """
+    dtypes = _dtypes_by_group(packed)
+    if any(len(d) > 1 for d in dtypes):
+        return None
+    factors = [_factor(next(iter(d), "bool")) for d in dtypes]
+    tree = _widen_tree(packed.tree)
+    if all(f == 1 for f in factors) and tree == packed.tree:
+        return None
+    data = [_widen_span(d, next(iter(kinds), ""), f) for d, kinds, f in zip(packed.data, dtypes, factors, strict=True)]
+    groups = [
+        g if f == 1 else StorageSpan(g.nbytes * f, 0, g.device, g.known)
+        for g, f in zip(packed.groups, factors, strict=True)
+    ]
+    tensors = [r if factors[r.group] == 1 else _widen_ref(r, factors[r.group]) for r in packed.tensors]
+    return Packed(tree, tensors, groups, data)
+
+
+def _dtypes_by_group(packed: Packed) -> list[set[str]]:
+    dtypes: list[set[str]] = [set() for _ in packed.groups]
+    for ref in packed.tensors:
+        dtypes[ref.group].add(ref.dtype)
+    return dtypes
+
+
+def real_dtype(dtype: str) -> torch.dtype:
+    """Of the parts of complex numbers; any other as it is."""
+    found: torch.dtype = getattr(torch, dtype)
+    return _PARTS.get(found, found)
+
+
+def _wide(dtype: str) -> torch.dtype:
+    return torch.complex128 if getattr(torch, dtype).is_complex else torch.float64
+
+
+def _factor(dtype: str) -> int:
+    """How many times as large an element of a floating or complex dtype is in float64; 1 of all others."""
+    real = real_dtype(dtype)
+    return 8 // real.itemsize if real.is_floating_point else 1
+
+
+def _widen_span(data: Bytes | None, dtype: str, factor: int) -> Bytes | None:
+    if data is None or factor == 1 or not len(data):
+        return data
+    narrow = torch.frombuffer(bytearray(data), dtype=getattr(torch, dtype))
+    return narrow.to(_wide(dtype)).numpy().tobytes()
+
+
+def _widen_ref(ref: TensorRef, factor: int) -> TensorRef:
+    return replace(ref, offset=ref.offset * factor, dtype=str(_wide(ref.dtype)).removeprefix("torch."))
+
+
+def _widen_tree(tree: Any) -> Any:
+    if isinstance(tree, list):
+        return [_widen_tree(v) for v in tree]
+    if isinstance(tree, dict):
+        if tree.keys() == {"dtype"} and _factor(tree["dtype"]) > 1:
+            return {"dtype": str(_wide(tree["dtype"])).removeprefix("torch.")}
+        return {k: _widen_tree(v) for k, v in tree.items()}
+    return tree
