@@ -121,6 +121,16 @@ def test_a_range_may_be_off_by_roundings_of_its_start_and_steps():
     assert told(0.0) is None and "elements wrong" in told(1e-5)
 
 
+def test_parts_of_a_complex_number_are_accurate_to_its_modulus():
+    arguments = {"self": torch.tensor([3.0 + 4.0j, 1.0 + 1.0j]), "other": torch.tensor([4.0 + 3.0000002j, 1.0 + 1.0j])}
+
+    def told(by):
+        return judged("aten::mul.Tensor", arguments, lambda self, other: self * other + torch.tensor([by, 0.0]))
+
+    assert told(0.0) is told(2e-6) is None  # of a modulus of 25, and a real part of -1e-6
+    assert "elements wrong" in told(1e-4) and "elements wrong" in told(1e-4j)
+
+
 def test_integers_are_exact():
     x = torch.arange(2**24, 2**24 + 5)
     assert judged("aten::add.Tensor", {"self": x, "other": x}, lambda self, other: self + other) is None

@@ -40,10 +40,10 @@ def differences(
     packed = (expected.native, expected.values, answer)
     native, reference, got = (real(contents(p, index)) for p in packed)
     overload = judged_as(overload, expected.before.tree)
-    own = None
+    chosen = None
     if unordered(overload, expected):
         if open_ties(overload, expected, index):
-            own = real(contents(answer, index - 1))
+            chosen = real(contents(answer, index - 1))
         elif index == len(expected.before.tensors):
             native, reference, got = (in_order(expected, t) for t in (native, reference, got))
     exact = group(overload) == "exact" or not native.is_floating_point()
@@ -52,10 +52,11 @@ def differences(
         return got, want, _bits(got) != _bits(native)
     wrong = (got != native) & ~(got.isnan() & native.isnan())
     if wrong.any() and open_ties(overload, expected, index):
-        wrong &= names_another(expected, native, got, own)
+        wrong &= names_another(expected, native, got, chosen)
     if not exact:
         sizes = None if expected.sizes is None else real(contents(expected.sizes, index)).to(torch.float64)
-        wrong &= _outside(overload, native.dtype, got, want, sizes)
+        own = _moduli(want) if _is_complex(expected, index) else want
+        wrong &= _outside(overload, native.dtype, got, want, own, sizes)
         if wrong.any() and conditioned(overload):
             wrong &= ~((got.to(torch.float64) - want).abs() <= _unsure(expected, index))
         if wrong.any() and group(overload) == "pointwise":
@@ -65,6 +66,17 @@ def differences(
     if native.is_floating_point() and signs_zeros(overload) and _of_floats(expected):
         wrong |= (got == 0) & (native == 0) & (reference == 0) & (got.signbit() != native.signbit())
     return got, want, wrong
+
+
+def _is_complex(expected: Expected, index: int) -> bool:
+    return bool(getattr(torch, expected.native.tensors[index].dtype).is_complex)
+
+
+def _moduli(parts: torch.Tensor) -> torch.Tensor:
+    """Of complex numbers [..., 2] that of each beside both its parts: their arithmetic is accurate to that, and a part
+    may be a difference of products that cancel (Higham 2002, lemma 3.5)."""
+    parts = parts.to(torch.float64)
+    return torch.hypot(*parts.unbind(-1)).unsqueeze(-1).expand(parts.shape)
 
 
 def _of_floats(expected: Expected) -> bool:
@@ -152,9 +164,15 @@ def real(t: torch.Tensor) -> torch.Tensor:
 
 
 def _outside(
-    overload: str, dtype: torch.dtype, got: torch.Tensor, expected: torch.Tensor, sizes: torch.Tensor | None
+    overload: str,
+    dtype: torch.dtype,
+    got: torch.Tensor,
+    expected: torch.Tensor,
+    own: torch.Tensor,
+    sizes: torch.Tensor | None,
 ) -> torch.Tensor:
-    """True where `got` is outside the tolerance, or NaN, or an infinity of another sign than expected."""
+    """True where `got` is outside the tolerance, or NaN, or an infinity of another sign than expected. own: what each
+    element's error is relative to."""
     limits = tolerance(overload, dtype)
     want = expected.to(torch.float64)
     have = got.to(torch.float64)
@@ -164,7 +182,7 @@ def _outside(
     magnitude = want[want.isfinite()].abs().max() if want.isfinite().any() else torch.zeros((), dtype=torch.float64)
     info = torch.finfo(dtype)
     half = info.smallest_normal * info.eps / 2  # the step between numbers too small for their full precision
-    allowed = limits.scale * magnitude + limits.rtol * want.abs() + half
+    allowed = limits.scale * magnitude + limits.rtol * own.to(torch.float64).abs() + half
     if sizes is not None:
         allowed = allowed + SUM_ROUNDINGS * unit(dtype) * sizes.abs().nan_to_num(0.0, posinf=0.0)
     close = finite & ((have - want).abs() <= allowed)
