@@ -11,16 +11,9 @@ from blocks.functions import to_nearest
 
 
 @triton.jit
-def log_gamma_above(x):
-    """log Gamma(x), x > 0: a series to 3, products of x - 1, x - 2 ... above, Stirling's series from 10 on."""
-    y, product = tl.where(x < 10, x, 2.0), tl.full(x.shape, 1, x.dtype)
-    for _ in tl.static_range(7):
-        down = y > 3
-        y = tl.where(down, y - 1, y)
-        product = tl.where(down, product * y, product)
-    low = y < 1
-    z = tl.where(low, y + 1, y)
-    near = chebyshev_series(z - 2, (
+def log_gamma_factor(z):
+    """log Gamma(z) / ((z - 1) (z - 2)), z in [1, 3]."""
+    return chebyshev_series(z - 2, (
         0.44148902545501423, -0.11119580321752523, 0.01951044826068884, -0.003922461463025264,
         0.0008478989895953857, -0.00019153855341365593, 4.454470184975607e-05, -1.05728743735943e-05,
         2.5474336873408417e-06, -6.208535880776316e-07, 1.5268677399071546e-07, -3.782637660291326e-08,
@@ -30,6 +23,19 @@ def log_gamma_above(x):
         7.060670507214892e-16, -1.8232177141662118e-16, 4.714169006756272e-17, -1.2204107319639856e-17,
         3.1630451661790255e-18, -8.206746544166728e-19,
     ))  # fmt: skip
+
+
+@triton.jit
+def log_gamma_above(x):
+    """log Gamma(x), x > 0: a series to 3, products of x - 1, x - 2 ... above, Stirling's series from 10 on."""
+    y, product = tl.where(x < 10, x, 2.0), tl.full(x.shape, 1, x.dtype)
+    for _ in tl.static_range(7):
+        down = y > 3
+        y = tl.where(down, y - 1, y)
+        product = tl.where(down, product * y, product)
+    low = y < 1
+    z = tl.where(low, y + 1, y)
+    near = log_gamma_factor(z)
     near = near * (z - 1) * (z - 2) + tl.log(product) - tl.where(low, tl.log(tl.where(low, y, 1.0)), 0.0)
     b = tl.where(x < 10, 10.0, x)
     w = 1 / b

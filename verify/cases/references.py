@@ -13,6 +13,8 @@ Gradients of bags of embeddings with `scale_grad_by_freq`: a row's is divided by
 Antialiased bilinear resampling to a width of 1: ATen on the CPU (torch 2.13) is wrong where the height changes too, so
 that heights come first, as widths of transposed images, and widths then.
 
+Incomplete gamma and Bessel functions: as verify/cases/special_functions.py says.
+
 Batch normalization of GPUs' libraries: as the native one, with nothing reserved for the backward pass.
 
 Fourier transforms in double precision: NumPy's. Those of MKL (2024.2), which ATen calls, are off by thirty times as
@@ -29,6 +31,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from verify.cases import special_functions
 from verify.cases.philox import kept
 from verify.contract.random_state import Philox
 
@@ -275,6 +278,14 @@ def _whole(a: Mapping[str, Any], philox: Philox) -> Any:
     return _fourier(torch.ops.aten._fft_c2r.default, a)
 
 
+def _incomplete_gamma(upper: bool) -> Callable[[Mapping[str, Any], Philox], Any]:
+    return lambda a, philox: special_functions.regularized_gamma(a["self"], a["other"], upper)
+
+
+def _bessel(order: int, second: bool) -> Callable[[Mapping[str, Any], Philox], Any]:
+    return lambda a, philox: special_functions.bessel(a["self"], order, second)
+
+
 _ANSWERS: dict[str, Callable[[Mapping[str, Any], Philox], Any]] = {
     "aten::_scaled_dot_product_efficient_attention": _efficient,
     "aten::_scaled_dot_product_cudnn_attention": _cudnn,
@@ -288,6 +299,12 @@ _ANSWERS: dict[str, Callable[[Mapping[str, Any], Philox], Any]] = {
     "aten::_fft_c2c": _complex,
     "aten::_fft_c2r": _whole,
     "aten::_fft_r2c": _halved,
+    "aten::igamma": _incomplete_gamma(False),
+    "aten::igammac": _incomplete_gamma(True),
+    "aten::special_bessel_j0": _bessel(0, False),
+    "aten::special_bessel_j1": _bessel(1, False),
+    "aten::special_bessel_y0": _bessel(0, True),
+    "aten::special_bessel_y1": _bessel(1, True),
     "aten::cudnn_batch_norm": _reserving_batch_norm,
     "aten::cudnn_batch_norm_backward": _batch_norm_backward,
     "aten::miopen_batch_norm": _batch_norm,

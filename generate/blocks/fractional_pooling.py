@@ -1,0 +1,154 @@
+"""Fractional max pooling (arXiv:1412.6071): windows of one size, which begin where a sample of each plane says.
+
+With u the sample, n the size of the input, k that of the window and a = (n - k) / (count - 1), window o begins at
+int((o + u) a) - int(u a), and the last one at n - k; each step is rounded to the dtype of the sample.
+"""
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+from blocks.arithmetic import divide, identity
+from blocks.creation import fill
+from blocks.elementwise import elementwise
+from blocks.indexing import apply_along
+from blocks.offsets import integer_values, integers, plain, plain_value, reach
+from blocks.types import compute_types, convert
+from blocks.windows import batched, better_of, place_of
+
+__all__ = ["fractional_backward", "fractional_largest"]
+
+
+@triton.jit
+def whole_part(x):
+    """Cut toward zero to 32 bits; what these do not hold is the least of them."""
+    return tl.where(tl.abs(x) < 2147483648.0, x, -2147483648.0).to(tl.int64)
+
+
+@triton.jit
+def fractional_start(o, u, count, last, DTYPE: tl.constexpr, ACC: tl.constexpr):
+    """Where window o of so many begins; last: where the last one does."""
+    steps = tl.maximum(count - 1, 1) + tl.zeros_like(o)
+    a = divide(convert((last + tl.zeros_like(o)).to(ACC), DTYPE).to(ACC), convert(steps.to(ACC), DTYPE).to(ACC))
+    a = convert(a, DTYPE).to(ACC)
+    at = convert(convert(o.to(ACC), DTYPE).to(ACC) + u, DTYPE).to(ACC)
+    start = whole_part(convert(at * a, DTYPE).to(ACC)) - whole_part(convert(u * a, DTYPE).to(ACC))
+    return tl.where(o == count - 1, last, start)
+
+
+@triton.jit
+def fractional_kernel(
+    x_ptr,
+    samples_ptr,
+    out_ptr,
+    index_ptr,
+    n,
+    sizes,
+    strides,
+    samples_strides,
+    extents,
+    most,
+    lasts,
+    REVERSED: tl.constexpr,
+    ACC: tl.constexpr,
+    WIDE: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+):
+    """sizes: [batch, channel, windows along each axis]; extents, most, lasts: of each axis the size of the input, that
+    of a window, and where the last window begins. REVERSED: whether the samples are of the last axis first."""
+    flat = tl.program_id(0).to(tl.int64 if WIDE else tl.int32) * BLOCK_M + tl.arange(0, BLOCK_M)
+    n = plain_value(n)
+    sizes, strides = integer_values(sizes, True), integer_values(strides, True)
+    samples_strides, lasts = integer_values(samples_strides, True), integer_values(lasts, True)
+    extents, most = integer_values(extents, True), integer_values(most, True)
+    place = place_of(flat[:, None], sizes, False)
+    inside = flat[:, None] < n
+    x_ptr += place[0] * strides[0] + place[1] * strides[1]
+    samples_ptr += place[0] * samples_strides[0] + place[1] * samples_strides[1]
+    starts, first, total = (), tl.zeros_like(place[0]).to(tl.int64), 1
+    for k in tl.static_range(len(most)):
+        which = len(most) - 1 - k if REVERSED else k
+        u = tl.load(samples_ptr + which * samples_strides[2], mask=inside, other=0)
+        start = fractional_start(place[k + 2], u.to(ACC), sizes[k + 2], lasts[k], u.dtype, ACC)
+        starts = starts + (start,)
+        first = first * extents[k] + start
+        total = total * most[k]
+    best = tl.full([BLOCK_M, BLOCK_K], float("-inf"), x_ptr.dtype.element_ty)
+    index = tl.zeros([BLOCK_M, BLOCK_K], tl.int64) + first
+    for begin in range(0, total, BLOCK_K):
+        t = begin + tl.arange(0, BLOCK_K)[None, :].to(first.dtype)
+        valid = inside & (t < total)
+        offset, own, step = tl.zeros_like(t), tl.zeros_like(t), 1
+        for k in tl.static_range(len(most) - 1, -1, -1):
+            at = starts[k] + t % most[k]
+            t = t // most[k]
+            valid &= (at >= 0) & (at < extents[k])
+            offset += at * strides[k + 2]
+            own += at * step
+            step = step * extents[k]
+        x = tl.load(x_ptr + offset, mask=valid, other=float("-inf"))
+        best, index = better_of(best, index, x, tl.where(valid, own, 0x7FFFFFFFFFFFFFFF))
+    best, index = tl.reduce((best, index), 1, better_of)
+    tl.store(out_ptr + flat, best, mask=flat < n)
+    tl.store(index_ptr + flat, index, mask=flat < n)
+
+
+def fractional_largest(x, axes, kernel_size, output_size, samples):
+    """The largest of each window and its index in the plane of the input. Raises RuntimeError as ATen."""
+    if x.dim() not in (axes + 1, axes + 2) or 0 in x.shape[x.dim() - axes - 1 :] or min(output_size) < 0:
+        raise RuntimeError(f"fractional pooling of {tuple(x.shape)} to {output_size}")
+    shape, extents = (*x.shape[:-axes], *output_size), x.shape[x.dim() - axes :]
+    if len(kernel_size) != axes or len(output_size) != axes:
+        raise RuntimeError(f"windows {kernel_size} and sizes {output_size} of {axes} axes")
+    if any([m + k - 1 > n for n, m, k in zip(extents, output_size, kernel_size, strict=True)]):
+        raise RuntimeError(f"{output_size} windows of {kernel_size} in {tuple(extents)}")
+    own = batched(x, axes)
+    if samples.dtype != x.dtype or samples.dim() != 3 or samples.shape[0] < own.shape[0]:
+        raise RuntimeError(f"samples {samples.dtype} {tuple(samples.shape)} for {x.dtype} {tuple(x.shape)}")
+    if samples.shape[1] != own.shape[1] or samples.shape[2] != axes:
+        raise RuntimeError(f"samples {tuple(samples.shape)} for {tuple(x.shape)} in {axes} axes")
+    out = torch.empty(shape, dtype=x.dtype, device=x.device)
+    indices = torch.empty(shape, dtype=torch.int64, device=x.device)
+    most = [max(k, 0) for k in kernel_size]
+    total, n = math.prod(most), out.numel()
+    BLOCK_K = 1 if total < 32 else 32 if total < 512 else 256
+    BLOCK_M = 512 if BLOCK_K == 1 else 1024 // BLOCK_K
+    if n:
+        reached = reach(own.shape, [own.stride()]), reach(samples.shape, [samples.stride()])
+        fractional_kernel[(triton.cdiv(n, BLOCK_M),)](
+            own,
+            samples,
+            out,
+            indices,
+            plain(n),
+            integers(batched(out, axes).shape, True),
+            integers(own.stride(), True),
+            integers(samples.stride(), True),
+            integers(extents, True),
+            integers(most, True),
+            integers([m - k for m, k in zip(extents, kernel_size, strict=True)], True),
+            REVERSED=axes == 2,
+            ACC=compute_types(x.dtype)[1],
+            WIDE=max(n, total, *reached) > 2147483647 - 1024,
+            BLOCK_M=BLOCK_M,
+            BLOCK_K=BLOCK_K,
+            num_warps=4,
+        )
+    return out, indices
+
+
+def fractional_backward(grad, x, axes, output_size, indices):
+    """Each gradient goes to where its index says, by atomics, in fp32 for half precision."""
+    shape = (*x.shape[:-axes], *output_size)
+    if x.dim() not in (axes + 1, axes + 2) or tuple(grad.shape) != shape or tuple(indices.shape) != shape:
+        raise RuntimeError(f"gradient {tuple(grad.shape)} by {tuple(indices.shape)} of {tuple(x.shape)}, not {shape}")
+    if grad.dtype != x.dtype or indices.dtype != torch.int64:
+        raise RuntimeError(f"gradient {grad.dtype} of {x.dtype}, or indices that are not int64")
+    wide = torch.float64 if x.dtype == torch.float64 else torch.float32
+    sums = torch.empty(x.shape, dtype=wide, device=x.device)
+    fill(sums, 0)
+    planes = sums.view(*x.shape[:-axes], *[1] * (axes - 1), math.prod(x.shape[x.dim() - axes :]))
+    apply_along("add", planes.expand(*shape[:-1], planes.shape[-1]), -1, indices, grad)
+    return sums if wide == x.dtype else elementwise(identity, sums, common=wide, dtype=x.dtype)

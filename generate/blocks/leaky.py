@@ -1,0 +1,19 @@
+"""Leaky rectifiers: their gradients."""
+
+import triton
+import triton.language as tl
+from blocks.elementwise import elementwise
+
+__all__ = ["leaky_backward"]
+
+
+@triton.jit
+def leaky_gradient(x, grad, slope):
+    return tl.where(x > 0, grad, grad * slope)
+
+
+def leaky_backward(grad, x, slope, is_result, out=None):
+    """The gradient by x or by the result, of one sign with it. Raises RuntimeError where the result does not tell x."""
+    if is_result and slope < 0:
+        raise RuntimeError(f"leaky_relu with slope {slope} < 0 has no inverse: its gradient needs the input")
+    return elementwise(leaky_gradient, x, grad, numbers=(slope,), out=out)

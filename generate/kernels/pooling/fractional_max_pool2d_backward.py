@@ -1,0 +1,14 @@
+"""aten::fractional_max_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] output_size, Tensor
+    indices) -> Tensor
+
+By atomics, in fp32 for half precision.
+"""
+
+from blocks.fractional_pooling import fractional_backward
+
+OVERLOADS = ("aten::fractional_max_pool2d_backward",)
+DTYPES = ("bfloat16", "float16", "float32", "float64")
+
+
+def wrapper(grad_output, self, kernel_size, output_size, indices):
+    return fractional_backward(grad_output, self, 2, output_size, indices)

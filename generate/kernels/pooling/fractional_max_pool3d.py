@@ -1,0 +1,14 @@
+"""aten::fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples) -> (Tensor,
+    Tensor)
+
+NaN is the largest, of several the last; of equals the first counts.
+"""
+
+from blocks.fractional_pooling import fractional_largest
+
+OVERLOADS = ("aten::fractional_max_pool3d",)
+DTYPES = ("bfloat16", "float16", "float32", "float64")
+
+
+def wrapper(self, kernel_size, output_size, random_samples):
+    return fractional_largest(self, 3, kernel_size, output_size, random_samples)

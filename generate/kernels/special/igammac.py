@@ -1,0 +1,17 @@
+"""aten::igammac(Tensor self, Tensor other) -> Tensor
+
+Q(a, x) = 1 - P(a, x), the regularised upper incomplete gamma function; in fp64 for narrower types.
+"""
+
+import torch
+from blocks.elementwise import elementwise
+from blocks.incomplete_gamma import regularized_gamma_q
+from blocks.types import common_dtype
+
+OVERLOADS = ("aten::igammac",)
+DTYPES = ("bfloat16", "float16", "float32", "float64")
+
+
+def wrapper(self, other, *, out=None):
+    dtype = common_dtype(self, other)
+    return elementwise(regularized_gamma_q, self, other, common=torch.float64, dtype=dtype, out=out)
