@@ -3,7 +3,8 @@ belongs to equal values.
 
 Of such a tensor not its elements are compared, but what is laid down of it: the product of all factors, which is the
 matrix, and the products of its vectors with each other, which are the identity (Golub and Van Loan, Matrix
-Computations, 2013, theorems 2.4.1 and 8.1.1). Values are in order and compared as they are.
+Computations, 2013, theorems 2.4.1 and 8.1.1). Values are in order and compared as they are; those of the product are
+the reference's, since an answer's own may be too large for their dtype.
 """
 
 from __future__ import annotations
@@ -69,11 +70,12 @@ def compared(overload: str, expected: Expected, answer: Packed, index: int) -> t
     if role not in factored.vectors or contents(answer, index).dim() < 2:  # no vectors were asked for
         return None
     results = [contents(answer, index if k == role else several[0]).double() for k, several in enumerate(places)]
-    size = _size(factored, expected)
+    values = contents(expected.values, _places(factored, expected.values)[factored.values][-1]).double()
+    size = _size(values)
     vectors = results[role] if factored.vectors[role] == -1 else results[role].mT
     a = factored.matrix(contents(expected.before, 0).double(), expected.before.tree) / size
     identity = torch.eye(vectors.shape[-1], dtype=torch.float64).expand(*vectors.shape[:-2], -1, -1)
-    got = factored.product(results[factored.values] / size.squeeze(-1), results), vectors.mT @ vectors
+    got = factored.product(values / size.squeeze(-1), results), vectors.mT @ vectors
     return tuple(torch.cat([t.flatten(-2) for t in pair], -1) for pair in (got, (a, identity)))  # type: ignore[return-value]
 
 
@@ -98,10 +100,9 @@ def _places(factored: _Factored, answer: Packed) -> list[list[int]]:
     ]
 
 
-def _size(factored: _Factored, expected: Expected) -> Tensor:
+def _size(values: Tensor) -> Tensor:
     """The largest value of each matrix, [..., 1, 1], or 1 where that is 0."""
-    values = contents(expected.values, _places(factored, expected.values)[factored.values][-1]).double().abs()
     if not values.shape[-1]:
         return torch.ones(*values.shape[:-1], 1, 1, dtype=torch.float64)
-    largest = values.amax(-1)[..., None, None]
+    largest = values.abs().amax(-1)[..., None, None]
     return torch.where(largest > 0, largest, torch.ones_like(largest))
