@@ -164,5 +164,18 @@ def test_float64_in_single_precision_is_told_as_such():
     assert compare("aten::_linalg_eigh", expected, got).rule == "single precision"
 
 
+@pytest.mark.parametrize("atol", [None, torch.tensor(0.0), torch.tensor([0.0, 1e-3])])
+def test_the_rank_of_a_pseudoinverse_is_that_in_its_own_dtype(atol):
+    """The least singular value is 2e-8 of the largest: it counts in float64 alone."""
+    u, _ = torch.linalg.qr(random(3, 3))
+    a = (u * torch.tensor([1.0, 0.5, 2e-8])).float().expand(2, 3, 3)
+    arguments = bind(resolve("aten::linalg_pinv.atol_rtol_tensor"), (), {"self": a, "atol": atol})
+    expected = reference(case_of_values("aten::linalg_pinv.atol_rtol_tensor", **arguments))
+    right = torch.linalg.pinv(a.double(), rtol=4e-7)
+    for factor, wrong in ((1.0, False), (1.01, True), (0.0, True)):
+        got = frozen(**arguments, **{"return": (right * factor).float()})
+        assert (compare("aten::linalg_pinv.atol_rtol_tensor", expected, got) is not None) is wrong
+
+
 def _as(value, dtype):
     return value.to(dtype) if isinstance(value, torch.Tensor) else value
