@@ -18,7 +18,7 @@ from traces.overloads import bind, positional, resolve
 from traces.store import CallRecord, Trace
 from traces.values import Packed, numel, on_host, pack, unpack
 from traces.widening import answer
-from verify.cases import left, oracle, references
+from verify.cases import left, oracle, ranks, references
 from verify.cases.elements import as_number, mapped, positive, widen
 from verify.contract.random_state import Philox
 from verify.operators import adds_up, judged_as
@@ -208,6 +208,8 @@ def reference(case: Case, philox: Philox = (0, 0)) -> Expected:
     widened = widen(before)
     if left.depends(case.overload, before):
         ask = partial(left.ask_again, ask)
+    if ranks.depends(case.overload, before):
+        ask = partial(ranks.ask_for, ask, torch.finfo(getattr(torch, before.tensors[0].dtype)).eps)
     try:
         values = ask(case.overload, widened, philox) if widened is not None else native
     except (RuntimeError, NotImplementedError, TypeError):

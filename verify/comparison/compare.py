@@ -15,6 +15,7 @@ from traces.values import Bytes, Packed, TensorRef, numel
 from verify.cases.case import Expected, contents, tensor_names
 from verify.comparison.accuracy import accuracy_report
 from verify.comparison.deviation import differences, is_single, is_wrong, largest, real
+from verify.comparison.factors import compared
 from verify.comparison.laws import law_of, unlawful
 
 # Operators whose results' strides are what they are asked for.
@@ -70,7 +71,8 @@ def compare(overload: str, expected: Expected, got: Packed, strict: bool = True)
 def _wrong_values(overload: str, expected: Expected, got: Packed, index: int) -> Mismatch:
     """The accuracy report of one tensor, and in a line each how the others that the operator decides came out."""
     names = tensor_names(expected.native.tree)
-    detail, report = accuracy_report(names[index], *differences(overload, expected, got, index))
+    derived = "" if compared(overload, expected, got, index) is None else " (the factors' product, then the vectors')"
+    detail, report = accuracy_report(f"{names[index]}{derived}", *differences(overload, expected, got, index))
     others = []
     for i in sorted(_written(expected) - {index}):
         wrong = differences(overload, expected, got, i)[2]
@@ -214,12 +216,16 @@ def error_ratio(expected: Expected, got: Packed) -> float | None:
         return None
     ours, atens = 0.0, 0.0
     for i in range(len(expected.before.tensors), len(expected.native.tensors)):
-        native, reference, answer = (real(contents(p, i)) for p in (expected.native, expected.values, got))
+        native = real(contents(expected.native, i))
         if native.is_floating_point() and native.numel():
-            exact = reference.to(torch.float64)
-            ours = max(ours, largest(answer.to(torch.float64) - exact))
-            atens = max(atens, largest(native.to(torch.float64) - exact))
+            ours, atens = max(ours, _error(expected, got, i)), max(atens, _error(expected, expected.native, i))
     return ours / atens if atens else None
+
+
+def _error(expected: Expected, answer: Packed, index: int) -> float:
+    given = real(contents(answer, index)), real(contents(expected.values, index))
+    have, exact = compared(expected.overload, expected, answer, index) or given
+    return largest(have.to(torch.float64) - exact.to(torch.float64))
 
 
 def _outside_elements(before: Packed, got: Packed, groups: set[int]) -> bool:

@@ -1,0 +1,16 @@
+"""aten::_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U,
+    Tensor S, Tensor Vh)
+
+The driver names one of several algorithms of another library; all have these results.
+"""
+
+from blocks.singular import singular
+
+OVERLOADS = ("aten::_linalg_svd",)
+DTYPES = ("float32", "float64")
+
+
+def wrapper(A, full_matrices=False, compute_uv=True, *, driver=None):
+    if driver not in (None, "gesvd", "gesvdj", "gesvda"):
+        raise RuntimeError(f"linalg.svd: driver {driver}")
+    return singular(A, full_matrices, compute_uv, "linalg.svd")

@@ -1,0 +1,36 @@
+"""Tolerances of a rank that an overload takes from the dtype of its matrix, where they are not given: in float64, of
+which the reference is, a matrix of float32 would have another rank."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+
+from traces.values import Packed, pack, unpack
+from verify.contract.random_state import Philox
+
+_TAKEN_BY = {"aten::linalg_pinv.atol_rtol_tensor", "aten::linalg_pinv.atol_rtol_tensor_out"}
+
+
+def depends(overload: str, packed: Packed) -> bool:
+    """Whether the call leaves its tolerance to the dtype."""
+    return overload in _TAKEN_BY and packed.tree["rtol"] is None
+
+
+def ask_for(
+    ask: Callable[[str, Packed, Philox], Packed], step: float, overload: str, packed: Packed, philox: Philox
+) -> Packed:
+    """What is asked of the same call with the tolerance of a dtype that has this step: that times the larger number of
+    rows or columns, or 0 where a positive absolute one is given."""
+    arguments = unpack(packed)
+    rtol = torch.tensor(step * max(arguments["self"].shape[-2:]), dtype=torch.float64)
+    if arguments["atol"] is not None:
+        rtol = torch.where(arguments["atol"] > 0, 0.0, rtol)
+    answer = unpack(ask(overload, _frozen(pack({**arguments, "rtol": rtol})), philox))
+    return _frozen(pack({**answer, "rtol": None}))
+
+
+def _frozen(packed: Packed) -> Packed:
+    return replace(packed, data=[None if d is None else bytes(d) for d in packed.data])
