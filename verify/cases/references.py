@@ -14,6 +14,9 @@ Antialiased bilinear resampling to a width of 1: ATen on the CPU (torch 2.13) is
 that heights come first, as widths of transposed images, and widths then.
 
 Batch normalization of GPUs' libraries: as the native one, with nothing reserved for the backward pass.
+
+Connectionist temporal classification: ATen on the CPU (torch 2.13) leaves alpha unwritten at states that a sequence has
+not and at steps after its last, which nothing reads; none leads there, so that they hold the logarithm of 0.
 """
 
 from __future__ import annotations
@@ -44,10 +47,14 @@ def has(overload: str) -> bool:
 
 def settle(overload: str, arguments: Mapping[str, Any], philox: Philox) -> bool:
     """Make the arguments of a backward call those that a forward call leaves: its output, its logsumexp and, where it
-    drew from `philox`, the state of the generator. True if there were such to change.
+    drew from `philox`, the state of the generator; its losses and alpha. True if there were such to change.
 
     What was recorded comes of numbers that another implementation drew, and other contents leave other arguments.
     """
+    if overload.startswith("aten::_ctc_loss_backward"):
+        for name, left in zip(("neg_log_likelihood", "log_alpha"), _ctc_loss(arguments, philox), strict=True):
+            arguments[name].copy_(left)
+        return True
     if not overload.endswith("_backward") or not has(overload) or "dropout_p" not in arguments:
         return False
     if arguments["dropout_p"] > 0:
@@ -240,6 +247,24 @@ def _batch_norm_backward(a: Mapping[str, Any], philox: Philox) -> Any:
     return torch.ops.aten.native_batch_norm_backward.default(*given, True, a["epsilon"], [True, True, True])
 
 
+def _ctc_loss(a: Mapping[str, Any], philox: Philox) -> Any:
+    op = torch.ops.aten._ctc_loss
+    names = "log_probs", "targets", "input_lengths", "target_lengths", "blank", "zero_infinity"
+    losses, alpha = _by_lengths(op, a)(**{name: a[name] for name in names})
+    steps, labels = (torch.as_tensor(a[name]).flatten() for name in ("input_lengths", "target_lengths"))
+    late = torch.arange(alpha.shape[1]).view(1, -1, 1) >= steps.view(-1, 1, 1)
+    absent = torch.arange(alpha.shape[2]).view(1, 1, -1) > 2 * labels.view(-1, 1, 1)
+    return losses, alpha.masked_fill_(late | absent, -math.inf)
+
+
+def _ctc_loss_backward(a: Mapping[str, Any], philox: Philox) -> Any:
+    return _by_lengths(torch.ops.aten._ctc_loss_backward, a)(**a)
+
+
+def _by_lengths(op: Any, a: Mapping[str, Any]) -> Callable[..., Any]:
+    return op.Tensor if isinstance(a["input_lengths"], Tensor) else op.default
+
+
 _ANSWERS: dict[str, Callable[[Mapping[str, Any], Philox], Any]] = {
     "aten::_scaled_dot_product_efficient_attention": _efficient,
     "aten::_scaled_dot_product_cudnn_attention": _cudnn,
@@ -250,6 +275,10 @@ _ANSWERS: dict[str, Callable[[Mapping[str, Any], Philox], Any]] = {
     "aten::_embedding_bag_backward": _bag_backward,
     "aten::_embedding_bag_dense_backward": _dense_bag_backward,
     "aten::_upsample_bilinear2d_aa": _antialiased,
+    "aten::_ctc_loss": _ctc_loss,
+    "aten::_ctc_loss.Tensor": _ctc_loss,
+    "aten::_ctc_loss_backward": _ctc_loss_backward,
+    "aten::_ctc_loss_backward.Tensor": _ctc_loss_backward,
     "aten::cudnn_batch_norm": _reserving_batch_norm,
     "aten::cudnn_batch_norm_backward": _batch_norm_backward,
     "aten::miopen_batch_norm": _batch_norm,
