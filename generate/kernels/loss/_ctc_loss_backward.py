@@ -37,8 +37,8 @@ def shares_kernel(
     BLOCK: tl.constexpr,
 ):
     """sizes: N, C and the number of states; beta: of two steps, in turn. target_stride: from sequence to sequence, None
-    where they are joined, and from label to label. Of the last step, where the last label is the blank's, only its own state's
-    share counts, as in ATen."""
+    where they are joined, and from label to label. Of the last step, where the last label is the blank, only its own
+    state's share counts, as in ATen."""
     N, C, width = sizes
     n = tl.program_id(0).to(tl.int64)
     steps, states = tl.load(table_ptr + n), 2 * tl.load(table_ptr + N + n) + 1
