@@ -50,7 +50,8 @@ def point_bins_kernel(
             edge = tl.load(edges[d] + middle * edge_strides[d], mask=going, other=0)
             low = tl.where(going & ~(edge > x), middle + 1, low)
             high = tl.where(going & (edge > x), middle, high)
-        first, last = tl.load(edges[d]), tl.load(edges[d] + bins[d] * edge_strides[d])
+        first = tl.load(edges[d])
+        last = tl.load(edges[d] + tl.cast(bins[d], tl.int64) * edge_strides[d])
         inside = inside & (x >= first) & (x <= last)
         place = place * bins[d] + tl.maximum(tl.minimum(low, bins[d]) - 1, 0)
     if weight_ptr is None:

@@ -31,18 +31,16 @@ def alpha_kernel(
     target_stride,
     BLOCK: tl.constexpr,
 ):
-    """sizes: T, N, C and the number of states; target_stride: from sequence to sequence, None where they are joined,
-    and from label to label."""
+    """sizes: T, N, C and the number of states; target_stride: from sequence to sequence, from
+    label to label, and for each label of the sequences before, which is 0 where they are not joined."""
     T, N, C, width = sizes
     n = tl.program_id(0).to(tl.int64)
     steps, labels = tl.load(table_ptr + n), tl.load(table_ptr + N + n)
-    if target_stride[0] is None:
-        targets_ptr += tl.load(table_ptr + 2 * N + n) * target_stride[1]
-    else:
-        targets_ptr += n * target_stride[0]
+    targets_ptr += n * target_stride[0] + tl.load(table_ptr + 2 * N + n) * target_stride[2]
     alpha_ptr += n * T * width
     log_probs_ptr += n * strides[1]
-    for t in range(T):
+    for step in range(T):
+        t = tl.cast(step, tl.int64)
         for first in range(0, width, BLOCK):
             s = (first + tl.arange(0, BLOCK)).to(tl.int64)
             inside = (t < steps) & (s < 2 * labels + 1)
@@ -82,7 +80,7 @@ def wrapper(log_probs, targets, input_lengths, target_lengths, blank=0, zero_inf
         (T, N, C, width),
         blank,
         log_probs.stride(),
-        (None, targets.stride(0)) if targets.dim() == 1 else targets.stride(),
+        ((targets.dim() - 1) * targets.stride(0), targets.stride(-1), (2 - targets.dim()) * targets.stride(-1)),
         BLOCK=BLOCK,
         num_warps=max(BLOCK // 128, 1),
     )

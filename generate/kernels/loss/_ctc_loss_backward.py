@@ -36,16 +36,13 @@ def shares_kernel(
     alpha_stride,
     BLOCK: tl.constexpr,
 ):
-    """sizes: N, C and the number of states; beta: of two steps, in turn. target_stride: from sequence to sequence, None
-    where they are joined, and from label to label. Of the last step, where the last label is the blank, only its own
-    state's share counts, as in ATen."""
+    """sizes: N, C and the number of states; beta: of two steps, in turn. target_stride: from sequence to sequence, from
+    label to label, and for each label of the sequences before, which is 0 where they are not joined. Of the last step,
+    where the last label is the blank, only its own state's share counts, as in ATen."""
     N, C, width = sizes
     n = tl.program_id(0).to(tl.int64)
     steps, states = tl.load(table_ptr + n), 2 * tl.load(table_ptr + N + n) + 1
-    if target_stride[0] is None:
-        targets_ptr += tl.load(table_ptr + 2 * N + n) * target_stride[1]
-    else:
-        targets_ptr += n * target_stride[0]
+    targets_ptr += n * target_stride[0] + tl.load(table_ptr + 2 * N + n) * target_stride[2]
     beta_ptr += n * 2 * width
     log_probs_ptr += n * strides[1]
     loss = tl.load(losses_ptr + n * loss_stride)
@@ -139,7 +136,7 @@ def wrapper(
         (N, C, width),
         blank,
         log_probs.stride(),
-        (None, targets.stride(0)) if targets.dim() == 1 else targets.stride(),
+        ((targets.dim() - 1) * targets.stride(0), targets.stride(-1), (2 - targets.dim()) * targets.stride(-1)),
         neg_log_likelihood.stride(0),
         log_alpha.stride(),
         BLOCK=BLOCK,
