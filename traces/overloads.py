@@ -57,6 +57,7 @@ _MEMORY = (
         "record_stream",  # a note for the caching allocator
     }
 )
+_UNSAID = frozenset({"_unsafe_view", "unsafe_split", "unsafe_split_with_sizes"})  # views by schemas that tell of none
 # A sparse tensor of existing parts, or its flag: the results alias the parts, which the schemas do not say.
 _OF_PARTS = frozenset(
     {
@@ -240,9 +241,9 @@ def _static_kind(op: OpOverload) -> Kind:
     schema, base = op._schema, base_name(op)
     if base in _MEMORY:
         return "memory"
-    if torch.Tag.inplace_view in op.tags or name_of(op) == "aten::_unsafe_view" or _aliases_input(op):
+    if torch.Tag.inplace_view in op.tags or _aliases_input(op):
         return "view"
-    if base in _OF_PARTS and not any(a.is_out for a in schema.arguments):
+    if base in _OF_PARTS | _UNSAID and not any(a.is_out for a in schema.arguments):
         return "view"
     if torch.Tag.nondeterministic_seeded in op.tags:
         return "random"

@@ -19,6 +19,8 @@ Batch normalization of GPUs' libraries: as the native one, with nothing reserved
 
 Fourier transforms in double precision: NumPy's. Those of MKL (2024.2), which ATen calls, are off by thirty times as
 much where a length is odd, 1e-14 of the largest element.
+Connectionist temporal classification: ATen on the CPU (torch 2.13) leaves alpha unwritten at states that a sequence has
+not and at steps after its last, which nothing reads; none leads there, so that they hold the logarithm of 0.
 """
 
 from __future__ import annotations
@@ -51,10 +53,14 @@ def has(overload: str) -> bool:
 
 def settle(overload: str, arguments: Mapping[str, Any], philox: Philox) -> bool:
     """Make the arguments of a backward call those that a forward call leaves: its output, its logsumexp and, where it
-    drew from `philox`, the state of the generator. True if there were such to change.
+    drew from `philox`, the state of the generator; its losses and alpha. True if there were such to change.
 
     What was recorded comes of numbers that another implementation drew, and other contents leave other arguments.
     """
+    if overload.startswith("aten::_ctc_loss_backward"):
+        for name, left in zip(("neg_log_likelihood", "log_alpha"), _ctc_loss(arguments, philox), strict=True):
+            arguments[name].copy_(left)
+        return True
     if not overload.endswith("_backward") or not has(overload) or "dropout_p" not in arguments:
         return False
     if arguments["dropout_p"] > 0:
@@ -247,7 +253,11 @@ def _batch_norm_backward(a: Mapping[str, Any], philox: Philox) -> Any:
     return torch.ops.aten.native_batch_norm_backward.default(*given, True, a["epsilon"], [True, True, True])
 
 
-def _fourier(op: Callable[..., Tensor], a: Mapping[str, Any]) -> Tensor:
+def _fourier(op: Callable[..., Tensor]) -> Callable[[Mapping[str, Any], Philox], Any]:
+    return lambda a, philox: _transformed(op, a)
+
+
+def _transformed(op: Callable[..., Tensor], a: Mapping[str, Any]) -> Tensor:
     """Forward unless it says or makes real numbers; an inverse of NumPy is divided where a forward transform is not."""
     found = op(**a)
     if found.dtype not in (torch.float64, torch.complex128):
@@ -266,24 +276,30 @@ def _fourier(op: Callable[..., Tensor], a: Mapping[str, Any]) -> Tensor:
     return found.copy_(torch.from_numpy(np.asarray(values)))
 
 
-def _complex(a: Mapping[str, Any], philox: Philox) -> Any:
-    return _fourier(torch.ops.aten._fft_c2c.default, a)
-
-
-def _halved(a: Mapping[str, Any], philox: Philox) -> Any:
-    return _fourier(torch.ops.aten._fft_r2c.default, a)
-
-
-def _whole(a: Mapping[str, Any], philox: Philox) -> Any:
-    return _fourier(torch.ops.aten._fft_c2r.default, a)
-
-
 def _incomplete_gamma(upper: bool) -> Callable[[Mapping[str, Any], Philox], Any]:
     return lambda a, philox: special_functions.regularized_gamma(a["self"], a["other"], upper)
 
 
 def _bessel(order: int, second: bool) -> Callable[[Mapping[str, Any], Philox], Any]:
     return lambda a, philox: special_functions.bessel(a["self"], order, second)
+
+
+def _ctc_loss(a: Mapping[str, Any], philox: Philox) -> Any:
+    op = torch.ops.aten._ctc_loss
+    names = "log_probs", "targets", "input_lengths", "target_lengths", "blank", "zero_infinity"
+    losses, alpha = _by_lengths(op, a)(**{name: a[name] for name in names})
+    steps, labels = (torch.as_tensor(a[name]).flatten() for name in ("input_lengths", "target_lengths"))
+    late = torch.arange(alpha.shape[1]).view(1, -1, 1) >= steps.view(-1, 1, 1)
+    absent = torch.arange(alpha.shape[2]).view(1, 1, -1) > 2 * labels.view(-1, 1, 1)
+    return losses, alpha.masked_fill_(late | absent, -math.inf)
+
+
+def _ctc_loss_backward(a: Mapping[str, Any], philox: Philox) -> Any:
+    return _by_lengths(torch.ops.aten._ctc_loss_backward, a)(**a)
+
+
+def _by_lengths(op: Any, a: Mapping[str, Any]) -> Callable[..., Any]:
+    return op.Tensor if isinstance(a["input_lengths"], Tensor) else op.default
 
 
 _ANSWERS: dict[str, Callable[[Mapping[str, Any], Philox], Any]] = {
@@ -296,15 +312,19 @@ _ANSWERS: dict[str, Callable[[Mapping[str, Any], Philox], Any]] = {
     "aten::_embedding_bag_backward": _bag_backward,
     "aten::_embedding_bag_dense_backward": _dense_bag_backward,
     "aten::_upsample_bilinear2d_aa": _antialiased,
-    "aten::_fft_c2c": _complex,
-    "aten::_fft_c2r": _whole,
-    "aten::_fft_r2c": _halved,
+    "aten::_fft_c2c": _fourier(torch.ops.aten._fft_c2c.default),
+    "aten::_fft_c2r": _fourier(torch.ops.aten._fft_c2r.default),
+    "aten::_fft_r2c": _fourier(torch.ops.aten._fft_r2c.default),
     "aten::igamma": _incomplete_gamma(False),
     "aten::igammac": _incomplete_gamma(True),
     "aten::special_bessel_j0": _bessel(0, False),
     "aten::special_bessel_j1": _bessel(1, False),
     "aten::special_bessel_y0": _bessel(0, True),
     "aten::special_bessel_y1": _bessel(1, True),
+    "aten::_ctc_loss": _ctc_loss,
+    "aten::_ctc_loss.Tensor": _ctc_loss,
+    "aten::_ctc_loss_backward": _ctc_loss_backward,
+    "aten::_ctc_loss_backward.Tensor": _ctc_loss_backward,
     "aten::cudnn_batch_norm": _reserving_batch_norm,
     "aten::cudnn_batch_norm_backward": _batch_norm_backward,
     "aten::miopen_batch_norm": _batch_norm,

@@ -1,0 +1,191 @@
+"""aten::_trilinear(Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] expand2, int[] expand3, int[] sumdim,
+    int unroll_dim=1) -> Tensor
+
+Sums of products of three tensors: each has one element along the dimensions by which it is expanded, the product is
+summed over `sumdim`; what i3 does not depend on is summed, but for `unroll_dim`, before i3 is multiplied by it, which
+shows where elements are infinite. So there are products of matrices i1 and i2, one for each term of the other sums, and
+each is multiplied by i3. Where nothing is summed before, it is one product of matrices, of which the elements of the
+left one are products of two tensors' elements. Of the three the right one is then that which leaves the fewest
+dimensions to step through matrix by matrix. Rows are the dimensions that the right operand has not, columns those that
+it alone has.
+"""
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+from blocks.creation import fill
+from blocks.matmul import matmul_tile, tile_product
+from blocks.offsets import integer_values, integers, strided, walk
+from blocks.reduction import reduce
+from blocks.types import compute_types, identical_dtypes
+
+OVERLOADS = ("aten::_trilinear",)
+DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+@triton.jit
+def trilinear_kernel(
+    left_ptr,
+    right_ptr,
+    third_ptr,
+    out_ptr,
+    sizes,
+    batches,
+    down,
+    across,
+    inner,
+    outer,
+    ACC: tl.constexpr,
+    AFTER: tl.constexpr,
+    TILE: tl.constexpr,
+    PLAIN: tl.constexpr,
+):
+    """A tile of one matrix, of part program_id(1) of the sums.
+
+    AFTER: the third operand is multiplied by products of matrices, else the left one is by the third. sizes: rows,
+    columns, terms of inner and outer sums, of a part, elements of the result; batches, down, across, inner, outer:
+    (shape, strides of each tensor).
+    """
+    M, N, K, terms, part, count = integer_values(sizes, PLAIN)
+    width = tl.cdiv(N, TILE[1])
+    tiles = tl.cdiv(M, TILE[0]) * width
+    batch = (tl.program_id(0) // tiles).to(tl.int64) + tl.arange(0, 1)
+    row = (tl.program_id(0) % tiles // width).to(tl.int64) * TILE[0] + tl.arange(0, TILE[0])
+    col = (tl.program_id(0) % tiles % width).to(tl.int64) * TILE[1] + tl.arange(0, TILE[1])
+    pointers = left_ptr, right_ptr, third_ptr, out_ptr + tl.program_id(1).to(tl.int64) * count
+    at, rows, cols = (), (), ()
+    for t in tl.static_range(4):
+        at = at + ((pointers[t] + strided(batch, batches[0], batches[1][t], False, PLAIN))[:, None],)
+        rows = rows + (strided(row, down[0], down[1][t], False, PLAIN)[:, None],)
+        cols = cols + (strided(col, across[0], across[1][t], False, PLAIN)[None, :],)
+    mask = (row < M)[:, None] & (col < N)[None, :]
+    acc = tl.zeros([TILE[0], TILE[1]], ACC)
+    first = tl.program_id(1).to(tl.int64) * part
+    if AFTER:
+        for term in range(first, tl.minimum(first + part, terms)):
+            j = term + tl.arange(0, 1).to(tl.int64)
+            found = tl.zeros([TILE[0], TILE[1]], ACC)
+            x_ptr = at[0] + rows[0] + strided(j, outer[0], outer[1][0], False, PLAIN)[:, None]
+            y_ptr = at[1] + cols[1] + strided(j, outer[0], outer[1][1], False, PLAIN)[:, None]
+            for start in range(0, K, TILE[2]):
+                k = start + tl.arange(0, TILE[2]).to(tl.int64)
+                x_at = x_ptr + strided(k, inner[0], inner[1][0], False, PLAIN)[None, :]
+                y_at = y_ptr + strided(k, inner[0], inner[1][1], False, PLAIN)[:, None]
+                x = tl.load(x_at, mask=(row < M)[:, None] & (k < K)[None, :], other=0)
+                y = tl.load(y_at, mask=(k < K)[:, None] & (col < N)[None, :], other=0)
+                found = tile_product(x.to(ACC), y.to(ACC), found)
+            z_at = at[2] + rows[2] + cols[2] + strided(j, outer[0], outer[1][2], False, PLAIN)[:, None]
+            acc += found * tl.load(z_at, mask=mask, other=0).to(ACC)
+    else:
+        for start in range(0, part, TILE[2]):
+            k = first + start + tl.arange(0, TILE[2])
+            inside = (row < M)[:, None] & (k < terms)[None, :]
+            x_at = at[0] + rows[0] + strided(k, outer[0], outer[1][0], False, PLAIN)[None, :]
+            z_at = at[2] + rows[2] + strided(k, outer[0], outer[1][2], False, PLAIN)[None, :]
+            x = tl.load(x_at, mask=inside, other=0).to(ACC) * tl.load(z_at, mask=inside, other=0).to(ACC)
+            y_at = at[1] + cols[1] + strided(k, outer[0], outer[1][1], False, PLAIN)[:, None]
+            y = tl.load(y_at, mask=(k < terms)[:, None] & (col < N)[None, :], other=0)
+            acc = tile_product(x, y.to(ACC), acc)
+    tl.store(at[3] + rows[3] + cols[3], acc.to(out_ptr.dtype.element_ty), mask=mask)
+
+
+def dims_of(dims, rank):
+    """The dimensions of a list, counted from 0."""
+    if any([not -rank <= d < rank for d in dims]):
+        raise IndexError(f"dimensions {dims} of {rank}")
+    found = [d % rank for d in dims]
+    if len(set(found)) != len(found):
+        raise RuntimeError(f"dimensions {dims} of {rank}, one of them twice")
+    return sorted(found)
+
+
+def operands_of(tensors, expands, sums, unroll_dim):
+    """Views of the tensors in the shape of their product, None if there is nothing to sum; the shape with 1 where it is
+    summed."""
+    rank = tensors[0].dim() + len(expands[0])
+    if any([t.dim() + len(e) != rank for t, e in zip(tensors, expands, strict=True)]) or not 0 <= unroll_dim < rank:
+        raise RuntimeError(f"three tensors of {[t.dim() for t in tensors]} dimensions, {expands}, {unroll_dim}")
+    expands, views = [dims_of(e, rank) for e in expands], []
+    for t, dims in zip(tensors, expands, strict=True):
+        for d in dims:
+            t = t.unsqueeze(d)
+        views.append(t)
+    own = [[t.shape[d] for t, dims in zip(views, expands, strict=True) if d not in dims] for d in range(rank)]
+    sizes = [[0, *found][-1] for found in own]
+    out_shape = [1 if d in sums else sizes[d] for d in range(rank)]
+    if 0 in [sizes[unroll_dim], *out_shape, *[t.numel() for t in views]]:
+        return None, out_shape
+    views = [
+        t if unroll_dim in dims else t.narrow(unroll_dim, 0, sizes[unroll_dim])
+        for t, dims in zip(views, expands, strict=True)
+    ]
+    shape = [max([t.shape[d] for t in views]) if d in sums else sizes[d] for d in range(rank)]
+    return [t.expand(shape) for t in views], out_shape
+
+
+def layout_of(left, right, others, kept):
+    """The kept dimensions, by which tensors are stepped through by batch, rows and columns. others: that are multiplied
+    by the left one."""
+    has = [d for d in kept if right.stride(d) or right.shape[d] == 1]
+    lone = [d for d in kept if not any([t.stride(d) for t in (left, *others)])]
+    batch = [d for d in kept if d in has and d not in lone]
+    return batch, [d for d in kept if d not in has], [d for d in has if d in lone]
+
+
+def order_of(views, kept):
+    """Left, right and third operand, where the third is multiplied by the left one, and the layout."""
+    full, choices = views[0].shape, []
+    for k, right in enumerate(views):
+        left, third = [t for j, t in enumerate(views) if j != k]
+        batch, down, across = layout_of(left, right, [third], kept)
+        M, N = math.prod([full[d] for d in down]), math.prod([full[d] for d in across])
+        choices.append((math.prod([full[d] for d in batch]), -min(M, N), -N, k, [left, right, third]))
+    left, right, third = min(choices)[-1]
+    return [left, right, third], layout_of(left, right, [third], kept)
+
+
+def multiplied(views, sums, before, out):
+    """`out` with the sums of products of the views. before: the dimensions that are summed first."""
+    full, kept = views[0].shape, [d for d in range(out.dim()) if d not in sums]
+    operands, layout = (views, layout_of(*views[:2], [], kept)) if before else order_of(views, kept)
+    dims = [*layout, before, [d for d in sums if d not in before]]
+    batch, M, N, K, terms = [math.prod([full[d] for d in several]) for several in dims]
+    exact = out.dtype == torch.float64 or not out.dtype.is_floating_point
+    tile = (16, 16, 16, 4) if exact else matmul_tile(batch, M, N, K if before else terms, False, (64, 64))
+    step = 1 if before else tile[2]
+    tiles = batch * triton.cdiv(M, tile[0]) * triton.cdiv(N, tile[1])
+    parts = max(min(264 // tiles, terms // (8 * step)), 1)
+    part = triton.cdiv(triton.cdiv(terms, parts), step) * step
+    parts = triton.cdiv(terms, part)
+    PLAIN = max(batch * M * N, K * terms) < 4096
+    opmath = torch.float32 if out.dtype in (torch.float16, torch.bfloat16) else out.dtype
+    found = out if parts == 1 else torch.empty((parts, *out.shape), dtype=opmath, device=out.device)
+    trilinear_kernel[(tiles, parts)](
+        *operands,
+        found,
+        integers((M, N, K, terms, part, out.numel()), PLAIN),
+        *[walk([*operands, out], several, PLAIN) for several in dims],
+        ACC=compute_types(out.dtype)[1],
+        AFTER=len(before) > 0,
+        TILE=tile[:3],
+        PLAIN=PLAIN,
+        num_warps=tile[3],
+    )
+    if parts > 1:
+        fill(out, reduce("sum", [found], [0], dtype=out.dtype, common=opmath))
+
+
+def wrapper(i1, i2, i3, expand1, expand2, expand3, sumdim, unroll_dim=1):
+    tensors = [i1, i2, i3]
+    identical_dtypes(*tensors)
+    rank = i1.dim() + len(expand1)
+    sums, alone = dims_of(sumdim, rank), dims_of(expand3, rank)
+    views, shape = operands_of(tensors, [expand1, expand2, expand3], sums, unroll_dim)
+    out = torch.empty(shape, dtype=i1.dtype, device=i1.device)
+    if views is None:
+        fill(out, 0)
+    else:
+        multiplied(views, sums, [d for d in sums if d in alone and d != unroll_dim], out)
+    return out.view([size for d, size in enumerate(shape) if d not in sums])

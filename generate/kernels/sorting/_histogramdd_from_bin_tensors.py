@@ -1,0 +1,17 @@
+"""aten::_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool density=False) ->
+    Tensor
+
+Bins between the given edges along each dimension. self: points [..., D]; result: the numbers of points in bins, the
+sums of their weights, or their density.
+"""
+
+from blocks.many_bins import point_bins
+
+OVERLOADS = ("aten::_histogramdd_from_bin_tensors",)
+DTYPES = ("float32", "float64")
+
+
+def wrapper(self, bins, *, weight=None, density=False):
+    if any([t.dim() != 1 or t.dtype != self.dtype for t in bins]):
+        raise RuntimeError(f"edges {[tuple(t.shape) for t in bins]} of {[t.dtype for t in bins]} for {self.dtype}")
+    return point_bins(self, bins, weight, density)

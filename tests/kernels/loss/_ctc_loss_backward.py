@@ -1,0 +1,24 @@
+"""Targets joined and side by side, lengths as lists and tensors; repeated labels, no labels, no steps, no way."""
+
+OPINFO = 1
+FORWARD = {
+    "aten::_ctc_loss_backward": ("aten::_ctc_loss", {"neg_log_likelihood": 0, "log_alpha": 1}, {}),
+    "aten::_ctc_loss_backward.Tensor": ("aten::_ctc_loss.Tensor", {"neg_log_likelihood": 0, "log_alpha": 1}, {}),
+}
+CASES = {
+    "aten::_ctc_loss_backward": [
+        ("f32[3]", "f32[7,3,5]", "i64[3,4]<5", [7, 4, 0], [3, 2, 0], 0),
+        ("f64[3]{2}", "f64[7,3,5]{1,35,7}", "i64(1,1,2,2,2,3)", [7, 6, 2], [2, 4, 0], 4),
+        ("f32[2]{0}", "f32[4,2,5]", "i32(1,1,1,2,3)", [4, 3], [3, 2], 0, True),
+        ("f32[70]", "f32[3,70,4]", "i64[70,1]<3", [3] * 70, [1] * 69 + [0], 3),
+        ("f64[1]", "f64[2,1,4]", "i64[1,520]<4", [2], [520], 3),
+    ],
+    "aten::_ctc_loss_backward.Tensor": [
+        ("f32[3]", "f32[7,3,5]", "i64[3,4]{1,3}<5", "i64(7,4,3)", "i32(3,2,4)", 0),
+        ("f64[3]", "f64[7,3,5]", "i64(1,2,2,2,3)", "i64[3]=6", "i64(2,3,0)", 1, True),
+    ],
+}
+FAULTS = {
+    "over equal labels": ("s + 2, third, blank", "s + 1, third, blank"),
+    "steps after the last": ("inside & (t < tl.load(table_ptr + n, mask=inside, other=0))", "inside & (n >= 0)"),
+}
