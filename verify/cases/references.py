@@ -298,7 +298,7 @@ def _ctc_loss_backward(a: Mapping[str, Any], philox: Philox) -> Any:
     return _by_lengths(torch.ops.aten._ctc_loss_backward, a)(**a)
 
 
-def _by_lengths(op: Any, a: Mapping[str, Any]) -> Callable[..., Any]:
+def _by_lengths(op: Any, a: Mapping[str, Any]) -> Any:
     return op.Tensor if isinstance(a["input_lengths"], Tensor) else op.default
 
 
