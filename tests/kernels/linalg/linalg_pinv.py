@@ -14,7 +14,6 @@ CASES = {
 }
 FAULTS = {
     "no tolerance": ("tl.abs(value) > least", "tl.abs(value) > 0"),
-    "both tolerances": ("tl.where(atol > 0, 0.0, rtol)", "rtol"),
     "the largest is the first": ("tl.maximum(tl.abs(first), tl.abs(last))", "tl.abs(last)"),
     "transposed": ("left, right = vh.mT, u.mT", "left, right = vh, u"),
 }
