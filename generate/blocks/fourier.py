@@ -176,7 +176,7 @@ def radices(n):
     return found or [1]
 
 
-def table(function, n, like, *numbers):
+def complex_table(function, n, like, *numbers):
     """function(m, *numbers) -> (re, im) of m from 0 to n - 1, as [n, 2] in the dtype of `like`."""
     out = torch.empty((n, 2), dtype=like.dtype, device=like.device)
     elementwise(function, numbers=numbers, source=(flat_index,), common=torch.int64, out=out.unbind(1))
@@ -205,7 +205,7 @@ def transform_lines(x, y, d, n, sign, scale=1.0, reads="complex", writes="comple
     if factors is None:
         convolve_lines(x, y, d, n, sign, scale, reads, writes)
         return
-    roots = table(root_of_unity, n, x, n)
+    roots = complex_table(root_of_unity, n, x, n)
     inner = any([x.shape[k] > 1 and x.stride(k) < x.stride(d) for k in range(x.dim()) if k != d])
     source, step = x, 1
     for place, radix in enumerate(factors):
@@ -240,8 +240,8 @@ def transform_lines(x, y, d, n, sign, scale=1.0, reads="complex", writes="comple
 def convolve_lines(x, y, d, n, sign, scale, reads, writes):
     """As `transform_lines`, of any length: with j k = (j^2 + k^2 - (k - j)^2) / 2 it is a convolution with a chirp."""
     size = triton.next_power_of_2(2 * n - 1)
-    chirps = table(chirp, n, x, n)
-    filter_ = table(chirp_filter, size, x, n, size)
+    chirps = complex_table(chirp, n, x, n)
+    filter_ = complex_table(chirp_filter, size, x, n, size)
     response = torch.empty_like(filter_)
     transform_lines(filter_.select(-1, 0), response.select(-1, 0), 0, size, 1)
     first, second = room(x, d, size, False), room(x, d, size, False)

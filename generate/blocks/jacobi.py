@@ -58,7 +58,9 @@ def place_in(i, m, height, a_stride, SYMMETRIC: tl.constexpr):
 
 
 @triton.jit
-def begin(a_ptr, x_ptr, m, height, size, a_stride, LIMIT: tl.constexpr, SYMMETRIC: tl.constexpr, BLOCK: tl.constexpr):
+def take_matrix(
+    a_ptr, x_ptr, m, height, size, a_stride, LIMIT: tl.constexpr, SYMMETRIC: tl.constexpr, BLOCK: tl.constexpr
+):
     """The matrix times a power of 2, which is returned, above the identity: columns of this height, `size` elements."""
     KIND: tl.constexpr = x_ptr.dtype.element_ty
     top = tl.zeros([], KIND)
@@ -78,7 +80,7 @@ def begin(a_ptr, x_ptr, m, height, size, a_stride, LIMIT: tl.constexpr, SYMMETRI
 
 
 @triton.jit
-def shift(x_ptr, n, height, ROWS: tl.constexpr, PAIRS: tl.constexpr):
+def gershgorin_shift(x_ptr, n, height, ROWS: tl.constexpr, PAIRS: tl.constexpr):
     """A number that is added to the diagonal of a symmetric matrix, so that no eigenvalue is negative."""
     least = tl.zeros([], x_ptr.dtype.element_ty)
     for start in range(0, n, PAIRS):
@@ -247,11 +249,11 @@ def jacobi_kernel(
     work_ptr += which * (size + n)
     keys_ptr = work_ptr + size
     stride = plain_value(a_stride[0]), plain_value(a_stride[1])
-    scale = begin(a_ptr, work_ptr, m, height, size, stride, LIMITS[0], SYMMETRIC, 1024)
+    scale = take_matrix(a_ptr, work_ptr, m, height, size, stride, LIMITS[0], SYMMETRIC, 1024)
     tl.debug_barrier()
     added = tl.zeros_like(scale)
     if SYMMETRIC:
-        added = shift(work_ptr, n, height, ROWS, PAIRS)
+        added = gershgorin_shift(work_ptr, n, height, ROWS, PAIRS)
         tl.debug_barrier()
     turn_all(work_ptr, m, n, height, LIMITS, SWEEPS, ROWS, PAIRS)
     if SYMMETRIC:

@@ -323,9 +323,9 @@ def test_bad_coalesces(judge, name):
 @pytest.mark.parametrize(
     ("overload", "arguments", "missing"),
     [
-        ("aten::mul.Tensor", {"self": torch.ones(2) * 1j, "other": torch.ones(2)}, "complex64"),
-        ("aten::mul.Scalar", {"self": torch.ones(2), "other": 1j}, "complex"),
-        ("aten::new_zeros", {"self": torch.ones(2), "size": [2], "dtype": torch.complex64}, "complex64"),
+        ("aten::div.Tensor", {"self": torch.ones(2) * 1j, "other": torch.ones(2)}, "complex64"),
+        ("aten::div.Scalar", {"self": torch.ones(2), "other": 1j}, "complex"),
+        ("aten::new_ones", {"self": torch.ones(2), "size": [2], "dtype": torch.complex64}, "complex64"),
         ("aten::sub.Tensor", {"self": torch.ones(2).double(), "other": torch.ones(2) * 1j}, "complex64"),
     ],
 )
