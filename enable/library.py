@@ -26,7 +26,7 @@ from torch._ops import OpOverload
 from capture import sim
 from enable.naming import full, shown_path
 from enable.options import WORKSPACE
-from enable.serve.arguments import SPARSE, refusal
+from enable.serve.arguments import refusal
 from enable.serve.registration import KEYS, Registration, innermost, under_dispatcher
 from enable.serve.server import FAILED, NO_FLOATS, NO_KERNEL, NOT_VERIFIED, REFUSED, UNJUDGED, Entry, Server
 from enable.serve.shortcuts import MISS
@@ -213,13 +213,7 @@ def _match(library: Library, overload: str) -> Match:
 
 
 def _claimed(match: Match) -> frozenset[str]:
-    return frozenset((*_listed(match), NO_FLOATS))
-
-
-def _listed(match: Match) -> frozenset[str]:
-    """What the kernel claims: dtypes, and SPARSE if it takes sparse tensors."""
-    sparse = [SPARSE] if SPARSE in match.kernel.layouts else []
-    return frozenset((*match.kernel.dtypes, *sparse))
+    return match.kernel.listed | {NO_FLOATS}
 
 
 def _standings(place: Workspace, device: str) -> Standings:
@@ -239,7 +233,7 @@ def _entry(match: Match, fit: frozenset[str]) -> Entry:
     files = (kernel, *kernel.reached, *((match.copy, *match.copy.reached) if match.copy else ()))
     calls = {file.path: {o: callee.path for o, callee in file.callees} for file in files if file.callees}
     label = shown_path(kernel.path)
-    claims = Entry(match.plan, kernel.path, kernel.takes_out, copy, label, _listed(match), fit, calls, kernel.draws)
+    claims = Entry(match.plan, kernel.path, kernel.takes_out, copy, label, kernel.listed, fit, calls, kernel.draws)
     return replace(claims, texts={file.path: file.source for file in files})
 
 

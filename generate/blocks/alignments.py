@@ -8,7 +8,7 @@ import triton
 import triton.language as tl
 from blocks.offsets import plain, plain_value, strided, walk
 
-__all__ = ["label_of", "lengths_of", "log_sum"]
+__all__ = ["label_of", "label_strides", "lengths_of", "log_sum"]
 
 
 @triton.jit
@@ -93,6 +93,13 @@ def lengths_of(log_probs, targets, input_lengths, target_lengths, blank):
         befores = [sum(target_lengths[:k]) for k in range(N)] if targets.dim() == 1 else [0] * N
         table = integer_list([*input_lengths, *target_lengths, *befores], device)
     return table, longest
+
+
+def label_strides(targets):
+    """From sequence to sequence, from label to label, and for each label of the sequences before, which is 0 where they
+    are not joined."""
+    joined = targets.dim() == 1
+    return 0 if joined else targets.stride(0), targets.stride(-1), targets.stride(-1) if joined else 0
 
 
 @triton.jit

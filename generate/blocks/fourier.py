@@ -14,6 +14,7 @@ import triton.language as tl
 from blocks.complex_numbers import complex_product
 from blocks.elementwise import elementwise, flat_index
 from blocks.offsets import integer_values, integers, plain, plain_value, strided
+from blocks.types import number_argument, number_value
 
 __all__ = ["empty_transform", "transform", "transformed_dims"]
 
@@ -113,6 +114,7 @@ def pass_kernel(
     re, im = complex_product(re, im, w_re, w_im)
     at = (column + before * (RADIX - 1))[None, :] + step * k[:, None]
     mask &= at < plain_value(kept)
+    scale = number_value(scale, roots_ptr.dtype.element_ty)
     tl.store(y_ptr[None, :] + at * axis[1], re * scale, mask=mask)
     if WRITES == "complex":
         tl.store(y_ptr[None, :] + at * axis[1] + 1, im * scale, mask=mask)
@@ -149,6 +151,7 @@ def chirp_kernel(
     w_re = tl.load(chirps_ptr + 2 * m, mask=m < length, other=0)
     w_im = tl.load(chirps_ptr + 2 * m + 1, mask=m < length, other=0)
     re, im = complex_product(re, SIGN * im if BEFORE else im, w_re, w_im)
+    scale = number_value(scale, chirps_ptr.dtype.element_ty)
     tl.store(y_ptr, re * scale, mask=inside)
     if WRITES == "complex":
         tl.store(y_ptr + 1, (im if BEFORE else SIGN * im) * scale, mask=inside)
@@ -198,14 +201,14 @@ def room(x, d, n, inner):
     return pairs.select(-1, 0).movedim(0 if inner else -1, d)
 
 
-def transform_lines(x, y, d, n, sign, scale=1.0, reads="complex", writes="complex"):
+def transform_lines(x, y, d, n, sign, scale=1.0, reads="complex", writes="complex", roots=None):
     """Transforms of length n along dimension d, from x to y: real parts of complex numbers, or real numbers, as `reads`
-    and `writes` say. sign: 1 forward, -1 backward."""
+    and `writes` say. sign: 1 forward, -1 backward. roots: of unity, [n, 2], where they are there."""
     factors = radices(n)
     if factors is None:
         convolve_lines(x, y, d, n, sign, scale, reads, writes)
         return
-    roots = complex_table(root_of_unity, n, x, n)
+    roots = complex_table(root_of_unity, n, x, n) if roots is None else roots
     inner = any([x.shape[k] > 1 and x.stride(k) < x.stride(d) for k in range(x.dim()) if k != d])
     source, step = x, 1
     for place, radix in enumerate(factors):
@@ -225,7 +228,7 @@ def transform_lines(x, y, d, n, sign, scale=1.0, reads="complex", writes="comple
             axis,
             shape,
             strides,
-            scale if last else 1.0,
+            number_argument(scale if last else 1.0, y.dtype),
             SIGN=sign,
             RADIX=radix,
             ROWS=ROWS,
@@ -242,15 +245,15 @@ def convolve_lines(x, y, d, n, sign, scale, reads, writes):
     size = triton.next_power_of_2(2 * n - 1)
     chirps = complex_table(chirp, n, x, n)
     filter_ = complex_table(chirp_filter, size, x, n, size)
-    response = torch.empty_like(filter_)
-    transform_lines(filter_.select(-1, 0), response.select(-1, 0), 0, size, 1)
+    roots, response = complex_table(root_of_unity, size, x, size), torch.empty_like(filter_)
+    transform_lines(filter_.select(-1, 0), response.select(-1, 0), 0, size, 1, roots=roots)
     first, second = room(x, d, size, False), room(x, d, size, False)
     chirp_lines(x, first, d, n, chirps, sign, reads, "complex", True, 1.0)
-    transform_lines(first, second, d, size, 1)
+    transform_lines(first, second, d, size, 1, roots=roots)
     responses = [part.view([size if k == d else 1 for k in range(x.dim())]) for part in response.unbind(-1)]
     parts = [t.as_strided(t.shape, t.stride(), t.storage_offset() + part) for t in (second, first) for part in (0, 1)]
     elementwise(complex_product, *parts[:2], *responses, out=tuple(parts[2:]))
-    transform_lines(first, second, d, size, -1, 1.0 / size)
+    transform_lines(first, second, d, size, -1, 1.0 / size, roots=roots)
     chirp_lines(second, y, d, n, chirps, sign, "complex", writes, False, scale)
 
 
@@ -267,7 +270,7 @@ def chirp_lines(x, y, d, n, chirps, sign, reads, writes, before, scale):
         axis,
         shape,
         strides,
-        scale,
+        number_argument(scale, y.dtype),
         SIGN=sign,
         READS=reads,
         WRITES=writes,

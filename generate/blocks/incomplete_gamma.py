@@ -135,26 +135,27 @@ def regularized_gamma(x, a):
 
 
 @triton.jit
-def regularized_gamma_p(a, x):
-    """Infinite arguments and those of which one is 0 have their limits; of NaN, too, what the other one says."""
-    r, _ = regularized_gamma(*positive_or_one(a, x))
+def with_limits(r, a, x, least: tl.constexpr):
+    """r, or its limits for infinite arguments and those of which one is 0, least: that of x = 0; of NaN, too, what the
+    other argument says."""
     r = tl.where((a != a) | (x != x), float("nan"), r)
-    r = tl.where(x == float("inf"), 1.0, r)
-    r = tl.where(a == float("inf"), tl.where(x == float("inf"), float("nan"), 0.0), r)
-    r = tl.where(x == 0, 0.0, r)
-    r = tl.where(a == 0, tl.where(x > 0, 1.0, float("nan")), r)
+    r = tl.where(x == float("inf"), 1.0 - least, r)
+    r = tl.where(a == float("inf"), tl.where(x == float("inf"), float("nan"), least), r)
+    r = tl.where(x == 0, least, r)
+    r = tl.where(a == 0, tl.where(x > 0, 1.0 - least, float("nan")), r)
     return tl.where((a < 0) | (x < 0), float("nan"), r)
 
 
 @triton.jit
+def regularized_gamma_p(a, x):
+    p, _ = regularized_gamma(*positive_or_one(a, x))
+    return with_limits(p, a, x, 0.0)
+
+
+@triton.jit
 def regularized_gamma_q(a, x):
-    _, r = regularized_gamma(*positive_or_one(a, x))
-    r = tl.where((a != a) | (x != x), float("nan"), r)
-    r = tl.where(x == float("inf"), 0.0, r)
-    r = tl.where(a == float("inf"), tl.where(x == float("inf"), float("nan"), 1.0), r)
-    r = tl.where(x == 0, 1.0, r)
-    r = tl.where(a == 0, tl.where(x > 0, 0.0, float("nan")), r)
-    return tl.where((a < 0) | (x < 0), float("nan"), r)
+    _, q = regularized_gamma(*positive_or_one(a, x))
+    return with_limits(q, a, x, 1.0)
 
 
 @triton.jit

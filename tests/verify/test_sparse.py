@@ -335,6 +335,14 @@ def test_what_a_kernel_does_not_list_it_is_not_given(judge, overload, arguments,
     assert (found.outcome, found.detail) == (Outcome.SKIPPED, f"the kernel's DTYPES do not list {missing}")
 
 
+def test_what_lists_complex_numbers_takes_those_of_python_too(judge):
+    kernel = packaged().match("aten::mul.Scalar").kernel
+    assert {"complex64", "complex", "float32"} < kernel.listed
+    assert "complex" not in packaged().match("aten::div.Scalar").kernel.listed
+    found = verdict_of(judge, "aten::mul.Scalar", kernel.source, self=torch.ones(2), other=2j)
+    assert found.outcome is Outcome.PASS, found
+
+
 def test_a_kernel_that_does_not_say_so_is_given_no_sparse_tensors(judge):
     source = mutant("aten::clone", 'LAYOUTS = ("sparse_coo", "strided")\n', "")
     found = verdict_of(judge, "aten::clone", source, self=sparse((9, 3), 1, 20))

@@ -54,6 +54,12 @@ class KernelFile:
     callees: tuple[tuple[str, KernelFile], ...] = ()
 
     @property
+    def listed(self) -> frozenset[str]:
+        """What it claims to serve: dtypes; `complex` numbers, where one of these is complex; SPARSE, if it takes it."""
+        numbers = ["complex"] if any("complex" in dtype for dtype in self.dtypes) else []
+        return frozenset((*self.dtypes, *numbers, *(layout for layout in self.layouts if layout == SPARSE)))
+
+    @property
     def reached(self) -> tuple[KernelFile, ...]:
         """Every kernel file that it calls, and that these call, each once."""
         found = {k: None for _, callee in self.callees for k in (callee, *callee.reached)}

@@ -346,11 +346,10 @@ def _unlisted(kernel: KernelFile, packed: Packed) -> str:
     """
     own = {ref.dtype for ref in packed.tensors}
     named = [dtype for dtype in _floating_dtypes(packed) if dtype in own or "complex" in dtype]
-    listed = {*kernel.dtypes, *(["complex"] if any("complex" in dtype for dtype in kernel.dtypes) else [])}
-    missing = [dtype for dtype in named if dtype not in listed]
+    missing = [dtype for dtype in named if dtype not in kernel.listed]
     if missing:
         return f"the kernel's DTYPES do not list {', '.join(missing)}"
-    sparse = holds_sparse(packed.tree) and SPARSE not in kernel.layouts
+    sparse = holds_sparse(packed.tree) and SPARSE not in kernel.listed
     return f"the kernel's LAYOUTS do not list {SPARSE}" if sparse else ""
 
 

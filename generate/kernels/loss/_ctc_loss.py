@@ -12,7 +12,7 @@ last, have the logarithm of 0. log_probs: [T, N, C]; results: the losses [N] and
 import torch
 import triton
 import triton.language as tl
-from blocks.alignments import label_of, lengths_of, log_sum
+from blocks.alignments import label_of, label_strides, lengths_of, log_sum
 
 OVERLOADS = ("aten::_ctc_loss", "aten::_ctc_loss.Tensor")
 DTYPES = ("float32", "float64")
@@ -31,8 +31,7 @@ def alpha_kernel(
     target_stride,
     BLOCK: tl.constexpr,
 ):
-    """sizes: T, N, C and the number of states; target_stride: from sequence to sequence, from
-    label to label, and for each label of the sequences before, which is 0 where they are not joined."""
+    """sizes: T, N, C and the number of states; target_stride: `label_strides`."""
     T, N, C, width = sizes
     n = tl.program_id(0).to(tl.int64)
     steps, labels = tl.load(table_ptr + n), tl.load(table_ptr + N + n)
@@ -80,7 +79,7 @@ def wrapper(log_probs, targets, input_lengths, target_lengths, blank=0, zero_inf
         (T, N, C, width),
         blank,
         log_probs.stride(),
-        ((targets.dim() - 1) * targets.stride(0), targets.stride(-1), (2 - targets.dim()) * targets.stride(-1)),
+        label_strides(targets),
         BLOCK=BLOCK,
         num_warps=max(BLOCK // 128, 1),
     )

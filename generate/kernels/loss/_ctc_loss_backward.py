@@ -12,7 +12,7 @@ on, with a lane for each state; the second launch takes elements. log_probs and 
 import torch
 import triton
 import triton.language as tl
-from blocks.alignments import label_of, lengths_of, log_sum
+from blocks.alignments import label_of, label_strides, lengths_of, log_sum
 from blocks.creation import fill
 
 OVERLOADS = ("aten::_ctc_loss_backward", "aten::_ctc_loss_backward.Tensor")
@@ -36,9 +36,8 @@ def shares_kernel(
     alpha_stride,
     BLOCK: tl.constexpr,
 ):
-    """sizes: N, C and the number of states; beta: of two steps, in turn. target_stride: from sequence to sequence, from
-    label to label, and for each label of the sequences before, which is 0 where they are not joined. Of the last step,
-    where the last label is the blank, only its own state's share counts, as in ATen."""
+    """sizes: N, C and the number of states; beta: of two steps, in turn; target_stride: `label_strides`. Of the last
+    step, where the last label is the blank, only its own state's share counts, as in ATen."""
     N, C, width = sizes
     n = tl.program_id(0).to(tl.int64)
     steps, states = tl.load(table_ptr + n), 2 * tl.load(table_ptr + N + n) + 1
@@ -136,7 +135,7 @@ def wrapper(
         (N, C, width),
         blank,
         log_probs.stride(),
-        ((targets.dim() - 1) * targets.stride(0), targets.stride(-1), (2 - targets.dim()) * targets.stride(-1)),
+        label_strides(targets),
         neg_log_likelihood.stride(0),
         log_alpha.stride(),
         BLOCK=BLOCK,
