@@ -343,6 +343,14 @@ def test_what_lists_complex_numbers_takes_those_of_python_too(judge):
     assert found.outcome is Outcome.PASS, found
 
 
+def test_a_conjugate_bit_is_resolved_by_clone(judge):
+    x = torch.complex(torch.randn(4, 5), torch.randn(4, 5)).t().conj()
+    right = packaged().match("aten::clone").kernel.source
+    wrong = mutant("aten::clone", "return a, b * -1.0", "return a, b * 1.0")
+    assert verdict_of(judge, "aten::clone", right, self=x).outcome is Outcome.PASS
+    assert verdict_of(judge, "aten::clone", wrong, self=x).outcome is Outcome.WRONG
+
+
 def test_a_kernel_that_does_not_say_so_is_given_no_sparse_tensors(judge):
     source = mutant("aten::clone", 'LAYOUTS = ("sparse_coo", "strided")\n', "")
     found = verdict_of(judge, "aten::clone", source, self=sparse((9, 3), 1, 20))

@@ -1,10 +1,10 @@
 """aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor
 
-Of a sparse tensor, its indices and values.
+Of a sparse tensor, its indices and values; where the conjugate bit is set, the conjugates.
 """
 
 import torch
-from blocks.complex_numbers import as_reals
+from blocks.complex_numbers import as_reals, conjugated
 from blocks.creation import fill
 
 OVERLOADS = ("aten::clone",)
@@ -20,5 +20,7 @@ def wrapper(self, *, memory_format=None):
         parts = wrapper(self._indices()), wrapper(self._values())
         return torch.sparse_coo_tensor(*parts, self.shape, is_coalesced=self.is_coalesced(), check_invariants=False)
     out = torch.empty_like(self, memory_format=memory_format or torch.preserve_format)
+    if self.is_conj():
+        return conjugated(self.conj(), out)
     fill(as_reals(out), as_reals(self))
     return out
