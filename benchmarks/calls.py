@@ -1,7 +1,8 @@
 """Calls as models in production make them, for benchmarks/operators.py: overload by overload, made where they are run.
 
-Element by element: every tensor of 2^14, 2^20 and 2^26 elements, arguments by the schema. Else: rows and columns as
-language models have them, images and channels as ResNet-50 and MobileNetV2 do (arXiv:1512.03385, arXiv:1801.04381).
+Element by element: every tensor of 2^14, 2^20 and 2^26 elements, arguments by the schema. Else what the tables of the
+modules beside this one say: calls of CALLS are made in float32 and bfloat16, those of SINGLE in float32 alone, for what
+ATen's kernels have no other of or no floating tensor is of, and those of HALF in bfloat16 alone.
 """
 
 from __future__ import annotations
@@ -14,11 +15,41 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
+from benchmarks import calls_indexing, calls_linalg, calls_memory, calls_training, calls_vision
+from benchmarks.maker import Arguments, Maker, Table
 from traces.overloads import resolve
 from verify.operators import elementwise
 
 SIZES = (1 << 14, 1 << 20, 1 << 26)
 Made = tuple[tuple[Any, ...], dict[str, Any]]
+
+TABLES = (
+    calls_indexing.CALLS,
+    calls_linalg.CALLS,
+    calls_memory.CALLS,
+    calls_training.CALLS,
+    calls_vision.CALLS,
+)
+SINGLE = (calls_indexing.SINGLE, calls_linalg.SINGLE, calls_memory.SINGLE, calls_training.SINGLE)
+HALF = (calls_training.HALF,)
+_CALLS: Table = {overload: made for table in (*TABLES, *SINGLE, *HALF) for overload, made in table.items()}
+_DTYPES: dict[str, tuple[torch.dtype, ...]] = {
+    **{overload: (torch.float32,) for table in SINGLE for overload in table},
+    **{overload: (torch.bfloat16,) for table in HALF for overload in table},
+}
+
+# Overloads without calls, of which a GPU has no kernel of ATen's to be compared with.
+WITHOUT = {
+    "aten::_histogramdd_bin_edges": "ATen has it for CPUs and MPS",
+    "aten::_histogramdd_from_bin_cts": "ATen has it for CPUs and MPS",
+    "aten::_histogramdd_from_bin_tensors": "ATen has it for CPUs and MPS",
+    "aten::histogram.bin_ct": "ATen has it for CPUs and MPS",
+    "aten::histogram.bins_tensor": "ATen has it for CPUs and MPS",
+    "aten::_scaled_dot_product_flash_attention_for_cpu": "written for CPUs",
+    "aten::_scaled_dot_product_flash_attention_for_cpu_backward": "written for CPUs",
+    "aten::miopen_batch_norm": "MIOpen is a library of AMD's GPUs; builds for CUDA are without it",
+    "aten::miopen_batch_norm_backward": "MIOpen is a library of AMD's GPUs; builds for CUDA are without it",
+}
 
 # What the schema does not tell of arguments of operators element by element.
 _GIVEN: dict[str, dict[str, Any]] = {
@@ -32,6 +63,8 @@ _GIVEN: dict[str, dict[str, Any]] = {
     "aten::native_dropout": {"p": 0.1, "train": True},
     "aten::leaky_relu_backward": {"self_is_result": False, "negative_slope": 0.01},
     "aten::div.Scalar_mode": {"rounding_mode": "floor"},
+    "aten::mvlgamma": {"p": 2},
+    "aten::rrelu_with_noise_backward": {"lower": 0.125, "upper": 1 / 3, "training": True, "self_is_result": False},
 }
 _WHOLE = ("bitwise_", "gcd", "lcm")  # operators of integers
 _SINGLE = ("special_", "polygamma")  # that ATen has no half precision of
@@ -42,7 +75,8 @@ _ALIKE = {
     "aten::leaky_relu_backward", "aten::log_sigmoid_backward", "aten::log_sigmoid_forward", "aten::mish_backward",
     "aten::mse_loss", "aten::ones_like", "aten::rsub.Tensor", "aten::smooth_l1_loss", "aten::soft_margin_loss",
     "aten::softplus_backward", "aten::softshrink_backward", "aten::sum", "aten::mean", "aten::zeros_like",
-    "aten::native_dropout", "aten::clone", "aten::dist", "aten::vdot",
+    "aten::native_dropout", "aten::clone", "aten::dist", "aten::vdot", "aten::floor_divide.Scalar",
+    "aten::rrelu_with_noise_backward",
 }  # fmt: skip  # all of whose tensors are of one shape, and that are not told as element by element
 
 
@@ -59,34 +93,12 @@ class Call:
         return resolve(self.overload)
 
 
-class Maker:
-    """Tensors of one floating dtype on a device."""
-
-    def __init__(self, dtype: torch.dtype, device: str) -> None:
-        self._of = {"dtype": dtype, "device": device}
-        self.device = device
-
-    def __call__(self, *shape: int) -> torch.Tensor:
-        """Normal."""
-        return torch.randn(shape, **self._of)
-
-    def unit(self, *shape: int) -> torch.Tensor:
-        """Uniform in [0, 1)."""
-        return torch.rand(shape, **self._of)
-
-    def below(self, most: int, *shape: int) -> torch.Tensor:
-        """Indices from 0."""
-        return torch.randint(most, shape, device=self.device)
-
-    def mask(self, *shape: int) -> torch.Tensor:
-        return torch.rand(shape, device=self.device) < 0.5
-
-
 def calls(overloads: Sequence[str]) -> Iterator[Call]:
-    """Of each overload that this module knows calls of, in fp32 and, of what trainings use, bf16."""
+    """Of each overload that this module knows calls of."""
     for overload in overloads:
         lists = any(str(a.type) == "List[Tensor]" for a in resolve(overload)._schema.arguments)
-        for dtype in (torch.float32,) if overload[6:].startswith(_SINGLE) else (torch.float32, torch.bfloat16):
+        single = overload.removeprefix("aten::").startswith(_SINGLE)
+        for dtype in _DTYPES.get(overload, (torch.float32,) if single else (torch.float32, torch.bfloat16)):
             for made in _CALLS.get(overload, ()):
                 yield Call(overload, dtype, partial(_made, made, dtype))
             if overload not in _CALLS and not lists and (overload in _ALIKE or elementwise(overload)):
@@ -94,7 +106,7 @@ def calls(overloads: Sequence[str]) -> Iterator[Call]:
                     yield Call(overload, dtype, partial(_by_schema, overload, n, dtype))
 
 
-def _made(arguments: Callable[[Maker], Sequence[Any]], dtype: torch.dtype, device: str) -> Made:
+def _made(arguments: Arguments, dtype: torch.dtype, device: str) -> Made:
     given = list(arguments(Maker(dtype, device)))
     named = given.pop() if given and isinstance(given[-1], dict) else {}
     return tuple(given), named
@@ -124,135 +136,3 @@ def _by_schema(overload: str, n: int, dtype: torch.dtype, device: str) -> Made:
         else:
             positional.append(value)
     return tuple(positional), named
-
-
-def _reductions() -> Iterator[tuple[str, list[Callable[[Maker], Sequence[Any]]]]]:
-    """Rows and columns of a matrix, few long rows, and everything."""
-    lists = ("sum.dim_IntList", "mean.dim", "amax", "amin", "nansum", "logsumexp", "all.dims", "any.dims")
-    lists += ("var.correction", "std.correction", "var_mean.correction", "std_mean.correction")
-    lists += ("count_nonzero.dim_IntList",)
-    single = ("argmax", "argmin", "prod.dim_int", "max.dim", "min.dim", "all.dim", "any.dim")
-    for names, dims in ((lists, ([1], [0])), (single, (1, 0))):
-        for name in names:
-            yield (
-                f"aten::{name}",
-                [
-                    lambda m, d=dims[0]: (m(4096, 4096), d),
-                    lambda m, d=dims[1]: (m(4096, 4096), d),
-                    lambda m, d=dims[0]: (m(16, 1 << 22), d),
-                ],
-            )
-    for name in ("max", "min", "prod", "all", "any", "equal"):
-        yield f"aten::{name}", [lambda m, two=name == "equal": (m(1 << 24),) + ((m(1 << 24),) if two else ())]
-    for name in ("cumsum", "cumprod", "cummax", "cummin", "logcumsumexp"):
-        yield (
-            f"aten::{name}",
-            [lambda m: (m(4096, 4096), 1), lambda m: (m(4096, 4096), 0), lambda m: (m(1, 1 << 24), 1)],
-        )
-    yield "aten::linalg_vector_norm", [lambda m: (m(1 << 24), 2), lambda m: (m(4096, 4096), 2, [1])]
-
-
-def _convolution(m: Maker, size: int, inside: int, out: int, kernel: int, stride: int = 1, groups: int = 1) -> Any:
-    x, weight = m(32, inside, size, size), m(out, inside // groups, kernel, kernel)
-    pad = kernel // 2
-    return x, weight, None, [stride] * 2, [pad] * 2, [1, 1], False, [0, 0], groups
-
-
-_IMAGES = (
-    (224, 3, 64, 7, 2),
-    (56, 64, 64, 3),
-    (56, 256, 64, 1),
-    (28, 128, 128, 3),
-    (14, 256, 256, 3),
-    (7, 512, 512, 3),
-    (56, 144, 144, 3, 1, 144),
-)  # size, channels in and out, kernel, stride, groups
-
-
-def _convolution_gradients(m: Maker, *how: int) -> Any:
-    x, weight, _, stride, pad, dilation, transposed, more, groups = _convolution(m, *how)
-    size = (how[0] + 2 * pad[0] - how[3]) // stride[0] + 1
-    grad = m(32, how[2], size, size)
-    return grad, x, weight, None, stride, pad, dilation, transposed, more, groups, [True, True, False]
-
-
-def _batch_norm(m: Maker) -> Any:
-    return m(32, 256, 56, 56), m(256), m(256), m(256), m.unit(256), True, 0.1, 1e-5
-
-
-def _batch_norm_gradients(m: Maker) -> Any:
-    x = m(32, 256, 56, 56)
-    return m(32, 256, 56, 56), x, m(256), m(256), m.unit(256), m(256), m.unit(256), True, 1e-5, [True] * 3
-
-
-def _pooled(m: Maker, mean: bool) -> Any:
-    x, how = m(32, 64, 112, 112), ([3, 3], [2, 2], [1, 1])
-    if mean:
-        return m(32, 64, 56, 56), x, *how, False, True, None
-    out, indices = torch.ops.aten.max_pool2d_with_indices(x, *how)
-    return torch.randn_like(out), x, *how, [1, 1], False, indices
-
-
-_CALLS: dict[str, list[Callable[[Maker], Sequence[Any]]]] = {
-    **dict(_reductions()),
-    "aten::convolution": [lambda m, how=how: _convolution(m, *how) for how in _IMAGES],
-    "aten::convolution_backward": [lambda m, how=how: _convolution_gradients(m, *how) for how in _IMAGES],
-    "aten::_native_batch_norm_legit": [_batch_norm],
-    "aten::native_batch_norm_backward": [_batch_norm_gradients],
-    "aten::native_group_norm": [lambda m: (m(32, 256, 56, 56), m(256), m(256), 32, 256, 3136, 32, 1e-5)],
-    "aten::native_layer_norm": [lambda m: (m(8192, 1024), [1024], m(1024), m(1024), 1e-5)],
-    "aten::max_pool2d_with_indices": [lambda m: (m(32, 64, 112, 112), [3, 3], [2, 2], [1, 1])],
-    "aten::max_pool2d_with_indices_backward": [lambda m: _pooled(m, False)],
-    "aten::avg_pool2d": [lambda m: (m(32, 64, 112, 112), [3, 3], [2, 2], [1, 1])],
-    "aten::avg_pool2d_backward": [lambda m: _pooled(m, True)],
-    "aten::_adaptive_avg_pool2d": [lambda m: (m(32, 2048, 7, 7), [1, 1]), lambda m: (m(32, 256, 56, 56), [7, 7])],
-    "aten::upsample_nearest2d": [lambda m: (m(16, 64, 64, 64), [128, 128])],
-    "aten::upsample_bilinear2d": [lambda m: (m(16, 64, 64, 64), [128, 128], False)],
-    "aten::grid_sampler_2d": [lambda m: (m(16, 64, 64, 64), m.unit(16, 64, 64, 2), 0, 0, False)],
-    "aten::reflection_pad2d": [lambda m: (m(16, 64, 128, 128), [3, 3, 3, 3])],
-    "aten::constant_pad_nd": [lambda m: (m(16, 64, 128, 128), [1, 1, 1, 1])],
-    "aten::_softmax": [lambda m: (m(8192, 1024), -1, False), lambda m: (m(2048, 32000), -1, False)],
-    "aten::_log_softmax": [lambda m: (m(8192, 1024), -1, False), lambda m: (m(2048, 32000), -1, False)],
-    "aten::mm": [lambda m: (m(4096, 4096), m(4096, 4096))],
-    "aten::addmm": [lambda m: (m(4096), m(4096, 1024), m(1024, 4096))],
-    "aten::bmm": [lambda m: (m(64, 512, 512), m(64, 512, 512))],
-    "aten::baddbmm": [lambda m: (m(64, 512, 512), m(64, 512, 512), m(64, 512, 512))],
-    "aten::mv": [lambda m: (m(8192, 8192), m(8192))],
-    "aten::addmv": [lambda m: (m(8192), m(8192, 8192), m(8192))],
-    "aten::dot": [lambda m: (m(1 << 24), m(1 << 24))],
-    "aten::gather": [lambda m: (m(4096, 4096), 1, m.below(4096, 4096, 4096))],
-    "aten::scatter.src": [lambda m: (m(4096, 4096), 1, m.below(4096, 4096, 4096), m(4096, 4096))],
-    "aten::scatter_add": [lambda m: (m(4096, 4096), 1, m.below(4096, 4096, 4096), m(4096, 4096))],
-    "aten::index_select": [lambda m: (m(1 << 16, 256), 0, m.below(1 << 16, 1 << 15))],
-    "aten::index_add": [lambda m: (m(1 << 16, 256), 0, m.below(1 << 16, 1 << 15), m(1 << 15, 256))],
-    "aten::embedding": [lambda m: (m(50304, 768), m.below(50304, 32, 512))],
-    "aten::masked_fill.Scalar": [lambda m: (m(64, 512, 512), m.mask(512, 512), float("-inf"))],
-    "aten::masked_select": [lambda m: (m(1 << 22), m.mask(1 << 22))],
-    "aten::nonzero": [lambda m: (m.mask(1 << 22),)],
-    "aten::take": [lambda m: (m(4096, 4096), m.below(1 << 24, 1 << 22))],
-    "aten::flip": [lambda m: (m(4096, 4096), [1])],
-    "aten::roll": [lambda m: (m(4096, 4096), [3], [1])],
-    "aten::repeat": [lambda m: (m(1024, 1024), [4, 4])],
-    "aten::triu": [lambda m: (m(4096, 4096),)],
-    "aten::cat": [lambda m: ([m(4096, 1024), m(4096, 2048), m(4096, 1024)], 1)],
-    "aten::slice_backward": [lambda m: (m(4096, 2048), [4096, 4096], 1, 0, 2048, 1)],
-    "aten::select_backward": [lambda m: (m(64, 4096), [64, 197, 4096], 1, 0)],
-    "aten::tril": [lambda m: (m(4096, 4096),)],
-    "aten::stack": [lambda m: ([m(1024, 1024)] * 4, 1)],
-    "aten::addr": [lambda m: (m(4096, 4096), m(4096), m(4096))],
-    "aten::nll_loss_forward": [lambda m: (m(8192, 32000), m.below(32000, 8192), None, 1, -100)],
-    "aten::native_layer_norm_backward": [
-        lambda m: (m(8192, 1024), m(8192, 1024), [1024], m(8192, 1), m.unit(8192, 1), m(1024), m(1024), [True] * 3)
-    ],
-    "aten::_softmax_backward_data": [lambda m: (m(8192, 1024), m.unit(8192, 1024), -1, m(1).dtype)],
-    "aten::_log_softmax_backward_data": [lambda m: (m(2048, 32000), m(2048, 32000), -1, m(1).dtype)],
-    "aten::adaptive_max_pool2d": [lambda m: (m(32, 256, 56, 56), [7, 7])],
-    "aten::pixel_shuffle": [lambda m: (m(16, 256, 64, 64), 2)],
-    "aten::im2col": [lambda m: (m(16, 64, 64, 64), [3, 3], [1, 1], [1, 1], [1, 1])],
-    "aten::index_copy": [lambda m: (m(1 << 16, 256), 0, torch.arange(1 << 15, device=m.device), m(1 << 15, 256))],
-    "aten::index.Tensor": [lambda m: (m(1 << 16, 256), [m.below(1 << 16, 1 << 15)])],
-    "aten::searchsorted.Tensor": [lambda m: (m(1 << 16).sort().values, m(1 << 20))],
-    "aten::bucketize.Tensor": [lambda m: (m(1 << 20), m(256).sort().values)],
-    "aten::sort": [lambda m: (m(1 << 24),), lambda m: (m(4096, 4096), 1)],
-    "aten::topk": [lambda m: (m(4096, 4096), 64), lambda m: (m(64, 1 << 18), 64)],
-}
