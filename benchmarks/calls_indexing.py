@@ -67,18 +67,19 @@ def _bag(m: Maker, mode: int) -> Any:
     return m(_FEATURES, 64), *_bags(m), False, mode
 
 
-def _bag_gradients(m: Maker, mode: int, dense: bool) -> Any:
-    weight, indices, offsets, *how = _bag(m, mode)
-    out, *found = torch.ops.aten._embedding_bag(weight, indices, offsets, *how)
-    if dense:
-        return torch.randn_like(out), indices, *found, len(weight), *how, None
-    return torch.randn_like(out), indices, offsets, *found, len(weight), *how, False, None
+def _found(m: Maker) -> tuple[torch.Tensor, ...]:
+    """What the forward leaves: the bag of each index, indices of each bag, and nothing where no maximum is taken."""
+    of_each = torch.arange(_BAGS * _IN_BAG, device=m.device) // _IN_BAG
+    return of_each, torch.full((_BAGS,), _IN_BAG, device=m.device), m.below(1, 0)
 
 
-def _bag_weight_gradients(m: Maker) -> Any:
-    weight, indices, offsets, *how = _bag(m, 0)
-    out, offset2bag, *_ = torch.ops.aten._embedding_bag(weight, indices, offsets, *how)
-    return torch.randn_like(out), weight, indices, offsets, offset2bag, 0
+def _bag_gradients(m: Maker, mode: int) -> Any:
+    return m(_BAGS, 64), *_bags(m), *_found(m), _FEATURES, False, mode, False, None
+
+
+def _dense_bag_gradients(m: Maker, mode: int) -> Any:
+    indices, _ = _bags(m)
+    return m(_BAGS, 64), indices, *_found(m), _FEATURES, False, mode, None
 
 
 def _sparse(m: Maker) -> torch.Tensor:
@@ -124,15 +125,14 @@ CALLS: Table = {
     "aten::embedding_dense_backward": [lambda m: (m(32, 512, 768), m.below(50304, 32, 512), 50304, -1, False)],
     "aten::_embedding_bag": [lambda m: _bag(m, 0), lambda m: _bag(m, 1)],
     "aten::_embedding_bag_forward_only": [lambda m: _bag(m, 0), lambda m: _bag(m, 1)],
-    "aten::_embedding_bag_backward": [
-        lambda m: _bag_gradients(m, 0, False),
-        lambda m: _bag_gradients(m, 1, False),
-    ],
+    "aten::_embedding_bag_backward": [lambda m: _bag_gradients(m, 0), lambda m: _bag_gradients(m, 1)],
     "aten::_embedding_bag_dense_backward": [
-        lambda m: _bag_gradients(m, 0, True),
-        lambda m: _bag_gradients(m, 1, True),
+        lambda m: _dense_bag_gradients(m, 0),
+        lambda m: _dense_bag_gradients(m, 1),
     ],
-    "aten::_embedding_bag_per_sample_weights_backward": [_bag_weight_gradients],
+    "aten::_embedding_bag_per_sample_weights_backward": [
+        lambda m: (m(_BAGS, 64), m(_FEATURES, 64), *_bags(m), _found(m)[0], 0)
+    ],
     "aten::_coalesce": [lambda m: (_sparse(m),)],
     "aten::sparse_mask": [lambda m: (m(50304, 768), _sparse(m).coalesce())],
     "aten::masked_fill.Scalar": [lambda m: (m(64, 512, 512), m.mask(512, 512), float("-inf"))],
@@ -160,7 +160,7 @@ SINGLE: Table = {
         lambda m: (m.below(1 << 20, 1 << 24), m.below(1 << 20, 1 << 16)),
         lambda m: (m.below(1 << 20, 1 << 24), m.below(1 << 20, 8)),
     ],
-    "aten::mode": [lambda m: (m.below(1000, 1 << 16, 64),), lambda m: (m(4096, 4096), 1)],
+    "aten::mode": [lambda m: (m.below(1000, 1 << 16, 64),), lambda m: (m(4096, 2048), 1)],
     "aten::_unique": [lambda m: (m.below(1 << 16, 1 << 24), True, True)],
     "aten::_unique2": [lambda m: (m.below(1 << 16, 1 << 24), True, True, True)],
     "aten::unique_consecutive": [_sorted_classes],

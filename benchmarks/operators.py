@@ -31,6 +31,7 @@ from enable.serve.server import Server
 from enable.tables import table
 from generate.library import KERNELS, Library
 
+REFUSALS = (LookupError, RuntimeError, TypeError, ValueError)  # that ATen raises for calls that it does not take
 FAMILIES = {
     "convolution": ("aten::convolution*",),
     "batch norm and pooling": ("aten::*batch_norm*", "aten::*pool*"),
@@ -85,7 +86,7 @@ def measured(
         try:
             args, kwargs = call.make(asked.device)
             timing.visit(call.func, args, kwargs)
-        except (LookupError, RuntimeError, TypeError) as error:  # ATen takes no such call
+        except REFUSALS as error:
             why = str(error).partition("\n")[0][:200]
             yield Figure(number, dtype, place, Row(call.overload, "", 0.0, None, None, 0.0, 0.0), why)
             continue
@@ -110,7 +111,11 @@ def main() -> None:
     if asked.gems is not None:
         theirs = Gems(timer, asked)
         for _, call in made_calls(asked.ops):
-            args, kwargs = call.make(asked.device)
+            try:
+                args, kwargs = call.make(asked.device)
+            except REFUSALS:
+                theirs.leave_out()
+                continue
             theirs.visit(call.func, args, kwargs)
         return
     here = f"{torch.get_device_module(asked.device).get_device_name()}, torch {torch.__version__}"
