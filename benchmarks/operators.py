@@ -15,11 +15,12 @@ import argparse
 import json
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
@@ -31,6 +32,7 @@ from enable.serve.server import Server
 from enable.tables import table
 from generate.library import KERNELS, Library
 
+Key: TypeAlias = tuple[str, str, int]  # overload, dtype, and which of their calls
 REFUSALS = (LookupError, RuntimeError, TypeError, ValueError)  # that ATen raises for calls that it does not take
 FAMILIES = {
     "convolution": ("aten::convolution*",),
@@ -51,7 +53,7 @@ FAMILIES = {
 
 @dataclass(frozen=True)
 class Figure:
-    """What a call came to. place: GPU, torch and kernel; number: of the call among those of benchmarks/calls.py."""
+    """What a call came to. place: GPU, torch and kernel; number: of the call among those of its overload and dtype."""
 
     number: int
     dtype: str
@@ -59,38 +61,44 @@ class Figure:
     row: Row
     failed: str = ""
 
+    @property
+    def key(self) -> Key:
+        return self.row.overload, self.dtype, self.number
 
-def made_calls(patterns: list[str]) -> Iterator[tuple[int, Call]]:
-    """Calls of overloads that have a kernel, with their numbers."""
+
+def made_calls(patterns: list[str]) -> Iterator[tuple[Key, Call]]:
+    """Calls of overloads that have a kernel."""
     overloads = sorted(o for kernel in Library(KERNELS) for o in kernel.overloads)
-    for number, call in enumerate(calls(overloads)):
+    numbers: Counter[tuple[str, str]] = Counter()
+    for call in calls(overloads):
+        of = call.overload, str(call.dtype).removeprefix("torch.")
         if not patterns or any(fnmatch(call.overload, p) for p in patterns):
-            yield number, call
+            yield (*of, numbers[of]), call
+        numbers[of] += 1
 
 
 def measured(
-    asked: argparse.Namespace, timer: Timer, known: dict[int, Figure], places: dict[str, str]
+    asked: argparse.Namespace, timer: Timer, known: dict[Key, Figure], places: dict[str, str]
 ) -> Iterator[Figure]:
     """The figures of the calls that are not known, until --seconds are over."""
     library = select(unverified=True, device=asked.device)
     timing, ends = Timing(Server(library.entries.get, asked.device), timer), time.monotonic() + asked.seconds
-    for number, call in made_calls(asked.ops):
-        place = places[call.overload]
-        if number in known and known[number].place == place:
+    for key, call in made_calls(asked.ops):
+        overload, dtype, number = key
+        if key in known:
             continue
         if time.monotonic() > ends:
-            print(f"calls from number {number} on were not reached in {asked.seconds:.0f} s", file=sys.stderr)
+            print(f"calls of {overload} and after were not reached in {asked.seconds:.0f} s", file=sys.stderr)
             return
-        dtype = str(call.dtype).removeprefix("torch.")
         timing.rows, timing.failed = [], {}
         try:
             args, kwargs = call.make(asked.device)
             timing.visit(call.func, args, kwargs)
         except REFUSALS as error:
             why = str(error).partition("\n")[0][:200]
-            yield Figure(number, dtype, place, Row(call.overload, "", 0.0, None, None, 0.0, 0.0), why)
+            yield Figure(number, dtype, places[overload], Row(overload, "", 0.0, None, None, 0.0, 0.0), why)
             continue
-        yield Figure(number, dtype, place, timing.rows[0], timing.failed.get(call.overload, ""))
+        yield Figure(number, dtype, places[overload], timing.rows[0], timing.failed.get(overload, ""))
         del args, kwargs
 
 
@@ -109,40 +117,38 @@ def main() -> None:
     torch.backends.cudnn.allow_tf32 = False  # as matrix products have it by default
     timer = Timer(asked.device)
     if asked.gems is not None:
-        theirs = Gems(timer, asked)
+        rival = Gems(timer, asked)
         for _, call in made_calls(asked.ops):
             try:
                 args, kwargs = call.make(asked.device)
             except REFUSALS:
-                theirs.leave_out()
+                rival.leave_out()
                 continue
-            theirs.visit(call.func, args, kwargs)
+            rival.visit(call.func, args, kwargs)
         return
     here = f"{torch.get_device_module(asked.device).get_device_name()}, torch {torch.__version__}"
     places = {o: f"{here}, {k.sha256[:16]}" for k in Library(KERNELS) for o in k.overloads}
     known = read(asked.json)
-    wanted = {number for number, _ in made_calls(asked.ops)}
-    found = {n: f for n, f in known.items() if n in wanted and f.place == places.get(f.row.overload)}
+    order = {key: i for i, (key, _) in enumerate(made_calls(asked.ops))}
+    found = {k: f for k, f in known.items() if k in order and f.place == places.get(f.row.overload)}
     for figure in measured(asked, timer, found, places):
-        found[figure.number] = figure
+        found[figure.key] = figure
         if asked.json:
             with asked.json.open("a") as file:
                 file.write(json.dumps(asdict(figure)) + "\n")
     gems, failed = ({}, {}) if asked.alone else beside(sys.argv, asked.gems_seconds)
-    order = {number: i for i, number in enumerate(sorted(wanted))}
-    told(
-        [replace(f, row=replace(f.row, gems=gems.get((order[n], f.row.overload)))) for n, f in sorted(found.items())],
-        timer,
-        failed,
-    )
+    figures = sorted(found.values(), key=lambda f: order[f.key])
+    theirs = [gems.get((order[f.key], f.row.overload)) for f in figures]
+    told([replace(f, row=replace(f.row, gems=us)) for f, us in zip(figures, theirs, strict=True)], timer, failed)
 
 
-def read(path: Path | None) -> dict[int, Figure]:
-    """Figures of earlier runs, by number; the last of each."""
+def read(path: Path | None) -> dict[Key, Figure]:
+    """Figures of earlier runs; the last of each call."""
     found = {}
     for line in path.read_text().splitlines() if path and path.exists() else ():
         said = json.loads(line)
-        found[said["number"]] = Figure(**{**said, "row": Row(**said["row"])})
+        figure = Figure(**{**said, "row": Row(**said["row"])})
+        found[figure.key] = figure
     return found
 
 
