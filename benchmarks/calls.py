@@ -66,6 +66,7 @@ _GIVEN: dict[str, dict[str, Any]] = {
     "aten::mvlgamma": {"p": 2},
     "aten::rrelu_with_noise_backward": {"lower": 0.125, "upper": 1 / 3, "training": True, "self_is_result": False},
 }
+_BOUNDED = {"aten::clamp.Tensor"}  # that want a tensor which their schema calls optional
 _WHOLE = ("bitwise_", "gcd", "lcm")  # operators of integers
 _SINGLE = ("special_", "polygamma")  # that ATen has no half precision of
 _ALIKE = {
@@ -120,7 +121,9 @@ def _by_schema(overload: str, n: int, dtype: torch.dtype, device: str) -> Made:
         kind = str(argument.type)
         if argument.name in _GIVEN.get(overload, {}):
             value = _GIVEN[overload][argument.name]
-        elif kind in ("Tensor", "Optional[Tensor]") and not (kind != "Tensor" and argument.has_default_value()):
+        elif kind == "Tensor" or (
+            kind == "Optional[Tensor]" and (overload in _BOUNDED or not argument.has_default_value())
+        ):
             value = make.below(1 << 10, n).to(torch.int32) + 1 if stem.startswith(_WHOLE) else make.unit(n)
             value = value < 0.5 if argument.name in ("condition", "mask") else value
         elif argument.name == "device":
