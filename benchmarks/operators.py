@@ -24,6 +24,7 @@ from typing import Any, TypeAlias
 
 import torch
 
+from benchmarks import calls_linalg
 from benchmarks.calls import Call, calls
 from benchmarks.flaggems import Gems, beside
 from benchmarks.kernels import Row, Timer, Timing, mean, report
@@ -38,7 +39,9 @@ FAMILIES = {
     "convolution": ("aten::convolution*",),
     "batch norm and pooling": ("aten::*batch_norm*", "aten::*pool*"),
     "scans and sorting": ("aten::cum*", "aten::logcumsumexp", "aten::sort*", "aten::topk"),
-    "matrix products": ("aten::*mm", "aten::*mv", "aten::dot"),
+    "matrix products": ("aten::*mm", "aten::*mv", "aten::dot", "aten::_trilinear"),
+    "attention": ("aten::_scaled_dot_product_*",),
+    "factorisations, distances and transforms": tuple(calls_linalg.SINGLE),
     "reductions": (
         "aten::sum*",
         "aten::mean*",
@@ -49,6 +52,7 @@ FAMILIES = {
         "aten::prod*",
     ),
 }
+ARITHMETIC = ("convolution", "matrix products", "attention", "factorisations, distances and transforms")
 
 
 @dataclass(frozen=True)
@@ -164,8 +168,8 @@ def families(rows: list[Row]) -> Iterator[dict[str, Any]]:
     """Geometric means of a family, over calls that are not launch-bound."""
     busy = [r for r in rows if r.library and not r.launch_bound]
     named = {name: [r for r in busy if any(fnmatch(r.overload, p) for p in pats)] for name, pats in FAMILIES.items()}
-    products = {id(r) for name in ("convolution", "matrix products") for r in named[name]}
-    named = {"memory-bound": [r for r in busy if id(r) not in products], **named}
+    bound = {id(r) for name in ARITHMETIC for r in named[name]}
+    named = {"memory-bound": [r for r in busy if id(r) not in bound], **named}
     for name, group in named.items():
         ratio = mean(r.aten / r.library for r in group if r.library)
         limit = mean(max(r.least, 1e-3) / r.library for r in group if r.library)
