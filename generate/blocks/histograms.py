@@ -23,11 +23,12 @@ def range_kernel(least_ptr, most_ptr, ends_ptr, finite_ptr, margin):
 
 
 def range_of(x, low, high, margin):
-    """Two numbers on the device, a tensor of x's dtype: the ends of a range, by default those of the elements of x.
+    """Two numbers on the device: the ends of a range, by default those of the elements of x.
 
-    margin: what the range is wider by on either side where its ends are equal.
+    They are of x's dtype, of half precision in float32: a margin may be lost in its digits. margin: what the range is
+    wider by on either side where its ends are equal.
     """
-    ends = torch.empty(2, dtype=x.dtype, device=x.device)
+    ends = torch.empty(2, dtype=torch.promote_types(x.dtype, torch.float32), device=x.device)
     if low is not None or not x.numel():
         low, high = (0.0, 1.0) if low is None else (float(low), float(high))
         most = torch.finfo(x.dtype).max

@@ -49,11 +49,13 @@ def trilinear_kernel(
     (shape, strides of each tensor).
     """
     M, N, K, terms, part, count = integer_values(sizes, PLAIN)
-    width = tl.cdiv(N, TILE[1])
-    tiles = tl.cdiv(M, TILE[0]) * width
+    ROWS: tl.constexpr = TILE[0]
+    COLUMNS: tl.constexpr = TILE[1]
+    width = tl.cdiv(N, COLUMNS)
+    tiles = tl.cdiv(M, ROWS) * width
     batch = (tl.program_id(0) // tiles).to(tl.int64) + tl.arange(0, 1)
-    row = (tl.program_id(0) % tiles // width).to(tl.int64) * TILE[0] + tl.arange(0, TILE[0])
-    col = (tl.program_id(0) % tiles % width).to(tl.int64) * TILE[1] + tl.arange(0, TILE[1])
+    row = (tl.program_id(0) % tiles // width).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    col = (tl.program_id(0) % tiles % width).to(tl.int64) * COLUMNS + tl.arange(0, COLUMNS)
     pointers = left_ptr, right_ptr, third_ptr, out_ptr + tl.program_id(1).to(tl.int64) * count
     at, rows, cols = (), (), ()
     for t in tl.static_range(4):
@@ -61,12 +63,12 @@ def trilinear_kernel(
         rows = rows + (strided(row, down[0], down[1][t], False, PLAIN)[:, None],)
         cols = cols + (strided(col, across[0], across[1][t], False, PLAIN)[None, :],)
     mask = (row < M)[:, None] & (col < N)[None, :]
-    acc = tl.zeros([TILE[0], TILE[1]], ACC)
+    acc = tl.zeros([ROWS, COLUMNS], ACC)
     first = tl.program_id(1).to(tl.int64) * part
     if AFTER:
         for term in range(first, tl.minimum(first + part, terms)):
             j = term + tl.arange(0, 1).to(tl.int64)
-            found = tl.zeros([TILE[0], TILE[1]], ACC)
+            found = tl.zeros([ROWS, COLUMNS], ACC)
             x_ptr = at[0] + rows[0] + strided(j, outer[0], outer[1][0], False, PLAIN)[:, None]
             y_ptr = at[1] + cols[1] + strided(j, outer[0], outer[1][1], False, PLAIN)[:, None]
             for start in range(0, K, TILE[2]):
