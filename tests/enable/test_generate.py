@@ -62,6 +62,7 @@ def prepared(tmp_path_factory, module_server):
     (home / "recordings").mkdir()
     for journal in (talk / ".enable" / "campaigns").rglob("journal.jsonl"):
         to_recording(journal, home / "recordings" / f"{journal.parents[1].name}.jsonl")
+    shutil.copy(talk / ".enable" / "verdicts.sqlite", home / ".enable")  # so that few tests wait for the same verdicts
     shutil.rmtree(talk)
     (home / "campaign.toml").write_text(
         'name = "offline"\nquery = "lacking in opinfo"\nworkers = 2\n[model]\nrecordings = "recordings"\n'
@@ -118,6 +119,7 @@ def test_killed_at_random_moments_it_goes_on_to_the_same_end(home, tmp_path_fact
     """benchmarks/campaign.py does this 30 times."""
     alone = tmp_path_factory.mktemp("alone")
     shutil.copytree(home, alone, dirs_exist_ok=True)
+    (home / ".enable" / "verdicts.sqlite").unlink()
     assert enable(alone, "generate", "--config", "campaign.toml").returncode == 0
     draw, kills = random.Random(5), 0
     while kills < 3:

@@ -25,12 +25,13 @@ SMALL = ["--batch", "2", "--set", "n_layer=1", "--set", "n_embd=32", "--set", "n
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory):
-    """A workspace with a small nanoGPT trace, and a library without gelu."""
+    """A workspace with a small nanoGPT trace, its verdicts, and a library without gelu."""
     home = tmp_path_factory.mktemp("refine")
     shutil.copytree(ROOT / "generate" / "kernels", home / "library")
     (home / "library" / "pointwise" / "gelu.py").unlink()
     command = [PROGRAM, "capture", "nanogpt", *SMALL, "--optimizer", "adamw-fused"]
     subprocess.run(command, cwd=home, check=True, capture_output=True)
+    subprocess.run([PROGRAM, "coverage", "nanogpt"], cwd=home, capture_output=True, env=environment())
     return home
 
 

@@ -113,6 +113,9 @@ def _check(a: Mapping[str, Any]) -> None:
     q, k, v = (a[name].shape for name in ("query", "key", "value"))
     results = [a[name].shape for name in ("out", "grad_out", "grad_out_") if name in a]
     fits = q[:2] == k[:2] == v[:2] and q[3] == k[3] and k[2] == v[2]
+    if "logsumexp" in a:
+        rows = -(-q[2] // 32) * 32 if "grad_out_" in a else q[2]  # as the efficient forward pads it
+        fits &= a["logsumexp"].shape[:3] == (*q[:2], rows) and a["logsumexp"].shape[3:] in ((), (1,))
     if not fits or any(shape != (*q[:3], v[3]) for shape in results):
         raise RuntimeError(f"query {list(q)} with key {list(k)}, value {list(v)} and {list(map(list, results))}")
 

@@ -19,6 +19,7 @@ from traces import UserError
 from traces.overloads import base_name, bind, call, name_of, resolve, written
 from verify.cases.callers import Samples, called_cases
 from verify.cases.case import Case, case_of_values, unsupported
+from verify.cases.of_forwards import linked_cases
 from verify.cases.of_schema import schema_cases
 
 MAX_SAMPLES = 900  # of one operator and dtype, as in the published system
@@ -91,7 +92,8 @@ def opinfo_cases(overloads: list[str], dtypes: tuple[str, ...], every: bool = Tr
         for case in called_cases(lacking, lambda operator, dtype=dtype: samples_of(operator, dtype)):  # type: ignore[misc]
             cases.setdefault(case.id, case)
     known = {case.overload for case in cases.values()}
-    made = [schema_cases(o, tuple(wanted)) for o in (lacking if every or not known else ()) if o not in known]
+    left = [o for o in (lacking if every or not known else ()) if o not in known]
+    made = [linked_cases(o, wanted) or schema_cases(o, tuple(wanted)) for o in left]
     return [*cases.values(), *itertools.chain.from_iterable(made)]
 
 

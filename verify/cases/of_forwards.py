@@ -1,0 +1,185 @@
+"""Cases of operators that nothing of OpInfo calls and that take what another operator left.
+
+Gradients of attention take its result and its logsumexp, gradients of bags which bag each index lies in, a loss scale
+how many steps it has stood: no schema says so. The calls here are answered once by ATen, or by the reference for what
+the CPU has not, and its answers are arguments of the next.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from traces.overloads import bind, resolve
+from verify.cases import references
+from verify.cases.case import Case, case_of_values
+from verify.cases.oracle import stands
+
+Arguments = dict[str, Any]
+_SHAPES = ((1, 2, 5, 7, 8), (2, 3, 21, 39, 16), (1, 1, 40, 40, 32))  # batch, heads, queries, keys, width of a head
+_INDICES, _OFFSETS = (0, 3, 3, 5, 1, 0, 8, 2), (0, 2, 2, 5)  # one bag is empty
+_ROWS, _WIDTH = 9, 5  # of the table that bags are taken from
+_PHILOX = (1, 2)
+
+
+def linked_cases(overload: str, dtypes: Sequence[torch.dtype]) -> list[Case]:
+    """Calls of one of these overloads in each of the dtypes that ATen answers; none of another overload."""
+    made = itertools.chain.from_iterable(_MADE[overload](dtype) for dtype in dtypes) if overload in _MADE else ()
+    calls = (bind(resolve(overload), (), arguments) for arguments in made)
+    cases = (case_of_values(overload, **a) for a in calls if references.has(overload) or stands(overload, a))
+    return list({case.id: case for case in cases}.values())
+
+
+def _attention(
+    forward: str, left: dict[str, int], dropout: tuple[float, ...], more: Callable[[int, int], Arguments]
+) -> Callable[[torch.dtype], Iterator[Arguments]]:
+    """left: arguments by the place among the forward's results. more: what the gradient is told beside, of as many
+    queries and keys."""
+
+    def made(dtype: torch.dtype) -> Iterator[Arguments]:
+        if not dtype.is_floating_point:
+            return
+        for number, (shape, causal) in enumerate(itertools.product(_SHAPES, (False, True))):
+            batch, heads, queries, keys, width = shape
+            draw = _Draw(number, dtype)
+            given = {
+                "query": draw(batch, heads, queries, width),
+                "key": draw(batch, heads, keys, width),
+                "value": draw(batch, heads, keys, width),
+                "dropout_p": dropout[number % len(dropout)],
+                "is_causal": causal,
+            }
+            named = {a.name for a in resolve(forward)._schema.arguments}
+            asked = {"compute_log_sumexp": True, "compute_logsumexp": True, "attn_bias": None}
+            answer = _answer(forward, {**given, **{n: v for n, v in asked.items() if n in named}})
+            if answer is not None:
+                told = {name: answer[place] for name, place in left.items()}
+                yield {**given, **told, "grad_out": draw(*answer[0].shape), **more(queries, keys)}
+
+    return made
+
+
+def _renamed(made: Callable[[torch.dtype], Iterator[Arguments]], old: str, new: str) -> Any:
+    def renamed(dtype: torch.dtype) -> Iterator[Arguments]:
+        return ({new if name == old else name: value for name, value in call.items()} for call in made(dtype))
+
+    return renamed
+
+
+class _Draw:
+    """Normal numbers of one dtype, the same whenever they are drawn."""
+
+    def __init__(self, seed: int, dtype: torch.dtype) -> None:
+        self._generator, self._dtype = torch.Generator().manual_seed(seed), dtype
+
+    def __call__(self, *shape: int) -> Tensor:
+        return torch.randn(shape, generator=self._generator, dtype=torch.float64).to(self._dtype)
+
+
+def _answer(overload: str, arguments: Arguments) -> Any:
+    """ATen's, or the reference's; None where it is refused."""
+    call = bind(resolve(overload), (), arguments)
+    if references.has(overload):
+        return references.answer(overload, call, _PHILOX)
+    return resolve(overload)(**call) if stands(overload, call) else None
+
+
+def _bags(dtype: torch.dtype) -> Iterator[tuple[_Draw, Arguments, Arguments]]:
+    """Tables with their bags, of sums, means and maxima, and which bag each index lies in."""
+    indices, offsets = torch.tensor(_INDICES), torch.tensor(_OFFSETS)
+    bounds = torch.tensor([*_OFFSETS, len(_INDICES)])
+    sizes = bounds.diff()
+    for mode, weighted, padding in ((0, False, -1), (0, True, -1), (1, False, 3), (2, False, -1), (0, False, 3)):
+        if not dtype.is_floating_point:
+            return
+        draw = _Draw(mode, dtype)
+        weights = draw(len(_INDICES)) if weighted else None
+        told = {"indices": indices, "mode": mode, "per_sample_weights": weights, "padding_idx": padding}
+        places = {"offset2bag": torch.repeat_interleave(sizes), "bag_size": sizes}
+        yield draw, {"weight": draw(_ROWS, _WIDTH), "offsets": offsets, **told}, places
+
+
+def _forward_only(dtype: torch.dtype) -> Iterator[Arguments]:
+    for _, told, _ in _bags(dtype):
+        yield told
+        ended = torch.tensor([*_OFFSETS, len(_INDICES)])
+        yield {**told, "offsets": ended, "include_last_offset": True}
+
+
+def _dense_backward(dtype: torch.dtype) -> Iterator[Arguments]:
+    for (draw, told, places), scaled in itertools.product(_bags(dtype), (False, True)):
+        if told["mode"] != 2:  # of maxima the forward tells where they are
+            named = {n: v for n, v in told.items() if n not in ("weight", "offsets")}
+            counts = {"num_weights": _ROWS, "scale_grad_by_freq": scaled, "maximum_indices": torch.empty(0).long()}
+            yield {"grad": draw(len(_OFFSETS), _WIDTH), **named, **places, **counts}
+
+
+def _weights_backward(dtype: torch.dtype) -> Iterator[Arguments]:
+    for draw, told, places in _bags(dtype):
+        if told["mode"] == 0:
+            named = {n: v for n, v in told.items() if n != "per_sample_weights"}
+            yield {"grad": draw(len(_OFFSETS), _WIDTH), **named, "offset2bag": places["offset2bag"]}
+
+
+def _update_scale(dtype: torch.dtype) -> Iterator[Arguments]:
+    """Steps that stand below the growth interval, at it and above, with and without an overflow."""
+    for scale, steps, found in itertools.product((1024.0, 3.0), (0, 3, 4, 5), (0.0, 1.0)):
+        yield {
+            "self": torch.tensor(scale),
+            "growth_tracker": torch.tensor(steps, dtype=torch.int32),
+            "found_inf": torch.tensor(found),
+            "scale_growth_factor": 2.0,
+            "scale_backoff_factor": 0.5,
+            "growth_interval": 5,
+        }
+
+
+def _entries(dtype: torch.dtype) -> Iterator[Arguments]:
+    """Sparse tensors with several entries at one place, in one dimension or two, and with none."""
+    for number, (size, count) in enumerate((((9, 3), 20), ((4, 4, 2), 30), ((9,), 40), ((9, 3), 0))):
+        sparse = min(len(size), 2) if len(size) != 2 else 1
+        generator = torch.Generator().manual_seed(number)
+        places = [torch.randint(n, (count,), generator=generator) for n in size[:sparse]]
+        values = (_Draw(number, torch.float64)(count, *size[sparse:]) * 4).to(dtype)
+        with torch.sparse.check_sparse_tensor_invariants(False):  # type: ignore[no-untyped-call]
+            yield {"self": torch.sparse_coo_tensor(torch.stack(places), values, size)._coalesced_(False)}
+
+
+def _none(queries: int, keys: int) -> Arguments:
+    return {}
+
+
+def _lengths(queries: int, keys: int) -> Arguments:
+    return {"cum_seq_q": None, "cum_seq_k": None, "max_q": queries, "max_k": keys}
+
+
+_ATTENTION = "aten::_scaled_dot_product_"
+_SEEDS = {"out": 0, "logsumexp": 1, "philox_seed": 6, "philox_offset": 7}
+_MADE: dict[str, Callable[[torch.dtype], Iterator[Arguments]]] = {
+    f"{_ATTENTION}flash_attention_for_cpu_backward": _attention(
+        f"{_ATTENTION}flash_attention_for_cpu", {"out": 0, "logsumexp": 1}, (0.0,), _none
+    ),
+    f"{_ATTENTION}flash_attention_backward": _attention(f"{_ATTENTION}flash_attention", _SEEDS, (0.0, 0.2), _lengths),
+    f"{_ATTENTION}cudnn_attention_backward": _attention(
+        f"{_ATTENTION}cudnn_attention", _SEEDS, (0.0, 0.2), lambda q, k: {"attn_bias": None, **_lengths(q, k)}
+    ),
+    f"{_ATTENTION}efficient_attention_backward": _renamed(
+        _attention(
+            f"{_ATTENTION}efficient_attention",
+            {"out": 0, "logsumexp": 1, "philox_seed": 2, "philox_offset": 3},
+            (0.0, 0.2),
+            lambda q, k: {"attn_bias": None, "grad_input_mask": [True, True, True, False]},
+        ),
+        "grad_out",
+        "grad_out_",
+    ),
+    "aten::_embedding_bag_forward_only": _forward_only,
+    "aten::_embedding_bag_dense_backward": _dense_backward,
+    "aten::_embedding_bag_per_sample_weights_backward": _weights_backward,
+    "aten::_amp_update_scale_": _update_scale,
+    "aten::_coalesce": _entries,
+}
