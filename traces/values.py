@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -178,6 +178,11 @@ def unsupported_reason(t: torch.Tensor) -> str | None:
     return "storage was resized away" if end > t.untyped_storage().nbytes() else None
 
 
+def by_storage(tree: Mapping[str, Any]) -> bool:
+    """Whether a call counts from where a storage begins: each span is a whole storage then, and is rebuilt as one."""
+    return "storage_offset" in tree
+
+
 def _first_byte(t: torch.Tensor) -> int:
     """Where a tensor begins in its storage; one without elements may say a place behind it, and begins at its end."""
     begins = int(t.storage_offset()) * t.element_size()
@@ -225,16 +230,15 @@ class _Packer:
         index: dict[int, int] = {}
         spans: list[list[int]] = []  # [lo, hi) in bytes of each storage
         for t in self.live:
-            lo = _first_byte(t)
-            hi = lo + span_elements(tuple(t.shape), t.stride()) * t.element_size()
+            hi = (lo := _first_byte(t)) + span_elements(tuple(t.shape), t.stride()) * t.element_size()
             g = index.setdefault(t.untyped_storage()._cdata, len(index))
+            if by_storage(tree):
+                lo, hi = 0, t.untyped_storage().nbytes() // t.element_size() * t.element_size()
             spans += [[lo, hi]] if g == len(spans) else []
             spans[g] = [min(spans[g][0], lo), max(spans[g][1], hi)]
         first = {index[t.untyped_storage()._cdata]: t for t in reversed(self.live)}
         for key, g in index.items():
-            lo, hi = spans[g]
-            known = key in self.known
-            storage = first[g].untyped_storage()
+            (lo, hi), storage, known = spans[g], first[g].untyped_storage(), key in self.known
             align = (storage.data_ptr() + lo) % ALIGNMENT if storage.nbytes() else 0
             packed.groups.append(StorageSpan(hi - lo, align, str(first[g].device), known))
             found.append(Span(storage, lo, hi - lo, first[g].device) if known else None)
@@ -276,7 +280,6 @@ def unpack(
     packed: Packed, where: str = "call", memory: list[Rebuilt] | None = None, device: str = "cpu"
 ) -> dict[str, Any]:
     """Build the arguments anew in fresh memory: same aliasing, strides and alignment; unknown contents are poisoned.
-
     Tensors never require grad and lie on `device`, which also stands in for arguments that are devices: the one of the
     recording may not exist here.
     `memory` is given each group's memory, to look at its guards later; what it holds of a call with the same groups is
@@ -284,7 +287,8 @@ def unpack(
     """
     packed.validate(where)
     earlier: list[Any] = memory or [None] * len(packed.groups)
-    groups = [_rebuild_group(*g, device) for g in zip(packed.groups, packed.data, earlier, strict=True)]
+    guard = 0 if by_storage(packed.tree) else GUARD
+    groups = [_rebuild_group(*g, device, guard) for g in zip(packed.groups, packed.data, earlier, strict=True)]
     tensors = [_rebuild_tensor(ref, groups[ref.group]) for ref in packed.tensors]
     if memory is not None:
         memory[:] = groups
@@ -297,7 +301,7 @@ def unpack(
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """A group in memory: its `nbytes` bytes lie at `start` of a buffer, poisoned bytes before and behind them."""
+    """A group in memory: its `nbytes` bytes lie at `start` of a buffer, between poisoned ones but for a storage."""
 
     buffer: torch.Tensor
     start: int
@@ -309,10 +313,11 @@ class Rebuilt:
         return all(bool((side == POISON).all()) for side in sides)
 
 
-def _rebuild_group(group: StorageSpan, data: Bytes | None, earlier: Rebuilt | None, device: str) -> Rebuilt:
-    size = group.nbytes + 2 * GUARD + ALIGNMENT
-    buffer = earlier.buffer.fill_(POISON) if earlier else torch.full((size,), POISON, dtype=torch.uint8, device=device)
-    start = GUARD + (group.align - buffer.data_ptr() - GUARD) % ALIGNMENT
+def _rebuild_group(group: StorageSpan, data: Bytes | None, last: Rebuilt | None, place: str, guard: int) -> Rebuilt:
+    """guard: poisoned bytes on either side at least; 0 for none, and memory aligned as it comes."""
+    size = group.nbytes + (2 * guard + ALIGNMENT if guard else 0)
+    buffer = last.buffer.fill_(POISON) if last else torch.full((size,), POISON, dtype=torch.uint8, device=place)
+    start = guard + (group.align - buffer.data_ptr() - guard) % ALIGNMENT if guard else 0
     if data is not None and group.nbytes:
         buffer[start : start + group.nbytes].copy_(torch.frombuffer(bytearray(data), dtype=torch.uint8))
     return Rebuilt(buffer, start, group.nbytes)

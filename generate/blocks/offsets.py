@@ -15,6 +15,7 @@ __all__ = [
     "integers",
     "plain",
     "plain_value",
+    "reach",
     "stride_arguments",
     "stride_values",
     "strided",

@@ -236,3 +236,15 @@ def test_an_empty_tensor_may_begin_where_its_memory_ends():
     assert [value["tensor"] for value in packed.tree.values()] == [0, 1, 2]
     x, y, z = unpack(packed).values()
     assert x.shape == (0,) and y.shape == (0, 2) and y.stride() == (2, 1) and torch.equal(z, memory)
+
+
+def test_a_call_that_counts_from_a_storage_has_all_of_it():
+    storage = torch.arange(20.0)
+    call = {"self": storage[3:9], "size": [2], "stride": [1], "storage_offset": 1}
+    packed = pack(call)
+    assert [g.nbytes for g in packed.groups] == [80]
+    back = unpack(packed)
+    assert back["self"].storage_offset() == 3 and back["self"].untyped_storage().nbytes() == 80
+    assert torch.equal(torch.as_strided_copy(back["self"], [2], [1], 1), storage[1:3])
+    with pytest.raises(RuntimeError, match="storage"):
+        torch.as_strided_copy(back["self"], [2], [1], 19)

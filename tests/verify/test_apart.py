@@ -136,3 +136,10 @@ def test_attention_of_fewer_key_heads(tmp_path):
         assert {v.outcome for v in judge.judge(jobs).values()} == {Outcome.PASS}
         assert [v.outcome for v in judge.judge([replace(jobs[0], kernel=wrong)]).values()] == [Outcome.WRONG]
     store.close()
+
+
+@pytest.mark.parametrize(("size", "stride", "sound"), [((2, 2), (2, 1), True), ((2, 2), (1, 1), False)])
+def test_of_elements_written_to_one_place_nobody_says_which_stays(size, stride, sound):
+    call = {"self": torch.zeros(6), "src": torch.ones(size), "size": size, "stride": stride, "storage_offset": 1}
+    assert stands("aten::as_strided_scatter", call) is sound
+    assert not stands("aten::as_strided_scatter", {**call, "storage_offset": 4}), "behind the storage's end"

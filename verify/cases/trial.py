@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from traces.overloads import base_name, bind, call, kind, resolve, written
-from traces.values import Packed, Rebuilt, TensorRef, unpack
+from traces.values import Packed, Rebuilt, TensorRef, by_storage, unpack
 from verify.cases import references
 from verify.cases.arguments import LAST, Arguments, fits, tensors
 from verify.cases.case import aten_answer, holds_sparse, same_bits
@@ -70,6 +70,8 @@ def has_answer(overload: str, packed: Packed) -> bool:
     are integers made of NaN and infinities.
     """
     if _is_cast_to_integers(overload, packed) or _lacks_dimension(overload, packed) or not _follows(overload, packed):
+        return False
+    if _writes_twice(overload, packed):
         return False
     with TemporaryFile() as said, stderr_to(said):
         tried = [_surrounded_answer(overload, packed, filler) for filler in _FILLERS]
@@ -127,6 +129,20 @@ def _lacks_dimension(overload: str, packed: Packed) -> bool:
         return False
     arguments = unpack(packed)
     return any(not -arguments["self"].dim() <= d < arguments["self"].dim() for d in arguments["dim"])
+
+
+def _writes_twice(overload: str, packed: Packed) -> bool:
+    """Whether elements that are written lie at one place, and nobody says which of them stays there."""
+    if base_name(resolve(overload)) != "as_strided_scatter":
+        return False
+    arguments = unpack(packed)
+    size, stride = arguments["size"], arguments["stride"]
+    if len(size) != len(stride) or math.prod(size) > arguments["src"].numel():
+        return False  # refused
+    places = torch.zeros(1, dtype=torch.int64)
+    for n, step in zip(size, stride, strict=True):
+        places = (places[:, None] + torch.arange(n) * step).reshape(-1)
+    return places.unique().numel() < places.numel()
 
 
 def idle_places(overload: str, packed: Packed, places: Sequence[tuple[str, int | None, int]]) -> list[int]:
@@ -199,6 +215,8 @@ _OTHERS = (_unlike, lambda last, first: last / 2, _beyond(1), _beyond(-1))
 def _surrounded_answer(overload: str, packed: Packed, filler: int) -> list[torch.Tensor] | None:
     """The results with margins that hold `filler` around the arguments; None if there are none, or it wrote there."""
     margins = [min(MARGIN + (4 * group.nbytes + 127) // 128 * 128, MAX_MARGIN) for group in packed.groups]
+    if by_storage(packed.tree):
+        margins = [0] * len(margins)  # ATen knows where a storage ends
     wide = replace(
         packed,
         groups=[replace(g, nbytes=g.nbytes + 2 * m) for g, m in zip(packed.groups, margins, strict=True)],
@@ -277,7 +295,7 @@ def _same_in_other_layouts(overload: str, packed: Packed, made: Sequence[torch.T
     native_layer_norm_backward of mean and rstd with gaps. Where some are not finite, whether such with gaps do: ATen
     computes these one by one, and others several at once, which now and then disagree about NaN and infinities."""
     arguments = unpack(packed)
-    if "storage_offset" in arguments:
+    if by_storage(arguments):
         return True
     changes: list[Callable[[torch.Tensor], torch.Tensor]] = []
     if not all(t.is_contiguous() for t in tensors(arguments)):

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import torch
 
 from traces.overloads import resolve, written
-from traces.values import Packed
+from traces.values import Packed, by_storage
 from verify.cases.case import (
     Case,
     Expected,
@@ -90,13 +90,15 @@ class Repeats:
 
     def _far(self, expected: Expected) -> Problem | None:
         """As slices of tensors of many gigabytes are: with offsets that need 64 bits, and, of a kernel file, offsets
-        that do although no stride does. Only where nothing is written, and no result is a view."""
+        that do although no stride does. Only where nothing is written, no result is a view and no
+        storage has a size of its own."""
         overload = self._job.plan.overload
         if (
             self._mode != EXECUTE
             or written(resolve(overload))
             or is_view(expected)
             or holds_sparse(expected.before.tree)
+            or by_storage(expected.before.tree)
         ):
             return None
         for far, how in (APART, ACROSS) if self._job.strict else (APART,):

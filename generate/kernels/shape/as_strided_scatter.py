@@ -1,0 +1,39 @@
+"""aten::as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) ->
+    Tensor
+
+The result begins as a copy of the memory that the tensor and the place of `src` span, since that may lie beside the
+tensor's own elements; of a tensor that is expanded, as a contiguous copy.
+"""
+
+import torch
+from blocks.creation import fill
+from blocks.offsets import reach
+
+OVERLOADS = ("aten::as_strided_scatter",)
+DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+def expanded(x):
+    return any([n > 1 and s == 0 for n, s in zip(x.shape, x.stride(), strict=True)])
+
+
+def as_in(memory, view, first):
+    """Where the view lies, in memory that begins with element `first` of its own."""
+    return memory.as_strided(view.shape, view.stride(), max(view.storage_offset() - first, 0))
+
+
+def wrapper(self, src, size, stride, storage_offset=None):
+    if expanded(self):
+        self = fill(torch.empty_like(self), self)
+    place = self.as_strided(size, stride, storage_offset)
+    if place.shape != src.shape:
+        raise RuntimeError(f"{tuple(src.shape)} in the place of {tuple(place.shape)}")
+    if expanded(place):
+        raise RuntimeError(f"elements of {tuple(size)} by {tuple(stride)} lie at one place")
+    parts = [t for t in (self, place) if t.numel()]
+    first = min([t.storage_offset() for t in parts], default=0)
+    n = max([t.storage_offset() + reach(t.shape, [t.stride()]) + 1 - first for t in parts], default=0)
+    memory = torch.empty(n, dtype=self.dtype, device=self.device)
+    fill(memory, self.as_strided((n,), (1,), first))
+    fill(as_in(memory, place, first), src)
+    return as_in(memory, self, first)
