@@ -13,7 +13,7 @@ OVERLOADS = ("aten::as_strided_scatter",)
 DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
 
 
-def expanded(x):
+def overlaps_itself(x):
     return any([n > 1 and s == 0 for n, s in zip(x.shape, x.stride(), strict=True)])
 
 
@@ -23,12 +23,12 @@ def as_in(memory, view, first):
 
 
 def wrapper(self, src, size, stride, storage_offset=None):
-    if expanded(self):
+    if overlaps_itself(self):
         self = fill(torch.empty_like(self), self)
     place = self.as_strided(size, stride, storage_offset)
     if place.shape != src.shape:
         raise RuntimeError(f"{tuple(src.shape)} in the place of {tuple(place.shape)}")
-    if expanded(place):
+    if overlaps_itself(place):
         raise RuntimeError(f"elements of {tuple(size)} by {tuple(stride)} lie at one place")
     parts = [t for t in (self, place) if t.numel()]
     first = min([t.storage_offset() for t in parts], default=0)
