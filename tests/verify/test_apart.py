@@ -143,3 +143,29 @@ def test_of_elements_written_to_one_place_nobody_says_which_stays(size, stride, 
     call = {"self": torch.zeros(6), "src": torch.ones(size), "size": size, "stride": stride, "storage_offset": 1}
     assert stands("aten::as_strided_scatter", call) is sound
     assert not stands("aten::as_strided_scatter", {**call, "storage_offset": 4}), "behind the storage's end"
+
+
+SEGMENTS = {"data": (5, 3), "reduce": "sum", "lengths": [2, 3], "offsets": None, "axis": 0, "initial": None}
+
+
+@pytest.mark.parametrize(
+    ("changed", "sound"),
+    [
+        ({}, True),
+        ({"lengths": [2, 1]}, True),
+        ({"lengths": [2, 9]}, False),
+        ({"lengths": None, "offsets": [0, 2, 5]}, True),
+        ({"lengths": None, "offsets": [0, 2, 6]}, False),
+        ({"lengths": [[2, 1]], "axis": 1}, False),
+        ({"output": (3, 3)}, False),
+    ],
+)
+def test_segments_lie_within_their_data(changed, sound):
+    call = {**SEGMENTS, **changed}
+    for name in ("lengths", "offsets"):
+        call[name] = None if call[name] is None else torch.tensor(call[name])
+    call["data"] = torch.ones(call["data"])
+    results = {name: torch.ones(call.pop("output", (2, 3))) for name in ("grad", "output")}
+    unsafe = {"indices": None, "unsafe": True}
+    assert "output" in changed or stands("aten::segment_reduce", {**call, **unsafe}) is sound
+    assert stands("aten::_segment_reduce_backward", {**call, **results}) is sound

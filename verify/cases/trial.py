@@ -71,7 +71,7 @@ def has_answer(overload: str, packed: Packed) -> bool:
     """
     if _is_cast_to_integers(overload, packed) or _lacks_dimension(overload, packed) or not _follows(overload, packed):
         return False
-    if _writes_twice(overload, packed):
+    if _writes_twice(overload, packed) or _lacks_segments(overload, packed):
         return False
     with TemporaryFile() as said, stderr_to(said):
         tried = [_surrounded_answer(overload, packed, filler) for filler in _FILLERS]
@@ -143,6 +143,24 @@ def _writes_twice(overload: str, packed: Packed) -> bool:
     for n, step in zip(size, stride, strict=True):
         places = (places[:, None] + torch.arange(n) * step).reshape(-1)
     return places.unique().numel() < places.numel()
+
+
+def _lacks_segments(overload: str, packed: Packed) -> bool:
+    """Whether segments lie beyond their data, or what is said of them is of other rows or results: ATen takes what lies
+    in memory there."""
+    if base_name(resolve(overload)).removeprefix("_").removesuffix("_backward") != "segment_reduce":
+        return False
+    arguments = unpack(packed)
+    data, axis, offsets = arguments["data"], arguments["axis"], arguments.get("offsets")
+    given = arguments.get("lengths") if offsets is None else offsets
+    if given is None or given.dim() == 0 or not -data.dim() <= axis < data.dim():
+        return False  # refused
+    axis %= data.dim()
+    shape = (*data.shape[:axis], given.shape[-1] - (offsets is not None), *data.shape[axis + 1 :])
+    ends = given if offsets is not None else given.cumsum(-1)
+    beyond = bool(((ends < 0) | (ends > data.shape[axis])).any())
+    sized = [arguments[name].shape for name in ("grad", "output") if name in arguments]
+    return beyond or given.shape[:-1] != data.shape[:axis] or any(other != shape for other in sized)
 
 
 def idle_places(overload: str, packed: Packed, places: Sequence[tuple[str, int | None, int]]) -> list[int]:

@@ -1,0 +1,263 @@
+"""Segments: runs of elements along a dimension, given by their lengths or by where they begin and end.
+
+A program takes a tile of segments by columns, what follows that dimension, and ROWS elements of each at a time. Of few
+long segments it takes a part of each alone, and what the parts come to is combined in a second launch.
+"""
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+from blocks.combination import combined, folded, neutral
+from blocks.compaction import starts_of
+from blocks.creation import fill
+from blocks.offsets import integer, integer_value, plain, plain_value, strided, walk
+from blocks.scan import scan_along
+from blocks.types import compute_types, number_argument, number_value, rounded
+
+__all__ = ["over_segments", "reduction_of", "segment_axis", "segment_bounds", "segment_limits"]
+
+
+@triton.jit
+def misfits_kernel(bounds_ptr, counts_ptr, count, segments, size, WHOLE: tl.constexpr, BLOCK: tl.constexpr):
+    """How many of `count` segments do not lie within `size` elements or, of a WHOLE, end each row before these do."""
+    segments, size = plain_value(segments), plain_value(size)
+    segment = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    mask = segment < plain_value(count)
+    place = segment + segment // segments
+    begin = tl.load(bounds_ptr + place, mask=mask, other=0)
+    end = tl.load(bounds_ptr + place + 1, mask=mask, other=0)
+    wrong = (begin < 0) | (end < begin) | (end > size)
+    if WHOLE:
+        wrong = wrong | ((segment % segments == segments - 1) & (end != size))
+    tl.store(counts_ptr + tl.program_id(0), tl.sum((wrong & mask).to(tl.int64), 0))
+
+
+@triton.jit
+def own_value(x, beside):
+    return x
+
+
+@triton.jit
+def segment_limits(bounds_ptr, segment, segments, size, mask):
+    """First and last, exclusive, of elements of segments, which are numbered through all rows; within the size."""
+    place = segment + segment // segments
+    begin = tl.maximum(tl.load(bounds_ptr + place, mask=mask, other=0), 0)
+    end = tl.minimum(tl.load(bounds_ptr + place + 1, mask=mask, other=0), size)
+    return begin, tl.maximum(end, begin)
+
+
+@triton.jit
+def segment_result(total, length, MEAN: tl.constexpr):
+    """MEAN: 1, where a mean of nothing is NaN, or 2, where it is what it began with."""
+    if MEAN > 0:
+        share = total / tl.maximum(length, 1).to(total.dtype)
+        total = tl.where(length > 0, share, float("nan")) if MEAN == 1 else share
+    return total
+
+
+@triton.jit
+def segments_kernel(
+    x_ptr,
+    beside_ptr,
+    bounds_ptr,
+    out_ptr,
+    count,
+    segments,
+    size,
+    width,
+    initial,
+    step,
+    rows,
+    columns,
+    KIND: tl.constexpr,
+    MAP: tl.constexpr,
+    MEAN: tl.constexpr,
+    OPMATH: tl.constexpr,
+    PARTS: tl.constexpr,
+    PLAIN: tl.constexpr,
+    SEGMENTS: tl.constexpr,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+):
+    """count: segments of all rows; rows, columns: shape and stride of what is before the dimension and behind it."""
+    count, segments, size = plain_value(count), plain_value(segments), plain_value(size)
+    width = integer_value(width, PLAIN)
+    across = tl.cdiv(width, COLUMNS)
+    segment = (tl.program_id(0) // across).to(tl.int64) * SEGMENTS + tl.arange(0, SEGMENTS)
+    column = (tl.program_id(0) % across).to(tl.int64) * COLUMNS + tl.arange(0, COLUMNS)
+    known = segment < count
+    begin, end = segment_limits(bounds_ptr, segment, segments, size, known)
+    length = end - begin
+    part = tl.cdiv(length, PARTS)
+    begin += tl.program_id(1) * part
+    end = tl.minimum(end, begin + part)
+    x_ptr += strided(segment // segments, rows[0], rows[1][0], False, PLAIN)[:, None, None]
+    x_ptr += strided(column, columns[0], columns[1][0], False, PLAIN)[None, None, :]
+    cell = segment[:, None] * width + column[None, :]
+    there = known[:, None] & (column < width)[None, :]
+    beside = tl.zeros([SEGMENTS, 1, COLUMNS], OPMATH)
+    if beside_ptr is not None:
+        beside = tl.load(beside_ptr + cell, mask=there, other=0).to(OPMATH)[:, None, :]
+    none = neutral((tl.zeros([SEGMENTS, ROWS, COLUMNS], OPMATH),), KIND, float("-inf"), float("inf"))
+    acc = none
+    for start in range(0, tl.max(part, 0), ROWS):
+        row = begin[:, None] + start + tl.arange(0, ROWS)[None, :]
+        mask = (row < end[:, None])[:, :, None] & there[:, None, :]
+        x = tl.load(x_ptr + (row * integer_value(step, PLAIN))[:, :, None], mask=mask, other=0).to(OPMATH)
+        acc = combined(acc, (tl.where(mask, MAP(x, beside), none[0]),), KIND)
+    found = folded(acc, KIND)
+    if PARTS == 1:
+        initial = number_value(initial, OPMATH)
+        found = combined((tl.zeros_like(found[0]) + initial,), found, KIND)
+        result = segment_result(found[0], length[:, None], MEAN)
+        tl.store(out_ptr + cell, result.to(out_ptr.dtype.element_ty), mask=there)
+    else:
+        tl.store(out_ptr + tl.program_id(1).to(tl.int64) * count * width + cell, found[0], mask=there)
+
+
+@triton.jit
+def segment_parts_kernel(
+    parts_ptr,
+    bounds_ptr,
+    out_ptr,
+    parts,
+    n,
+    segments,
+    size,
+    width,
+    initial,
+    KIND: tl.constexpr,
+    MEAN: tl.constexpr,
+    OPMATH: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    n, segments, width = plain_value(n), plain_value(segments), plain_value(width)
+    cell = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    mask = cell < n
+    begin, end = segment_limits(bounds_ptr, cell // width, segments, plain_value(size), mask)
+    initial = number_value(initial, OPMATH)
+    acc = (tl.zeros([BLOCK], OPMATH) + initial,)
+    for part in range(parts):
+        acc = combined(acc, (tl.load(parts_ptr + part * n + cell, mask=mask, other=0),), KIND)
+    result = segment_result(acc[0], end - begin, MEAN)
+    tl.store(out_ptr + cell, result.to(out_ptr.dtype.element_ty), mask=mask)
+
+
+def reduction_of(name):
+    """sum, mean, prod, max or min. Raises RuntimeError as ATen."""
+    kind = {"amax": "max", "amin": "min"}.get(name, name)
+    if kind not in ("sum", "mean", "prod", "max", "min"):
+        raise RuntimeError(f"a reduction {name!r} of segments")
+    return kind
+
+
+def segment_axis(x, lengths, offsets, axis):
+    """The dimension of the segments, from 0 on. Raises RuntimeError or IndexError as ATen, which reads memory of others
+    where there are fewer rows of lengths than of x."""
+    given = lengths if offsets is None else offsets
+    if given is None:
+        raise RuntimeError("segments without lengths and offsets")
+    if not -x.dim() <= axis < x.dim():
+        raise IndexError(f"dimension {axis} of {tuple(x.shape)}")
+    axis %= x.dim()
+    if given.dim() != axis + 1 or given.shape[:axis] != x.shape[:axis] or (given is offsets and not given.shape[axis]):
+        raise RuntimeError(f"segments {tuple(given.shape)} along dimension {axis} of {tuple(x.shape)}")
+    if given.dtype not in (torch.int32, torch.int64):
+        raise RuntimeError(f"segments of {given.dtype}")
+    return axis
+
+
+def segment_bounds(lengths, offsets, size=None):
+    """Where segments begin along the last dimension, and where the last ends: int64, contiguous.
+
+    size: of the data, if segments that do not fit are to be refused, which is read back. Raises RuntimeError.
+    """
+    given = lengths if offsets is None else offsets
+    segments = given.shape[-1] - (offsets is not None)
+    bounds = torch.empty((*given.shape[:-1], segments + 1), dtype=torch.int64, device=given.device)
+    if offsets is None:
+        fill(bounds.select(-1, 0), 0)
+        fill(bounds.narrow(-1, 1, segments), scan_along("sum", lengths, -1, torch.int64))
+    else:
+        fill(bounds, offsets)
+    if size is not None:
+        refuse_other_bounds(bounds, size, offsets is None)
+    return bounds
+
+
+def refuse_other_bounds(bounds, size, whole):
+    """Raises RuntimeError where segments do not lie within `size` elements or, of a whole, are not all of them."""
+    segments = bounds.shape[-1] - 1
+    count = bounds.numel() // (segments + 1) * segments
+    if whole and not count:
+        raise RuntimeError("no lengths of segments")
+    blocks = triton.cdiv(count, 1024)
+    counts = torch.empty(blocks, dtype=torch.int64, device=bounds.device)
+    if blocks:
+        sizes = plain(count), plain(segments), plain(size)
+        misfits_kernel[(blocks,)](bounds, counts, *sizes, WHOLE=whole, BLOCK=1024)
+    if starts_of(counts).select(0, blocks).item():
+        raise RuntimeError(f"segments that do not fit {size} elements")
+
+
+def segment_tile(size, segments, count, width):
+    """SEGMENTS, ROWS and COLUMNS; few of them for small tensors, whose speed is not the tile's."""
+    if size * count * width < 4096 * segments:
+        return (4, 8, 16) if width > 1 else (16, 16, 1)
+    COLUMNS = min(triton.next_power_of_2(width), 128)
+    ROWS = min(triton.next_power_of_2(max(size // segments, 1)), 2048 // COLUMNS)
+    return min(triton.next_power_of_2(count), 2048 // COLUMNS // ROWS), ROWS, COLUMNS
+
+
+def over_segments(kind, x, axis, bounds, dtype, initial=None, map=None, beside=None):
+    """Of each segment along `axis` and each column what its elements come to, with `initial`: a new tensor.
+
+    kind: by `reduction_of`. map: of an element, and of what lies `beside` at the place of the result, contiguous.
+    """
+    segments = bounds.shape[-1] - 1
+    out = torch.empty((*x.shape[:axis], segments, *x.shape[axis + 1 :]), dtype=dtype, device=x.device)
+    n = out.numel()
+    if not n:
+        return out
+    mean = (2 if initial is not None else 1) if kind == "mean" else 0
+    if initial is None:
+        initial = -math.inf if kind == "max" else math.inf if kind == "min" else kind == "prod"
+    initial = number_argument(rounded(initial, x.dtype), x.dtype)
+    size, width = x.shape[axis], math.prod(x.shape[axis + 1 :])
+    SEGMENTS, ROWS, COLUMNS = segment_tile(size, segments, n // width, width)
+    tiles = triton.cdiv(n // width, SEGMENTS) * triton.cdiv(width, COLUMNS)
+    parts = max(min(528 // tiles, size // segments // (4 * ROWS)), 1)
+    held = torch.empty((parts, n), dtype=torch.promote_types(x.dtype, torch.float32), device=x.device)
+    KIND, OPMATH = "sum" if mean else kind, compute_types(x.dtype)[1]
+    PLAIN = x.numel() < 65536
+    segments_kernel[(tiles, parts)](
+        x,
+        beside,
+        bounds,
+        out if parts == 1 else held,
+        plain(n // width),
+        plain(segments),
+        plain(size),
+        integer(width, PLAIN),
+        initial,
+        integer(x.stride(axis), PLAIN),
+        walk([x], range(axis), PLAIN),
+        walk([x], range(axis + 1, x.dim()), PLAIN),
+        KIND=KIND,
+        MEAN=mean,
+        OPMATH=OPMATH,
+        MAP=map or own_value,
+        PARTS=parts,
+        PLAIN=PLAIN,
+        SEGMENTS=SEGMENTS,
+        ROWS=ROWS,
+        COLUMNS=COLUMNS,
+    )
+    if parts > 1:
+        sizes = plain(n), plain(segments), plain(size), plain(width)
+        segment_parts_kernel[(triton.cdiv(n, 256),)](
+            held, bounds, out, parts, *sizes, initial, KIND=KIND, MEAN=mean, OPMATH=OPMATH, BLOCK=256
+        )
+    return out

@@ -1,0 +1,147 @@
+"""aten::_segment_reduce_backward(Tensor grad, Tensor output, Tensor data, str reduce, *, Tensor? lengths=None,
+    Tensor? offsets=None, int axis=0, Scalar? initial=None) -> Tensor
+
+Each element finds its segment by binary search. Elements that are the largest or smallest, and NaN, have the gradient;
+several share it equally where it is positive, as in ATen. Of a product the gradient is that of the others' product: the
+product itself by the element or, where that is 0 or NaN, made of the product of what is neither and of how many are.
+"""
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+from blocks.copies import copied
+from blocks.offsets import integer, integer_value, plain, plain_value, strided, walk
+from blocks.segments import over_segments, reduction_of, segment_axis, segment_bounds, segment_limits
+from blocks.types import compute_types, identical_dtypes
+
+OVERLOADS = ("aten::_segment_reduce_backward",)
+DTYPES = ("bfloat16", "float16", "float32", "float64")
+
+
+@triton.jit
+def extreme(x, result):
+    return ((x == result) | (x != x)).to(x.dtype)
+
+
+@triton.jit
+def divisor(x, beside):
+    return tl.where((x == 0) | (x != x), 1, x)
+
+
+@triton.jit
+def is_zero(x, beside):
+    return (x == 0).to(x.dtype)
+
+
+@triton.jit
+def is_nan(x, beside):
+    return (x != x).to(x.dtype)
+
+
+@triton.jit
+def segment_of(bounds_ptr, first, segments, i, mask, depth):
+    """How many of segments + 1 bounds, from `first` on, are not beyond i."""
+    low, high = tl.zeros_like(i), tl.zeros_like(i) + segments + 1
+    for _ in range(depth):
+        middle = (low + high) // 2
+        going = mask & (low < high)
+        before = tl.load(bounds_ptr + first + middle, mask=going, other=0) <= i
+        low = tl.where(going & before, middle + 1, low)
+        high = tl.where(going & ~before, middle, high)
+    return low
+
+
+@triton.jit
+def segment_gradient_kernel(
+    grad_ptr,
+    result_ptr,
+    x_ptr,
+    bounds_ptr,
+    held,
+    out_ptr,
+    n,
+    segments,
+    size,
+    width,
+    depth,
+    shape,
+    stride,
+    KIND: tl.constexpr,
+    OPMATH: tl.constexpr,
+    PLAIN: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """held: of each result how many share it or, of a product, what is no 0 and no NaN, and how many of either are."""
+    e = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    mask = e < plain_value(n)
+    segments, size, width = plain_value(segments), plain_value(size), integer_value(width, PLAIN)
+    i, row = e // width % size, e // width // size
+    after = segment_of(bounds_ptr, row * (segments + 1), segments, i, mask, plain_value(depth))
+    inside = mask & (after > 0) & (after <= segments)
+    segment = row * segments + after - 1
+    cell = segment * width + e % width
+    grad = tl.load(grad_ptr + cell, mask=inside, other=0).to(OPMATH)
+    if KIND == "mean":
+        begin, end = segment_limits(bounds_ptr, segment, segments, size, inside)
+        grad = grad / tl.maximum(end - begin, 1).to(OPMATH)
+    elif KIND != "sum":
+        x = tl.load(x_ptr + strided(e, shape, stride[0], False, PLAIN), mask=inside, other=1).to(OPMATH)
+        result = tl.load(result_ptr + cell, mask=inside, other=1).to(OPMATH)
+        if KIND == "prod":
+            nan = x != x
+            zeros = tl.load(held[1] + cell, mask=inside, other=0) - (x == 0).to(OPMATH)
+            nans = tl.load(held[2] + cell, mask=inside, other=0) - nan.to(OPMATH)
+            others = tl.load(held[0] + cell, mask=inside, other=0)
+            others = tl.where(nans > 0, float("nan"), tl.where(zeros > 0, others * 0, others))
+            odd = nan | (x == 0)
+            grad = tl.where(odd, grad * others, grad * result / tl.where(odd, 1, x))
+        else:
+            share = grad / tl.maximum(tl.load(held[0] + cell, mask=inside, other=1), 1)
+            grad = tl.where((x == result) | (x != x), tl.where(grad > 0, share, grad), 0)
+    tl.store(out_ptr + e, grad.to(out_ptr.dtype.element_ty), mask=mask)
+
+
+def gathered(kind, output, data, axis, bounds, initial):
+    """What a kind of reduction needs of each segment, in the type to compute in."""
+    dtype = torch.promote_types(data.dtype, torch.float32)
+    if kind == "prod":
+        product = over_segments("prod", data, axis, bounds, dtype, initial, divisor)
+        return product, *[over_segments("sum", data, axis, bounds, dtype, map=map) for map in (is_zero, is_nan)]
+    if kind in ("max", "min"):
+        return (over_segments("sum", data, axis, bounds, dtype, map=extreme, beside=output),)
+    return ()
+
+
+def wrapper(grad, output, data, reduce, *, lengths=None, offsets=None, axis=0, initial=None):
+    kind = reduction_of(reduce)
+    axis = segment_axis(data, lengths, offsets, axis)
+    bounds = segment_bounds(lengths, offsets)
+    segments = bounds.shape[-1] - 1
+    identical_dtypes(data, grad, output)
+    if not grad.shape == output.shape == (*data.shape[:axis], segments, *data.shape[axis + 1 :]):
+        raise RuntimeError(f"gradient {tuple(grad.shape)} of {segments} segments of {tuple(data.shape)}")
+    grad, output = [t if t.is_contiguous() else copied(t) for t in (grad, output)]
+    out = torch.empty(data.shape, dtype=data.dtype, device=data.device)
+    n, PLAIN = out.numel(), out.numel() < 65536
+    if n:
+        segment_gradient_kernel[(triton.cdiv(n, 1024),)](
+            grad,
+            output,
+            data,
+            bounds,
+            gathered(kind, output, data, axis, bounds, initial),
+            out,
+            plain(n),
+            plain(segments),
+            plain(data.shape[axis]),
+            integer(math.prod(data.shape[axis + 1 :]), PLAIN),
+            plain(math.frexp(segments + 1)[1]),
+            *walk([data], range(data.dim()), PLAIN),
+            KIND=kind,
+            OPMATH=compute_types(data.dtype)[1],
+            PLAIN=PLAIN,
+            BLOCK=1024,
+        )
+    return out
