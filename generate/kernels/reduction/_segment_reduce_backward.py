@@ -12,7 +12,7 @@ import torch
 import triton
 import triton.language as tl
 from blocks.copies import copied
-from blocks.offsets import integer, integer_value, plain, plain_value, strided, walk
+from blocks.offsets import plain, plain_value, strided, walk
 from blocks.segments import over_segments, reduction_of, segment_axis, segment_bounds, segment_limits
 from blocks.types import compute_types, identical_dtypes
 
@@ -70,13 +70,12 @@ def segment_gradient_kernel(
     stride,
     KIND: tl.constexpr,
     OPMATH: tl.constexpr,
-    PLAIN: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
     """held: of each result how many share it or, of a product, what is no 0 and no NaN, and how many of either are."""
     e = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = e < plain_value(n)
-    segments, size, width = plain_value(segments), plain_value(size), integer_value(width, PLAIN)
+    segments, size, width = plain_value(segments), plain_value(size), plain_value(width)
     i, row = e // width % size, e // width // size
     after = segment_of(bounds_ptr, row * (segments + 1), segments, i, mask, plain_value(depth))
     inside = mask & (after > 0) & (after <= segments)
@@ -87,7 +86,7 @@ def segment_gradient_kernel(
         begin, end = segment_limits(bounds_ptr, segment, segments, size, inside)
         grad = grad / tl.maximum(end - begin, 1).to(OPMATH)
     elif KIND != "sum":
-        x = tl.load(x_ptr + strided(e, shape, stride[0], False, PLAIN), mask=inside, other=1).to(OPMATH)
+        x = tl.load(x_ptr + strided(e, shape, stride[0], False, True), mask=inside, other=1).to(OPMATH)
         result = tl.load(result_ptr + cell, mask=inside, other=1).to(OPMATH)
         if KIND == "prod":
             nan = x != x
@@ -124,7 +123,7 @@ def wrapper(grad, output, data, reduce, *, lengths=None, offsets=None, axis=0, i
         raise RuntimeError(f"gradient {tuple(grad.shape)} of {segments} segments of {tuple(data.shape)}")
     grad, output = [t if t.is_contiguous() else copied(t) for t in (grad, output)]
     out = torch.empty(data.shape, dtype=data.dtype, device=data.device)
-    n, PLAIN = out.numel(), out.numel() < 65536
+    n = out.numel()
     if n:
         segment_gradient_kernel[(triton.cdiv(n, 1024),)](
             grad,
@@ -136,12 +135,11 @@ def wrapper(grad, output, data, reduce, *, lengths=None, offsets=None, axis=0, i
             plain(n),
             plain(segments),
             plain(data.shape[axis]),
-            integer(math.prod(data.shape[axis + 1 :]), PLAIN),
+            plain(math.prod(data.shape[axis + 1 :])),
             plain(math.frexp(segments + 1)[1]),
-            *walk([data], range(data.dim()), PLAIN),
+            *walk([data], range(data.dim()), True),
             KIND=kind,
             OPMATH=compute_types(data.dtype)[1],
-            PLAIN=PLAIN,
             BLOCK=1024,
         )
     return out
