@@ -1,5 +1,7 @@
 """References of special functions against values to 20 digits, of which float64 holds 16."""
 
+import math
+
 import pytest
 import torch
 
@@ -23,6 +25,29 @@ BESSEL = {  # x: J0, J1, Y0, Y1
     123456.789: (-0.0015205971298614324, -0.001686542423004578, -0.0016865362645723143, 0.0015205902994019696),
     1000000000000000.0: (6.156638646885021e-09, 2.4468665123771328e-08, 2.4468665123771324e-08, -6.15663864688501e-09),
     1e30: (-5.589003016686147e-16, 5.694297368089524e-16, 5.694297368089524e-16, 5.589003016686147e-16),
+}
+AIRY = {
+    -9000000000.0: -0.0017796015541927846,
+    -123456.789: 0.008269168939908039,
+    -1000.0: 0.05597189577301992,
+    -60.0: 0.07778782447711559,
+    -10.1: -0.05972681113345381,
+    -9.9: 0.13623502644797944,
+    -8.01: -0.062038322196627325,
+    -5.520559828095551: 2.313678943005095e-16,
+    -2.338107410459767: 2.743319340666283e-17,
+    -1.0: 0.5355608832923521,
+    -1e-09: 0.35502805414663663,
+    0.0: 0.3550280538878172,
+    1e-300: 0.3550280538878172,
+    0.1: 0.3292031299435381,
+    1.99: 0.035458538570668385,
+    7.3: 3.325137824437759e-07,
+    9.99: 1.1405176956374916e-10,
+    10.01: 1.0700936543950783e-10,
+    50.3: 5.4705023100071535e-105,
+    103.5: 1.2145593287760307e-306,
+    500.0: 0.0,
 }
 GAMMA = {  # a, x: P, Q
     (1e-40, 1.0): (1.0, 2.1938393439552026e-41),
@@ -71,6 +96,19 @@ def test_bessel_functions_of_negative_numbers_and_of_integers():
     assert special_functions.bessel(torch.tensor([3]), 0, False).dtype == torch.float32
 
 
+def test_airy_function():
+    x, want = (torch.tensor(list(values), dtype=torch.float64) for values in (AIRY, AIRY.values()))
+    amplitude = torch.where(x > 0, 0.0, x.abs().clamp(min=1) ** -0.25)
+    assert close(special_functions.airy(x), want, torch.maximum(want.abs(), amplitude))
+    assert special_functions.airy(torch.tensor([math.inf, -math.inf, math.nan])).isnan().all()
+    assert special_functions.airy(torch.tensor([True])).dtype == torch.float32
+
+
+def test_airy_function_of_a_phase_that_is_not_to_be_had():
+    with pytest.raises(NotImplementedError, match="phase"):
+        special_functions.airy(torch.tensor([1.0, -2e10]))
+
+
 @pytest.mark.parametrize("upper", [False, True])
 def test_incomplete_gamma_functions(upper):
     a, x = (torch.tensor(values, dtype=torch.float64) for values in zip(*GAMMA, strict=True))
@@ -83,5 +121,6 @@ def test_atens_own_are_far_off():
     """Else these references have had their day."""
     j0 = torch.special.bessel_j0(torch.tensor(7.99, dtype=torch.float64))
     assert abs(float(j0) - BESSEL[7.99][0]) > 1e-10
+    assert abs(float(torch.special.airy_ai(torch.tensor(-2.1, dtype=torch.float64))) - 0.1634845129992927) > 1e-6
     a, b = torch.tensor([99.9, 99.0], dtype=torch.float64)
     assert abs(float(torch.igamma(a, b)) - GAMMA[99.9, 99.0][0]) > 1e-11

@@ -13,7 +13,7 @@ Gradients of bags of embeddings with `scale_grad_by_freq`: a row's is divided by
 Antialiased bilinear resampling to a width of 1: ATen on the CPU (torch 2.13) is wrong where the height changes too, so
 that heights come first, as widths of transposed images, and widths then.
 
-Incomplete gamma and Bessel functions: as verify/cases/special_functions.py says.
+Incomplete gamma, Bessel and Airy functions: as verify/cases/special_functions.py says.
 
 Batch normalization of GPUs' libraries: as the native one, with nothing reserved for the backward pass.
 
@@ -287,6 +287,10 @@ def _bessel(order: int, second: bool) -> Callable[[Mapping[str, Any], Philox], A
     return lambda a, philox: special_functions.bessel(a["self"], order, second)
 
 
+def _airy(a: Mapping[str, Any], philox: Philox) -> Any:
+    return special_functions.airy(a["x"])
+
+
 def _ctc_loss(a: Mapping[str, Any], philox: Philox) -> Any:
     op = torch.ops.aten._ctc_loss
     names = "log_probs", "targets", "input_lengths", "target_lengths", "blank", "zero_infinity"
@@ -320,6 +324,7 @@ _ANSWERS: dict[str, Callable[[Mapping[str, Any], Philox], Any]] = {
     "aten::_fft_r2c": _fourier(torch.ops.aten._fft_r2c.default),
     "aten::igamma": _incomplete_gamma(False),
     "aten::igammac": _incomplete_gamma(True),
+    "aten::special_airy_ai": _airy,
     "aten::special_bessel_j0": _bessel(0, False),
     "aten::special_bessel_j1": _bessel(1, False),
     "aten::special_bessel_y0": _bessel(0, True),

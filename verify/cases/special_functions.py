@@ -8,13 +8,20 @@ Bessel functions: ATen is off by up to 3e-7. Here J_n is the mean of cos(n t - x
 means (DLMF 10.9.2, 10.23.15), by the trapezoidal rule, whose error is J_N(x) for N nodes; past x = 25 the expansions of
 Hankel (DLMF 10.17.3, 10.17.4).
 
-Special values are ATen's: NaN of infinities for Bessel functions.
+Airy function Ai: ATen is off by up to 2e-5. Here it is, from -10 to 10, Taylor's series about the next multiple of
+1/4, by the differential equation y'' = x y (DLMF 9.2.1), from values there by Maclaurin's (DLMF 9.4.1, 9.4.3) in
+integers; beyond, the asymptotic expansions (DLMF 9.7.5, 9.7.9), their exponent and phase by integers, too. There is no
+answer past x = -1e10, where a rounding of x in float64 moves the phase by a tenth.
+
+Special values are ATen's: NaN of infinities for Bessel and Airy functions.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +32,10 @@ Array = npt.NDArray[np.float64]
 
 _NODES = 128  # of the trapezoidal rule, for x <= 25
 _EULER = 0.5772156649015329
+_BITS = 256  # after the point, of numbers that integers stand for
+_AIRY = "0.35502805388781723926006318600418317639797917419917724058332651030081004245"  # DLMF 9.2.3
+_AIRY_SLOPE = "-0.25881940379280679840518356018920396347909113835493458221000181385610277267"  # DLMF 9.2.4
+_FARTHEST = 1e10
 
 
 def regularized_gamma(a: Tensor, x: Tensor, upper: bool) -> Tensor:
@@ -190,3 +201,82 @@ def _hankel(x: Array, order: int, second: bool) -> Array:
     phase = ((sin - cos), -(sin + cos)) if order else ((cos + sin), (sin - cos))  # cosine and sine, times sqrt(2)
     first, last = (phase[1], phase[0]) if second else (phase[0], -phase[1])
     return np.asarray((sums[0] * first + sums[1] * last) / np.sqrt(math.pi) / np.sqrt(x))
+
+
+def airy(x: Tensor) -> Tensor:
+    """Ai. Raises NotImplementedError where its phase is not to be had."""
+    op = torch.ops.aten.special_airy_ai.default
+    laid: Tensor = op(x)
+    wide = x.to(torch.float64)
+    given, found = wide.numpy().reshape(-1), op(wide).numpy().reshape(-1).copy()
+    plain = np.isfinite(given)
+    if bool(np.any(given[plain] < -_FARTHEST)):
+        raise NotImplementedError("the phase of so large a number is not laid down")
+    numbers = given[plain]
+    near, value = np.abs(numbers) <= 10, np.zeros_like(numbers)
+    value[near] = _taylor(numbers[near])
+    for sign in (1, -1):
+        beyond = (sign * numbers > 10) & (numbers < 200)
+        value[beyond] = _airy_expansion(np.abs(numbers[beyond]), sign)
+    found[plain] = value
+    laid.copy_(torch.from_numpy(found).view(laid.shape))
+    return laid
+
+
+def _taylor(x: Array) -> Array:
+    places, which = np.unique(np.round(4 * x), return_inverse=True)
+    c = places[which] / 4
+    values = np.array([_maclaurin(int(place)) for place in places]).reshape(-1, 2)[which]
+    h, terms = x - c, [values[:, 0], values[:, 1]]
+    terms.append(c * terms[0] / 2)
+    for n in range(1, 20):
+        terms.append((c * terms[n] + terms[n - 1]) / ((n + 1) * (n + 2)))
+    total = np.zeros_like(x)
+    for term in reversed(terms):
+        total = total * h + term
+    return total
+
+
+@cache
+def _maclaurin(quarters: int) -> tuple[float, float]:
+    """Ai and its derivative at a multiple of 1/4."""
+    value, slope = (int(Fraction(text) * 2**_BITS) for text in (_AIRY, _AIRY_SLOPE))
+    terms, slopes = [value, slope * quarters // 4, 0], [slope]
+    for n in range(1, 200):  # the term of x^(n + 2) comes of that of x^(n - 1), times x^3
+        terms.append(terms[n - 1] * quarters**3 // (64 * (n + 1) * (n + 2)))
+    if quarters:
+        slopes = [n * term * 4 // quarters for n, term in enumerate(terms)]
+    return sum(terms) / 2**_BITS, sum(slopes) / 2**_BITS
+
+
+@cache
+def _pi() -> int:
+    """By Machin's formula."""
+    unit = 2 ** (_BITS + 16)
+
+    def inverse_tangent(n: int) -> int:
+        return sum((-1) ** k * (unit // n ** (2 * k + 1)) // (2 * k + 1) for k in range(_BITS))
+
+    return (16 * inverse_tangent(5) - 4 * inverse_tangent(239)) >> 16
+
+
+def _zeta(x: float) -> int:
+    """2/3 x^(3/2)."""
+    numerator, denominator = x.as_integer_ratio()
+    return math.isqrt((numerator**3 << (2 * _BITS + 2)) // (9 * denominator**3))
+
+
+def _airy_expansion(x: Array, sign: int) -> Array:
+    """Ai of x or -x, past 10: the coefficients are DLMF 9.7.2's."""
+    zeta = np.array([number / 2**_BITS for number in map(_zeta, x.tolist())])
+    term, sums = np.ones_like(x), [np.ones_like(x), np.zeros_like(x)]
+    for k in range(1, 31):
+        term = term * ((6 * k - 5) * (6 * k - 3) * (6 * k - 1) / (216 * k * (2 * k - 1))) / zeta
+        sums[k % 2] += term if sign > 0 or k % 4 < 2 else -term
+    amplitude = 1 / (math.sqrt(math.pi) * np.sqrt(np.sqrt(x)))
+    if sign > 0:
+        lost = [float(_zeta(one) - (int(high * 2**64) << (_BITS - 64))) for one, high in zip(x, zeta, strict=True)]
+        decay = np.exp(-zeta) * (1 - np.array(lost) / 2**_BITS)
+        return np.asarray(amplitude / 2 * decay * (sums[0] - sums[1]))
+    phase = np.array([(_zeta(one) - _pi() // 4) % (2 * _pi()) / 2**_BITS for one in x.tolist()])
+    return np.asarray(amplitude * (np.cos(phase) * sums[0] + np.sin(phase) * sums[1]))
