@@ -15,6 +15,12 @@ that heights come first, as widths of transposed images, and widths then.
 
 Incomplete gamma, Bessel and Airy functions: as verify/cases/special_functions.py says.
 
+Systems with symmetric factors: ATen on the CPU (torch 2.13) reads past the end of pivots whose batch is broadcast.
+
+Least squares: by singular values, in float64. ATen on the CPU (torch 2.13) gives "gelsy" a permutation that it never
+writes, so that by what is in memory it finds other ranks, and without right-hand sides "gelsd" and "gelss" fail. There
+is no answer where a singular value is so close to the limit that algorithms may differ.
+
 Batch normalization of GPUs' libraries: as the native one, with nothing reserved for the backward pass.
 
 Fourier transforms in double precision: NumPy's. Those of MKL (2024.2), which ATen calls, are off by thirty times as
@@ -291,6 +297,51 @@ def _airy(a: Mapping[str, Any], philox: Philox) -> Any:
     return special_functions.airy(a["x"])
 
 
+def _symmetric_solve(a: Mapping[str, Any], philox: Philox) -> Any:
+    factors, pivots, b = a["LD"], a["pivots"], a["B"]
+    batch = torch.broadcast_shapes(factors.shape[:-2], b.shape[:-2])  # type: ignore[no-untyped-call]
+    if pivots.shape == factors.shape[:-1]:  # else the operator tells
+        factors, pivots = (t.expand(*batch, *t.shape[-k:]).contiguous() for k, t in ((2, factors), (1, pivots)))
+    return torch.ops.aten.linalg_ldl_solve.default(factors, pivots, b, hermitian=a["hermitian"])
+
+
+def _least_squares(a: Mapping[str, Any], philox: Philox) -> Any:
+    matrix, columns, driver = a["self"].double(), a["b"].double(), a["driver"] or "gelsy"
+    if driver in ("gelsd", "gelss") and not columns.shape[-1]:
+        raise NotImplementedError("there are no right-hand sides")
+    found = torch.ops.aten.linalg_lstsq.default(**a)
+    solution, residuals, rank, values = found
+    columns = columns.unsqueeze(-1) if columns.dim() < matrix.dim() else columns
+    u, s, vh = torch.linalg.svd(matrix, full_matrices=False)
+    ratio = torch.where(s > 0, s / s[..., :1], 0.0)
+    step, size = torch.finfo(a["self"].dtype).eps, max(matrix.shape[-2:])
+    share = _share(a["rcond"], driver, step, size)
+    counts, some, gelsy = ratio > share, 16 * step * size, driver == "gelsy"
+    near = (ratio > max(share / 4, 0 if gelsy else share - some)) & (ratio <= share * (100 if gelsy else 1) + some)
+    if bool(near.any()) or (not gelsy and rank.numel() and not torch.equal(rank, counts.sum(-1))):
+        raise NotImplementedError("of which rank the matrix is depends on the algorithm")
+    weights = torch.where(counts, 1 / s, 0.0)
+    x = vh.mT @ (weights.unsqueeze(-1) * (u.mT @ columns))
+    solution.copy_(x.view(solution.shape) if solution.dim() < x.dim() else x)
+    if residuals.numel():
+        residuals.copy_(((matrix @ x - columns) ** 2).sum(-2))
+    if rank.numel() and columns.shape[-1]:
+        rank.copy_(counts.sum(-1))
+    if values.numel():
+        values.copy_(s)
+    return found
+
+
+def _share(rcond: float | None, driver: str, step: float, size: int) -> float:
+    """Of the largest singular value, above which others count, as LAPACK's routine of this name has it."""
+    if driver == "gels":
+        return 0.0
+    if rcond is None:
+        return step * size
+    replaced = rcond <= 0 or rcond >= 1 if driver == "gelsd" else rcond < 0
+    return step / 2 if replaced and driver != "gelsy" else max(rcond, 0.0)
+
+
 def _ctc_loss(a: Mapping[str, Any], philox: Philox) -> Any:
     op = torch.ops.aten._ctc_loss
     names = "log_probs", "targets", "input_lengths", "target_lengths", "blank", "zero_infinity"
@@ -324,6 +375,8 @@ _ANSWERS: dict[str, Callable[[Mapping[str, Any], Philox], Any]] = {
     "aten::_fft_r2c": _fourier(torch.ops.aten._fft_r2c.default),
     "aten::igamma": _incomplete_gamma(False),
     "aten::igammac": _incomplete_gamma(True),
+    "aten::linalg_lstsq": _least_squares,
+    "aten::linalg_ldl_solve": _symmetric_solve,
     "aten::special_airy_ai": _airy,
     "aten::special_bessel_j0": _bessel(0, False),
     "aten::special_bessel_j1": _bessel(1, False),

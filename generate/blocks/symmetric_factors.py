@@ -1,0 +1,284 @@
+"""Factors L D L' of symmetric matrices, which need not be definite, and systems that are solved with them.
+
+D has blocks of one or two rows and columns, chosen as Bunch and Kaufman do (Math. Comp. 31 (1977), 163; Golub and Van
+Loan, Matrix Computations, 2013, 4.4). Factors and pivots lie as LAPACK's do: a positive pivot p says that D has one row
+at k, and that row and column k were exchanged with p - 1; two equal negative ones at k and k + 1, that it has two, and
+that k + 1 was exchanged with -p - 1. What is left of k was not exchanged. A program takes a matrix, or, where systems
+are solved, columns of right-hand sides of one.
+"""
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+from blocks.offsets import integer_values, integers, plain, plain_value, strided, walk
+from blocks.substitution import column_major, square_rows
+from blocks.triangles import triangle
+
+
+@triton.jit
+def largest_beside(x_ptr, i, first, n, stride, LONG: tl.constexpr):
+    """(the largest size in row i of a symmetric matrix from column `first` on, but for the diagonal, the first column
+    that has it). The lower triangle is read."""
+    best = tl.abs(tl.load(x_ptr + i * (stride + 1))) * 0
+    found = i
+    for start in range(first, n, LONG):
+        cols = start + tl.arange(0, LONG).to(tl.int64)
+        mask = (cols < n) & (cols != i)
+        place = tl.where(cols < i, i + cols * stride, cols + i * stride)
+        size = tl.where(mask, tl.abs(tl.load(x_ptr + place, mask=mask, other=0.0)), -1.0)
+        top = tl.max(size, 0)
+        here = tl.min(tl.where(size == top, cols, n), 0)
+        found = tl.where(top > best, here, found)
+        best = tl.where(top > best, top, best)
+    return best, found
+
+
+@triton.jit
+def chosen(x_ptr, k, n, stride, LONG: tl.constexpr):
+    """(the row that is exchanged with k, or, of a block of two, with k + 1; whether it is one of two; whether there is
+    nothing to eliminate with)."""
+    size = tl.abs(tl.load(x_ptr + k * (stride + 1)))
+    beside, row = largest_beside(x_ptr, k, k, n, stride, LONG)
+    nothing = ((size == 0) & (beside == 0)) | (size != size)
+    enough = nothing | (size >= 0.6403882032022076 * beside)
+    pair = k < 0
+    found = k
+    if not enough:
+        its, _ = largest_beside(x_ptr, row, k, n, stride, LONG)
+        middle = tl.abs(tl.load(x_ptr + row * (stride + 1)))
+        if size < 0.6403882032022076 * beside * (beside / its):
+            found = row
+            pair = middle < 0.6403882032022076 * its
+    return found, pair, nothing
+
+
+@triton.jit
+def exchange_both(x_ptr, i, j, first, n, stride, LONG: tl.constexpr):
+    """Rows and columns i < j from `first` on, in the lower triangle."""
+    for start in range(first, n, LONG):
+        k = start + tl.arange(0, LONG).to(tl.int64)
+        mask = (k < n) & (k != j)
+        one = x_ptr + tl.where(k < i, i + k * stride, k + i * stride)
+        other = x_ptr + tl.where(k == i, j + j * stride, tl.where(k < j, j + k * stride, k + j * stride))
+        x, y = tl.load(one, mask=mask), tl.load(other, mask=mask)
+        tl.store(one, y, mask=mask)
+        tl.store(other, x, mask=mask)
+
+
+@triton.jit
+def weights_of(x, y, pivot):
+    """What columns x and y come to with the inverse of a block [1, p, q, r], c of one row or two."""
+    c, p, q, cross = pivot
+    return c * (p * x - cross * y), c * (q * y - cross * x)
+
+
+@triton.jit
+def eliminate_both(x_ptr, k, pair, n, stride, BLOCK: tl.constexpr):
+    """Products with column k, or k and k + 1, taken away from the lower triangle after them; then these are L's."""
+    begin = k + 1 + pair.to(tl.int64)
+    own = tl.load(x_ptr + k * (stride + 1))
+    beside = tl.load(x_ptr + k * (stride + 1) + 1, mask=pair, other=1.0)
+    last = tl.load(x_ptr + (k + 1) * (stride + 1), mask=pair, other=1.0)
+    q, p = own / beside, last / beside
+    cross = pair.to(own.dtype)
+    c = tl.where(pair, 1 / (p * q - 1) / beside, 1 / own)
+    pivot = c, tl.where(pair, p, 1.0).to(own.dtype), tl.where(pair, q, 0.0).to(own.dtype), cross
+    for right in range(begin, n, BLOCK):
+        cols = right + tl.arange(0, BLOCK).to(tl.int64)
+        x = tl.load(x_ptr + cols + k * stride, mask=cols < n, other=0.0)
+        y = tl.load(x_ptr + cols + (k + 1) * stride, mask=(cols < n) & pair, other=0.0)
+        v, w = weights_of(x, y, pivot)
+        for down in range(right, n, BLOCK):
+            rows = down + tl.arange(0, BLOCK).to(tl.int64)
+            x = tl.load(x_ptr + rows + k * stride, mask=rows < n, other=0.0)
+            y = tl.load(x_ptr + rows + (k + 1) * stride, mask=(rows < n) & pair, other=0.0)
+            place = x_ptr + rows[:, None] + cols[None, :] * stride
+            mask = (rows < n)[:, None] & (cols < n)[None, :] & (rows[:, None] >= cols[None, :])
+            a = tl.load(place, mask=mask, other=0.0)
+            tl.store(place, a - x[:, None] * v[None, :] - y[:, None] * w[None, :], mask=mask)
+    tl.debug_barrier()
+    for right in range(begin, n, BLOCK):
+        cols = right + tl.arange(0, BLOCK).to(tl.int64)
+        x = tl.load(x_ptr + cols + k * stride, mask=cols < n, other=0.0)
+        y = tl.load(x_ptr + cols + (k + 1) * stride, mask=(cols < n) & pair, other=0.0)
+        v, w = weights_of(x, y, pivot)
+        tl.debug_barrier()  # several threads may have loaded an element, of which one stores it
+        tl.store(x_ptr + cols + k * stride, v, mask=cols < n)
+        tl.store(x_ptr + cols + (k + 1) * stride, w, mask=(cols < n) & pair)
+
+
+@triton.jit
+def ldl_kernel(x_ptr, pivots_ptr, info_ptr, n, BLOCK: tl.constexpr, LONG: tl.constexpr):
+    """The lower triangle in its own memory, whose columns are contiguous."""
+    which = tl.program_id(0).to(tl.int64)
+    n = plain_value(n).to(tl.int64)
+    x_ptr += which * n * n
+    pivots_ptr += which * n
+    info = tl.zeros([], tl.int32)
+    k = tl.zeros([], tl.int64)
+    while k < n:
+        row, pair, nothing = chosen(x_ptr, k, n, n, LONG)
+        tl.debug_barrier()
+        end = k + pair.to(tl.int64)
+        if row != end:
+            exchange_both(x_ptr, end, row, k, n, n, LONG)
+            tl.debug_barrier()
+        if nothing:
+            info = tl.where(info == 0, k + 1, info).to(tl.int32)
+        else:
+            eliminate_both(x_ptr, k, pair, n, n, BLOCK)
+            tl.debug_barrier()
+        number = tl.where(pair, -row - 1, row + 1).to(tl.int32)
+        tl.store(pivots_ptr + k, number)
+        tl.store(pivots_ptr + end, number)
+        k = end + 1
+    tl.store(info_ptr + which, info)
+
+
+def symmetric_factors(A, name):
+    """(L and D, pivots, info, the number of the first block that is 0 or NaN, or 0) of matrices, of which the lower
+    triangle is read."""
+    n = square_rows(A, name)
+    out = triangle(A, column_major(A.shape, A), 0, False)
+    pivots = torch.empty(A.shape[:-1], dtype=torch.int32, device=A.device)
+    info = torch.empty(A.shape[:-2], dtype=torch.int32, device=A.device)
+    if info.numel():
+        rows = max(triton.next_power_of_2(n), 16)
+        ldl_kernel[(info.numel(),)](
+            out, pivots, info, plain(n), BLOCK=min(rows, 32), LONG=min(max(rows, 64), 1024), num_warps=4
+        )
+    return out, pivots, info
+
+
+@triton.jit
+def exchange_solved(out_ptr, i, j, n, cols, mask, stride):
+    """Rows i and j of some columns, where there is another row j."""
+    if (j != i) & (j >= 0) & (j < n):
+        one, other = out_ptr + i * stride[0] + cols * stride[1], out_ptr + j * stride[0] + cols * stride[1]
+        x, y = tl.load(one, mask=mask), tl.load(other, mask=mask)
+        tl.debug_barrier()
+        tl.store(one, y, mask=mask)
+        tl.store(other, x, mask=mask)
+        tl.debug_barrier()
+
+
+@triton.jit
+def less_products(out_ptr, t_ptr, i, first, n, cols, mask, t_stride, stride, BLOCK: tl.constexpr):
+    """Row i of some columns, less the rows from `first` on times what column i of the factors has in these."""
+    if first < n:
+        row = out_ptr + i * stride[0] + cols * stride[1]
+        total = tl.load(row, mask=mask, other=0.0)
+        for start in range(first, n, BLOCK):
+            rows = start + tl.arange(0, BLOCK).to(tl.int64)
+            t = tl.load(t_ptr + rows * t_stride[0] + i * t_stride[1], mask=rows < n, other=0.0)
+            place = out_ptr + rows[:, None] * stride[0] + cols[None, :] * stride[1]
+            x = tl.load(place, mask=(rows < n)[:, None] & mask[None, :], other=0.0)
+            total -= tl.sum(t[:, None] * x, 0)
+        tl.debug_barrier()
+        tl.store(row, total, mask=mask)
+        tl.debug_barrier()
+
+
+@triton.jit
+def solved_down(out_ptr, t_ptr, pivots_ptr, n, cols, mask, t_stride, stride, BLOCK: tl.constexpr):
+    """Columns solved with L, then D."""
+    k = tl.zeros([], tl.int64)
+    while k < n:
+        number = tl.load(pivots_ptr + k * t_stride[2]).to(tl.int64)
+        pair = (number < 0) & (k + 1 < n)
+        end = k + pair.to(tl.int64)
+        exchange_solved(out_ptr, end, tl.abs(number) - 1, n, cols, mask, stride)
+        x = tl.load(out_ptr + k * stride[0] + cols * stride[1], mask=mask, other=0.0)
+        y = tl.load(out_ptr + end * stride[0] + cols * stride[1], mask=mask & pair, other=0.0)
+        for start in range(end + 1, n, BLOCK):
+            rows = start + tl.arange(0, BLOCK).to(tl.int64)
+            t = tl.load(t_ptr + rows * t_stride[0] + k * t_stride[1], mask=rows < n, other=0.0)
+            u = tl.load(t_ptr + rows * t_stride[0] + end * t_stride[1], mask=(rows < n) & pair, other=0.0)
+            place = out_ptr + rows[:, None] * stride[0] + cols[None, :] * stride[1]
+            inside = (rows < n)[:, None] & mask[None, :]
+            b = tl.load(place, mask=inside, other=0.0)
+            tl.store(place, b - t[:, None] * x[None, :] - u[:, None] * y[None, :], mask=inside)
+        step = t_stride[0] + t_stride[1]
+        own, last = tl.load(t_ptr + k * step), tl.load(t_ptr + end * step)
+        beside = tl.load(t_ptr + k * step + t_stride[0], mask=pair, other=1.0)
+        p, q = own / beside, last / beside
+        x, y = x / tl.where(pair, beside, own), y / beside
+        scale = tl.where(pair, p * q - 1, 1.0)
+        tl.debug_barrier()
+        tl.store(out_ptr + k * stride[0] + cols * stride[1], tl.where(pair, (q * x - y) / scale, x), mask=mask)
+        tl.store(out_ptr + end * stride[0] + cols * stride[1], (p * y - x) / scale, mask=mask & pair)
+        tl.debug_barrier()
+        k = end + 1
+
+
+@triton.jit
+def solved_up(out_ptr, t_ptr, pivots_ptr, n, cols, mask, t_stride, stride, BLOCK: tl.constexpr):
+    """Columns solved with the transpose of L."""
+    k = n - 1
+    while k >= 0:
+        number = tl.load(pivots_ptr + k * t_stride[2]).to(tl.int64)
+        pair = (number < 0) & (k > 0)
+        less_products(out_ptr, t_ptr, k, k + 1, n, cols, mask, t_stride, stride, BLOCK)
+        begin = k - pair.to(tl.int64)
+        if pair:
+            less_products(out_ptr, t_ptr, begin, k + 1, n, cols, mask, t_stride, stride, BLOCK)
+        exchange_solved(out_ptr, k, tl.abs(number) - 1, n, cols, mask, stride)
+        k = begin - 1
+
+
+@triton.jit
+def symmetric_kernel(
+    t_ptr, pivots_ptr, b_ptr, out_ptr, n, m, batch, strides, PLAIN: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr
+):
+    n, m = plain_value(n).to(tl.int64), plain_value(m)
+    across = tl.cdiv(m, COLS)
+    which = (tl.program_id(0) // across).to(tl.int64)
+    cols = (tl.program_id(0) % across).to(tl.int64) * COLS + tl.arange(0, COLS)
+    mask = cols < m
+    t_ptr += strided(which, batch[0], batch[1][0], False, PLAIN)
+    pivots_ptr += strided(which, batch[0], batch[1][1], False, PLAIN)
+    b_ptr += strided(which, batch[0], batch[1][2], False, PLAIN)
+    out_ptr += strided(which, batch[0], batch[1][3], False, PLAIN)
+    t_stride, b_stride = integer_values(strides[0], PLAIN), integer_values(strides[1], PLAIN)
+    stride = integer_values(strides[2], PLAIN)
+    for start in range(0, n, ROWS):
+        rows = start + tl.arange(0, ROWS).to(tl.int64)
+        inside = (rows < n)[:, None] & mask[None, :]
+        x = tl.load(b_ptr + rows[:, None] * b_stride[0] + cols[None, :] * b_stride[1], mask=inside, other=0.0)
+        tl.store(out_ptr + rows[:, None] * stride[0] + cols[None, :] * stride[1], x, mask=inside)
+    tl.debug_barrier()
+    solved_down(out_ptr, t_ptr, pivots_ptr, n, cols, mask, t_stride, stride, ROWS)
+    solved_up(out_ptr, t_ptr, pivots_ptr, n, cols, mask, t_stride, stride, ROWS)
+
+
+def solve_symmetric(factors, pivots, b, out):
+    """out, where the matrices with these factors times it are b. All are of one batch."""
+    if not out.numel():
+        return out
+    n, m = out.shape[-2:]
+    batch = math.prod(out.shape[:-2])
+    PLAIN = batch * n * max(n, m) < 65536
+    ROWS, COLS = [min(max(triton.next_power_of_2(size), 16), 64) for size in (n, m)]
+    corners = [factors.select(-1, 0).select(-1, 0), pivots.select(-1, 0)]
+    corners += [x.select(-1, 0).select(-1, 0) for x in (b, out)]
+    symmetric_kernel[(batch * triton.cdiv(m, COLS),)](
+        factors,
+        pivots,
+        b,
+        out,
+        plain(n),
+        plain(m),
+        walk(corners, list(range(out.dim() - 2)), PLAIN),
+        (
+            integers((*factors.stride()[-2:], pivots.stride(-1)), PLAIN),
+            integers(b.stride()[-2:], PLAIN),
+            integers(out.stride()[-2:], PLAIN),
+        ),
+        PLAIN=PLAIN,
+        ROWS=ROWS,
+        COLS=COLS,
+        num_warps=4,
+    )
+    return out
