@@ -29,25 +29,27 @@ def weighted_kernel(
     out_ptr += strided(which, batch[0], batch[1][2], False, True)
     left_stride, right_stride = integer_values(strides[0], True), integer_values(strides[1], True)
     out_stride = integer_values(strides[2], True)
-    weights_ptr += strided(which, batch[0], batch[1][3], False, True)
+    if weights_ptr is not None:
+        weights_ptr += strided(which, batch[0], batch[1][3], False, True)
     total = tl.zeros([BLOCK, BLOCK], out_ptr.dtype.element_ty)
     for i in range(0, count):
         k = tl.full([], i, tl.int64)
         x = tl.load(left_ptr + rows * left_stride[0] + k * left_stride[1], mask=rows < m, other=0.0)
         y = tl.load(right_ptr + k * right_stride[0] + cols * right_stride[1], mask=cols < n, other=0.0)
-        x *= tl.load(weights_ptr + k * integer_values(strides[3], True)[0])
+        if weights_ptr is not None:
+            x *= tl.load(weights_ptr + k * integer_values(strides[3], True)[0])
         total += x[:, None] * y[None, :]
     place = out_ptr + rows[:, None] * out_stride[0] + cols[None, :] * out_stride[1]
     tl.store(place, total, mask=(rows < m)[:, None] & (cols < n)[None, :])
 
 
 def weighted_product(left, weights, right, out):
-    """out = left diag(weights) right, all of one batch; left has columns."""
+    """out = left diag(weights) right, or, for None, left right, all of one batch; left has columns."""
     if not out.numel():
         return out
     (m, n), count = out.shape[-2:], left.shape[-1]
-    matrices = [left, right, out, weights.unsqueeze(-1)]
-    corners = [x.select(-1, 0).select(-1, 0) for x in matrices]
+    matrices = [left, right, out, out if weights is None else weights.unsqueeze(-1)]
+    corners = [(x if x.numel() else out).select(-1, 0).select(-1, 0) for x in matrices]
     weighted_kernel[(math.prod(out.shape[:-2]) * triton.cdiv(m, 32) * triton.cdiv(n, 32),)](
         left,
         weights,

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from traces.values import pack
+from verify.cases import references
 from verify.cases.case import case_of_values, contents, reference
 from verify.comparison.compare import compare
 
@@ -67,3 +68,37 @@ def test_alpha_of_states_and_steps_that_a_sequence_has_not():
     beyond[1, 5, 0] = 0.0
     for wrong in ((losses + 0.01, alpha), (losses, lower), (losses, beyond)):
         assert "wrong" in judged("aten::_ctc_loss", arguments, wrong)
+
+
+def test_systems_with_symmetric_factors_of_a_batch_that_is_broadcast():
+    a = torch.randn(2, 7, 7, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    factors, pivots, _ = torch.linalg.ldl_factor_ex(a)
+    b = torch.ones(3, 1, 7, 2, dtype=torch.float64)
+    arguments = {"LD": factors, "pivots": pivots, "B": b, "hermitian": False}
+    found = references.answer("aten::linalg_ldl_solve", arguments, (0, 0))
+    symmetric = a.tril() + a.tril(-1).mT
+    assert torch.allclose(symmetric @ found, b.expand(3, 2, 7, 2))
+
+
+@pytest.mark.parametrize("driver", ["gels", "gelsd", "gelss", "gelsy", None])
+def test_least_squares(driver):
+    generator = torch.Generator().manual_seed(2)
+    a, b = torch.randn(2, 6, 4, generator=generator), torch.randn(2, 6, generator=generator)
+    solution, residuals, rank, values = references.answer(
+        "aten::linalg_lstsq", {"self": a, "b": b, "rcond": None, "driver": driver}, (0, 0)
+    )
+    want = torch.linalg.pinv(a.double()) @ b.double().unsqueeze(-1)
+    assert torch.allclose(solution.double(), want.squeeze(-1), atol=1e-5) and solution.dtype == torch.float32
+    assert rank.tolist() == ([] if driver == "gels" else [4, 4])
+    assert values.numel() == (8 if driver in ("gelsd", "gelss") else 0)
+    if driver in ("gels", "gelsd", "gelss"):
+        left = ((a.double() @ want).squeeze(-1) - b).square().sum(-1, keepdim=True)
+        assert torch.allclose(residuals.double(), left, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("rcond", "driver"), [(0.5, "gelsd"), (0.4, "gelsy"), (None, "gels")])
+def test_least_squares_where_algorithms_may_differ(rcond, driver):
+    a = torch.diag(torch.tensor([1.0, 0.5, 1e-9], dtype=torch.float32))
+    arguments = {"self": a, "b": torch.ones(3, 1), "rcond": rcond, "driver": driver}
+    with pytest.raises(NotImplementedError, match="rank"):
+        references.answer("aten::linalg_lstsq", arguments, (0, 0))

@@ -140,7 +140,10 @@ class Expected:
         try:
             found = self._answers_nudged(lambda relative: relative)
         except RuntimeError:  # an argument left its range, such as a probability that was 1
-            found = self._answers_nudged(lambda relative: -relative.abs())
+            try:
+                found = self._answers_nudged(lambda relative: -relative.abs())
+            except RuntimeError:  # there is no answer close by, as where it is open of which rank a matrix is
+                found = []
         return [f for f in found if f.tree["return"] == self.native.tree["return"]]
 
     @cached_property

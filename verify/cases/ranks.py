@@ -3,20 +3,26 @@ which the reference is, a matrix of float32 would have another rank."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import torch
 
 from traces.values import Packed, pack, unpack
 from verify.contract.random_state import Philox
 
-_TAKEN_BY = {"aten::linalg_pinv.atol_rtol_tensor", "aten::linalg_pinv.atol_rtol_tensor_out"}
+_TAKEN_BY = {  # the argument, which is a tensor or a number
+    "aten::linalg_pinv.atol_rtol_tensor": "rtol",
+    "aten::linalg_pinv.atol_rtol_tensor_out": "rtol",
+    "aten::linalg_lstsq": "rcond",
+    "aten::linalg_lstsq.out": "rcond",
+}
 
 
 def depends(overload: str, packed: Packed) -> bool:
     """Whether the call leaves its tolerance to the dtype."""
-    return overload in _TAKEN_BY and packed.tree["rtol"] is None
+    return overload in _TAKEN_BY and packed.tree[_TAKEN_BY[overload]] is None
 
 
 def ask_for(
@@ -24,12 +30,20 @@ def ask_for(
 ) -> Packed:
     """What is asked of the same call with the tolerance of a dtype that has this step: that times the larger number of
     rows or columns, or 0 where a positive absolute one is given."""
-    arguments = unpack(packed)
+    arguments, name = unpack(packed), _TAKEN_BY[overload]
+    if name == "rcond":
+        given: object = step * max(arguments["self"].shape[-2:])
+    else:
+        given = _relative(arguments, step)
+    answer = unpack(ask(overload, _frozen(pack({**arguments, name: given})), philox))
+    return _frozen(pack({**answer, name: None}))
+
+
+def _relative(arguments: Mapping[str, Any], step: float) -> torch.Tensor:
     rtol = torch.tensor(step * max(arguments["self"].shape[-2:]), dtype=torch.float64)
     if arguments["atol"] is not None:
         rtol = torch.where(arguments["atol"] > 0, 0.0, rtol)
-    answer = unpack(ask(overload, _frozen(pack({**arguments, "rtol": rtol})), philox))
-    return _frozen(pack({**answer, "rtol": None}))
+    return rtol
 
 
 def _frozen(packed: Packed) -> Packed:
