@@ -1,4 +1,4 @@
-"""Rows of a tile, of less, of several that are merged; equal elements, NaN, both zeros."""
+"""Rows of a tile, of less, of more, in several parts; equal elements, NaN, both zeros."""
 
 OPINFO = 6
 CASES = {
@@ -13,10 +13,11 @@ CASES = {
         ("i8[2,1100]", {"stable": True, "descending": True}),
         ("f32(0, -0., 0, nan, -0., nan)", {"stable": True, "dim": 0}),
         ("bool[9,300]", {"stable": True}),
-        ("f16[2500]", {"stable": True, "descending": True}),
+        ("f16[4500]", {"stable": True, "descending": True}),
     ],
 }
 FAULTS = {
     "not stable": ("others[None, :] < cols[:, None]", "others[None, :] > cols[:, None]"),
-    "runs unstable": ("(other == key) & (later == 1)", "(other == key) & (later == 0)"),
+    "signs left out": ("plain(8 if last and signed else 0)", "plain(0)"),
+    "parts unordered": ("(other < block)[:, None], count", "(other > block)[:, None], count"),
 }

@@ -9,6 +9,11 @@ CASES = {
         ("f32(1, nan, 3, -0., 0, nan, inf, -inf)", 4),
         ("bf16[3,600,5]", 100, 1),
         ("f64[]", 0),
+        ("u8[2,5000]", 40, 1, True),
+        ("f16[2600]", 600),
     ],
 }
-FAULTS = {"the least": ("outs, largest)", "outs, not largest)")}
+FAULTS = {
+    "the least": ("outs, largest)", "outs, not largest)"),
+    "no bound that is reached": ("reduced < candidate", "reduced <= candidate"),
+}
