@@ -95,6 +95,28 @@ def combined(a, b, KIND: tl.constexpr):
 
 
 @triton.jit
+def followed(a, b, step, KIND: tl.constexpr):
+    """The same, where the values of b are one element's each, later than those of a, of which `step` made a; argmax and
+    argmin: a has an index. Divisions are by what is the same for all."""
+    if KIND == "argmax":
+        later = ((b[0] > a[0]) | (b[0] != b[0])) & (a[0] == a[0])
+        c = tl.where(later, b[0], a[0]), tl.where(later, b[1], a[1])
+    elif KIND == "argmin":
+        later = ((b[0] < a[0]) | (b[0] != b[0])) & (a[0] == a[0])
+        c = tl.where(later, b[0], a[0]), tl.where(later, b[1], a[1])
+    elif KIND == "welford" or KIND == "moments":
+        share = tl.full([], 1, a[0].dtype) / (tl.zeros([], a[0].dtype) + (step + 1))
+        delta = tl.where(b[2] > 0, b[0] - a[0], 0)
+        mean = a[0] + delta * share
+        c = mean, a[1] + delta * tl.where(b[2] > 0, b[0] - mean, 0), a[2] + b[2]
+        if KIND == "moments":
+            c = c + (a[3] + b[3],)
+    else:
+        c = combined(a, b, KIND)
+    return c
+
+
+@triton.jit
 def folded(values, KIND: tl.constexpr):
     """A tuple of values [M, N], combined along N."""
     if KIND == "sum":
@@ -138,9 +160,15 @@ def neutral(values, KIND: tl.constexpr, LEAST: tl.constexpr, MOST: tl.constexpr)
     elif KIND == "min":
         c = (tl.full(values[0].shape, MOST, values[0].dtype),)
     elif KIND == "argmax":
-        c = tl.full(values[0].shape, LEAST, values[0].dtype), tl.full(values[0].shape, 0x7FFFFFFFFFFFFFFF, tl.int64)
+        c = (
+            tl.full(values[0].shape, LEAST, values[0].dtype),
+            tl.full(values[0].shape, 0x7FFFFFFFFFFFFFFF >> (64 - values[1].dtype.primitive_bitwidth), values[1].dtype),
+        )
     elif KIND == "argmin":
-        c = tl.full(values[0].shape, MOST, values[0].dtype), tl.full(values[0].shape, 0x7FFFFFFFFFFFFFFF, tl.int64)
+        c = (
+            tl.full(values[0].shape, MOST, values[0].dtype),
+            tl.full(values[0].shape, 0x7FFFFFFFFFFFFFFF >> (64 - values[1].dtype.primitive_bitwidth), values[1].dtype),
+        )
     elif KIND == "minmax":
         c = tl.full(values[0].shape, MOST, values[0].dtype), tl.full(values[1].shape, LEAST, values[1].dtype)
     elif KIND == "softmax":

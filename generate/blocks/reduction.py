@@ -9,7 +9,7 @@ import torch
 import triton
 import triton.language as tl
 from blocks.arithmetic import identity
-from blocks.combination import combined, folded, neutral, spread
+from blocks.combination import combined, folded, followed, neutral, spread
 from blocks.offsets import merge, plain, plain_value, reach, sixteenths, small_tile, stride_hint, strided
 from blocks.types import compute_types, convert, number_argument, number_value
 
@@ -47,7 +47,7 @@ def reduction_kernel(
     """Rows program_id(0) * BLOCK_M and on of the m of `outs`, each from part program_id(1) of n elements.
 
     count: of the elements that make an output, however many parts they come in. MAP None: the inputs are values
-    already, of earlier parts. FINISH None: they are stored as rows of parts.
+    already, of earlier parts. FINISH None: they are stored as rows of parts. INDEXED: of which type indices are.
     """
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     m, n = sixteenths(plain_value(m), EVEN[0]), sixteenths(plain_value(n), EVEN[1])
@@ -68,13 +68,15 @@ def reduction_kernel(
             nothing = nothing + (tl.zeros([BLOCK_M, BLOCK_N], OPMATH),)
     if MAP is None:
         values = nothing
-    elif INDEXED:
-        values = spread(MAP(*nothing, tl.zeros([BLOCK_M, BLOCK_N], tl.int64), *arguments), KIND)
+    elif INDEXED is not None:
+        values = spread(MAP(*nothing, tl.zeros([BLOCK_M, BLOCK_N], INDEXED), *arguments), KIND)
     else:
         values = spread(MAP(*nothing, *arguments), KIND)
     none = neutral(values, KIND, LEAST, MOST)
     acc = none
     begin = tl.program_id(1).to(INDEX) * part
+    if INDEXED is not None:  # where all are the least, that is the first
+        acc = none[0], tl.broadcast_to((begin + tl.arange(0, BLOCK_N)).to(INDEXED)[None, :], [BLOCK_M, BLOCK_N])
     for start in range(0, part, BLOCK_N):
         cols = begin + start + tl.arange(0, BLOCK_N)
         mask = (rows < m)[:, None] & (cols < n)[None, :]
@@ -85,15 +87,15 @@ def reduction_kernel(
             read = read + (x if MAP is None else convert(x, COMMON).to(OPMATH),)
         if MAP is None:
             values = read
-        elif INDEXED:
-            i = tl.broadcast_to(cols.to(tl.int64)[None, :], [BLOCK_M, BLOCK_N])
+        elif INDEXED is not None:
+            i = tl.broadcast_to(cols.to(INDEXED)[None, :], [BLOCK_M, BLOCK_N])
             values = spread(MAP(*read, i, *arguments), KIND)
         else:
             values = spread(MAP(*read, *arguments), KIND)
         inside = ()
         for k in tl.static_range(len(none)):
             inside = inside + (tl.where(mask, values[k], none[k]),)
-        acc = combined(acc, inside, KIND)
+        acc = combined(acc, inside, KIND) if MAP is None else followed(acc, inside, start // BLOCK_N, KIND)
     found = folded(acc, KIND)
     if FINISH is None:
         place = tl.program_id(1).to(INDEX) * m + rows
@@ -154,8 +156,8 @@ def reduce(
 
     dtype: of the results, a tuple where `finish` makes several; common: what elements are converted to, dtype if it is
     None. map, finish: see above, by default the elements themselves and what they are combined to. indexed: `map` is
-    also given each element's flat index among those reduced, int64. values: dtypes of what is combined, by default the
-    common one's opmath, with int64 for indices.
+    also given each element's flat index among those reduced, int32 if that holds it. values: dtypes of what is
+    combined, by default the common one's opmath, with that of indices.
     """
     several = isinstance(dtype, tuple)
     common = (dtype[0] if several else dtype) if common is None else common
@@ -170,24 +172,28 @@ def reduce(
     rows = rows if m > 1 else ((), [(0,)] * len(inputs))
     cols = merge([x.shape[d] for d in over], [[t.stride(d) for d in over] for t in inputs])
     if m:
-        how = kind, map or identity, finish or result_of, [number_argument(v, common) for v in numbers], indexed, common
-        _in_parts(how, inputs, outs, m, n, rows, cols, values or _value_dtypes(kind, common))
+        wide = n > 2147475455
+        index = (tl.int64 if wide else tl.int32) if indexed else None
+        values = values or _value_dtypes(kind, common, torch.int64 if wide else torch.int32)
+        how = kind, map or identity, finish or result_of, [number_argument(v, common) for v in numbers], index, common
+        _in_parts(how, inputs, outs, m, n, rows, cols, values)
     return tuple(outs) if several else outs[0]
 
 
-def _value_dtypes(kind, common):
+def _value_dtypes(kind, common, index):
     if common in (torch.float16, torch.bfloat16):
         opmath = torch.float32
     else:
         opmath = common if common.is_floating_point or common == torch.int64 else torch.int32
     if kind in ("argmax", "argmin"):
-        return opmath, torch.int64
+        return opmath, index
     return (opmath,) * {"welford": 3, "softmax": 2, "minmax": 2, "sums": 2, "moments": 4}.get(kind, 1)
 
 
 def _in_parts(how, inputs, outs, m, n, rows, cols, values):
     """Few outputs of many elements in two launches, all others in one: four programs for 132 processors each."""
-    BLOCK_M, BLOCK_N = _tile(m, n, rows[1][0][-1], cols[1][0][-1])
+    elements = 2048 if how[0] in ("argmax", "argmin", "welford", "moments") else 8192  # all lanes hold several values
+    BLOCK_M, BLOCK_N = _tile(m, n, rows[1][0][-1], cols[1][0][-1], elements)
     parts = max(min(528 // triton.cdiv(m, BLOCK_M), n // (2 * BLOCK_N)), 1)
     steps = triton.cdiv(triton.cdiv(n, parts), BLOCK_N)
     parts = triton.cdiv(n, steps * BLOCK_N) if n else 1
@@ -195,9 +201,9 @@ def _in_parts(how, inputs, outs, m, n, rows, cols, values):
         _launch_reduction(how, inputs, outs, (m, n, n, steps), rows, cols, (BLOCK_M, BLOCK_N, 1))
         return
     held = [torch.empty((parts, m), dtype=d, device=outs[0].device) for d in values]
-    kind, map, finish, numbers, indexed, common = how
-    then = kind, None, finish, numbers, False, common
-    how = kind, map, None, numbers, indexed, common
+    kind, map, finish, numbers, index, common = how
+    then = kind, None, finish, numbers, None, common
+    how = kind, map, None, numbers, index, common
     _launch_reduction(how, inputs, held, (m, n, n, steps), rows, cols, (BLOCK_M, BLOCK_N, parts))
     rows, cols = ((), [(1,)] * len(held)), ((parts,), [(m,)] * len(held))
     BLOCK_N = triton.next_power_of_2(parts)
@@ -205,19 +211,19 @@ def _in_parts(how, inputs, outs, m, n, rows, cols, values):
     _launch_reduction(then, held, outs, (m, parts, n, 1), rows, cols, tile)
 
 
-def _tile(m, n, stride, reduced_stride):
-    """BLOCK_M and BLOCK_N: the longer along the smaller of the two innermost strides."""
+def _tile(m, n, stride, reduced_stride, elements):
+    """BLOCK_M and BLOCK_N, of so many elements: the longer along the smaller of the two innermost strides."""
     if m * n < 4096:
         return small_tile(n, 2048)
     if m > 1 and n > 1 and stride < reduced_stride:
         BLOCK_M = min(triton.next_power_of_2(m), 128)
-        return BLOCK_M, min(triton.next_power_of_2(n), 8192 // BLOCK_M)
-    BLOCK_N = min(triton.next_power_of_2(max(n, 1)), 8192)
-    return min(triton.next_power_of_2(max(m, 1)), 8192 // BLOCK_N), BLOCK_N
+        return BLOCK_M, min(triton.next_power_of_2(n), elements // BLOCK_M)
+    BLOCK_N = min(triton.next_power_of_2(max(n, 1)), elements)
+    return min(triton.next_power_of_2(max(m, 1)), elements // BLOCK_N), BLOCK_N
 
 
 def _launch_reduction(how, inputs, outs, sizes, rows, cols, tile):
-    kind, map, finish, numbers, indexed, common = how
+    kind, map, finish, numbers, index, common = how
     COMMON, OPMATH = compute_types(common)
     BLOCK_M, BLOCK_N, parts = tile
     large = sizes[0] * sizes[1] >= 4096
@@ -234,7 +240,7 @@ def _launch_reduction(how, inputs, outs, sizes, rows, cols, tile):
         KIND=kind,
         MAP=map,
         FINISH=finish,
-        INDEXED=indexed,
+        INDEXED=index,
         COMMON=COMMON,
         OPMATH=OPMATH,
         KEPT_HINTS=tuple([stride_hint(rows[0], stride, large) for stride in rows[1]]),
