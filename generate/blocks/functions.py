@@ -40,7 +40,13 @@ def to_nearest(x):
 
 @triton.jit
 def expm1(x):
-    """e^x - 1: with u = e^x as rounded, (u - 1) x / log u, whose errors cancel (Higham 2002, 1.14.1)."""
+    """e^x - 1."""
+    return expm1_fp64(x) if x.dtype.is_fp64() else expm1_fp32(x)
+
+
+@triton.jit
+def expm1_fp64(x):
+    """With u = e^x as rounded, (u - 1) x / log u, whose errors cancel (Higham 2002, 1.14.1)."""
     u = tl.exp(x)
     y = u - 1
     r = tl.where((tl.abs(x) < 1) & (u != 1), divide(y * x, tl.log(tl.where(u == 1, 2.0, u))), y)
@@ -48,8 +54,33 @@ def expm1(x):
 
 
 @triton.jit
+def quarter_exp(x):
+    """s and e in fp32 with e^x = 4 s (1 + e): s is a power of two and |e| < 1/2, or both are such that e^x is 0 or
+    infinite. Where s is 1/4, e is e^x - 1."""
+    x = tl.where(x > 89.7, 89.7, tl.where(x < -85.0, -85.0, x))
+    shifted = x * 1.4426950408889634 + 12582912.0  # 3 * 2^22: the sum's last bits are the nearest whole number
+    n = shifted - 12582912.0
+    r = (x - n * 0.693145751953125) - n * 1.428606820309417e-06  # the first has 15 bits: products are exact
+    e = r * polynomial(r, (0.001393454193, 0.008369869754, 0.04166645681, 0.166664987, 0.5000000014, 1.000000011))
+    s = ((shifted.to(tl.int32, bitcast=True) << 23) + (125 << 23)).to(tl.float32, bitcast=True)
+    return s, e
+
+
+@triton.jit
+def expm1_fp32(x):
+    s, e = quarter_exp(x)
+    return tl.where(s == 0.25, e, 4 * tl.fma(s, e, s - 0.25))
+
+
+@triton.jit
 def log1p(x):
-    """log(1 + x): with u = 1 + x as rounded, log u x / (u - 1), whose errors cancel."""
+    """log(1 + x)."""
+    return log1p_fp64(x) if x.dtype.is_fp64() else log1p_fp32(x)
+
+
+@triton.jit
+def log1p_fp64(x):
+    """With u = 1 + x as rounded, log u x / (u - 1), whose errors cancel."""
     u = 1 + x
     d = u - 1
     r = tl.where(u == 1, x, tl.log(u) * divide(x, tl.where(d == 0, 1.0, d)))
@@ -57,11 +88,41 @@ def log1p(x):
 
 
 @triton.jit
+def log1p_fp32(x):
+    """k log 2 and the series of f, 2^k (1 + f) = 1 + x with 1 + f in [3/4, 3/2]."""
+    k = ((1 + x).to(tl.int32, bitcast=True) - 0x3F400000) >> 23
+    s = tl.maximum((127 - k) << 23, 0x200000).to(tl.float32, bitcast=True)  # 2^-k; 2^-128 is a denormal number
+    f = x * s - (1 - s)
+    series = polynomial(
+        f,
+        (
+            -0.04738242484,
+            0.1062562921,
+            -0.1312287691,
+            0.1443845675,
+            -0.1664764409,
+            0.1999359251,
+            -0.2500015388,
+            0.3333339545,
+            -0.499999998,
+        ),
+    )
+    r = f * (1 + f * series) - (0 - k).to(tl.float32) * 0.6931471805599453
+    return tl.where(x > -1, tl.where(x < float("inf"), r, x), tl.where(x == -1, float("-inf"), float("nan")))
+
+
+@triton.jit
 def hyperbolic_tangent(x):
-    """(u - 1) / (u + 1) with u = e^(2 |x|), and the sign of x."""
+    """(u - 1) / (u + 1) with u = e^(2 |x|), and the sign of x; in fp32 an odd series to 0.55."""
     size = tl.abs(x)
-    e = expm1(2 * size)
-    return tl.where(x != x, x, with_sign(tl.where(size > 20, 1.0, divide(e, e + 2)), x))
+    if x.dtype.is_fp64():
+        e = expm1(2 * size)
+        r = tl.where(size > 20, 1.0, divide(e, e + 2))
+    else:
+        s = x * x
+        near = polynomial(s, (-0.006610227831, 0.02130938866, -0.05390942883, 0.1333311373, -0.3333333201))
+        r = tl.where(size < 0.55, size + size * s * near, 1 - 2 / (tl.exp(2 * size) + 1))
+    return tl.where(x != x, x, with_sign(r, x))
 
 
 @triton.jit
@@ -74,7 +135,53 @@ def polynomial(x, COEFFICIENTS: tl.constexpr):
 
 
 @triton.jit
+def folded_arcsine(x):
+    """Whether |x| > 1/2, and r in fp32: there asin |x| is pi / 2 - 2 r, elsewhere r."""
+    a = tl.abs(x)
+    far = a > 0.5
+    s = tl.where(far, 0.5 - 0.5 * a, a * a)
+    z = tl.where(far, tl.sqrt(s), a)
+    series = polynomial(s, (0.03808502356, 0.02655454221, 0.04500138007, 0.07498855073, 0.1666667241))
+    return far, z + z * s * series
+
+
+@triton.jit
 def arctangent(x):
+    """The angle whose tangent is x."""
+    return arctangent_fp64(x) if x.dtype.is_fp64() else arctangent_fp32(x)
+
+
+@triton.jit
+def arctangent_fp32(x):
+    """Turned by pi / 2 to |x| <= 1."""
+    a = tl.abs(x)
+    r = unit_arctangent(tl.where(a > 1, 1 / a, a))
+    return with_sign(tl.where(a > 1, 1.5707963267948966 - r, r), x)
+
+
+@triton.jit
+def unit_arctangent(z):
+    """In fp32, 0 <= z <= 1."""
+    s = z * z
+    series = polynomial(
+        s,
+        (
+            -0.002386997317,
+            0.01350777143,
+            -0.03587153898,
+            0.06250169445,
+            -0.0865688043,
+            0.1103376412,
+            -0.1427856875,
+            0.1999973933,
+            -0.3333333173,
+        ),
+    )
+    return z + z * s * series
+
+
+@triton.jit
+def arctangent_fp64(x):
     """Turned by pi / 4 or pi / 2 to |x| <= tan(pi / 8), where atan(x) / x is a polynomial of x^2 (Chebyshev's)."""
     a = tl.abs(x)
     far, mid = a > 2.414213562373095, a > 0.4142135623730951
@@ -110,8 +217,11 @@ def arctangent_of(y, x):
     both = (a == float("inf")) & (b == float("inf"))
     steep = a > b
     low, high = tl.where(steep, b, a), tl.where(steep, a, b)
-    ratio = tl.where(both, 1.0, divide(low, tl.where(high == 0, 1.0, high)))
-    angle = arctangent(ratio)
+    high = tl.where(high == 0, 1.0, high)
+    if x.dtype.is_fp64():
+        angle = arctangent_fp64(tl.where(both, 1.0, low / high))
+    else:
+        angle = unit_arctangent(tl.where(both, 1.0, low / high))
     angle = tl.where(steep, 1.5707963267948966 - angle, angle)
     angle = tl.where(is_negative(x), 3.141592653589793 - angle, angle)
     return tl.where((x != x) | (y != y), float("nan"), with_sign(angle, y))

@@ -5,7 +5,6 @@ grad / (1 + e^x), from e^-|x|, which some devices keep in the buffer of the forw
 
 import triton
 import triton.language as tl
-from blocks.arithmetic import divide
 from blocks.elementwise import elementwise
 
 OVERLOADS = ("aten::log_sigmoid_backward",)
@@ -14,7 +13,7 @@ DTYPES = ("bfloat16", "float16", "float32", "float64")
 
 @triton.jit
 def log_sigmoid_backward_of(grad, x, e):
-    rest = divide(e, 1 + e)
+    rest = e / (1 + e)
     return grad * tl.where(x < 0, 1 - rest, rest)
 
 

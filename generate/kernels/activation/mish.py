@@ -5,7 +5,6 @@ x tanh(log(1 + e^x)) = x n / (n + 2) with n = e^x (e^x + 2).
 
 import triton
 import triton.language as tl
-from blocks.arithmetic import divide
 from blocks.elementwise import elementwise
 
 OVERLOADS = ("aten::mish",)
@@ -16,7 +15,7 @@ DTYPES = ("bfloat16", "float16", "float32", "float64")
 def mish(x):
     e = tl.exp(tl.where(x > 20, 20.0, x))
     n = e * (e + 2)
-    return tl.where(x > 20, x, x * divide(n, n + 2))
+    return tl.where(x > 20, x, x * n / (n + 2))
 
 
 def wrapper(self, *, out=None):

@@ -2,7 +2,6 @@
 
 import triton
 import triton.language as tl
-from blocks.arithmetic import divide
 from blocks.elementwise import elementwise
 
 OVERLOADS = ("aten::softplus_backward",)
@@ -13,7 +12,7 @@ DTYPES = ("bfloat16", "float16", "float32", "float64")
 def softplus_backward(grad, x, beta, threshold):
     scaled = x * beta
     e = tl.exp(tl.where(scaled > threshold, 0.0, scaled))
-    return tl.where(scaled > threshold, grad, grad * divide(e, e + 1))
+    return tl.where(scaled > threshold, grad, grad * e / (e + 1))
 
 
 def wrapper(grad_output, self, beta, threshold, *, out=None):

@@ -4,9 +4,9 @@ Twice the angle whose tangent is sqrt((1 - x) / (1 + x)).
 """
 
 import triton
-from blocks.arithmetic import root
+import triton.language as tl
 from blocks.elementwise import elementwise
-from blocks.functions import arctangent_of
+from blocks.functions import arctangent_of, folded_arcsine, with_sign
 
 OVERLOADS = ("aten::acos",)
 DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
@@ -14,7 +14,13 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 
 @triton.jit
 def acos(x):
-    return 2 * arctangent_of(root(1 - x), root(1 + x))
+    if x.dtype.is_fp64():
+        r = 2 * arctangent_of(tl.sqrt(1 - x), tl.sqrt(1 + x))
+    else:
+        far, angle = folded_arcsine(x)
+        near = 1.5707963267948966 - with_sign(angle, x)
+        r = tl.where(far, tl.where(x < 0, 3.141592653589793 - 2 * angle, 2 * angle), near)
+    return r
 
 
 def wrapper(self, *, out=None):

@@ -5,7 +5,6 @@ log(x + sqrt(x^2 - 1)) as log1p of what is over 1.
 
 import triton
 import triton.language as tl
-from blocks.arithmetic import root
 from blocks.elementwise import elementwise
 from blocks.functions import log1p
 
@@ -16,9 +15,9 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 @triton.jit
 def acosh(x):
     t = x - 1
-    far = tl.log(x) + 0.6931471805599453
-    near = log1p(t + root(2 * t + t * t))
-    return tl.where(x < 1, float("nan"), tl.where(x < 1e9, near, far))
+    far = t > 1e9
+    r = log1p(tl.where(far, t, t + tl.sqrt(t * (t + 2))))
+    return tl.where(x < 1, float("nan"), tl.where(far, r + 0.6931471805599453, r))
 
 
 def wrapper(self, *, out=None):

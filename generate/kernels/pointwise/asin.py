@@ -4,9 +4,9 @@ The angle whose sine is x and cosine sqrt(1 - x^2).
 """
 
 import triton
-from blocks.arithmetic import root
+import triton.language as tl
 from blocks.elementwise import elementwise
-from blocks.functions import arctangent_of
+from blocks.functions import arctangent_of, folded_arcsine, with_sign
 
 OVERLOADS = ("aten::asin",)
 DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
@@ -14,7 +14,12 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 
 @triton.jit
 def asin(x):
-    return arctangent_of(x, root((1 - x) * (1 + x)))
+    if x.dtype.is_fp64():
+        r = arctangent_of(x, tl.sqrt((1 - x) * (1 + x)))
+    else:
+        far, angle = folded_arcsine(x)
+        r = with_sign(tl.where(far, 1.5707963267948966 - 2 * angle, angle), x)
+    return r
 
 
 def wrapper(self, *, out=None):

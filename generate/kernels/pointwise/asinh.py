@@ -5,7 +5,6 @@ log(|x| + sqrt(x^2 + 1)) as log1p of what is over 1, with the sign of x.
 
 import triton
 import triton.language as tl
-from blocks.arithmetic import divide, root
 from blocks.elementwise import elementwise
 from blocks.functions import log1p, with_sign
 
@@ -16,9 +15,9 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 @triton.jit
 def asinh(x):
     size = tl.abs(x)
-    near = log1p(size + divide(size * size, 1 + root(size * size + 1)))
-    far = tl.log(size) + 0.6931471805599453
-    return with_sign(tl.where(size < 1e9, near, far), x)
+    far = size > 1e9
+    r = log1p(tl.where(far, size - 1, size + size * size / (1 + tl.sqrt(size * size + 1))))
+    return with_sign(tl.where(far, r + 0.6931471805599453, r), x)
 
 
 def wrapper(self, *, out=None):

@@ -5,7 +5,6 @@ log((1 + |x|) / (1 - |x|)) / 2 with the sign of x.
 
 import triton
 import triton.language as tl
-from blocks.arithmetic import divide
 from blocks.elementwise import elementwise
 from blocks.functions import log1p, with_sign
 
@@ -16,7 +15,7 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 @triton.jit
 def atanh(x):
     size = tl.abs(x)
-    return with_sign(0.5 * log1p(divide(2 * size, 1 - size)), x)
+    return with_sign(0.5 * log1p(2 * size / (1 - size)), x)
 
 
 def wrapper(self, *, out=None):

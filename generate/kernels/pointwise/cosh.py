@@ -5,8 +5,8 @@
 
 import triton
 import triton.language as tl
-from blocks.arithmetic import divide
 from blocks.elementwise import elementwise
+from blocks.functions import quarter_exp
 
 OVERLOADS = ("aten::cosh",)
 DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
@@ -14,8 +14,14 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 
 @triton.jit
 def cosh(x):
-    half = tl.exp(0.5 * tl.abs(x))
-    return (0.5 * half) * half + divide(0.5 / half, half)
+    if x.dtype.is_fp64():
+        half = tl.exp(0.5 * tl.abs(x))
+        r = (0.5 * half) * half + 0.5 / half / half
+    else:
+        power, e = quarter_exp(tl.abs(x))
+        quarter = power + power * e
+        r = 2 * quarter + 0.125 / quarter
+    return r
 
 
 def wrapper(self, *, out=None):

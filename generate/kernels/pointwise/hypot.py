@@ -5,7 +5,6 @@ The larger times sqrt(1 + r^2), r the ratio of the smaller to it; an infinity wi
 
 import triton
 import triton.language as tl
-from blocks.arithmetic import divide, root
 from blocks.elementwise import elementwise
 
 OVERLOADS = ("aten::hypot",)
@@ -16,8 +15,8 @@ DTYPES = ("bfloat16", "float16", "float32", "float64")
 def hypot(x, y):
     a, b = tl.abs(x), tl.abs(y)
     large = tl.maximum(a, b)
-    ratio = divide(tl.minimum(a, b), tl.where(large == 0, 1.0, large))
-    r = large * root(1 + ratio * ratio)
+    ratio = tl.minimum(a, b) / tl.where(large == 0, 1.0, large)
+    r = large * tl.sqrt(1 + ratio * ratio)
     r = tl.where((x != x) | (y != y), float("nan"), r)
     return tl.where((a == float("inf")) | (b == float("inf")), float("inf"), r)
 

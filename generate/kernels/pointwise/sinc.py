@@ -2,7 +2,6 @@
 
 import triton
 import triton.language as tl
-from blocks.arithmetic import divide
 from blocks.elementwise import elementwise
 
 OVERLOADS = ("aten::sinc",)
@@ -11,7 +10,7 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 
 @triton.jit
 def sinc_of(x):
-    return tl.where(x == 0, 1.0, divide(tl.sin(x * 3.141592653589793), x * 3.141592653589793))
+    return tl.where(x == 0, 1.0, tl.sin(x * 3.141592653589793) / (x * 3.141592653589793))
 
 
 def wrapper(self, *, out=None):

@@ -5,9 +5,8 @@
 
 import triton
 import triton.language as tl
-from blocks.arithmetic import divide
 from blocks.elementwise import elementwise
-from blocks.functions import expm1, with_sign
+from blocks.functions import expm1, polynomial, quarter_exp, with_sign
 
 OVERLOADS = ("aten::sinh",)
 DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
@@ -16,8 +15,15 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 @triton.jit
 def sinh(x):
     size = tl.abs(x)
-    e = expm1(size)
-    r = tl.where(size < 20, 0.5 * (e + divide(e, e + 1)), 0.5 * tl.exp(size))
+    if x.dtype.is_fp64():
+        e = expm1(size)
+        r = tl.where(size < 20, 0.5 * (e + e / (e + 1)), 0.5 * tl.exp(size))
+    else:
+        power, e = quarter_exp(size)
+        quarter = power + power * e
+        s = x * x
+        near = size + size * s * polynomial(s, (2.806280258e-06, 0.0001983810197, 0.008333339676, 0.1666666665))
+        r = tl.where(size < 1, near, 2 * quarter - 0.125 / quarter)
     return with_sign(r, x)
 
 
