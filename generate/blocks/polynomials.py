@@ -13,33 +13,49 @@ def arccosine(x):
 
 @triton.jit
 def degree(n, x):
-    """A degree as a whole number in the shape of x; -1 for what is none."""
+    """A degree as a whole number in the shape and type of x; -1 for what is none."""
     n = n + tl.zeros_like(x)
-    return tl.where((n > -1) & (n < 9.0e18), n, -1.0).to(tl.int64)
+    return tl.where((n > -1) & (n < 9.0e18), tl.floor(tl.where(n > 0, n, 0.0)), -1.0)
+
+
+@triton.jit
+def chebyshev_direct(x, m, KIND: tl.constexpr):
+    """T, U, V or W of degree m in (-1, 1) by the cosines and sines that they are."""
+    angle = arccosine(x)
+    if KIND == "T":
+        r = tl.cos(m * angle)
+    elif KIND == "U":
+        r = divide(tl.sin((m + 1) * angle), tl.sin(angle))
+    elif KIND == "V":
+        r = divide(tl.cos((m + 0.5) * angle), tl.cos(0.5 * angle))
+    else:
+        r = divide(tl.sin((m + 0.5) * angle), tl.sin(0.5 * angle))
+    return r
 
 
 @triton.jit
 def chebyshev_polynomial(x, n, KIND: tl.constexpr):
-    """T, U, V or W of degree n: by 2 x p - q, in (-1, 1) from degree 7 on by the cosines and sines that they are."""
+    """T, U, V or W of degree n: by 2 x p - q, in (-1, 1) from degree 7 or 9 on directly."""
     x, last = x + tl.zeros_like(n), degree(n, x)
     inside = (tl.abs(x) < 1) & (last > (6 if KIND == "T" else 8))
-    angle, m = arccosine(tl.where(inside, x, 0.0)), last.to(x.dtype)
     if KIND == "T":
-        first, direct = x, tl.cos(m * angle)
+        first = x
     elif KIND == "U":
-        first, direct = 2 * x, divide(tl.sin((m + 1) * angle), tl.sin(angle))
+        first = 2 * x
     elif KIND == "V":
-        first, direct = 2 * x - 1, divide(tl.cos((m + 0.5) * angle), tl.cos(0.5 * angle))
+        first = 2 * x - 1
     else:
-        first, direct = 2 * x + 1, divide(tl.sin((m + 0.5) * angle), tl.sin(0.5 * angle))
+        first = 2 * x + 1
     p, q, k = tl.full(x.shape, 1, x.dtype), first, 1
     r = tl.where(last == 0, p, first)
-    until = tl.where(inside, 0, last)
+    until = tl.where(inside, 0.0, last)
     while tl.max(((k < until) & (q == q)).to(tl.int32), 0) > 0:
         p, q = q, 2 * x * q - p
         k += 1
         r = tl.where(k <= until, q, r)
-    return tl.where(last < 0, 0.0, tl.where(inside, direct, r))
+    if tl.max(inside.to(tl.int32), 0) > 0:
+        r = tl.where(inside, chebyshev_direct(tl.where(inside, x, 0.0), last, KIND), r)
+    return tl.where(last < 0, 0.0, r)
 
 
 @triton.jit
@@ -56,14 +72,15 @@ def recurrent_polynomial(x, n, KIND: tl.constexpr):
         q = x
     r = tl.where(last == 0, p, q)
     while tl.max(((k < last) & (q == q)).to(tl.int32), 0) > 0:
+        share = 1 / tl.cast(k + 1, tl.float64)
         if KIND == "hermite":
             following = 2 * x * q - 2 * k * p
         elif KIND == "hermite_e":
             following = x * q - k * p
         elif KIND == "laguerre":
-            following = ((2 * k + 1 - x) * q - k * p) / (k + 1)
+            following = ((2 * k + 1 - x) * q - k * p) * share
         else:
-            following = ((2 * k + 1) * x * q - k * p) / (k + 1)
+            following = ((2 * k + 1) * x * q - k * p) * share
         p, q = q, following
         k += 1
         r = tl.where(k <= last, q, r)
