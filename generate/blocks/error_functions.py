@@ -6,7 +6,7 @@ Coefficients of series are of interpolation at 64 to 90 Chebyshev points in 45 d
 import triton
 import triton.language as tl
 from blocks.arithmetic import divide, root
-from blocks.functions import log1p
+from blocks.functions import log1p, log_of_normal, polynomial, quarter_exp
 
 
 @triton.jit
@@ -19,12 +19,9 @@ def chebyshev_series(t, COEFFICIENTS: tl.constexpr):
 
 
 @triton.jit
-def exp_minus_square(x):
-    """e^(-x^2): x^2 is the square of its leading bits, which is exact, and the rest (x - h) (x + h)."""
-    if x.dtype.is_fp64():
-        h = (x.to(tl.int64, bitcast=True) & -134217728).to(tl.float64, bitcast=True)
-    else:
-        h = (x.to(tl.int32, bitcast=True) & -4096).to(tl.float32, bitcast=True)
+def exp_minus_square_fp64(x):
+    """x^2 is the square of its leading bits, which is exact, and the rest (x - h) (x + h)."""
+    h = (x.to(tl.int64, bitcast=True) & -134217728).to(tl.float64, bitcast=True)
     inside = tl.abs(x) < 40
     h = tl.where(inside, h, 0.0)
     r = tl.exp(h * h * -1.0) * tl.exp((h - x) * (h + x))
@@ -32,8 +29,26 @@ def exp_minus_square(x):
 
 
 @triton.jit
-def scaled_erfc(x):
-    """e^(x^2) erfc(x) for x >= 0.5: a series in (x - 3.75) / (x + 3.75), over 1 + 2 x (Shepherd, Laframboise)."""
+def exp_minus_square_fp32(x):
+    """The square of e^(-h^2 / 2), h the leading bits of x, so that h^2 is exact, and e^((h - x) (h + x))."""
+    a = tl.abs(x)
+    a = tl.where(a > 14, 14.0, a)
+    h = (a.to(tl.int32, bitcast=True) & -4096).to(tl.float32, bitcast=True)
+    power, e = quarter_exp(h * h * -0.5)
+    rest = (h - a) * (h + a)
+    half = 4 * (power + power * e)
+    return half * (half * polynomial(rest, (0.041666666666666664, 0.16666666666666666, 0.5, 1.0, 1.0)))
+
+
+@triton.jit
+def exp_minus_square(x):
+    """e^(-x^2)."""
+    return exp_minus_square_fp64(x) if x.dtype.is_fp64() else exp_minus_square_fp32(x)
+
+
+@triton.jit
+def scaled_erfc_fp64(x):
+    """A series in (x - 3.75) / (x + 3.75), over 1 + 2 x (Shepherd, Laframboise)."""
     x = tl.where(x >= 0.5, x, 0.5)
     t = tl.where(x == float("inf"), 1.0, divide(x - 3.75, x + 3.75))
     series = chebyshev_series((t + 0.7647058823529411) * 1.1333333333333333 - 1, (
@@ -48,23 +63,71 @@ def scaled_erfc(x):
 
 
 @triton.jit
+def scaled_erfc_fp32(x):
+    """A series in (x - 3) / (x + 3), over 1 + 2 x."""
+    series = polynomial(1 - 6 / (x + 3), (
+        -0.000630258102, 0.001757153981, 0.002451025285, -0.02371247019, 0.06832984137, -0.1192835915,
+        0.1296421447, -0.0475617998, -0.1356209737, 1.253008057,
+    ))  # fmt: skip
+    return 0.5 * series / (0.5 + x)
+
+
+@triton.jit
+def scaled_erfc(x):
+    """e^(x^2) erfc(x) for x >= 0.5."""
+    return scaled_erfc_fp64(x) if x.dtype.is_fp64() else scaled_erfc_fp32(x)
+
+
+@triton.jit
+def erf_near(x):
+    """The error function for |x| <= 0.5."""
+    if x.dtype.is_fp64():
+        r = tl.erf(x)
+    else:
+        r = x * polynomial(x * x, (0.004719082567, -0.02675773274, 0.1128283143, -0.3761260901, 1.128379166))
+    return r
+
+
+@triton.jit
 def complementary_erf(x):
     """1 - erf(x), by the scaled function where |x| >= 0.5."""
     far = exp_minus_square(x) * scaled_erfc(tl.abs(x))
     r = tl.where(x < 0, 2 - far, far)
-    return tl.where((tl.abs(x) < 0.5) | (x != x), 1 - tl.erf(x), r)
+    return tl.where((tl.abs(x) < 0.5) | (x != x), 1 - erf_near(x), r)
 
 
 @triton.jit
 def inverse_erf(size, rest):
-    """y >= 0 with erf(y) = size and erfc(y) = rest = 1 - size: Winitzki's approximation and two steps of Halley's."""
+    """y >= 0 with erf(y) = size and erfc(y) = rest = 1 - size; in fp32 for rest >= 2^-24, or 0."""
+    return inverse_erf_by_steps(size, rest) if size.dtype.is_fp64() else inverse_erf_fp32(size, rest)
+
+
+@triton.jit
+def inverse_erf_fp32(size, rest):
+    """size times a series in w = -log(1 - size^2), beyond 5 in sqrt(w)."""
+    w = log_of_normal(rest * (1 + size)) * -1.0
+    near = polynomial(w - 2.5, (
+        2.260597774e-08, 3.42224709e-07, -3.454779514e-06, -4.380346714e-06, 0.0002183129798, -0.001253758885,
+        -0.004177346517, 0.2466407663, 1.501409351,
+    ))  # fmt: skip
+    far = polynomial(tl.sqrt(w) - 3, (
+        -0.0001293368044, 4.428598572e-05, 0.001260280387, -0.003613809721, 0.005776520539, -0.007640052045,
+        0.009433599879, 1.001675347, 2.832977045,
+    ))  # fmt: skip
+    r = size * tl.where(w < 5, near, far)
+    return tl.where((size >= 0) & (rest > 0), r, tl.where(rest == 0, float("inf"), float("nan")))
+
+
+@triton.jit
+def inverse_erf_by_steps(size, rest):
+    """Winitzki's approximation and three steps of Halley's."""
     middle = size < 0.5
     log = tl.where(middle, log1p(-size * size), tl.log(rest * (1 + size)))
     t = 4.330746750799873 + 0.5 * log
     y = root(divide(log * -6.802721088435374, root(t * t - log * 6.802721088435374) + t))
     for _ in tl.static_range(3):
         error = tl.where(middle, tl.erf(y) - size, rest - complementary_erf(y))
-        u = error * 0.8862269254527580 * divide(1.0 + tl.zeros_like(y), exp_minus_square(y))
+        u = divide(error * 0.8862269254527580, exp_minus_square(y))
         y = y - divide(u, 1 + y * u)
     r = tl.where(rest == 0, float("inf"), tl.where(size == 0, 0.0, y))
     return tl.where((size >= 0) & (rest >= 0), r, float("nan"))

@@ -89,10 +89,21 @@ def log1p_fp64(x):
 
 @triton.jit
 def log1p_fp32(x):
-    """k log 2 and the series of f, 2^k (1 + f) = 1 + x with 1 + f in [3/4, 3/2]."""
-    k = ((1 + x).to(tl.int32, bitcast=True) - 0x3F400000) >> 23
+    k = log_exponent(1 + x)
     s = tl.maximum((127 - k) << 23, 0x200000).to(tl.float32, bitcast=True)  # 2^-k; 2^-128 is a denormal number
-    f = x * s - (1 - s)
+    r = log_of_parts(k, x * s - (1 - s))
+    return tl.where(x > -1, tl.where(x < float("inf"), r, x), tl.where(x == -1, float("-inf"), float("nan")))
+
+
+@triton.jit
+def log_exponent(x):
+    """k in fp32 with 2^k (1 + f) = x and 1 + f in [3/4, 3/2], for positive normal numbers."""
+    return (x.to(tl.int32, bitcast=True) - 0x3F400000) >> 23
+
+
+@triton.jit
+def log_of_parts(k, f):
+    """log(2^k (1 + f)) in fp32 with 1 + f in [3/4, 3/2]."""
     series = polynomial(
         f,
         (
@@ -107,8 +118,14 @@ def log1p_fp32(x):
             -0.499999998,
         ),
     )
-    r = f * (1 + f * series) - (0 - k).to(tl.float32) * 0.6931471805599453
-    return tl.where(x > -1, tl.where(x < float("inf"), r, x), tl.where(x == -1, float("-inf"), float("nan")))
+    return f * (1 + f * series) - (0 - k).to(tl.float32) * 0.6931471805599453
+
+
+@triton.jit
+def log_of_normal(x):
+    """log x in fp32 for positive normal numbers."""
+    k = log_exponent(x)
+    return log_of_parts(k, (x.to(tl.int32, bitcast=True) - (k << 23)).to(tl.float32, bitcast=True) - 1)
 
 
 @triton.jit

@@ -6,7 +6,7 @@ The number below which a share p of the normal distribution lies.
 import triton
 import triton.language as tl
 from blocks.elementwise import elementwise
-from blocks.error_functions import inverse_erf
+from blocks.error_functions import inverse_erf, inverse_erf_by_steps
 
 OVERLOADS = ("aten::special_ndtri",)
 DTYPES = ("bool", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
@@ -15,8 +15,12 @@ DTYPES = ("bool", "float32", "float64", "int16", "int32", "int64", "int8", "uint
 @triton.jit
 def ndtri(p):
     rest = 2 * tl.where(p < 0.5, p, 1 - p)
-    y = 1.4142135623730951 * inverse_erf(1 - rest, rest)
-    return tl.where(p < 0.5, y * -1.0, y)
+    y = inverse_erf(1 - rest, rest)
+    if p.dtype.is_fp32():
+        tail = (rest > 0) & (rest < 6e-8)
+        if tl.max(tail.to(tl.int32), 0) > 0:
+            y = tl.where(tail, inverse_erf_by_steps(1 - rest, rest), y)
+    return 1.4142135623730951 * tl.where(p < 0.5, y * -1.0, y)
 
 
 def wrapper(self, *, out=None):
