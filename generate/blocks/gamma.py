@@ -7,7 +7,7 @@ import triton
 import triton.language as tl
 from blocks.arithmetic import divide
 from blocks.error_functions import chebyshev_series
-from blocks.functions import to_nearest
+from blocks.functions import log_exponent, log_of_parts, polynomial, to_nearest
 
 
 @triton.jit
@@ -47,7 +47,7 @@ def log_gamma_above(x):
 
 
 @triton.jit
-def log_gamma(x):
+def log_gamma_fp64(x):
     """log |Gamma(x)|; where x < 0 by log(pi / |x sin(pi x)|) - log Gamma(-x)."""
     a = tl.abs(x)
     part = a - tl.floor(a)
@@ -60,7 +60,96 @@ def log_gamma(x):
 
 
 @triton.jit
-def digamma(x):
+def circle(r):
+    """sin(pi r) and |cos(pi r)| for |r| <= 1/2."""
+    if r.dtype.is_fp64():
+        sine, cosine = tl.sin(3.141592653589793 * r), tl.sin(3.141592653589793 * (0.5 - tl.abs(r)))
+    else:
+        half = 0.5 - tl.abs(r)
+        sine, cosine = r * sine_series(r * r), half * sine_series(half * half)
+    return sine, cosine
+
+
+@triton.jit
+def sine_series(s):
+    """sin(pi r) / r in fp32, s = r^2."""
+    return polynomial(s, (0.07765591228, -0.5982904113, 2.550077387, -5.167710077, 3.14159264))
+
+
+@triton.jit
+def log_gamma_above_fp32(x):
+    """log Gamma(x), x > 0: a series to 3, products of x - 1, x - 2, x - 3 above, Stirling's series from 6 on."""
+    far = x >= 6
+    y, product = tl.where(far, 2.0, x), tl.full(x.shape, 1, x.dtype)
+    for _ in tl.static_range(3):
+        down = y > 3
+        y = tl.where(down, y - 1, y)
+        product = tl.where(down, product * y, product)
+    low = y < 1
+    log = tl.log(tl.where(far, x, tl.where(low, y, product)))
+    v = tl.where(low, y - 1, y - 2)
+    near = polynomial(v, (
+        7.334844066e-05, -0.0001583338466, 0.000142624333, -0.0003204031966, 0.0009338880862, -0.002147659951,
+        0.004995238859, -0.01237692854, 0.03296517265, -0.1003176689, 0.4227843351,
+    ))  # fmt: skip
+    near = near * (v + 1) * v + tl.where(low, log * -1.0, log)
+    w = 1 / tl.where(far, x, 6.0)
+    tail = ((w * w * 0.0007936507936507937 - 0.002777777777777778) * (w * w) + 0.08333333333333333) * w
+    stirling = (x - 0.5) * log - x + 0.9189385332046727 + tail
+    return tl.where(far, tl.where(x == float("inf"), x, stirling), near)
+
+
+@triton.jit
+def reciprocal_step(product, y):
+    """y Gamma(y)^-1 is that of y + 1: a factor of the product where y < 1."""
+    low = y < 1
+    return tl.where(low, product * y, product), tl.where(low, y + 1, y)
+
+
+@triton.jit
+def log_gamma_below_fp32(x):
+    """log |Gamma(x)| for -12 <= x < 0: of the reciprocal of Gamma, as x (x + 1) ... and a series on [1, 2], in fp64, so
+    that the logarithm is accurate where that is close to 1."""
+    product, y = reciprocal_step(tl.full(x.shape, 1, tl.float64), x.to(tl.float64))
+    for _ in tl.static_range(4):
+        product, y = reciprocal_step(product, y)
+    if tl.max((y < 1).to(tl.int32), 0) > 0:
+        for _ in tl.static_range(8):
+            product, y = reciprocal_step(product, y)
+    series = polynomial(y - 1.5, (
+        -1.3847371752186156e-05, 2.6940900298472386e-05, 0.00015234317530833647, -0.0011111733645082402,
+        0.002120733348005567, 0.006612955092708583, -0.04215516948118885, 0.050966856897629115,
+        0.17510202604635897, -0.5266544354538125, -0.04117452644529153, 1.1283791670952636,
+    ))  # fmt: skip
+    reciprocal = tl.abs(product * series)
+    k = log_exponent(reciprocal.to(tl.float32))
+    scale = ((127 - k) << 23).to(tl.float32, bitcast=True)
+    return log_of_parts(k, (reciprocal * scale.to(tl.float64) - 1).to(tl.float32)) * -1.0
+
+
+@triton.jit
+def log_gamma_fp32(x):
+    """Below -12, where it has no zero that fp32 comes close to, by log(pi / |x sin(pi x)|) - log Gamma(-x)."""
+    a = tl.abs(x)
+    beside = (x < -1e-8) & (x >= -12)
+    above = log_gamma_above_fp32(a)
+    r = tl.where(beside, log_gamma_below_fp32(tl.where(beside, x, -0.5)), above)
+    below = (x < -12) & (a < float("inf"))
+    if tl.max(below.to(tl.int32), 0) > 0:
+        sine, _ = circle(tl.where(below, x - to_nearest(x), 0.5))
+        r = tl.where(below, 1.1447298858494002 - tl.log(a * tl.abs(sine)) - above, r)
+    pole = (x <= 0) & (tl.floor(x) == x)
+    return tl.where(pole | (a == float("inf")), float("inf"), r)
+
+
+@triton.jit
+def log_gamma(x):
+    """log |Gamma(x)|."""
+    return log_gamma_fp64(x) if x.dtype.is_fp64() else log_gamma_fp32(x)
+
+
+@triton.jit
+def digamma_fp64(x):
     """The logarithmic derivative of Gamma: reflected below 0, moved above 10, and an asymptotic series."""
     part = x - to_nearest(x)
     pole = (x < 0) & (part == 0)
@@ -83,6 +172,35 @@ def digamma(x):
 
 
 @triton.jit
+def digamma_fp32(x):
+    """Reflected below 0, moved above 6 by a sum of reciprocals, as one fraction, and an asymptotic series."""
+    part = x - to_nearest(x)
+    y = tl.where(x < 0, 1 - x, x)
+    y = tl.where((y > 0) & (y < float("inf")), y, 6.0)
+    top, below = tl.zeros_like(y), tl.full(y.shape, 1, y.dtype)
+    for _ in tl.static_range(6):
+        small = y < 6
+        top = tl.where(small, top * y + below, top)
+        below = tl.where(small, below * y, below)
+        y = tl.where(small, y + 1, y)
+    w = 1 / y
+    s = w * w
+    tail = ((s * -0.004166666666666667 + 0.003968253968253968) * s - 0.008333333333333333) * s + 0.08333333333333333
+    r = tl.log(y) - 0.5 * w - tail * s - top / below
+    sine, cosine = circle(part)
+    r = tl.where(x < 0, r - 3.141592653589793 * cosine / sine, r)
+    r = tl.where(x == 0, divide(-1.0 + tl.zeros_like(x), x), r)
+    r = tl.where(x == float("inf"), x, r)
+    return tl.where((x != x) | ((x < 0) & (part == 0)) | (x == float("-inf")), float("nan"), r)
+
+
+@triton.jit
+def digamma(x):
+    """The logarithmic derivative of Gamma."""
+    return digamma_fp64(x) if x.dtype.is_fp64() else digamma_fp32(x)
+
+
+@triton.jit
 def power_below(a, x):
     """a^-x; of a negative a x is a whole number."""
     r = tl.exp2(-x * tl.log2(tl.abs(a)))
@@ -92,7 +210,9 @@ def power_below(a, x):
 
 @triton.jit
 def hurwitz_zeta(x, q):
-    """The sum of (k + q)^-x from k = 0 on: at least nine terms, to k + q > 9, and Euler and Maclaurin's series."""
+    """The sum of (k + q)^-x from k = 0 on: at least nine terms, to k + q > 9, and Euler and Maclaurin's series; in fp32
+    four, to 4."""
+    LEAST: tl.constexpr = 9 if q.dtype.is_fp64() else 4
     x, q = x + tl.zeros_like(q), q + tl.zeros_like(x)
     whole = tl.floor(q) == q
     below = (x < 1) | ((q <= 0) & ~whole & (tl.floor(x) != x))
@@ -102,23 +222,25 @@ def hurwitz_zeta(x, q):
     x, a = tl.where(out, 2.0, x), tl.where(out, 1.0, q)
     b = power_below(a, x)
     s = b
-    for _ in tl.static_range(9):
+    for _ in tl.static_range(LEAST):
         a += 1
         b = power_below(a, x)
         s += b
-    while tl.max((a <= 9).to(tl.int32), 0) > 0:
-        more = a <= 9
+    while tl.max((a <= LEAST).to(tl.int32), 0) > 0:
+        more = a <= LEAST
         a = tl.where(more, a + 1, a)
         b = tl.where(more, power_below(a, x), b)
         s = tl.where(more, s + b, s)
     s += divide(b * a, x - 1) - 0.5 * b
-    terms: tl.constexpr = (12.0, -720.0, 30240.0, -1209600.0, 47900160.0, -1892437580.3183791, 74724249600.0)
-    factor, k = x, 0
+    shares: tl.constexpr = (
+        0.08333333333333333, -0.001388888888888889, 3.306878306878307e-05, -8.267195767195768e-07,
+        2.08767569878681e-08, -5.284190138687493e-10, 1.3382536530684679e-11,
+    )  # fmt: skip
+    factor, w = x, 1 / a
     for i in tl.static_range(7):
-        b = divide(b, a)
-        s += factor * b / terms[i]
-        factor *= (x + (k + 1)) * (x + (k + 2))
-        b = divide(b, a)
-        k += 2
+        b *= w
+        s += factor * b * shares[i]
+        factor *= (x + (2 * i + 1)) * (x + (2 * i + 2))
+        b *= w
     r = tl.where(endless, float("inf"), s)
     return tl.where(lost, float("nan"), r)

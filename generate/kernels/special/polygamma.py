@@ -1,16 +1,13 @@
 """aten::polygamma(int n, Tensor self) -> Tensor
 
-The n-th derivative of digamma, (-1)^(n + 1) n! zeta(n + 1, x), in fp64 for fp32; the first is reflected below 1/2.
+The n-th derivative of digamma, (-1)^(n + 1) n! zeta(n + 1, x); the first is reflected below 1/2.
 """
 
-import torch
 import triton
 import triton.language as tl
-from blocks.arithmetic import divide
 from blocks.elementwise import elementwise
-from blocks.functions import to_nearest
-from blocks.gamma import digamma, hurwitz_zeta
-from blocks.types import float_dtype
+from blocks.functions import polynomial, to_nearest
+from blocks.gamma import circle, digamma, hurwitz_zeta
 
 OVERLOADS = ("aten::polygamma",)
 DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
@@ -23,21 +20,36 @@ def polygamma(x, n, sign, factorial):
 
 @triton.jit
 def trigamma(x):
-    sine = tl.sin(3.141592653589793 * (x - to_nearest(x)))
-    above = hurwitz_zeta(2.0 + tl.zeros_like(x), tl.where(x < 0.5, 1 - x, x))
-    return tl.where(x < 0.5, divide(9.869604401089358 + tl.zeros_like(x), sine * sine) - above, above)
+    """Reflected below 1/2, moved above 10, in fp32 5, by a sum of inverse squares, and an asymptotic series."""
+    LEAST: tl.constexpr = 10 if x.dtype.is_fp64() else 5
+    y = tl.where(x < 0.5, 1 - x, x)
+    total = tl.zeros_like(y)
+    for _ in tl.static_range(LEAST):
+        w = 1 / y
+        total = tl.where(y < LEAST, total + w * w, total)
+        y = tl.where(y < LEAST, y + 1, y)
+    w = 1 / y
+    s = w * w
+    tail = polynomial(s, (
+        1.1666666666666667, -0.2531135531135531, 0.07575757575757576, -0.03333333333333333, 0.023809523809523808,
+        -0.03333333333333333, 0.16666666666666666,
+    ))  # fmt: skip
+    above = total + (w + s * (0.5 + w * tail))
+    part = x - to_nearest(x)
+    sine, _ = circle(part)
+    r = tl.where(x < 0.5, 9.869604401089358 / (sine * sine) - above, above)
+    return tl.where(x == float("inf"), 0.0, r)
 
 
 def wrapper(n, self, *, out=None):
     if n < 0:
         raise RuntimeError(f"polygamma of order {n} < 0")
-    dtype = float_dtype(self.dtype)
     if n == 0:
         return elementwise(digamma, self, to_float=True, out=out)
     if n == 1:
-        return elementwise(trigamma, self, common=torch.float64, dtype=dtype, out=out)
+        return elementwise(trigamma, self, to_float=True, out=out)
     factorial = 1
     for k in range(2, n + 1):
         factorial *= k
     numbers = n, 1 if n % 2 else -1, factorial
-    return elementwise(polygamma, self, numbers=numbers, common=torch.float64, dtype=dtype, out=out)
+    return elementwise(polygamma, self, numbers=numbers, to_float=True, out=out)
