@@ -71,6 +71,17 @@ def hankel_1(size):
 
 
 @triton.jit
+def far_function(size, SECOND: tl.constexpr, ORDER: tl.constexpr):
+    """J or, where SECOND, Y, for x >= 8; of smaller arguments that of 8."""
+    size = tl.where(size < 8, 8.0, size)
+    if ORDER == 0:
+        p, q = hankel_0(size)
+    else:
+        p, q = hankel_1(size)
+    return oscillation(size, p, q, SECOND, ORDER)
+
+
+@triton.jit
 def near_j0(size):
     return chebyshev_series(near_square(size), (
         0.15772797147489012, -0.008723442352852221, 0.2651786132033368, -0.37009499387264977,
@@ -95,17 +106,20 @@ def near_j1(size):
 @triton.jit
 def cylinder_j0(x):
     size = tl.abs(x)
-    p, q = hankel_0(tl.where(size < 8, 8.0, size))
-    far = oscillation(tl.where(size < 8, 8.0, size), p, q, False, 0)
-    return tl.where(size <= 8, near_j0(size), far)
+    r = tl.where(size <= 8, near_j0(size), size)
+    if tl.max((size > 8).to(tl.int32), 0) > 0:
+        r = tl.where(size <= 8, r, far_function(size, False, 0))
+    return r
 
 
 @triton.jit
 def cylinder_j1(x):
     size = tl.abs(x)
-    p, q = hankel_1(tl.where(size < 8, 8.0, size))
-    far = oscillation(tl.where(size < 8, 8.0, size), p, q, False, 1)
-    return tl.where(size <= 8, x * near_j1(size), tl.where(x < 0, far * -1.0, far))
+    r = tl.where(size <= 8, x * near_j1(size), size)
+    if tl.max((size > 8).to(tl.int32), 0) > 0:
+        far = far_function(size, False, 1)
+        r = tl.where(size <= 8, r, tl.where(x < 0, far * -1.0, far))
+    return r
 
 
 @triton.jit
@@ -120,9 +134,9 @@ def cylinder_y0(x):
         -2.1586201986914482e-17,
     ))  # fmt: skip
     near += 0.6366197723675814 * tl.log(0.5 * a) * near_j0(a)
-    b = tl.where(x < 8, 8.0, x)
-    p, q = hankel_0(b)
-    r = tl.where(x <= 8, near, oscillation(b, p, q, True, 0))
+    r = tl.where(x <= 8, near, x)
+    if tl.max((x > 8).to(tl.int32), 0) > 0:
+        r = tl.where(x <= 8, r, far_function(x, True, 0))
     return tl.where(x == 0, float("-inf"), tl.where(x < 0, float("nan"), r))
 
 
@@ -137,7 +151,7 @@ def cylinder_y1(x):
         -5.070666636591129e-12, 1.1956162517587948e-13, -2.423162442712473e-15, 4.268126513072962e-17,
     ))  # fmt: skip
     near = a * near + 0.6366197723675814 * (tl.log(0.5 * a) * a * near_j1(a) - 1 / a)
-    b = tl.where(x < 8, 8.0, x)
-    p, q = hankel_1(b)
-    r = tl.where(x <= 8, near, oscillation(b, p, q, True, 1))
+    r = tl.where(x <= 8, near, x)
+    if tl.max((x > 8).to(tl.int32), 0) > 0:
+        r = tl.where(x <= 8, r, far_function(x, True, 1))
     return tl.where(x == 0, float("-inf"), tl.where(x < 0, float("nan"), r))
