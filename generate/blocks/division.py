@@ -15,8 +15,9 @@ def floor_quotient(x, y):
     q = tl.where((r != 0) & ((r < 0) != (y < 0)), q - 1, q)
     whole = tl.floor(q)
     whole = tl.where(q - whole > 0.5, whole + 1, whole)
-    whole = tl.where(q == 0, with_sign(tl.zeros_like(x + y), divide(x, y)), whole)
-    return tl.where(y == 0, divide(x, y), whole)
+    rough = x / y  # of which the sign of a zero and infinities are as they should be
+    whole = tl.where(q == 0, with_sign(tl.zeros_like(x + y), rough), whole)
+    return tl.where(y == 0, rough, whole)
 
 
 @triton.jit

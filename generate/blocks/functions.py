@@ -263,17 +263,23 @@ def power_of_two(k, x):
 
 
 @triton.jit
+def rest_of(x, y):
+    """The remainder of positive numbers, x < 2^21 y: that of a quotient that is too large or small by up to 1 is exact,
+    and so is its correction."""
+    left = tl.fma(tl.floor(x / y) * -1.0, y, x)
+    left = tl.where(left < 0, left + y, left)
+    return tl.where(left >= y, left - y, left)
+
+
+@triton.jit
 def exact_remainder(x, y):
-    """x - trunc(x / y) y, exact, with the sign of x: long division, up to 20 bits of the quotient at a time."""
+    """x - trunc(x / y) y, exact, with the sign of x: at once where the quotient has 20 bits, else by long division."""
     bad = (x != x) | (y != y) | (tl.abs(x) == float("inf")) | (y == 0)
     b = tl.where(bad, 1.0, tl.abs(y) + tl.zeros_like(x))
     r = tl.where(bad, 0.0, tl.abs(x) + tl.zeros_like(y))
+    r = tl.where((r >= b) & (r < b * 1048576.0), rest_of(r, b), r)
     while tl.max((r >= b).to(tl.int32), 0) > 0:
         k = tl.maximum(exponent_bits(r) - exponent_bits(b) - 19, 0)
         step = b * power_of_two(tl.where(r >= b, k, 0), b)
-        q = tl.floor(divide(r, step))
-        left = tl.fma(q * -1.0, step, r)
-        left = tl.where(left < 0, left + step, left)
-        left = tl.where(left >= step, left - step, left)
-        r = tl.where(r >= b, left, r)
+        r = tl.where(r >= b, rest_of(r, step), r)
     return tl.where(bad, float("nan"), with_sign(r, x))
