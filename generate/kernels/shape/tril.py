@@ -16,6 +16,7 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 def lower(start, BLOCK: tl.constexpr, rows, columns, diagonal):
     """Whether an element is on or below the diagonal."""
     i = start + tl.arange(0, BLOCK)
+    columns, rows = columns.to(i.dtype), rows.to(i.dtype)  # of fewer elements than i counts
     return i % columns - i // columns % rows <= diagonal
 
 
