@@ -142,7 +142,7 @@ def _writes_twice(overload: str, packed: Packed) -> bool:
     places = torch.zeros(1, dtype=torch.int64)
     for n, step in zip(size, stride, strict=True):
         places = (places[:, None] + torch.arange(n) * step).reshape(-1)
-    return places.unique().numel() < places.numel()
+    return len(set(places.tolist())) < places.numel()
 
 
 def _lacks_segments(overload: str, packed: Packed) -> bool:
