@@ -36,7 +36,7 @@ def largest_beside(x_ptr, i, first, n, stride, LONG: tl.constexpr):
 
 
 @triton.jit
-def chosen(x_ptr, k, n, stride, LONG: tl.constexpr):
+def pivot_of(x_ptr, k, n, stride, LONG: tl.constexpr):
     """(the row that is exchanged with k, or, of a block of two, with k + 1; whether it is one of two; whether there is
     nothing to eliminate with)."""
     size = tl.abs(tl.load(x_ptr + k * (stride + 1)))
@@ -119,7 +119,7 @@ def ldl_kernel(x_ptr, pivots_ptr, info_ptr, n, BLOCK: tl.constexpr, LONG: tl.con
     info = tl.zeros([], tl.int32)
     k = tl.zeros([], tl.int64)
     while k < n:
-        row, pair, nothing = chosen(x_ptr, k, n, n, LONG)
+        row, pair, nothing = pivot_of(x_ptr, k, n, n, LONG)
         tl.debug_barrier()
         end = k + pair.to(tl.int64)
         if row != end:

@@ -10,7 +10,7 @@ repeated squaring, exact modulo their size; negative exponents give 0, but of 1 
 import torch
 import triton
 import triton.language as tl
-from blocks.arithmetic import reciprocal_root, root, square
+from blocks.arithmetic import identity, reciprocal_root, root, square
 from blocks.elementwise import elementwise
 from blocks.types import common_dtype
 
@@ -68,7 +68,8 @@ def wrapper(self, exponent, *, out=None):
     if not dtype.is_floating_point:
         return elementwise(power_of_integers, self, exponent, common=torch.int64, dtype=dtype, out=out)
     if not isinstance(exponent, torch.Tensor):
-        functions = {2: square, 3: cube, 0.5: root, -0.5: reciprocal_root, -1: reciprocal, -2: reciprocal_square}
+        wholes = {1: identity, 2: square, 3: cube, -1: reciprocal, -2: reciprocal_square}
+        functions = {**wholes, 0.5: root, -0.5: reciprocal_root}
         if exponent in functions:
             return elementwise(functions[exponent], self, common=dtype, out=out)
     common = torch.float64 if dtype == torch.float32 else dtype
