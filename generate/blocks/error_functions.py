@@ -10,10 +10,11 @@ from blocks.functions import log1p, log_of_normal, polynomial, quarter_exp
 
 
 @triton.jit
-def chebyshev_series(t, COEFFICIENTS: tl.constexpr):
-    """The sum of c[k] T_k(t), t in [-1, 1], by Clenshaw's recurrence."""
+def chebyshev_series(t, COEFFICIENTS: tl.constexpr, SINGLE: tl.constexpr = 1000):
+    """The sum of c[k] T_k(t), t in [-1, 1], by Clenshaw's recurrence; in fp32 of the first SINGLE terms."""
+    TERMS: tl.constexpr = len(COEFFICIENTS) if t.dtype.is_fp64() or len(COEFFICIENTS) < SINGLE else SINGLE
     b, before = tl.zeros_like(t), tl.zeros_like(t)
-    for k in tl.static_range(len(COEFFICIENTS) - 1, 0, -1):
+    for k in tl.static_range(TERMS - 1, 0, -1):
         b, before = 2 * t * b - before + COEFFICIENTS[k], b
     return t * b - before + COEFFICIENTS[0]
 
