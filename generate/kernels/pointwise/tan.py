@@ -2,16 +2,40 @@
 
 import triton
 import triton.language as tl
-from blocks.arithmetic import divide
 from blocks.elementwise import elementwise
+from blocks.functions import polynomial
 
 OVERLOADS = ("aten::tan",)
 DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
 
 
 @triton.jit
+def tan_near(x):
+    """In fp32 for |x| < 50000: a series of what is left of the nearest multiple of pi / 2, which is three numbers long;
+    of its odd multiples the negative inverse."""
+    shifted = x * 0.6366197723675814 + 12582912.0  # 3 * 2^22: the sum's last bits are the nearest whole number
+    n = shifted - 12582912.0
+    r = tl.fma(n, -1.570796251296997, x)
+    r = tl.fma(n, -5.390302858158119e-15, tl.fma(n, -7.549789415861596e-08, r))
+    s = r * r
+    series = polynomial(
+        s,
+        (0.003843139779, 0.001185321652, 0.009962146999, 0.02162112741, 0.05399446472, 0.1333323094, 0.3333333398),
+    )
+    r = r + r * s * series
+    return tl.where((shifted.to(tl.int32, bitcast=True) & 1) == 1, -1 / r, r)
+
+
+@triton.jit
 def tan_of(x):
-    return divide(tl.sin(x), tl.cos(x))
+    if x.dtype.is_fp64():
+        r = tl.sin(x) / tl.cos(x)
+    else:
+        r = tan_near(x)
+        far = tl.abs(x) >= 50000
+        if tl.max(far.to(tl.int32), 0) > 0:
+            r = tl.where(far, tl.sin(x) / tl.cos(x), r)
+    return r
 
 
 def wrapper(self, *, out=None):
