@@ -13,7 +13,7 @@ import triton.language as tl
 from blocks.arithmetic import identity
 from blocks.compaction import coordinates
 from blocks.elementwise import elementwise
-from blocks.offsets import empty_result, integer, integer_value, integers, merge, small_tile, strided
+from blocks.offsets import empty_result, integer, integer_value, integers, merge, reach, small_tile, strided
 from blocks.types import compute_types, number_argument, number_value
 
 
@@ -98,7 +98,7 @@ def indexing_kernel(
 ):
     """MODE gather: the indices choose of the source; scatter, add: of the result, where the source is multiplied by
     alpha, if there is one, and added by atomics. claim, last: of several elements for one place the last in the source
-    is written, found in `alpha` of int64, where before each leaves its offset."""
+    is written, found in `alpha`, where before each leaves its offset."""
     m, n = integer_value(m, PLAIN), integer_value(n, PLAIN)
     across = tl.cdiv(n, BLOCK_N)
     row = (tl.program_id(0) // across).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
@@ -110,7 +110,7 @@ def indexing_kernel(
     if MODE == "gather":
         tl.store(out_ptr + write, tl.load(source_ptr + (read + chosen), mask=mask & valid, other=0), mask=mask)
     elif MODE == "claim":
-        tl.atomic_max(out_ptr + (write + chosen), read, mask=mask & valid, sem="relaxed")
+        tl.atomic_max(out_ptr + (write + chosen), read.to(out_ptr.dtype.element_ty), mask=mask & valid, sem="relaxed")
     elif MODE == "last":
         last = tl.load(alpha + (write + chosen), mask=mask & valid, other=-1) == read
         x = tl.load(source_ptr + read, mask=mask & valid & last).to(out_ptr.dtype.element_ty)
@@ -201,8 +201,9 @@ def _launch_indexing(mode, source, source_stride, out, out_stride, alpha, shape,
 
 def _launch_last(source, source_stride, out, out_stride, shape, how):
     """Scatter, where of several elements for one place the last is written, as ATen does on a CPU."""
-    claims = torch.empty_strided(out.shape, out.stride(), dtype=torch.int64, device=out.device)
-    elementwise(identity, -1, common=torch.int64, out=claims)
+    dtype = torch.int32 if reach(shape, [source_stride]) < 2147483648 else torch.int64
+    claims = torch.empty_strided(out.shape, out.stride(), dtype=dtype, device=out.device)
+    elementwise(identity, -1, common=dtype, out=claims)
     _launch_indexing("claim", source, source_stride, claims, out_stride, None, shape, how, 2048)
     _launch_indexing("last", source, source_stride, out, out_stride, claims, shape, how, 2048)
 
