@@ -51,7 +51,6 @@ def reduction_kernel(
     """
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     m, n = sixteenths(plain_value(m), EVEN[0]), sixteenths(plain_value(n), EVEN[1])
-    count = plain_value(count)
     part = plain_value(steps) * BLOCK_N
     rows = tl.program_id(0).to(INDEX) * BLOCK_M + tl.arange(0, BLOCK_M)
     bases = ()
@@ -98,11 +97,10 @@ def reduction_kernel(
         acc = combined(acc, inside, KIND) if MAP is None else followed(acc, inside, start // BLOCK_N, KIND)
     found = folded(acc, KIND)
     if FINISH is None:
-        place = tl.program_id(1).to(INDEX) * m + rows
         for k in tl.static_range(len(outs)):
-            tl.store(outs[k] + place, found[k], mask=rows < m)
+            tl.store(outs[k] + tl.program_id(1).to(INDEX) * m + rows, found[k], mask=rows < m)
     else:
-        results = FINISH(*found, count, *arguments)
+        results = FINISH(*found, plain_value(count), *arguments)
         for k in tl.static_range(len(outs)):
             result = results if len(outs) == 1 else results[k]
             tl.store(outs[k] + rows, convert(result, outs[k].dtype.element_ty), mask=rows < m)
