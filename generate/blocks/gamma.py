@@ -219,7 +219,7 @@ def hurwitz_zeta(x, q):
     endless = (x == 1) | (~(x < 1) & (q <= 0) & whole)
     out = below | endless | (x != x) | (q != q)
     lost = out & ~endless
-    x, a = tl.where(out, 2.0, x), tl.where(out, 1.0, q)
+    x, a = tl.where(out, 2.0, tl.minimum(x, 1e30)), tl.where(out, 1.0, q)  # 1^-inf is 1
     b = power_below(a, x)
     s = b
     for _ in tl.static_range(LEAST):
@@ -239,8 +239,9 @@ def hurwitz_zeta(x, q):
     factor, w = x, 1 / a
     for i in tl.static_range(7):
         b *= w
-        s += factor * b * shares[i]
+        s += tl.where(b == 0, 0.0, factor * b * shares[i])  # the factor may be infinite
         factor *= (x + (2 * i + 1)) * (x + (2 * i + 2))
         b *= w
+    lost = lost | ((s == 0) & (x > 6.8e12))  # as where x^24, which ATen's series comes to, exceeds fp64
     r = tl.where(endless, float("inf"), s)
     return tl.where(lost, float("nan"), r)
