@@ -182,4 +182,5 @@ _MADE: dict[str, Callable[[torch.dtype], Iterator[Arguments]]] = {
     "aten::_embedding_bag_per_sample_weights_backward": _weights_backward,
     "aten::_amp_update_scale_": _update_scale,
     "aten::_coalesce": _entries,
+    "aten::_to_dense": _entries,
 }

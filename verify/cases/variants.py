@@ -240,7 +240,7 @@ def _alike(t: torch.Tensor, shape: list[int], generator: torch.Generator) -> tor
         return drawn.to(t.dtype)
     where = torch.randint(flat.numel(), shape, generator=generator)
     picked = flat[where]
-    if t.dim() == len(shape) == 1 and t.dtype is not torch.bool and bool((flat[1:] >= flat[:-1]).all()):
+    if t.dim() == len(shape) == 1 and t.dtype in _INTEGERS and bool((flat[1:] >= flat[:-1]).all()):
         picked = picked.sort().values
         picked[:1] = flat[:1]  # offsets begin where they began
     return picked
