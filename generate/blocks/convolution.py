@@ -13,45 +13,14 @@ import torch
 import triton
 import triton.language as tl
 from blocks.arithmetic import identity
+from blocks.depthwise import depthwise_weight_gradient
 from blocks.elementwise import elementwise
 from blocks.matmul import matmul_tile, tile_product
-from blocks.offsets import integer_values, integers, plain, plain_value, reach, stride_arguments, stride_values
+from blocks.offsets import integer_values, integers, plain, plain_value, stride_arguments, stride_values
 from blocks.reduction import reduce
+from blocks.taps import axis_integers, convolved_tap, spatial_place, wide_offsets
 from blocks.types import compute_types
 from blocks.windows import place_of, suggested_format
-
-
-@triton.jit
-def spatial_place(i, shape):
-    """Batch and coordinates of position i."""
-    found = ()
-    for k in tl.static_range(len(shape) - 1, -1, -1):
-        found = (i % shape[k],) + found
-        i = i // shape[k]
-    return (i,) + found
-
-
-@triton.jit
-def convolved_tap(place, t, window, how, extents, stride, tap_stride, TRANSPOSED: tl.constexpr):
-    """Where tap t falls for positions: offset, whether it is inside, and the offset of the tap itself.
-
-    how: of each axis stride, padding and dilation.
-    """
-    offset, valid = place[0] * stride[0], place[0] >= 0
-    own = t * 0
-    for k in tl.static_range(len(window) - 1, -1, -1):
-        tap = t % window[k]
-        t = t // window[k]
-        own += tap * tap_stride[k]
-        if TRANSPOSED:
-            far = place[k + 1] + how[3 * k + 1] - tap * how[3 * k + 2]
-            at = tl.maximum(far, 0) // how[3 * k]
-            valid &= (far >= 0) & (at * how[3 * k] == far)
-        else:
-            at = place[k + 1] * how[3 * k] - how[3 * k + 1] + tap * how[3 * k + 2]
-        valid &= (at >= 0) & (at < extents[k])
-        offset += at * stride[k + 2]
-    return offset, valid, own
 
 
 @triton.jit
@@ -248,15 +217,6 @@ def convolution_result(x, weight, size):
     return torch.empty(size, dtype=x.dtype, device=x.device, memory_format=suggested_format(like))
 
 
-def _wide(tensors):
-    """Whether offsets are wide."""
-    return any([max(t.numel(), reach(t.shape, [t.stride()])) > 2147483647 - 2**20 for t in tensors])
-
-
-def _how(stride, padding, dilation):
-    return [v for axis in zip(stride, padding, dilation, strict=True) for v in axis]
-
-
 def _tile_of(dtype, batch, M, N, K, most):
     if dtype not in (torch.float16, torch.bfloat16, torch.float32):
         return 16, 16, 16, 4
@@ -286,12 +246,12 @@ def convolve(x, weight, bias, out, stride, padding, dilation, transposed, groups
             integers((N, K), True),
             integers(x.shape[2:], True),
             integers(window, True),
-            integers(_how(stride, padding, dilation), True),
+            integers(axis_integers(stride, padding, dilation), True),
             (integers(strides[0], True), integers(strides[1], True)),
             TRANSPOSED=transposed,
             LAST=not out.is_contiguous(),
             ACC=compute_types(out.dtype)[1],
-            WIDE=_wide((x, weight, out)),
+            WIDE=wide_offsets((x, weight, out)),
             BLOCK=512,
         )
         return out
@@ -306,12 +266,12 @@ def convolve(x, weight, bias, out, stride, padding, dilation, transposed, groups
         integers(out.shape[2:], PLAIN),
         integers(x.shape[2:], PLAIN),
         integers(window, PLAIN),
-        integers(_how(stride, padding, dilation), PLAIN),
+        integers(axis_integers(stride, padding, dilation), PLAIN),
         tuple([stride_arguments(s, PLAIN) for s in strides]),
         TRANSPOSED=transposed,
         ACC=compute_types(out.dtype)[1],
         PLAIN=PLAIN,
-        WIDE=_wide((x, weight, out)),
+        WIDE=wide_offsets((x, weight, out)),
         TILE=tile[:3],
         num_warps=tile[3],
     )
@@ -322,6 +282,8 @@ def weight_gradient(a, b, weight, stride, padding, dilation, groups, out):
     """Of positions of a, multiplied by b where taps fall; in `out`, of weight's shape."""
     window = weight.shape[2:]
     taps, M, N = math.prod(window), a.shape[1] // groups, b.shape[1] // groups
+    if M <= 4 and N <= 4:
+        return depthwise_weight_gradient(a, b, weight, stride, padding, dilation, groups, out)
     count = a.numel() // max(a.shape[1], 1)
     tile = _tile_of(a.dtype, groups * taps, M, N, count, count)
     tiles = triton.cdiv(M, tile[0]) * triton.cdiv(N, tile[1]) * groups * taps
@@ -340,11 +302,11 @@ def weight_gradient(a, b, weight, stride, padding, dilation, groups, out):
         integers(a.shape[2:], PLAIN),
         integers(b.shape[2:], PLAIN),
         integers(window, PLAIN),
-        integers(_how(stride, padding, dilation), PLAIN),
+        integers(axis_integers(stride, padding, dilation), PLAIN),
         (stride_arguments(a.stride(), PLAIN), stride_arguments(b.stride(), PLAIN)),
         ACC=compute_types(dtype)[1],
         PLAIN=PLAIN,
-        WIDE=_wide((a, b, held)),
+        WIDE=wide_offsets((a, b, held)),
         TILE=tile[:3],
         num_warps=tile[3],
     )

@@ -1,0 +1,104 @@
+"""Gradient of a depthwise convolution's weight: of each channel, a sum over positions for each tap.
+
+A program takes one pair of channels and a part of the positions: it reads each value of the gradient once and all taps
+around it, which lie in the cache by then; coordinates are found once for all taps. Parts are added in their order.
+"""
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+from blocks.arithmetic import identity
+from blocks.elementwise import elementwise
+from blocks.offsets import integer_values, integers, plain, plain_value
+from blocks.reduction import reduce
+from blocks.taps import axis_integers, convolved_tap, spatial_place, wide_offsets
+from blocks.types import compute_types
+
+__all__ = ["depthwise_weight_gradient"]
+
+
+@triton.jit
+def depthwise_gradient_kernel(
+    a_ptr,
+    b_ptr,
+    out_ptr,
+    sizes,
+    pairs,
+    shape,
+    extents,
+    window,
+    how,
+    strides,
+    ACC: tl.constexpr,
+    WIDE: tl.constexpr,
+    BLOCK_T: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """out[part, channel of a, channel of b in its group, tap]. sizes: channels of a and of b in a group, positions and
+    those of a part; pairs: channels of a times those of b in a group."""
+    INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
+    M, N, count, part = integer_values(sizes, True)
+    pairs = plain_value(pairs)
+    shape, extents, window = integer_values(shape, True), integer_values(extents, True), integer_values(window, True)
+    how = integer_values(how, True)
+    a_stride, b_stride = integer_values(strides[0], True), integer_values(strides[1], True)
+    taps = 1
+    for k in tl.static_range(len(window)):
+        taps = taps * window[k]
+    pair = (tl.program_id(0) % pairs).to(INDEX)
+    share = (tl.program_id(0) // pairs).to(INDEX)
+    channel = pair // N
+    a_ptr += channel * a_stride[1]
+    b_ptr += (channel // M * N + pair % N) * b_stride[1]
+    t = tl.arange(0, BLOCK_T)[:, None].to(INDEX)
+    for first in range(0, taps, BLOCK_T):
+        acc = tl.zeros([BLOCK_T, BLOCK], ACC)
+        for start in range(0, part, BLOCK):
+            i = share * part + start + tl.arange(0, BLOCK)[None, :]
+            place = spatial_place(i, shape)
+            offset, valid, _ = convolved_tap(place, first + t, window, how, extents, b_stride, window, False)
+            inside = i < count
+            a_offset = place[0] * a_stride[0]
+            for k in tl.static_range(len(shape)):
+                a_offset += place[k + 1] * a_stride[k + 2]
+            a = tl.load(a_ptr + a_offset, mask=inside, other=0).to(ACC)
+            b = tl.load(b_ptr + offset, mask=valid & inside & (first + t < taps), other=0).to(ACC)
+            acc += tl.where(valid, a * b, 0)  # no product of a tap outside, which may be NaN
+        own = (share * pairs + pair) * taps + first + tl.arange(0, BLOCK_T)
+        tl.store(out_ptr + own, tl.sum(acc, 1), mask=first + tl.arange(0, BLOCK_T) < taps)
+
+
+def depthwise_weight_gradient(a, b, weight, stride, padding, dilation, groups, out):
+    """Of positions of a, multiplied by b where taps fall; in `out`, of weight's shape. Few channels are in a group."""
+    window = weight.shape[2:]
+    taps, M, N = math.prod(window), a.shape[1] // groups, b.shape[1] // groups
+    count, pairs = a.numel() // max(a.shape[1], 1), a.shape[1] * N
+    BLOCK_T = min(triton.next_power_of_2(taps), 16)
+    BLOCK = 2048 // BLOCK_T
+    parts = max(min(triton.cdiv(2112, pairs), count // (8 * BLOCK)), 1)
+    part = triton.cdiv(triton.cdiv(count, parts), BLOCK) * BLOCK
+    parts = triton.cdiv(count, part) if count else 1
+    dtype = torch.float64 if a.dtype == torch.float64 else torch.float32
+    held = torch.empty((parts, *weight.shape), dtype=dtype, device=a.device)
+    depthwise_gradient_kernel[(pairs * parts,)](
+        a,
+        b,
+        held,
+        integers((M, N, count, part), True),
+        plain(pairs),
+        integers(a.shape[2:], True),
+        integers(b.shape[2:], True),
+        integers(window, True),
+        integers(axis_integers(stride, padding, dilation), True),
+        (integers(a.stride(), True), integers(b.stride(), True)),
+        ACC=compute_types(dtype)[1],
+        WIDE=wide_offsets((a, b, held)),
+        BLOCK_T=BLOCK_T,
+        BLOCK=BLOCK,
+        num_warps=4,
+    )
+    total = reduce("sum", [held], [0], dtype=dtype) if parts > 1 else held.select(0, 0)
+    elementwise(identity, total, common=dtype, out=out)
+    return out
