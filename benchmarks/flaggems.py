@@ -12,6 +12,7 @@ import sys
 import tempfile
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 from torch._ops import OpOverload
@@ -87,9 +88,8 @@ def beside(words: list[str], seconds: float) -> tuple[dict[tuple[int, str], floa
 def _child(words: list[str], ends: float) -> tuple[list[dict[str, Any]], str]:
     """The lines that a process with `Gems` prints until `ends` of the monotonic clock, and why it failed, if it did."""
     with tempfile.TemporaryFile("w+", errors="replace") as errors:
-        child = subprocess.Popen(
-            [sys.executable, *words], stdout=subprocess.PIPE, stderr=errors, text=True, errors="replace"
-        )
+        command = [sys.executable, "-m", f"benchmarks.{Path(words[0]).stem}", *words[1:]]
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, errors="replace")
         stop = threading.Timer(max(ends - time.monotonic(), 0), child.kill)
         stop.start()
         lines = []
