@@ -15,7 +15,6 @@ __all__ = [
     "integers",
     "plain",
     "plain_value",
-    "reach",
     "stride_arguments",
     "stride_values",
     "strided",

@@ -7,7 +7,6 @@ tensor's own elements; of a tensor that is expanded, as a contiguous copy.
 
 import torch
 from blocks.creation import fill
-from blocks.offsets import reach
 
 OVERLOADS = ("aten::as_strided_scatter",)
 DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
@@ -15,6 +14,11 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 
 def overlaps_itself(x):
     return any([n > 1 and s == 0 for n, s in zip(x.shape, x.stride(), strict=True)])
+
+
+def last_of(x):
+    """The place of the last element in the storage."""
+    return x.storage_offset() + sum([(n - 1) * s for n, s in zip(x.shape, x.stride(), strict=True)])
 
 
 def as_in(memory, view, first):
@@ -32,7 +36,7 @@ def wrapper(self, src, size, stride, storage_offset=None):
         raise RuntimeError(f"elements of {tuple(size)} by {tuple(stride)} lie at one place")
     parts = [t for t in (self, place) if t.numel()]
     first = min([t.storage_offset() for t in parts], default=0)
-    n = max([t.storage_offset() + reach(t.shape, [t.stride()]) + 1 - first for t in parts], default=0)
+    n = max([last_of(t) + 1 - first for t in parts], default=0)
     memory = torch.empty(n, dtype=self.dtype, device=self.device)
     fill(memory, self.as_strided((n,), (1,), first))
     fill(as_in(memory, place, first), src)
