@@ -98,6 +98,16 @@ def _sorted_classes(m: Maker) -> Sequence[Any]:
     return m.below(1 << 16, 1 << 24).sort().values, True, True
 
 
+def _segments(m: Maker) -> torch.Tensor:
+    """Offsets of 4096 segments of 16 rows each."""
+    return torch.arange(0, (1 << 16) + 1, 16, device=m.device)
+
+
+def _segment_gradients(m: Maker) -> Any:
+    data, told = m(1 << 16, 256), {"offsets": _segments(m)}
+    return m(1 << 12, 256), torch.segment_reduce(data, "max", **told), data, "max", told
+
+
 CALLS: Table = {
     **dict(_reducing()),
     **dict(_median()),
@@ -134,6 +144,11 @@ CALLS: Table = {
         lambda m: (m(_BAGS, 64), m(_FEATURES, 64), *_bags(m), _found(m)[0], 0)
     ],
     "aten::_coalesce": [lambda m: (_sparse(m),)],
+    "aten::_to_dense": [lambda m: (_sparse(m).coalesce(),)],
+    "aten::_to_sparse": [lambda m: (m(4096, 4096) * m.mask(4096, 4096),)],
+    "aten::_to_sparse.sparse_dim": [lambda m: (m(50304, 768) * m.mask(50304, 1), 1)],
+    "aten::segment_reduce": [lambda m: (m(1 << 16, 256), "sum", {"offsets": _segments(m)})],
+    "aten::_segment_reduce_backward": [lambda m: _segment_gradients(m)],
     "aten::sparse_mask": [lambda m: (m(50304, 768), _sparse(m).coalesce())],
     "aten::masked_fill.Scalar": [lambda m: (m(64, 512, 512), m.mask(512, 512), float("-inf"))],
     "aten::masked_fill.Tensor": [lambda m: (m(64, 512, 512), m.mask(512, 512), m())],

@@ -85,6 +85,11 @@ SINGLE: Table = {
     "aten::linalg_inv_ex": [lambda m: (_square(m),)],
     "aten::linalg_lu": [lambda m: (_square(m),), lambda m: (m(1024, 1024),)],
     "aten::linalg_lu_factor_ex": [lambda m: (_square(m),), lambda m: (m(1024, 1024),)],
+    "aten::linalg_ldl_factor_ex": [lambda m: (_positive(m, 512, 64, 64),)],
+    "aten::linalg_ldl_solve": [
+        lambda m: (*torch.ops.aten.linalg_ldl_factor_ex(_positive(m, 512, 64, 64))[:2], m(512, 64, 16))
+    ],
+    "aten::linalg_lstsq": [lambda m: (m(512, 64, 32), m(512, 64, 8), None, {"driver": "gels"})],
     "aten::linalg_lu_solve": [lambda m: (*_factors(m), m(512, 64, 16))],
     "aten::linalg_matrix_exp": [lambda m: (_square(m),)],
     "aten::linalg_pinv.atol_rtol_tensor": [lambda m: (m(128, 32, 32),)],

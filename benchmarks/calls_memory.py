@@ -97,6 +97,7 @@ CALLS: Table = {
     "aten::randn_like.generator": [lambda m: (m(_MANY), {"generator": None})],
     "aten::uniform": [lambda m: (m(_MANY), -1.0, 1.0)],
     "aten::alias_copy": [lambda m: (m(_MANY),)],
+    "aten::as_strided_scatter": [lambda m: (m(8192, 8192), m(8192, 4096), [8192, 4096], [8192, 1])],
     "aten::as_strided_copy": [lambda m: (m(8192, 8192), [8192, 8192], [1, 8192])],
     "aten::expand_copy": [
         lambda m: (m(1, 8192), [8192, 8192]),
