@@ -35,10 +35,14 @@ def linked_cases(overload: str, dtypes: Sequence[torch.dtype]) -> list[Case]:
 
 
 def _attention(
-    forward: str, left: dict[str, int], dropout: tuple[float, ...], more: Callable[[int, int], Arguments]
+    forward: str,
+    left: dict[str, int],
+    dropout: tuple[float, ...],
+    more: Callable[[int, int], Arguments] = lambda queries, keys: {},
+    grad: str = "grad_out",
 ) -> Callable[[torch.dtype], Iterator[Arguments]]:
     """left: arguments by the place among the forward's results. more: what the gradient is told beside, of as many
-    queries and keys."""
+    queries and keys. grad: its name of the output's gradient."""
 
     def made(dtype: torch.dtype) -> Iterator[Arguments]:
         if not dtype.is_floating_point:
@@ -58,16 +62,9 @@ def _attention(
             answer = _answer(forward, {**given, **{n: v for n, v in asked.items() if n in named}})
             if answer is not None:
                 told = {name: answer[place] for name, place in left.items()}
-                yield {**given, **told, "grad_out": draw(*answer[0].shape), **more(queries, keys)}
+                yield {**given, **told, grad: draw(*answer[0].shape), **more(queries, keys)}
 
     return made
-
-
-def _renamed(made: Callable[[torch.dtype], Iterator[Arguments]], old: str, new: str) -> Any:
-    def renamed(dtype: torch.dtype) -> Iterator[Arguments]:
-        return ({new if name == old else name: value for name, value in call.items()} for call in made(dtype))
-
-    return renamed
 
 
 class _Draw:
@@ -149,10 +146,6 @@ def _entries(dtype: torch.dtype) -> Iterator[Arguments]:
             yield {"self": torch.sparse_coo_tensor(torch.stack(places), values, size)._coalesced_(False)}
 
 
-def _none(queries: int, keys: int) -> Arguments:
-    return {}
-
-
 def _lengths(queries: int, keys: int) -> Arguments:
     return {"cum_seq_q": None, "cum_seq_k": None, "max_q": queries, "max_k": keys}
 
@@ -161,21 +154,18 @@ _ATTENTION = "aten::_scaled_dot_product_"
 _SEEDS = {"out": 0, "logsumexp": 1, "philox_seed": 6, "philox_offset": 7}
 _MADE: dict[str, Callable[[torch.dtype], Iterator[Arguments]]] = {
     f"{_ATTENTION}flash_attention_for_cpu_backward": _attention(
-        f"{_ATTENTION}flash_attention_for_cpu", {"out": 0, "logsumexp": 1}, (0.0,), _none
+        f"{_ATTENTION}flash_attention_for_cpu", {"out": 0, "logsumexp": 1}, (0.0,)
     ),
     f"{_ATTENTION}flash_attention_backward": _attention(f"{_ATTENTION}flash_attention", _SEEDS, (0.0, 0.2), _lengths),
     f"{_ATTENTION}cudnn_attention_backward": _attention(
         f"{_ATTENTION}cudnn_attention", _SEEDS, (0.0, 0.2), lambda q, k: {"attn_bias": None, **_lengths(q, k)}
     ),
-    f"{_ATTENTION}efficient_attention_backward": _renamed(
-        _attention(
-            f"{_ATTENTION}efficient_attention",
-            {"out": 0, "logsumexp": 1, "philox_seed": 2, "philox_offset": 3},
-            (0.0, 0.2),
-            lambda q, k: {"attn_bias": None, "grad_input_mask": [True, True, True, False]},
-        ),
-        "grad_out",
-        "grad_out_",
+    f"{_ATTENTION}efficient_attention_backward": _attention(
+        f"{_ATTENTION}efficient_attention",
+        {"out": 0, "logsumexp": 1, "philox_seed": 2, "philox_offset": 3},
+        (0.0, 0.2),
+        lambda q, k: {"attn_bias": None, "grad_input_mask": [True, True, True, False]},
+        grad="grad_out_",
     ),
     "aten::_embedding_bag_forward_only": _forward_only,
     "aten::_embedding_bag_dense_backward": _dense_backward,
