@@ -201,10 +201,8 @@ def _launch(members, function, kinds, common, results, source):
     """One launch. members: (operands, outs, shape, strides of each tensor); of several none has a shape."""
     operands, outs, shape, strides = members[0]
     sizes = [member[1][0].numel() for member in members]
-    BLOCK, warps = (
-        (1024 if common.is_floating_point and common.itemsize == 8 else 2048),
-        8,
-    )  # four or eight elements a thread, as registers allow
+    double = common.is_floating_point and common.itemsize == 8
+    BLOCK, warps = 1024 if double else 2048, 8  # four or eight elements a thread, as registers allow
     small = max(sizes) < 4096
     if small:
         BLOCK, warps = 512, 4
