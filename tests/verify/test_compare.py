@@ -1,6 +1,8 @@
 """What the comparison must notice, one mutation of a right answer at a time."""
 
+import math
 from copy import deepcopy
+from dataclasses import replace
 
 import pytest
 import torch
@@ -11,6 +13,7 @@ from verify.cases.case import Case, case_of, case_of_values, contents, reference
 from verify.cases.elements import widen
 from verify.comparison.accuracy import accuracy_report
 from verify.comparison.compare import compare
+from verify.comparison.ghost import conjured
 from verify.comparison.tolerance import tolerance
 from verify.operators import group
 
@@ -129,6 +132,17 @@ def test_parts_of_a_complex_number_are_accurate_to_its_modulus():
 
     assert told(0.0) is told(2e-6) is None  # of a modulus of 25, and a real part of -1e-6
     assert "elements wrong" in told(1e-4) and "elements wrong" in told(1e-4j)
+
+
+def test_fresh_memory_is_no_answer_that_was_computed_elsewhere():
+    """ATen's sum is infinite, that of the reference NaN, and so is fresh memory."""
+    arguments = {"self": torch.full((3,), 3e38), "other": torch.full((3,), 2e38)}
+    expected = reference(case_of_values("aten::add.Tensor", **arguments))
+    unsure = replace(expected, values=pack({**arguments, "return": torch.full((3,), math.nan, dtype=torch.float64)}))
+    ghost = pack({**arguments, "return": torch.full((3,), math.nan)})
+    assert conjured("aten::add.Tensor", unsure, ghost) is None
+    answer = pack({**arguments, "return": torch.full((3,), math.inf)})
+    assert "computed elsewhere" in str(conjured("aten::add.Tensor", unsure, answer))
 
 
 def test_integers_are_exact():
