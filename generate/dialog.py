@@ -14,7 +14,7 @@ from generate.llm import Answer, ContextOverflow, Message, Provider, ProviderErr
 from generate.machine import FINAL, DialogLimits, Event, EventKind, Flaw, Stage, State, Switches, step
 from generate.task import Task
 from verify.lint import lint, load_profile, render, take_source
-from verify.outcome import NO_CASE, UNREACHED, Outcome, Verdict
+from verify.outcome import LINT, NO_CASE, UNREACHED, Outcome, Verdict
 
 SUMMARY_INPUT = 60_000  # characters of a report that the summarising model sees
 KEPT = 4_000  # characters, head and tail together, of an answer that is too long
@@ -193,13 +193,13 @@ class _Run:
 
     def _test(self) -> Event:
         verdicts = self.tester(self.state.source or "")
-        counted = Counter(v.outcome for v in verdicts if v.rule != UNREACHED)
+        counted = Counter(v.outcome for v in verdicts if v.rule not in (UNREACHED, LINT))
         counts = {str(outcome): n for outcome, n in sorted(counted.items())}
         failing = [v for v in verdicts if v.outcome is not Outcome.PASS]
         if failing:
             first = min(failing, key=lambda v: v.outcome is Outcome.SKIPPED)
             report = "\n\n".join(filter(None, (first.report or first.detail, _by_dtype(verdicts))))
-            outcome = UNREACHED if first.rule == UNREACHED else str(first.outcome)
+            outcome = first.rule if first.rule in (UNREACHED, LINT) else str(first.outcome)
             return Event(EventKind.TEST_FAILED, outcome=outcome, report=report, counts=counts)
         if not verdicts:
             return Event(EventKind.FAILED, text="no case of this operator could be tested", counts=counts)
@@ -211,7 +211,7 @@ class _Run:
             return Event(EventKind.ADVISED, text=prompts.flawed(state))
         if self.switches.debug and state.outcome in (Outcome.CRASH, Outcome.TIMEOUT):
             return Event(EventKind.REPORT_CRASH)
-        if self.switches.summarize and state.outcome != "LINT" and len(state.report) > state.limits.report:
+        if self.switches.summarize and state.outcome != LINT and len(state.report) > state.limits.report:
             return Event(EventKind.REPORT_LONG)
         return Event(EventKind.ADVISED, text=prompts.feedback(state, state.report))
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from generate.llm import Message, estimate_tokens
+from verify.outcome import LINT
 
 
 class Stage(StrEnum):
@@ -261,8 +262,8 @@ def _took_source(state: State, event: Event) -> State:
 
 def _refused(state: State, event: Event) -> State:
     if event.source is None:  # in journals of version 1, which know no UNUSABLE
-        return replace(state, outcome="LINT", report=event.report, counts={})
-    return _tried(state, Tried(event.source, "LINT", event.report, {}))
+        return replace(state, outcome=LINT, report=event.report, counts={})
+    return _tried(state, Tried(event.source, LINT, event.report, {}))
 
 
 def _test_failed(state: State, event: Event) -> State:

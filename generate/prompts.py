@@ -17,7 +17,7 @@ from generate.machine import Flaw, State
 from generate.task import Task
 from verify.linking import blocks_in
 from verify.lint import Profile, load_profile
-from verify.outcome import UNREACHED, Outcome
+from verify.outcome import LINT, UNREACHED, Outcome
 
 HERE = Path(__file__).parent
 OFFERED = ("elementwise", "reduction", "types", "offsets")  # modules of blocks that the prompt lists
@@ -25,7 +25,7 @@ EXAMPLES = ("exp", "argmax", "diag")
 
 # outcome -> (what happened, what to do)
 _OUTCOMES: dict[str, tuple[str, str]] = {
-    "LINT": (
+    LINT: (
         "The file breaks rules of the dialect. Each line names the rule, the place and what to write instead:",
         "Mend all of them.",
     ),
@@ -94,7 +94,7 @@ def feedback(state: State, report: str) -> str:
     """The next user message: what is wrong with the latest answer. `report` is cut to the limit."""
     what, advice = _OUTCOMES[state.outcome]
     shown = cut_middle(report, state.limits.report)
-    counts = "" if state.outcome == UNREACHED else count_text(state.counts)
+    counts = "" if state.outcome in (UNREACHED, LINT) else count_text(state.counts)
     return _render("feedback.md.j2", outcome_text=what, counts=counts, report=shown, advice=advice)
 
 

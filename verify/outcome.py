@@ -22,6 +22,7 @@ class Outcome(StrEnum):
 FILE, ACCEPTANCE = "file", "acceptance"  # what a verdict may be on beside a case: a text, and whether it is accepted
 NO_CASE = (FILE, ACCEPTANCE)
 UNREACHED = "UNREACHED"  # the rule of a verdict on acceptance: every case passes, and none reaches all of the file
+LINT = "LINT"  # likewise: every case passes, and the file breaks rules of the dialect
 
 
 @dataclass(frozen=True)

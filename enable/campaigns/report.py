@@ -17,7 +17,7 @@ from generate.campaign import flattened
 from generate.journal import NAME, event_of, read_journal, slug
 from generate.machine import EventKind, Flaw
 from traces import UserError
-from verify.outcome import UNREACHED, Outcome
+from verify.outcome import LINT, UNREACHED, Outcome
 
 _STEPS = (1, 2, 3, 5, 10, 15, 20, 30, 45)  # LLM calls at which the cumulative coverage is told
 _OPERATOR = ["overload", "category", "exit", "passed", "calls", "dialogs", "tokens", "model_s", "tests_s", "cause"]
@@ -25,7 +25,7 @@ _ANSWER = ["overload", "category", "number", "outcome", "cause"]
 # How far an answer came that ended so.
 _REACHED: dict[str, int] = {
     **dict.fromkeys(map(str, Flaw), 0),
-    "LINT": 1,
+    LINT: 1,
     Outcome.COMPILE_ERROR: 2,
     **dict.fromkeys((Outcome.RUNTIME_ERROR, Outcome.CRASH, Outcome.TIMEOUT, Outcome.CHEAT), 3),
     **dict.fromkeys((Outcome.WRONG, Outcome.SKIPPED), 4),
@@ -91,7 +91,7 @@ def _answers(home: Path) -> Iterator[dict[str, Any]]:
         elif event.kind is EventKind.TEST_FAILED:
             yield {"number": number, "outcome": event.outcome, "cause": cause(event.outcome, event.report)}
         elif event.kind is EventKind.LINT_REFUSED:
-            yield {"number": number, "outcome": "LINT", "cause": cause("LINT", event.report)}
+            yield {"number": number, "outcome": LINT, "cause": cause(LINT, event.report)}
         elif event.kind is EventKind.UNUSABLE:
             yield {"number": number, "outcome": event.outcome, "cause": event.outcome}
         elif event.kind is EventKind.REPEATED:

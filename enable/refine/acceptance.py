@@ -28,7 +28,7 @@ from verify.judging.random_judging import exhaustive
 from verify.judging.unreached import unreached
 from verify.judging.verdicts import ENOUGH, judge_version
 from verify.lint import lint, load_profile, render
-from verify.outcome import UNREACHED, Outcome, Verdict
+from verify.outcome import LINT, UNREACHED, Outcome, Verdict
 
 _LISTED = 8  # cases that a line names
 _SHOWN, _MADE, _REFUSED = "shown", "made where few were recorded", "made of calls that ATen refuses"
@@ -184,7 +184,7 @@ def _change(session: Session, proposal: Proposal) -> _Change | Refused:
         profile = profile.with_calls(may)
     violations = lint(proposal.source, profile)
     if violations:
-        return Refused((f"lint: {violations[0]}",), feedback=render(violations))
+        return Refused((f"lint: {violations[0]}",), feedback=render(violations), rule=LINT)
     broken = broken_calls(before, after)
     if broken:
         return Refused((broken,), feedback=broken)

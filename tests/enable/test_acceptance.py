@@ -22,7 +22,7 @@ from generate.versions import Versions
 from traces import UserError
 from verify.cases.case import case_of_values
 from verify.judging.judge import Job
-from verify.outcome import UNREACHED, Outcome
+from verify.outcome import LINT, UNREACHED, Outcome
 
 EXP = (KERNELS / "pointwise" / "exp.py").read_text()
 CASES = [case_of_values("aten::exp", self=torch.linspace(-2, 2, 40 + n)) for n in range(10)]
@@ -349,7 +349,7 @@ def refused_softmax(session, **changes):
 def test_an_unverified_operator_may_not_be_called(session, tmp_path, library):
     with Session(Workspace(tmp_path / "fresh"), library, "sim") as fresh:
         found = refused_softmax(fresh)
-        assert "lint" in found.reason and "torch.ops.aten" in found.feedback
+        assert "lint" in found.reason and "torch.ops.aten" in found.feedback and found.rule == LINT
 
 
 def test_roll_back_takes_effect_at_once_and_breaks_no_caller(session, library):

@@ -12,7 +12,7 @@ from generate.journal import event_of, read_journal
 from generate.llm import Options, load_provider
 from generate.machine import DialogLimits, EventKind, Stage, Switches
 from generate.task import Task
-from verify.outcome import ACCEPTANCE, FILE, UNREACHED, Outcome, Verdict
+from verify.outcome import ACCEPTANCE, FILE, LINT, UNREACHED, Outcome, Verdict
 
 GOOD = (Path(__file__).parents[2] / "generate" / "examples" / "exp.py").read_text()
 TASK = Task(
@@ -224,6 +224,14 @@ def test_a_file_that_no_case_reaches_whole_is_told_so(run):
     result = run([FENCED, LATER], [[*PASSES, unreached], PASSES])
     told = run.said(1)
     assert result.passed and told.startswith("Every case passes") and "line 9 never ran" in told
+    assert "WRONG" not in told and "result is wrong" not in told
+
+
+def test_a_file_that_acceptance_finds_to_break_rules_is_told_so(run):
+    broken = Verdict(ACCEPTANCE, Outcome.WRONG, "lint", "[shadowing] 'line' is bound again", rule=LINT)
+    result = run([FENCED, LATER], [[*PASSES, broken], PASSES], switches=Switches(lint=False))
+    told = run.said(1)
+    assert result.passed and told.startswith("The file breaks rules of the dialect") and "[shadowing]" in told
     assert "WRONG" not in told and "result is wrong" not in told
 
 
