@@ -88,7 +88,7 @@ def adaptive_axes(x, axes, output_size):
     return (
         found,
         [n // max(m, 1) + 2 if m and n % m else n // max(m, 1) for n, m in pairs],
-        [-(-m // n) + 1 for n, m in pairs],
+        [max(m // n, 1) if n % max(m, 1) == 0 or m % n == 0 else -(-m // n) + 1 for n, m in pairs],
     )
 
 

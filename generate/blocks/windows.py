@@ -13,6 +13,7 @@ import triton.language as tl
 from blocks.arithmetic import divide
 from blocks.offsets import integer_values, integers, plain, plain_value, reach
 from blocks.types import compute_types, convert, number_argument, number_value
+from blocks.window_tiles import fits_tiles, tile_arguments, tile_kernel, tile_largest_kernel
 
 
 @triton.jit
@@ -47,7 +48,7 @@ def window_tap(AXIS: tl.constexpr, place, t, most, strides, numbers, FLOAT: tl.c
         here = (at,) + here
         offset += at * strides[k + 2]
         valid &= there
-        if MODE != "copy" and MODE != "sum":
+        if MODE != "sum":
             weight = weight * by
     return offset, weight, valid, here
 
@@ -87,38 +88,33 @@ def window_kernel(
         for k in tl.static_range(len(most)):
             own = own * sizes[k + 2] + place[k + 2]
     lanes = tl.arange(0, BLOCK_K)[None, :].to(INDEX)
-    if MODE == "copy":
-        offset, _, valid, _ = window_tap(AXIS, place, tl.zeros_like(lanes), most, strides, numbers, FLOAT, MODE)
-        x = tl.load(x_ptr + offset, mask=inside & valid, other=0)
-        tl.store(out_ptr + flat[:, None], x, mask=inside)
-    else:
-        total = 1
-        for k in tl.static_range(len(most)):
-            total = total * most[k]
-        acc = tl.zeros([BLOCK_M, BLOCK_K], ACC)
-        for start in range(0, total, BLOCK_K):
-            t = start + lanes
-            offset, weight, valid, here = window_tap(AXIS, place, t, most, strides, numbers, FLOAT, MODE)
-            valid &= inside & (t < total)
-            if chosen_ptr is not None:
-                where = tl.zeros_like(t)
-                for k in tl.static_range(len(most)):
-                    where += here[k] * chosen_strides[k + 2]
-                valid &= tl.load(chosen_ptr + where, mask=valid, other=-1) == own
-            x = tl.load(x_ptr + offset, mask=valid, other=0).to(ACC)
-            if MODE == "weigh":
-                x = tl.where(valid, x * weight.to(ACC), 0)
-            elif MODE == "share":
-                size = tl.broadcast_to(weight.to(ACC), [BLOCK_M, BLOCK_K])
-                x = x // size if ACC.is_int() else divide(x, size)
-                x = tl.where(valid, x, 0)
-            acc += x
-        out = tl.sum(acc, 1)
-        if MODE == "mean":
-            _, size, _, _ = window_tap(AXIS, place, lanes * 0, most, strides, numbers, FLOAT, MODE)
-            size = tl.max(tl.broadcast_to(size, [BLOCK_M, BLOCK_K]), 1).to(ACC)
-            out = out // size if ACC.is_int() else divide(out, size)
-        tl.store(out_ptr + flat, convert(out, out_ptr.dtype.element_ty), mask=flat < n)
+    total = 1
+    for k in tl.static_range(len(most)):
+        total = total * most[k]
+    acc = tl.zeros([BLOCK_M, BLOCK_K], ACC)
+    for start in range(0, total, BLOCK_K):
+        t = start + lanes
+        offset, weight, valid, here = window_tap(AXIS, place, t, most, strides, numbers, FLOAT, MODE)
+        valid &= inside & (t < total)
+        if chosen_ptr is not None:
+            where = tl.zeros_like(t)
+            for k in tl.static_range(len(most)):
+                where += here[k] * chosen_strides[k + 2]
+            valid &= tl.load(chosen_ptr + where, mask=valid, other=-1) == own
+        x = tl.load(x_ptr + offset, mask=valid, other=0).to(ACC)
+        if MODE == "weigh":
+            x = tl.where(valid, x * weight.to(ACC), 0)
+        elif MODE == "share":
+            size = tl.broadcast_to(weight.to(ACC), [BLOCK_M, BLOCK_K])
+            x = x // size if ACC.is_int() else divide(x, size)
+            x = tl.where(valid, x, 0)
+        acc += x
+    out = tl.sum(acc, 1)
+    if MODE == "mean":
+        _, size, _, _ = window_tap(AXIS, place, lanes * 0, most, strides, numbers, FLOAT, MODE)
+        size = tl.max(tl.broadcast_to(size, [BLOCK_M, BLOCK_K]), 1).to(ACC)
+        out = out // size if ACC.is_int() else divide(out, size)
+    tl.store(out_ptr + flat, convert(out, out_ptr.dtype.element_ty), mask=flat < n)
 
 
 @triton.jit
@@ -232,8 +228,17 @@ def windows(axis, mode, x, out, axes, most, chosen=None, float_type=torch.float3
     """
     if out.numel() == 0:
         return out
-    last, tile, (sizes, strides, most, numbers), wide = _window_arguments(x, out, axes, most)
+    taps = most
+    last, tile, (sizes, strides, most, numbers), wide = _window_arguments(x, out, axes, taps)
     numbers = tuple([(a, tuple([number_argument(v, float_type) for v in f])) for a, f in numbers])
+    types = {"FLOAT": compute_types(float_type)[1], "ACC": compute_types(out.dtype)[1]}
+    wide = wide or (chosen is not None and reach(chosen.shape, [chosen.stride()]) > 2147483647)
+    chosen_strides = () if chosen is None else integers(chosen.stride(), True)
+    if fits_tiles(taps, mode == "mean"):
+        grid, rows, most, own = tile_arguments(out, last, taps, wide)
+        given = x, chosen, out, rows, sizes, strides, chosen_strides, most, numbers
+        tile_kernel[grid](*given, AXIS=axis, MODE=mode, **types, **own)
+        return out
     window_kernel[(triton.cdiv(out.numel(), tile[0]),)](
         x,
         chosen,
@@ -241,17 +246,16 @@ def windows(axis, mode, x, out, axes, most, chosen=None, float_type=torch.float3
         plain(out.numel()),
         sizes,
         strides,
-        () if chosen is None else integers(chosen.stride(), True),
+        chosen_strides,
         most,
         numbers,
         AXIS=axis,
         MODE=mode,
         LAST=last,
-        FLOAT=compute_types(float_type)[1],
-        ACC=compute_types(out.dtype)[1],
-        WIDE=wide or (chosen is not None and reach(chosen.shape, [chosen.stride()]) > 2147483647),
-        BLOCK_M=1024 if mode == "copy" else tile[0],
-        BLOCK_K=1 if mode == "copy" else tile[1],
+        WIDE=wide,
+        BLOCK_M=tile[0],
+        BLOCK_K=tile[1],
+        **types,
         num_warps=4,
     )
     return out
@@ -263,13 +267,20 @@ def largest_of_windows(axis, x, out, indices, axes, most):
         return
     last, tile, own, wide = _window_arguments(x, out, axes, most)
     least = -math.inf if x.is_floating_point() else torch.iinfo(x.dtype).min
+    extents = integers(x.shape[2:], True)
+    wide = wide or math.prod(x.shape[2:]) > 2147483647
+    if fits_tiles(most, True):
+        grid, rows, most, more = tile_arguments(out, last, most, wide)
+        given = x, out, indices, rows, *own[:2], most, own[3], extents
+        tile_largest_kernel[grid](*given, AXIS=axis, LEAST=least, **more)
+        return
     largest_kernel[(triton.cdiv(out.numel(), tile[0]),)](
         x,
         out,
         indices,
         plain(out.numel()),
         *own,
-        integers(x.shape[2:], True),
+        extents,
         AXIS=axis,
         LEAST=least,
         LAST=last,

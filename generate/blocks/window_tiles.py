@@ -1,0 +1,257 @@
+"""Small windows, in tiles of the two innermost dimensions of a result.
+
+What an axis tells of a coordinate (`blocks.windows`) is computed once for a row or a column of a tile, and of the
+dimensions outside once for the tile: an element costs an addition and a load for each tap.
+"""
+
+import triton
+import triton.language as tl
+from blocks.arithmetic import divide
+from blocks.offsets import integer_values, integers, plain, plain_value
+from blocks.types import convert, number_value
+
+__all__ = [
+    "axis_tap",
+    "axis_taps",
+    "fits_tiles",
+    "tile_arguments",
+    "tile_grid",
+    "tile_kernel",
+    "tile_largest_kernel",
+    "tile_place",
+]
+
+
+@triton.jit
+def tile_place(
+    sizes,
+    rows,
+    LAST: tl.constexpr,
+    FLAT: tl.constexpr,
+    WIDE: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+):
+    """Coordinates (batch, channel, ...) of a tile, each one value, a column or a row; which rows and which columns are
+    inside, and the offsets of the elements. Rows run through all dimensions but the innermost where FLAT."""
+    INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
+    AXES: tl.constexpr = len(sizes) - 2
+    inner = sizes[1] if LAST else sizes[AXES + 1]
+    second = sizes[AXES + 1] if LAST else sizes[AXES]
+    across = tl.cdiv(inner, BLOCK_N)
+    tile = tl.full([1, 1], 0, INDEX) + tl.program_id(0).to(INDEX)
+    column = tile % across * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
+    tile = tile // across
+    if FLAT:
+        flat_row = tile * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+        row, outer = flat_row % second, flat_row // second
+        inside = flat_row < rows
+    else:
+        down = tl.cdiv(second, BLOCK_M)
+        row = tile % down * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+        outer = tile // down
+        flat_row = outer * second + row
+        inside = row < second
+    own = flat_row * inner + column
+    found = (row,) if LAST else (column,) if AXES == 1 else (row, column)
+    for k in tl.static_range(AXES - len(found) + 1, 1, -1):
+        found = (outer % sizes[k],) + found
+        outer = outer // sizes[k]
+    if LAST:
+        channel = column
+    elif AXES == 1:
+        channel = row
+    else:
+        channel = outer % sizes[1]
+        outer = outer // sizes[1]
+    return (outer, channel) + found, inside, column < inner, own
+
+
+@triton.jit
+def axis_tap(AXIS: tl.constexpr, K: tl.constexpr, place, t, strides, numbers, FLOAT: tl.constexpr):
+    """Of tap t along axis K: offset, weight or size, whether it is there, and the coordinate; before the first axis
+    there is one tap that changes nothing."""
+    t = place[0] * 0 + t
+    if K >= 0:
+        floats = ()
+        for j in tl.static_range(len(numbers[K][1])):
+            floats = floats + (number_value(numbers[K][1][j], FLOAT),)
+        at, by, there = AXIS(place[K + 2], t, integer_values(numbers[K][0], True), floats)
+        found = at * strides[K + 2], by, there, at
+    else:
+        found = t * 0, 1, t == 0, t * 0
+    return found
+
+
+@triton.jit
+def axis_taps(
+    AXIS: tl.constexpr, K: tl.constexpr, MOST: tl.constexpr, place, inside, strides, numbers, FLOAT: tl.constexpr
+):
+    """All taps along an axis."""
+    found = ()
+    for t in tl.static_range(MOST):
+        offset, by, there, at = axis_tap(AXIS, K, place, t, strides, numbers, FLOAT)
+        found = found + ((offset, by, there & inside, at),)
+    return found
+
+
+@triton.jit
+def add_row(acc, x_ptr, chosen_ptr, own, first, second, taps, chosen_strides, AXES: tl.constexpr, MODE: tl.constexpr):
+    """The sum, and what comes of the taps along the last axis at one tap along each of the others."""
+    ACC: tl.constexpr = acc.dtype
+    offset, there = first[0] + second[0], first[2] & second[2]
+    if MODE == "weigh" or MODE == "share":
+        weight = tl.cast(first[1], ACC) * tl.cast(second[1], ACC)
+    if chosen_ptr is not None:
+        where = first[3] * chosen_strides[AXES - 1] + second[3] * chosen_strides[AXES]
+    for k in tl.static_range(len(taps)):
+        valid = there & taps[k][2]
+        if chosen_ptr is not None:
+            chosen = tl.load(chosen_ptr + (where + taps[k][3] * chosen_strides[AXES + 1]), mask=valid, other=-1)
+            valid &= chosen == own
+        x = tl.load(x_ptr + (offset + taps[k][0]), mask=valid, other=0).to(ACC)
+        if MODE == "weigh":
+            x *= tl.where(there, weight, 0) * tl.where(taps[k][2], tl.cast(taps[k][1], ACC), 0)
+        elif MODE == "share":
+            size = weight * tl.cast(taps[k][1], ACC) + tl.zeros_like(x)
+            x = x // size if ACC.is_int() else divide(x, size)
+        acc += x
+    return acc
+
+
+@triton.jit
+def tile_kernel(
+    x_ptr,
+    chosen_ptr,
+    out_ptr,
+    rows,
+    sizes,
+    strides,
+    chosen_strides,
+    most,
+    numbers,
+    AXIS: tl.constexpr,
+    MODE: tl.constexpr,
+    SECOND: tl.constexpr,
+    TAPS: tl.constexpr,
+    LAST: tl.constexpr,
+    FLAT: tl.constexpr,
+    FLOAT: tl.constexpr,
+    ACC: tl.constexpr,
+    WIDE: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+):
+    """TAPS: taps along the last axis; SECOND: along the one before, or 0 where these are counted at run time."""
+    AXES: tl.constexpr = len(sizes) - 2
+    sizes, strides = integer_values(sizes, True), integer_values(strides, True)
+    most = integer_values(most, True)
+    place, inside, across, own = tile_place(sizes, plain_value(rows), LAST, FLAT, WIDE, BLOCK_M, BLOCK_N)
+    x_ptr += place[0] * strides[0] + place[1] * strides[1]
+    taps = axis_taps(AXIS, AXES - 1, TAPS, place, across, strides, numbers, FLOAT)
+    plane = place[2]
+    if chosen_ptr is not None:
+        chosen_strides = integer_values(chosen_strides, True)
+        chosen_ptr += place[0] * chosen_strides[0] + place[1] * chosen_strides[1]
+        for k in tl.static_range(1, AXES):
+            plane = plane * sizes[k + 2] + place[k + 2]
+    if MODE == "copy":
+        first = axis_tap(AXIS, AXES - 3, place, 0, strides, numbers, FLOAT)
+        second = axis_tap(AXIS, AXES - 2, place, 0, strides, numbers, FLOAT)
+        there = first[2] & second[2] & inside & taps[0][2]
+        acc = tl.load(x_ptr + (first[0] + second[0] + taps[0][0]), mask=there, other=0)
+    else:
+        acc = tl.zeros([BLOCK_M, BLOCK_N], ACC)
+        seconds = axis_taps(AXIS, AXES - 2, SECOND, place, inside, strides, numbers, FLOAT)
+        for t in range(most[0]):
+            first = axis_tap(AXIS, AXES - 3, place, t, strides, numbers, FLOAT)
+            for k in tl.static_range(SECOND):
+                acc = add_row(acc, x_ptr, chosen_ptr, plane, first, seconds[k], taps, chosen_strides, AXES, MODE)
+            if SECOND == 0:
+                for u in range(most[1]):
+                    second = axis_tap(AXIS, AXES - 2, place, u, strides, numbers, FLOAT)
+                    second = (second[0], second[1], second[2] & inside, second[3])
+                    acc = add_row(acc, x_ptr, chosen_ptr, plane, first, second, taps, chosen_strides, AXES, MODE)
+        if MODE == "mean":
+            size = axis_tap(AXIS, AXES - 3, place, 0, strides, numbers, FLOAT)[1]
+            size = size * axis_tap(AXIS, AXES - 2, place, 0, strides, numbers, FLOAT)[1] * taps[0][1]
+            size = tl.cast(size, ACC) + tl.zeros_like(acc)
+            acc = acc // size if ACC.is_int() else divide(acc, size)
+    tl.store(out_ptr + own, convert(acc, out_ptr.dtype.element_ty), mask=inside & across)
+
+
+@triton.jit
+def tile_largest_kernel(
+    x_ptr,
+    out_ptr,
+    index_ptr,
+    rows,
+    sizes,
+    strides,
+    most,
+    numbers,
+    extents,
+    AXIS: tl.constexpr,
+    LEAST: tl.constexpr,
+    SECOND: tl.constexpr,
+    TAPS: tl.constexpr,
+    LAST: tl.constexpr,
+    FLAT: tl.constexpr,
+    WIDE: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+):
+    """Taps are in the order of their indices: of equals the first is kept, of NaNs the last."""
+    AXES: tl.constexpr = len(sizes) - 2
+    sizes, strides = integer_values(sizes, True), integer_values(strides, True)
+    most, extents = integer_values(most, True), integer_values(extents, True)
+    place, inside, across, own = tile_place(sizes, plain_value(rows), LAST, FLAT, WIDE, BLOCK_M, BLOCK_N)
+    x_ptr += place[0] * strides[0] + place[1] * strides[1]
+    taps = axis_taps(AXIS, AXES - 1, TAPS, place, across, strides, numbers, tl.float32)
+    seconds = axis_taps(AXIS, AXES - 2, SECOND, place, inside, strides, numbers, tl.float32)
+    best = tl.full([BLOCK_M, BLOCK_N], LEAST, x_ptr.dtype.element_ty)
+    index = tl.full([BLOCK_M, BLOCK_N], -1, own.dtype)
+    for t in range(most[0]):
+        first = axis_tap(AXIS, AXES - 3, place, t, strides, numbers, tl.float32)
+        for j in tl.static_range(SECOND):
+            there, offset = first[2] & seconds[j][2], first[0] + seconds[j][0]
+            before = (first[3] * extents[AXES - 2] + seconds[j][3]) * extents[AXES - 1]
+            for k in tl.static_range(TAPS):
+                valid = there & taps[k][2]
+                x = tl.load(x_ptr + (offset + taps[k][0]), mask=valid, other=LEAST)
+                better = valid & ((x > best) | (x != x) | (index < 0))
+                best = tl.where(better, x, best)
+                index = tl.where(better, before + taps[k][3], index)
+    mask = inside & across
+    tl.store(out_ptr + own, best, mask=mask)
+    tl.store(index_ptr + own, index.to(tl.int64), mask=mask)
+
+
+def fits_tiles(most, long):
+    """Whether taps are few along the last axis, and where windows are `long` altogether too."""
+    total = 1
+    for taps in most:
+        total *= taps
+    return most[-1] <= 8 and (not long or total < 32)
+
+
+def tile_grid(out, last):
+    """(programs, arguments of `tile_place` but for sizes) of a launch over `out`, whose channels lie `last`."""
+    inner, second = (out.shape[1], out.shape[-1]) if last else (out.shape[-1], out.shape[-2])
+    _, width = max([(-triton.cdiv(inner, n) * n, n) for n in (32, 64, 128)])
+    BLOCK_N = width if inner > 32 else triton.next_power_of_2(inner)
+    BLOCK_M = min(triton.next_power_of_2(second), 1024 // BLOCK_N)
+    rows, flat = out.numel() // inner, BLOCK_M * BLOCK_N < 256
+    BLOCK_M = 1024 // BLOCK_N if flat else BLOCK_M
+    tiles = triton.cdiv(rows, BLOCK_M) if flat else rows // second * triton.cdiv(second, BLOCK_M)
+    own = {"LAST": last, "FLAT": flat, "BLOCK_M": BLOCK_M, "BLOCK_N": BLOCK_N}
+    own |= {"num_warps": 4 if BLOCK_M * BLOCK_N > 512 else 2}
+    return (tiles * triton.cdiv(inner, BLOCK_N),), plain(rows), own
+
+
+def tile_arguments(out, last, most, wide):
+    """(programs, arguments in common, by name) of a launch over `out`, whose channels lie `last`, with so many taps."""
+    grid, rows, own = tile_grid(out, last)
+    taps = (1,) * (3 - len(most)) + tuple(most)
+    own |= {"SECOND": taps[1] if taps[1] * taps[2] <= 16 else 0, "TAPS": taps[2], "WIDE": wide}
+    return grid, rows, integers(taps, True), own
