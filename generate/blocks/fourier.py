@@ -3,7 +3,8 @@
 X[k] = sum over j of x[j] exp(-+2 pi i j k / n). A length is split into factors of up to 64, and each is a pass
 (Stockham's autosort, Van Loan 1992, section 1.7), in which a program holds the sums of a tile of columns and adds one
 element of each after the other. A length with a larger prime factor is a convolution with a chirp (Bluestein 1970), of
-a length that is a power of 2. Roots of unity are computed in float64, once for each length.
+a length that is a power of 2, and of such a length a program holds whole lines, or passes of up to 256 elements. Roots
+of unity are computed in float64, once for each length.
 """
 
 import math
@@ -11,6 +12,7 @@ import math
 import torch
 import triton
 import triton.language as tl
+from blocks.butterflies import BUTTERFLY_TILE, LARGEST_BUTTERFLY, butterfly_kernel, butterfly_radices
 from blocks.complex_numbers import complex_product
 from blocks.elementwise import elementwise, flat_index
 from blocks.offsets import integer_values, integers, plain, plain_value, strided
@@ -31,6 +33,12 @@ def root_of_unity(t, n):
     re, im = tl.where(quarter % 2 == 1, im, re), tl.where(quarter % 2 == 1, -re, im)
     turned = (quarter // 2) % 2 == 1
     return tl.where(turned, -re, re), tl.where(turned, -im, im)
+
+
+@triton.jit
+def tile_twiddle(i, n):
+    """exp(-2 pi i k m / n), of i = k n / 16 + m"""
+    return root_of_unity(i // (n // 16) * (i % (n // 16)), n)
 
 
 @triton.jit
@@ -186,34 +194,82 @@ def complex_table(function, n, like, *numbers):
     return out
 
 
-def lines_along(d, *tensors):
-    """What kernels take of tensors whose lines lie along dimension d: (lines, axis, shape, strides)."""
+def lines_along(d, *tensors, units=(1, 1)):
+    """What kernels take of tensors whose lines lie along dimension d, with strides in these units: (lines, axis, shape,
+    strides)."""
     others = [k for k in range(tensors[0].dim()) if k != d]
     shape = [tensors[0].shape[k] for k in others]
-    strides = tuple([integers([t.stride(k) for k in others], True) for t in tensors])
-    return math.prod(shape), integers([t.stride(d) for t in tensors], True), integers(shape, True), strides
+    each = list(zip(tensors, units, strict=True))
+    strides = tuple([integers([t.stride(k) // unit for k in others], True) for t, unit in each])
+    return math.prod(shape), integers([t.stride(d) // unit for t, unit in each], True), integers(shape, True), strides
 
 
-def room(x, d, n, inner):
-    """The real parts of new complex numbers, of x's shape but for n along dimension d, which lies inmost or outmost."""
-    others = [x.shape[k] for k in range(x.dim()) if k != d]
-    pairs = torch.empty([n, *others, 2] if inner else [*others, n, 2], dtype=x.dtype, device=x.device)
-    return pairs.select(-1, 0).movedim(0 if inner else -1, d)
+def room(x, d, n, like=None):
+    """The real parts of new complex numbers, of x's shape but for n along dimension d, in the order in memory of those
+    of `like`, or else with d inmost."""
+    order = [k for k in range(x.dim()) if k != d] + [d]
+    if like is not None:
+        order = sorted(range(x.dim()), key=like.stride, reverse=True)
+    pairs = torch.empty([*[n if k == d else x.shape[k] for k in order], 2], dtype=x.dtype, device=x.device)
+    return pairs.select(-1, 0).permute([order.index(k) for k in range(x.dim())])
 
 
-def transform_lines(x, y, d, n, sign, scale=1.0, reads="complex", writes="complex", roots=None):
+def is_inner(x, d):
+    """Whether neighbours in memory are elements of lines along d that lie beside each other."""
+    return any([x.shape[k] > 1 and x.stride(k) < x.stride(d) for k in range(x.dim()) if k != d])
+
+
+def transform_butterflies(x, y, d, n, sign, scale, reads, writes):
+    """As `transform_lines`, of a length that is a power of 2 from 2 on."""
+    factors = butterfly_radices(n, is_inner(x, d))
+    roots = complex_table(root_of_unity, n, x, n) if len(factors) > 1 else None
+    source, step = x, 1
+    for place, radix in enumerate(factors):
+        last = place == len(factors) - 1
+        target = y if last else room(x, d, n, y)
+        kinds = reads if place == 0 else "complex", writes if last else "complex"
+        lines, axis, shape, strides = lines_along(d, source, target, units=[1 if k == "real" else 2 for k in kinds])
+        BLOCK = min(BUTTERFLY_TILE // radix, triton.next_power_of_2(lines * (n // radix)))
+        butterfly_kernel[(triton.cdiv(lines * (n // radix), BLOCK),)](
+            source,
+            target,
+            complex_table(tile_twiddle, radix, x, radix) if radix > LARGEST_BUTTERFLY else None,
+            roots,
+            plain(lines),
+            plain(n),
+            plain(step),
+            plain(target.shape[d]),
+            axis,
+            shape,
+            strides,
+            number_argument(scale if last else 1.0, y.dtype),
+            SIGN=sign,
+            RADIX=radix,
+            READS=kinds[0],
+            WRITES=kinds[1],
+            INNER=is_inner(source, d),
+            BLOCK=BLOCK,
+            num_warps=max(radix * BLOCK // 512, 1),
+        )
+        source, step = target, step * radix
+
+
+def transform_lines(x, y, d, n, sign, scale=1.0, reads="complex", writes="complex"):
     """Transforms of length n along dimension d, from x to y: real parts of complex numbers, or real numbers, as `reads`
-    and `writes` say. sign: 1 forward, -1 backward. roots: of unity, [n, 2], where they are there."""
+    and `writes` say. sign: 1 forward, -1 backward."""
+    if n > 1 and n & (n - 1) == 0:
+        transform_butterflies(x, y, d, n, sign, scale, reads, writes)
+        return
     factors = radices(n)
     if factors is None:
         convolve_lines(x, y, d, n, sign, scale, reads, writes)
         return
-    roots = complex_table(root_of_unity, n, x, n) if roots is None else roots
-    inner = any([x.shape[k] > 1 and x.stride(k) < x.stride(d) for k in range(x.dim()) if k != d])
+    roots = complex_table(root_of_unity, n, x, n)
+    inner = is_inner(x, d)
     source, step = x, 1
     for place, radix in enumerate(factors):
         last = place == len(factors) - 1
-        target = y if last else room(x, d, n, inner)
+        target = y if last else room(x, d, n, x if inner else None)
         lines, axis, shape, strides = lines_along(d, source, target)
         ROWS = triton.next_power_of_2(radix)
         BLOCK = max(16, min(4096 // ROWS, triton.next_power_of_2(lines * (n // radix))))
@@ -245,15 +301,15 @@ def convolve_lines(x, y, d, n, sign, scale, reads, writes):
     size = triton.next_power_of_2(2 * n - 1)
     chirps = complex_table(chirp, n, x, n)
     filter_ = complex_table(chirp_filter, size, x, n, size)
-    roots, response = complex_table(root_of_unity, size, x, size), torch.empty_like(filter_)
-    transform_lines(filter_.select(-1, 0), response.select(-1, 0), 0, size, 1, roots=roots)
-    first, second = room(x, d, size, False), room(x, d, size, False)
+    response = torch.empty_like(filter_)
+    transform_lines(filter_.select(-1, 0), response.select(-1, 0), 0, size, 1)
+    first, second = room(x, d, size), room(x, d, size)
     chirp_lines(x, first, d, n, chirps, sign, reads, "complex", True, 1.0)
-    transform_lines(first, second, d, size, 1, roots=roots)
+    transform_lines(first, second, d, size, 1)
     responses = [part.view([size if k == d else 1 for k in range(x.dim())]) for part in response.unbind(-1)]
     parts = [t.as_strided(t.shape, t.stride(), t.storage_offset() + part) for t in (second, first) for part in (0, 1)]
     elementwise(complex_product, *parts[:2], *responses, out=tuple(parts[2:]))
-    transform_lines(first, second, d, size, -1, 1.0 / size, roots=roots)
+    transform_lines(first, second, d, size, -1, 1.0 / size)
     chirp_lines(second, y, d, n, chirps, sign, "complex", writes, False, scale)
 
 
@@ -294,7 +350,7 @@ def transform(x, y, dims, sizes, forward, normalization, reads="complex", writes
     for place, (d, size) in enumerate(order):
         first, last = place == 0, place == len(order) - 1
         length = y.shape[d] if reads == "real" or last else x.shape[d]
-        target = y if last else room(x, d, length, False)
+        target = y if last else room(x, d, length, y)
         own = [reads if (reads == "real" and first) or (reads == "hermitian" and last) else "complex"]
         transform_lines(
             x, target, d, size, 1 if forward else -1, scale if last else 1.0, *own, writes if last else "complex"
