@@ -13,14 +13,16 @@ import torch
 import triton
 import triton.language as tl
 from blocks.arithmetic import identity
+from blocks.channels_last_convolution import channels_last_convolution, channels_last_gradient
 from blocks.depthwise import depthwise_weight_gradient
 from blocks.elementwise import elementwise
 from blocks.matmul import matmul_tile, tile_product
-from blocks.offsets import integer_values, integers, plain, plain_value, stride_arguments, stride_values
+from blocks.offsets import integer_values, integers, plain_value, stride_arguments, stride_values
 from blocks.reduction import reduce
-from blocks.taps import axis_integers, convolved_tap, spatial_place, wide_offsets
+from blocks.taps import axis_integers, convolved_tap, one_axis, spatial_place, wide_offsets
 from blocks.types import compute_types
-from blocks.windows import place_of, suggested_format
+from blocks.window_tiles import tile_grid, tile_place
+from blocks.windows import suggested_format
 
 
 @triton.jit
@@ -90,45 +92,46 @@ def few_channels_kernel(
     weight_ptr,
     bias_ptr,
     out_ptr,
-    n,
+    rows,
     sizes,
-    channels,
     extents,
-    window,
     how,
     strides,
+    CHANNELS: tl.constexpr,
+    WINDOW: tl.constexpr,
     TRANSPOSED: tl.constexpr,
     LAST: tl.constexpr,
+    FLAT: tl.constexpr,
     ACC: tl.constexpr,
     WIDE: tl.constexpr,
-    BLOCK: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
 ):
-    """As `convolution_kernel`, element by element of the result. channels: out and in of a group."""
-    flat = tl.program_id(0).to(tl.int64 if WIDE else tl.int32) * BLOCK + tl.arange(0, BLOCK)
-    mask = flat < plain_value(n)
-    place = place_of(flat, integer_values(sizes, True), LAST)
-    N, K = integer_values(channels, True)
-    extents, window, how = integer_values(extents, True), integer_values(window, True), integer_values(how, True)
+    """As `convolution_kernel`, without tensor cores, in tiles of the result's two innermost dimensions. CHANNELS: out
+    and in of a group."""
+    sizes, extents, how = integer_values(sizes, True), integer_values(extents, True), integer_values(how, True)
     x_stride, w_stride = integer_values(strides[0], True), integer_values(strides[1], True)
-    group = place[1] // N
-    x_ptr += group * K * x_stride[1]
-    weight_ptr += group * w_stride[0] + place[1] % N * w_stride[1]
-    position = (place[0],) + place[2:]
+    place, inside, across, flat = tile_place(sizes, plain_value(rows), LAST, FLAT, WIDE, BLOCK_M, BLOCK_N)
+    channel, position = place[1], (place[0],) + place[2:]
+    group = channel // CHANNELS[0]
+    x_ptr += group * CHANNELS[1] * x_stride[1]
+    weight_ptr += group * w_stride[0] + channel % CHANNELS[0] * w_stride[1]
+    zero = tl.full([1, 1], 0, flat.dtype)
     taps = 1
-    for k in tl.static_range(len(window)):
-        taps = taps * window[k]
-    acc = tl.zeros([BLOCK], ACC)
-    for step in range(0, taps * K):
-        channel = flat * 0 + step % K
+    for k in tl.static_range(len(WINDOW)):
+        taps = taps * WINDOW[k]
+    acc = tl.zeros([BLOCK_M, BLOCK_N], ACC)
+    for tap in range(0, taps):
         offset, valid, own = convolved_tap(
-            position, step // K, window, how, extents, x_stride, w_stride[3:], TRANSPOSED
+            position, zero + tap, WINDOW, how, extents, x_stride, w_stride[3:], TRANSPOSED
         )
-        x = tl.load(x_ptr + (offset + channel * x_stride[1]), mask=mask & valid, other=0)
-        weight = tl.load(weight_ptr + (own + channel * w_stride[2]), mask=mask, other=0)
-        acc += x.to(ACC) * weight.to(ACC)
+        for k in tl.static_range(CHANNELS[1]):
+            x = tl.load(x_ptr + (offset + (zero + k) * x_stride[1]), mask=inside & across & valid, other=0)
+            weight = tl.load(weight_ptr + (own + (zero + k) * w_stride[2]), mask=channel < sizes[1], other=0)
+            acc += x.to(ACC) * weight.to(ACC)
     if bias_ptr is not None:
-        acc += tl.load(bias_ptr + place[1], mask=mask, other=0).to(ACC)
-    tl.store(out_ptr + flat, acc.to(out_ptr.dtype.element_ty), mask=mask)
+        acc += tl.load(bias_ptr + channel, mask=channel < sizes[1], other=0).to(ACC)
+    tl.store(out_ptr + flat, acc.to(out_ptr.dtype.element_ty), mask=inside & across)
 
 
 @triton.jit
@@ -227,34 +230,41 @@ def _tile_of(dtype, batch, M, N, K, most):
 
 def convolve(x, weight, bias, out, stride, padding, dilation, transposed, groups):
     """`out` = the convolution of x, or the transposed one, whose weight is [channels in, channels out, ...]."""
+    x, weight, out, stride, padding, dilation = one_axis(x, weight, out, stride, padding, dilation)
     taps, window = math.prod(weight.shape[2:]), weight.shape[2:]
     N, K = out.shape[1] // groups, x.shape[1] // groups
     M = out.numel() // max(out.shape[1], 1)
     if M * N == 0:
-        return out
+        return
     first, second = weight.stride()[:2]
     step = (K * first, second, first) if transposed else (N * first, first, second)
     strides = x.stride(), (*step, *weight.stride()[2:]), out.stride()
+    how = axis_integers(stride, padding, dilation)
+    mirrored = transposed and max(stride) == 1  # that is a plain one, by the taps in reverse
+    if mirrored:
+        how = axis_integers(stride, [-p for p in padding], [-d for d in dilation])
     if N <= 4 and K <= 4:
-        few_channels_kernel[(triton.cdiv(M * N * groups, 512),)](
+        grid, rows, own = tile_grid(out, not out.is_contiguous())
+        few_channels_kernel[grid](
             x,
             weight,
             bias,
             out,
-            plain(out.numel()),
+            rows,
             integers(out.shape, True),
-            integers((N, K), True),
             integers(x.shape[2:], True),
-            integers(window, True),
-            integers(axis_integers(stride, padding, dilation), True),
+            integers(how, True),
             (integers(strides[0], True), integers(strides[1], True)),
-            TRANSPOSED=transposed,
-            LAST=not out.is_contiguous(),
+            CHANNELS=(N, K),
+            WINDOW=tuple(window),
+            TRANSPOSED=transposed and not mirrored,
             ACC=compute_types(out.dtype)[1],
             WIDE=wide_offsets((x, weight, out)),
-            BLOCK=512,
+            **own,
         )
-        return out
+        return
+    if groups == 1 and channels_last_convolution(x, weight, bias, out, stride, padding, dilation, transposed):
+        return
     tile = _tile_of(x.dtype, groups, M, N, K * taps, K)
     PLAIN = max(x.numel(), weight.numel(), out.numel()) < 65536
     convolution_kernel[(triton.cdiv(M, tile[0]) * triton.cdiv(N, tile[1]) * groups,)](
@@ -266,24 +276,28 @@ def convolve(x, weight, bias, out, stride, padding, dilation, transposed, groups
         integers(out.shape[2:], PLAIN),
         integers(x.shape[2:], PLAIN),
         integers(window, PLAIN),
-        integers(axis_integers(stride, padding, dilation), PLAIN),
+        integers(how, PLAIN),
         tuple([stride_arguments(s, PLAIN) for s in strides]),
-        TRANSPOSED=transposed,
+        TRANSPOSED=transposed and not mirrored,
         ACC=compute_types(out.dtype)[1],
         PLAIN=PLAIN,
         WIDE=wide_offsets((x, weight, out)),
         TILE=tile[:3],
         num_warps=tile[3],
     )
-    return out
 
 
 def weight_gradient(a, b, weight, stride, padding, dilation, groups, out):
     """Of positions of a, multiplied by b where taps fall; in `out`, of weight's shape."""
+    b, weight, a, stride, padding, dilation = one_axis(b, weight, a, stride, padding, dilation)
+    out = out.view(weight.shape)
     window = weight.shape[2:]
     taps, M, N = math.prod(window), a.shape[1] // groups, b.shape[1] // groups
     if M <= 4 and N <= 4:
-        return depthwise_weight_gradient(a, b, weight, stride, padding, dilation, groups, out)
+        depthwise_weight_gradient(a, b, weight, stride, padding, dilation, groups, out)
+        return
+    if groups == 1 and channels_last_gradient(a, b, weight, stride, padding, dilation, out):
+        return
     count = a.numel() // max(a.shape[1], 1)
     tile = _tile_of(a.dtype, groups * taps, M, N, count, count)
     tiles = triton.cdiv(M, tile[0]) * triton.cdiv(N, tile[1]) * groups * taps
@@ -313,4 +327,3 @@ def weight_gradient(a, b, weight, stride, padding, dilation, groups, out):
     if not direct:
         total = reduce("sum", [held], [0], dtype=dtype) if parts > 1 else held.select(0, 0)
         elementwise(identity, total, common=dtype, out=out)
-    return out

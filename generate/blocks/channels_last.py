@@ -1,0 +1,145 @@
+"""Copies of tensors whose channels lie last and are padded to a multiple of 8, for products of tensor cores.
+
+A tap of 8 channels is then one load of 16 bytes. Copies are of fp16 or bf16; fp32 becomes three planes of bf16, whose 8
+bits each add up to its 24, and a product the six of theirs that are not below fp32's last bit. Where channels are few,
+the copy has the padding of the last axis and that axis' taps become channels: windows overlap in it.
+"""
+
+import torch
+import triton
+import triton.language as tl
+from blocks.taps import merged_axes, spatial_place, wide_offsets
+
+__all__ = ["channels_last_copy", "eighths", "folds_taps", "loaded_planes", "padded_rows", "planes_product"]
+
+
+@triton.jit
+def bf16_part(x):
+    """x cut to the 8 significant bits that bf16 has; NaN stays NaN."""
+    cut = (x.to(tl.int32, bitcast=True) & -65536).to(tl.float32, bitcast=True)
+    return tl.where(x == x, cut, x)
+
+
+@triton.jit
+def channels_last_kernel(
+    x_ptr,
+    out_ptr,
+    sizes,
+    plane,
+    shape,
+    extents,
+    ahead,
+    stride,
+    PLANES: tl.constexpr,
+    WIDE: tl.constexpr,
+    TILE: tl.constexpr,
+):
+    """out[plane, batch, ..., channel] = x[batch, channel, ...] or 0; sizes: positions, channels, those of out."""
+    INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
+    M, C, width = sizes[0], sizes[1], sizes[2]
+    across = tl.cdiv(width, TILE[1])
+    rows = (tl.program_id(0) // across).to(INDEX) * TILE[0] + tl.arange(0, TILE[0])
+    cols = (tl.program_id(0) % across).to(INDEX) * TILE[1] + tl.arange(0, TILE[1])
+    place = spatial_place(rows, shape)
+    offset, valid = place[0] * stride[0], rows < M
+    for k in tl.static_range(len(shape)):
+        at = place[k + 1] - ahead[k]
+        valid &= (at >= 0) & (at < extents[k])
+        offset += at * stride[k + 2]
+    mask = valid[None, :] & (cols < C)[:, None]
+    x = tl.trans(tl.load(x_ptr + (offset[None, :] + cols[:, None] * stride[1]), mask=mask, other=0))
+    out_ptr += rows[:, None] * width + cols[None, :]
+    mask = (rows < M)[:, None] & (cols < width)[None, :]
+    if PLANES == 1:
+        tl.store(out_ptr, x, mask=mask)
+    else:
+        for _ in tl.static_range(PLANES):
+            part = bf16_part(x)
+            tl.store(out_ptr, part.to(tl.bfloat16), mask=mask)
+            out_ptr += plane
+            x -= part
+            x = tl.where(x == x, x, 0.0)
+
+
+@triton.jit
+def loaded_planes(ptr, offset, mask, plane, PLANES: tl.constexpr):
+    """Tiles of all planes."""
+    first = tl.load(ptr + offset, mask=mask, other=0)
+    if PLANES == 1:
+        return (first,)
+    ptr += plane
+    second = tl.load(ptr + offset, mask=mask, other=0)
+    ptr += plane
+    third = tl.load(ptr + offset, mask=mask, other=0)
+    return first, second, third
+
+
+@triton.jit
+def planes_product(a, b, acc):
+    """acc + a @ b. Infinity by a lower part of 0 is NaN: then no lower parts count."""
+    if len(a) == 1:
+        acc = tl.dot(a[0], b[0], acc)
+    else:
+        low = tl.dot(a[1], b[1])
+        low = tl.dot(a[0], b[2], low)
+        low = tl.dot(a[2], b[0], low)
+        low = tl.dot(a[0], b[1], low)
+        low = tl.dot(a[1], b[0], low)
+        low = tl.where(low == low, low, 0.0)
+        acc += tl.dot(a[0], b[0], low)
+    return acc
+
+
+def new_planes(x, size, width, ahead):
+    """A new [planes, batch, *size, width] of x: [batch, channels, ...], which begins `ahead` in each axis."""
+    planes, dtype = (3, torch.bfloat16) if x.dtype == torch.float32 else (1, x.dtype)
+    out = torch.empty((planes, x.shape[0], *size, width), dtype=dtype, device=x.device)
+    M, BLOCK_C = out.numel() // (planes * width), min(triton.next_power_of_2(width), 64)
+    BLOCK_M = 4096 // max(BLOCK_C, 32)
+    channels_last_kernel[(triton.cdiv(M, BLOCK_M) * triton.cdiv(width, BLOCK_C),)](
+        x,
+        out,
+        (M, x.shape[1], width),
+        M * width,
+        tuple(size),
+        tuple(x.shape[2:]),
+        ahead,
+        x.stride(),
+        PLANES=planes,
+        WIDE=wide_offsets((x, out)),
+        TILE=(BLOCK_M, BLOCK_C),
+        num_warps=4,
+    )
+    return out
+
+
+def channels_last_copy(x, width):
+    """[planes, batch, ..., width] of x: [batch, channels, ...]; without a copy where it lies so."""
+    if x.dtype != torch.float32 and x.shape[1] == width and x.movedim(1, -1).is_contiguous():
+        return x.movedim(1, -1).unsqueeze(0)
+    merged = merged_axes(x)
+    out = new_planes(merged, merged.shape[2:], width, (0,) * (merged.dim() - 2))
+    return out.view(*out.shape[:2], *x.shape[2:], width)
+
+
+def folds_taps(x, weight, stride, dilation):
+    return x.shape[1] <= 4 and weight.shape[-1] > 1 and dilation[-1] == 1
+
+
+def padded_rows(x, window, stride, padding, count):
+    """A copy whose last axis has its padding, and sizes, strides and taps in units, as if its taps were channels.
+
+    count: positions along the last axis. A unit is a tap.
+    """
+    unit = 4 if stride[-1] % 2 == 0 else 8
+    width = (count - 1) * stride[-1] + window[-1]
+    ahead = (0,) * (len(window) - 1) + (padding[-1],)
+    copy = new_planes(x, (*x.shape[2:-1], width), unit, ahead)
+    steps = [s // unit for s in copy.stride()[1:-1]]
+    return copy, unit, (steps[0], 1, *steps[1:-1], stride[-1]), (*x.shape[2:-1], count)
+
+
+def eighths(copy):
+    """Strides of batch, channels, which count for nothing, and axes of a copy, in units of 8."""
+    steps = [s // 8 for s in copy.stride()[1:-1]]
+    return (steps[0], 1, *steps[1:])

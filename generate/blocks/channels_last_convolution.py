@@ -1,0 +1,288 @@
+"""Large convolutions, of channels-last copies of their operands (`blocks.channels_last`), by tensor cores.
+
+A program is a tile of positions by channels: of the result, a product of windows by the weight, tap by tap; of the
+gradient of the weight, a sum over positions for one tap, in parts that are added up in their order.
+"""
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+from blocks.arithmetic import identity
+from blocks.channels_last import (
+    channels_last_copy,
+    eighths,
+    folds_taps,
+    loaded_planes,
+    padded_rows,
+    planes_product,
+)
+from blocks.elementwise import elementwise
+from blocks.reduction import reduce
+from blocks.taps import axis_integers, convolved_tap, next_place, spatial_place, times, wide_offsets
+
+__all__ = ["channels_last_convolution", "channels_last_gradient"]
+
+
+@triton.jit
+def channels_last_convolution_kernel(
+    x_ptr,
+    weight_ptr,
+    bias_ptr,
+    out_ptr,
+    sizes,
+    shape,
+    extents,
+    how,
+    strides,
+    planes,
+    WINDOW: tl.constexpr,
+    SWAPPED: tl.constexpr,
+    PLANES: tl.constexpr,
+    UNIT: tl.constexpr,
+    LAST: tl.constexpr,
+    WIDE: tl.constexpr,
+    TILE: tl.constexpr,
+):
+    """sizes: positions, channels out and units of channels in; strides: of x and of the weight (of channels, which
+    are those in where SWAPPED, and of taps) in units, and of the result; planes: elements of one of x and of the
+    weight. UNIT: what 16 bytes or a tap have. LAST: whether channels of the result lie last."""
+    INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
+    BLOCK_M: tl.constexpr = TILE[0]
+    BLOCK_N: tl.constexpr = TILE[1]
+    M, N, K = sizes[0], sizes[1], sizes[2] * UNIT
+    x_stride, w_stride, out_stride = times(strides[0], UNIT), times(strides[1], UNIT), strides[2]
+    across = tl.cdiv(N, BLOCK_N)
+    rows = (tl.program_id(0) // across).to(INDEX) * BLOCK_M + tl.arange(0, BLOCK_M)
+    cols = (tl.program_id(0) % across).to(INDEX) * BLOCK_N + tl.arange(0, BLOCK_N)
+    ks = tl.arange(0, TILE[2]).to(INDEX)
+    place = spatial_place(rows, shape)
+    if SWAPPED:
+        weight_ptr += cols[None, :] + ks[:, None] * w_stride[0]
+    else:
+        weight_ptr += cols[None, :] * w_stride[0] + ks[:, None]
+    chunks, taps = tl.cdiv(K, TILE[2]), 1
+    for k in tl.static_range(len(WINDOW)):
+        taps = taps * WINDOW[k]
+    acc = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
+    for step in range(0, taps * chunks):
+        first = (step % chunks * TILE[2]).to(INDEX)
+        tap = step // chunks
+        offset, valid, own = convolved_tap(place, tap, WINDOW, how, extents, x_stride, w_stride[1:], False)
+        left = first + ks < K
+        mask = (valid & (rows < M))[:, None] & left[None, :]
+        a = loaded_planes(x_ptr, offset[:, None] + (first + ks)[None, :], mask, planes[0], PLANES)
+        b_mask = left[:, None] & (cols < N)[None, :]
+        b = loaded_planes(weight_ptr, own + first * (w_stride[0] if SWAPPED else 1), b_mask, planes[1], PLANES)
+        acc = planes_product(a, b, acc)
+    if bias_ptr is not None:
+        acc += tl.load(bias_ptr + cols, mask=cols < N, other=0).to(tl.float32)[None, :]
+    offset = place[0] * out_stride[0]
+    for k in tl.static_range(len(shape)):
+        offset += place[k + 1] * out_stride[k + 2]
+    value = acc.to(out_ptr.dtype.element_ty)
+    if LAST:
+        out_ptr += offset[:, None] + cols[None, :] * out_stride[1]
+        tl.store(out_ptr, value, mask=(rows < M)[:, None] & (cols < N)[None, :])
+    else:
+        out_ptr += offset[None, :] + cols[:, None] * out_stride[1]
+        tl.store(out_ptr, tl.trans(value), mask=(rows < M)[None, :] & (cols < N)[:, None])
+
+
+@triton.jit
+def channels_last_gradient_kernel(
+    a_ptr,
+    b_ptr,
+    out_ptr,
+    sizes,
+    shape,
+    extents,
+    window,
+    how,
+    strides,
+    planes,
+    PLANES: tl.constexpr,
+    UNIT: tl.constexpr,
+    WIDE: tl.constexpr,
+    TILE: tl.constexpr,
+):
+    """out[part, channel of a, tap, channel of b]: the sum over positions of a part of a at each times b where the tap
+    falls. sizes: units of channels of a and of b, positions and those of a part; strides: of b, in
+    units; planes: elements of one of a and of b."""
+    INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
+    BLOCK_M: tl.constexpr = TILE[0]
+    BLOCK_N: tl.constexpr = TILE[1]
+    M, N, count, part = sizes[0] * UNIT, sizes[1] * UNIT, sizes[2], sizes[3]
+    b_stride = times(strides, UNIT)
+    taps = 1
+    for k in tl.static_range(len(window)):
+        taps = taps * window[k]
+    across = tl.cdiv(N, BLOCK_N)
+    tap = tl.program_id(0) % taps
+    index = tl.program_id(0) // taps
+    rows = (index // across).to(INDEX) * BLOCK_M + tl.arange(0, BLOCK_M)
+    cols = (index % across).to(INDEX) * BLOCK_N + tl.arange(0, BLOCK_N)
+    i = tl.program_id(1).to(INDEX) * part + tl.arange(0, TILE[2])
+    place, ahead = spatial_place(i, shape), spatial_place(tl.full([], TILE[2], INDEX), shape)
+    acc = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
+    for _ in range(0, part, TILE[2]):
+        offset, valid, _ = convolved_tap(place, tap, window, how, extents, b_stride, window, False)
+        at = i * M
+        inside = i < count
+        a = loaded_planes(a_ptr, rows[:, None] + at[None, :], (rows < M)[:, None] & inside[None, :], planes[0], PLANES)
+        mask = (valid & inside)[:, None] & (cols < N)[None, :]
+        b = loaded_planes(b_ptr, offset[:, None] + cols[None, :], mask, planes[1], PLANES)
+        acc = planes_product(a, b, acc)
+        i += TILE[2]
+        place = next_place(place, ahead, shape)
+    row = (tl.program_id(1).to(INDEX) * M + rows) * taps + tap
+    tl.store(out_ptr + (row[:, None] * N + cols[None, :]), acc, mask=(rows < M)[:, None] & (cols < N)[None, :])
+
+
+def _reads_rows(window, out):
+    """Whether elements by themselves need no copies: 16 positions, of which an operand has one axis, are one load."""
+    return len(window) == window[0] == 1 and out.shape[2] % 16 == 0
+
+
+def _channels_last_tile(positions, N, K, half):
+    """BLOCK_M, BLOCK_N, BLOCK_K and warps: smaller where processors would idle."""
+    BLOCK_M, BLOCK_N = 128, min(max(triton.next_power_of_2(N), 16), 128 if half else 64)
+    while BLOCK_M * BLOCK_N > 4096 and triton.cdiv(positions, BLOCK_M) * triton.cdiv(N, BLOCK_N) < 132:
+        BLOCK_M, BLOCK_N = (64, BLOCK_N) if BLOCK_M == 128 else (64, BLOCK_N // 2)
+    BLOCK_K = min(max(triton.next_power_of_2(K), 16), 64 if half else 32)
+    return (BLOCK_M, BLOCK_N, BLOCK_K), 8 if BLOCK_M * BLOCK_N == 16384 else 4
+
+
+def _launch_plain(x, weight, bias, out, spec, half, swapped, unit):
+    """One launch over `out`. x and weight: planes; spec: channels in, strides of x in units, its extents, window, and
+    stride, padding and dilation of each axis."""
+    K, x_stride, extents, w_stride, window, how = spec
+    M, N = out.numel() // out.shape[1], out.shape[1]
+    tile, warps = _channels_last_tile(M, N, K, half)
+    channels_last_convolution_kernel[(triton.cdiv(M, tile[0]) * triton.cdiv(N, tile[1]),)](
+        x,
+        weight,
+        bias,
+        out,
+        (M, N, K // unit),
+        tuple(out.shape[2:]),
+        extents,
+        how,
+        (x_stride, w_stride, out.stride()),
+        (x.stride(0), weight.stride(0)),
+        WINDOW=tuple(window),
+        SWAPPED=swapped,
+        PLANES=x.shape[0],
+        UNIT=unit,
+        LAST=out.stride(1) == 1,
+        WIDE=wide_offsets((x, weight, out)),
+        TILE=tile,
+        num_warps=warps,
+        num_stages=3,
+    )
+
+
+def _every(out, phase, stride):
+    """The positions of out that begin at phase, in steps of stride."""
+    size = [triton.cdiv(max(n - r, 0), s) for n, r, s in zip(out.shape[2:], phase, stride, strict=True)]
+    steps = out.stride()
+    offset = sum([r * step for r, step in zip(phase, steps[2:], strict=True)]) + out.storage_offset()
+    apart = [step * s for step, s in zip(steps[2:], stride, strict=True)]
+    return out.as_strided((*out.shape[:2], *size), (*steps[:2], *apart), offset)
+
+
+def _transposed_phases(x, weight, bias, out, stride, padding, dilation, half):
+    """The transposed convolution: positions of one rest by the stride are a plain convolution by every such tap."""
+    taps = weight.shape[2:]
+    x, weight = channels_last_copy(x, x.shape[1]), channels_last_copy(weight, triton.cdiv(weight.shape[1], 8) * 8)
+    extents, steps = tuple(x.shape[2:-1]), weight.stride()
+    for number in range(math.prod(stride)):
+        phase = [number // math.prod(stride[k + 1 :]) % s for k, s in enumerate(stride)]
+        first = [(r + p) % s for r, p, s in zip(phase, padding, stride, strict=True)]
+        place = _every(out, phase, stride)
+        window = tuple([max(triton.cdiv(k - t, s), 0) for k, t, s in zip(taps, first, stride, strict=True)])
+        ahead = [-((r + p) // s) for r, p, s in zip(phase, padding, stride, strict=True)]
+        how = tuple([v for a, d in zip(ahead, dilation, strict=True) for v in (1, a, -d)])
+        if place.numel() == 0:
+            continue
+        own = weight
+        for k, t in enumerate(first):
+            own = own.narrow(k + 2, min(t, taps[k] - 1), taps[k] - min(t, taps[k] - 1))
+        w_stride = (steps[1] // 8, *[w * s // 8 for w, s in zip(steps[2:-1], stride, strict=True)])
+        _launch_plain(x, own, bias, place, (x.shape[-1], eighths(x), extents, w_stride, window, how), half, True, 8)
+
+
+def channels_last_convolution(x, weight, bias, out, stride, padding, dilation, transposed):
+    """Whether `out`, of one group, is made here of x, as `convolve` makes it."""
+    half, K, window = x.dtype in (torch.float16, torch.bfloat16), x.shape[1], tuple(weight.shape[2:])
+    work = out.numel() * K * math.prod(window)
+    folds = not transposed and folds_taps(x, weight, stride, dilation)
+    if not (half or x.dtype == torch.float32) or work < 2**22 or not (folds or K % 8 == 0):
+        return False
+    if _reads_rows(window, out):
+        return False
+    if transposed:
+        if math.prod(stride) > 8 or max([s > 1 and d > 1 for s, d in zip(stride, dilation, strict=True)]):
+            return False
+        _transposed_phases(x, weight, bias, out, stride, padding, dilation, half)
+        return True
+    how = axis_integers(stride, padding, dilation)
+    if folds:
+        x, unit, x_stride, extents = padded_rows(x, window, stride, padding, out.shape[-1])
+        weight = channels_last_copy(weight, unit)
+        K, steps = unit * window[-1], [s // unit for s in weight.stride()[1:-2]]
+        spec = K, x_stride, extents, (*steps, 0), (*window[:-1], 1), (*how[:-3], 1, 0, 1)
+    else:
+        unit, x, weight = 8, channels_last_copy(x, K), channels_last_copy(weight, K)
+        spec = K, eighths(x), tuple(x.shape[2:-1]), tuple([s // 8 for s in weight.stride()[1:-1]]), window, tuple(how)
+    _launch_plain(x, weight, bias, out, spec, half, False, unit)
+    return True
+
+
+def channels_last_gradient(a, b, weight, stride, padding, dilation, out):
+    """Whether the gradient of the weight, of one group, is made here, as `weight_gradient` makes it."""
+    half, window, (M, C) = a.dtype in (torch.float16, torch.bfloat16), tuple(weight.shape[2:]), weight.shape[:2]
+    folds, work = folds_taps(b, weight, stride, dilation), a.numel() * C * math.prod(window)
+    if not (half or a.dtype == torch.float32) or work < 2**22 or M % 8 or not (folds or C % 8 == 0):
+        return False
+    if _reads_rows(window, a):
+        return False
+    how, taps = axis_integers(stride, padding, dilation), window
+    shape, count, a = tuple(a.shape[2:]), a.numel() // M, channels_last_copy(a, M)
+    unit, N = 8, C
+    if folds:
+        b, unit, b_stride, extents = padded_rows(b, window, stride, padding, shape[-1])
+        taps, how, N = (*window[:-1], 1), (*how[:-3], 1, 0, 1), unit * window[-1]
+    else:
+        b = channels_last_copy(b, C)
+        b_stride, extents = eighths(b), tuple(b.shape[2:-1])
+    BLOCK_M, BLOCK_N = [min(max(triton.next_power_of_2(n), 16), 128 if half else 64) for n in (M, N)]
+    BLOCK_K = 64 if half else 32
+    tiles = triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N) * math.prod(taps)
+    parts = max(min(528 // tiles, count // (8 * BLOCK_K)), 1)
+    part = triton.cdiv(triton.cdiv(count, parts), BLOCK_K) * BLOCK_K
+    parts = triton.cdiv(count, part)
+    held = torch.empty((parts, M, math.prod(taps), N), dtype=torch.float32, device=a.device)
+    channels_last_gradient_kernel[(tiles, parts)](
+        a,
+        b,
+        held,
+        (M // unit, N // unit, count, part),
+        shape,
+        extents,
+        taps,
+        tuple(how),
+        b_stride,
+        (a.stride(0), b.stride(0)),
+        PLANES=a.shape[0],
+        UNIT=unit,
+        WIDE=wide_offsets((a, b, held)),
+        TILE=(BLOCK_M, BLOCK_N, BLOCK_K),
+        num_warps=8 if BLOCK_M * BLOCK_N == 16384 else 4,
+        num_stages=3,
+    )
+    total = reduce("sum", [held], [0], dtype=torch.float32) if parts > 1 else held.select(0, 0)
+    total = total.view(M, *window, -1).movedim(-1, 1).narrow(1, 0, C)
+    elementwise(identity, total, common=torch.float32, out=out)
+    return True
