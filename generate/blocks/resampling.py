@@ -118,7 +118,9 @@ def axis_numbers(n, size, scale, kind, align, dtype):
         shift = before * back + slack + (0.5 if kind in ("linear", "cubic") and not align else 0)
         shift = 0.5 + slack if kind == "exact" else shift
         last = max(math.ceil((n - 1) * back - shift), 0)
-        most = min(max(math.floor(span * back + 2 * slack) + 2, size - last), size)
+        exact = size == n * back and step * back == 1 and not align and slack < 0.25  # then no rounding adds results
+        most = span * size // n if exact else math.floor(span * back + 2 * slack) + 2
+        most = min(max(most, size - last), size)
     return ((n, size, 1 if align or kind == "exact" else 0), (step, back, shift)), max(most, 1)
 
 

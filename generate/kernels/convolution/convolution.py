@@ -1,8 +1,8 @@
 """aten::convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation,
     bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor
 
-A matrix product of [positions, channels x taps] by the weight, of which no operand is laid out; sums are in fp32, of
-float64 in fp64.
+A matrix product of [positions, channels x taps] by the weight, of which no operand is laid out: at most they are copied
+so that channels lie last. Sums are in fp32, of float64 in fp64.
 """
 
 from blocks.convolution import convolution_result, convolve, convolved_size
