@@ -253,5 +253,5 @@ def tile_arguments(out, last, most, wide):
     """(programs, arguments in common, by name) of a launch over `out`, whose channels lie `last`, with so many taps."""
     grid, rows, own = tile_grid(out, last)
     taps = (1,) * (3 - len(most)) + tuple(most)
-    own |= {"SECOND": taps[1] if taps[1] * taps[2] <= 16 else 0, "TAPS": taps[2], "WIDE": wide}
+    own |= {"SECOND": taps[1] if taps[1] * taps[2] < 32 else 0, "TAPS": taps[2], "WIDE": wide}
     return grid, rows, integers(taps, True), own

@@ -1,4 +1,4 @@
-"""Dilation, padding, channels-last, NaN."""
+"""Dilation, padding, windows of many elements, channels-last, NaN."""
 
 OPINFO = 4
 CASES = {
@@ -6,6 +6,7 @@ CASES = {
         ("f32[2,3,7,9]", [2, 2], [2, 2], [1, 1], [2, 2], True),
         ("f32[2,15,7,9]{945,1,135,15}", [3, 3], [2, 2], [1, 1]),
         ("i64[3,5,5]", [2, 2], [1, 1]),
+        ("f32[2,2,6,9]", [3, 6], [2, 2], [1, 3]),
     ],
 }
 FAULTS = {"no dilation": ("+ t * a[2]", "+ t")}
