@@ -19,6 +19,7 @@ __all__ = [
     "tile_kernel",
     "tile_largest_kernel",
     "tile_place",
+    "unrolled",
 ]
 
 
@@ -193,7 +194,6 @@ def tile_largest_kernel(
     extents,
     AXIS: tl.constexpr,
     LEAST: tl.constexpr,
-    SECOND: tl.constexpr,
     TAPS: tl.constexpr,
     LAST: tl.constexpr,
     FLAT: tl.constexpr,
@@ -201,21 +201,22 @@ def tile_largest_kernel(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """Taps are in the order of their indices: of equals the first is kept, of NaNs the last."""
+    """The largest of each window and its index in the plane of the input, of these extents. Taps are in the order of
+    their indices: of equals the first is kept, of NaNs the last."""
     AXES: tl.constexpr = len(sizes) - 2
     sizes, strides = integer_values(sizes, True), integer_values(strides, True)
     most, extents = integer_values(most, True), integer_values(extents, True)
     place, inside, across, own = tile_place(sizes, plain_value(rows), LAST, FLAT, WIDE, BLOCK_M, BLOCK_N)
     x_ptr += place[0] * strides[0] + place[1] * strides[1]
     taps = axis_taps(AXIS, AXES - 1, TAPS, place, across, strides, numbers, tl.float32)
-    seconds = axis_taps(AXIS, AXES - 2, SECOND, place, inside, strides, numbers, tl.float32)
     best = tl.full([BLOCK_M, BLOCK_N], LEAST, x_ptr.dtype.element_ty)
     index = tl.full([BLOCK_M, BLOCK_N], -1, own.dtype)
     for t in range(most[0]):
         first = axis_tap(AXIS, AXES - 3, place, t, strides, numbers, tl.float32)
-        for j in tl.static_range(SECOND):
-            there, offset = first[2] & seconds[j][2], first[0] + seconds[j][0]
-            before = (first[3] * extents[AXES - 2] + seconds[j][3]) * extents[AXES - 1]
+        for u in range(most[1]):
+            second = axis_tap(AXIS, AXES - 2, place, u, strides, numbers, tl.float32)
+            offset, there = first[0] + second[0], first[2] & second[2] & inside
+            before = (first[3] * extents[AXES - 2] + second[3]) * extents[AXES - 1]
             for k in tl.static_range(TAPS):
                 valid = there & taps[k][2]
                 x = tl.load(x_ptr + (offset + taps[k][0]), mask=valid, other=LEAST)
@@ -253,5 +254,10 @@ def tile_arguments(out, last, most, wide):
     """(programs, arguments in common, by name) of a launch over `out`, whose channels lie `last`, with so many taps."""
     grid, rows, own = tile_grid(out, last)
     taps = (1,) * (3 - len(most)) + tuple(most)
-    own |= {"SECOND": taps[1] if taps[1] * taps[2] < 32 else 0, "TAPS": taps[2], "WIDE": wide}
-    return grid, rows, integers(taps, True), own
+    return grid, rows, integers(taps, True), own | {"TAPS": taps[2], "WIDE": wide}
+
+
+def unrolled(most):
+    """Taps along the axis before the last that are unrolled, together with those along the last one; 0 of many."""
+    second, last = (1, *most)[-2:]
+    return second if second * last <= 8 else 0

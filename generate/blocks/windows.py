@@ -13,7 +13,7 @@ import triton.language as tl
 from blocks.arithmetic import divide
 from blocks.offsets import integer_values, integers, plain, plain_value, reach
 from blocks.types import compute_types, convert, number_argument, number_value
-from blocks.window_tiles import fits_tiles, tile_arguments, tile_kernel, tile_largest_kernel
+from blocks.window_tiles import fits_tiles, tile_arguments, tile_kernel, tile_largest_kernel, unrolled
 
 
 @triton.jit
@@ -237,7 +237,7 @@ def windows(axis, mode, x, out, axes, most, chosen=None, float_type=torch.float3
     if fits_tiles(taps, mode == "mean"):
         grid, rows, most, own = tile_arguments(out, last, taps, wide)
         given = x, chosen, out, rows, sizes, strides, chosen_strides, most, numbers
-        tile_kernel[grid](*given, AXIS=axis, MODE=mode, **types, **own)
+        tile_kernel[grid](*given, AXIS=axis, MODE=mode, SECOND=unrolled(taps), **types, **own)
         return out
     window_kernel[(triton.cdiv(out.numel(), tile[0]),)](
         x,
