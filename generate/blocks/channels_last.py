@@ -66,12 +66,13 @@ def loaded_planes(ptr, offset, mask, plane, PLANES: tl.constexpr):
     """Tiles of all planes."""
     first = tl.load(ptr + offset, mask=mask, other=0)
     if PLANES == 1:
-        return (first,)
-    ptr += plane
-    second = tl.load(ptr + offset, mask=mask, other=0)
-    ptr += plane
-    third = tl.load(ptr + offset, mask=mask, other=0)
-    return first, second, third
+        tiles = (first,)
+    else:
+        ptr += plane
+        second = tl.load(ptr + offset, mask=mask, other=0)
+        ptr += plane
+        tiles = (first, second, tl.load(ptr + offset, mask=mask, other=0))
+    return tiles
 
 
 @triton.jit

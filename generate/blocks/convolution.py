@@ -113,8 +113,9 @@ def few_channels_kernel(
     x_stride, w_stride = integer_values(strides[0], True), integer_values(strides[1], True)
     place, inside, across, flat = tile_place(sizes, plain_value(rows), LAST, FLAT, WIDE, BLOCK_M, BLOCK_N)
     channel, position = place[1], (place[0],) + place[2:]
+    WITHIN: tl.constexpr = CHANNELS[1]
     group = channel // CHANNELS[0]
-    x_ptr += group * CHANNELS[1] * x_stride[1]
+    x_ptr += group * WITHIN * x_stride[1]
     weight_ptr += group * w_stride[0] + channel % CHANNELS[0] * w_stride[1]
     zero = tl.full([1, 1], 0, flat.dtype)
     taps = 1
@@ -125,7 +126,7 @@ def few_channels_kernel(
         offset, valid, own = convolved_tap(
             position, zero + tap, WINDOW, how, extents, x_stride, w_stride[3:], TRANSPOSED
         )
-        for k in tl.static_range(CHANNELS[1]):
+        for k in tl.static_range(WITHIN):
             x = tl.load(x_ptr + (offset + (zero + k) * x_stride[1]), mask=inside & across & valid, other=0)
             weight = tl.load(weight_ptr + (own + (zero + k) * w_stride[2]), mask=channel < sizes[1], other=0)
             acc += x.to(ACC) * weight.to(ACC)
