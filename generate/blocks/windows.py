@@ -231,13 +231,13 @@ def windows(axis, mode, x, out, axes, most, chosen=None, float_type=torch.float3
     taps = most
     last, tile, (sizes, strides, most, numbers), wide = _window_arguments(x, out, axes, taps)
     numbers = tuple([(a, tuple([number_argument(v, float_type) for v in f])) for a, f in numbers])
-    types = {"FLOAT": compute_types(float_type)[1], "ACC": compute_types(out.dtype)[1]}
+    FLOAT, ACC = compute_types(float_type)[1], compute_types(out.dtype)[1]
     wide = wide or (chosen is not None and reach(chosen.shape, [chosen.stride()]) > 2147483647)
     chosen_strides = () if chosen is None else integers(chosen.stride(), True)
     if fits_tiles(taps, mode == "mean"):
         grid, rows, most, own = tile_arguments(out, last, taps, wide)
         given = x, chosen, out, rows, sizes, strides, chosen_strides, most, numbers
-        tile_kernel[grid](*given, AXIS=axis, MODE=mode, SECOND=unrolled(taps), **types, **own)
+        tile_kernel[grid](*given, AXIS=axis, MODE=mode, SECOND=unrolled(taps), FLOAT=FLOAT, ACC=ACC, **own)
         return out
     window_kernel[(triton.cdiv(out.numel(), tile[0]),)](
         x,
@@ -255,7 +255,8 @@ def windows(axis, mode, x, out, axes, most, chosen=None, float_type=torch.float3
         WIDE=wide,
         BLOCK_M=tile[0],
         BLOCK_K=tile[1],
-        **types,
+        FLOAT=FLOAT,
+        ACC=ACC,
         num_warps=4,
     )
     return out
