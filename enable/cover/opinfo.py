@@ -1,4 +1,7 @@
-"""Coverage of a trace of OpInfo: an operator is covered if every leaf call of every sample of it passes."""
+"""Coverage of a trace of OpInfo: an operator is covered if every leaf call of every sample of it passes.
+
+Operators that draw random numbers are counted apart: of these, calls that draw pass by their laws.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from enable.cover.coverage import NO_KERNEL, Coverage, judge_cases, match_overloads, percent, read_calls, rows_of
+from enable.cover.coverage import (
+    NO_KERNEL,
+    Coverage,
+    judge_cases,
+    match_overloads,
+    needs_kernel,
+    percent,
+    read_calls,
+    rows_of,
+)
 from enable.tables import share, table
 from generate.library import Library
 from traces import TraceError
@@ -18,6 +30,7 @@ from verify.judging.judge import Job, Judge
 from verify.outcome import Outcome, Verdict
 
 Key = tuple[str, str]  # overload, id of a case
+NO_LAW = "no law to judge it by"
 CATEGORIES = (
     "Elementwise", "Deep Learning", "Linear Algebra", "Other", "Shape Manipulation", "Reduction",
     "Indexing & Selection",
@@ -29,7 +42,8 @@ class TestedOperator:
     """One operator of OpInfo with all its variants and dtypes.
 
     samples: that ran. failed: that did not, by reason. forward, backward: the cases that its calls are. lacking:
-    overloads without a kernel. outcome: PASS, or that of the first case that does not; detail: which.
+    overloads without a kernel. lawless: those that it draws with and that have no law; random: whether it draws.
+    outcome: PASS, or that of the first case that does not; detail: which.
     """
 
     name: str
@@ -39,11 +53,14 @@ class TestedOperator:
     forward: set[Key] = field(default_factory=set)
     backward: set[Key] = field(default_factory=set)
     random: bool = False
+    lawless: set[str] = field(default_factory=set)
     outcome: Outcome = Outcome.SKIPPED
     detail: str = ""
 
     def judge(self, phase: set[Key], verdicts: dict[Key, Verdict], served: frozenset[str]) -> tuple[Outcome, str]:
         """Of the cases of one phase: the outcome of the first that does not pass, and why."""
+        if self.lawless:
+            return Outcome.SKIPPED, f"{NO_LAW}: {', '.join(sorted(self.lawless)[:3])}"
         lacking = sorted({overload for overload, _ in phase} - served)
         if lacking:
             return Outcome.SKIPPED, f"{NO_KERNEL}: {', '.join(lacking[:3])}{', ...' if len(lacking) > 3 else ''}"
@@ -57,13 +74,15 @@ class TestedOperator:
 
 @dataclass(frozen=True)
 class OpInfoCoverage:
-    """by_overload: as of any trace. excluded: operators that do not count, by reason. not_run: overloads that have a
-    kernel, none of whose cases failed and some of whose were not run: whether they are covered is not known."""
+    """by_overload: as of any trace. excluded: operators that do not count, by reason. drawing: those of them that draw
+    random numbers, which count apart. not_run: overloads that have a kernel, none of whose cases failed and some of
+    whose were not run: whether they are covered is not known."""
 
     by_overload: Coverage
     operators: tuple[TestedOperator, ...]
     phases: dict[str, tuple[int, int]]  # operators that pass, operators that have it
     excluded: dict[str, list[str]]
+    drawing: tuple[TestedOperator, ...]
     not_run: frozenset[str]
 
     def as_json(self) -> dict[str, Any]:
@@ -82,6 +101,7 @@ class OpInfoCoverage:
             "categories": {name: _counts(found) for name, found in of_category.items()},
             "excluded": self.excluded,
             "operator_rows": [_row(operator) for operator in self.operators],
+            "random": {**_counts(self.drawing), "operator_rows": [_row(operator) for operator in self.drawing]},
         }
 
 
@@ -130,19 +150,22 @@ def measure_opinfo(
     def seen(record: CallRecord, case: str | None) -> None:
         operator = of_step(record)
         operator.random |= record.kind == "random"
-        if record.kind == "compute":
+        if record.kind == "random" and not needs_kernel(record.overload, record.kind):
+            operator.lawless.add(record.overload)
+        if needs_kernel(record.overload, record.kind):
             phase = operator.backward if record.phase == "backward" else operator.forward
             phase.add((record.overload, case or record.where))  # without contents it is of no case, and is not run
 
     stored = read_calls(trace, seen)
-    _leave_out(operators, excluded)
+    drawing = _leave_out(operators, excluded)
+    every = (*operators.values(), *drawing)
     cases = stored.cases
     matches = match_overloads(trace, library)
     served = frozenset(o for o, match in matches.items() if match is not None and o in cases)
     users: dict[Key, list[TestedOperator]] = defaultdict(list)
-    for operator in operators.values():
+    for operator in every:
         keys = operator.forward | operator.backward
-        if all(overload in served for overload, _ in keys):
+        if not operator.lawless and all(overload in served for overload, _ in keys):
             for key in keys:
                 users[key].append(operator)
     failing: set[str] = set()
@@ -156,14 +179,14 @@ def measure_opinfo(
 
     wanted = cases if exhaustive else {o: [c for c in found if (o, c.id) in users] for o, found in cases.items()}
     verdicts = judge_cases(wanted, matches, judge, progress, needed, told)
-    for operator in operators.values():
+    for operator in every:
         keys = operator.forward | operator.backward
         operator.outcome, operator.detail = operator.judge(keys, verdicts, served)
     rows = rows_of(trace, stored, matches, verdicts, judge.standings())
     found = tuple(sorted(operators.values(), key=lambda o: o.name))
     phases = {name: _of_phase(found, name, verdicts, served) for name in ("forward", "backward")}
     by_overload = Coverage("opinfo", str(trace.path), judge.platform.name, rows, opinfo)
-    return OpInfoCoverage(by_overload, found, phases, excluded, _not_run(cases, served, verdicts))
+    return OpInfoCoverage(by_overload, found, phases, excluded, drawing, _not_run(cases, served, verdicts))
 
 
 def _not_run(cases: dict[str, list[Case]], served: frozenset[str], verdicts: dict[Key, Verdict]) -> frozenset[str]:
@@ -209,13 +232,16 @@ def _groups(
     return found, of_step, excluded
 
 
-def _leave_out(operators: dict[str, TestedOperator], excluded: dict[str, list[str]]) -> None:
-    """Move the operators that do not count from the ones to the others."""
+def _leave_out(operators: dict[str, TestedOperator], excluded: dict[str, list[str]]) -> tuple[TestedOperator, ...]:
+    """Move the operators that do not count from the ones to the others. Returns those that draw random numbers."""
+    drawing = []
     for name in sorted(operators):
         reason = _exclusion(operators[name])
         if reason:
             excluded[reason].append(name)
-            del operators[name]
+            operator = operators.pop(name)
+            drawing += [operator] if operator.random else []
+    return tuple(drawing)
 
 
 def _exclusion(operator: TestedOperator) -> str:
@@ -243,8 +269,19 @@ def opinfo_tables(coverage: OpInfoCoverage) -> str:
     not_run = overloads["not_run"]
     more = f"; of {not_run} not all cases were run, --exhaustive runs them" if not_run else ""
     lines.append(f"  overloads covered  {overloads['covered']} of {overloads['compute']} that need a kernel{more}")
+    lines += _drawing_lines(found["random"])
     lines.append(f"OpInfo operators covered: {total['covered']} of {total['total']}{share(total)}")
     return "\n".join(lines)
+
+
+def _drawing_lines(found: dict[str, Any]) -> list[str]:
+    """The operators that draw random numbers, each with what it is judged to be, and how many are covered."""
+    if not found["total"]:
+        return []
+    shown = ("name", "samples", "cases", "state")
+    rows = [{**{k: row[k] for k in shown}, "detail": row["detail"][:60]} for row in found["operator_rows"]]
+    said = f"operators that draw random numbers: {found['covered']} of {found['total']}{share(found)}"
+    return ["", table(rows), "", said]
 
 
 class Users:

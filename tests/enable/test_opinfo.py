@@ -7,7 +7,9 @@ from program import enable
 from shared import without
 
 from capture.opinfo import SampleRequest, record
+from enable.cover import opinfo
 from traces.store import Trace
+from verify.outcome import Outcome, Verdict
 
 CAPTURE = ("capture", "opinfo", "--op", "exp", "--op", "atleast_1d", "--op", "bernoulli", "--op", "sgn")
 
@@ -59,7 +61,12 @@ def test_an_operator_is_covered_if_every_call_of_it_passes(recorded):
     rows = {row["name"]: row for row in said["operator_rows"]}
     assert rows["exp"]["outcome"] == "PASS" and rows["exp"]["cases"] > 3
     assert rows["sgn"]["outcome"] != "PASS" and "aten::sgn" in rows["sgn"]["detail"]
-    assert said["excluded"]["random"] == ["bernoulli"]
+    assert said["excluded"]["random"] == ["bernoulli"] and "bernoulli" not in rows
+    drawing = said["random"]
+    assert (drawing["total"], drawing["covered"], drawing["percent"]) == (1, 1, 100.0)
+    assert [(row["name"], row["outcome"], row["samples"] > 1) for row in drawing["operator_rows"]] == [
+        ("bernoulli", "PASS", True)
+    ]
     assert said["operators"]["total"] == len(rows) and said["operators"]["covered"] == 2
     assert said["operators"]["forward"]["total"] >= said["operators"]["backward"]["total"] > 0
     assert sum(c["total"] for c in said["categories"].values()) == len(rows)
@@ -73,6 +80,19 @@ def test_an_operator_is_covered_if_every_call_of_it_passes(recorded):
     text = enable("coverage", "opinfo", cwd=directory).stdout
     assert f"; of {len(not_run)} not all cases were run, --exhaustive runs them" in text
     assert "OpInfo operators covered: 2 of 3" in text and "not counted  1 (random): bernoulli" in text
+    assert "operators that draw random numbers: 1 of 1" in text
+
+
+def test_an_operator_that_draws_without_a_law_is_not_covered():
+    operator = opinfo.TestedOperator("binomial", "Other", samples=1, random=True, lawless={"aten::binomial"})
+    outcome, detail = operator.judge(set(), {}, frozenset())
+    assert outcome is Outcome.SKIPPED and detail == f"{opinfo.NO_LAW}: aten::binomial"
+    operator.lawless.clear()
+    drawn = {("aten::bernoulli", "a")}
+    assert operator.judge(drawn, {}, frozenset())[1] == "no kernel: aten::bernoulli"
+    wrong = {("aten::bernoulli", "a"): Verdict("a", Outcome.WRONG, "the share is 0.4")}
+    served = frozenset({"aten::bernoulli"})
+    assert operator.judge(drawn, wrong, served) == (Outcome.WRONG, "aten::bernoulli: the share is 0.4")
 
 
 def test_categories_stand_beside_published_shares(recorded):
