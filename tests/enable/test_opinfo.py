@@ -11,15 +11,28 @@ from enable.cover import opinfo
 from traces.store import Trace
 from verify.outcome import Outcome, Verdict
 
-CAPTURE = ("capture", "opinfo", "--op", "exp", "--op", "atleast_1d", "--op", "bernoulli", "--op", "sgn")
+CAPTURE = (
+    "capture",
+    "opinfo",
+    "--op",
+    "exp",
+    "--op",
+    "atleast_1d",
+    "--op",
+    "bernoulli",
+    "--op",
+    "sgn",
+    "--op",
+    "uniform",
+)
 
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
-    """A workspace with a trace of a few operators in float32, and what was said of it; the library has no sgn."""
+    """A workspace with a trace of a few operators in float32, and what was said of it; without sgn and bernoulli."""
     directory = tmp_path_factory.mktemp("opinfo")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ENABLE_LIBRARY", str(without(["aten::sgn"], directory / "library")))
+        patch.setenv("ENABLE_LIBRARY", str(without(["aten::sgn", "aten::bernoulli"], directory / "library")))
         yield _recorded(directory)
 
 
@@ -31,7 +44,7 @@ def _recorded(directory):
 
 def test_samples_are_recorded_forward_and_backward(recorded):
     directory, said = recorded
-    assert said["operators"] == 4 and said["samples"] >= 8 and said["backward"] >= 4
+    assert said["operators"] == 5 and said["samples"] >= 8 and said["backward"] >= 4
     assert said["overloads"]["forward"] >= 2 and said["overloads"]["backward_only"] >= 1
     trace = Trace.open(directory / ".enable" / "traces" / "opinfo.trace")
     groups = trace.manifest["info"]["opinfo"]["groups"]
@@ -61,26 +74,25 @@ def test_an_operator_is_covered_if_every_call_of_it_passes(recorded):
     rows = {row["name"]: row for row in said["operator_rows"]}
     assert rows["exp"]["outcome"] == "PASS" and rows["exp"]["cases"] > 3
     assert rows["sgn"]["outcome"] != "PASS" and "aten::sgn" in rows["sgn"]["detail"]
-    assert said["excluded"]["random"] == ["bernoulli"] and "bernoulli" not in rows
+    assert said["excluded"]["random"] == ["bernoulli", "uniform"] and not rows.keys() & {"bernoulli", "uniform"}
     drawing = said["random"]
-    assert (drawing["total"], drawing["covered"], drawing["percent"]) == (1, 1, 100.0)
-    assert [(row["name"], row["outcome"], row["samples"] > 1) for row in drawing["operator_rows"]] == [
-        ("bernoulli", "PASS", True)
-    ]
+    assert (drawing["total"], drawing["covered"], drawing["percent"]) == (2, 1, 50.0)
+    states = [(row["name"], row["outcome"], row["state"]) for row in drawing["operator_rows"]]
+    assert states == [("bernoulli", None, "no kernel"), ("uniform", "PASS", "PASS")]
     assert said["operators"]["total"] == len(rows) and said["operators"]["covered"] == 2
     assert said["operators"]["forward"]["total"] >= said["operators"]["backward"]["total"] > 0
     assert sum(c["total"] for c in said["categories"].values()) == len(rows)
     assert said["categories"]["Elementwise"]["covered"] == 1
     assert {"overloads", "calls", "rows"} <= said.keys()
     held = {row["overload"]: row for row in said["rows"] if row["kernel"]}
-    not_run = [row for row in held.values() if "were not run" in row["detail"]]  # of sgn, which lacks a kernel
+    not_run = [row for row in held.values() if "were not run" in row["detail"]]  # of bernoulli, which lacks a kernel
     assert said["overloads"]["not_run"] == len(not_run) > 0
     known = said["overloads"]["compute"] - len(not_run)
     assert said["overloads"]["percent"] == round(100 * said["overloads"]["covered"] / known, 1)
     text = enable("coverage", "opinfo", cwd=directory).stdout
     assert f"; of {len(not_run)} not all cases were run, --exhaustive runs them" in text
-    assert "OpInfo operators covered: 2 of 3" in text and "not counted  1 (random): bernoulli" in text
-    assert "operators that draw random numbers: 1 of 1" in text
+    assert "OpInfo operators covered: 2 of 3" in text and "not counted  2 (random): bernoulli, uniform" in text
+    assert "operators that draw random numbers: 1 of 2" in text
 
 
 def test_an_operator_that_draws_without_a_law_is_not_covered():
