@@ -86,8 +86,11 @@ def test_atens_own_numbers_are_lawful(dtype):
         ("aten::normal.Tensor_Tensor", True),
         ("aten::randn_like.generator", True),
         ("aten::native_dropout_backward", False),  # draws nothing
-        ("aten::multinomial", False),
-        ("aten::random_.from", False),
+        ("aten::multinomial", True),
+        ("aten::random_.from", True),
+        ("aten::rrelu_with_noise_", True),
+        ("aten::randint_like.low_dtype", True),
+        ("aten::binomial", False),
         ("aten::add.Tensor", False),
     ],
 )

@@ -8,14 +8,15 @@ import torch
 
 from verify.comparison import draws as random_tests
 from verify.comparison.draws import DrawSample, Tally, examine
-from verify.comparison.laws import _events, _numbers
+from verify.comparison.lawful import events as chances
+from verify.comparison.lawful import numbers
 
 N = 13_000
 PAIRS = [(5, 9), (5, 10), (6, 9), (5, 9 + (1 << 32)), (5 + (1 << 32), 9)]
 
 
 def events(hits, p):
-    return _events(torch.as_tensor(hits), torch.full((len(hits),), float(p), dtype=torch.float64))
+    return chances(torch.as_tensor(hits), torch.full((len(hits),), float(p), dtype=torch.float64))
 
 
 def bernoulli(p):
@@ -23,7 +24,7 @@ def bernoulli(p):
 
 
 def uniform(generator, n=N):
-    return _numbers(torch.from_numpy(generator.random(n)), 2.0**-22)
+    return numbers(torch.from_numpy(generator.random(n)), 2.0**-22)
 
 
 def normal(generator, n=N, scale=1.0):
@@ -64,7 +65,7 @@ def periodic(generator):
 
 def shifted(generator):
     long = generator.random(2 * N)
-    return [_numbers(torch.from_numpy(long[i * 4 : i * 4 + N].copy()), 2.0**-22) for i in range(len(PAIRS))]
+    return [numbers(torch.from_numpy(long[i * 4 : i * 4 + N].copy()), 2.0**-22) for i in range(len(PAIRS))]
 
 
 def equal_where(same):
@@ -81,13 +82,13 @@ def equal_where(same):
 
 def opposite(generator):
     u = torch.from_numpy(generator.random(N))
-    return [_numbers(u if i == 0 else 1 - u if i == 1 else torch.rand(N).double(), 2.0**-22) for i in range(5)]
+    return [numbers(u if i == 0 else 1 - u if i == 1 else torch.rand(N).double(), 2.0**-22) for i in range(5)]
 
 
 def far(generator):
     """The draws of a call begin again after 2^17."""
     first = generator.random(1 << 17)
-    again = _numbers(torch.from_numpy(np.concatenate([first, first])), 2.0**-22)
+    again = numbers(torch.from_numpy(np.concatenate([first, first])), 2.0**-22)
     return [again, *(uniform(generator) for _ in PAIRS[1:])]
 
 
@@ -106,11 +107,11 @@ FLAWS = {
     "opposite": ("offset", opposite),
     "16 values": (
         "grid",
-        lambda g: [_numbers(torch.from_numpy(np.floor(g.random(N) * 16) / 16), 2.0**-22) for _ in PAIRS],
+        lambda g: [numbers(torch.from_numpy(np.floor(g.random(N) * 16) / 16), 2.0**-22) for _ in PAIRS],
     ),
     "4096 values": (
         "grid",
-        lambda g: [_numbers(torch.from_numpy(np.floor(g.random(N) * 4096) / 4096), 2.0**-22) for _ in PAIRS],
+        lambda g: [numbers(torch.from_numpy(np.floor(g.random(N) * 4096) / 4096), 2.0**-22) for _ in PAIRS],
     ),
     "mean": ("mean", lambda g: [shift_of(normal(g), 0.04) for _ in PAIRS]),
     "variance": ("variance", lambda g: [normal(g, scale=math.sqrt(1.1)) for _ in PAIRS]),
@@ -148,11 +149,11 @@ def tallied(make, calls=32, length=1 << 17):
 
 def cut_below(generator, n):
     """What DrawSample holds of a uniform draw that is never under 2^-12: by shares and distances nothing is wrong."""
-    return _numbers(torch.from_numpy(np.maximum(generator.random(n), 2.0**-12)), 2.0**-22)
+    return numbers(torch.from_numpy(np.maximum(generator.random(n), 2.0**-12)), 2.0**-22)
 
 
 def cut_above(generator, n):
-    return _numbers(torch.from_numpy(np.minimum(generator.random(n), 1 - 2.0**-12)), 2.0**-22)
+    return numbers(torch.from_numpy(np.minimum(generator.random(n), 1 - 2.0**-12)), 2.0**-22)
 
 
 def too_many(generator, n):

@@ -6,33 +6,18 @@ An overload without one is not judged. What ATen leaves open stays open: results
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeAlias
 
 import torch
 
-from traces.overloads import base_name, bind, kind, resolve
+from traces.overloads import base_name, bind, kind, resolve, written
 from traces.values import Packed, unpack
 from verify.cases import references
-from verify.cases.case import Expected, contents
+from verify.cases.case import Expected, contents, tensor_names
+from verify.comparison.continuous import CAUCHY, EXPONENTIAL, LOG_NORMAL
 from verify.comparison.draws import DrawSample
-
-Arguments: TypeAlias = Mapping[str, Any]
-Results: TypeAlias = Sequence[torch.Tensor]
-
-_GRID_OF_WORDS = 2.0**-20  # by which a probability may be off, as it is compared with words of 24 or 32 bits
-_FP32 = 2.0**-18  # by which the distribution function may be off of normal numbers that were made in fp32
-_FP64 = 2.0**-40  # in fp64
-
-
-@dataclass(frozen=True)
-class Law:
-    """wrong: what contradicts the arguments and the draws, in a line; empty if nothing. sample: the draws."""
-
-    wrong: Callable[[Arguments, Results], str]
-    sample: Callable[[Arguments, Results], DrawSample]
+from verify.comparison.integers import GEOMETRIC, MULTINOMIAL, POISSON, RANDPERM, UNIFORM_INTEGERS
+from verify.comparison.lawful import FP32, FP64, Arguments, Law, Results, events, first, nothing, numbers, told
 
 
 @cache
@@ -59,8 +44,10 @@ def arguments_of(expected: Expected) -> Arguments:
 
 
 def results(expected: Expected, answer: Packed) -> Results:
-    """What an answer to a case returned, by value; its structure is the expected one."""
-    return [contents(answer, i) for i in range(len(expected.before.tensors), len(expected.native.tensors))]
+    """What an answer to a case returned, by value, then the arguments that it wrote; its structure is the expected."""
+    returned = range(len(expected.before.tensors), len(expected.native.tensors))
+    names, targets = tensor_names(expected.before.tree), written(resolve(expected.overload)) - {"out"}
+    return [contents(answer, i) for i in (*returned, *(i for i, name in enumerate(names) if name in targets))]
 
 
 def unlawful(expected: Expected, answer: Packed) -> str:
@@ -87,22 +74,14 @@ def _not_of(ones: torch.Tensor, p: torch.Tensor, name: str) -> str:
     wrong = (ones != 0) & (ones != 1)
     certain = ((p <= 0) & (ones != 0)) | ((p >= 1) & (ones != 1))
     if wrong.any():
-        return f"{name} has {int(wrong.sum())} of {ones.numel()} elements that are neither 0 nor 1{_first(ones, wrong)}"
+        return f"{name} has {int(wrong.sum())} of {ones.numel()} elements that are neither 0 nor 1{first(ones, wrong)}"
     if certain.any():
-        return f"{name} has {int(certain.sum())} elements of probability 0 or 1 that are the other{_first(p, certain)}"
+        return f"{name} has {int(certain.sum())} elements of probability 0 or 1 that are the other{first(p, certain)}"
     return ""
 
 
 def _bernoulli_sample(arguments: Arguments, results: Results) -> DrawSample:
-    return _events(results[0], _probabilities(arguments, results[0]))
-
-
-def _events(ones: torch.Tensor, p: torch.Tensor) -> DrawSample:
-    """Where the probability leaves something to chance."""
-    open_ = (p > 0) & (p < 1)
-    p, hits = p[open_], ones[open_] != 0
-    low, high = (p - _GRID_OF_WORDS).clamp(0, 1), (p + _GRID_OF_WORDS).clamp(0, 1)
-    return DrawSample(hits.numpy(), low.numpy(), high.numpy())
+    return events(results[0], _probabilities(arguments, results[0]))
 
 
 # -- dropout ----------------------------------------------------------------------------------------------------------
@@ -130,15 +109,15 @@ def _dropout_wrong(arguments: Arguments, results: Results) -> str:
     wrong = kept & ~right
     if wrong.any():
         text = f"{int(wrong.sum())} of {int(kept.sum())} elements that the mask keeps are not input * {scale:.6g}"
-        return f"{text}{_first(out / given, wrong, 'output / input')}"
+        return f"{text}{first(out / given, wrong, 'output / input')}"
     wrong = ~kept & (have != 0) & ~(have.isnan() & ~given.isfinite())
     if wrong.any():
-        return f"{int(wrong.sum())} of {int((~kept).sum())} elements that the mask drops are not 0{_first(out, wrong)}"
+        return f"{int(wrong.sum())} of {int((~kept).sum())} elements that the mask drops are not 0{first(out, wrong)}"
     return ""
 
 
 def _dropout_sample(arguments: Arguments, results: Results) -> DrawSample:
-    return _events(results[1], _keeping(arguments, results[1]))
+    return events(results[1], _keeping(arguments, results[1]))
 
 
 # -- uniform ----------------------------------------------------------------------------------------------------------
@@ -157,7 +136,7 @@ def _uniform_wrong(arguments: Arguments, results: Results) -> str:
     wrong = ~(((have >= low) & (have < high)) | ((have >= min(low, least)) & (have <= least)))
     if not wrong.any():
         return ""
-    return f"{int(wrong.sum())} of {out.numel()} elements are not in [{low:g}, {high:g}){_first(out, wrong)}"
+    return f"{int(wrong.sum())} of {out.numel()} elements are not in [{low:g}, {high:g}){first(out, wrong)}"
 
 
 def _uniform_sample(arguments: Arguments, results: Results) -> DrawSample:
@@ -168,20 +147,8 @@ def _uniform_sample(arguments: Arguments, results: Results) -> DrawSample:
     computed = torch.finfo(torch.promote_types(out.dtype, torch.float32)).eps
     off = (torch.finfo(out.dtype).eps + 3 * computed) * max(abs(low), abs(high))
     if high - low <= 4 * off:
-        return _nothing()
-    return _numbers((out.double() - low) / (high - low), off / (high - low))
-
-
-def _numbers(u: torch.Tensor, off: float) -> DrawSample:
-    """Uniform numbers, each of which may be off by so much."""
-    half = torch.full_like(u, 0.5)
-    bounds = (half - off, half + off, (u - off).clamp(0, 1), (u + off).clamp(0, 1))
-    return DrawSample((u < 0.5).numpy(), *(b.numpy() for b in bounds))
-
-
-def _nothing() -> DrawSample:
-    """Of a law that leaves nothing to chance, or nothing that its dtype could show."""
-    return _events(torch.empty(0), torch.empty(0))
+        return nothing()
+    return numbers((out.double() - low) / (high - low), off / (high - low))
 
 
 # -- normal -----------------------------------------------------------------------------------------------------------
@@ -204,10 +171,10 @@ def _normal_wrong(arguments: Arguments, results: Results) -> str:
     out, mean, std = _normal(arguments, results[0])
     wrong = (std == 0) & (out != mean.to(out.dtype))
     if wrong.any():
-        return f"{int(wrong.sum())} elements of standard deviation 0 are not the mean{_first(out, wrong)}"
+        return f"{int(wrong.sum())} elements of standard deviation 0 are not the mean{first(out, wrong)}"
     usual = mean.abs() + 16 * std < torch.finfo(out.dtype).max
     wrong = usual & ~out.isfinite()
-    return f"{int(wrong.sum())} of {out.numel()} elements are not finite{_first(out, wrong)}" if wrong.any() else ""
+    return f"{int(wrong.sum())} of {out.numel()} elements are not finite{first(out, wrong)}" if wrong.any() else ""
 
 
 def _normal_sample(arguments: Arguments, results: Results) -> DrawSample:
@@ -216,25 +183,50 @@ def _normal_sample(arguments: Arguments, results: Results) -> DrawSample:
     info = torch.finfo(out.dtype)
     told = (std > 0) & (mean.abs() * info.eps < std / 16) & (std > info.smallest_normal) & (mean.abs() + std < info.max)
     if not told.all():
-        return _nothing()
+        return nothing()
     out = out.double()
     z = (out - mean) / std
     off = info.eps * torch.maximum(out.abs(), mean.abs()) / std
-    made = _FP64 if info.bits == 64 else _FP32
+    made = FP64 if info.bits == 64 else FP32
     near = 0.4 * info.eps * mean.abs() / std + made
     below, above = (torch.special.ndtr(x) for x in (z - off, z + off))
     bounds = (0.5 - near, 0.5 + near, (below - made).clamp(0, 1), (above + made).clamp(0, 1), z, off)
     return DrawSample((z < 0).numpy(), *(b.numpy() for b in bounds))
 
 
-def _first(values: torch.Tensor, wrong: torch.Tensor, what: str = "the first") -> str:
-    place = int(wrong.reshape(-1).nonzero()[0])
-    value = float(values.reshape(-1)[place])
-    return f"; {what} is {value if math.isfinite(value) else str(value)} at flat index {place}"
+# -- rectified linear units of random slopes --------------------------------------------------------------------------
+
+
+def _rrelu_wrong(arguments: Arguments, results: Results) -> str:
+    """In training the noise is a slope in [lower, upper] where the input is not positive, and 1 elsewhere; the result
+    is their product. Else it is left as it was, and the slope the mean of the two."""
+    out, noise, given = results[0], results[-1], arguments["self"]
+    low, high = float(arguments["lower"]), float(arguments["upper"])
+    sloped, slope = given <= 0, noise.double()
+    if arguments["training"]:
+        least, most = (float(torch.tensor(x, dtype=out.dtype)) for x in (low, high))
+        in_range = (slope >= min(low, least)) & (slope <= max(high, most))
+        flawed = told(noise, sloped & ~in_range, f"of the noise are not in [{low:g}, {high:g}]")
+        flawed = flawed or told(noise, ~sloped & (noise != 1), "of the noise are not 1, of an input that is positive")
+    else:
+        kept = (noise == arguments["noise"]) | (noise.isnan() & arguments["noise"].isnan())
+        flawed = told(noise, ~kept, "of the noise were changed out of training")
+        slope = torch.where(sloped, torch.full_like(slope, (low + high) / 2), torch.ones_like(slope))
+    exact, have, info = given.double() * slope, out.double(), torch.finfo(out.dtype)
+    close = (have - exact).abs() <= 2 * info.eps * exact.abs() + 2 * info.smallest_normal * info.eps
+    return flawed or told(out, ~(close | (have == exact) | (have.isnan() & exact.isnan())), "are not input * noise")
+
+
+def _rrelu_sample(arguments: Arguments, results: Results) -> DrawSample:
+    if not arguments["training"]:
+        return nothing()
+    drawn = results[-1][arguments["self"] <= 0]
+    return _uniform_sample({"from": arguments["lower"], "to": arguments["upper"]}, [drawn])
 
 
 _UNIFORM = Law(_uniform_wrong, _uniform_sample)
 _NORMAL = Law(_normal_wrong, _normal_sample)
+_RRELU = Law(_rrelu_wrong, _rrelu_sample)
 _LAWS = {  # by the operators' base names
     "bernoulli": Law(_bernoulli_wrong, _bernoulli_sample),
     "native_dropout": Law(_dropout_wrong, _dropout_sample),
@@ -245,4 +237,16 @@ _LAWS = {  # by the operators' base names
     "normal_functional": _NORMAL,
     "randn": _NORMAL,
     "randn_like": _NORMAL,
+    "exponential": EXPONENTIAL,
+    "log_normal": LOG_NORMAL,
+    "cauchy": CAUCHY,
+    "random": UNIFORM_INTEGERS,
+    "randint": UNIFORM_INTEGERS,
+    "randint_like": UNIFORM_INTEGERS,
+    "geometric": GEOMETRIC,
+    "poisson": POISSON,
+    "multinomial": MULTINOMIAL,
+    "randperm": RANDPERM,
+    "rrelu_with_noise": _RRELU,
+    "rrelu_with_noise_functional": _RRELU,
 }

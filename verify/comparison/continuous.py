@@ -1,0 +1,133 @@
+"""Laws of exponential, log-normal and Cauchy numbers, by their distribution functions.
+
+Sources: NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.6.7 (exponential), 1.3.6.6.9 (log-normal), 1.3.6.6.3
+(Cauchy). What of a number its dtype does not hold is open; a median or mean far larger than the scale leaves nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeAlias
+
+import torch
+
+from verify.comparison.draws import DrawSample
+from verify.comparison.lawful import FP32, FP64, Arguments, Law, Results, between, nothing, told
+
+Function: TypeAlias = Callable[[torch.Tensor], torch.Tensor]
+
+_RARE = 2.0**-34  # of a value that shares with others of less than this are not drawn in a number of words of 32 bits
+
+
+def _examined(out: torch.Tensor, cdf: Function, median: float, off: Function) -> DrawSample:
+    """The draws of a distribution function. off: by how much numbers may be off, beside a step of their dtype."""
+    info = torch.finfo(out.dtype)
+    x = out.reshape(-1).double()
+    made = FP64 if info.bits == 64 else FP32
+
+    def around(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        step = info.eps * x.abs() + info.smallest_normal * info.eps + off(x)
+        lower = torch.where(x == math.inf, torch.full_like(x, info.max), x - step)
+        upper = torch.where(x == -math.inf, torch.full_like(x, info.min), x + step)
+        return cdf(lower), cdf(upper)
+
+    below, above = around(x)
+    at = torch.tensor(median, dtype=torch.float64)
+    least, most = around(at)
+    near = torch.maximum(0.5 - least, most - 0.5) + made
+    return between(below - made, above + made, x < median, near.expand(x.shape))
+
+
+# -- exponential ------------------------------------------------------------------------------------------------------
+
+
+def _exponential_wrong(arguments: Arguments, results: Results) -> str:
+    """Positive, as PyTorch has it; 0 and infinity only where the dtype has no number for what is drawn."""
+    out, rate = results[0], float(arguments["lambd"])
+    info = torch.finfo(out.dtype)
+    zero = rate * info.smallest_normal * info.eps / 2 > _RARE
+    infinite = math.exp(-rate * info.max) > _RARE
+    wrong = ~(out > 0) & ~((out == 0) & zero) | ((out == math.inf) & (not infinite))
+    return told(out, wrong, "are not positive and finite")
+
+
+def _exponential_sample(arguments: Arguments, results: Results) -> DrawSample:
+    rate = float(arguments["lambd"])
+
+    def cdf(x: torch.Tensor) -> torch.Tensor:
+        return -torch.expm1(-rate * x.clamp(min=0))
+
+    return _examined(results[0], cdf, math.log(2) / rate, torch.zeros_like)
+
+
+# -- log-normal -------------------------------------------------------------------------------------------------------
+
+
+def _of_logarithms(arguments: Arguments) -> tuple[float, float]:
+    return float(arguments["mean"]), float(arguments["std"])
+
+
+def _log_normal_wrong(arguments: Arguments, results: Results) -> str:
+    """Positive; 0 and infinity only where 16 deviations lead out of the dtype."""
+    out, (mean, std) = results[0], _of_logarithms(arguments)
+    info = torch.finfo(out.dtype)
+    zero = mean - 16 * std < math.log(info.smallest_normal * info.eps)
+    infinite = mean + 16 * std > math.log(info.max)
+    wrong = ~(out > 0) & ~((out == 0) & zero) | ((out == math.inf) & (not infinite))
+    return told(out, wrong, "are not positive and finite")
+
+
+def _log_normal_sample(arguments: Arguments, results: Results) -> DrawSample:
+    """Moments are those of the logarithms, where 10 deviations do not lead out of the dtype."""
+    out, (mean, std) = results[0].reshape(-1), _of_logarithms(arguments)
+    info = torch.finfo(out.dtype)
+    computed = torch.finfo(torch.promote_types(out.dtype, torch.float32)).eps
+    if info.eps + computed * abs(mean) > std / 16 or abs(mean) > math.log(info.max):
+        return nothing()
+
+    def logarithm(x: torch.Tensor) -> torch.Tensor:
+        return x.clamp(min=0).log()
+
+    def off(x: torch.Tensor) -> torch.Tensor:
+        return (2 * computed * x * (1 + x.log().abs())).nan_to_num(0.0)
+
+    def cdf(x: torch.Tensor) -> torch.Tensor:
+        found: torch.Tensor = torch.special.ndtr((logarithm(x) - mean) / std)
+        return found
+
+    found = _examined(out, cdf, math.exp(mean), off)
+    if not math.log(info.smallest_normal) < mean - 10 * std < mean + 10 * std < math.log(info.max):
+        return found
+    z = (logarithm(out.double()) - mean) / std
+    rounding = (info.eps + 2 * computed * (1 + abs(mean) + std * z.abs())) / std
+    return replace(found, normal=z.numpy(), rounding=rounding.numpy())
+
+
+# -- Cauchy -----------------------------------------------------------------------------------------------------------
+
+
+def _cauchy_wrong(arguments: Arguments, results: Results) -> str:
+    """Infinite only where the dtype's largest number is within reach."""
+    out, scale = results[0], float(arguments["sigma"])
+    reach = torch.finfo(out.dtype).max - abs(float(arguments["median"]))
+    infinite = reach <= 0 or math.atan(scale / reach) / math.pi > _RARE
+    return told(out, out.isnan() | (out.isinf() & (not infinite)), "are not finite")
+
+
+def _cauchy_sample(arguments: Arguments, results: Results) -> DrawSample:
+    median, scale = float(arguments["median"]), float(arguments["sigma"])
+    info = torch.finfo(results[0].dtype)
+    if abs(median) * info.eps > scale / 16 or abs(median) + scale > info.max or scale < info.smallest_normal:
+        return nothing()
+
+    def cdf(x: torch.Tensor) -> torch.Tensor:
+        return 0.5 + torch.atan((x - median) / scale) / math.pi
+
+    return _examined(results[0], cdf, median, lambda x: torch.full_like(x, info.eps * abs(median)))
+
+
+EXPONENTIAL = Law(_exponential_wrong, _exponential_sample)
+LOG_NORMAL = Law(_log_normal_wrong, _log_normal_sample)
+CAUCHY = Law(_cauchy_wrong, _cauchy_sample)

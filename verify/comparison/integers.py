@@ -1,0 +1,234 @@
+"""Laws of integers: uniform, geometric and Poisson ones, of categories and of permutations.
+
+Sources: the distribution functions of Johnson, Kemp and Kotz, Univariate Discrete Distributions, 2005, chapters 4 to 6
+(of Poisson's by the incomplete gamma function: DLMF 8.4.10). Draws one after the other become independent uniform
+numbers by their conditional distribution functions (Rosenblatt, Remarks on a multivariate transformation, 1952); a
+permutation does by its digits (Lehmer, Teaching combinatorial tricks to a computer, 1960; Knuth, The Art of Computer
+Programming 2, 3.3.2 P).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+
+from verify.cases.special_functions import regularized_gamma
+from verify.comparison.draws import Array, DrawSample
+from verify.comparison.lawful import FP32, FP64, Arguments, Law, Results, discrete, first, nothing, spacing, told
+
+_LEFT = 2.0**-40  # of all draws that may lie beyond the largest number of a dtype
+_FIRST = 1 << 17  # elements of a permutation whose digits are looked at
+_BLOCK = 512  # of them at once
+_CHOICES = 1 << 24  # shares that draws without replacement are looked up in, in all
+_LOWEST = torch.iinfo(torch.int64).min
+
+# -- uniform ----------------------------------------------------------------------------------------------------------
+
+
+def _limits(arguments: Arguments, dtype: torch.dtype) -> tuple[int, int]:
+    """The first integer that is drawn, and the one after the last; of `random` by default the last that the dtype holds
+    with all before it."""
+    low, high = arguments.get("from", arguments.get("low", 0)), arguments.get("to", arguments.get("high"))
+    if high is None:
+        if dtype.is_floating_point:
+            last = int(2 / torch.finfo(dtype).eps)
+        else:
+            last = 1 if dtype is torch.bool else torch.iinfo(dtype).max
+        high = last + 1
+    return int(low), int(high)
+
+
+def _uniform_wrong(arguments: Arguments, results: Results) -> str:
+    out = results[0]
+    low, high = _limits(arguments, out.dtype)
+    if out.dtype.is_floating_point:
+        wrong = ~((out.double() >= low) & (out.double() < high) & (out == out.floor()))
+    else:
+        wrong = (out.long() < low) | (out.long() > high - 1)
+    return told(out, wrong, f"are no integers of [{low}, {high})")
+
+
+def _uniform_sample(arguments: Arguments, results: Results) -> DrawSample:
+    """What a floating dtype does not hold is rounded either way, and may be left out at the end."""
+    out = results[0].reshape(-1)
+    low, high = _limits(arguments, out.dtype)
+    count, x = float(high - low), out.double()
+    if count <= 1:
+        return nothing()
+    step = spacing(x, out.dtype)
+    end = float(spacing(torch.tensor(float(high), dtype=torch.float64), out.dtype)) / count
+    below, above = (x - step - low) / count - FP64, (x + step + 1 - low) * (1 + end) / count + FP64
+    middle = low + (high - low) // 2
+    p = torch.full_like(x, float(middle - low) / count)
+    near = float(spacing(torch.tensor(float(middle), dtype=torch.float64), out.dtype)) / count + end + FP64
+    hits = x < middle if out.dtype.is_floating_point else out.long() < middle
+    return discrete(below, above, (step == 0) & (end == 0), hits, p, near)
+
+
+# -- geometric --------------------------------------------------------------------------------------------------------
+
+
+def _holds_all(arguments: Arguments, dtype: torch.dtype) -> bool:
+    """Whether as good as no number of trials is more than the dtype holds."""
+    largest = torch.finfo(dtype).max if dtype.is_floating_point else torch.iinfo(dtype).max
+    return largest * math.log1p(-float(arguments["p"])) < math.log(_LEFT)
+
+
+def _geometric_wrong(arguments: Arguments, results: Results) -> str:
+    """The number of trials up to the first success, 1 at least."""
+    out = results[0]
+    if not _holds_all(arguments, out.dtype):
+        return ""
+    return told(
+        out, ~((out >= 1) & (out.double() == out.double().floor()) & out.isfinite()), "are no numbers of trials"
+    )
+
+
+def _geometric_sample(arguments: Arguments, results: Results) -> DrawSample:
+    out, p = results[0].reshape(-1), float(arguments["p"])
+    if not _holds_all(arguments, out.dtype):
+        return nothing()
+    x = out.double()
+    step = spacing(x, out.dtype)
+
+    def cdf(x: torch.Tensor) -> torch.Tensor:
+        return -torch.expm1(x.clamp(min=0) * math.log1p(-p))
+
+    middle = torch.tensor(max(1.0, round(-math.log(2) / math.log1p(-p))), dtype=torch.float64)
+    near = float(spacing(middle, out.dtype)) * p + FP32
+    share = cdf(middle).expand(x.shape)
+    return discrete(cdf(x - 1 - step), cdf(x + step), step == 0, x <= middle, share, near)
+
+
+# -- Poisson ----------------------------------------------------------------------------------------------------------
+
+
+def _poisson_wrong(arguments: Arguments, results: Results) -> str:
+    out, rate = results[0], arguments["self"]
+    flawed = told(out, ~((out >= 0) & (out == out.floor()) & out.isfinite()), "are no numbers of events")
+    return flawed or told(out, (rate == 0) & (out != 0), "are events of rate 0")
+
+
+def _poisson_sample(arguments: Arguments, results: Results) -> DrawSample:
+    rate = arguments["self"].double().reshape(-1)
+    open_ = rate > 0
+    rate, x = rate[open_], results[0].reshape(-1)[open_].double()
+    step = spacing(torch.maximum(x, rate), results[0].dtype)
+
+    def cdf(k: torch.Tensor) -> torch.Tensor:
+        found = regularized_gamma(k.clamp(min=0) + 1, rate, upper=True)
+        return torch.where(k < 0, torch.zeros_like(k), found)
+
+    middle = rate.floor()
+    near = float((spacing(middle, results[0].dtype) * 0.4 / rate.sqrt()).max()) + FP32 if len(rate) else FP32
+    return discrete(cdf(x - 1 - step), cdf(x + step), step == 0, x <= middle, cdf(middle), near)
+
+
+# -- categories -------------------------------------------------------------------------------------------------------
+
+
+def _rows(arguments: Arguments, results: Results) -> tuple[torch.Tensor, torch.Tensor]:
+    """The weights of each row in float64, and what was drawn of it."""
+    weights, drawn = arguments["self"].double(), results[0]
+    return weights.reshape(-1, weights.shape[-1]), drawn.reshape(-1, drawn.shape[-1])
+
+
+def _multinomial_wrong(arguments: Arguments, results: Results) -> str:
+    weights, drawn = _rows(arguments, results)
+    categories = weights.shape[1]
+    wrong = (drawn < 0) | (drawn >= categories)
+    flawed = told(drawn, wrong, f"are no categories of {categories}")
+    if flawed:
+        return flawed
+    flawed = told(drawn, weights.gather(1, drawn) <= 0, "are categories of weight 0")
+    if flawed or arguments["replacement"]:
+        return flawed
+    ordered = drawn.sort(1).values
+    twice = (ordered[:, 1:] == ordered[:, :-1]).any(1)
+    return (
+        f"{int(twice.sum())} of {len(drawn)} rows hold a category twice{first(drawn[:, 0], twice)}"
+        if twice.any()
+        else ""
+    )
+
+
+def _multinomial_sample(arguments: Arguments, results: Results) -> DrawSample:
+    """Categories in the order of their weights, so that weights that are not looked at show. Without replacement those
+    that are left, in the order in which they are drawn."""
+    weights, drawn = _rows(arguments, results)
+    if not drawn.numel():
+        return nothing()
+    made = FP64 if arguments["self"].dtype == torch.float64 else FP32
+    weights, order = weights.sort(dim=1, stable=True)
+    drawn = order.argsort(1).gather(1, drawn)
+    if not arguments["replacement"] and drawn.shape[1] > 1:
+        return _one_after_the_other(weights, drawn)
+    shares = weights / weights.sum(1, keepdim=True)
+    sums = shares.cumsum(1)
+    above = sums.gather(1, drawn)
+    below = above - shares.gather(1, drawn)
+    middle = (sums - 0.5).abs().argmin(1, keepdim=True)
+    hits, p = drawn <= middle, sums.gather(1, middle).expand(drawn.shape)
+    open_ = p < 1 - FP64
+    exact = torch.ones_like(below[open_], dtype=torch.bool)
+    return discrete(below[open_], above[open_], exact, hits[open_], p[open_], made)
+
+
+def _one_after_the_other(weights: torch.Tensor, drawn: torch.Tensor) -> DrawSample:
+    """Of each row the first draws. weights: overwritten."""
+    most = max(1, _CHOICES // weights.numel())
+    below, above = [], []
+    for k in range(min(drawn.shape[1], most, int((weights > 0).sum(1).min()) - 1)):
+        sums = weights.cumsum(1)
+        at = drawn[:, k : k + 1]
+        above.append(sums.gather(1, at) / sums[:, -1:])
+        below.append(above[-1] - weights.gather(1, at) / sums[:, -1:])
+        weights.scatter_(1, at, 0.0)
+    if not below:
+        return nothing()
+    lower, upper = (torch.cat(b, 1).reshape(-1) for b in (below, above))
+    return discrete(lower, upper, torch.ones_like(lower, dtype=torch.bool))
+
+
+# -- permutations -----------------------------------------------------------------------------------------------------
+
+
+def _randperm_wrong(arguments: Arguments, results: Results) -> str:
+    out = results[0]
+    wrong = out.double().sort().values != torch.arange(len(out), dtype=torch.float64)
+    return f"the result is no permutation: {int(wrong.sum())} of {len(out)} integers are lacking" if wrong.any() else ""
+
+
+def _randperm_sample(arguments: Arguments, results: Results) -> DrawSample:
+    """Of each element how many that come after it are smaller: uniform and independent of the others."""
+    digits = torch.from_numpy(_lehmer(results[0].double().numpy().astype(np.int64)))
+    n = len(results[0])
+    left = n - torch.arange(len(digits), dtype=torch.float64)  # of so many values
+    digits, left = digits[left > 1].double(), left[left > 1]
+    half = (left / 2).ceil()
+    exact = torch.ones_like(left, dtype=torch.bool)
+    return discrete(digits / left, (digits + 1) / left, exact, digits < half, half / left, FP64)
+
+
+def _lehmer(permutation: Array) -> Array:
+    """Lehmer's digits of the first elements: each less the number of smaller ones before it."""
+    head = permutation[:_FIRST]
+    ranks = np.empty(len(head), dtype=np.int64)
+    ranks[np.argsort(head)] = np.arange(len(head))
+    seen = np.zeros(len(head) + 1, dtype=np.int64)  # 1 after the rank of each that came before
+    found = np.empty(len(head), dtype=np.int64)
+    for start in range(0, len(head), _BLOCK):
+        block = ranks[start : start + _BLOCK]
+        before = np.cumsum(seen)[block] + np.tril(block[None, :] < block[:, None], -1).sum(1)
+        found[start : start + _BLOCK] = head[start : start + _BLOCK] - before
+        seen[block + 1] = 1
+    return found
+
+
+UNIFORM_INTEGERS = Law(_uniform_wrong, _uniform_sample)
+GEOMETRIC = Law(_geometric_wrong, _geometric_sample)
+POISSON = Law(_poisson_wrong, _poisson_sample)
+MULTINOMIAL = Law(_multinomial_wrong, _multinomial_sample)
+RANDPERM = Law(_randperm_wrong, _randperm_sample)
