@@ -320,9 +320,10 @@ def right_without_kernels(overload: str, expected: Expected, ghost: Packed) -> b
     shown = telling(overload, expected)
     if not shown or not comparable(expected, ghost):
         return False
-    if law_of(overload) is not None:  # what was there before may be lawful too
-        left = [i for i in shown if i < len(expected.before.tensors) and _same_bytes(expected.before, ghost, i)]
-        return not left and not unlawful(expected, ghost)
+    if law_of(overload) is not None:  # what was there before may be lawful too, as the largest integer
+        given = len(expected.before.tensors)
+        left = [_same_bytes(expected.before, ghost, i) if i < given else is_poison(contents(ghost, i)) for i in shown]
+        return not any(left) and not unlawful(expected, ghost)
     if all(is_poison(contents(ghost, i)) for i in shown):  # as fresh memory is: infinite for ATen, NaN by the reference
         return False
     return not any(is_wrong(overload, expected, ghost, i) for i in shown)

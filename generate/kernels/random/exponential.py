@@ -1,0 +1,24 @@
+"""aten::exponential(Tensor self, float lambd=1., *, Generator? generator=None) -> Tensor
+
+-log(u) / lambd of a uniform number u; as PyTorch has it, never 0.
+"""
+
+import torch
+import triton
+import triton.language as tl
+from blocks.drawn_numbers import draw_transformed
+
+OVERLOADS = ("aten::exponential",)
+DTYPES = ("bfloat16", "float16", "float32", "float64")
+
+
+@triton.jit
+def waiting_time(u, rate):
+    least = 5.5e-17 if u.dtype.is_fp64() else 2.9802322387695312e-08  # half of what 1 - u can be
+    return tl.maximum(-tl.log(u), least) / rate
+
+
+def wrapper(self, lambd=1.0, *, generator=None, out=None, philox):
+    if lambd <= 0:
+        raise RuntimeError(f"exponential numbers of rate {lambd}")
+    return draw_transformed(waiting_time, (lambd,), torch.empty_like(self) if out is None else out, philox)

@@ -1,0 +1,16 @@
+"""aten::random(Tensor self, *, Generator? generator=None) -> Tensor
+aten::random.to(Tensor self, int to, *, Generator? generator=None) -> Tensor
+
+Integers of [0, to), by default up to the largest that the dtype holds with all before it.
+"""
+
+import torch
+from blocks.drawn_integers import draw_integers, last_integer
+
+OVERLOADS = ("aten::random", "aten::random.to")
+DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+
+def wrapper(self, to=None, *, generator=None, out=None, philox):
+    out = torch.empty_like(self) if out is None else out
+    return draw_integers(out, 0, last_integer(out.dtype) + 1 if to is None else to, philox)
