@@ -12,8 +12,8 @@ CASES = {
 }
 
 FAULTS = {
-    "failures": ("tl.maximum(tl.ceil(tl.log(u) / rate), 1.0)", "tl.floor(tl.log(u) / rate)"),
+    "failures": ("tl.maximum(tl.ceil(tl.log(u) / log1p_fp64(-p)), 1.0)", "tl.floor(tl.log(u) / log1p_fp64(-p))"),
     "one more": ("tl.ceil(", "1.0 + tl.ceil("),
-    "p for 1 - p": ("math.log1p(-p)", "math.log(p)"),
-    "a little more": ("math.log1p(-p)", "0.9 * math.log1p(-p)"),
+    "p for 1 - p": ("log1p_fp64(-p)", "tl.log(p)"),
+    "a little more": ("log1p_fp64(-p)", "0.9 * log1p_fp64(-p)"),
 }

@@ -1,0 +1,48 @@
+"""aten::multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor
+
+With replacement the place of a uniform number among the sums of the weights. Without, those whose waiting times are
+least, exponential ones of the weights' rates (Efraimidis and Spirakis, Weighted random sampling with a
+reservoir, 2006).
+"""
+
+import torch
+import triton
+import triton.language as tl
+from blocks.drawn_numbers import positive_units64
+from blocks.elementwise import elementwise
+from blocks.random import units64
+from blocks.scan import scan_along
+from blocks.search import searched
+from blocks.sorting import sort_into
+
+OVERLOADS = ("aten::multinomial",)
+DTYPES = ("bfloat16", "float16", "float32", "float64")
+
+
+@triton.jit
+def scaled_unit(u, total):
+    return u * total
+
+
+@triton.jit
+def waiting_time_of(u, weight):
+    """Infinite of weight 0, and never 0 of others."""
+    drawn = tl.maximum(-tl.log(u), 5.5e-17) / tl.where(weight > 0, weight, 1.0)
+    return tl.where(weight > 0, drawn, float("inf"))
+
+
+def wrapper(self, num_samples, replacement=False, *, generator=None, philox):
+    if self.dim() not in (1, 2) or num_samples <= 0 or self.shape[-1] == 0:
+        raise RuntimeError(f"{num_samples} categories of {tuple(self.shape)}")
+    if not replacement and num_samples > self.shape[-1]:
+        raise RuntimeError(f"{num_samples} of {self.shape[-1]} categories without replacement")
+    shape = (*self.shape[:-1], num_samples)
+    indices = torch.empty(shape, dtype=torch.int64, device=self.device)
+    if replacement:
+        sums = scan_along("sum", self, -1, torch.float64)
+        drawn = torch.empty(shape, dtype=torch.float64, device=self.device)
+        elementwise(scaled_unit, sums[..., -1:], source=(units64, *philox), common=torch.float64, out=drawn)
+        return searched(sums, drawn, indices, True, width=num_samples)
+    times = torch.empty(self.shape, dtype=torch.float64, device=self.device)
+    elementwise(waiting_time_of, self, source=(positive_units64, *philox), common=torch.float64, out=times)
+    return sort_into(times, -1, [torch.empty(shape, dtype=torch.float64, device=self.device), indices])[1]
