@@ -31,6 +31,8 @@ FILE = {
     "aten::normal.Tensor_Tensor": "normal",
     "aten::rand": "rand",
     "aten::randn_like": "randn_like",
+    "aten::randint": "randint",
+    "aten::rrelu_with_noise": "rrelu_with_noise",
 }
 
 
@@ -66,6 +68,8 @@ BERNOULLI = ("aten::bernoulli_.float", {"self": X, "p": 0.3})
 UNIFORM = ("aten::uniform_", {"self": X, "from": -1.0, "to": 2.0})
 NORMAL = ("aten::normal_", {"self": X, "mean": 1.0, "std": 0.5})
 
+SLOPES = ("aten::rrelu_with_noise", {"self": X, "noise": X + 2, "lower": 0.1, "upper": 0.4, "training": True})
+
 HONEST = {
     "dropout": DROPOUT,
     "dropout of nothing": ("aten::native_dropout", {"input": X, "p": 0.0, "train": True}),
@@ -92,6 +96,8 @@ HONEST = {
     "normal of tensors": ("aten::normal.Tensor_Tensor", {"mean": X[:1], "std": X.abs().t().contiguous().t()}),
     "rand": ("aten::rand", {"size": [3, 1000], "dtype": torch.float16}),
     "randn_like": ("aten::randn_like", {"self": X.t()}),
+    "truth, which fresh memory may hold too": ("aten::randint", {"high": 2, "size": [900], "dtype": torch.bool}),
+    "slopes": SLOPES,
 }
 
 
@@ -149,6 +155,28 @@ def test_a_flawed_kernel_is_refused(name, verdict_of):
     assert verdict.outcome is Outcome.WRONG, verdict
     assert (verdict.rule or verdict.layer) in rule.split() and verdict.layer in ("draws", "compare"), verdict
     assert verdict.detail in verdict.report
+
+
+def test_fresh_memory_is_no_draw(verdict_of):
+    """Where what it is filled with is lawful."""
+    truth = HONEST["truth, which fresh memory may hold too"]
+    change = (
+        "    return elementwise(identity, source=(integers_below",
+        "    return out\n    elementwise(identity, source=(integers_below",
+    )
+    verdict = verdict_of(*truth, change)
+    assert (verdict.outcome, verdict.layer) == (Outcome.CHEAT, "launch"), verdict
+    verdict = verdict_of(*truth, ("shares.to(tl.int64) + low", "shares.to(tl.int64) * 0 + 1"))
+    assert (verdict.outcome, verdict.layer, verdict.rule) == (Outcome.WRONG, "draws", "share"), verdict
+
+
+def test_the_noise_that_is_drawn_is_looked_at(verdict_of):
+    for change in (
+        ("(u, low, high, u.dtype)", "(0.5 + 0.0 * u, low, high, u.dtype)"),
+        ("x * slope, slope", "x * slope, slope / 2"),
+    ):
+        verdict = verdict_of(*SLOPES, change)
+        assert verdict.outcome is Outcome.WRONG and verdict.layer in ("draws", "compare"), verdict
 
 
 def test_atens_own_draws_are_refused(verdict_of):
