@@ -1,0 +1,66 @@
+"""Numbers of events of a Poisson distribution, in float64.
+
+Of rates below 10 by the sums of their shares, of others by transformed rejection (Hörmann, The transformed rejection
+method for generating Poisson random variables, 1993, algorithm PTRS). Attempt t of element i has counter i + t 2^40.
+"""
+
+import triton
+import triton.language as tl
+from blocks.gamma import log_gamma_fp64
+from blocks.random import four_words, unit64
+
+__all__ = ["events_of_rate", "seeded_index"]
+
+
+@triton.jit
+def seeded_index(start, BLOCK: tl.constexpr, seed, offset):
+    """A source for `elementwise`: what `events_of_rate` draws from."""
+    return tl.cast(start, tl.int64) + tl.arange(0, BLOCK), seed, offset
+
+
+@triton.jit
+def events_below(u, rate):
+    """The least number up to which the shares come to u in (0, 1], rate < 10."""
+    share = tl.exp(-rate)
+    k = tl.zeros_like(share)
+    going = (u > share) & (share > 0)
+    while tl.max(going.to(tl.int32), 0) > 0:
+        u = tl.where(going, u - share, u)
+        k = tl.where(going, k + 1.0, k)
+        share = tl.where(going, share * rate / tl.maximum(k, 1.0), share)
+        going = going & (u > share) & (share > 0)
+    return k
+
+
+@triton.jit
+def proposal(i, seed, offset, rate):
+    """A number of events, and whether it is accepted, rate >= 10."""
+    a, b, c, d = four_words(seed, offset, i)
+    u, v = unit64(a, b) - 0.5, unit64(c, d) + 1.1102230246251565e-16
+    breadth = 0.931 + 2.53 * tl.sqrt(rate)
+    slope = 0.02483 * breadth - 0.059
+    us = 0.5 - tl.abs(u)
+    inside = tl.maximum(us, 1e-300)
+    k = tl.floor((2.0 * slope / inside + breadth) * u + rate + 0.43)
+    at_once = (us >= 0.07) & (v <= 0.9277 - 3.6224 / (breadth - 2.0))
+    possible = (us > 0) & (k >= 0) & ((us >= 0.013) | (v <= us))
+    height = tl.log(v * (1.1239 + 1.1328 / (breadth - 3.4)) / (slope / (inside * inside) + breadth))
+    density = k * tl.log(rate) - rate - log_gamma_fp64(tl.where(possible, k, 0.0) + 1.0)
+    return k, at_once | (possible & (height <= density))
+
+
+@triton.jit
+def events_of_rate(where, rate):
+    i, seed, offset = where
+    rate = rate.to(tl.float64)
+    few = rate < 10
+    a, b, _, _ = four_words(seed, offset, i)
+    k = events_below(unit64(a, b) + 1.1102230246251565e-16, tl.where(few, rate, 0.0))
+    large = tl.where(few, 10.0, rate)
+    pending = rate >= 10
+    while tl.max(pending.to(tl.int32), 0) > 0:
+        proposed, accepted = proposal(i, seed, offset, large)
+        k = tl.where(pending & accepted, proposed, k)
+        pending = pending & ~accepted
+        i += 1099511627776
+    return k
