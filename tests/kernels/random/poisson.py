@@ -13,6 +13,6 @@ CASES = {
 
 FAULTS = {
     "half the rate": ("rate = rate.to(tl.float64)", "rate = 0.5 * rate.to(tl.float64)"),
-    "one proposal": ("k = tl.where(pending & accepted, proposed, k)", "k = tl.where(pending, proposed, k)"),
+    "less of large rates": ("large = tl.where(few, 10.0, rate)", "large = tl.where(few, 10.0, 0.9 * rate)"),
     "the rate itself": ("return k, at_once |", "return rate, at_once |"),
 }
