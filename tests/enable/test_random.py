@@ -91,13 +91,13 @@ def test_draws_by_a_law_are_covered_and_others_are_named(enable, tmp_path):
     with Recorder(tmp_path / "draws.trace") as recorder:
         x = torch.randn(40, 50)
         dropout(x, 0.25)
-        torch.multinomial(x.abs(), 3)
+        torch.binomial(x.abs(), x.sigmoid())
         recorder.step()
     status, out, err = enable("coverage", tmp_path / "draws.trace", "--json")
     rows = {row["overload"]: row for row in json.loads(out)["rows"]}
     drawn = rows["aten::bernoulli_.float"]
     assert (drawn["kind"], drawn["outcome"], drawn["cases"]) == ("random", "PASS", 1), err
     assert drawn["kernel"] == "generate/kernels/random/bernoulli.py" and rows["aten::randn"]["outcome"] == "PASS"
-    assert rows["aten::multinomial"]["outcome"] is None and "no law" in rows["aten::multinomial"]["detail"]
+    assert rows["aten::binomial"]["outcome"] is None and "no law" in rows["aten::binomial"]["detail"]
     compute = {o for o, row in rows.items() if row["kind"] == "compute"}
     assert json.loads(out)["overloads"]["compute"] == len(compute | {"aten::bernoulli_.float", "aten::randn"})

@@ -116,12 +116,12 @@ def drawn(name, change=lambda results: results):
     """What is wrong with five calls: the first contradiction, or the rule that their draws break; empty if nothing."""
     overload, arguments, draw = LAWS[name]
     law, samples = law_of(f"aten::{overload}"), []
-    for _ in PAIRS:
+    for pair in PAIRS:
         results = change(draw())
         contradiction = law.wrong(arguments, results)
         if contradiction:
             return contradiction
-        samples.append(ends(law.sample(arguments, results)))
+        samples.append(ends(law.sample({**arguments, "philox": pair}, results)))
     found = examine(list(zip(PAIRS, samples, strict=True)), len(samples[0]))
     return "" if found is None else found.rule
 
@@ -279,3 +279,17 @@ def test_each_flaw_is_found(flaw, monkeypatch):
 def test_others_pass(name, monkeypatch):
     monkeypatch.setitem(LAWS, name, OTHERS[name])
     assert drawn(name) == ""
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_calls_of_few_draws_are_not_spread_alike(seed):
+    """Several of each pair's kind, of which many have the same draws."""
+    torch.manual_seed(seed)
+    weights = torch.tensor([0.02, 5.6, 4.5])
+    law, arguments = law_of("aten::multinomial"), {"self": weights, "num_samples": 3, "replacement": False}
+    calls = []
+    for pair in PAIRS:
+        several = [(pair[0], pair[1] + i * 1000) for i in range(200)]
+        drawn_of = [{**arguments, "philox": p} for p in several]
+        calls.append((pair, random_tests.pooled(law.sample(a, [torch.multinomial(weights, 3)]) for a in drawn_of)))
+    assert examine(calls, 2) is None

@@ -64,7 +64,7 @@ def _uniform_sample(arguments: Arguments, results: Results) -> DrawSample:
     p = torch.full_like(x, float(middle - low) / count)
     near = float(spacing(torch.tensor(float(middle), dtype=torch.float64), out.dtype)) / count + end + FP64
     hits = x < middle if out.dtype.is_floating_point else out.long() < middle
-    return discrete(below, above, (step == 0) & (end == 0), hits, p, near)
+    return discrete(below, above, (step == 0) & (end == 0), arguments, hits, p, near)
 
 
 # -- geometric --------------------------------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ def _geometric_sample(arguments: Arguments, results: Results) -> DrawSample:
     middle = torch.tensor(max(1.0, round(-math.log(2) / math.log1p(-p))), dtype=torch.float64)
     near = float(spacing(middle, out.dtype)) * p + FP32
     share = cdf(middle).expand(x.shape)
-    return discrete(cdf(x - 1 - step), cdf(x + step), step == 0, x <= middle, share, near)
+    return discrete(cdf(x - 1 - step), cdf(x + step), step == 0, arguments, x <= middle, share, near)
 
 
 # -- Poisson ----------------------------------------------------------------------------------------------------------
@@ -123,7 +123,7 @@ def _poisson_sample(arguments: Arguments, results: Results) -> DrawSample:
 
     middle = rate.floor()
     near = float((spacing(middle, results[0].dtype) * 0.4 / rate.sqrt()).max()) + FP32 if len(rate) else FP32
-    return discrete(cdf(x - 1 - step), cdf(x + step), step == 0, x <= middle, cdf(middle), near)
+    return discrete(cdf(x - 1 - step), cdf(x + step), step == 0, arguments, x <= middle, cdf(middle), near)
 
 
 # -- categories -------------------------------------------------------------------------------------------------------
@@ -164,7 +164,7 @@ def _multinomial_sample(arguments: Arguments, results: Results) -> DrawSample:
     weights, order = weights.sort(dim=1, stable=True)
     drawn = order.argsort(1).gather(1, drawn)
     if not arguments["replacement"] and drawn.shape[1] > 1:
-        return _one_after_the_other(weights, drawn)
+        return _one_after_the_other(weights, drawn, arguments)
     shares = weights / weights.sum(1, keepdim=True)
     sums = shares.cumsum(1)
     above = sums.gather(1, drawn)
@@ -173,10 +173,10 @@ def _multinomial_sample(arguments: Arguments, results: Results) -> DrawSample:
     hits, p = drawn <= middle, sums.gather(1, middle).expand(drawn.shape)
     open_ = p < 1 - FP64
     exact = torch.ones_like(below[open_], dtype=torch.bool)
-    return discrete(below[open_], above[open_], exact, hits[open_], p[open_], made)
+    return discrete(below[open_], above[open_], exact, arguments, hits[open_], p[open_], made)
 
 
-def _one_after_the_other(weights: torch.Tensor, drawn: torch.Tensor) -> DrawSample:
+def _one_after_the_other(weights: torch.Tensor, drawn: torch.Tensor, arguments: Arguments) -> DrawSample:
     """Of each row the first draws. weights: overwritten."""
     most = max(1, _CHOICES // weights.numel())
     below, above = [], []
@@ -189,7 +189,7 @@ def _one_after_the_other(weights: torch.Tensor, drawn: torch.Tensor) -> DrawSamp
     if not below:
         return nothing()
     lower, upper = (torch.cat(b, 1).reshape(-1) for b in (below, above))
-    return discrete(lower, upper, torch.ones_like(lower, dtype=torch.bool))
+    return discrete(lower, upper, torch.ones_like(lower, dtype=torch.bool), arguments)
 
 
 # -- permutations -----------------------------------------------------------------------------------------------------
@@ -209,7 +209,7 @@ def _randperm_sample(arguments: Arguments, results: Results) -> DrawSample:
     digits, left = digits[left > 1].double(), left[left > 1]
     half = (left / 2).ceil()
     exact = torch.ones_like(left, dtype=torch.bool)
-    return discrete(digits / left, (digits + 1) / left, exact, digits < half, half / left, FP64)
+    return discrete(digits / left, (digits + 1) / left, exact, arguments, digits < half, half / left, FP64)
 
 
 def _lehmer(permutation: Array) -> Array:

@@ -77,19 +77,22 @@ def discrete(
     below: torch.Tensor,
     above: torch.Tensor,
     exact: torch.Tensor,
+    arguments: Arguments,
     hits: torch.Tensor | None = None,
     p: torch.Tensor | None = None,
     off: float = FP32,
 ) -> DrawSample:
     """Draws that have values of their own shares: the distribution function below each, and with it.
 
-    A value of a share that tells is spread over it by a number that depends on the draws alone, which makes the draws
-    uniform numbers (Dunn and Smyth, Randomized quantile residuals, 1996). exact: where both bounds are the very ones,
-    and not those of all values that may have been rounded to this. hits: events of probability p; by default those that
-    lie in the lower half. off: by which the distribution function and p may be off.
+    A value of a share that tells is spread over it by a number that depends on the draws and, of the arguments, on the
+    pair `philox` alone, which makes the draws uniform numbers (Dunn and Smyth, Randomized quantile residuals, 1996).
+    exact: where both bounds are the very ones, and not those of all values that may have been rounded to this. hits:
+    events of probability p; by default those that lie in the lower half. off: by which the distribution function and p
+    may be off.
     """
     lower, upper = below.clamp(0, 1).numpy(), above.clamp(0, 1).numpy()
-    seed = int.from_bytes(hashlib.sha256(lower.tobytes() + upper.tobytes()).digest()[:8], "little")
+    pair = repr(arguments.get("philox")).encode()  # calls of few draws are often alike, and not to be spread alike
+    seed = int.from_bytes(hashlib.sha256(pair + lower.tobytes() + upper.tobytes()).digest()[:8], "little")
     spread = lower + (upper - lower) * np.random.default_rng(seed).random(len(lower))
     made = min(off, FP32)
     heavy = (upper - lower > _LIGHT) & exact.numpy()

@@ -76,14 +76,14 @@ def examine(expected: Expected, first: Packed, pairs: Pairs, ask: Ask, wanted: i
     assert law is not None
     arguments = arguments_of(expected)
 
-    def sample(answer: Packed) -> DrawSample:
-        return ends(law.sample(arguments, results(expected, answer)))
+    def sample(answer: Packed, pair: Philox) -> DrawSample:
+        return ends(law.sample({**arguments, "philox": pair}, results(expected, answer)))
 
     again = ask(pairs[0], 1)
     if not all(map(same_bits, results(expected, first), results(expected, again))):
         text = f"philox={pairs[0]} gave other draws when the programs of the grid ran in another order"
         return Anomaly("reproducible", text, "draw from philox and the element's index alone")
-    length = len(sample(first))
+    length = len(sample(first, pairs[0]))
     if not length:
         return None
     few = min(MOST_SERIES, math.ceil(DRAWS / (length * len(_STEPS))))
@@ -93,7 +93,7 @@ def examine(expected: Expected, first: Packed, pairs: Pairs, ask: Ask, wanted: i
         seed, offset = pairs[number]
         for step, (by_seed, by_offset) in zip(found, _STEPS, strict=True):
             pair = (_wrapped(seed + by_seed), offset + by_offset)
-            step.append(sample(first if pair == pairs[0] else ask(pair, 0)))
+            step.append(sample(first if pair == pairs[0] else ask(pair, 0), pair))
     calls = [pooled(step) for step in found]
     seed, offset = pairs[0]
     named = [(_wrapped(seed + s), offset + o) for s, o in _STEPS]
@@ -102,7 +102,7 @@ def examine(expected: Expected, first: Packed, pairs: Pairs, ask: Ask, wanted: i
         return found_usual
     tally = Tally()
     for number in range(series, series + math.ceil(wanted / length)):
-        tally.add(sample(ask(pairs[number], 0)))
+        tally.add(sample(ask(pairs[number], 0), pairs[number]))
     return tally.examine()
 
 

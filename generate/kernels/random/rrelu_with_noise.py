@@ -12,4 +12,6 @@ DTYPES = ("bfloat16", "float32", "float64")
 
 
 def wrapper(self, noise, lower=0.125, upper=1.0 / 3.0, training=False, generator=None, *, philox):
-    return random_slopes(self, noise, lower, upper, training, philox, torch.empty_like(self))
+    return random_slopes(
+        self, noise, lower, upper, training, philox, torch.empty_like(self, memory_format=torch.contiguous_format)
+    )
