@@ -13,6 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from capture import sim
 from capture.signatures import call_token
+from traces.overloads import in_python
 
 if TYPE_CHECKING:
     from capture.recorder import Recorder
@@ -65,6 +66,10 @@ class Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 result = func.decompose(*args, **kwargs)
             if result is not NotImplemented:
                 return result
+        parts = in_python(func) if isinstance(func, OpOverload) else None
+        if parts is not None:  # whole on every device, which runs what it calls
+            with self:
+                return parts(*args, **kwargs)
         seen = self._recorder._before(plan, args, kwargs)
         if seen is None:
             return func(*args, **kwargs)

@@ -26,7 +26,7 @@ from torch.utils.backend_registration import _setup_privateuseone_for_python_bac
 from capture import sim_autocast, sim_cells
 from capture.sim_module import Guard, Module
 from traces.errors import UserError
-from traces.overloads import kind, name_of, resolve, written
+from traces.overloads import in_python, kind, name_of, resolve, written
 from traces.widening import answer
 
 NAME = "sim"
@@ -179,6 +179,9 @@ class SimTensor(torch.Tensor):
         kwargs = kwargs or {}
         if _is_composite(func):  # under inference_mode these arrive whole
             return func.decompose(*args, **kwargs)
+        parts = in_python(func)
+        if parts is not None:
+            return parts(*args, **kwargs)
         name = name_of(func)
         transfer = name in _COPIES and _devices(func, args, kwargs) != {NAME}
         given, named = tuple(map(_lower, args)), {k: _lower(v) for k, v in kwargs.items()}

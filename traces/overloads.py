@@ -6,11 +6,12 @@ Which arguments an overload writes or never reads, what kind of work it is, and 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Literal, TypeAlias
 
 import torch
+from torch._library.custom_ops import OPDEFS
 from torch._ops import OpOverload, OpOverloadPacket, _OpNamespace
 
 from traces.errors import UserError
@@ -57,6 +58,7 @@ _MEMORY = (
         "record_stream",  # a note for the caching allocator
     }
 )
+_IN_PYTHON = "torch_nn"  # namespace of what PyTorch itself makes of other operators, in Python and on every device
 _UNSAID = frozenset({"_unsafe_view", "unsafe_split", "unsafe_split_with_sizes"})  # views by schemas that tell of none
 # A sparse tensor of existing parts, or its flag: the results alias the parts, which the schemas do not say.
 _OF_PARTS = frozenset(
@@ -166,6 +168,13 @@ def resolve(name: str) -> OpOverload:
 def base_name(op: OpOverload) -> str:
     """The operator's name without namespace and overload: `add` of `aten::add.Tensor`."""
     return str(op._schema.name).partition("::")[2]
+
+
+@cache
+def in_python(op: OpOverload) -> Callable[..., Any] | None:
+    """The function that every device runs for an operator of PyTorch's own that is one of Python; None for others."""
+    made = OPDEFS.get(op._schema.name) if op.namespace == _IN_PYTHON else None
+    return None if made is None else made._init_fn
 
 
 @cache

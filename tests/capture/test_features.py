@@ -10,7 +10,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from capture import Recorder
+from capture import Recorder, sim
 from traces import Trace, verify
 
 ROOT = Path(__file__).parents[2]
@@ -63,6 +63,28 @@ def test_15_custom_operators(tmp_path):
     assert verify(Trace.open(tmp_path / "a.trace")).not_comparable == {"not an ATen operator": 1}
 
 
+@pytest.mark.skipif(not hasattr(F, "linear_cross_entropy"), reason="from torch 2.13 on")
+@pytest.mark.parametrize("device", ["cpu", "sim"])
+def test_15_operators_that_pytorch_makes_of_others_in_python(tmp_path, device):
+    """They are on every device what they call, also in the backward pass."""
+    from torch.nn.modules.linear_cross_entropy_options import LinearCrossEntropyOptions
+
+    sim.install()
+    generator = torch.Generator().manual_seed(1)
+    x, weight = (torch.randn(n, 4, generator=generator).to(device).requires_grad_() for n in (6, 5))
+    target = torch.tensor([0, 4, 2, 1, 1, 3]).to(device)
+    with sim.executing(sim.on_cpu), Recorder(tmp_path / "a.trace") as recorder:
+        loss = F.linear_cross_entropy(x, weight, target, options=LinearCrossEntropyOptions(batch_chunk_size=4))
+        loss.backward()
+        grads = [loss.detach().cpu(), x.grad.cpu(), weight.grad.cpu()]
+    assert not recorder.errors
+    assert all(name.startswith("aten::") for name in overloads(tmp_path / "a.trace"))
+    plain = [t.detach().cpu().requires_grad_() for t in (x, weight)]
+    expected = F.cross_entropy(F.linear(*plain), target.cpu())
+    expected.backward()
+    torch.testing.assert_close(grads, [expected.detach(), *[t.grad for t in plain]])
+
+
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_15_data_loaders(tmp_path, workers):
@@ -78,7 +100,7 @@ def test_15_distributed_data_parallel(tmp_path):
     """Two ranks, each with a trace of its own; the collectives are counted as skipped."""
     program = """
         import sys, torch, torch.distributed as dist
-        from capture import Recorder
+        from capture import Recorder, sim
         rank, directory = int(sys.argv[1]), sys.argv[2]
         dist.init_process_group("gloo", init_method=f"file://{directory}/store", rank=rank, world_size=2)
         torch.manual_seed(0)
