@@ -52,8 +52,9 @@ def both_sums(total, product, count):
 
 @triton.jit
 def normalized_back(x, grad, mean, rstd, weight, total, product, count):
-    """total, product: of weighted gradients, sums of them and of their products with what was normalized."""
-    return rstd * (grad * weight - (total + (x - mean) * rstd * product) / count)
+    """total, product: of weighted gradients, sums of them and of their products with what was normalized. The mean is
+    taken away first: so little is rounded of what is left where all gradients are alike."""
+    return rstd * ((grad * weight - total / count) - (x - mean) * rstd * (product / count))
 
 
 @triton.jit

@@ -14,6 +14,7 @@ from verify.comparison.tolerance import (
     ATENS,
     LEANING,
     LEANS,
+    MOST_AS_ATENS,
     MOST_NUDGED,
     NUDGES,
     SINGLE_ROUNDINGS,
@@ -150,13 +151,15 @@ def is_wrong(overload: str, expected: Expected, answer: Packed, index: int) -> b
 
 def _unsure(expected: Expected, index: int) -> float:
     """How far off an element may be because the case is ill-conditioned: as much as nudged arguments would make it, or
-    ATENS times what ATen's own float32 is, since a sum of a thousand like terms errs to one side."""
+    ATENS times what ATen's own float32 is, since a sum of a thousand like terms errs to one side; where both are a large
+    part of the result, such as what is left of terms that cancel but for their roundings, as far as ATen's own."""
     exact, native = (real(contents(p, index)) for p in (expected.values, expected.native))
     exact, most = exact.to(torch.float64), MOST_NUDGED * largest(exact)
     atens = largest(native.to(torch.float64) - exact) if native.dtype is torch.float32 else 0.0
     others = [real(contents(packed, index)).to(torch.float64) for packed in expected.nudged]
     moved = max((largest(other - exact) for other in others if other.shape == exact.shape), default=0.0)
-    return max(moved, min(max(NUDGES * moved, ATENS * atens), most))
+    as_atens = min(atens, NUDGES * moved, MOST_AS_ATENS * largest(exact))
+    return max(moved, as_atens, min(max(NUDGES * moved, ATENS * atens), most))
 
 
 def largest(error: torch.Tensor) -> float:

@@ -35,6 +35,7 @@ _GROUPS: dict[str, tuple[float, float, str]] = {
 NUDGES = 8  # times what a rounding of the arguments makes of the results, where they depend on each other
 ATENS = 4  # times the error of ATen's own float32 in the same call
 MOST_NUDGED = 2.0**-6  # of the result, beyond one rounding: so an ill-conditioned case still tells something
+MOST_AS_ATENS = 0.5  # of the result, in cases so ill-conditioned that only ATen's own float32 says what can be had
 SUM_ROUNDINGS = 16  # of the sum of absolute values, in fp32; fewer in number than terms, since errors cancel
 STEP_ROUNDINGS = 3  # of the terms of start + i * step: a number's to the dtype, a product's, and the sum's
 SINGLE_ROUNDINGS = 64  # of the largest result, in fp32: so far off is float64 that was computed in that
