@@ -68,10 +68,10 @@ _CENTRED = {
 # or bins are looked for; of a transform, on its factors.
 _ELIMINATED = {
     "cholesky", "cholesky_inverse", "cholesky_solve", "fft_c2c", "fft_c2r", "fft_r2c", "geqrf", "histogram",
-    "histogramdd", "linalg_cholesky_ex", "linalg_det", "linalg_eigh", "linalg_householder_product", "linalg_inv_ex",
-    "linalg_ldl_factor_ex", "linalg_ldl_solve", "linalg_lstsq", "linalg_lu", "linalg_lu_factor_ex", "linalg_lu_solve",
-    "linalg_matrix_exp", "linalg_pinv", "linalg_qr", "linalg_slogdet", "linalg_solve_ex", "linalg_solve_triangular",
-    "linalg_svd", "mode", "ormqr", "triangular_solve",
+    "histogramdd", "linalg_cholesky_ex", "linalg_det", "linalg_eig", "linalg_eigh", "linalg_eigvals",
+    "linalg_householder_product", "linalg_inv_ex", "linalg_ldl_factor_ex", "linalg_ldl_solve", "linalg_lstsq",
+    "linalg_lu", "linalg_lu_factor_ex", "linalg_lu_solve", "linalg_matrix_exp", "linalg_pinv", "linalg_qr",
+    "linalg_slogdet", "linalg_solve_ex", "linalg_solve_triangular", "linalg_svd", "mode", "ormqr", "triangular_solve",
 }  # fmt: skip
 # Their results are sums of terms of either sign; of gelu, x Phi(x) with Phi = (1 + erf) / 2, of logaddexp, the larger
 # and a logarithm, and of a polynomial, those of the two degrees below.

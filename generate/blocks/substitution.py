@@ -124,14 +124,15 @@ def column_major(shape, like, dtype=None):
     return torch.empty((*shape[:-2], n, m), dtype=dtype or like.dtype, device=like.device).mT
 
 
-def square_rows(x, name, halves=False):
+def square_rows(x, name, halves=False, complex_too=False):
     """The number of rows of square matrices. Raises RuntimeError where they are none, or of no floating dtype.
 
-    halves: float16 and bfloat16 are taken, too.
+    halves: float16 and bfloat16 are taken, too. complex_too: complex numbers are.
     """
     if x.dim() < 2 or x.shape[-1] != x.shape[-2]:
         raise RuntimeError(f"{name}: {tuple(x.shape)} are no square matrices")
-    if x.dtype not in (torch.float32, torch.float64) and not (halves and x.is_floating_point()):
+    more = (halves and x.is_floating_point()) or (complex_too and x.is_complex())
+    if x.dtype not in (torch.float32, torch.float64) and not more:
         raise RuntimeError(f"{name}: matrices of {x.dtype}")
     return x.shape[-1]
 

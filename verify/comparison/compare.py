@@ -15,7 +15,7 @@ from traces.values import Bytes, Packed, TensorRef, numel
 from verify.cases.case import Expected, contents, tensor_names
 from verify.comparison.accuracy import accuracy_report
 from verify.comparison.deviation import differences, is_single, is_wrong, largest, real
-from verify.comparison.factors import compared
+from verify.comparison.factors import aligned, compared
 from verify.comparison.laws import law_of, unlawful
 
 # Operators whose results' strides are what they are asked for.
@@ -223,7 +223,7 @@ def error_ratio(expected: Expected, got: Packed) -> float | None:
 
 
 def _error(expected: Expected, answer: Packed, index: int) -> float:
-    given = real(contents(answer, index)), real(contents(expected.values, index))
+    given = tuple(real(aligned(expected.overload, expected, p, index)) for p in (answer, expected.values))
     have, exact = compared(expected.overload, expected, answer, index) or given
     return largest(have.to(torch.float64) - exact.to(torch.float64))
 

@@ -8,7 +8,7 @@ import torch
 
 from traces.values import Packed
 from verify.cases.case import Expected, contents
-from verify.comparison.factors import off
+from verify.comparison.factors import aligned, off
 from verify.comparison.ties import in_order, names_another, open_ties, unordered
 from verify.comparison.tolerance import (
     ATENS,
@@ -44,7 +44,7 @@ def differences(
     if factors is not None:
         return factors
     packed = (expected.native, expected.values, answer)
-    native, reference, got = (real(contents(p, index)) for p in packed)
+    native, reference, got = (real(aligned(overload, expected, p, index)) for p in packed)
     overload = judged_as(overload, expected.before.tree)
     chosen = None
     if unordered(overload, expected):
@@ -64,7 +64,7 @@ def differences(
         own = _moduli(want) if _is_complex(expected, index) else want
         wrong &= _outside(overload, native.dtype, got, want, own, sizes)
         if wrong.any() and conditioned(overload):
-            wrong &= ~((got.to(torch.float64) - want).abs() <= _unsure(expected, index))
+            wrong &= ~((got.to(torch.float64) - want).abs() <= _unsure(overload, expected, index))
         if wrong.any() and group(overload) == "pointwise":
             wrong &= ~((got.to(torch.float64) - want).abs() <= _excused(overload, expected, index))
         if group(overload) == "pointwise" and not wrong.any() and _leans(got, want) and not _leans(native, want):
@@ -149,14 +149,14 @@ def is_wrong(overload: str, expected: Expected, answer: Packed, index: int) -> b
     return bool(differences(overload, expected, answer, index)[2].any())
 
 
-def _unsure(expected: Expected, index: int) -> float:
+def _unsure(overload: str, expected: Expected, index: int) -> float:
     """How far off an element may be because the case is ill-conditioned: as much as nudged arguments would make it, or
-    ATENS times what ATen's own float32 is, since a sum of a thousand like terms errs to one side; where both are a large
-    part of the result, such as what is left of terms that cancel but for their roundings, as far as ATen's own."""
-    exact, native = (real(contents(p, index)) for p in (expected.values, expected.native))
+    ATENS times what ATen's own float32 is, since a sum of a thousand like terms errs to one side; where both are large
+    beside the result, such as what is left of terms that cancel but for their roundings, as far as ATen's own."""
+    exact, native = (real(aligned(overload, expected, p, index)) for p in (expected.values, expected.native))
     exact, most = exact.to(torch.float64), MOST_NUDGED * largest(exact)
     atens = largest(native.to(torch.float64) - exact) if native.dtype is torch.float32 else 0.0
-    others = [real(contents(packed, index)).to(torch.float64) for packed in expected.nudged]
+    others = [real(aligned(overload, expected, packed, index)).to(torch.float64) for packed in expected.nudged]
     moved = max((largest(other - exact) for other in others if other.shape == exact.shape), default=0.0)
     as_atens = min(atens, NUDGES * moved, MOST_AS_ATENS * largest(exact))
     return max(moved, as_atens, min(max(NUDGES * moved, ATENS * atens), most))

@@ -3,11 +3,13 @@ aten::fill.Tensor(Tensor self, Tensor value) -> Tensor
 """
 
 import torch
-from blocks.creation import fill
+from blocks.complex_numbers import convert_into
 
 OVERLOADS = ("aten::fill.Scalar", "aten::fill.Tensor")
-DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+DTYPES = (
+    "bfloat16", "bool", "complex64", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8",
+)  # fmt: skip
 
 
 def wrapper(self, value, *, out=None):
-    return fill(torch.empty_like(self) if out is None else out, value)
+    return convert_into(torch.empty_like(self) if out is None else out, value)

@@ -6,22 +6,23 @@ transposed system is solved: its result is contiguous, that from the left has co
 """
 
 import torch
+from blocks.complex_systems import complex_lu, complex_solve
 from blocks.factorization import check_info, lu_factors, solve_factored
 from blocks.substitution import column_major, one_batch, square_rows
 from blocks.types import identical_dtypes
 
 OVERLOADS = ("aten::_linalg_solve_ex",)
-DTYPES = ("float32", "float64")
+DTYPES = ("complex128", "complex64", "float32", "float64")
 
 
 def wrapper(A, B, *, left=True, check_errors=False):
-    n = square_rows(A, "linalg.solve")
+    n = square_rows(A, "linalg.solve", complex_too=True)
     identical_dtypes(A, B)
     vectors = B.dim() == 1 or B.shape == A.shape[:-1]
     b = B.unsqueeze(-1) if vectors else B
     if b.dim() < 2 or b.shape[-2 if left else -1] != n:
         raise RuntimeError(f"linalg.solve: {tuple(A.shape)} and {tuple(B.shape)}")
-    factors, pivots, info = lu_factors(A, "linalg.solve")
+    factors, pivots, info = complex_lu(A) if A.is_complex() else lu_factors(A, "linalg.solve")
     if check_errors:
         check_info(info, "linalg.solve")
     t, b = one_batch(factors, b)
@@ -29,8 +30,9 @@ def wrapper(A, B, *, left=True, check_errors=False):
     result = column_major(shape, b) if left and len(shape) > 1 else torch.empty(shape, dtype=b.dtype, device=b.device)
     out = result.unsqueeze(-1) if vectors else result
     exchanges = pivots.expand(t.shape[:-1])
+    solve = complex_solve if A.is_complex() else solve_factored
     if left:
-        solve_factored(t, exchanges, b, out, False)
+        solve(t, exchanges, b, out, False)
     else:
-        solve_factored(t, exchanges, b.mT, out.mT, True)
+        solve(t, exchanges, b.mT, out.mT, True)
     return result, factors, pivots, info

@@ -6,11 +6,12 @@ Matrices of up to 32 by 32 are one program of one warp each, which reads its ope
 import torch
 import triton
 import triton.language as tl
+from blocks.complex_systems import complex_matmul
 from blocks.matmul import launch_matmul, matmul_strides, matmul_tile, tile_product
 from blocks.offsets import integer_values, integers, stride_values
 
 OVERLOADS = ("aten::bmm",)
-DTYPES = ("bfloat16", "float16", "float32", "float64", "int32", "int64")
+DTYPES = ("bfloat16", "complex64", "float16", "float32", "float64", "int32", "int64")
 
 
 @triton.jit
@@ -49,6 +50,10 @@ def launch_one_warp(a, b, out):
 
 
 def wrapper(self, mat2):
+    return complex_matmul(self, mat2, real_bmm) if self.is_complex() else real_bmm(self, mat2)
+
+
+def real_bmm(self, mat2):
     (B, M, K), N = self.shape, mat2.shape[2]
     if mat2.shape[:2] != (B, K):
         raise RuntimeError(f"matrices {tuple(self.shape)} and {tuple(mat2.shape)}")

@@ -1,10 +1,12 @@
 """aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor"""
 
+from blocks.complex_numbers import convert_into
 from blocks.copies import same_strides
-from blocks.creation import fill
 
 OVERLOADS = ("aten::diagonal_scatter",)
-DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+DTYPES = (
+    "bfloat16", "bool", "complex64", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8",
+)  # fmt: skip
 
 
 def wrapper(self, src, offset=0, dim1=0, dim2=1):
@@ -12,6 +14,6 @@ def wrapper(self, src, offset=0, dim1=0, dim2=1):
     place = out.diagonal(offset, dim1, dim2)
     if place.shape != src.shape:
         raise RuntimeError(f"{tuple(src.shape)} on a diagonal of {tuple(place.shape)}")
-    fill(out, self)
-    fill(place, src)
+    convert_into(out, self)
+    convert_into(place, src)
     return out

@@ -1,0 +1,234 @@
+"""Complex matrices: their products, their factors by elimination with partial pivoting, and systems of equations.
+
+Numbers are pairs of reals that lie beside each other. Pivots are LAPACK's: row k was exchanged with row pivots[k] - 1,
+the first of those whose sizes, sums of the sizes of both parts, are the largest. A program takes a matrix where they
+are found, BLOCK right-hand sides where systems are solved.
+"""
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+from blocks.arithmetic import identity
+from blocks.complex_numbers import complex_product, parts_of
+from blocks.elementwise import elementwise
+from blocks.factorization import permuted
+from blocks.offsets import integers, plain, plain_value, strided, walk
+from blocks.substitution import column_major, reversed_rows
+
+
+@triton.jit
+def complex_quotient(a, b, c, d):
+    """(a + ib) / (c + id), where no square of a part counts: both are as many times as large."""
+    size = tl.maximum(tl.abs(c), tl.abs(d))
+    size = tl.where((size > 0) & (size < float("inf")), size, 1.0)
+    c, d = c / size, d / size
+    length = c * c + d * d
+    return (a * c + b * d) / length / size, (b * c - a * d) / length / size
+
+
+@triton.jit
+def less_other(a, b):
+    return a - b
+
+
+@triton.jit
+def plus_other(a, b):
+    return a + b
+
+
+def complex_matmul(a, b, multiply):
+    """a @ b of complex matrices, by four products of real ones that multiply(a, b) makes."""
+    (ar, ai), (br, bi) = parts_of(a), parts_of(b)
+    real, imaginary = (multiply(ar, br), multiply(ai, bi)), (multiply(ar, bi), multiply(ai, br))
+    out = torch.empty(real[0].shape, dtype=a.dtype, device=a.device)
+    parts = parts_of(out)
+    elementwise(less_other, *real, out=parts[0])
+    elementwise(plus_other, *imaginary, out=parts[1])
+    return out
+
+
+@triton.jit
+def load_pair(ptr, mask):
+    return tl.load(ptr, mask=mask, other=0.0), tl.load(ptr + 1, mask=mask, other=0.0)
+
+
+@triton.jit
+def store_pair(ptr, real, imaginary, mask):
+    tl.store(ptr, real, mask=mask)
+    tl.store(ptr + 1, imaginary, mask=mask)
+
+
+@triton.jit
+def complex_pivot(x_ptr, k, n, LONG: tl.constexpr):
+    """The first of the rows from k on in which a contiguous column is largest."""
+    top = tl.abs(tl.load(x_ptr + 2 * k)) + tl.abs(tl.load(x_ptr + 2 * k + 1))
+    found = k
+    for start in range(k, n, LONG):
+        rows = start + tl.arange(0, LONG)
+        real, imaginary = load_pair(x_ptr + 2 * rows, rows < n)
+        size = tl.where(rows < n, tl.abs(real) + tl.abs(imaginary), -1.0)
+        best = tl.max(size, 0)
+        here = tl.min(tl.where(size == best, rows, n), 0)
+        found = tl.where(best > top, here, found)
+        top = tl.where(best > top, best, top)
+    return found
+
+
+@triton.jit
+def exchange_pairs(x_ptr, i, j, n, LONG: tl.constexpr):
+    """Rows i and j of a matrix of n contiguous columns."""
+    for start in range(0, n, LONG):
+        cols = start + tl.arange(0, LONG).to(tl.int64)
+        first, second = x_ptr + 2 * (i + cols * n), x_ptr + 2 * (j + cols * n)
+        a, b = load_pair(first, cols < n)
+        c, d = load_pair(second, cols < n)
+        tl.debug_barrier()
+        store_pair(first, c, d, cols < n)
+        store_pair(second, a, b, cols < n)
+
+
+@triton.jit
+def complex_eliminate(x_ptr, k, n, ROWS: tl.constexpr):
+    """Column k divided by its pivot, and products with it taken away from what is below and right of that; whether the
+    pivot is not 0."""
+    a, b = tl.load(x_ptr + 2 * k * (n + 1)), tl.load(x_ptr + 2 * k * (n + 1) + 1)
+    there = (a != 0) | (b != 0)
+    a = tl.where(there, a, 1.0)
+    for start in range(k + 1, n, ROWS):
+        rows = start + tl.arange(0, ROWS).to(tl.int64)
+        place = x_ptr + 2 * (rows + k * n)
+        c, d = load_pair(place, rows < n)
+        c, d = complex_quotient(c, d, a, b)
+        tl.debug_barrier()  # several threads may have loaded an element, of which one stores it
+        store_pair(place, c, d, rows < n)
+        for right in range(k + 1, n, ROWS):
+            cols = right + tl.arange(0, ROWS).to(tl.int64)
+            p, q = load_pair(x_ptr + 2 * (k + cols * n), cols < n)
+            lost, lost_too = complex_product(c[:, None], d[:, None], p[None, :], q[None, :])
+            mask = (rows < n)[:, None] & (cols < n)[None, :]
+            tile = x_ptr + 2 * (rows[:, None] + cols[None, :] * n)
+            x, y = load_pair(tile, mask)
+            store_pair(tile, x - lost, y - lost_too, mask)
+    return there
+
+
+@triton.jit
+def complex_lu_kernel(x_ptr, pivots_ptr, info_ptr, n, ROWS: tl.constexpr, LONG: tl.constexpr):
+    which = tl.program_id(0).to(tl.int64)
+    n = plain_value(n).to(tl.int64)
+    x_ptr += 2 * which * n * n
+    info = tl.zeros([], tl.int64)
+    for k in range(0, n):
+        row = complex_pivot(x_ptr + 2 * k * n, tl.full([], k, tl.int64), n, LONG)
+        tl.store(pivots_ptr + which * n + k, (row + 1).to(tl.int32))
+        if row != k:
+            exchange_pairs(x_ptr, k, row, n, LONG)
+            tl.debug_barrier()
+        there = complex_eliminate(x_ptr, tl.full([], k, tl.int64), n, ROWS)
+        info = tl.where((info == 0) & (there == 0), k + 1, info)
+        tl.debug_barrier()
+    tl.store(info_ptr + which, info.to(tl.int32))
+
+
+def complex_lu(A):
+    """(LU, pivots, info) of complex square matrices."""
+    n = A.shape[-1]
+    factors = column_major(A.shape, A)
+    pivots = torch.empty(A.shape[:-1], dtype=torch.int32, device=A.device)
+    info = torch.empty(A.shape[:-2], dtype=torch.int32, device=A.device)
+    for part, given in zip(parts_of(factors), parts_of(A), strict=True):
+        elementwise(identity, given, out=part)
+    if info.numel():
+        LONG = min(max(triton.next_power_of_2(n), 16), 1024)
+        complex_lu_kernel[(info.numel(),)](
+            torch.view_as_real(factors), pivots, info, plain(n), ROWS=min(LONG, 32), LONG=LONG, num_warps=4
+        )
+    return factors, pivots, info
+
+
+@triton.jit
+def complex_triangle_kernel(
+    t_ptr,
+    x_ptr,
+    n,
+    m,
+    batch,
+    strides,
+    UPPER: tl.constexpr,
+    UNIT: tl.constexpr,
+    ROWS: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """Columns of x, in place: what a triangle times is x. strides: of t and x."""
+    n, m = plain_value(n).to(tl.int64), plain_value(m)
+    across = tl.cdiv(m, BLOCK)
+    which = (tl.program_id(0) // across).to(tl.int64)
+    cols = (tl.program_id(0) % across).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    t_ptr += strided(which, batch[0], batch[1][0], False, True)
+    x_ptr += strided(which, batch[0], batch[1][1], False, True)
+    down, right = plain_value(strides[0]), plain_value(strides[1])
+    x_down, x_right = plain_value(strides[2]), plain_value(strides[3])
+    if UPPER:
+        t_ptr, _ = reversed_rows(t_ptr, n, down + right, down)
+        x_ptr, _ = reversed_rows(x_ptr, n, x_down, x_down)
+        down, right, x_down = -down, -right, -x_down
+    for k in range(0, n):
+        own = x_ptr + k * x_down + cols * x_right
+        a, b = load_pair(own, cols < m)
+        if not UNIT:
+            corner = t_ptr + k * (down + right)
+            a, b = complex_quotient(a, b, tl.load(corner), tl.load(corner + 1))
+            tl.debug_barrier()
+            store_pair(own, a, b, cols < m)
+        for start in range(k + 1, n, ROWS):
+            rows = start + tl.arange(0, ROWS).to(tl.int64)
+            c, d = load_pair(t_ptr + rows * down + k * right, rows < n)
+            lost, lost_too = complex_product(c[:, None], d[:, None], a[None, :], b[None, :])
+            mask = (rows < n)[:, None] & (cols < m)[None, :]
+            tile = x_ptr + rows[:, None] * x_down + cols[None, :] * x_right
+            x, y = load_pair(tile, mask)
+            store_pair(tile, x - lost, y - lost_too, mask)
+        tl.debug_barrier()
+
+
+def complex_triangles(t, x, upper, unit):
+    """x, in place: what the triangles times it are x. Both are of one batch."""
+    n, m = x.shape[-2:]
+    count = math.prod(x.shape[:-2])
+    if x.numel():
+        t, x = torch.view_as_real(t), torch.view_as_real(x)
+        corners = [v.select(-1, 0).select(-1, 0).select(-1, 0) for v in (t, x)]
+        BLOCK = min(max(triton.next_power_of_2(m), 16), 32)
+        complex_triangle_kernel[(count * triton.cdiv(m, BLOCK),)](
+            t,
+            x,
+            plain(n),
+            plain(m),
+            walk(corners, list(range(corners[0].dim())), True),
+            integers((*t.stride()[-3:-1], *x.stride()[-3:-1]), True),
+            UPPER=upper,
+            UNIT=unit,
+            ROWS=32,
+            BLOCK=BLOCK,
+            num_warps=2,
+        )
+
+
+def complex_solve(factors, pivots, b, out, adjoint):
+    """out, where the matrices with these factors, or their transposes, times it are b. All are of one batch."""
+    given, parts = parts_of(b), parts_of(out)
+    if not adjoint:
+        for part, source in zip(parts, given, strict=True):
+            permuted(source, pivots, part)
+        complex_triangles(factors, out, False, True)
+        complex_triangles(factors, out, True, False)
+        return
+    x = column_major(b.shape, b)
+    for part, source in zip(parts_of(x), given, strict=True):
+        elementwise(identity, source, out=part)
+    complex_triangles(factors.mT, x, False, False)
+    complex_triangles(factors.mT, x, True, True)
+    for part, source in zip(parts, parts_of(x), strict=True):
+        permuted(source, pivots, part, True)

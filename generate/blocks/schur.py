@@ -1,0 +1,174 @@
+"""The real Schur form of a square matrix: Z' A Z is upper triangular but for blocks of two rows, each of which has two
+conjugate eigenvalues. Reflections make a Hessenberg matrix, then Francis' steps with two shifts an upper triangle.
+
+A program takes a matrix. Columns are contiguous and of one height: the matrix is above, Z, if there is one, below it.
+Golub and Van Loan, Matrix Computations, 2013, sections 7.4 and 7.5.
+"""
+
+import triton
+import triton.language as tl
+from blocks.householder import apply_reflection, reflection
+
+
+@triton.jit
+def hessenberg(x_ptr, n, height, ROWS: tl.constexpr, BLOCK: tl.constexpr, LONG: tl.constexpr):
+    """Similarity to a matrix that has zeros below the first subdiagonal (Golub and Van Loan, algorithm 7.4.2)."""
+    for k in range(0, n - 2):
+        column_ptr = x_ptr + k * height
+        tau = reflection(column_ptr, k + 1, n, LONG)
+        tl.debug_barrier()
+        for right in range(k + 1, n, BLOCK):
+            cols = right + tl.arange(0, BLOCK).to(tl.int64)
+            apply_reflection(x_ptr, column_ptr, tau, k + 1, n, cols, cols < n, (1, height), 1, ROWS)
+        tl.debug_barrier()
+        for down in range(0, height, BLOCK):
+            rows = down + tl.arange(0, BLOCK).to(tl.int64)
+            apply_reflection(x_ptr, column_ptr, tau, k + 1, n, rows, rows < height, (height, 1), 1, ROWS)
+        tl.debug_barrier()
+        for down in range(k + 2, n, LONG):
+            rows = down + tl.arange(0, LONG)
+            tl.store(column_ptr + rows, tl.zeros(rows.shape, tau.dtype), mask=rows < n)
+        tl.debug_barrier()
+
+
+@triton.jit
+def negligible(x_ptr, last, height, EPS: tl.constexpr, BLOCK: tl.constexpr):
+    """The last row, up to this one, whose element left of the diagonal is 0 beside its neighbours on it, or 0."""
+    found = tl.zeros([], tl.int32)
+    for start in range(1, last + 1, BLOCK):
+        rows = start + tl.arange(0, BLOCK)
+        place = x_ptr + rows.to(tl.int64) * (height + 1)
+        inside = rows <= last
+        size = tl.abs(tl.load(place, mask=inside, other=0.0))
+        size += tl.abs(tl.load(place - height - 1, mask=inside, other=0.0))
+        left = tl.abs(tl.load(place - height, mask=inside, other=0.0))
+        small = inside & (left <= EPS * tl.where(size > 0, size, 1.0))
+        found = tl.maximum(found, tl.max(tl.where(small, rows, 0), 0))
+    return found
+
+
+@triton.jit
+def reflect_three(x_ptr, k, three, n, height, u, v, tau, BLOCK: tl.constexpr):
+    """Rows and columns k, k + 1 and, for `three`, k + 2 reflected: tau and (1, u, v). Left of column k
+    these rows are 0."""
+    to, down_to = tl.where(three, n, 0), tl.where(three, height, 0)
+    for start in range(k, n, BLOCK):
+        cols = start + tl.arange(0, BLOCK).to(tl.int64)
+        place, mask, third = x_ptr + k + cols * height, cols < n, cols < to
+        one, two = tl.load(place, mask=mask, other=0.0), tl.load(place + 1, mask=mask, other=0.0)
+        last = tl.load(place + 2, mask=third, other=0.0)
+        total = tau * (one + u * two + v * last)
+        tl.debug_barrier()  # several threads may have loaded an element, of which one stores it
+        tl.store(place, one - total, mask=mask)
+        tl.store(place + 1, two - u * total, mask=mask)
+        tl.store(place + 2, last - v * total, mask=third)
+    tl.debug_barrier()
+    for start in range(0, height, BLOCK):
+        rows = start + tl.arange(0, BLOCK).to(tl.int64)
+        place, mask, third = x_ptr + k * height + rows, rows < height, rows < down_to
+        one, two = tl.load(place, mask=mask, other=0.0), tl.load(place + height, mask=mask, other=0.0)
+        last = tl.load(place + 2 * height, mask=third, other=0.0)
+        total = tau * (one + u * two + v * last)
+        tl.debug_barrier()
+        tl.store(place, one - total, mask=mask)
+        tl.store(place + height, two - u * total, mask=mask)
+        tl.store(place + 2 * height, last - v * total, mask=third)
+    tl.debug_barrier()
+
+
+@triton.jit
+def first_column(x_ptr, top, last, height, special):
+    """The first three elements of (H - a)(H - b) e, where a and b are the eigenvalues of the two last rows, or, where
+    the step is special, others: so no cycle lasts (Golub and Van Loan, algorithm 7.5.1)."""
+    corner, end = x_ptr + top * (height + 1), x_ptr + last * (height + 1)
+    low, high = tl.load(end), tl.load(end - height - 1)
+    product = tl.load(end - height) * tl.load(end - 1)
+    size = tl.abs(tl.load(end - height)) + tl.abs(tl.load(end - 2 * height - 1))
+    high = tl.where(special, low + 0.75 * size, high)
+    low = tl.where(special, high, low)
+    product = tl.where(special, -0.4375 * size * size, product)
+    start, below, next_one = tl.load(corner), tl.load(corner + 1), tl.load(corner + height + 1)
+    one, two = low - start, high - start
+    x = one * two - product + tl.load(corner + height) * below
+    return x, below * (next_one - start - one - two), below * tl.load(corner + height + 2)
+
+
+@triton.jit
+def francis_step(x_ptr, top, last, n, height, special, BLOCK: tl.constexpr):
+    """One step with two shifts in rows `top` to `last`, three at the least, of a Hessenberg matrix."""
+    x, y, z = first_column(x_ptr, top, last, height, special)
+    for row in range(top, last):
+        k = tl.full([], row, tl.int64)
+        place = x_ptr + k * (height + 1)
+        three = k + 1 < last
+        size = tl.abs(x) + tl.abs(y) + tl.abs(z)
+        unit = tl.where(size > 0, size, 1.0)
+        norm = unit * tl.sqrt((x / unit) * (x / unit) + (y / unit) * (y / unit) + (z / unit) * (z / unit))
+        beta = tl.where(x < 0, norm, -norm)
+        divisor = tl.where(size > 0, x - beta, 1.0)
+        tau = tl.where(size > 0, (beta - x) / tl.where(size > 0, beta, 1.0), 0.0)
+        if k > top:
+            tl.store(place - height, beta)
+            tl.store(place - height + 1, tl.zeros_like(beta))
+            tl.store(place - height + 2, tl.zeros_like(beta), mask=three)
+        reflect_three(x_ptr, k, three, n, height, y / divisor, z / divisor, tau, BLOCK)
+        x, y = tl.load(place + 1), tl.load(place + 2)
+        z = tl.where(k + 2 < last, tl.load(place + 3), 0.0)  # of no use in the last row, and inside the work even there
+        tl.debug_barrier()
+
+
+@triton.jit
+def block_of_two(x_ptr, height, mask):
+    """Of blocks of two rows at x_ptr: (the first element less the last, halved, the square of half the distance of both
+    eigenvalues, the element below the diagonal, the last one)."""
+    a, below = tl.load(x_ptr, mask=mask, other=0.0), tl.load(x_ptr + 1, mask=mask, other=0.0)
+    above, d = tl.load(x_ptr + height, mask=mask, other=0.0), tl.load(x_ptr + height + 1, mask=mask, other=0.0)
+    half = 0.5 * (a - d)
+    return half, half * half + above * below, below, d
+
+
+@triton.jit
+def split_block(x_ptr, k, n, height, BLOCK: tl.constexpr):
+    """Rows k and k + 1 turned to a triangle, where both their eigenvalues are real. An eigenvector is (z, below)."""
+    place = x_ptr + k * (height + 1)
+    half, apart, below, _ = block_of_two(place, height, True)
+    if apart >= 0:
+        z = half + tl.where(half < 0, -tl.sqrt(apart), tl.sqrt(apart))
+        size = tl.abs(z) + tl.abs(below)
+        z, below = z / size, below / size
+        norm = tl.sqrt(z * z + below * below)
+        beta = tl.where(z < 0, norm, -norm)
+        reflect_three(x_ptr, k, k < 0, n, height, below / (z - beta), tl.zeros_like(z), (beta - z) / beta, BLOCK)
+        tl.store(place + 1, tl.zeros_like(z))
+        tl.debug_barrier()
+
+
+@triton.jit
+def schur_form(
+    x_ptr,
+    n,
+    height,
+    EPS: tl.constexpr,
+    STEPS: tl.constexpr,
+    ROWS: tl.constexpr,
+    BLOCK: tl.constexpr,
+    LONG: tl.constexpr,
+):
+    """The matrix in its Schur form, after STEPS steps a row at the most. EPS: what is 0 beside 1."""
+    hessenberg(x_ptr, n, height, ROWS, BLOCK, LONG)
+    last, step = tl.zeros([], tl.int32) + (n - 1), tl.zeros([], tl.int32)
+    left = tl.zeros([], tl.int32) + STEPS * n
+    while (last > 0) & (left > 0):
+        top = negligible(x_ptr, last, height, EPS, BLOCK)
+        tl.debug_barrier()
+        tl.store(x_ptr + top + (top - 1).to(tl.int64) * height, tl.zeros([], x_ptr.dtype.element_ty), mask=top > 0)
+        tl.debug_barrier()
+        if top + 1 == last:
+            split_block(x_ptr, top.to(tl.int64), n, height, BLOCK)
+        if top + 1 >= last:
+            last = top - 1
+            step = tl.zeros_like(step)
+        else:
+            step += 1
+            francis_step(x_ptr, top.to(tl.int64), last.to(tl.int64), n, height, step % 10 == 0, BLOCK)
+        left -= 1

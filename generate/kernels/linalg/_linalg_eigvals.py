@@ -1,0 +1,13 @@
+"""aten::_linalg_eigvals(Tensor self) -> Tensor
+
+Eigenvalues are in no order, but conjugates beside each other.
+"""
+
+from blocks.eigenvectors import general_eigen
+
+OVERLOADS = ("aten::_linalg_eigvals",)
+DTYPES = ("float32", "float64")
+
+
+def wrapper(self):
+    return general_eigen(self, False, "linalg.eigvals")[0]
