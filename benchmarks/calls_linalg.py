@@ -72,6 +72,7 @@ SINGLE: Table = {
         lambda m: (torch.zeros(512, dtype=torch.int32, device=m.device), "linalg.inv", {"is_matrix": False})
     ],
     "aten::_linalg_det": [lambda m: (_square(m),)],
+    "aten::_linalg_eigvals": [lambda m: (m(128, 32, 32),)],
     "aten::_linalg_eigh": [lambda m: (_symmetric(m),)],
     "aten::_linalg_slogdet": [lambda m: (_square(m),)],
     "aten::_linalg_solve_ex": [lambda m: (_square(m), m(512, 64, 16))],
@@ -79,6 +80,7 @@ SINGLE: Table = {
     "aten::cholesky": [lambda m: (_positive(m, 512, 64, 64),), lambda m: (_positive(m, 1024, 1024),)],
     "aten::cholesky_inverse": [lambda m: (_lower(m),)],
     "aten::cholesky_solve": [lambda m: (m(512, 64, 16), _lower(m))],
+    "aten::linalg_eig": [lambda m: (m(128, 32, 32),)],
     "aten::geqrf": [lambda m: (_square(m),)],
     "aten::linalg_cholesky_ex": [lambda m: (_positive(m, 512, 64, 64),), lambda m: (_positive(m, 1024, 1024),)],
     "aten::linalg_householder_product": [_reflectors],

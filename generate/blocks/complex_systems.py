@@ -38,14 +38,12 @@ def plus_other(a, b):
     return a + b
 
 
-def complex_matmul(a, b, multiply):
-    """a @ b of complex matrices, by four products of real ones that multiply(a, b) makes."""
-    (ar, ai), (br, bi) = parts_of(a), parts_of(b)
-    real, imaginary = (multiply(ar, br), multiply(ai, bi)), (multiply(ar, bi), multiply(ai, br))
-    out = torch.empty(real[0].shape, dtype=a.dtype, device=a.device)
+def complex_of_products(real, imaginaries, across, back):
+    """(a + ib) @ (c + id) of complex matrices from the products a @ c, b @ d, a @ d and b @ c."""
+    out = torch.empty(real.shape, dtype=real.dtype.to_complex(), device=real.device)
     parts = parts_of(out)
-    elementwise(less_other, *real, out=parts[0])
-    elementwise(plus_other, *imaginary, out=parts[1])
+    elementwise(less_other, real, imaginaries, out=parts[0])
+    elementwise(plus_other, across, back, out=parts[1])
     return out
 
 

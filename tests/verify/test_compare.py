@@ -424,3 +424,19 @@ def test_a_gradient_of_the_largest_distance_has_its_reference(overload):
         exact = torch.zeros(3, 1, dtype=torch.float64).index_add(0, i, signed).index_add(0, j, -signed)
     assert judged(overload, arguments, lambda **a: exact.float()) is None
     assert judged(overload, arguments, lambda **a: torch.zeros_like(x)) is not None
+
+
+def test_a_result_may_be_the_numbers_of_which_aten_leaves_conjugates_with_their_bit():
+    a, b = torch.randn(3, 3, dtype=torch.complex64), torch.randn(3, 3, dtype=torch.complex64)
+    arguments = {"A": a, "B": b, "left": False, "check_errors": False}
+
+    def told(change):
+        def answer(A, B, left, check_errors):
+            result, *others = torch.ops.aten._linalg_solve_ex(A, B, left=left, check_errors=check_errors)
+            assert result.is_conj()
+            return (change(result), *others)
+
+        return judged("aten::_linalg_solve_ex", arguments, answer)
+
+    assert told(lambda t: t) is told(lambda t: t.resolve_conj()) is None
+    assert "elements wrong" in told(lambda t: t.conj().resolve_conj())

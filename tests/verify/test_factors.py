@@ -179,3 +179,106 @@ def test_the_rank_of_a_pseudoinverse_is_that_in_its_own_dtype(atol):
 
 def _as(value, dtype):
     return value.to(dtype) if isinstance(value, torch.Tensor) else value
+
+
+GENERAL = {
+    "real and complex values": lambda: random(2, 6, 6),
+    "equal values": lambda: torch.diag_embed(torch.tensor([2.0, 2, 2, -1, 0.5]).double()),
+    "small values": lambda: random(4, 4) * 1e-30,
+    "one value that has one vector": lambda: torch.eye(4).double() + torch.diag(torch.ones(3), 1).double(),
+}
+
+
+def judged_general(name, dtype, change, overload="aten::linalg_eig"):
+    """What is told of ATen's eigenvalues and eigenvectors, changed in place."""
+    arguments = {"self": GENERAL[name]().to(dtype)}
+    expected = reference(case_of_values(overload, **arguments))
+    found = call(resolve(overload), dict(arguments))
+    values, vectors = (t.clone() for t in found) if isinstance(found, tuple) else (found.clone(), None)
+    change(values, vectors)
+    got = frozen(**arguments, **{"return": values if vectors is None else (values, vectors)})
+    told = compare(overload, expected, got)
+    return told.detail if told else None, error_ratio(expected, got)
+
+
+def turned(values, vectors):
+    """Other phases, and another order."""
+    phases = torch.polar(torch.ones(values.shape[-1]).double(), 1.0 + torch.arange(values.shape[-1]).double())
+    vectors *= phases.to(vectors.dtype)
+    values[:], vectors[:] = values.flip(-1), vectors.flip(-1)
+
+
+def longer(values, vectors):
+    vectors[..., 1] *= 1.001
+
+
+def none(values, vectors):
+    vectors[..., 2] = 0
+
+
+def twice(values, vectors):
+    vectors[..., 0] = vectors[..., 1]
+
+
+def apart(values, vectors):
+    vectors[:] = vectors.flip(-1)
+
+
+def off(values, vectors):
+    values[..., 0] += 1e-3 * values.abs().max()
+
+
+def same_value(values, vectors):
+    values[..., 0], vectors[..., 0] = values[..., -1], vectors[..., -1]
+
+
+def not_conjugate(values, vectors):
+    values[:] = values.real + 1j * values.imag.abs()
+
+
+def unknown(values, vectors):
+    vectors[..., -1, :] = torch.nan
+
+
+def missing(values, vectors):
+    values[..., 0] = torch.nan
+
+
+def units(values, vectors):
+    vectors.copy_(torch.eye(vectors.shape[-1]))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("name", GENERAL)
+def test_eigenvalues_have_any_order_and_eigenvectors_any_phase(name, dtype):
+    for change in (lambda *found: None, turned):
+        told, ratio = judged_general(name, dtype, change)
+        assert told is None and (ratio is None or ratio < 3)
+    reverse = lambda values, vectors: values.copy_(values.flip(-1).clone())  # noqa: E731
+    assert judged_general(name, dtype, reverse, "aten::_linalg_eigvals")[0] is None
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    "change", [longer, none, twice, apart, off, same_value, not_conjugate, unknown, missing, units]
+)
+def test_bad_eigenvalues_and_eigenvectors_are_refused(change, dtype):
+    assert "elements wrong" in judged_general("real and complex values", dtype, change)[0]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_eigenvectors_of_equal_values_have_to_be_independent(dtype):
+    """Both belong to the value 2; a basis of another two of its vectors is right."""
+
+    def other(values, vectors):
+        vectors[..., 0] = (vectors[..., 0] + vectors[..., 1]) * 0.5**0.5
+
+    assert judged_general("equal values", dtype, other)[0] is None
+    assert "elements wrong" in judged_general("equal values", dtype, twice)[0]
+
+
+@pytest.mark.parametrize("change", [off, same_value, not_conjugate, missing])
+def test_bad_eigenvalues_alone_are_refused(change):
+    both = lambda values, _: change(values, torch.zeros(*values.shape, values.shape[-1]))  # noqa: E731
+    told = judged_general("real and complex values", torch.float32, both, "aten::_linalg_eigvals")[0]
+    assert "elements wrong" in told

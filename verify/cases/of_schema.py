@@ -60,8 +60,9 @@ def _values(argument: Any, shape: tuple[int, ...], dtype: torch.dtype, later: bo
         several = named.startswith("List")
         yield [tensor, tensor + 1] if several else tensor
         if later and not several:
-            sparse = tensor * (tensor > 1)
-            yield from (tensor.new_ones(()), tensor > 1, sparse.to_sparse())
+            large = (tensor.abs() if tensor.is_complex() else tensor) > 1
+            sparse = tensor * large
+            yield from (tensor.new_ones(()), large, sparse.to_sparse())
             if tensor.dim() > 1:
                 yield sparse.to_sparse(1)
     elif named in ("List[int]", "List[SymInt]"):

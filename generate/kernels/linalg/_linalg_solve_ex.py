@@ -30,9 +30,10 @@ def wrapper(A, B, *, left=True, check_errors=False):
     result = column_major(shape, b) if left and len(shape) > 1 else torch.empty(shape, dtype=b.dtype, device=b.device)
     out = result.unsqueeze(-1) if vectors else result
     exchanges = pivots.expand(t.shape[:-1])
-    solve = complex_solve if A.is_complex() else solve_factored
-    if left:
-        solve(t, exchanges, b, out, False)
+    if not left:
+        b, out = b.mT, out.mT
+    if A.is_complex():
+        complex_solve(t, exchanges, b, out, not left)
     else:
-        solve(t, exchanges, b.mT, out.mT, True)
+        solve_factored(t, exchanges, b, out, not left)
     return result, factors, pivots, info

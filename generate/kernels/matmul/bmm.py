@@ -6,7 +6,8 @@ Matrices of up to 32 by 32 are one program of one warp each, which reads its ope
 import torch
 import triton
 import triton.language as tl
-from blocks.complex_systems import complex_matmul
+from blocks.complex_numbers import parts_of
+from blocks.complex_systems import complex_of_products
 from blocks.matmul import launch_matmul, matmul_strides, matmul_tile, tile_product
 from blocks.offsets import integer_values, integers, stride_values
 
@@ -49,10 +50,6 @@ def launch_one_warp(a, b, out):
     )
 
 
-def wrapper(self, mat2):
-    return complex_matmul(self, mat2, real_bmm) if self.is_complex() else real_bmm(self, mat2)
-
-
 def real_bmm(self, mat2):
     (B, M, K), N = self.shape, mat2.shape[2]
     if mat2.shape[:2] != (B, K):
@@ -68,3 +65,10 @@ def real_bmm(self, mat2):
     if out.numel():
         launch_matmul(self, mat2, None, out, (0, 1), tile, 1, triton.cdiv(K, tile[2]) * tile[2])
     return out
+
+
+def wrapper(self, mat2):
+    if self.is_complex():
+        (a, b), (c, d) = parts_of(self), parts_of(mat2)
+        return complex_of_products(real_bmm(a, c), real_bmm(b, d), real_bmm(a, d), real_bmm(b, c))
+    return real_bmm(self, mat2)
