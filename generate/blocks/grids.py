@@ -72,6 +72,12 @@ def grid_tap(x, T: tl.constexpr, size, MODE: tl.constexpr, PADDING: tl.constexpr
 
 
 @triton.jit
+def by_itself(x, product):
+    """A product that is rounded before it is added to, as ATen does: which cell a coordinate is in depends on it."""
+    return tl.where(x == x, product, x)
+
+
+@triton.jit
 def grid_taps(
     grid_ptr,
     grid_step,
@@ -84,15 +90,19 @@ def grid_taps(
     ALIGN: tl.constexpr,
     FLOAT: tl.constexpr,
     INDEX: tl.constexpr,
+    SLOPES: tl.constexpr,
 ):
-    """Of each tap: offsets by either stride, the weight, its derivative by each coordinate, and validity."""
+    """Of each tap: offsets by either stride, the weight, its derivative by each coordinate if SLOPES, and validity."""
     AXES: tl.constexpr = len(extents)
     TAPS: tl.constexpr = 2 if MODE == 0 else 1 if MODE == 1 else 4
-    points, scales = (), ()
+    taps, scales = (), ()
     for k in tl.static_range(AXES):
         size = extents[k].to(FLOAT)
         x = tl.load(grid_ptr + (AXES - 1 - k) * grid_step, mask=mask, other=0).to(FLOAT)
-        points = points + ((x + 1) / 2 * (size - 1) if ALIGN else ((x + 1) * size - 1) / 2,)
+        at = (x + 1) / 2 * (size - 1) if ALIGN else (by_itself(x, (x + 1) * size) - 1) / 2
+        at = by_itself(x, at)
+        for tap in tl.static_range(TAPS):
+            taps = taps + (grid_tap(at, tap, size, MODE, PADDING, ALIGN),)
         scales = scales + ((size - 1) / 2 if ALIGN else size / 2,)
     offsets, others, weights, slopes, valids = (), (), (), (), ()
     for corner in tl.static_range(TAPS**AXES):
@@ -100,16 +110,15 @@ def grid_taps(
         weight, valid = tl.full(mask.shape, 1, FLOAT), mask
         partial = ()
         for k in tl.static_range(AXES):
-            at, w, slope, there = grid_tap(
-                points[k], corner // TAPS**k % TAPS, extents[k].to(FLOAT), MODE, PADDING, ALIGN
-            )
-            offset += at.to(INDEX) * stride[k + 2]
-            other += at.to(INDEX) * other_stride[k + 2]
+            step, w, slope, there = taps[k * TAPS + corner // TAPS**k % TAPS]
+            offset += step.to(INDEX) * stride[k + 2]
+            other += step.to(INDEX) * other_stride[k + 2]
             valid = valid & there
-            scaled = ()
-            for j in tl.static_range(k):
-                scaled = scaled + (partial[j] * w,)
-            partial = scaled + (weight * slope * scales[k],)
+            if SLOPES:
+                scaled = ()
+                for j in tl.static_range(k):
+                    scaled = scaled + (partial[j] * w,)
+                partial = scaled + (weight * slope * scales[k],)
             weight = weight * w
         offsets, others, weights = offsets + (offset,), others + (other,), weights + (weight,)
         slopes, valids = slopes + (partial,), valids + (valid,)
@@ -154,7 +163,7 @@ def grid_sampler_kernel(
     batch, flat, offset, mask, area = grid_place(plain_value(n), shape, grid_stride, WIDE, BLOCK)
     step = grid_stride[len(extents) + 1]
     offsets, _, weights, _, valids = grid_taps(
-        grid_ptr + offset, step, mask, extents, stride, stride, MODE, PADDING, ALIGN, FLOAT, INDEX
+        grid_ptr + offset, step, mask, extents, stride, stride, MODE, PADDING, ALIGN, FLOAT, INDEX, False
     )
     first = tl.program_id(1).to(INDEX) * CHANNELS
     for channel in range(first, tl.minimum(first + CHANNELS, channels)):
@@ -199,7 +208,7 @@ def grid_sampler_backward_kernel(
     batch, flat, offset, mask, area = grid_place(plain_value(n), shape, grid_stride, WIDE, BLOCK)
     step = grid_stride[AXES + 1]
     offsets, others, weights, slopes, valids = grid_taps(
-        grid_ptr + offset, step, mask, extents, stride, own_stride, MODE, PADDING, ALIGN, FLOAT, INDEX
+        grid_ptr + offset, step, mask, extents, stride, own_stride, MODE, PADDING, ALIGN, FLOAT, INDEX, MODE != 1
     )
     grad_offset, rest = batch * grad_stride[0], flat
     for k in tl.static_range(AXES - 1, -1, -1):
