@@ -254,8 +254,9 @@ def grid_sampler(x, grid, axes, mode, padding, align):
     if out.numel() == 0:
         return out
     tensors = x, grid
+    BLOCK = 256 if n < 16384 else 1024
     CHANNELS = max(8, triton.next_power_of_2(triton.cdiv(x.shape[1], 65535)))
-    grid_sampler_kernel[(triton.cdiv(n, 256), triton.cdiv(x.shape[1], CHANNELS))](
+    grid_sampler_kernel[(triton.cdiv(n, BLOCK), triton.cdiv(x.shape[1], CHANNELS))](
         x,
         grid,
         out,
@@ -268,10 +269,10 @@ def grid_sampler(x, grid, axes, mode, padding, align):
         PADDING=padding,
         ALIGN=align,
         FLOAT=compute_types(x.dtype)[1],
-        WIDE=max(out.numel(), *[reach(t.shape, [t.stride()]) for t in tensors]) > 2147483647 - 256,
-        BLOCK=256,
+        WIDE=max(out.numel(), *[reach(t.shape, [t.stride()]) for t in tensors]) > 2147483647 - BLOCK,
+        BLOCK=BLOCK,
         CHANNELS=CHANNELS,
-        num_warps=4,
+        num_warps=BLOCK // 64,
     )
     return out
 
@@ -291,7 +292,8 @@ def grid_sampler_gradients(grad, x, grid, axes, mode, padding, align, output_mas
     n = grid.numel() // axes
     if n:
         tensors = grad, x, grid, x if sums is None else sums
-        grid_sampler_backward_kernel[(triton.cdiv(n, 128),)](
+        BLOCK = 128 if n < 16384 else 512
+        grid_sampler_backward_kernel[(triton.cdiv(n, BLOCK),)](
             grad,
             x,
             grid,
@@ -306,9 +308,9 @@ def grid_sampler_gradients(grad, x, grid, axes, mode, padding, align, output_mas
             PADDING=padding,
             ALIGN=align,
             FLOAT=compute_types(x.dtype)[1],
-            WIDE=max(grid.numel(), *[reach(t.shape, [t.stride()]) for t in tensors]) > 2147483647 - 128,
-            BLOCK=128,
-            num_warps=4,
+            WIDE=max(grid.numel(), *[reach(t.shape, [t.stride()]) for t in tensors]) > 2147483647 - BLOCK,
+            BLOCK=BLOCK,
+            num_warps=BLOCK // 32,
         )
     if sums is not grad_x:
         elementwise(identity, sums, common=common, out=grad_x)
