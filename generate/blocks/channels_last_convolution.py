@@ -20,7 +20,7 @@ from blocks.channels_last import (
 )
 from blocks.elementwise import elementwise
 from blocks.reduction import reduce
-from blocks.taps import axis_integers, convolved_tap, next_place, spatial_place, times, wide_offsets
+from blocks.taps import axis_integers, convolved_tap, multiples, next_place, spatial_place, wide_offsets
 
 __all__ = ["channels_last_convolution", "channels_last_gradient"]
 
@@ -52,7 +52,7 @@ def channels_last_convolution_kernel(
     BLOCK_M: tl.constexpr = TILE[0]
     BLOCK_N: tl.constexpr = TILE[1]
     M, N, K = sizes[0], sizes[1], sizes[2] * UNIT
-    x_stride, w_stride, out_stride = times(strides[0], UNIT), times(strides[1], UNIT), strides[2]
+    x_stride, w_stride, out_stride = multiples(strides[0], UNIT), multiples(strides[1], UNIT), strides[2]
     across = tl.cdiv(N, BLOCK_N)
     rows = (tl.program_id(0) // across).to(INDEX) * BLOCK_M + tl.arange(0, BLOCK_M)
     cols = (tl.program_id(0) % across).to(INDEX) * BLOCK_N + tl.arange(0, BLOCK_N)
@@ -114,7 +114,7 @@ def channels_last_gradient_kernel(
     BLOCK_M: tl.constexpr = TILE[0]
     BLOCK_N: tl.constexpr = TILE[1]
     M, N, count, part = sizes[0] * UNIT, sizes[1] * UNIT, sizes[2], sizes[3]
-    b_stride = times(strides, UNIT)
+    b_stride = multiples(strides, UNIT)
     taps = 1
     for k in tl.static_range(len(window)):
         taps = taps * window[k]

@@ -10,10 +10,10 @@ __all__ = [
     "axis_integers",
     "convolved_tap",
     "merged_axes",
+    "multiples",
     "next_place",
     "one_axis",
     "spatial_place",
-    "times",
     "wide_offsets",
 ]
 
@@ -64,7 +64,7 @@ def convolved_tap(place, t, window, how, extents, stride, tap_stride, TRANSPOSED
 
 
 @triton.jit
-def times(values, UNIT: tl.constexpr):
+def multiples(values, UNIT: tl.constexpr):
     """Each value times UNIT, which the compiler then knows to divide it."""
     found = ()
     for k in tl.static_range(len(values)):

@@ -100,7 +100,7 @@ def test_15_distributed_data_parallel(tmp_path):
     """Two ranks, each with a trace of its own; the collectives are counted as skipped."""
     program = """
         import sys, torch, torch.distributed as dist
-        from capture import Recorder, sim
+        from capture import Recorder
         rank, directory = int(sys.argv[1]), sys.argv[2]
         dist.init_process_group("gloo", init_method=f"file://{directory}/store", rank=rank, world_size=2)
         torch.manual_seed(0)

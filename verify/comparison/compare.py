@@ -117,7 +117,7 @@ def _structure(native: Packed, got: Packed, strict: bool, may_copy: bool, wider:
     for name, want, have in zip(tensor_names(native.tree), native.tensors, got.tensors, strict=True):
         is_wider = name in wider and have.dtype == "float32" and want.dtype in ("bfloat16", "float16")
         for what in ("shape", "conj", "neg") if is_wider else ("dtype", "shape", "conj", "neg"):
-            lazy = what == "conj" and want.conj and not have.conj  # the numbers themselves, where ATen leaves them a bit
+            lazy = what == "conj" and want.conj and not have.conj  # the numbers themselves; ATen leaves them a bit
             if getattr(want, what) != getattr(have, what) and not lazy:
                 return f"{name}: {what} is {getattr(have, what)}, expected {getattr(want, what)}"
         if strict and _significant_strides(want) != _significant_strides(have):
