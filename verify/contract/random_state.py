@@ -15,6 +15,8 @@ import torch
 
 Philox: TypeAlias = tuple[int, int]  # seed, offset
 
+# before any is registered in its place; a torch without `get_kernel` takes no kernels for the CPU
+_RANDOM: Any = torch.library.get_kernel("aten::random_", "CPU") if hasattr(torch.library, "get_kernel") else None
 _STEP = 4  # by which a call moves the offset of a generator, which counts 32-bit words
 
 
@@ -27,10 +29,18 @@ def draw(generator: torch.Generator | None, device: str, index: int | None = Non
     """
     generator = generator if generator is not None else _default(device, index)
     if generator.device.type == "cpu":
-        return int(torch.empty((), dtype=torch.int64).random_(generator=generator)), 0
+        return _number(generator), 0
     seed, offset = generator.initial_seed(), generator.get_offset()
     generator.set_offset(offset + _STEP)
     return seed - (1 << 64) * (seed >> 63), offset // _STEP
+
+
+def _number(generator: torch.Generator) -> int:
+    """63 bits that a generator of the CPU draws, by ATen's own kernel, also where another one answers for `random_`."""
+    number = torch.empty((), dtype=torch.int64)
+    if _RANDOM is None:
+        return int(number.random_(generator=generator))
+    return int(_RANDOM.call_boxed(torch._C.DispatchKeySet(torch._C.DispatchKey.CPU), number, generator=generator))
 
 
 def bound(wrapper: Callable[..., Any], philox: Sequence[int] | None) -> Callable[..., Any]:
