@@ -15,6 +15,6 @@ CASES = {
 }
 
 FAULTS = {
-    "32 bits": ("(a << 32) | b", "a"),
+    "32 bits of how many": ("a * above + (first >> 32)", "(first >> 32)"),
     "one more": ("count = last - low + 1", "count = last - low + 2"),
 }
