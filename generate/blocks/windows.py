@@ -234,8 +234,8 @@ def windows(axis, mode, x, out, axes, most, chosen=None, float_type=torch.float3
     FLOAT, ACC = compute_types(float_type)[1], compute_types(out.dtype)[1]
     wide = wide or (chosen is not None and reach(chosen.shape, [chosen.stride()]) > 2147483647)
     chosen_strides = () if chosen is None else integers(chosen.stride(), True)
-    searched = chosen is not None and math.prod(taps) > 1  # of an index each: faster element by element
-    if not searched and fits_tiles(taps, mode == "mean"):
+    element_wise = chosen is not None and math.prod(taps) > 1  # of an index each: faster element by element
+    if not element_wise and fits_tiles(taps, mode == "mean"):
         grid, rows, most, own = tile_arguments(out, last, taps, wide)
         given = x, chosen, out, rows, sizes, strides, chosen_strides, most, numbers
         tile_kernel[grid](*given, AXIS=axis, MODE=mode, SECOND=unrolled(taps), FLOAT=FLOAT, ACC=ACC, **own)

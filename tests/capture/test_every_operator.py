@@ -8,6 +8,7 @@ from itertools import islice
 
 import pytest
 import torch
+from torch._library.custom_ops import OPDEFS
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
@@ -25,10 +26,14 @@ UNINITIALISED = ("empty", "empty_like", "empty_permuted", "empty_strided", "new_
 UNDER_A_MODE = ("linalg_eig", "masked_prod", "ormqr", "prod")
 UNSTEADY = ("linalg_lstsq",)  # its bits depend on where in memory the arguments lie, without a recorder too
 DATABASE = [i for i in op_db if torch.float32 in i.supported_dtypes("cpu") and i.name not in UNINITIALISED]
+COMPOSITE, ON_CPU = (
+    lambda name, key=key: torch._C._dispatch_has_kernel_for_dispatch_key(name, key)
+    for key in ("CompositeImplicitAutograd", "CPU")
+)
 
 
 class Names(TorchDispatchMode):
-    """Which overloads a plain dispatch mode sees, how often."""
+    """Which overloads a plain dispatch mode sees, how often; of what PyTorch writes in Python, those that it calls."""
 
     supports_higher_order_operators = True
 
@@ -37,6 +42,12 @@ class Names(TorchDispatchMode):
         self.seen = Counter()
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if getattr(func, "namespace", None) == "torch_nn":  # run below autograd, where composite operators arrive whole
+            with self:
+                return OPDEFS[func._schema.name]._init_fn(*args, **(kwargs or {}))
+        if getattr(func, "namespace", None) == "aten" and COMPOSITE(func.name()) and not ON_CPU(func.name()):
+            with self:
+                return func.decompose(*args, **(kwargs or {}))
         if isinstance(func, torch._ops.OpOverload) and func.namespace not in ("profiler", "prim"):
             self.seen[name_of(func)] += 1
         return func(*args, **(kwargs or {}))
