@@ -77,7 +77,7 @@ class Refinement:
         self._dtypes_wanted = frozenset(dtypes)
         self._revealed: frozenset[str] = frozenset()
         self.cases: dict[str, list[Case]] = defaultdict(list)
-        self._floating: dict[str, frozenset[str]] = {}  # dtypes by signature
+        self._tensors: dict[str, frozenset[str]] = {}  # by signature their floating dtypes, or all where there is none
         for trace in self._traces.values():
             self.users = Users(trace)
             for overload, cases in read_calls(trace, self._see).cases.items():
@@ -86,9 +86,9 @@ class Refinement:
 
     def _see(self, record: CallRecord, case: str | None) -> None:
         self.users.see(record, case)
-        if record.signature not in self._floating:
-            dtypes = (tensor["dtype"] for tensor in record.header["tensors"])
-            self._floating[record.signature] = frozenset(dtype for dtype in dtypes if "float" in dtype)
+        if record.signature not in self._tensors:
+            dtypes = {tensor["dtype"] for tensor in record.header["tensors"]}
+            self._tensors[record.signature] = frozenset(filter(_is_floating, dtypes)) or frozenset(dtypes)
 
     def trace(self, name: str) -> Trace:
         return self._traces[name]
@@ -169,7 +169,7 @@ class Refinement:
         return Task(
             overload=operator.overload,
             schemas=tuple(str(resolve(o)._schema) for o in overloads),
-            dtypes=self._dtypes([c for o in self._concerned(operator) for c in self.cases[o]]),
+            dtypes=self._asked([c for o in self._concerned(operator) for c in self.cases[o]]),
             path=str(self.path(operator)),
             docs=documentation(operator.overload),
             cases=_various(cases),
@@ -205,12 +205,19 @@ class Refinement:
         return sorted(served, key=lambda o: (o != operator.overload, o))
 
     def _is_wanted(self, case: Case) -> bool:
-        return not self._dtypes_wanted or self._floating[case.signature] <= self._dtypes_wanted
+        return not self._dtypes_wanted or self._floating(case) <= self._dtypes_wanted
 
     def _dtypes(self, cases: Sequence[Case]) -> tuple[str, ...]:
         """Floating dtypes of the recorded inputs; float32 where there are none."""
-        found = {dtype for case in cases for dtype in self._floating[case.signature]}
-        return tuple(sorted(found)) or ("float32",)
+        return tuple(sorted({dtype for case in cases for dtype in self._floating(case)})) or ("float32",)
+
+    def _floating(self, case: Case) -> frozenset[str]:
+        return frozenset(filter(_is_floating, self._tensors[case.signature]))
+
+    def _asked(self, cases: Sequence[Case]) -> tuple[str, ...]:
+        """Dtypes that a prompt asks for: floating ones, then those of recorded calls that have none of these."""
+        found = {dtype for case in cases for dtype in self._tensors[case.signature]}
+        return tuple(sorted(found, key=lambda dtype: (not _is_floating(dtype), dtype))) or ("float32",)
 
     def path(self, operator: Operator) -> Path:
         """Where the accepted kernel goes: the place of the file it replaces, in the workspace's layer."""
@@ -317,6 +324,10 @@ def _various(cases: Sequence[Case]) -> tuple[str, ...]:
         seen.update([(best[0], best[2]), best[1], best[2]])
         chosen.append(groups[best][0])
     return tuple(chosen)
+
+
+def _is_floating(dtype: str) -> bool:
+    return "float" in dtype
 
 
 def _size(ref: TensorRef) -> int:

@@ -13,6 +13,9 @@ import zlib
 from pathlib import Path
 
 import pytest
+import torch
+
+from capture import Recorder
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(sys.executable).parent / "enable"
@@ -193,3 +196,17 @@ def test_a_file_that_claims_more_than_was_asked_is_refused(home, server):
     server.replies = [greedy, RIGHT]
     assert refine(home, url=server.url).returncode == 0
     assert "must list exactly aten::gelu" in server.requests[1]["messages"][-1]["content"]
+
+
+def test_a_prompt_asks_for_the_dtypes_of_calls_without_floats_too(home):
+    with Recorder(home / ".enable" / "traces" / "mixed.trace"):
+        for dtype in (torch.float32, torch.int64):
+            torch.sgn(torch.tensor([-1, 0, 2], dtype=dtype))
+            torch.index_select(torch.ones(3), 0, torch.tensor([1], dtype=torch.int32))
+    for name in ("pointwise/sgn.py", "indexing/index_select.py"):
+        (home / "library" / name).unlink()
+    command = [PROGRAM, "refine", "mixed", "--only-failing", "--llm", "manual", "--few-cases"]
+    subprocess.run(command, cwd=home, capture_output=True, timeout=240, env=environment())
+    prompts = {p.parents[1].name: p.read_text() for p in (home / ".enable" / "dialogs").rglob("001-prompt.md")}
+    assert "At least float32, int64.\n" in prompts["aten.sgn"]
+    assert "At least float32.\n" in prompts["aten.index_select"]

@@ -103,5 +103,6 @@ def test_reading_past_the_end_where_aten_refuses_is_wrong(judge, old, new):
     wrong = [v for v in others if v.outcome is Outcome.WRONG]
     assert bool(wrong) is bool(old) and all(v.layer == "access" for v in wrong)
     assert all("a call that ATen refuses (" in v.detail and "outside source_ptr" in v.detail for v in wrong)
+    assert all(v.report.startswith("a call that ATen refuses (") for v in wrong)
     assert {v.outcome for v in others} <= {Outcome.WRONG, Outcome.SKIPPED}
     assert all("ATen refuses it: " in v.detail for v in others if v.outcome is Outcome.SKIPPED)

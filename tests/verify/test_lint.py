@@ -84,6 +84,19 @@ def wrapper(self, other, *, out=None):
 '''
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return 1.0 if isinstance(other, torch.Tensor) or other is None else float(other)",
+        "return float(other) if other is not None and not isinstance(other, torch.Tensor) else 1.0",
+        "given = isinstance(other, torch.Tensor)\nreturn 1.0 if given or other is None else float(other)",
+        "n = other is not None and not isinstance(other, torch.Tensor)\nreturn float(other) if n else 1.0",
+    ],
+)
+def test_what_is_no_tensor_may_be_a_number(body):
+    assert not lint(wrapper(body), load_profile())
+
+
 def test_clean_source_has_no_violation():
     assert render(lint(CLEAN, PROFILE, "aten::mul.Tensor")) == ""
 
@@ -363,6 +376,8 @@ BAD: dict[str, dict[str, str]] = {
             "if other:\n    n = True\nelse:\n    n = not isinstance(self, torch.Tensor)\nreturn self + 1 if n else 0"
         ),
         "named again": wrapper("n = not isinstance(self, torch.Tensor)\nn = True\nreturn self + 1 if n else 0"),
+        "one of two": wrapper("return self + 1 if isinstance(self, torch.Tensor) or out else 0"),
+        "neither": wrapper("return 0 if isinstance(other, torch.Tensor) and out else other + 1"),
         "in a loop": wrapper(
             "for x in (1, self):\n    n = not isinstance(x, torch.Tensor)\n    x = self\n    x + 1 if n else 0"
         ),

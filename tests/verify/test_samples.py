@@ -42,6 +42,12 @@ def test_samples_reach_the_overload_that_takes_them():
     assert kinds == {torch.bfloat16, torch.bool, torch.int32, torch.int64}
 
 
+def test_a_tensor_is_no_dimension():
+    """Of max, which takes another tensor in the place of the dimension: PyTorch then calls another overload."""
+    cases = opinfo_cases(["aten::max.dim"], ("float32", "bfloat16"))
+    assert cases and all(type(unpack(c.load())["dim"]) is int for c in cases)
+
+
 def test_samples_whose_arguments_come_in_another_order():
     """OpInfo's `where` takes the condition second."""
     cases = [c for c in opinfo_cases(overloads_of("where"), ("float32",)) if c.overload == "aten::where.self"]

@@ -248,6 +248,12 @@ def _listed(op: OpOverload, arguments: dict[str, Any]) -> dict[str, Any]:
     return {n: [value] * lists[n] if n in lists and type(value) is int else value for n, value in arguments.items()}
 
 
+def _hides_a_tensor(op: OpOverload, arguments: dict[str, Any]) -> bool:
+    """Whether a tensor stands where the schema has an int: ATen reads it back, where Python calls another overload."""
+    ints = {a.name for a in op._schema.arguments if isinstance(a.type, torch.IntType)}
+    return any(isinstance(value, torch.Tensor) for name, value in arguments.items() if name in ints)
+
+
 def _bound(overloads: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Case | None:
     """The case of the first overload that answers; `out` and in-place forms get no sample of their own."""
     for overload in overloads:
@@ -258,6 +264,8 @@ def _bound(overloads: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]) 
             continue
         try:
             arguments = _listed(op, bind(op, args, kwargs))
+            if _hides_a_tensor(op, arguments):
+                continue
             call(op, {k: v.clone() if k in written(op) else v for k, v in arguments.items()})
         except _NO_ANSWER:
             continue

@@ -140,8 +140,9 @@ class Run:
         problem = self._first(*(p for p in side_effects(executed) if p.layer == "access"))
         if problem is None:
             return no_pass
-        text = f"a call that ATen refuses ({case.refused}): {problem.detail}"
-        return _described(_verdict(case, replace(problem, detail=text), inputs_report(before)), case, before)
+        why = f"a call that ATen refuses ({case.refused}):"
+        told = replace(problem, detail=f"{why} {problem.detail}", report=f"{why}\n{problem.report or problem.detail}")
+        return _described(_verdict(case, told, inputs_report(before)), case, before)
 
     def _problem(self, expected: Expected, case: Case) -> Problem | None:
         """What is wrong with the kernel on this case, or None. Raises Ended, ChildDied, MalformedReply, TraceError."""

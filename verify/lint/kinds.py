@@ -117,7 +117,8 @@ def tensor_parameters(function: ast.FunctionDef) -> set[str]:
 
 
 def narrowed(test: ast.expr, names: Names, tests: Mapping[str, ast.expr]) -> tuple[Env, Env]:
-    """What `isinstance(x, torch.Tensor)` (or its negation) tells about x where the test holds, and where not.
+    """What `isinstance(x, torch.Tensor)` tells about x where the test holds, and where not; so do its negation, `and`
+    with others where all hold, and `or` where none does.
 
     tests: those that are known by a name.
     """
@@ -126,6 +127,12 @@ def narrowed(test: ast.expr, names: Names, tests: Mapping[str, ast.expr]) -> tup
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         holds, fails = narrowed(test.operand, names, tests)
         return fails, holds
+    if isinstance(test, ast.BoolOp):
+        parts = [narrowed(value, names, tests) for value in test.values]
+        every: Env = {}
+        for holds, fails in parts:
+            every |= holds if isinstance(test.op, ast.And) else fails
+        return (every, {}) if isinstance(test.op, ast.And) else ({}, every)
     if isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "isinstance":
         subject, kind = (*test.args, None, None)[:2]
         if isinstance(subject, ast.Name) and kind is not None and names.dotted(kind) == "torch.Tensor":

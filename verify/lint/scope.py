@@ -49,13 +49,17 @@ class Scope:
         elif name.startswith("__"):
             self.findings.add("shadowing", at, f"{name!r} is a special name", "choose a name without underscores")
         self.places[name].add(id(at))
-        self.tests = {known: t for known, t in self.tests.items() if known != name and name not in self.narrowed(t)[0]}
+        self.tests = {known: t for known, t in self.tests.items() if known != name and name not in self._told(t)}
         self.env[name] = kind
 
     def remember(self, name: str, test: ast.expr) -> None:
         """A name that was bound to what may be a test: bound elsewhere too, it tells nothing."""
-        if len(self.places[name]) == 1 and self.narrowed(test)[0]:
+        if len(self.places[name]) == 1 and self._told(test):
             self.tests[name] = test
+
+    def _told(self, test: ast.expr) -> Env:
+        holds, fails = self.narrowed(test)
+        return holds | fails
 
     def narrowed(self, test: ast.expr) -> tuple[Env, Env]:
         """What a test tells of names where it holds, and where not."""
