@@ -1,7 +1,8 @@
 """Put today's prompts to the recorded answers, after a change of templates or reports: the answers stay.
 
-    python -m tests.dialogs.rekey first    # the 27 operators of tests/dialogs/first: some minutes; broad: 127
+    python -m tests.dialogs.rekey first    # the 27 operators of tests/dialogs/first: some minutes; broad: an hour
     python -m tests.dialogs.rekey demo     # generate/recordings
+    python -m tests.dialogs.rekey broad --openings    # a minute: only how dialogs begin, nothing is judged
 
 A dialog that passes earlier than it did leaves its later answers out; one that runs out of answers is told, and its
 recording stays as it is.
@@ -15,10 +16,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
+from generate.journal import event_of, read_journal
+from generate.llm import Message
+from generate.machine import DialogLimits, EventKind, State, step
 from generate.recording import to_recording
 from tests.dialogs.prepare import CAMPAIGNS, prepare
 
@@ -26,25 +31,29 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 
 ROUNDS = 12  # answers of one operator
+How: TypeAlias = Callable[[Path, Sequence[str], Path, Path], None]  # home, command, runs' directory, recordings'
 
 
 def main() -> None:
     """Re-key what the command line names."""
     which = {"demo": demo, **{name: partial(dialogs, name) for name in CAMPAIGNS}}
-    if len(sys.argv) != 2 or sys.argv[1] not in which:
-        raise SystemExit(f"usage: python -m tests.dialogs.rekey {'|'.join(which)}")
+    words, how = sys.argv[1:], converse
+    if words[1:] == ["--openings"]:
+        words, how = words[:1], begin
+    if len(words) != 1 or words[0] not in which:
+        raise SystemExit(f"usage: python -m tests.dialogs.rekey {'|'.join(which)} [--openings]")
     with tempfile.TemporaryDirectory(prefix="rekey-") as directory:
-        which[sys.argv[1]](Path(directory))
+        which[words[0]](Path(directory), how)
 
 
-def dialogs(which: str, home: Path) -> None:
+def dialogs(which: str, home: Path, how: How) -> None:
     """Those of a campaign beside this file."""
     prepare(which, home)
     command = ["generate", "--config", str(HERE / which / "campaign.toml"), "--library", "library", "--llm", "manual"]
-    converse(home, command, home / ".enable" / "campaigns" / which / "dialogs", HERE / which)
+    how(home, command, home / ".enable" / "campaigns" / which / "dialogs", HERE / which)
 
 
-def demo(home: Path) -> None:
+def demo(home: Path, how: How) -> None:
     """Those that the demo replays, on the library that it begins with."""
     library = home / "library"
     shutil.copytree(ROOT / "generate" / "kernels", library)
@@ -52,7 +61,37 @@ def demo(home: Path) -> None:
     shutil.copy(ROOT / "demo" / "embedding_dense_backward.py", library / "indexing")
     run(home, enable("capture", "nanogpt"))
     command = ["refine", "nanogpt", "--only-failing", "--llm", "manual", "--library", str(library)]
-    converse(home, command, home / ".enable" / "dialogs", ROOT / "generate" / "recordings")
+    how(home, command, home / ".enable" / "dialogs", ROOT / "generate" / "recordings")
+
+
+def begin(home: Path, command: Sequence[str], runs: Path, recordings: Path) -> None:
+    """Run the command until it waits, and put what it asks first in the place of what was asked first."""
+    run(home, enable(*command))
+    for place in sorted(runs.glob("*/run-*")):
+        target, asked = recording_of(place, recordings), opening(place / "journal.jsonl")
+        header, *rows = map(json.loads, target.read_text().splitlines())
+        first = [row for row in rows if row["conversation"] == rows[0]["conversation"]][: len(asked)]
+        system = first[0]["content"]
+        for row in rows:
+            if row["content"] == system:
+                row["content"] = asked[0].content
+        for row, message in zip(first[1:], asked[1:], strict=True):
+            row["content"] = message.content
+        target.write_text("".join(f"{json.dumps(row)}\n" for row in (header, *rows)))
+        sys.stdout.write(f"{target.name}: begins as today\n")
+
+
+def opening(journal: Path) -> tuple[Message, ...]:
+    """The messages with which a run's first dialog begins: the system's and the user's."""
+    records = read_journal(journal)
+    state = State(DialogLimits(**records[0]["limits"]))
+    for record in records:
+        if "event" in record:
+            event = event_of(record)
+            state = step(state, event)
+            if event.kind is EventKind.PROMPTED:
+                return tuple(state.messages)
+    raise SystemExit(f"{journal}: asks nothing")
 
 
 def converse(home: Path, command: Sequence[str], runs: Path, recordings: Path) -> None:
