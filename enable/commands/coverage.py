@@ -11,11 +11,15 @@ from enable.options import PLATFORM, AsJson, Library, Platform
 from traces import UserError
 
 RANKS = ("time", "calls", "bytes", "modules")  # by which what is missing can be listed
+MATRIX_RANKS = ("models", "time", "calls", "bytes")  # and of several traces
 
 
 def command(  # noqa: PLR0913 - one parameter an option
     context: typer.Context,
-    model: Annotated[str, typer.Argument(help="Name of a captured model, or the path of a trace.")],
+    models: Annotated[
+        list[str],
+        typer.Argument(metavar="TRACE...", help="Names of captured models, or paths of traces; several as a matrix."),
+    ],
     exhaustive: Annotated[
         bool, typer.Option("--exhaustive", help="Of opinfo: judge all cases, also after one of an operator has failed.")
     ] = False,
@@ -29,7 +33,11 @@ def command(  # noqa: PLR0913 - one parameter an option
         bool, typer.Option("--missing", help="Only what is missing, the most worth first: see --by.")
     ] = False,
     by: Annotated[
-        str | None, typer.Option(show_default="time", help="Rank what is missing by time, calls, bytes or modules.")
+        str | None,
+        typer.Option(
+            show_default="time",
+            help="Rank what is missing by time, calls, bytes or modules; of several traces by models first.",
+        ),
     ] = None,
     compile_only: Annotated[
         bool, typer.Option("--compile-only", help="Compile every call for the platform's targets, and run none.")
@@ -52,8 +60,11 @@ def command(  # noqa: PLR0913 - one parameter an option
 
     --missing lists what no kernel serves as it should, by an estimate of the time that it takes: of bytes and
     operations on a nominal chip. --compile-only --platform hip says how much compiles for a chip that is not here.
+
+    Several traces give a matrix, an overload by trace, of what some lack first: what most of them lack leads.
     """
-    _check(missing, by, compile_only, exhaustive, of)
+    _check(len(models), missing, by, compile_only, exhaustive, of)
+    model = models[0]
 
     from enable.cover.opinfo import opinfo_tables
     from enable.cover.session import Session
@@ -61,6 +72,12 @@ def command(  # noqa: PLR0913 - one parameter an option
     from enable.workspace import Workspace
 
     with Session(Workspace(context.obj), library, platform, engine=engine) as session:
+        if len(models) > 1:
+            from enable.cover.matrix import matrix, matrix_tables
+
+            several = matrix(session, models, by or "models")
+            typer.echo(json.dumps(several.as_json(missing)) if as_json else matrix_tables(several, session, missing))
+            return
         if compile_only:
             from enable.cover.compiling import compile_coverage, compile_tables
 
@@ -84,9 +101,15 @@ def command(  # noqa: PLR0913 - one parameter an option
     typer.echo(json.dumps(found.as_json()) if as_json else coverage_tables(found, listed, next_))
 
 
-def _check(missing: bool, by: str | None, compile_only: bool, exhaustive: bool, of: list[str] | None) -> None:
+def _check(  # noqa: PLR0913 - one parameter an option
+    traces: int, missing: bool, by: str | None, compile_only: bool, exhaustive: bool, of: list[str] | None
+) -> None:
     """Raises UserError for options that do not go together."""
-    if by is not None and (by not in RANKS or not missing):
-        raise UserError(f"--by {by!r}: --missing is ranked by {', '.join(RANKS)}")
+    ranks = MATRIX_RANKS if traces > 1 else RANKS
+    if by is not None and (by not in ranks or not (missing or traces > 1)):
+        what = f"a matrix of {traces} traces" if traces > 1 else "--missing"
+        raise UserError(f"--by {by!r}: {what} is ranked by {', '.join(ranks)}")
+    if traces > 1 and (compile_only or exhaustive or of):
+        raise UserError("--compile-only, --exhaustive and --of look at one trace; name one, or leave them out")
     if compile_only and (missing or exhaustive or of):
         raise UserError("--compile-only looks at every recorded call; leave out --missing, --exhaustive and --of")

@@ -155,11 +155,46 @@ def test_what_compiles_for_a_chip_that_is_not_here(typed, tmp_path):
 
 
 @pytest.mark.parametrize(
+    "by, order",
+    [((), [CELU, CONV, MISH]), (("--by", "bytes"), [MISH, CONV, CELU]), (("--by", "calls"), [CELU, CONV, MISH])],
+)
+def test_several_traces_are_a_matrix(typed, by, order):
+    """Of an overload by trace: what most of them lack leads, then what takes longest."""
+    status, out, _ = typed("net", "two", "other", *by, "--json")
+    found = json.loads(out)
+    rows = {row["overload"]: row for row in found["rows"]}
+    assert status == 0 and list(rows)[:3] == order and set(list(rows)[3:]) == {"aten::neg", "aten::exp"}
+    assert rows[CELU]["lacking"] == list(rows[CELU]["models"]) == ["net", "two", "other"]
+    assert rows[CELU]["calls"] == 5 and rows[CELU]["models"]["net"]["calls"] == 3
+    assert rows[MISH]["lacking"] == ["net"] and rows["aten::neg"]["lacking"] == []
+    assert sum(row["percent"] for row in rows.values()) == pytest.approx(100, abs=0.3)
+    assert {row["name"]: row["overloads"]["percent"] for row in found["models"]} == {"net": 0, "two": 66.7, "other": 0}
+    assert found["overloads"] == {"compute": 5, "covered": 2, "percent": 40.0}
+    assert list(json.loads(typed("net", "two", "other", *by, "--missing", "--json")[1])["rows"]) == found["rows"][:3]
+
+
+def test_the_matrix_as_text(typed, workspace):
+    status, out, _ = typed("net", "two")
+    lines = out.splitlines()
+    assert status == 0 and lines[0].split() == ["overload", "lacking", "calls", "time", "%", "net", "two"]
+    assert lines[1].startswith("aten::celu") and lines[1].endswith("no kernel  no kernel")
+    assert re.search(r"^aten::exp +0 +1 +[\d.]+ +- +PASS, 1 case$", out, re.MULTILINE)
+    assert "two: 2 of 3 overloads (66.7 %), 2 of 3 calls (66.7 %)" in out
+    assert "together on sim: 2 of 5 overloads (40.0 %)" in out
+    assert lines[-1].endswith(f"enable --workspace {workspace} refine net --op aten::celu --llm manual")
+    assert "aten::exp" not in typed("net", "two", "--missing")[1]
+
+
+@pytest.mark.parametrize(
     "words, said",
     [
         (("--missing", "--by", "size"), "--by 'size': --missing is ranked by time, calls, bytes, modules"),
         (("--by", "calls"), "--missing is ranked by"),
         (("--compile-only", "--missing"), "leave out --missing"),
+        (("two", "--by", "modules"), "a matrix of 2 traces is ranked by models, time, calls, bytes"),
+        (("two", "--exhaustive"), "--compile-only, --exhaustive and --of look at one trace"),
+        (("two", "net"), "net is named twice; name each trace once: net two"),
+        (("two", "three"), "no trace"),
     ],
 )
 def test_options_that_do_not_go_together(typed, words, said):
