@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import difflib
+import hashlib
 import os
 import shlex
 import shutil
@@ -70,8 +71,9 @@ class Workspace:
 
     @property
     def compiled(self) -> Path:
-        """Compiled kernels; may be removed at any time."""
-        return self.cache / "triton"
+        """Compiled kernels; may be removed at any time. Triton keeps whole paths there: a copy begins anew."""
+        place = hashlib.sha256(str(self.cache.resolve()).encode()).hexdigest()
+        return self.cache / "triton" / place[:12]
 
     def command(self, *words: str) -> str:
         """What to type: `enable` with these words, for this workspace."""

@@ -3,12 +3,14 @@
 import json
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
 from program import enable
 
 from enable.cli import run
+from enable.options import CACHE_VARIABLE
 
 ROOT = Path(__file__).parents[2]
 CORPUS = ROOT / "tests" / "verify" / "corpus"
@@ -37,6 +39,19 @@ def test_an_answer_on_standard_input(tmp_path):
     assert found.returncode == 0 and said["outcome"] == "PASS" and said["layer"] == said["rule"] == ""
     assert said["cases"] == said["passed"] + said["skipped"] > 0 and said["sandbox"].startswith("landlock")
     assert said["overloads"] == ["aten::neg"]
+
+
+def test_a_workspace_that_was_copied_judges_as_before(tmp_path, monkeypatch):
+    """Triton's cache of compiled kernels has whole paths in it, of a place that children may no longer read."""
+    monkeypatch.delenv(CACHE_VARIABLE)
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    for place in (here, there):
+        found = enable("verify", str(HONEST), "--op", "aten::neg", "--cases", "opinfo", cwd=place)
+        assert found.returncode == 0, found.stdout
+        if place is here:
+            shutil.copytree(here, there)
+            (there / ".enable" / "verdicts.sqlite").unlink()
 
 
 def test_a_kernel_of_the_library_by_its_operator(tmp_path):
