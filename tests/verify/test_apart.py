@@ -63,6 +63,14 @@ def test_what_was_read_of_fresh_memory_is_no_answer():
         assert not stands(f"{ATTENTION}_backward", given)
 
 
+def test_a_result_that_aten_does_not_write_is_no_answer():
+    """Of no rows multi_margin_loss hands on the memory that it took; the mean of no squares is NaN."""
+    given = {"self": torch.empty(0, 5), "reduction": 1}
+    classes = {"target": torch.empty(0, dtype=torch.int64), "p": 1, "margin": 1.0, "weight": None}
+    assert not stands("aten::multi_margin_loss", {**given, **classes})
+    assert stands("aten::mse_loss", {**given, "target": torch.empty(0, 5)})
+
+
 def test_fewer_key_heads_than_query_heads_are_found():
     """From a case of equal numbers; nothing is made of sizes of which ATen leaves a part out."""
     shapes = []

@@ -91,6 +91,9 @@ def wrapper(self, other, *, out=None):
         "return float(other) if other is not None and not isinstance(other, torch.Tensor) else 1.0",
         "given = isinstance(other, torch.Tensor)\nreturn 1.0 if given or other is None else float(other)",
         "n = other is not None and not isinstance(other, torch.Tensor)\nreturn float(other) if n else 1.0",
+        "t = isinstance(other, torch.Tensor)\nn = other is not None and not t\nreturn float(other) if n else 1.0",
+        "n = not isinstance(other, torch.Tensor)\nreturn 1.0 if n and (other is None or not -1 <= other < 1) else 0.5",
+        "return 1.0 if isinstance(other, torch.Tensor) or float(other) > 1 else 0.5",
     ],
 )
 def test_what_is_no_tensor_may_be_a_number(body):
@@ -378,6 +381,11 @@ BAD: dict[str, dict[str, str]] = {
         "named again": wrapper("n = not isinstance(self, torch.Tensor)\nn = True\nreturn self + 1 if n else 0"),
         "one of two": wrapper("return self + 1 if isinstance(self, torch.Tensor) or out else 0"),
         "neither": wrapper("return 0 if isinstance(other, torch.Tensor) and out else other + 1"),
+        "before it is asked": wrapper("return other + 1 if other + 1 and not isinstance(other, torch.Tensor) else 0"),
+        "asked in vain": wrapper("return 0 if not isinstance(other, torch.Tensor) or other + 1 else 1"),
+        "a name of a name": wrapper(
+            "n = not isinstance(other, torch.Tensor)\nm = n and out is None\nother = self\nreturn other + 1 if m else 0"
+        ),
         "in a loop": wrapper(
             "for x in (1, self):\n    n = not isinstance(x, torch.Tensor)\n    x = self\n    x + 1 if n else 0"
         ),

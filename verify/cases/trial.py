@@ -258,15 +258,21 @@ def _surrounded_answer(overload: str, packed: Packed, filler: int) -> list[torch
 
 @contextmanager
 def _fresh_memory(byte: int) -> Iterator[None]:
-    """glibc fills what it hands out inside the block with the byte's complement, so that reading it shows.
+    """glibc fills what it hands out inside the block with the byte's complement, so that reading it shows; what PyTorch
+    takes for results it fills with NaN first for one byte of the two.
 
-    Some operators write beyond their results where sizes do not fit, and read there what nobody else wrote.
+    Some operators write beyond their results where sizes do not fit, and read there what nobody else wrote; some hand
+    on a result that they did not write, as multi_margin_loss of no rows.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) or (lambda option, value: 0)  # other C libraries have none
     mallopt(_M_PERTURB, byte)
+    deterministic: Any = torch.utils.deterministic
+    filled = deterministic.fill_uninitialized_memory
+    deterministic.fill_uninitialized_memory = filled and byte == _FILLERS[0]
     try:
         yield
     finally:
+        deterministic.fill_uninitialized_memory = filled
         mallopt(_M_PERTURB, 0)
 
 

@@ -131,9 +131,13 @@ class ExpressionRules:
         return Kind.VALUE
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Kind:
-        """The last value decides nothing here: it is what comes out."""
-        kinds = [self.truth(value) for value in node.values[:-1]]
+        """The last value decides nothing here: it is what comes out. It is reached where those before hold, or fail."""
+        outer, kinds = self.scope.saved(), []
+        for value in node.values[:-1]:
+            kinds.append(self.truth(value))
+            self.scope.env = self.scope.env | self.scope.narrowed(value)[isinstance(node.op, ast.Or)]
         last = self._alignment(node.values[-1]) or self.visit(node.values[-1])
+        self.scope.env = outer
         if last is Kind.TENSOR:
             self._decides(node.values[-1], last)
         return Kind.DEVICE if Kind.DEVICE in (*kinds, last) else Kind.VALUE

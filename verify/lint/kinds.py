@@ -116,14 +116,14 @@ def tensor_parameters(function: ast.FunctionDef) -> set[str]:
     return used - asked
 
 
-def narrowed(test: ast.expr, names: Names, tests: Mapping[str, ast.expr]) -> tuple[Env, Env]:
+def narrowed(test: ast.expr, names: Names, tests: Mapping[str, tuple[Env, Env]]) -> tuple[Env, Env]:
     """What `isinstance(x, torch.Tensor)` tells about x where the test holds, and where not; so do its negation, `and`
     with others where all hold, and `or` where none does.
 
-    tests: those that are known by a name.
+    tests: what those tell that are known by a name.
     """
     if isinstance(test, ast.Name) and test.id in tests:
-        return narrowed(tests[test.id], names, {})
+        return tests[test.id]
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         holds, fails = narrowed(test.operand, names, tests)
         return fails, holds

@@ -21,8 +21,9 @@ HANDED_ON = "launch kernels and allocate with device=x.device; a wrapper does th
 class Scope:
     """The place that is being followed, and what is known there.
 
-    env: the local names. places: where each is bound. tests: `isinstance(...)` by the one name that it was given, until
-    that or its subject is another. loops, lambdas: how many are around it; a helper that is called in a loop is in it.
+    env: the local names. places: where each is bound. tests: what `isinstance(...)` tells where it holds and where not,
+    by the one name that it was given, until that or its subject is another. loops, lambdas: how many are around it; a
+    helper that is called in a loop is in it.
     raising: whether it is in the message of an error, or in the test on which nothing but an error depends.
     """
 
@@ -30,7 +31,7 @@ class Scope:
     profile: Profile
     findings: Findings
     env: Env = field(default_factory=dict)
-    tests: dict[str, ast.expr] = field(default_factory=dict)
+    tests: dict[str, tuple[Env, Env]] = field(default_factory=dict)
     places: defaultdict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
     loops: int = 0
     lambdas: int = 0
@@ -49,17 +50,18 @@ class Scope:
         elif name.startswith("__"):
             self.findings.add("shadowing", at, f"{name!r} is a special name", "choose a name without underscores")
         self.places[name].add(id(at))
-        self.tests = {known: t for known, t in self.tests.items() if known != name and name not in self._told(t)}
+        self.tests = {
+            known: (holds, fails)
+            for known, (holds, fails) in self.tests.items()
+            if known != name and name not in holds and name not in fails
+        }
         self.env[name] = kind
 
     def remember(self, name: str, test: ast.expr) -> None:
         """A name that was bound to what may be a test: bound elsewhere too, it tells nothing."""
-        if len(self.places[name]) == 1 and self._told(test):
-            self.tests[name] = test
-
-    def _told(self, test: ast.expr) -> Env:
-        holds, fails = self.narrowed(test)
-        return holds | fails
+        told = self.narrowed(test)
+        if len(self.places[name]) == 1 and any(told):
+            self.tests[name] = told
 
     def narrowed(self, test: ast.expr) -> tuple[Env, Env]:
         """What a test tells of names where it holds, and where not."""
