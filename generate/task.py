@@ -22,7 +22,8 @@ class Task:
     and its first case that neither passes nor is skipped. path: where an accepted kernel belongs. profile: the
     dialect. command: what the user types to go on after an interruption. calls: overloads of the library that the
     wrapper may call. draws: how it is judged if it may draw random numbers: by a `law`, or
-    exactly, since these are `fixed`. sized_by_data: whether values decide how large the result is.
+    exactly, since these are `fixed`. sized_by_data: whether values decide how large the result is. numbers: tensors of
+    the schemas for which calls give Python numbers.
     """
 
     overload: str
@@ -38,13 +39,14 @@ class Task:
     calls: tuple[str, ...] = ()
     draws: str = ""
     sized_by_data: bool = False
+    numbers: tuple[str, ...] = ()
 
     def digest(self) -> str:
         """sha256, in hex, of all that a prompt depends on."""
         fields: dict[str, Any] = asdict(self)
         for name in ("path", "command"):
             del fields[name]
-        for name in ("calls", "draws", "sized_by_data"):
+        for name in ("calls", "draws", "sized_by_data", "numbers"):
             if not fields[name]:
                 del fields[name]  # as in journals that were begun before there were any
         return hashlib.sha256(json.dumps(fields, sort_keys=True, default=str).encode()).hexdigest()
@@ -60,7 +62,8 @@ class Task:
             failing = fields.pop("failing")
             if failing is not None:
                 failing = Verdict(**{**failing, "outcome": Outcome(failing["outcome"])})
-            fields |= {name: tuple(fields[name]) for name in ("schemas", "dtypes", "cases", "calls")}
+            named = ("schemas", "dtypes", "cases", "calls", "numbers")
+            fields |= {name: tuple(fields[name]) for name in named if name in fields}
             return cls(**fields, failing=failing)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise UserError(f"{path}: damaged ({error!r}); move it away to begin this operator anew") from error

@@ -78,6 +78,7 @@ class Refinement:
         self._revealed: frozenset[str] = frozenset()
         self.cases: dict[str, list[Case]] = defaultdict(list)
         self._tensors: dict[str, frozenset[str]] = {}  # by signature their floating dtypes, or all where there is none
+        self._numbers: dict[str, frozenset[str]] = {}  # by signature the arguments that are Python numbers
         for trace in self._traces.values():
             self.users = Users(trace)
             for overload, cases in read_calls(trace, self._see).cases.items():
@@ -89,6 +90,7 @@ class Refinement:
         if record.signature not in self._tensors:
             dtypes = {tensor["dtype"] for tensor in record.header["tensors"]}
             self._tensors[record.signature] = frozenset(filter(_is_floating, dtypes)) or frozenset(dtypes)
+            self._numbers[record.signature] = frozenset(n for n, v in record.header["tree"].items() if _is_number(v))
 
     def trace(self, name: str) -> Trace:
         return self._traces[name]
@@ -165,11 +167,13 @@ class Refinement:
         if failing is not None:
             self.reveal(failing.case)
         overloads = list(dict.fromkeys((operator.overload, *operator.serves)))
+        every = [c for o in self._concerned(operator) for c in self.cases[o]]
         cases = [c for o in self._concerned(operator) for c in self.shown.get(o, ())]
         return Task(
             overload=operator.overload,
             schemas=tuple(str(resolve(o)._schema) for o in overloads),
-            dtypes=self._asked([c for o in self._concerned(operator) for c in self.cases[o]]),
+            dtypes=self._asked(every),
+            numbers=self._as_numbers(overloads, every),
             path=str(self.path(operator)),
             docs=documentation(operator.overload),
             cases=_various(cases),
@@ -218,6 +222,12 @@ class Refinement:
         """Dtypes that a prompt asks for: floating ones, then those of recorded calls that have none of these."""
         found = {dtype for case in cases for dtype in self._tensors[case.signature]}
         return tuple(sorted(found, key=lambda dtype: (not _is_floating(dtype), dtype))) or ("float32",)
+
+    def _as_numbers(self, overloads: Sequence[str], cases: Sequence[Case]) -> tuple[str, ...]:
+        """The tensors of these schemas for which calls give Python numbers, as PyTorch does for the 2 of x * 2."""
+        given = {name for case in cases for name in self._numbers[case.signature]}
+        tensors = [a.name for o in overloads for a in resolve(o)._schema.arguments if "Tensor" in str(a.type)]
+        return tuple(dict.fromkeys(name for name in tensors if name in given))
 
     def path(self, operator: Operator) -> Path:
         """Where the accepted kernel goes: the place of the file it replaces, in the workspace's layer."""
@@ -328,6 +338,11 @@ def _various(cases: Sequence[Case]) -> tuple[str, ...]:
 
 def _is_floating(dtype: str) -> bool:
     return "float" in dtype
+
+
+def _is_number(value: object) -> bool:
+    """Of an argument as a trace writes it down: infinities, NaN and complex numbers are named."""
+    return isinstance(value, int | float) or (isinstance(value, dict) and bool({"float", "complex"} & value.keys()))
 
 
 def _size(ref: TensorRef) -> int:

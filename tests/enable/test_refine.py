@@ -198,15 +198,20 @@ def test_a_file_that_claims_more_than_was_asked_is_refused(home, server):
     assert "must list exactly aten::gelu" in server.requests[1]["messages"][-1]["content"]
 
 
-def test_a_prompt_asks_for_the_dtypes_of_calls_without_floats_too(home):
+def test_a_prompt_tells_of_recorded_dtypes_and_numbers(home):
+    """Also of calls without floats; and where PyTorch gives a number in the place of a tensor."""
+    x = torch.ones(3)
     with Recorder(home / ".enable" / "traces" / "mixed.trace"):
         for dtype in (torch.float32, torch.int64):
             torch.sgn(torch.tensor([-1, 0, 2], dtype=dtype))
-            torch.index_select(torch.ones(3), 0, torch.tensor([1], dtype=torch.int32))
-    for name in ("pointwise/sgn.py", "indexing/index_select.py"):
+            torch.index_select(x, 0, torch.tensor([1], dtype=torch.int32))
+        _ = x * 2.5
+    for name in ("pointwise/sgn.py", "indexing/index_select.py", "pointwise/mul.py"):
         (home / "library" / name).unlink()
     command = [PROGRAM, "refine", "mixed", "--only-failing", "--llm", "manual", "--few-cases"]
     subprocess.run(command, cwd=home, capture_output=True, timeout=240, env=environment())
     prompts = {p.parents[1].name: p.read_text() for p in (home / ".enable" / "dialogs").rglob("001-prompt.md")}
     assert "At least float32, int64.\n" in prompts["aten.sgn"]
     assert "At least float32.\n" in prompts["aten.index_select"]
+    told = "\n`other` may come as a Python number where the schema has a tensor.\n"
+    assert [name for name in sorted(prompts) if told in prompts[name]] == ["aten.mul.Tensor"]
