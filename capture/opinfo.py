@@ -8,6 +8,7 @@ are, and the reasons of those that failed by their index; and `excluded`, operat
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
 import warnings
@@ -151,7 +152,9 @@ class _Session:
     def _samples(self, info: Any, dtype: Any, trains: bool, group: Group) -> list[Any] | None:
         import torch
 
-        torch.manual_seed(zlib.crc32(f"{info.name} {info.variant_test_name} {dtype}".encode()))
+        seed = zlib.crc32(f"{info.name} {info.variant_test_name} {dtype}".encode())
+        torch.manual_seed(seed)
+        random.seed(seed)  # some generators choose their samples with it
         try:
             return list(info.sample_inputs("sim", dtype, requires_grad=trains))
         except Exception as error:  # noqa: BLE001 - as above

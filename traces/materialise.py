@@ -27,6 +27,7 @@ from traces.widening import answer
 if TYPE_CHECKING:
     from traces.store import CallRecord, Trace
 
+_STORAGE = 64  # bytes; where storages of PyTorch's allocators begin at the least
 CACHE_BYTES = 256 << 20  # of what calls produced, kept for other calls of the same trace
 
 # Operators that act outside the process; a trace from elsewhere must not reach them.
@@ -307,7 +308,8 @@ def _generator_state(trace: Trace, record: CallRecord) -> Iterator[None]:
 def identity(trace: Trace, record: CallRecord) -> str:
     """Hash of overload, arguments and all that decides their contents: 32 hexadecimal digits, alike in every trace.
 
-    A span that another call produces stands for all of that call.
+    A span that another call produces stands for all of that call. Storages begin at multiples of 64 bytes; which one it
+    was is no part of it, so that what is recorded again is the same. Raises KeyError or TypeError on a damaged record.
     """
     found: dict[int, str] = {}
     for producer in producers(trace, record):
@@ -329,4 +331,5 @@ def _essence(record: CallRecord, found: dict[int, str]) -> Json:
             kept["from"] = [found[kept["from"]["call"]], _place(kept["from"])]
         return kept
 
-    return {**record.header, "contents": [essential(s) for s in record.contents]}
+    groups = [{**group, "align": group["align"] % _STORAGE} for group in record.header["groups"]]
+    return {**record.header, "groups": groups, "contents": [essential(s) for s in record.contents]}

@@ -7,10 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
-from traces import TraceError, UserError
+from capture import Recorder
+from traces import Trace, TraceError, UserError
 from traces.values import pack
 from verify import platforms
+from verify.cases.case import case_of
 from verify.contract.kernel_file import KernelFile, KernelFileError
 from verify.judging.verdicts import ENOUGH, Conditions, Identity, VerdictStore, marked
 from verify.outcome import Outcome, Verdict
@@ -189,3 +192,16 @@ def test_broken_kernel_files(source, message):
     with pytest.raises(KernelFileError, match=message) as caught:
         KernelFile.parse(source, Path("generate/kernels/x/y.py"))
     assert "\n" not in str(caught.value) and "x/y.py" in str(caught.value)
+
+
+def test_where_a_storage_begins_is_no_part_of_a_case(tmp_path):
+    """What is recorded again lies elsewhere; a place inside 64 bytes is a view's own, which kernels may see."""
+    memory, cases = torch.ones(64), []
+    for first in (0, 16, 4):
+        with Recorder(tmp_path / f"{first}.trace"):
+            memory[first : first + 8].exp()
+        trace = Trace.open(tmp_path / f"{first}.trace")
+        cases += [case_of(trace, record) for record in trace.calls() if record.overload == "aten::exp"]
+    one, again, other = cases
+    assert one.id == again.id != other.id
+    assert {case.load().groups[0].align for case in (one, again)} == {0, 64}  # the traces keep it

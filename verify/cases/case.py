@@ -65,10 +65,11 @@ def case_of(trace: Trace, record: CallRecord) -> Case:
     try:
         tensors = record.header["tensors"]
         shapes, dtypes = tuple(tuple(t["shape"]) for t in tensors), tuple(str(t["dtype"]) for t in tensors)
+        name = identity(trace, record)
     except (KeyError, TypeError) as error:
-        raise TraceError(f"{record.where}: header.tensors: not a packed call ({error!r})") from error
+        raise TraceError(f"{record.where}: header: not a packed call ({error!r})") from error
     load = lambda: on_host(trace.packed(record))  # noqa: E731
-    return Case(identity(trace, record), record.overload, record.signature, load, shapes, dtypes)
+    return Case(name, record.overload, record.signature, load, shapes, dtypes)
 
 
 def case_of_values(overload: str, **arguments: Any) -> Case:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 import warnings
 from collections.abc import Iterator
 from difflib import get_close_matches
@@ -236,6 +237,7 @@ class _Outermost(SchemaCheckMode):
 
 def _samples(info: Any, dtype: torch.dtype, most: int) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     torch.manual_seed(0)
+    random.seed(0)  # some generators choose their samples with it
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of functions that are deprecated, or that the samples use in unusual ways
         for sample in itertools.islice(info.sample_inputs("cpu", dtype, requires_grad=False), most):
