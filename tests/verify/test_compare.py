@@ -200,7 +200,7 @@ def test_patterns(pattern):
 
 def test_a_call_recorded_on_another_device_is_replayed_on_the_host(tmp_path):
     class Stored:
-        overload, signature, header, contents = "aten::arange", "", {"tensors": []}, []
+        overload, signature, header, contents = "aten::arange", "", {"tensors": [], "groups": []}, []
 
     class Recorded:
         def packed(self, record):
