@@ -18,7 +18,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     context: typer.Context,
     models: Annotated[
         list[str],
-        typer.Argument(metavar="TRACE...", help="Names of captured models, or paths of traces; several as a matrix."),
+        typer.Argument(metavar="TRACE", help="Names of captured models, or paths of traces; several as a matrix."),
     ],
     exhaustive: Annotated[
         bool, typer.Option("--exhaustive", help="Of opinfo: judge all cases, also after one of an operator has failed.")

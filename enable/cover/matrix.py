@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from enable.cover.cost import Cost, Use, uses
@@ -25,6 +26,11 @@ class Need:
     def lacking(self) -> list[str]:
         """The models that no kernel serves as it should."""
         return [name for name, row in self.rows.items() if not row.covered and not row.of_cpus]
+
+    @property
+    def covered(self) -> bool:
+        """By every model that calls it, also where it is for CPUs alone, which nobody lacks."""
+        return all(row.covered for row in self.rows.values())
 
     @property
     def calls(self) -> int:
@@ -54,6 +60,12 @@ class Matrix:
         return [need for need in self.needs if need.lacking]
 
     @property
+    def overloads(self) -> dict[str, Any]:
+        """How many need a kernel, and how many of these are covered."""
+        whole, covered = len(self.needs), sum(need.covered for need in self.needs)
+        return {"compute": whole, "covered": covered, "percent": percent(whole, covered)}
+
+    @cached_property
     def seconds(self) -> float:
         """The estimated time of all that needs a kernel."""
         return sum(need.cost.seconds for need in self.needs)
@@ -64,7 +76,6 @@ class Matrix:
 
     def as_json(self, missing: bool) -> dict[str, Any]:
         """What `enable coverage A B --json` prints. missing: only what some model lacks."""
-        whole = len(self.needs)
         models = [(name, coverage.as_json()) for name, coverage in self.coverages.items()]
         return {
             "platform": next(iter(self.coverages.values())).platform,
@@ -72,11 +83,7 @@ class Matrix:
                 {"name": name, **{key: found[key] for key in ("model", "trace", "overloads", "calls", "of_cpus")}}
                 for name, found in models
             ],
-            "overloads": {
-                "compute": whole,
-                "covered": whole - len(self.missing),
-                "percent": percent(whole, whole - len(self.missing)),
-            },
+            "overloads": self.overloads,
             "rows": [self._row(need) for need in (self.missing if missing else self.needs)],
         }
 
@@ -132,7 +139,7 @@ def matrix_tables(found: Matrix, session: Session, missing: bool) -> str:
             f"{name}: {overloads['covered']} of {overloads['compute']} overloads{share(overloads)},"
             f" {calls['covered']} of {calls['total']} calls{share(calls)}"
         )
-    whole = found.as_json(missing=True)["overloads"]
+    whole = found.overloads
     platform = next(iter(found.coverages.values())).platform
     lines.append(f"together on {platform}: {whole['covered']} of {whole['compute']} overloads{share(whole)}")
     first = next((need for need in found.missing if is_known(need.overload)), None)

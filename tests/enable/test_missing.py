@@ -14,6 +14,8 @@ from torch import nn
 from capture import Recorder
 from enable.cli import run
 from enable.cover.cost import BANDWIDTH, LAUNCH, RATE, cost_of
+from enable.cover.coverage import Row
+from enable.cover.matrix import Matrix, Need
 from traces.store import Trace
 
 LIBRARY = Path(__file__).parents[2] / "generate" / "kernels"
@@ -171,6 +173,13 @@ def test_several_traces_are_a_matrix(typed, by, order):
     assert {row["name"]: row["overloads"]["percent"] for row in found["models"]} == {"net": 0, "two": 66.7, "other": 0}
     assert found["overloads"] == {"compute": 5, "covered": 2, "percent": 40.0}
     assert list(json.loads(typed("net", "two", "other", *by, "--missing", "--json")[1])["rows"]) == found["rows"][:3]
+
+
+def test_what_is_for_cpus_alone_is_lacking_nowhere_and_yet_not_covered():
+    row = Row("aten::mkldnn_rnn_layer", "compute", 1, 1, 0, None, None, "no kernel")
+    found = Matrix({}, (Need(row.overload, {"a": row}, {}),))
+    assert row.of_cpus and not found.missing
+    assert found.overloads == {"compute": 1, "covered": 0, "percent": 0.0}
 
 
 def test_the_matrix_as_text(typed, workspace):
