@@ -27,7 +27,7 @@ from traces.widening import answer
 if TYPE_CHECKING:
     from traces.store import CallRecord, Trace
 
-_STORAGE = 64  # bytes; where storages of PyTorch's allocators begin at the least
+STORAGE_ALIGNMENT = 64  # bytes; where storages of PyTorch's allocators begin at the least
 CACHE_BYTES = 256 << 20  # of what calls produced, kept for other calls of the same trace
 
 # Operators that act outside the process; a trace from elsewhere must not reach them.
@@ -331,5 +331,5 @@ def _essence(record: CallRecord, found: dict[int, str]) -> Json:
             kept["from"] = [found[kept["from"]["call"]], _place(kept["from"])]
         return kept
 
-    groups = [{**group, "align": group["align"] % _STORAGE} for group in record.header["groups"]]
+    groups = [{**group, "align": group["align"] % STORAGE_ALIGNMENT} for group in record.header["groups"]]
     return {**record.header, "groups": groups, "contents": [essential(s) for s in record.contents]}

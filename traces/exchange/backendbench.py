@@ -20,12 +20,12 @@ from traces.exchange.grammar import MAX_TEXT, Hostile, read_arguments, write_arg
 from traces.exchange.layout import Unreadable
 from traces.exchange.source import Call
 from traces.format import write_durably
+from traces.materialise import STORAGE_ALIGNMENT
 from traces.overloads import resolve
 from traces.store import CallRecord, Trace
 
 _OPERATOR = re.compile(r"(?:Operator:\s*)?(?:(\w+)\.)?(\w+)\.(\w+)")
 _COUNT = re.compile(r"cnt:\s*(\d{1,18}),\s*(.*)", re.DOTALL)
-_ALIGNED = 64  # bytes, as PyTorch's allocators align every storage
 _INCLUDED = frozenset({"compute"})  # kinds of calls that say something about a kernel
 
 
@@ -84,7 +84,7 @@ def _losses(record: CallRecord) -> Iterator[str]:
         yield "values"
     if len({t["group"] for t in tensors}) < len(tensors):
         yield "aliasing"
-    if any(t["offset"] for t in tensors) or any(g["align"] % _ALIGNED for g in groups):
+    if any(t["offset"] for t in tensors) or any(g["align"] % STORAGE_ALIGNMENT for g in groups):
         yield "offsets and alignment"
     if any(g["device"] != "cpu" for g in groups):
         yield "devices"

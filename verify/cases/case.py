@@ -13,7 +13,7 @@ from blake3 import blake3
 
 from traces import TraceError
 from traces.contents import NotRecorded
-from traces.materialise import identity
+from traces.materialise import STORAGE_ALIGNMENT, identity
 from traces.overloads import bind, positional, resolve
 from traces.store import CallRecord, Trace
 from traces.values import Packed, numel, on_host, pack, unpack
@@ -80,7 +80,7 @@ def case_of_values(overload: str, **arguments: Any) -> Case:
 def case_of_packed(overload: str, packed: Packed) -> Case:
     """A case of arguments that were packed; their bytes are copied now."""
     # Storages begin at multiples of 64 bytes; which one it is this time is no part of the case.
-    packed = replace(packed, groups=[replace(group, align=group.align % 64) for group in packed.groups])
+    packed = replace(packed, groups=[replace(group, align=group.align % STORAGE_ALIGNMENT) for group in packed.groups])
     data = [None if d is None else bytes(d) for d in packed.data]
     digest = blake3(json.dumps([overload, packed.header()]).encode())
     for span in data:
