@@ -364,6 +364,23 @@ def test_a_sum_may_err_as_much_as_four_times_what_atens_own_does():
     assert "wrong" in judged(overload, arguments, lambda **a: wrong.float())
 
 
+def test_at_a_border_of_two_cells_the_side_of_atens_float32_is_right_too():
+    op = torch.ops.aten.grid_sampler_2d_backward
+    image = torch.tensor([0.0, 1, 0, 5, 0]).expand(1, 1, 3, 5).contiguous()
+    grid = torch.tensor([-1e-9, 0.3]).view(1, 1, 1, 2)  # -1e-9 + 1 is 1 in float32, and column 2 that of the next cell
+    arguments = {"grad_output": torch.ones(1, 1, 1, 1), "input": image, "grid": grid, "interpolation_mode": 0}
+    arguments |= {"padding_mode": 0, "align_corners": True, "output_mask": [False, True]}
+
+    def told(change):
+        return judged("aten::grid_sampler_2d_backward", arguments, lambda **a: (None, change(op(**a)[1])))
+
+    assert torch.equal(op(*arguments.values())[1], torch.tensor([10.0, 0]).view(1, 1, 1, 2))  # and not -2
+    assert told(lambda native: native * (1 + 2.0**-22)) is None
+    assert told(lambda native: native.new_tensor([-2.0, 0]).view_as(native)) is None  # the other side, float64's
+    assert "1 of 2 elements wrong" in told(lambda native: native * 1.01)
+    assert "1 of 2 elements wrong" in told(lambda native: native - 6 * (native != 0))
+
+
 def test_zeros_are_no_answer_to_an_ill_conditioned_case():
     matrix = torch.ones(4, 4) + 1e-6 * torch.eye(4)
     assert "wrong" in judged(

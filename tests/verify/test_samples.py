@@ -15,6 +15,7 @@ from verify.cases.of_schema import schema_cases
 from verify.cases.opinfo import kept_cases
 from verify.cases.oracle import stands
 from verify.cases.samples import opinfo_cases, overloads_of
+from verify.cases.scalars import scalars
 from verify.comparison.mutants import try_mutants
 
 
@@ -311,6 +312,17 @@ def test_every_number_flag_and_dimension_takes_its_values(overload, name, wanted
     assert wanted <= {tuple(v) if isinstance(v, list) else v for v in made} | {
         tuple(given[name]) if isinstance(given[name], list) else given[name]
     }
+
+
+def test_no_factor_of_a_sum_is_infinite():
+    generator, x = torch.Generator(), torch.randn(2, 3, 3)
+
+    def tried(overload, **arguments):
+        return [a["alpha"] for _, a in scalars(overload, {**arguments, "alpha": 1}, generator)]
+
+    assert math.inf in tried("aten::add.Tensor", self=x, other=x)
+    of_sum = tried("aten::addbmm", self=x[0], batch1=x, batch2=x, beta=1)
+    assert len(of_sum) > 5 and all(map(math.isfinite, of_sum))
 
 
 def test_modes_are_those_that_there_are():

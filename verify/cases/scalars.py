@@ -15,6 +15,7 @@ import torch
 from traces.overloads import resolve
 from verify.cases.arguments import Arguments
 from verify.cases.places import Site, choices, places, resized
+from verify.operators import adds_up
 
 _ELSEWHERE = frozenset({"device", "generator", "layout", "pin_memory", "non_blocking"})  # what no kernel sees
 _INTEGERS = (0, 1, -1, 2, 3, 5, -2, 17)
@@ -41,11 +42,14 @@ _MOST_SCALED = 3  # sizes that go along with an integer
 def scalars(overload: str, arguments: Arguments, generator: torch.Generator) -> Iterator[tuple[str, Arguments]]:
     """The call with one such argument changed, all that are tried of each in turn; then with two."""
     types = {a.name: str(a.real_type) for a in resolve(overload)._schema.arguments}
-    tried = {
-        name: [(f"{name} = {_shown(new)}", {name: new}) for new in _others(name, value, types.get(name, ""), arguments)]
+    others = {
+        name: _others(name, value, types.get(name, ""), arguments)
         for name, value in arguments.items()
         if name not in _ELSEWHERE
     }
+    if adds_up(overload):  # an infinite factor makes infinities of a sum, and NaN of its terms
+        others = {name: [v for v in new if not _is_infinite(v)] for name, new in others.items()}
+    tried = {name: [(f"{name} = {_shown(v)}", {name: v}) for v in new] for name, new in others.items()}
     tried = {name: _drawn(changes, generator) for name, changes in tried.items() if changes}
     counted = (
         _along(n, v, arguments, generator) for n, v in arguments.items() if type(v) is int and n not in (*_WORDS, "dim")
@@ -59,6 +63,10 @@ def scalars(overload: str, arguments: Arguments, generator: torch.Generator) -> 
 
 def _drawn(changes: Sequence[Any], generator: torch.Generator) -> list[Any]:
     return [changes[i] for i in torch.randperm(len(changes), generator=generator).tolist()]
+
+
+def _is_infinite(value: Any) -> bool:
+    return type(value) is float and math.isinf(value)
 
 
 def _shown(value: Any) -> str:
