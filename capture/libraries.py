@@ -27,6 +27,7 @@ COMMON = {
     "optimizer": Setting(str, "adamw"),
     "lr": Setting(float, 1e-3),
     "seed": Setting(int, 0),
+    "image": Setting(int, None, optional=True),  # pixels a side of images that are made up; by default the model's own
 }
 
 
@@ -73,8 +74,8 @@ def common_settings(owner: str, values: Mapping[str, Any], **defaults: int) -> d
     """Settings of the training step with their defaults. defaults: of further counts. Raises UserError."""
     names = {**{name: setting.default for name, setting in COMMON.items()}, **defaults}
     found = {name: values.get(name, default) for name, default in names.items()}
-    for name in ("batch", "lr", *defaults):
-        if found[name] <= 0:
+    for name in ("batch", "lr", "image", *defaults):
+        if found[name] is not None and found[name] <= 0:
             raise UserError(f"{owner}: {name} {found[name]} is not above 0")
     if found["optimizer"] not in OPTIMIZERS:
         raise UserError(f"{owner}: optimizer {found['optimizer']!r} is not one of: {', '.join(OPTIMIZERS)}")

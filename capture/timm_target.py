@@ -34,15 +34,15 @@ def load_timm(target: str, name: str, given: Mapping[str, str], device: str) -> 
     torch.manual_seed(settings["seed"])
     with foreign(f"{target}: building the model"):
         model = timm.create_model(name, pretrained=False, **values).to(device).train()
-    size = _image(model, values)
+    size = _image(model, values, settings["image"])
     batches = _batches(model, (settings["batch"], *size), settings["seed"], device)
     return {**settings, **values}, trained(target, model, batches, _loss, make_optimizer(model, settings))
 
 
-def _image(model: Any, values: Mapping[str, Any]) -> tuple[int, int, int]:
-    """Channels, height and width of an image."""
+def _image(model: Any, values: Mapping[str, Any], asked: int | None) -> tuple[int, int, int]:
+    """Channels, height and width of an image. asked: pixels a side, else those that the model is built for."""
     channels, height, width = model.default_cfg.get("input_size", (3, 224, 224))
-    side = values.get("img_size", (height, width))
+    side = asked or values.get("img_size", (height, width))
     height, width = side if isinstance(side, list | tuple) else (side, side)
     return values.get("in_chans", channels), int(height), int(width)
 

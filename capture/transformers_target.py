@@ -84,7 +84,7 @@ def _batches(target: str, model: Any, settings: dict[str, Any], device: str) -> 
     generator = torch.Generator().manual_seed(settings["seed"])
     taken = inspect.signature(model.forward).parameters
     while True:
-        inputs = _Inputs(model, settings["batch"], settings["sequence"], generator).make(set(taken))
+        inputs = _Inputs(model, settings, generator).make(set(taken))
         missing = [p.name for p in taken.values() if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
         missing = [name for name in missing if name not in inputs]
         if missing:
@@ -93,11 +93,11 @@ def _batches(target: str, model: Any, settings: dict[str, Any], device: str) -> 
 
 
 class _Inputs:
-    """Random inputs of one batch. batch, sequence: sizes B and S below."""
+    """Random inputs of one batch. settings: with `batch` and `sequence`, sizes B and S below, and `image`."""
 
-    def __init__(self, model: Any, batch: int, sequence: int, generator: torch.Generator) -> None:
+    def __init__(self, model: Any, settings: Mapping[str, Any], generator: torch.Generator) -> None:
         self._model, self._config, self._generator = model, model.config, generator
-        self._batch, self._sequence = batch, sequence
+        self._batch, self._sequence, self._side = settings["batch"], settings["sequence"], settings["image"]
 
     def make(self, taken: set[str]) -> dict[str, Tensor]:
         """taken: names of what the model's forward takes."""
@@ -143,7 +143,7 @@ class _Inputs:
 
     def _image(self) -> tuple[int, int, int]:
         config = getattr(self._config, "vision_config", self._config)
-        side = getattr(config, "image_size", _SIDE)
+        side = self._side or getattr(config, "image_size", _SIDE)
         height, width = side if isinstance(side, list | tuple) else (side, side)
         return getattr(config, "num_channels", 3), height, width
 

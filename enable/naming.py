@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Collection
 from pathlib import Path
 
+TRACE_NAME = re.compile(r"\w[\w.+-]*")  # safe as the name of a file
 _NEAR = 4  # names that an error lists
 
 

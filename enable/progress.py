@@ -38,6 +38,10 @@ class Progress:
         """One more is done, in any thread. note: which."""
         self.done, self.note = self.done + 1, note
 
+    def now(self, note: str) -> None:
+        """What is being done of it, in any thread."""
+        self.note = note
+
     def brief(self) -> str:
         """`coverage cnn  12 of 40  aten::mm`."""
         count = "" if self.total is None else f"{self.done} of {self.total}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from contextlib import redirect_stdout
 from dataclasses import asdict
@@ -13,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from capture.limits import VALUES, Limits, parse_size
-from enable.naming import full
+from enable.naming import TRACE_NAME, full
 from enable.options import AsJson
 from enable.workspace import Workspace
 from traces import UserError
@@ -197,6 +196,6 @@ def _setting(text: str) -> tuple[str, str]:
 
 
 def _file_name(name: str) -> str:
-    if not re.fullmatch(r"\w[\w.+-]*", name):
+    if not TRACE_NAME.fullmatch(name):
         raise typer.BadParameter(f"{name!r} is not letters, digits and . _ + -", param_hint="--name")
     return name

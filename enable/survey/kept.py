@@ -1,0 +1,43 @@
+"""What a survey has ended, kept until all of it is: one that is interrupted goes on from there."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+from enable.survey.stages import Row
+
+
+class Kept:
+    """Rows in a file, a line each, with what they are the result of. For any number of threads."""
+
+    def __init__(self, path: Path, how: Mapping[str, str]) -> None:
+        """how: what all models are looked at with. A line that was cut off is no row."""
+        self._path, self._how, self._lock = path, dict(how), threading.Lock()
+        self._rows: dict[str, Row] = {}
+        for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
+            try:
+                told = json.loads(line)
+                self._rows[told["of"]] = Row(**told["row"])
+            except (ValueError, KeyError, TypeError):
+                continue
+
+    def row(self, name: str, words: list[str]) -> Row | None:
+        """That of a model, if it was ended with the same settings."""
+        return self._rows.get(self._of(name, words))
+
+    def add(self, words: list[str], row: Row) -> None:
+        """Keep a row that has ended."""
+        line = json.dumps({"of": self._of(row.name, words), "row": asdict(row)})
+        with self._lock, self._path.open("a", encoding="utf-8") as file:
+            file.write(f"{line}\n")
+
+    def forget(self) -> None:
+        """All has ended: the next survey begins anew."""
+        self._path.unlink(missing_ok=True)
+
+    def _of(self, name: str, words: list[str]) -> str:
+        return json.dumps([name, words, self._how])
