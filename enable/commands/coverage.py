@@ -35,8 +35,8 @@ def command(  # noqa: PLR0913 - one parameter an option
     by: Annotated[
         str | None,
         typer.Option(
-            show_default="time",
-            help="Rank what is missing by time, calls, bytes or modules; of several traces by models first.",
+            show_default="time, of several traces models",
+            help="Rank what is missing by time, calls, bytes or modules; several traces by models instead of modules.",
         ),
     ] = None,
     compile_only: Annotated[

@@ -29,7 +29,7 @@ class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class Entry(_Table):
+class ModelEntry(_Table):
     """A model: what `enable capture` and `enable run` are given. set: settings of the target, numbers as numbers."""
 
     target: str = Field(min_length=1)
@@ -48,11 +48,11 @@ class Survey(_Table):
     """steps: that each model trains. models: by name."""
 
     steps: int = Field(default=3, ge=1)
-    models: dict[str, Entry] = Field(min_length=1)
+    models: dict[str, ModelEntry] = Field(min_length=1)
 
     @field_validator("models")
     @classmethod
-    def _are_named(cls, models: dict[str, Entry]) -> dict[str, Entry]:
+    def _are_named(cls, models: dict[str, ModelEntry]) -> dict[str, ModelEntry]:
         wrong = next((name for name in models if not TRACE_NAME.fullmatch(name)), None)
         if wrong is not None:
             raise ValueError(f"the name {wrong!r} is not letters, digits and . _ + -")
@@ -81,7 +81,7 @@ def _first(error: ValidationError) -> str:
     found = error.errors()[0]
     place, said = ".".join(map(str, found["loc"])), str(found["msg"]).removeprefix("Value error, ")
     if found["type"] == "extra_forbidden":
-        kind = Entry if found["loc"][0] == "models" else Survey
+        kind = ModelEntry if found["loc"][0] == "models" else Survey
         return f"{place}: there is no such setting; there are: {', '.join(kind.model_fields)}"
     if found["type"] == "missing":
         return f"{place}: is missing"

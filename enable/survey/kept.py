@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from enable.survey.stages import Row
+from enable.survey.stages import ModelRow
 
 
 class Kept:
@@ -17,19 +17,19 @@ class Kept:
     def __init__(self, path: Path, how: Mapping[str, str]) -> None:
         """how: what all models are looked at with. A line that was cut off is no row."""
         self._path, self._how, self._lock = path, dict(how), threading.Lock()
-        self._rows: dict[str, Row] = {}
+        self._rows: dict[str, ModelRow] = {}
         for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
             try:
                 told = json.loads(line)
-                self._rows[told["of"]] = Row(**told["row"])
+                self._rows[told["of"]] = ModelRow(**told["row"])
             except (ValueError, KeyError, TypeError):
                 continue
 
-    def row(self, name: str, words: list[str]) -> Row | None:
+    def row(self, name: str, words: list[str]) -> ModelRow | None:
         """That of a model, if it was ended with the same settings."""
         return self._rows.get(self._of(name, words))
 
-    def add(self, words: list[str], row: Row) -> None:
+    def add(self, words: list[str], row: ModelRow) -> None:
         """Keep a row that has ended."""
         line = json.dumps({"of": self._of(row.name, words), "row": asdict(row)})
         with self._lock, self._path.open("a", encoding="utf-8") as file:

@@ -18,7 +18,7 @@ STAGES = ("capture", "verify", "coverage", "run")
 
 
 @dataclass
-class Row:
+class ModelRow:
     """A model and what came of it. found: by stage, what its command printed as JSON; errors: the line that it ended
     with instead. typed: the commands. seconds: that they took."""
 
@@ -56,7 +56,7 @@ class Row:
         return bool(found.get("passed") and found.get("reference_loss"))
 
 
-class Programs:
+class Commands:
     """Runs commands of this program, several at once; `close` ends those that run."""
 
     def __init__(self, workspace: Workspace) -> None:
@@ -72,7 +72,7 @@ class Programs:
             for process in self._live:
                 process.terminate()
 
-    def run(self, row: Row, stage: str, words: list[str]) -> bool:
+    def run(self, row: ModelRow, stage: str, words: list[str]) -> bool:
         """Put what the command prints into the row. Returns whether it printed a result, whatever its status."""
         row.typed[stage] = self._workspace.command(*words)
         started = time.monotonic()
@@ -100,8 +100,8 @@ class Programs:
 
 
 def survey_model(
-    row: Row, words: list[str], trace: Path, how: dict[str, str], programs: Programs, began: Callable[[str], None]
-) -> Row:
+    row: ModelRow, words: list[str], trace: Path, how: dict[str, str], programs: Commands, began: Callable[[str], None]
+) -> ModelRow:
     """Record a model, replay the trace on ATen, judge the kernels on it, and train with them; what needs a stage that
     failed is left out. words: target and settings. how: `device`, `platform`, `steps` and `library`.
     began: told of each stage."""

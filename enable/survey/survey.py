@@ -12,7 +12,7 @@ from enable.cover.coverage import percent
 from enable.progress import doing
 from enable.survey.entries import Survey
 from enable.survey.kept import Kept
-from enable.survey.stages import STAGES, Programs, Row, survey_model
+from enable.survey.stages import STAGES, Commands, ModelRow, survey_model
 from enable.tables import share, table
 from enable.workspace import Workspace
 from verify import platforms
@@ -26,7 +26,7 @@ class Surveyed:
 
     platform: str
     steps: int
-    rows: tuple[Row, ...]
+    rows: tuple[ModelRow, ...]
 
     @property
     def counts(self) -> dict[str, int]:
@@ -87,13 +87,13 @@ def survey(asked: Survey, name: str, workspace: Workspace, platform: str, librar
     traces = workspace.root / "surveys" / name
     workspace.create()
     traces.mkdir(parents=True, exist_ok=True)
-    kept, programs = Kept(traces / "ended.jsonl", how), Programs(workspace)
+    kept, programs = Kept(traces / "ended.jsonl", how), Commands(workspace)
     rows = {model: kept.row(model, entry.words()) for model, entry in asked.models.items()}
     left = [model for model, row in rows.items() if row is None]
 
     def look(model: str) -> str:
         words = asked.models[model].words()
-        row = Row(model, asked.models[model].target)
+        row = ModelRow(model, asked.models[model].target)
         rows[model] = survey_model(row, words, traces / f"{model}.trace", how, programs, work.now)
         if not programs.closed:
             kept.add(words, row)
@@ -145,14 +145,14 @@ def survey_tables(found: Surveyed, again: str) -> str:
     return "\n".join(lines)
 
 
-def _share(row: Row, what: str, whole: str) -> str:
+def _share(row: ModelRow, what: str, whole: str) -> str:
     if "coverage" not in row.found:
         return "-"
     told = row.found["coverage"][what]
     return f"{told['covered']} of {told[whole]}"
 
 
-def _replayed(row: Row) -> str:
+def _replayed(row: ModelRow) -> str:
     found = row.found.get("verify")
     if found is None:
         return "-"
@@ -161,7 +161,7 @@ def _replayed(row: Row) -> str:
     return f"{found['exact']} calls bit-exact" + (f", {found['close']} close" if found["close"] else "")
 
 
-def _trained(row: Row) -> str:
+def _trained(row: ModelRow) -> str:
     found = row.found.get("run")
     if found is None:
         return "-"
@@ -172,7 +172,7 @@ def _trained(row: Row) -> str:
     return "as on the CPU" if row.trained else f"not compared: {found['not_compared']}"
 
 
-def _model(row: Row) -> dict[str, Any]:
+def _model(row: ModelRow) -> dict[str, Any]:
     coverage, run, verify = (row.found.get(stage, {}) for stage in ("coverage", "run", "verify"))
     return {
         "name": row.name,

@@ -9,9 +9,9 @@ import time
 
 import pytest
 
-from enable.survey.entries import Entry, load
+from enable.survey.entries import ModelEntry, load
 from enable.survey.kept import Kept
-from enable.survey.stages import Row
+from enable.survey.stages import ModelRow
 from tests.support.program import enable
 from tests.support.shared import without
 from traces import UserError
@@ -95,7 +95,7 @@ def test_tables(home):
 
 def test_an_interrupted_survey_goes_on(tmp_path):
     how = {"platform": "sim", "steps": "2"}
-    kept, row = Kept(tmp_path / "ended.jsonl", how), Row("a", "nanogpt", found={"capture": {"errors": []}})
+    kept, row = Kept(tmp_path / "ended.jsonl", how), ModelRow("a", "nanogpt", found={"capture": {"errors": []}})
     kept.add(["nanogpt"], row)
     with (tmp_path / "ended.jsonl").open("a") as file:
         file.write('{"of": "cut')
@@ -149,7 +149,7 @@ def test_a_model_that_is_not_there(tmp_path):
 
 
 def test_settings_travel_as_json():
-    entry = Entry(target="t", batch=3, set={"depths": [1, 2], "bias": True, "act": "gelu", "rate": 0.5})
+    entry = ModelEntry(target="t", batch=3, set={"depths": [1, 2], "bias": True, "act": "gelu", "rate": 0.5})
     assert entry.words() == [
         *("t", "--batch", "3", "--set", "depths=[1, 2]", "--set", "bias=true", "--set", "act=gelu", "--set", "rate=0.5")
     ]
