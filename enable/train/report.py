@@ -143,7 +143,7 @@ def run(
         registration = stack.enter_context(registered())  # before the model's code can import Triton
         if choice.compare:
             if not gpu:
-                around = drawing_on_cpu(choice.unverified, library, workspace.root)
+                around = drawing_on_cpu(library, workspace.root)
                 drawing = shared(around)
             try:
                 report.comparison = compare_with_cpu(recipe, drawing)

@@ -37,6 +37,28 @@ def test_nanogpt_with_dropout_trains_as_the_cpu_does_and_twice_alike(enable):
     assert again["loss"] == compared["loss"] and again["gradient_norm"] == compared["gradient_norm"]
 
 
+FACTORY = """
+import torch
+
+def step(device="cpu"):
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Dropout(0.5)).to(device)
+    loss = lambda model, batch: model(batch).square().sum()
+    return model, torch.ones(3, 4).to(device), loss, torch.optim.SGD(model.parameters(), lr=0.1, foreach=False)
+"""
+
+
+def test_verdicts_on_what_the_device_draws_with_are_enough_to_compare(enable, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dropped.py").write_text(FACTORY)
+    for words in (("capture", "dropped:step", "--device", "sim"), ("coverage", "dropped-step")):
+        status, _, err = enable(*words)
+        assert status == 0, err
+    status, out, err = enable("run", "dropped:step", "--steps", "2", "--compare", "--json")  # the CPU calls bernoulli_
+    compared = json.loads(out)
+    assert status == 0 and compared["passed"] and "aten::native_dropout" in compared["served"], err
+
+
 def on_cpu(*ops):
     return library.use("cpu", ops=ops, unverified=True)
 

@@ -1,5 +1,11 @@
 """aten::logspace(Scalar start, Scalar end, int steps, float base=10., *, ScalarType? dtype=None, Layout? layout=None,
     Device? device=None, bool? pin_memory=None) -> Tensor
+aten::logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10., *, ScalarType? dtype=None,
+    Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor
+aten::logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10., *, ScalarType? dtype=None,
+    Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor
+aten::logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10., *, ScalarType? dtype=None,
+    Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor
 
 The base to the power of what linspace gives, in fp64.
 """
@@ -10,15 +16,19 @@ import torch
 import triton
 import triton.language as tl
 from blocks.elementwise import elementwise, flat_index
-from blocks.lines import line
+from blocks.lines import line, whole_line
 
-OVERLOADS = ("aten::logspace",)
+OVERLOADS = (
+    "aten::logspace",
+    "aten::logspace.Tensor_Tensor",
+    "aten::logspace.Tensor_Scalar",
+    "aten::logspace.Scalar_Tensor",
+)
 DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
 
 
 @triton.jit
-def power_line(i, start, end, steps, half, base, size, WHOLE: tl.constexpr):
-    y = line(i, start, end, steps, half)
+def power(y, base, size, WHOLE: tl.constexpr):
     base = base + tl.zeros_like(y)
     r = tl.exp2(y * size)
     near = tl.floor(r + 0.5)
@@ -33,21 +43,22 @@ def power_line(i, start, end, steps, half, base, size, WHOLE: tl.constexpr):
 
 @triton.jit
 def whole_power_line(i, start, end, steps, half, base, size):
-    return power_line(i, start, end, steps, half, base, size, True)
+    return power(whole_line(i, start, end, steps, half), base, size, True)
 
 
 @triton.jit
 def float_power_line(i, start, end, steps, half, base, size):
-    return power_line(i, start, end, steps, half, base, size, False)
+    return power(line(i, start, end, steps, half), base, size, False)
 
 
 def wrapper(start, end, steps, base=10.0, *, dtype=None, layout=None, device=None, pin_memory=None):
-    if steps < 0:
-        raise RuntimeError(f"{steps} steps")
+    if steps < 0 or any([isinstance(x, torch.Tensor) and x.dim() for x in (start, end)]):
+        raise RuntimeError(f"{steps} steps between ends that have to be numbers")
+    given = [x for x in (start, end) if isinstance(x, torch.Tensor)]
+    device = given[0].device if given else device
     out = torch.empty(steps, dtype=dtype or torch.get_default_dtype(), device=device)
-    function = float_power_line
-    if not out.is_floating_point():
-        start, end, function = int(start), int(end), whole_power_line
+    function = float_power_line if out.is_floating_point() else whole_power_line
     size = math.log2(abs(base)) if base else -math.inf
     numbers = max(steps - 1, 1), max(steps // 2, 1), base, size
-    return elementwise(function, start, end, numbers=numbers, source=(flat_index,), common=torch.float64, out=out)
+    last = start if steps == 1 else end
+    return elementwise(function, start, last, numbers=numbers, source=(flat_index,), common=torch.float64, out=out)
