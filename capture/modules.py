@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import warnings
 from bisect import bisect_right
 from types import FrameType
 from typing import Any
@@ -35,10 +36,13 @@ class ModuleTracker:
 
     def start(self) -> None:
         """Install the hooks, if they are not."""
-        self._hooks = self._hooks or [
-            register_module_forward_pre_hook(self._enter),
-            register_module_forward_hook(self._leave, always_call=True),
-        ]
+        if not self._hooks:
+            # Compiled modules warn of these hooks, in vain: while recording nothing is compiled.
+            warnings.filterwarnings("ignore", "Using `torch.compile.module.` when there are global hooks", UserWarning)
+            self._hooks = [
+                register_module_forward_pre_hook(self._enter),
+                register_module_forward_hook(self._leave, always_call=True),
+            ]
 
     def stop(self) -> None:
         """Remove the hooks."""

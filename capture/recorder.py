@@ -92,7 +92,7 @@ class Recorder:
         self._entries: dict[Hashable, TapeEntry] = {}
         self._stored: Counter[str] = Counter()  # calls by overload
         self._phases = Phases()
-        self._settled = 0  # a step from which on no new signature is expected
+        self._settled = 1  # a step from which on no new signature is expected
         self._steady = False  # it has come; what is known is only tallied
         self._tallies = Tallies()
         self._steps = Steps(self.limits)
@@ -222,7 +222,7 @@ class Recorder:
         tape, self._tape = self._tape, None
         tape.abandon()
         self._entries, self._tallies, self._stored = {}, Tallies(), Counter()
-        self._seq = self._settled = 0
+        self._seq, self._settled = 0, 1
         try:
             self._tape = self._new_tape(force=False)
         except (OSError, UserError) as error:

@@ -97,7 +97,7 @@ def _executor() -> Executor:
 @contextmanager
 def executing(executor: Executor, kernels: Iterable[str] = ()) -> Iterator[None]:
     """Let this one answer inside the block, in every thread of the process. Blocks nest. Operators use as many threads
-    as in the thread that enters it.
+    as in the thread that enters it. Nothing is compiled inside: torch.compile would trace the device's own code.
 
     kernels: overloads that it has kernels for. Those that PyTorch would compose from others, and differentiates as a
     whole, such as aten::silu_backward, are asked for as a whole then; so they are where somebody else has registered a
@@ -106,7 +106,7 @@ def executing(executor: Executor, kernels: Iterable[str] = ()) -> Iterator[None]
     entry = _InForce(executor, threading.get_ident(), torch.get_num_threads())
     _executors.append(entry)
     try:
-        with _registered_whole(kernels):
+        with _registered_whole(kernels), torch.compiler.set_stance("force_eager"):
             yield
     finally:
         _executors.remove(entry)

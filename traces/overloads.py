@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any, Literal, TypeAlias
 
 import torch
@@ -58,7 +58,9 @@ _MEMORY = (
         "record_stream",  # a note for the caching allocator
     }
 )
-_IN_PYTHON = "torch_nn"  # namespace of what PyTorch itself makes of other operators, in Python and on every device
+# Namespaces of what PyTorch itself makes of other operators, in Python and on every device.
+_IN_PYTHON = "torch_nn"
+_OF_FSDP = "fsdp"  # the copies around its collectives; registered for each device, as the same function
 _UNSAID = frozenset({"_unsafe_view", "unsafe_split", "unsafe_split_with_sizes"})  # views by schemas that tell of none
 # A sparse tensor of existing parts, or its flag: the results alias the parts, which the schemas do not say.
 _OF_PARTS = frozenset(
@@ -173,6 +175,8 @@ def base_name(op: OpOverload) -> str:
 @cache
 def in_python(op: OpOverload) -> Callable[..., Any] | None:
     """The function that every device runs for an operator of PyTorch's own that is one of Python; None for others."""
+    if op.namespace == _OF_FSDP and op.has_kernel_for_dispatch_key(torch._C.DispatchKey.CPU):
+        return partial(op._op_dk, torch._C.DispatchKey.CPU)
     made = OPDEFS.get(op._schema.name) if op.namespace == _IN_PYTHON else None
     return None if made is None else made._init_fn
 

@@ -20,7 +20,6 @@ def overloads(path):
     return {s.overload for s in Trace.open(path).signatures.values()}
 
 
-@pytest.mark.filterwarnings("ignore:Using `torch.compile.module.` when there are global hooks:UserWarning")
 def test_15_a_compiled_model_is_recorded_as_its_eager_operators(tmp_path):
     model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.GELU())
     x = torch.rand(2, 4)
@@ -83,6 +82,25 @@ def test_15_operators_that_pytorch_makes_of_others_in_python(tmp_path, device):
     expected = F.cross_entropy(F.linear(*plain), target.cpu())
     expected.backward()
     torch.testing.assert_close(grads, [expected.detach(), *[t.grad for t in plain]])
+
+
+@pytest.mark.parametrize("device", ["cpu", "sim"])
+def test_15_operators_of_fsdp(tmp_path, device):
+    """Of FSDP's copies around collectives what they call, as every device is asked for it."""
+    import torch.distributed.fsdp  # defines them
+
+    sim.install()
+    with sim.executing(sim.on_cpu), Recorder(tmp_path / "a.trace") as recorder:
+        parts = [torch.full((4,), 1.0, device=device), torch.full((2,), 2.0, device=device)]
+        whole, columns = torch.zeros(2, 6, device=device), [torch.empty(2, n, device=device) for n in (4, 2)]
+        torch.ops.fsdp.all_gather_copy_in(parts, whole.view(12), [4, 2], 6, 1)  # into the place of rank 1
+        torch.ops.fsdp.split_with_sizes_copy(whole, [4, 2], 1, out=columns)
+        torch.ops.fsdp.chunk_cat(columns, 0, 2, out=torch.empty(2, 6, device=device))
+        found = [t.tolist() for t in columns]
+    assert not recorder.errors and found == [[[0] * 4, [1] * 4], [[0] * 2, [2] * 2]]
+    names = overloads(tmp_path / "a.trace")
+    assert {"aten::_foreach_copy_", "aten::split_with_sizes_copy.out", "aten::_chunk_cat.out"} <= names
+    assert all(name.startswith("aten::") for name in names)
 
 
 @pytest.mark.parametrize("workers", [0, 2])

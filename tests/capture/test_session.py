@@ -41,6 +41,14 @@ def test_the_first_step_is_recorded(target, tmp_path):
     assert sum(s.phases.get("optimizer", 0) for s in created) > 0
 
 
+def test_skipped_steps_compile_nothing(target, tmp_path):
+    compiled = []
+    backend = lambda graph, inputs: compiled.append(graph) or graph  # noqa: E731
+    target.training.loss = torch.compile(target.training.loss, backend=backend)
+    capture_model(target, tmp_path / "a.trace", skip_steps=1, progress=False)
+    assert not compiled and Trace.open(tmp_path / "a.trace").manifest["steps"] == 1
+
+
 def test_17_an_existing_path_is_refused_before_anything_runs(target, tmp_path):
     capture_model(target, tmp_path / "a.trace", progress=False)
     before = [p.stat().st_mtime_ns for p in sorted((tmp_path / "a.trace").iterdir())]

@@ -68,6 +68,23 @@ def test_executors_nest_and_are_undone():
         x.exp()
 
 
+def test_nothing_is_compiled_on_the_device():
+    """The compiler would trace what the device itself does in Python, and the executor."""
+    compiled, asked = [], []
+    work = torch.compile(lambda x: x.exp() + 1, backend=lambda graph, inputs: compiled.append(graph) or graph)
+
+    def spy(op, args, kwargs):
+        asked.append(name_of(op))
+        return op(*args, **kwargs)
+
+    x = on(2)
+    with sim.executing(spy):
+        work(x)
+    assert asked == ["aten::exp", "aten::add.Tensor"] and not compiled
+    work(torch.ones(2))
+    assert len(compiled) == 1, "elsewhere it is"
+
+
 def test_views_alias_and_in_place_operators_write_through(cpu):
     x = torch.zeros(3, 4).to("sim")
     row, column = x[1], x.t()[2]

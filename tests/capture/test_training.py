@@ -151,8 +151,9 @@ def test_pausing(tmp_path):
 
 def test_phases_and_modules(tmp_path):
     training = TARGETS["adamw"]().training
-    batch = next(training.batches)
     with Recorder(tmp_path / "a.trace", model=training.model, per_signature=100) as recorder:
+        with recorder.pause():  # as `enable capture` does before each step
+            batch = next(training.batches)
         training.step(batch, recorder.phase)
     trace = Trace.open(tmp_path / "a.trace")
     assert set(counted(trace)) == {"forward", "loss", "backward", "clip", "optimizer"}

@@ -64,6 +64,14 @@ def test_out_is_resized_and_returned():
     assert result is out and out.tolist() == [2, 2, 2]
 
 
+def test_an_out_that_is_a_list_is_written_part_by_part():
+    x, out = torch.arange(6.0).view(2, 3), [torch.empty(2, 2), torch.empty(0)]
+    split = lambda self, sizes, dim: list(self.split(sizes, dim))  # noqa: E731
+    given = {"self": x, "split_sizes": [2, 1], "dim": 1, "out": out}
+    assert call(best("aten::split_with_sizes_copy.out"), given, split, False, copy_kernel) is None
+    assert [t.tolist() for t in out] == [[[0, 1], [3, 4]], [[2], [5]]]
+
+
 def test_foreach_in_place_returns_nothing():
     xs = [torch.ones(2), torch.ones(3)]
     given = {"self": xs, "tensor1": xs, "tensor2": [x * 2 for x in xs], "scalars": [2.0, 4.0]}

@@ -166,7 +166,7 @@ def call(
     )  # what is copied has to be there
     with nullcontext() if alone or len(elements) < 2 or _has_sparse(given) else _together(wrapper):
         results = [run(element, o) for element, o in zip(elements, outs, strict=True)]
-    if plan.written and (plan.foreach or plan.whole):
+    if plan.written and not resolve(plan.overload)._schema.returns:
         return None
     return results if plan.foreach else results[0]
 
@@ -240,7 +240,7 @@ class _Element:
     takes_out: bool
     copy: Wrapper | None
 
-    def __call__(self, arguments: dict[str, Any], out: torch.Tensor | None) -> Any:
+    def __call__(self, arguments: dict[str, Any], out: torch.Tensor | list[torch.Tensor] | None) -> Any:
         given = [a for a in resolve(self.plan.overload)._schema.arguments if a.name != "out"]
         base = resolve(self.plan.base)
         names = [base._schema.arguments[p].name for p in _places(given, base)]
@@ -254,9 +254,13 @@ class _Element:
             self._copy(destination, _invoke(self.plan.base, self.wrapper, values))
         return destination
 
-    def _copy(self, destination: torch.Tensor, result: torch.Tensor) -> None:
+    def _copy(self, destination: Any, result: Any) -> None:
         if self.copy is None:
             raise LookupError(f"{self.plan.overload} derives from {self.plan.base} and {COPY}, which has no kernel")
+        if isinstance(destination, list | tuple):  # as of aten::split_with_sizes_copy.out
+            for each, part in zip(destination, result, strict=True):
+                self._copy(each, part)
+            return
         if destination.shape != result.shape:
             destination.resize_(result.shape)
         self.copy(destination, result, False)
