@@ -73,17 +73,21 @@ _ELIMINATED = {
     "linalg_lu", "linalg_lu_factor_ex", "linalg_lu_solve", "linalg_matrix_exp", "linalg_pinv", "linalg_qr",
     "linalg_slogdet", "linalg_solve_ex", "linalg_solve_triangular", "linalg_svd", "mode", "ormqr", "triangular_solve",
 }  # fmt: skip
-# Their results are sums of terms of either sign; of gelu, x Phi(x) with Phi = (1 + erf) / 2, of logaddexp, the larger
-# and a logarithm, and of a polynomial, those of the two degrees below.
+# Their results are sums of terms of either sign, or such are among them, as the means of a normalization; of gelu,
+# x Phi(x) with Phi = (1 + erf) / 2, of logaddexp, the larger and a logarithm, and of a polynomial, those of the two
+# degrees below.
 _SUMS = {
-    "addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "coalesce", "conv1d", "conv2d", "conv3d", "convolution",
-    "cumsum", "digamma", "dot", "embedding_dense", "gelu", "histogram", "histogramdd", "index_add", "inner", "linear",
-    "logaddexp", "logaddexp2", "matmul", "mean", "mm", "mv", "nansum", "outer", "polygamma", "scatter_add",
-    "special_chebyshev_polynomial_t", "special_chebyshev_polynomial_u", "special_chebyshev_polynomial_v",
-    "special_chebyshev_polynomial_w", "special_hermite_polynomial_h", "special_hermite_polynomial_he",
-    "special_laguerre_polynomial_l", "special_legendre_polynomial_p", "special_shifted_chebyshev_polynomial_t",
-    "special_shifted_chebyshev_polynomial_u", "special_shifted_chebyshev_polynomial_v",
-    "special_shifted_chebyshev_polynomial_w", "sum", "sum_to_size", "tensordot", "trace", "vdot",
+    "addbmm", "addmm", "addmv", "addr", "baddbmm", "batch_norm_with_update", "bmm", "coalesce", "conv1d", "conv2d",
+    "conv3d", "convolution", "cudnn_batch_norm", "cumsum", "digamma", "dot", "embedding_dense", "gelu", "histogram",
+    "histogramdd", "index_add", "inner", "layer_norm", "linear", "logaddexp", "logaddexp2", "matmul", "mean",
+    "miopen_batch_norm", "mm", "mv", "nansum", "native_batch_norm", "native_batch_norm_legit",
+    "native_batch_norm_legit_functional", "native_group_norm", "native_layer_norm", "outer", "polygamma",
+    "scatter_add", "special_chebyshev_polynomial_t", "special_chebyshev_polynomial_u",
+    "special_chebyshev_polynomial_v", "special_chebyshev_polynomial_w", "special_hermite_polynomial_h",
+    "special_hermite_polynomial_he", "special_laguerre_polynomial_l", "special_legendre_polynomial_p",
+    "special_shifted_chebyshev_polynomial_t", "special_shifted_chebyshev_polynomial_u",
+    "special_shifted_chebyshev_polynomial_v", "special_shifted_chebyshev_polynomial_w", "std_mean", "sum",
+    "sum_to_size", "tensordot", "trace", "var_mean", "vdot",
 }  # fmt: skip
 
 

@@ -381,6 +381,24 @@ def test_at_a_border_of_two_cells_the_side_of_atens_float32_is_right_too():
     assert "1 of 2 elements wrong" in told(lambda native: native - 6 * (native != 0))
 
 
+def test_means_that_cancel_are_accurate_to_the_size_of_their_terms():
+    x = torch.randn(2, 5, 8, 8)
+    x -= x.mean((0, 2, 3), keepdim=True)  # as after another normalization: means of 1e-8, of terms of about 1
+    arguments = {"input": x, "weight": None, "bias": None, "running_mean": torch.zeros(5), "running_var": torch.ones(5)}
+    arguments |= {"training": True, "momentum": 0.1, "eps": 1e-5}
+
+    def told(off):
+        def answer(running_mean, **others):
+            result, mean, rstd = torch.ops.aten._native_batch_norm_legit(running_mean=running_mean, **others)
+            running_mean += 0.1 * off
+            return result, mean + off, rstd
+
+        return judged("aten::_native_batch_norm_legit", arguments, answer)
+
+    assert told(2e-8) is None
+    assert "5 of 5 elements wrong" in told(1e-5)
+
+
 def test_zeros_are_no_answer_to_an_ill_conditioned_case():
     matrix = torch.ones(4, 4) + 1e-6 * torch.eye(4)
     assert "wrong" in judged(
