@@ -26,6 +26,14 @@ def sliding(o, t, a, f):
 
 
 @triton.jit
+def sliding_inside(o, t, a, f):
+    """The same, but tap 0 is the first that is not before the input: of windows that are larger than it."""
+    t = t + (tl.maximum(a[1] - o * a[0], 0) + a[2] - 1) // a[2]
+    at = o * a[0] - a[1] + t * a[2]
+    return at, window_size(o, a), (at >= 0) & (at < a[4]) & (t < a[3])
+
+
+@triton.jit
 def sliding_back(i, t, a, f):
     """Windows that have element i."""
     before = i + a[1] - (a[3] - 1) * a[2]
@@ -69,13 +77,16 @@ def sliding_axes(x, axes, kernel_size, stride, padding, dilation, ceil_mode, cou
     return found, sizes
 
 
-def taps_of(axes):
-    return [a[3] for a, _ in axes]
+def sliding_taps(axes):
+    """The function of an axis, and the taps along each: all of a window, or those that fit into a small input."""
+    taps, inside = [a[3] for a, _ in axes], [min(a[3], -(-a[4] // a[2])) for a, _ in axes]
+    larger = any([2 * fit < k for fit, k in zip(inside, taps, strict=True)])
+    return (sliding_inside, inside) if larger else (sliding, taps)
 
 
 def taps_back(axes):
     """The most windows that have one element, along each axis."""
-    return [(a[2] * (a[3] - 1) + a[0]) // a[0] for a, _ in axes]
+    return [min((a[2] * (a[3] - 1) + a[0]) // a[0], a[5]) for a, _ in axes]
 
 
 def adaptive_axes(x, axes, output_size):
@@ -99,7 +110,8 @@ def window_average(x, axes, kernel_size, stride, padding, ceil_mode, count_inclu
     how = (counted, 1) if divisor_override is None else (2, divisor_override)
     numbers, sizes = sliding_axes(x, axes, kernel_size, stride, padding, 1, ceil_mode, *how)
     out = torch.empty((*x.shape[:-axes], *sizes), dtype=x.dtype, device=x.device, memory_format=format)
-    windows(sliding, "mean", batched(x, axes), batched(out, axes), numbers, taps_of(numbers))
+    function, taps = sliding_taps(numbers)
+    windows(function, "mean", batched(x, axes), batched(out, axes), numbers, taps)
     return out
 
 
@@ -130,7 +142,8 @@ def window_largest(x, axes, kernel_size, stride, padding, dilation, ceil_mode):
     out = window_result(x, (*x.shape[:-axes], *sizes))
     indices = window_result(x, out.shape, torch.int64)
     own = [batched(t, axes) for t in (x, out, indices)]
-    largest_of_windows(sliding, *own, numbers, taps_of(numbers))
+    function, taps = sliding_taps(numbers)
+    largest_of_windows(function, *own, numbers, taps)
     return out, indices
 
 
