@@ -100,6 +100,10 @@ CALLS: Table = {
     "aten::native_layer_norm_backward": [
         lambda m: (m(8192, 1024), m(8192, 1024), [1024], m(8192, 1), m.unit(8192, 1), m(1024), m(1024), [True] * 3)
     ],
+    "aten::_weight_norm_interface": [lambda m: (m(8192, 1024), m(8192, 1), 0)],
+    "aten::_weight_norm_interface_backward": [
+        lambda m: (m(8192, 1024), m(8192, 1024), m(8192, 1), m.unit(8192, 1).float(), 0)
+    ],
     "aten::glu_backward": [lambda m: (m(8192, 2048), m(8192, 4096), -1)],
     "aten::_softmax": [lambda m: (m(8192, 1024), -1, False), lambda m: (m(2048, 32000), -1, False)],
     "aten::_softmax_backward_data": [lambda m: (m(8192, 1024), m.unit(8192, 1024), -1, m(1).dtype)],

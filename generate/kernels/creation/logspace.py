@@ -28,7 +28,7 @@ DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64"
 
 
 @triton.jit
-def power(y, base, size, WHOLE: tl.constexpr):
+def power_at(y, base, size, WHOLE: tl.constexpr):
     base = base + tl.zeros_like(y)
     r = tl.exp2(y * size)
     near = tl.floor(r + 0.5)
@@ -43,12 +43,12 @@ def power(y, base, size, WHOLE: tl.constexpr):
 
 @triton.jit
 def whole_power_line(i, start, end, steps, half, base, size):
-    return power(whole_line(i, start, end, steps, half), base, size, True)
+    return power_at(whole_line(i, start, end, steps, half), base, size, True)
 
 
 @triton.jit
 def float_power_line(i, start, end, steps, half, base, size):
-    return power(line(i, start, end, steps, half), base, size, False)
+    return power_at(line(i, start, end, steps, half), base, size, False)
 
 
 def wrapper(start, end, steps, base=10.0, *, dtype=None, layout=None, device=None, pin_memory=None):

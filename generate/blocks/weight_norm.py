@@ -1,0 +1,24 @@
+"""Weights as a direction and a size: v * g / |v|, the norm over all dimensions but the first or the last."""
+
+import torch
+from blocks.reduction import reduce
+
+
+def expect_weight_norm(v, g, dim):
+    """The dtype of norms. Raises RuntimeError as ATen."""
+    if dim not in (0, v.dim() - 1) or v.dim() == 0:
+        raise RuntimeError(f"weight norm of {tuple(v.shape)} along {dim}, neither the first dimension nor the last")
+    if v.dtype != g.dtype or g.numel() != v.shape[dim]:
+        raise RuntimeError(f"sizes {tuple(g.shape)} {g.dtype} of {tuple(v.shape)} {v.dtype}")
+    return torch.float64 if v.dtype == torch.float64 else torch.float32
+
+
+def along(dim, v, x):
+    """A view of one number for each index of dimension dim that goes with v."""
+    return x.view([v.shape[dim] if d == dim else 1 for d in range(v.dim())])
+
+
+def over_others(kind, inputs, dim, **how):
+    """The reduction over all dimensions but dim: [v.shape[dim]]."""
+    inputs = [x.unsqueeze(-1) for x in inputs]  # so that there is another
+    return reduce(kind, inputs, [d for d in range(inputs[0].dim()) if d != dim], **how)
