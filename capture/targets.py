@@ -22,7 +22,7 @@ LIBRARIES = ("transformers", "timm")
 DEVICES = ("cpu", "cuda", "xpu", "sim")
 
 _ZOO = Path(__file__).parent.parent / "models"
-_NOT_MODELS = frozenset({"__init__", "training", "rowwise_adagrad"})
+_NOT_MODELS = frozenset({"__init__", "criteo", "training", "rowwise_adagrad"})
 _HINT = "or name transformers:CLASS, timm:MODEL or your own MODULE:FACTORY"
 
 

@@ -1,0 +1,185 @@
+"""Recommendation model of layers that each run several interactions side by side (DHEN), on clicks or a Criteo file.
+
+Dense features and categories become tokens, vectors of one width. A layer gives its tokens to several modules of
+interaction at once: dot products of all pairs, a cross layer, self attention, a linear map. The tokens that these
+give are summed or concatenated, the layer's own tokens are added, mapped where their number differs, and all is
+normalised. An MLP turns the last tokens into the logit of a click. Architecture: arXiv:2203.11014.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from models.criteo import DENSE, Settings, click_training, mlp, table
+from models.training import Training, choose, require_positive
+
+ENSEMBLES = ("concat", "sum")
+BOTTOM = (DENSE, 64)  # and the width of a token
+HIDDEN = 64  # width inside of a module that is an MLP
+TOP = (128, 1)
+
+
+@dataclass(frozen=True)
+class Config(Settings):
+    """Settings of every model of clicks, and: layers: of interactions. interactions: of each layer, in this order.
+    tokens: that a module gives. heads: of the self attention. ensemble: what is done with the tokens of the modules.
+    """
+
+    lookups: int = 1
+    layers: int = 2
+    interactions: str = "dot,cross,attention,linear"
+    tokens: int = 8
+    heads: int = 2
+    ensemble: str = "concat"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_positive(self, "layers", "tokens", "heads")
+        choose(self.ensemble, ENSEMBLES, "ensemble")
+        for name in self.names:
+            choose(name, tuple(INTERACTIONS), "interaction")
+        if self.dim % self.heads:
+            raise ValueError(f"dim {self.dim} is not a multiple of heads {self.heads}")
+        if "dot" in self.names and self.layers > 1 and self.outputs < 2:
+            raise ValueError(f"tokens {self.tokens} leaves no pair to the dot products of the second layer")
+
+    @property
+    def names(self) -> list[str]:
+        """The interactions of a layer."""
+        return self.interactions.split(",")
+
+    @property
+    def outputs(self) -> int:
+        """Tokens that a layer gives."""
+        return self.tokens * (len(self.names) if self.ensemble == "concat" else 1)
+
+
+def build(config: Config, device: str = "cpu") -> Training:
+    """The model, its optimizer and its data on `device`."""
+    torch.manual_seed(config.seed)
+    return click_training(DHEN(config).to(device), F.binary_cross_entropy_with_logits, config, device)
+
+
+class DHEN(nn.Module):
+    """Dense features [B, 13] and categories to the logit of a click, [B, 1]."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.bottom = mlp((*BOTTOM, config.dim), nn.ReLU())
+        self.tables = nn.ModuleList(table(config.rows, config.dim, config.sparse) for _ in range(config.tables))
+        self.layers = nn.ModuleList()
+        tokens = config.tables + 1
+        for _ in range(config.layers):
+            self.layers.append(HierarchyLayer(tokens, config))
+            tokens = config.outputs
+        self.top = mlp((tokens * config.dim, *TOP), nn.Identity())
+
+    def forward(self, dense: Tensor, offsets: Tensor, indices: Tensor) -> Tensor:
+        """offsets: [tables, B]; indices: [tables, B * lookups]."""
+        pooled = [table(indices[i], offsets[i]) for i, table in enumerate(self.tables)]
+        x = torch.stack([self.bottom(dense), *pooled], dim=1)  # [B, tokens, dim]
+        for layer in self.layers:
+            x = layer(x)
+        logit: Tensor = self.top(x.flatten(1))
+        return logit
+
+
+class HierarchyLayer(nn.Module):
+    """An ensemble of interactions with a residual and layer norm: [B, inputs, dim] to [B, outputs, dim]."""
+
+    def __init__(self, inputs: int, config: Config) -> None:
+        super().__init__()
+        self.concat = config.ensemble == "concat"
+        self.interactions = nn.ModuleList(INTERACTIONS[name](inputs, config) for name in config.names)
+        self.shortcut = nn.Identity() if inputs == config.outputs else TokenMix(inputs, config.outputs)
+        self.norm = nn.LayerNorm(config.dim)
+
+    def forward(self, x: Tensor) -> Tensor:
+        found = [interaction(x) for interaction in self.interactions]  # each [B, tokens, dim]
+        together = torch.cat(found, dim=1) if self.concat else torch.stack(found).sum(dim=0)
+        normalised: Tensor = self.norm(together + self.shortcut(x))
+        return normalised
+
+
+class TokenMix(nn.Module):
+    """Each output token a weighted sum of the input tokens: [B, inputs, dim] to [B, outputs, dim]."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.mix = nn.Linear(inputs, outputs, bias=False)
+        nn.init.xavier_normal_(self.mix.weight)
+
+    def forward(self, x: Tensor) -> Tensor:
+        mixed: Tensor = self.mix(x.transpose(1, 2))  # [B, dim, outputs]
+        return mixed.transpose(1, 2)
+
+
+class LinearInteraction(TokenMix):
+    """A linear map over the tokens."""
+
+    def __init__(self, inputs: int, config: Config) -> None:
+        super().__init__(inputs, config.tokens)
+
+
+class DotInteraction(nn.Module):
+    """The dot products of all pairs of tokens, through an MLP."""
+
+    pairs: Tensor  # [2, inputs * (inputs - 1) / 2], row and column of each product that is used
+
+    def __init__(self, inputs: int, config: Config) -> None:
+        super().__init__()
+        self.register_buffer("pairs", torch.tril_indices(inputs, inputs, offset=-1), persistent=False)
+        self.project = mlp((inputs * (inputs - 1) // 2, HIDDEN, config.tokens * config.dim), nn.Identity())
+
+    def forward(self, x: Tensor) -> Tensor:
+        products = torch.bmm(x, x.transpose(1, 2))
+        projected: Tensor = self.project(products[:, self.pairs[0], self.pairs[1]])
+        return projected.view(len(x), -1, x.size(2))
+
+
+class CrossInteraction(nn.Module):
+    """x * (W x + b) + x of the tokens as one vector, then a linear map."""
+
+    def __init__(self, inputs: int, config: Config) -> None:
+        super().__init__()
+        width = inputs * config.dim
+        self.cross = mlp((width, width), nn.Identity())
+        self.project = mlp((width, config.tokens * config.dim), nn.Identity())
+
+    def forward(self, x: Tensor) -> Tensor:
+        flat = x.flatten(1)
+        projected: Tensor = self.project(torch.addcmul(flat, flat, self.cross(flat)))
+        return projected.view(len(x), -1, x.size(2))
+
+
+class AttentionInteraction(nn.Module):
+    """Self attention between the tokens, with a residual and layer norm, then a linear map over the tokens."""
+
+    def __init__(self, inputs: int, config: Config) -> None:
+        super().__init__()
+        self.heads = config.heads
+        self.query_key_value = nn.Linear(config.dim, 3 * config.dim)
+        self.output = nn.Linear(config.dim, config.dim)
+        self.norm = nn.LayerNorm(config.dim)
+        self.mix = TokenMix(inputs, config.tokens)
+
+    def forward(self, x: Tensor) -> Tensor:
+        B, T, C = x.shape
+        q, k, v = (  # each [B, heads, T, C / heads]
+            part.view(B, T, self.heads, -1).transpose(1, 2) for part in self.query_key_value(x).split(C, dim=2)
+        )
+        attended = F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(B, T, C)
+        mixed: Tensor = self.mix(self.norm(x + self.output(attended)))
+        return mixed
+
+
+INTERACTIONS: dict[str, type[nn.Module]] = {
+    "dot": DotInteraction,
+    "cross": CrossInteraction,
+    "attention": AttentionInteraction,
+    "linear": LinearInteraction,
+}
