@@ -33,7 +33,7 @@ class Kept:
         """Keep a row that has ended."""
         line = json.dumps({"of": self._of(row.name, words), "row": asdict(row)})
         with self._lock, self._path.open("a", encoding="utf-8") as file:
-            file.write(f"{line}\n")
+            file.write(f"\n{line}")  # after a line that was cut off, too
 
     def forget(self) -> None:
         """All has ended: the next survey begins anew."""

@@ -102,6 +102,9 @@ def test_an_interrupted_survey_goes_on(tmp_path):
     again = Kept(tmp_path / "ended.jsonl", how)
     assert again.row("a", ["nanogpt"]) == row
     assert again.row("a", ["nanogpt", "--batch", "2"]) is again.row("b", ["nanogpt"]) is None
+    again.add(["dlrm"], ModelRow("b", "dlrm"))
+    again = Kept(tmp_path / "ended.jsonl", how)
+    assert again.row("a", ["nanogpt"]) == row and again.row("b", ["dlrm"]) is not None
     assert Kept(tmp_path / "ended.jsonl", {**how, "steps": "3"}).row("a", ["nanogpt"]) is None
     again.forget()
     assert Kept(tmp_path / "ended.jsonl", how).row("a", ["nanogpt"]) is None
@@ -113,13 +116,13 @@ def test_a_survey_that_is_stopped_keeps_what_has_ended(tmp_path):
     command = [sys.executable, "-m", "enable", "survey", "table.toml"]
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE)
     ended = tmp_path / ".enable" / "surveys" / "table" / "ended.jsonl"
-    while not ended.is_file() and process.poll() is None:
+    while not (ended.is_file() and ended.read_text()) and process.poll() is None:
         time.sleep(0.1)
     process.send_signal(signal.SIGTERM)
     _, told = process.communicate(timeout=60)
     assert process.returncode == 143, told
     assert b"to go on, run: enable survey table.toml" in told
-    assert [json.loads(line)["row"]["name"] for line in ended.read_text().splitlines()] == ["dead"]
+    assert [json.loads(line)["row"]["name"] for line in ended.read_text().strip().splitlines()] == ["dead"]
 
 
 @pytest.mark.parametrize(
