@@ -98,7 +98,7 @@ def test_an_interrupted_survey_goes_on(tmp_path):
     kept, row = Kept(tmp_path / "ended.jsonl", how), ModelRow("a", "nanogpt", found={"capture": {"errors": []}})
     kept.add(["nanogpt"], row)
     with (tmp_path / "ended.jsonl").open("a") as file:
-        file.write('{"of": "cut')
+        file.write('\n{"of": "cut')
     again = Kept(tmp_path / "ended.jsonl", how)
     assert again.row("a", ["nanogpt"]) == row
     assert again.row("a", ["nanogpt", "--batch", "2"]) is again.row("b", ["nanogpt"]) is None
