@@ -146,7 +146,7 @@ def test_no_steps(target, tmp_path):
 
 
 BAD = {
-    "unknown model": (lambda: load_target("gpt5"), r"no model 'gpt5'; choose from dlrm, nanogpt \(enable models"),
+    "unknown model": (lambda: load_target("gpt5"), r"no model 'gpt5'; choose from dcn, dhen, dlrm, hstu, nanogpt \(enable models"),
     "a module that is no model": (lambda: load_target("training"), "no model 'training'"),
     "a path": (lambda: load_target("../evil"), r"no model '../evil'"),
     "unknown setting": (
@@ -178,7 +178,7 @@ def test_settings_are_read_as_their_types():
 
 def test_the_zoo_describes_itself():
     models = describe_models()
-    assert set(models) == {"dlrm", "nanogpt"}
+    assert set(models) == {"dcn", "dhen", "dlrm", "hstu", "nanogpt"}
     assert all(text.endswith(".") for text in models.values())
     assert default_settings("nanogpt")["n_layer"] == 4
 
