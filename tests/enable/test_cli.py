@@ -189,7 +189,8 @@ def test_python_dash_m_works_beside_other_packages_of_the_same_names(tmp_path):
         (tmp_path / package / "__init__.py").write_text("raise ImportError('the wrong package')\n")
     command = [sys.executable, "-m", "enable", "models", "--json"]
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert [m["name"] for m in json.loads(result.stdout)["models"]] == ["dcn", "dhen", "dlrm", "hstu", "nanogpt"], result.stderr
+    names = [m["name"] for m in json.loads(result.stdout)["models"]]
+    assert names == ["dcn", "dhen", "dlrm", "hstu", "nanogpt"], result.stderr
 
 
 def test_doctor(tmp_path):
