@@ -13,7 +13,7 @@ def expect_weight_norm(v, g, dim):
     return torch.float64 if v.dtype == torch.float64 else torch.float32
 
 
-def along(dim, v, x):
+def norms_view(dim, v, x):
     """A view of one number for each index of dimension dim that goes with v."""
     return x.view([v.shape[dim] if d == dim else 1 for d in range(v.dim())])
 

@@ -8,7 +8,7 @@ import triton
 from blocks.arithmetic import divide, square
 from blocks.elementwise import elementwise
 from blocks.norms import square_root
-from blocks.weight_norm import along, expect_weight_norm, over_others
+from blocks.weight_norm import expect_weight_norm, norms_view, over_others
 
 OVERLOADS = ("aten::_weight_norm_interface",)
 DTYPES = ("bfloat16", "float16", "float32", "float64")
@@ -23,5 +23,5 @@ def wrapper(v, g, dim=0):
     common = expect_weight_norm(v, g, dim)
     norms = over_others("sum", [v], dim, dtype=common, map=square, finish=square_root).view(g.shape)
     out = torch.empty(v.shape, dtype=v.dtype, device=v.device)
-    elementwise(sized, v, along(dim, v, g), along(dim, v, norms), common=common, out=out)
+    elementwise(sized, v, norms_view(dim, v, g), norms_view(dim, v, norms), common=common, out=out)
     return out, norms

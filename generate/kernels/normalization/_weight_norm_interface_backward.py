@@ -9,7 +9,7 @@ import triton
 from blocks.arithmetic import divide
 from blocks.combination import product_of
 from blocks.elementwise import elementwise
-from blocks.weight_norm import along, expect_weight_norm, over_others
+from blocks.weight_norm import expect_weight_norm, norms_view, over_others
 
 OVERLOADS = ("aten::_weight_norm_interface_backward",)
 DTYPES = ("bfloat16", "float16", "float32", "float64")
@@ -32,7 +32,7 @@ def wrapper(grad_w, saved_v, saved_g, saved_norms, dim):
         raise RuntimeError(f"gradient {tuple(grad_w.shape)} of {tuple(v.shape)}, norms {tuple(saved_norms.shape)}")
     totals = over_others("sum", [grad_w, v], dim, dtype=common, map=product_of)
     grad_v = torch.empty(v.shape, dtype=v.dtype, device=v.device)
-    operands = [along(dim, v, x) for x in (g, saved_norms, totals)]
+    operands = [norms_view(dim, v, x) for x in (g, saved_norms, totals)]
     elementwise(of_direction, grad_w, v, *operands, common=common, out=grad_v)
     grad_g = torch.empty(g.shape, dtype=g.dtype, device=g.device)
     elementwise(of_size, totals.view(g.shape), saved_norms, common=common, out=grad_g)
