@@ -106,6 +106,22 @@ def test_users_and_later_events_have_no_influence():
     assert same.tolist() == [True] * 6 + [False] * 3
 
 
+def test_gradients_of_biases_are_the_same_to_the_bit_on_two_threads():
+    index = torch.randint(24, (128, 25, 25), generator=torch.Generator().manual_seed(1))
+    places = torch.rand(index.shape, generator=torch.Generator().manual_seed(2))
+    biases = torch.zeros(24, requires_grad=True)
+    assert torch.equal(hstu.look_up(places.flatten(), index), places.flatten()[index])
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        found = [torch.autograd.grad((hstu.look_up(biases, index) * places).sum(), biases)[0] for _ in range(8)]
+    finally:
+        torch.set_num_threads(threads)
+    assert all(torch.equal(gradient, found[0]) for gradient in found)
+    expected = torch.zeros(24, dtype=torch.float64).index_add(0, index.flatten(), places.flatten().double())
+    torch.testing.assert_close(found[0], expected.float(), rtol=1e-4, atol=0.0)
+
+
 def test_the_loss_is_the_softmax_of_the_next_item():
     training = build()
     batch = next(training.batches)
