@@ -381,6 +381,15 @@ def test_at_a_border_of_two_cells_the_side_of_atens_float32_is_right_too():
     assert "1 of 2 elements wrong" in told(lambda native: native - 6 * (native != 0))
 
 
+def test_what_is_near_atens_own_answer_is_right_only_where_that_is_far_from_the_reference():
+    x, ulp = torch.ones(1), torch.finfo(torch.float32).eps
+    answer = lambda root: frozen(self=x, **{"return": torch.tensor([root])})  # noqa: E731
+    expected = reference(case_of_values("aten::sqrt", self=x))
+    expected = replace(expected, native=answer(1 + ulp))  # as if ATen were an ulp off, of the eight that are allowed
+    assert compare("aten::sqrt", expected, answer(1 + 8 * ulp)) is None
+    assert compare("aten::sqrt", expected, answer(1 + 9 * ulp)) is not None  # eight from ATen's
+
+
 def test_means_that_cancel_are_accurate_to_the_size_of_their_terms():
     x = torch.randn(2, 5, 8, 8)
     x -= x.mean((0, 2, 3), keepdim=True)  # as after another normalization: means of 1e-8, of terms of about 1
