@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from enable.survey.stages import ModelRow
+from traces.format import write_durably
 
 
 class Kept:
@@ -31,13 +32,23 @@ class Kept:
 
     def add(self, words: list[str], row: ModelRow) -> None:
         """Keep a row that has ended."""
-        line = json.dumps({"of": self._of(row.name, words), "row": asdict(row)})
+        of = self._of(row.name, words)
         with self._lock, self._path.open("a", encoding="utf-8") as file:
-            file.write(f"\n{line}")  # after a line that was cut off, too
+            self._rows[of] = row
+            file.write(f"\n{_line(of, row)}")  # after a line that was cut off, too
 
-    def forget(self) -> None:
-        """All has ended: the next survey begins anew."""
-        self._path.unlink(missing_ok=True)
+    def forget(self, models: Mapping[str, list[str]]) -> None:
+        """All of these, by name and words, have ended: the next survey looks at them anew. Others stay."""
+        for name, words in models.items():
+            self._rows.pop(self._of(name, words), None)
+        if self._rows:
+            write_durably(self._path, (f"{_line(of, row)}\n".encode() for of, row in self._rows.items()))
+        else:
+            self._path.unlink(missing_ok=True)
 
     def _of(self, name: str, words: list[str]) -> str:
         return json.dumps([name, words, self._how])
+
+
+def _line(of: str, row: ModelRow) -> str:
+    return json.dumps({"of": of, "row": asdict(row)})

@@ -78,13 +78,14 @@ class Surveyed:
 
 
 def survey(asked: Survey, name: str, workspace: Workspace, platform: str, library: Path | None, jobs: int) -> Surveyed:
-    """Look at every model, `jobs` at once. name: of the directory of the traces.
+    """Look at every model, `jobs` at once. name: of the directory of the traces, of which each platform has one.
 
     A survey that was interrupted goes on with the models that it had not ended. Raises UserError for the platform.
     """
-    kind = platforms.load(platform).device or "sim"
-    how = {"device": kind, "platform": platform, "steps": str(asked.steps), "library": str(library or "")}
-    traces = workspace.root / "surveys" / name
+    profile = platforms.load(platform)
+    device = profile.device or "sim"
+    how = {"device": device, "platform": platform, "steps": str(asked.steps), "library": str(library or "")}
+    traces = workspace.root / "surveys" / name / profile.name
     workspace.create()
     traces.mkdir(parents=True, exist_ok=True)
     kept, programs = Kept(traces / "ended.jsonl", how), Commands(workspace)
@@ -106,7 +107,7 @@ def survey(asked: Survey, name: str, workspace: Workspace, platform: str, librar
         finally:
             programs.close()
             pool.shutdown(cancel_futures=True)
-    kept.forget()
+    kept.forget({model: entry.words() for model, entry in asked.models.items()})
     return Surveyed(platform, asked.steps, tuple(row for row in rows.values() if row is not None))
 
 
