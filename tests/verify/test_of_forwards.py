@@ -12,6 +12,7 @@ from verify.cases.samples import opinfo_cases
 
 ATTENTION = ("flash_attention_for_cpu", "flash_attention", "cudnn_attention", "efficient_attention")
 OTHERS = ("_embedding_bag_forward_only", "_embedding_bag_dense_backward", "_embedding_bag_per_sample_weights_backward")
+OTHERS += ("_weight_norm_interface_backward",)
 OVERLOADS = (
     *(f"aten::_scaled_dot_product_{name}_backward" for name in ATTENTION),
     *(f"aten::{name}" for name in (*OTHERS, "_amp_update_scale_", "_coalesce", "_to_dense")),

@@ -480,3 +480,14 @@ def test_calls_without_tensors_are_varied():
     arguments = {"n": 5, "m": 7, "dtype": torch.float32, "layout": None, "device": "cpu", "pin_memory": False}
     given = [unpack(v.case.load()) for v in extended([case_of_values("aten::eye.m", **arguments)], 1, most=60)]
     assert {None, torch.int64} <= {a["dtype"] for a in given} and {a["n"] for a in given} >= {0, 1, 17}
+
+
+def test_a_call_that_reads_far_beyond_a_small_argument_has_no_answer():
+    """ATen reads a gradient of 15 numbers as one of 1,050."""
+    v, g, norms = torch.randn(5, 3, 70), torch.randn(1, 1, 70), torch.ones(1, 1, 70)
+    call = {"saved_v": v, "saved_g": g, "saved_norms": norms, "dim": 2}
+    assert stands("aten::_weight_norm_interface_backward", {"grad_w": torch.randn(5, 3, 70), **call})
+    for seed in range(3):
+        small = torch.randn(5, 3, 1, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+        wide = {name: x.double() if isinstance(x, torch.Tensor) else x for name, x in call.items()}
+        assert not stands("aten::_weight_norm_interface_backward", {"grad_w": small, **wide})

@@ -1,8 +1,8 @@
 """Cases of operators that nothing of OpInfo calls and that take what another operator left.
 
-Gradients of attention take its result and its logsumexp, gradients of bags which bag each index lies in, a loss scale
-how many steps it has stood: no schema says so. The calls here are answered once by ATen, or by the reference for what
-the CPU has not, and its answers are arguments of the next.
+Gradients of attention take its result and its logsumexp, gradients of bags which bag each index lies in, those of a
+weight its norms, a loss scale how many steps it has stood: no schema says so. The calls here are answered once by ATen,
+or by the reference for what the CPU has not, and its answers are arguments of the next.
 """
 
 from __future__ import annotations
@@ -146,6 +146,19 @@ def _entries(dtype: torch.dtype) -> Iterator[Arguments]:
             yield {"self": torch.sparse_coo_tensor(torch.stack(places), values, size)._coalesced_(False)}
 
 
+def _weight_norms(dtype: torch.dtype) -> Iterator[Arguments]:
+    """Weights by their first dimension and their last, and the norms of the forward."""
+    if not dtype.is_floating_point:
+        return
+    for number, (shape, last) in enumerate(itertools.product(((7,), (6, 5), (5, 3, 70), (40, 300)), (False, True))):
+        draw, dim = _Draw(number, dtype), len(shape) - 1 if last else 0
+        given = {"v": draw(*shape), "g": draw(*[n if d == dim else 1 for d, n in enumerate(shape)]), "dim": dim}
+        answer = _answer("aten::_weight_norm_interface", given)
+        if answer is not None:
+            saved = {"saved_v": given["v"], "saved_g": given["g"], "saved_norms": answer[1]}
+            yield {"grad_w": draw(*shape), **saved, "dim": dim}
+
+
 def _lengths(queries: int, keys: int) -> Arguments:
     return {"cum_seq_q": None, "cum_seq_k": None, "max_q": queries, "max_k": keys}
 
@@ -171,6 +184,7 @@ _MADE: dict[str, Callable[[torch.dtype], Iterator[Arguments]]] = {
     "aten::_embedding_bag_dense_backward": _dense_backward,
     "aten::_embedding_bag_per_sample_weights_backward": _weights_backward,
     "aten::_amp_update_scale_": _update_scale,
+    "aten::_weight_norm_interface_backward": _weight_norms,
     "aten::_coalesce": _entries,
     "aten::_to_dense": _entries,
 }

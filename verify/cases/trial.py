@@ -25,7 +25,7 @@ from verify.child.serve import stderr_to
 from verify.contract.random_state import Philox
 from verify.operators import elementwise, group
 
-MARGIN = 4096  # bytes on either side of an argument, and four times what it has itself
+MARGIN = 4096  # bytes on either side of an argument, and four times what the largest has
 MAX_MARGIN = 1 << 20
 _WIDER = dict.fromkeys((torch.float16, torch.bfloat16, torch.float32), torch.float64)
 _FILLERS = (0xFF, 0x41)  # what the margins hold: NaN, and 12 as a float32; -1, and a large integer
@@ -232,9 +232,9 @@ _OTHERS = (_unlike, lambda last, first: last / 2, _beyond(1), _beyond(-1))
 
 def _surrounded_answer(overload: str, packed: Packed, filler: int) -> list[torch.Tensor] | None:
     """The results with margins that hold `filler` around the arguments; None if there are none, or it wrote there."""
-    margins = [min(MARGIN + (4 * group.nbytes + 127) // 128 * 128, MAX_MARGIN) for group in packed.groups]
-    if by_storage(packed.tree):
-        margins = [0] * len(margins)  # ATen knows where a storage ends
+    most = max((group.nbytes for group in packed.groups), default=0)  # so far ATen may read where sizes do not fit
+    margin = min(MARGIN + (4 * most + 127) // 128 * 128, MAX_MARGIN)
+    margins = [0 if by_storage(packed.tree) else margin for _ in packed.groups]  # it knows where a storage ends
     wide = replace(
         packed,
         groups=[replace(g, nbytes=g.nbytes + 2 * m) for g, m in zip(packed.groups, margins, strict=True)],
