@@ -213,7 +213,7 @@ def verify_summary(model: str, trace: Trace, report: Report) -> dict[str, Any]:
 def verify_tables(summary: dict[str, Any]) -> str:
     """Counts, and each call that differs."""
     counts = {
-        "close": "recorded on another device, like it within tolerance",
+        "close": "recorded on another device than the CPU, like it within tolerance",
         "synthesised": "with synthesised contents, equal in shapes, strides and dtypes",
         "not_recorded": "without recorded values, not replayed",
     }

@@ -236,7 +236,7 @@ def producers(trace: Trace, record: CallRecord, known: frozenset[int] = frozense
 
 
 def _outputs(trace: Trace, record: CallRecord, packed: Packed, asked: dict[str, dict[str, Any]]) -> Outputs:
-    arguments = arguments_on_cpu(record, packed)
+    arguments = arguments_of(record, packed)
     outputs = {p: _at(arguments[s["argument"]], s["path"]) for p, s in asked.items() if s.get("argument") in arguments}
     found = {place: _by_value(t) for place, t in outputs.items() if t is not None}  # before the call writes to them
     if any("output" in source for source in asked.values()):
@@ -267,9 +267,12 @@ def _by_value(t: torch.Tensor) -> Produced:
     return Produced(str(t.dtype).removeprefix("torch."), tuple(t.shape), bytes(data or b""))
 
 
-def arguments_on_cpu(record: CallRecord, packed: Packed) -> dict[str, Any]:
-    """The arguments in fresh memory of the host, every device argument naming it. Raises TraceError."""
-    arguments = unpack(packed, f"{record.where}: header")
+def arguments_of(record: CallRecord, packed: Packed, device: str | None = "cpu") -> dict[str, Any]:
+    """The arguments in fresh memory of a device, every device argument naming it; None: as they were recorded.
+
+    Raises TraceError.
+    """
+    arguments = unpack(packed, f"{record.where}: header", device=device)
     op = operator(record)
     if arguments.keys() != {a.name for a in op._schema.arguments}:
         raise TraceError(f"{record.where}: header.tree names {sorted(arguments)}, the schema is {op._schema}")
@@ -287,7 +290,7 @@ def operator(record: CallRecord) -> OpOverload:
 
 
 def run(trace: Trace, record: CallRecord, arguments: dict[str, Any]) -> Any:
-    """Call the operator of `record` on the CPU, with the recorded state of the generator. Raises what ATen raises."""
+    """Call the operator of `record`, with the recorded state of the CPU's generator. Raises what ATen raises."""
     op = operator(record)
     with torch.no_grad(), _generator_state(trace, record):
         return answer(op, *positional(op, arguments))

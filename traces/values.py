@@ -277,18 +277,18 @@ def lay_out(arguments: dict[str, Any], write_only: frozenset[str] = frozenset())
 
 
 def unpack(
-    packed: Packed, where: str = "call", memory: list[Rebuilt] | None = None, device: str = "cpu"
+    packed: Packed, where: str = "call", memory: list[Rebuilt] | None = None, device: str | None = "cpu"
 ) -> dict[str, Any]:
     """Build the arguments anew in fresh memory: same aliasing, strides and alignment; unknown contents are poisoned.
-    Tensors never require grad and lie on `device`, which also stands in for arguments that are devices: the one of the
-    recording may not exist here.
-    `memory` is given each group's memory, to look at its guards later; what it holds of a call with the same groups is
-    used again. Raises TraceError where the tree holds something that cannot be built.
+    Tensors never require grad and lie on `device`, which stands in for arguments that are devices, too: the recording's
+    may not exist here. None: each as recorded. `memory` is given each group's memory, to look at its guards later; what
+    it holds of a call with the same groups is used again. Raises TraceError where the tree cannot be built.
     """
     packed.validate(where)
     earlier: list[Any] = memory or [None] * len(packed.groups)
     guard = 0 if by_storage(packed.tree) else GUARD
-    groups = [_rebuild_group(*g, device, guard) for g in zip(packed.groups, packed.data, earlier, strict=True)]
+    spans = zip(packed.groups, packed.data, earlier, strict=True)
+    groups = [_rebuild_group(*span, device or span[0].device, guard) for span in spans]
     tensors = [_rebuild_tensor(ref, groups[ref.group]) for ref in packed.tensors]
     if memory is not None:
         memory[:] = groups
@@ -331,7 +331,7 @@ def _rebuild_tensor(ref: TensorRef, group: Rebuilt) -> torch.Tensor:
     return torch._neg_view(t) if ref.neg else t
 
 
-def _decoder(tensors: list[torch.Tensor], where: str, device: str) -> Callable[[Json], Any]:
+def _decoder(tensors: list[torch.Tensor], where: str, device: str | None) -> Callable[[Json], Any]:
     def tensor(index: Json) -> torch.Tensor:
         if not isinstance(index, int) or not 0 <= index < len(tensors):
             raise TraceError(f"{where}: tensor {index!r} does not exist")
@@ -346,7 +346,7 @@ def _decoder(tensors: list[torch.Tensor], where: str, device: str) -> Callable[[
     def place(recorded: Json) -> torch.device:
         if not _DEVICE.fullmatch(recorded):
             raise ValueError("not the name of a device")
-        return torch.device(device)
+        return torch.device(device or recorded)
 
     def tagged(value: dict[str, Json]) -> Any:
         tag, content = next(iter(value.items()))

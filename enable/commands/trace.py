@@ -68,10 +68,17 @@ def show(
 
 
 @app.command()
-def verify(context: typer.Context, model: Model, as_json: AsJson = False) -> None:
+def verify(
+    context: typer.Context,
+    model: Model,
+    cpu: Annotated[bool, typer.Option("--cpu", help="Run calls of other devices on the CPU, too.")] = False,
+    as_json: AsJson = False,
+) -> None:
     """Replay every stored call on ATen; its hashes must come out.
 
-    Each stored call is run on the CPU and its results are compared bit by bit with those that were recorded.
+    Each stored call is run where it was recorded, and its results are compared bit by bit with those of then; of
+    another device than the CPU their moments are. Calls of a device that this machine lacks are run on the CPU, and
+    must come near.
 
     Exit status 1 if any comparable call differs.
     """
@@ -79,10 +86,12 @@ def verify(context: typer.Context, model: Model, as_json: AsJson = False) -> Non
     from enable.tables import verify_summary, verify_tables
     from enable.workspace import Workspace
     from traces import verify
+    from traces.replay import available
 
     trace = Workspace(context.obj).open_trace(model, partial=True)
     stored = sum(len(s.samples) for s in trace.signatures.values())
-    report = verify(trace, lambda calls: over(calls, stored, f"trace verify {model}"))
+    there = (lambda device: False) if cpu else available
+    report = verify(trace, lambda calls: over(calls, stored, f"trace verify {model}"), there)
     summary = verify_summary(model, trace, report)
     if not trace.complete and not as_json:
         typer.echo(f"UNFINISHED: the recording did not end; {sum(1 for _ in trace.calls())} stored calls survived")

@@ -35,7 +35,7 @@ class ModelRow:
 
     @property
     def replayed(self) -> bool:
-        """Whether every stored call gives the recorded bits again, or on another device than the CPU what is close."""
+        """Whether every stored call gives the recorded bits again, or, of a GPU's sums in any order, what is close."""
         return bool(self.found.get("verify", {}).get("passed"))
 
     @property

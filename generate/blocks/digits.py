@@ -1,7 +1,8 @@
 """A stable sort of rows by their keys' digits, the least significant first (Knuth, TAOCP 3, 5.2.5).
 
 For each digit the parts of all rows count it, and then move what they hold: an element's place is how many of its row
-have a smaller digit, and how many before it have the same. Elements travel as they are, each with its place in its row.
+have a smaller digit, and how many before it have the same. Elements travel as they are, each with its place in its row:
+in one integer of 64 bits where that holds both, since what a pass takes is writes that lie apart.
 """
 
 import torch
@@ -10,7 +11,9 @@ import triton.language as tl
 from blocks.offsets import integer, integer_value, plain, plain_value, strided
 from blocks.order import key_bits, order_key
 
-DIGIT_PARTS = 528  # four programs for each of 132 processors
+DIGIT_PARTS = 792  # six programs for each of 132 processors
+FEW_PARTS = 16  # of a row: each looks itself at what all have
+DIGIT_LANES = 128  # of a tile, with two elements each
 
 
 @triton.jit
@@ -21,13 +24,41 @@ def digit_of(x, shift, flip, RAW: tl.constexpr, DESCENDING: tl.constexpr):
 
 
 @triton.jit
-def moved_elements(x_ptr, held, base, cols, mask, along, PLAIN: tl.constexpr):
-    """Of rows x, or of what was moved before."""
-    if len(held) > 0:
-        x = tl.load(held[0] + base + cols, mask=mask, other=0)
+def element_with_place(x, item):
+    """An integer: the bits of x, of which there are 32 at most, above its place."""
+    if x.dtype.is_floating() and x.dtype.primitive_bitwidth == 16:
+        x = x.to(tl.int16, bitcast=True)
+    elif x.dtype.is_floating():
+        x = x.to(tl.int32, bitcast=True)
+    return (x.to(tl.int64) << 32) | item.to(tl.int64)
+
+
+@triton.jit
+def element_and_place(both, TYPE: tl.constexpr):
+    """The element, of this dtype, and the place of which `element_with_place` made an integer."""
+    x = (both >> 32).to(tl.int32)
+    if TYPE.is_floating() and TYPE.primitive_bitwidth == 16:
+        x = x.to(tl.int16).to(TYPE, bitcast=True)
+    elif TYPE.is_floating():
+        x = x.to(TYPE, bitcast=True)
     else:
+        x = x.to(TYPE)
+    return x, both.to(tl.int32)
+
+
+@triton.jit
+def moved_elements(x_ptr, held, base, cols, mask, along, RAW: tl.constexpr, PLAIN: tl.constexpr):
+    """Of rows x, or of what was moved before; and their places."""
+    if len(held) == 0:
         x = tl.load(x_ptr + strided(cols, along[0], along[1][0], False, PLAIN), mask=mask, other=0)
-    return x
+        item = cols
+    elif len(held) == 1:
+        both = tl.load(held[0] + base + cols, mask=mask, other=0)
+        x, item = element_and_place(both, x_ptr.dtype.element_ty if RAW else tl.int32)
+    else:
+        x = tl.load(held[0] + base + cols, mask=mask, other=0)
+        item = tl.load(held[1] + base + cols, mask=mask, other=0)
+    return x, item
 
 
 @triton.jit
@@ -38,7 +69,7 @@ def digit_counts(
     counts = tl.zeros([16], tl.int32)
     for start in range(begin, end, BLOCK):
         cols = start + tl.arange(0, BLOCK).to(HOW[2])
-        x = moved_elements(x_ptr, held, base, cols, cols < end, along, HOW[1])
+        x, item = moved_elements(x_ptr, held, base, cols, cols < end, along, RAW, HOW[1])
         counts += tl.histogram(digit_of(x, shift, flip, RAW, HOW[0]), 16, cols < end)
     return counts
 
@@ -59,48 +90,70 @@ def digit_counts_kernel(
     HOW: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """counts: [rows, parts, 16]."""
+    """counts: [rows, 16, parts]."""
     n, part, parts = integer_value(n, HOW[1]), integer_value(part, HOW[1]), integer_value(parts, HOW[1])
     row = (tl.program_id(0) // parts).to(HOW[2])
-    begin = (tl.program_id(0) % parts).to(HOW[2]) * part
+    block = tl.program_id(0) % parts
+    begin = block.to(HOW[2]) * part
     x_ptr += strided(row, across[0], across[1][0], False, HOW[1])
     end = tl.minimum(begin + part, n)
     counts = digit_counts(x_ptr, held, row * n, begin, end, shift, flip, along, RAW, HOW, BLOCK)
-    tl.store(counts_ptr + tl.program_id(0).to(tl.int64) * 16 + tl.arange(0, 16), counts)
+    tl.store(counts_ptr + (row * 16 + tl.arange(0, 16)) * parts + block, counts.to(HOW[2]))
 
 
 @triton.jit
-def digit_starts(counts_ptr, row, block, parts, INDEX: tl.constexpr, ROWS: tl.constexpr):
-    """Where each digit's elements of a part go: behind smaller digits, and those of the parts before."""
-    digits = tl.arange(0, 16)
-    total = tl.zeros([16], INDEX)
-    before = tl.zeros([16], INDEX)
-    for first in range(0, parts, ROWS):
-        other = first + tl.arange(0, ROWS)
-        place = (row * parts + other).to(tl.int64)[:, None] * 16 + digits[None, :]
-        count = tl.load(counts_ptr + place, mask=(other < parts)[:, None], other=0).to(INDEX)
-        total += tl.sum(count, 0)
-        before += tl.sum(tl.where((other < block)[:, None], count, 0), 0)
-    return before + tl.cumsum(total, 0) - total
+def digit_starts_kernel(counts_ptr, length, TILE: tl.constexpr):
+    """Each of a row's counts, of this length, becomes what those before it come to."""
+    counts_ptr += tl.program_id(0).to(tl.int64) * length
+    before = tl.zeros([], counts_ptr.dtype.element_ty)
+    for start in range(0, length, TILE):
+        place = start + tl.arange(0, TILE)
+        count = tl.load(counts_ptr + place, mask=place < length, other=0)
+        tl.store(counts_ptr + place, before + tl.cumsum(count, 0) - count, mask=place < length)
+        before += tl.sum(count, 0)
 
 
 @triton.jit
-def digit_ranks(digit, starts):
-    """The place of each element of [M, 64], in row-major order, and the starts for what comes behind these.
+def digit_starts(counts_ptr, block, parts, FEW: tl.constexpr, ROWS: tl.constexpr):
+    """Where each digit's elements of a part go: behind smaller digits, and those of the parts before.
 
-    Eight counters of eight bits are one integer.
+    counts: [16, parts] of a row; FEW: as they were found, by at most ROWS parts.
     """
-    low = digit < 8
-    shift = (digit & 7) * 8
-    unit = tl.full(digit.shape, 1, tl.int64) << shift
-    lower, upper = tl.where(low, unit, 0), tl.where(low, 0, unit)
-    seen = tl.where(low, tl.cumsum(lower, 1), tl.cumsum(upper, 1))
-    d = tl.arange(0, 16)[:, None]
-    counts = tl.where(d < 8, tl.sum(lower, 1)[None, :], tl.sum(upper, 1)[None, :])
-    counts = ((counts >> ((d & 7) * 8)) & 255).to(starts.dtype)
-    before = tl.cumsum(counts, 1) - counts + starts[:, None]
-    rank = ((seen >> shift) & 255).to(starts.dtype) - 1
-    return tl.gather(tl.trans(before), digit, 1) + rank, starts + tl.sum(counts, 1)
+    digits = tl.arange(0, 16)
+    if FEW:
+        other = tl.arange(0, ROWS)
+        mask = (other < parts)[None, :]
+        count = tl.load(counts_ptr + digits[:, None] * parts + other[None, :], mask=mask, other=0)
+        total = tl.sum(count, 1)
+        starts = tl.cumsum(total, 0) - total + tl.sum(tl.where((other < block)[None, :], count, 0), 1)
+    else:
+        starts = tl.load(counts_ptr + digits * parts + block)
+    return starts
+
+
+@triton.jit
+def digit_ranks(first, second, starts):
+    """The places of two elements of each of up to 128 lanes, one behind the other, and the starts for what comes then.
+
+    Eight counters of eight bits are one integer: before an element there are 255 others at most.
+    """
+    shift, shift_2 = (first & 7) * 8, (second & 7) * 8
+    one = tl.full(first.shape, 1, tl.int64)
+    unit, unit_2 = one << shift, one << shift_2
+    lower, upper = tl.where(first < 8, unit, 0), tl.where(first < 8, 0, unit)
+    lower_2 = lower + tl.where(second < 8, unit_2, 0)
+    upper_2 = upper + tl.where(second < 8, 0, unit_2)
+    below, above = tl.cumsum(lower_2, 0) - lower_2, tl.cumsum(upper_2, 0) - upper_2
+    before = tl.where(first < 8, below, above)
+    before_2 = tl.where(second < 8, below + lower, above + upper)
+    to = tl.gather(starts, first, 0) + ((before >> shift) & 255).to(starts.dtype)
+    to_2 = tl.gather(starts, second, 0) + ((before_2 >> shift_2) & 255).to(starts.dtype)
+    d = tl.arange(0, 16)
+    last = tl.full([16], first.shape[0] - 1, tl.int32)
+    behind = tl.where(d < 8, tl.gather(below, last, 0), tl.gather(above, last, 0))
+    own = tl.where(d < 8, tl.gather(lower_2, last, 0), tl.gather(upper_2, last, 0))
+    more = ((behind >> (d & 7) * 8) & 255) + ((own >> (d & 7) * 8) & 255)
+    return to, to_2, starts + more.to(starts.dtype)
 
 
 @triton.jit
@@ -120,8 +173,9 @@ def digit_places_kernel(
     step,
     RAW: tl.constexpr,
     LAST: tl.constexpr,
+    FEW: tl.constexpr,
     HOW: tl.constexpr,
-    BLOCK: tl.constexpr,
+    LANES: tl.constexpr,
     ROWS: tl.constexpr,
 ):
     """Moves elements and places to outs; LAST: the first `kept` elements and indices ("values"), or keys and places.
@@ -136,19 +190,16 @@ def digit_places_kernel(
     begin = block.to(HOW[2]) * part
     end = tl.minimum(begin + part, n)
     if counts_ptr is None:
-        counts = digit_counts(x_ptr, held, base, begin, end, shift, flip, along, RAW, HOW, 2 * BLOCK).to(HOW[2])
+        counts = digit_counts(x_ptr, held, base, begin, end, shift, flip, along, RAW, HOW, 2048).to(HOW[2])
         starts = tl.cumsum(counts, 0) - counts
     else:
-        starts = digit_starts(counts_ptr, row, block, parts, HOW[2], ROWS)
-    lanes = tl.arange(0, BLOCK // 64).to(HOW[2])[:, None] * 64 + tl.arange(0, 64)[None, :]
-    for start in range(begin, end, BLOCK):
-        cols = start + lanes
-        mask = cols < end
-        x = moved_elements(x_ptr, held, base, cols, mask, along, HOW[1])
-        item = cols
-        if len(held) > 0:
-            item = tl.load(held[1] + base + cols, mask=mask, other=0)
-        to, starts = digit_ranks(digit_of(x, shift, flip, RAW, HOW[0]), starts)
+        starts = digit_starts(counts_ptr + row * 16 * parts, block, parts, FEW, ROWS)
+    for start in range(begin, end, 2 * LANES):
+        cols = start + tl.arange(0, LANES).to(HOW[2])[:, None] * 2 + tl.arange(0, 2)[None, :]
+        x, item = moved_elements(x_ptr, held, base, cols, cols < end, along, RAW, HOW[1])
+        first, second = tl.split(digit_of(x, shift, flip, RAW, HOW[0]))
+        to, to_2, starts = digit_ranks(first, second, starts)
+        to, mask = tl.join(to, to_2), cols < end
         if LAST == "values":
             mask = mask & (to < integer_value(kept, HOW[1]))
             to = strided(row, across[0], across[1][1], False, HOW[1]) + to * integer_value(step, HOW[1])
@@ -156,9 +207,12 @@ def digit_places_kernel(
                 x = tl.load(x_ptr + strided(item, along[0], along[1][0], False, HOW[1]), mask=mask)
             tl.store(outs[0] + to, x, mask=mask)
             tl.store(outs[1] + to, item.to(tl.int64), mask=mask)
+        elif LAST == "keys":
+            tl.store(outs[0] + base + to, order_key(x, HOW[0]) if RAW else x, mask=mask)
+            tl.store(outs[1] + base + to, item, mask=mask)
+        elif len(outs) == 1:
+            tl.store(outs[0] + base + to, element_with_place(x, item), mask=mask)
         else:
-            if LAST == "keys":
-                x = order_key(x, HOW[0])
             tl.store(outs[0] + base + to, x, mask=mask)
             tl.store(outs[1] + base + to, item, mask=mask)
 
@@ -170,11 +224,14 @@ def sorted_by_digits(x, held, outs, sizes, steps, dtypes, HOW):
     """
     m, n, kept = sizes
     PLAIN, device = HOW[1], x.device
-    RAW, BLOCK = not held, 1024
-    part = triton.cdiv(triton.cdiv(n, max(min(DIGIT_PARTS // m, n // 2048), 1)), BLOCK) * BLOCK
+    RAW = not held
+    part = triton.cdiv(triton.cdiv(n, max(min(DIGIT_PARTS // m, n // 2048), 1)), 1024) * 1024
     parts = triton.cdiv(n, part)
-    counts = torch.empty((m, parts, 16), dtype=torch.int32, device=device) if parts > 1 else None
-    carried = (x.dtype if RAW else dtypes[0]), dtypes[1]
+    FEW = parts <= FEW_PARTS
+    counts = torch.empty((m, 16, parts), dtype=dtypes[1], device=device) if parts > 1 else None
+    carried = [x.dtype if RAW else dtypes[0], dtypes[1]]
+    if dtypes == (torch.int32, torch.int32):
+        carried = [torch.int64]
     first, bits, signed = key_bits(x.dtype)
     shifts = range(first // 4 * 4, bits, 4)
     spare = [tuple([torch.empty((m, n), dtype=d, device=device) for d in carried]) for _ in shifts[1:3]]
@@ -186,8 +243,10 @@ def sorted_by_digits(x, held, outs, sizes, steps, dtypes, HOW):
         to = tuple(results) if last else spare[shift // 4 % 2]
         if counts is not None:
             digit_counts_kernel[(m * parts,)](
-                x, held, counts, *lengths, *digit, *steps[:2], BLOCK=4096, num_warps=8, RAW=RAW, HOW=HOW
+                x, held, counts, *lengths, *digit, *steps[:2], BLOCK=1024, num_warps=4, RAW=RAW, HOW=HOW
             )
+            if not FEW:
+                digit_starts_kernel[(m,)](counts, 16 * parts, TILE=8192, num_warps=16)
         digit_places_kernel[(m * parts,)](
             x,
             held,
@@ -198,8 +257,9 @@ def sorted_by_digits(x, held, outs, sizes, steps, dtypes, HOW):
             *digit,
             *steps,
             LAST=("keys" if outs is None else "values") if last else "",
-            BLOCK=BLOCK,
-            ROWS=128,
+            FEW=FEW,
+            LANES=DIGIT_LANES,
+            ROWS=FEW_PARTS,
             num_warps=4,
             RAW=RAW,
             HOW=HOW,

@@ -11,7 +11,7 @@ import torch
 import triton
 import triton.language as tl
 from blocks.combination import folded_softmax, product_of, softmax_of
-from blocks.offsets import integer, integer_value, reach, small_tile, strided, walk
+from blocks.offsets import integer, integer_value, reach, small_tile, strided, walk, walk_rows
 from blocks.reduction import dtype_limits, exponential_share
 from blocks.types import compute_types, convert
 
@@ -151,10 +151,10 @@ def part_kernel(
     BLOCK_M: tl.constexpr = TILE[0]
     BLOCK_N: tl.constexpr = TILE[1]
     acc = scan_start(tl.zeros([BLOCK_M, BLOCK_N], HOW[0]), KIND, LIMITS)
-    for start in range(0, part, TILE[1]):
-        cols = tl.program_id(1).to(INDEX) * part + start + tl.arange(0, TILE[1])
+    for behind in range(TILE[1], part + 1, TILE[1]):  # from the end: what the next kernel begins with is in the cache
+        cols = tl.program_id(1).to(INDEX) * part + part - behind + tl.arange(0, TILE[1])
         mask = (rows < m)[:, None] & (cols < n)[None, :]
-        acc = joined_after(acc, scan_tile(x_ptr, cols, along, mask, KIND, COMMON, LIMITS, HOW), KIND)
+        acc = joined_after(scan_tile(x_ptr, cols, along, mask, KIND, COMMON, LIMITS, HOW), acc, KIND)
     found = come_to(acc, KIND)
     for k in tl.static_range(len(held)):
         tl.store(held[k] + tl.program_id(1).to(tl.int64) * m + rows, found[k], mask=rows < m)
@@ -223,18 +223,18 @@ def scan_along(kind, x, dim, dtype):
 
 
 def _scan_into(kind, x, dim, outs, common):
-    """Few rows of many elements in two launches, all others in one: four programs for 132 processors each."""
+    """Few rows of many elements in two launches, all others in one: eight programs for 132 processors each."""
     n, m = x.shape[dim], x.numel() // x.shape[dim]
     kept = [d for d in range(x.dim()) if d != dim]
     BLOCK_M, BLOCK_N = _scan_tile(m, n, min([x.stride(d) for d in kept if x.shape[d] > 1], default=1), x.stride(dim))
-    parts = max(min(528 // triton.cdiv(m, BLOCK_M), n // (2 * BLOCK_N)), 1)
+    parts = max(min(1056 // triton.cdiv(m, BLOCK_M), n // (2 * BLOCK_N)), 1)
     part = triton.cdiv(triton.cdiv(n, parts), BLOCK_N) * BLOCK_N
     parts = triton.cdiv(n, part)
     PLAIN = m * n < 65536
     COMMON, OPMATH = compute_types(common)
     LIMITS, HOW, TILE = dtype_limits(common), (OPMATH, PLAIN), (BLOCK_M, BLOCK_N)
     INDEX = tl.int64 if reach(x.shape, [x.stride(), outs[0].stride()]) > 2147467263 else tl.int32
-    steps = walk([x, outs[0]], kept, PLAIN), walk([x, outs[0]], [dim], PLAIN)
+    steps = walk_rows([x, outs[0]], kept, PLAIN), walk([x, outs[0]], [dim], PLAIN)
     sizes = integer(m, PLAIN), integer(n, PLAIN), integer(part, PLAIN)
     grid = triton.cdiv(m, BLOCK_M), parts
     held = ()

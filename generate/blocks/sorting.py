@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 from blocks.digits import sorted_by_digits
 from blocks.leading import LEADING_PART, leading
-from blocks.offsets import integer, integer_value, integers, reach, strided, walk
+from blocks.offsets import integer, integer_value, reach, strided, walk, walk_rows
 from blocks.order import keys_at
 
 __all__ = ["sort_into", "sorted_keys", "sorted_order"]
@@ -97,9 +97,7 @@ def _sort(x, dims, outs, kept, descending):
     PLAIN, wide = m * n < 65536, reach(x.shape, [x.stride()]) > 2147467263 or m * n > 2147467263
     wide = wide or (outs is not None and reach(outs[0].shape, [outs[0].stride()]) > 2147467263)
     along = walk([x], dims, PLAIN)
-    across = walk([x] if outs is None else [x, outs[0]], others, PLAIN)
-    if m == 1:  # for all that Triton knows a row's number may be odd
-        across = across[0], tuple([integers((0,), PLAIN) for _ in across[1]])
+    across = walk_rows([x] if outs is None else [x, outs[0]], others, PLAIN)
     HOW = descending, PLAIN, tl.int64 if wide else tl.int32
     dtypes = (
         torch.int64 if x.dtype in (torch.int64, torch.float64) else torch.int32,

@@ -14,6 +14,7 @@ from capture.device import hashes
 from capture.limits import Limits
 from models import nanogpt
 from traces import Trace, verify
+from traces.replay import available
 from traces.values import unpack
 
 pytestmark = [
@@ -88,7 +89,7 @@ def test_a_recorded_step_changes_nothing(tmp_path):
     assert all(torch.equal(a, b) for a, b in zip(weights, recorded, strict=True))
 
 
-def test_a_trace_of_a_gpu_replays_on_the_cpu(tmp_path):
+def test_a_trace_of_a_gpu_replays_there_to_the_bit_and_near_on_the_cpu(tmp_path):
     training = nanogpt.build(nanogpt.Config(n_layer=2, batch=4, optimizer="adamw-fused"), device="cuda")
     batch = next(training.batches)
     with Recorder(tmp_path / "a.trace") as recorder, torch.autocast("cuda", torch.bfloat16):
@@ -96,6 +97,9 @@ def test_a_trace_of_a_gpu_replays_on_the_cpu(tmp_path):
     report = verify(Trace.open(tmp_path / "a.trace"))
     assert report.close > 50
     assert not report.mismatches
+    there = verify(Trace.open(tmp_path / "a.trace"), there=available)
+    assert there.exact >= report.close
+    assert not there.mismatches
 
 
 def test_equal_contents_are_copied_once(tmp_path):

@@ -7,6 +7,7 @@ from traces import Trace, TraceError, TraceWriter, verify
 from traces.fingerprint import difference, fingerprint, moments, results, structure
 from traces.format import encode_line
 from traces.overloads import bind, resolve
+from traces.replay import _without_seeds, available
 from traces.values import pack
 from traces.writer import CallSite
 
@@ -94,6 +95,37 @@ def test_a_hash_of_what_another_device_left_on_the_host_decides(tmp_path):
     line["results"]["return"]["hash"] = "0" * 64
     (trace.path / "calls-00000.jsonl").write_bytes(encode_line(line))
     assert verify(trace).mismatches[0].detail.startswith("return.hash: ")
+
+
+def test_calls_are_replayed_where_they_were_recorded(tmp_path):
+    trace = store(tmp_path / "t", "aten::mm", torch.rand(2, 2), torch.rand(2, 2))
+    line = json.loads((trace.path / "calls-00000.jsonl").read_bytes().rpartition(b" ")[0])
+    for group in line["header"]["groups"]:
+        group["device"] = "cpu:0"  # a device of its own to the replay, and one that every machine has
+    (trace.path / "calls-00000.jsonl").write_bytes(encode_line(line))
+    assert (verify(trace).exact, verify(trace).close) == (0, 1)
+    asked = []
+    report = verify(trace, there=lambda device: asked.append(str(device)) is None and available(device))
+    assert (report.exact, report.close, asked) == (1, 0, ["cpu:0"])
+    line["results"]["return"]["hash"] = "0" * 64
+    (trace.path / "calls-00000.jsonl").write_bytes(encode_line(line))
+    assert verify(trace, there=available).mismatches[0].detail.startswith("return.hash: ")
+
+
+def test_what_only_a_call_that_draws_gives_a_value_is_compared_by_its_structure():
+    op = resolve("aten::_scaled_dot_product_cudnn_attention")
+    tensors = [{"shape": [], "stride": [], "dtype": "int64", "moments": [str(i)] * 3} for i in range(9)]
+    found = {"return": [*tensors[:4], 1, 1, *tensors[6:]]}
+    kept = _without_seeds(op, found)["return"]
+    assert kept[:6] == found["return"][:6]
+    assert kept[6:] == [{"shape": [], "stride": [], "dtype": "int64"}] * 3
+    assert _without_seeds(resolve("aten::mm"), {"return": tensors[0]}) == {"return": tensors[0]}
+
+
+def test_a_device_without_kernels_of_pytorch_is_no_place_to_replay():
+    assert available(torch.device("cpu"))
+    assert not available(torch.device("privateuseone:0"))
+    assert not available(torch.device("xla:0"))
 
 
 def test_every_blob_is_checked_though_no_call_refers_to_it(tmp_path):

@@ -454,6 +454,11 @@ def test_a_schema_tells_of_sparse_tensors_and_of_no_backward_operator():
     assert schema_cases("aten::_softmax_backward_data", (torch.float32,)) == []
 
 
+def test_a_call_made_of_a_schema_without_tensors_names_the_device_that_it_is_run_on():
+    case = schema_cases("aten::randperm", (torch.float32,))[0]
+    assert unpack(case.load(), device="meta")["device"] == torch.device("meta")
+
+
 def test_gradients_of_scaled_bags_are_divided_by_the_count_of_their_own_index():
     """ATen on the CPU divides the second row's here by the count of index 2."""
     indices, nothing = torch.tensor([2, 2, 2, 5, 7]), torch.zeros(5, dtype=torch.int64)

@@ -13,7 +13,7 @@ from safetensors.torch import save_file
 
 from traces.errors import UserError
 from traces.exchange import standalone
-from traces.materialise import arguments_on_cpu, operator, run
+from traces.materialise import arguments_of, operator, run
 from traces.overloads import moves_data, uninitialised, written
 from traces.store import CallRecord, Trace
 
@@ -29,7 +29,7 @@ def write_repro(trace: Trace, record: CallRecord, path: Path) -> None:
     """
     op = operator(record)
     packed = trace.packed(record)
-    arguments = arguments_on_cpu(record, packed)
+    arguments = arguments_of(record, packed)
     threads = _threads(trace)
     try:
         with _set_threads(threads):

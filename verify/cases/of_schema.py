@@ -40,7 +40,9 @@ def schema_cases(overload: str, dtypes: tuple[torch.dtype, ...]) -> list[Case]:
     cases: dict[str, Case] = {}
     for dtype, shape in itertools.product(dtypes, _SHAPES):
         choices = [list(_values(a, shape, dtype, a.name != next(iter(tensors), None))) for a in required]
-        given = {} if tensors or not any(a.name == "dtype" for a in op._schema.arguments) else {"dtype": dtype}
+        # Without tensors a device is named, which is the platform's wherever this is run: else the call is the CPU's.
+        whole = {"dtype": dtype, "device": torch.device("cpu")}
+        given = {} if tensors else {a.name: whole[a.name] for a in op._schema.arguments if a.name in whole}
         made = 0
         for values in itertools.islice(itertools.product(*choices), _TRIED):
             arguments = {**dict(zip((a.name for a in required), values, strict=True)), **given}
