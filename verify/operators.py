@@ -90,6 +90,11 @@ _SUMS = {
     "sum_to_size", "tensordot", "trace", "var_mean", "vdot",
 }  # fmt: skip
 
+_PRODUCTS = {
+    "addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "conv1d", "conv2d", "conv3d", "convolution", "dot",
+    "grouped_mm", "inner", "linear", "matmul", "mm", "mv", "outer", "tensordot", "vdot",
+}  # fmt: skip
+
 
 def group(overload: str) -> str:
     """The row of the table for an overload: operators that are neither copies nor pointwise accumulate."""
@@ -121,6 +126,11 @@ def judged_as(overload: str, tree: Mapping[str, Any]) -> str:
 def adds_up(overload: str) -> bool:
     """Whether results are sums of terms of either sign, so that they may be far smaller than these."""
     return _stem(overload) in _SUMS
+
+
+def multiplies(overload: str) -> bool:
+    """Whether results are sums of products, which tensor cores make of parts of the arguments."""
+    return _stem(overload) in _PRODUCTS
 
 
 def elementwise(overload: str) -> bool:

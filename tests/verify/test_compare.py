@@ -408,6 +408,20 @@ def test_means_that_cancel_are_accurate_to_the_size_of_their_terms():
     assert "5 of 5 elements wrong" in told(1e-5)
 
 
+def test_a_term_of_a_product_that_is_no_normal_number_may_be_lost():
+    a, b = (
+        torch.full((2, 4), 1e-36),
+        torch.full((4, 3), 1e-2),
+    )  # terms of 1e-38, of which 1.2e-38 is the smallest normal
+    assert judged("aten::mm", {"self": a, "mat2": b}, lambda self, mat2: (self @ mat2) * 0.75) is None
+    assert "6 of 6 elements wrong" in judged("aten::mm", {"self": a, "mat2": b}, lambda self, mat2: (self @ mat2) * 0.5)
+    assert "2 of 2 elements wrong" in judged(
+        "aten::sum.dim_IntList", {"self": a, "dim": [1]}, lambda self, dim: 3e-36 + self.sum(1) * 0
+    )
+    doubles = {"self": a.double(), "mat2": b.double()}
+    assert "6 of 6 elements wrong" in judged("aten::mm", doubles, lambda self, mat2: (self @ mat2) * 0.75)
+
+
 def test_zeros_are_no_answer_to_an_ill_conditioned_case():
     matrix = torch.ones(4, 4) + 1e-6 * torch.eye(4)
     assert "wrong" in judged(
