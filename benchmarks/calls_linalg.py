@@ -64,10 +64,18 @@ CALLS: Table = {
     "aten::_grouped_mm": [
         lambda m: (m(8192, 1024), m(8, 1024, 4096), torch.arange(1, 9, device=m.device, dtype=torch.int32) * 1024)
     ],  # experts of a mixture
+    "aten::_weight_int8pack_mm": [lambda m: (m(32, 4096), _bytes(m, 4096, 4096), m(4096))],
     "aten::_trilinear": [lambda m: (m(8192, 64), m(64, 64, 64), m(8192, 64), [1, 3], [0], [1, 2], [2, 3])],
     "aten::linalg_cross": [lambda m: (m(1 << 24, 3), m(1 << 24, 3))],
 }
+
+
+def _bytes(m: Maker, *shape: int) -> torch.Tensor:
+    return torch.randint(-127, 128, shape, dtype=torch.int8, device=m.device)
+
+
 SINGLE: Table = {
+    "aten::_int_mm": [lambda m: (_bytes(m, 4096, 4096), _bytes(m, 4096, 4096))],
     "aten::_linalg_check_errors": [
         lambda m: (torch.zeros(512, dtype=torch.int32, device=m.device), "linalg.inv", {"is_matrix": False})
     ],

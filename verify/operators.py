@@ -87,12 +87,12 @@ _SUMS = {
     "special_hermite_polynomial_he", "special_laguerre_polynomial_l", "special_legendre_polynomial_p",
     "special_shifted_chebyshev_polynomial_t", "special_shifted_chebyshev_polynomial_u",
     "special_shifted_chebyshev_polynomial_v", "special_shifted_chebyshev_polynomial_w", "std_mean", "sum",
-    "sum_to_size", "tensordot", "trace", "var_mean", "vdot",
+    "sum_to_size", "tensordot", "trace", "var_mean", "vdot", "weight_int8pack_mm",
 }  # fmt: skip
 
 _PRODUCTS = {
     "addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "conv1d", "conv2d", "conv3d", "convolution", "dot",
-    "grouped_mm", "inner", "linear", "matmul", "mm", "mv", "outer", "tensordot", "vdot",
+    "grouped_mm", "inner", "linear", "matmul", "mm", "mv", "outer", "tensordot", "vdot", "weight_int8pack_mm",
 }  # fmt: skip
 
 

@@ -34,7 +34,7 @@ def refusal(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Ex
         op(*tree_map(_on_meta, args), **tree_map(_on_meta, kwargs))
     except NotImplementedError:
         return None
-    except (RuntimeError, IndexError, ValueError, TypeError) as error:
+    except (RuntimeError, IndexError, ValueError, TypeError, AssertionError) as error:
         return None if "meta" in str(error) else error
     return None
 

@@ -1,8 +1,9 @@
 """Cases of operators that nothing of OpInfo calls and that take what another operator left.
 
 Gradients of attention take its result and its logsumexp, gradients of bags which bag each index lies in, those of a
-weight its norms, a loss scale how many steps it has stood: no schema says so. The calls here are answered once by ATen,
-or by the reference for what the CPU has not, and its answers are arguments of the next.
+weight its norms, a loss scale how many steps it has stood, rows of items where each begins: no schema says so, nor
+which sizes fit. The calls here are answered once by ATen, or by the reference for what the CPU has not, and its answers
+are arguments of the next.
 """
 
 from __future__ import annotations
@@ -159,6 +160,36 @@ def _weight_norms(dtype: torch.dtype) -> Iterator[Arguments]:
             yield {"grad_w": draw(*shape), **saved, "dim": dim}
 
 
+def _of_bytes(dtype: torch.dtype) -> Iterator[Arguments]:
+    """Matrices of int8, of which ATen takes multiples of 8."""
+    if dtype is torch.int8:
+        for number, (m, k, n) in enumerate(((17, 8, 8), (24, 40, 16), (33, 264, 72), (3, 600, 8))):
+            draw = _Draw(number, torch.float64)
+            yield {"self": (draw(m, k) * 40).char(), "mat2": (draw(k, n) * 40).char()}
+
+
+def _weights_of_bytes(dtype: torch.dtype) -> Iterator[Arguments]:
+    """Of sizes that are multiples of 16: of others ATen's may end the process."""
+    for number, (m, k, n) in enumerate(((1, 16, 16), (5, 48, 32), (33, 512, 80))):
+        draw = _Draw(number, dtype)
+        yield {"self": draw(m, k), "mat2": (draw(n, k) * 40).char(), "scales": draw(n).abs()}
+
+
+def _padded(dtype: torch.dtype) -> Iterator[Arguments]:
+    for number, (offsets, length) in enumerate((((0, 2, 2, 7), 5), ((0, 4), 9), ((0, 30, 31, 90), 60), ((0, 3, 9), 4))):
+        for inner in ((), (3,), (2, 5)):
+            values = (_Draw(number, torch.float64)(offsets[-1], *inner) * 4).to(dtype)
+            how = {"max_lengths": [length], "padding_value": -1.0 if dtype.is_signed else 1.0}
+            yield {"values": values, "offsets": [torch.tensor(offsets)], **how}
+
+
+def _unpadded(dtype: torch.dtype) -> Iterator[Arguments]:
+    for number, (offsets, length) in enumerate((((0, 2, 2, 7), 5), ((0, 4), 9), ((0, 30, 31, 90), 60))):
+        for inner, told in itertools.product(((), (3,), (2, 5)), (None, offsets[-1])):
+            dense = (_Draw(number, torch.float64)(len(offsets) - 1, length, *inner) * 4).to(dtype)
+            yield {"dense": dense, "offsets": [torch.tensor(offsets)], "total_L": told}
+
+
 def _lengths(queries: int, keys: int) -> Arguments:
     return {"cum_seq_q": None, "cum_seq_k": None, "max_q": queries, "max_k": keys}
 
@@ -187,4 +218,8 @@ _MADE: dict[str, Callable[[torch.dtype], Iterator[Arguments]]] = {
     "aten::_weight_norm_interface_backward": _weight_norms,
     "aten::_coalesce": _entries,
     "aten::_to_dense": _entries,
+    "aten::_int_mm": _of_bytes,
+    "aten::_weight_int8pack_mm": _weights_of_bytes,
+    "aten::_jagged_to_padded_dense_forward": _padded,
+    "aten::_padded_dense_to_jagged_forward": _unpadded,
 }

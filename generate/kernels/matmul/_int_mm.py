@@ -1,0 +1,16 @@
+"""aten::_int_mm(Tensor self, Tensor mat2) -> Tensor
+
+Matrices of int8; sums in int32.
+"""
+
+import torch
+from blocks.int8_products import int8_matmul
+
+OVERLOADS = ("aten::_int_mm",)
+DTYPES = ("int8",)
+
+
+def wrapper(self, mat2):
+    if self.dim() != 2 or mat2.dim() != 2 or mat2.dtype != torch.int8:
+        raise RuntimeError(f"{self.dim()} and {mat2.dim()} dimensions, {mat2.dtype}")
+    return int8_matmul(self, mat2, None, torch.int32)

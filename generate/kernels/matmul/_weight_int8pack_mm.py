@@ -1,0 +1,16 @@
+"""aten::_weight_int8pack_mm(Tensor self, Tensor mat2, Tensor scales) -> Tensor
+
+self @ mat2.t() * scales: mat2 is a weight of int8, [N, K], of which each row has a scale.
+"""
+
+import torch
+from blocks.int8_products import int8_matmul
+
+OVERLOADS = ("aten::_weight_int8pack_mm",)
+DTYPES = ("bfloat16", "float16", "float32")
+
+
+def wrapper(self, mat2, scales):
+    if self.dim() != 2 or mat2.dim() != 2 or mat2.dtype != torch.int8 or scales.shape != mat2.shape[:1]:
+        raise RuntimeError(f"weight {tuple(mat2.shape)} of {mat2.dtype} and scales {tuple(scales.shape)}")
+    return int8_matmul(self, mat2.t(), scales, self.dtype)
