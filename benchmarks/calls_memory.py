@@ -71,6 +71,7 @@ CALLS: Table = {
     "aten::fill.Tensor": [lambda m: (m(_MANY), m())],
     "aten::full": [lambda m: ([_MANY], 0.5, m.of)],
     "aten::full_like": [lambda m: (m(_MANY), 0.5)],
+    "aten::affine_grid_generator": [lambda m: (m(32, 2, 3), [32, 3, 512, 512], False)],
     "aten::linspace": [lambda m: (-1.0, 1.0, _MANY, m.of)],
     "aten::linspace.Tensor_Tensor": [lambda m: (m.number(-1), m.number(1), _MANY, m.of)],
     "aten::linspace.Tensor_Scalar": [lambda m: (m.number(-1), 1.0, _MANY, m.of)],
@@ -185,6 +186,8 @@ def _padded(m: Maker) -> Sequence[Any]:
 
 
 SINGLE: Table = {
+    "aten::_is_all_true": [lambda m: (m.mask(_MANY),)],
+    "aten::_is_any_true": [lambda m: (m.mask(_MANY),)],
     "aten::complex": [lambda m: (m(_MANY), m(_MANY))],
     "aten::polar": [lambda m: (m.unit(_MANY), m(_MANY))],
     "aten::tril_indices": [lambda m: (4096, 4096, 0, {"device": m.device})],

@@ -142,7 +142,7 @@ def _resampling() -> Iterator[tuple[str, list[Arguments]]]:
     kinds: list[tuple[str, Sequence[int], Sequence[int], Sequence[Any]]]
     kinds = [(name, *_SCALED[int(name[-2])], []) for name in plain]
     kinds += [(name, *_SCALED[int(name[-2])], [False]) for name in aligned]
-    kinds += [("_upsample_bilinear2d_aa", (16, 3, 512, 512), [224, 224], [False])]
+    kinds += [(f"_upsample_{kind}2d_aa", (16, 3, 512, 512), [224, 224], [False]) for kind in ("bilinear", "bicubic")]
     for name, shape, size, more in kinds:
         yield f"aten::{name}", [partial(_sized, shape=shape, more=[size, *more])]
         yield f"aten::{name}_backward", [partial(_resized_gradients, shape=shape, size=size, more=more)]

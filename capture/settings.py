@@ -8,7 +8,8 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin
 
 from traces.errors import UserError
 
@@ -42,6 +43,10 @@ def of_default(default: Any, annotation: object = None, required: bool = False) 
     words = set(re.findall(r"\w+", text)) - {"typing", "Union", "Optional"}
     kinds = words - {"None"}
     optional = (default is None and not required) or "None" in words or "Optional" in text
+    if isinstance(annotation, UnionType):  # of numbers and lists of these: any JSON value
+        members = {get_origin(a) or a for a in get_args(annotation)} - {NoneType}
+        if len(members) > 1 and members & {list, tuple, dict}:
+            return Setting(None, default, optional)
     if kinds == {"int", "float"}:
         return Setting(float, default, optional)
     if len(kinds) == 1 and kinds <= _SCALARS.keys():

@@ -1,4 +1,4 @@
-"""The fused cells of LSTM and GRU in parts: PyTorch asks an out-of-tree device for the whole, and has no parts of them.
+"""Where PyTorch asks an out-of-tree device for something else than CUDA: cells of LSTM and GRU in parts, CTC losses.
 
 The formulas are those of PyTorch's CUDA kernels (aten/src/ATen/native/cuda/RNN.cu), which no other backend shares.
 """
@@ -14,7 +14,23 @@ def install() -> torch.library.Library:
     library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
     for name, parts in (("_thnn_fused_lstm_cell", lstm_cell), ("_thnn_fused_gru_cell", gru_cell)):
         library.impl(name, parts, "CompositeImplicitAutograd")  # type: ignore[no-untyped-call]
+    library.impl("ctc_loss.Tensor", ctc_loss, "AutogradPrivateUse1")  # type: ignore[no-untyped-call]
     return library
+
+
+def ctc_loss(
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Tensor,
+    target_lengths: Tensor,
+    blank: int = 0,
+    reduction: int = 1,
+    zero_infinity: bool = False,
+) -> Tensor:
+    """By lengths of the host, wherever these are, as CUDA; PyTorch expects them on an out-of-tree device."""
+    lengths = input_lengths.tolist(), target_lengths.tolist()
+    loss: Tensor = torch.ops.aten.ctc_loss.IntList(log_probs, targets, *lengths, blank, reduction, zero_infinity)
+    return loss
 
 
 def lstm_cell(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping
+from types import UnionType
 from typing import Any
 
 import torch
@@ -63,7 +64,11 @@ def _settings(target: str, kind: Any) -> dict[str, Setting]:
         defaults = config.to_dict()
     aliases = {alias: defaults.get(name) for alias, name in config.attribute_map.items()}
     extra = {"num_labels": config.num_labels, "attn_implementation": "sdpa", **_implementations(config)}
-    known = {name: of_default(value) for name, value in {**defaults, **aliases, **extra}.items() if name[0] != "_"}
+    said = {
+        n: a for k in type(config).__mro__ for n, a in inspect.get_annotations(k).items() if isinstance(a, UnionType)
+    }
+    values = {**defaults, **aliases, **extra}
+    known = {name: of_default(value, said.get(name)) for name, value in values.items() if name[0] != "_"}
     return {**COMMON, "sequence": Setting(int, SEQUENCE), **{k: v for k, v in known.items() if k not in COMMON}}
 
 

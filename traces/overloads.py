@@ -15,6 +15,7 @@ from torch._library.custom_ops import OPDEFS
 from torch._ops import OpOverload, OpOverloadPacket, _OpNamespace
 
 from traces.errors import UserError
+from traces.packed import pack_padded_sequence
 
 Kind: TypeAlias = Literal["compute", "view", "memory", "random"]
 
@@ -174,7 +175,9 @@ def base_name(op: OpOverload) -> str:
 
 @cache
 def in_python(op: OpOverload) -> Callable[..., Any] | None:
-    """The function that every device runs for an operator of PyTorch's own that is one of Python; None for others."""
+    """The function that every device runs for an operator of PyTorch's own that is made of others; None for others."""
+    if op._schema.name == "aten::_pack_padded_sequence":
+        return pack_padded_sequence
     if op.namespace == _OF_FSDP and op.has_kernel_for_dispatch_key(torch._C.DispatchKey.CPU):
         return partial(op._op_dk, torch._C.DispatchKey.CPU)
     made = OPDEFS.get(op._schema.name) if op.namespace == _IN_PYTHON else None

@@ -153,6 +153,11 @@ def copies(overload: str) -> bool:
     return _stem(overload) in _COPIES
 
 
+def converts(overload: str) -> bool:
+    """Whether elements of the result are elements of an argument in another dtype."""
+    return _stem(overload) in ("to_copy", "copy")
+
+
 def signs_zeros(overload: str) -> bool:
     """Whether it is laid down which sign a zero of the result has: of operators element by element and choices."""
     return group(overload) != "accumulate" and _stem(overload) not in _ANY_ZERO

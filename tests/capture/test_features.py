@@ -4,11 +4,13 @@ import os
 import subprocess
 import sys
 import textwrap
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
 import torch
 import torch.nn.functional as F
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from capture import Recorder, sim
 from traces import Trace, verify
@@ -82,6 +84,47 @@ def test_15_operators_that_pytorch_makes_of_others_in_python(tmp_path, device):
     expected = F.cross_entropy(F.linear(*plain), target.cpu())
     expected.backward()
     torch.testing.assert_close(grads, [expected.detach(), *[t.grad for t in plain]])
+
+
+@pytest.mark.parametrize("device", ["cpu", "sim"])
+@pytest.mark.parametrize("batch_first", [False, True])
+def test_15_packed_sequences(tmp_path, device, batch_first):
+    """What packing calls, whose lengths and batch sizes stay in host memory, and its gradient."""
+    sim.install()
+    generator = torch.Generator().manual_seed(1)
+    x = torch.randn(*((3, 6) if batch_first else (6, 3)), 4, generator=generator)
+    network = torch.nn.LSTM(4, 5, batch_first=batch_first, bidirectional=True)
+    lengths = torch.tensor([4, 6, 4])
+
+    def step(device):
+        cells, given = deepcopy(network).to(device), x.clone().to(device).requires_grad_()
+        packed = pack_padded_sequence(given, lengths, batch_first=batch_first, enforce_sorted=False)
+        out, _ = pad_packed_sequence(cells(packed)[0], batch_first=batch_first)
+        out.square().sum().backward()
+        return out.detach().cpu(), given.grad.cpu(), packed.batch_sizes
+
+    expected = step("cpu")
+    with sim.executing(sim.on_cpu), Recorder(tmp_path / "a.trace") as recorder:
+        found = step(device)
+    assert not recorder.errors
+    assert not any("pack" in name for name in overloads(tmp_path / "a.trace"))
+    torch.testing.assert_close(found, expected)
+    assert verify(Trace.open(tmp_path / "a.trace")).passed
+    with Recorder(tmp_path / "b.trace"), pytest.raises(RuntimeError, match="decreasing order"):
+        pack_padded_sequence(x, torch.tensor([4, 6, 4]), batch_first=batch_first)
+
+
+def test_15_lengths_of_a_ctc_loss_in_host_memory():
+    sim.install()
+    scores = torch.randn(12, 2, 5).log_softmax(-1)
+    targets, lengths = torch.randint(1, 5, (2, 3)), (torch.tensor([12, 10]), torch.tensor([3, 2]))
+    with sim.executing(sim.on_cpu):
+        given = scores.to("sim").requires_grad_()
+        F.ctc_loss(given, targets.to("sim"), *lengths).backward()
+        found = given.grad.cpu()
+    plain = scores.clone().requires_grad_()
+    F.ctc_loss(plain, targets, *lengths).backward()
+    torch.testing.assert_close(found, plain.grad)
 
 
 @pytest.mark.parametrize("device", ["cpu", "sim"])

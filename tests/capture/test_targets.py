@@ -351,6 +351,25 @@ def test_17_transformers(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("annotation", "text", "value"),
+    [
+        (list[int] | int, "[8, 8]", [8, 8]),
+        (list[int] | int, "8", 8),
+        (int | list[int] | tuple[int, int] | dict, '{"height": 8}', {"height": 8}),
+        (int | None, "none", None),
+    ],
+)
+def test_17_a_setting_of_several_types_takes_each(annotation, text, value):
+    assert parse("a model", {"size": of_default(4, annotation)}, {"size": text}) == {"size": value}
+
+
+def test_17_a_setting_of_one_type_takes_no_other():
+    for annotation in (int | None, None, int):
+        with pytest.raises(UserError, match=r"size=\[8\] is not a whole number"):
+            parse("a model", {"size": of_default(4, annotation)}, {"size": "[8]"})
+
+
+@pytest.mark.parametrize(
     ("name", "given", "words"),
     [
         ("GPT2LMHeadModle", {}, "nearest are GPT2LMHeadModel"),

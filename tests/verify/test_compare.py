@@ -422,6 +422,26 @@ def test_a_term_of_a_product_that_is_no_normal_number_may_be_lost():
     assert "6 of 6 elements wrong" in judged("aten::mm", doubles, lambda self, mat2: (self @ mat2) * 0.75)
 
 
+def test_of_a_number_that_an_integer_cannot_hold_any_integer_is_right():
+    x = torch.tensor([float("inf"), 3.7, float("nan"), 1e30, -2.2])
+    arguments = {"self": x, "dtype": torch.int64}
+    told = lambda values: judged("aten::_to_copy", arguments, lambda **a: torch.tensor(values))  # noqa: E731
+    assert told([7, 3, 0, -1, -2]) is None
+    assert "1 of 5 elements wrong" in told([7, 4, 0, -1, -2])
+    assert "wrong" in judged(
+        "aten::_to_copy", {"self": torch.tensor([2.0**31]), "dtype": torch.int64}, lambda **a: torch.tensor([0])
+    )
+
+
+def test_the_sign_of_a_complex_zero_is_not_laid_down():
+    z = torch.tensor([complex(1, -0.0), complex(0, 2)])
+    assert (
+        judged("aten::div.Tensor", {"self": z, "other": torch.tensor([2.0, 1.0])}, lambda self, other: self / other + 0)
+        is None
+    )
+    assert "wrong" in judged("aten::neg", {"self": torch.zeros(2)}, lambda self: torch.zeros(2))
+
+
 def test_zeros_are_no_answer_to_an_ill_conditioned_case():
     matrix = torch.ones(4, 4) + 1e-6 * torch.eye(4)
     assert "wrong" in judged(

@@ -56,14 +56,14 @@ class TestOnAGpu:
         with Judge(platform, VerdictStore(tmp_path / "v.sqlite"), workers=1, cache=tmp_path / "cache") as judge:
 
             def told(source, *cases):
-                cases = cases or (case_of_values("aten::neg", self=torch.arange(300.0)),)
+                cases = cases or (case_of_values("aten::neg", self=torch.arange(1.0, 301.0)),)
                 job = Job(Plan("aten::neg", "aten::neg"), KernelFile.parse(source, Path("k.py")), cases)
                 return [v for (_, _), v in judge.judge([job]).items()]
 
             yield told
 
     def test_a_right_kernel_passes(self, judge):
-        cases = [case_of_values("aten::neg", self=torch.arange(float(n)).view(-1, 1)[:, 0]) for n in (0, 1, 300)]
+        cases = [case_of_values("aten::neg", self=torch.arange(1.0, n + 1).view(-1, 1)[:, 0]) for n in (0, 1, 300)]
         assert [v.outcome for v in judge(KERNEL, *cases)] == [Outcome.PASS] * 3
 
     @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ class TestOnAGpu:
             Job(
                 Plan("aten::neg", "aten::neg"),
                 KernelFile.parse(KERNEL, Path("k.py")),
-                tuple(case_of_values("aten::neg", self=torch.arange(float(n))) for n in range(first, first + 40)),
+                tuple(case_of_values("aten::neg", self=torch.arange(1.0, n)) for n in range(first, first + 40)),
             )
             for first in range(100, 100 * (len(devices) + 1), 100)  # one job for each, that none waits for another
         ]

@@ -107,6 +107,14 @@ def test_lanes_of_junk_may_be_masked_off(run, body):
     assert header["status"] == "ok" and header["accesses"] == [] and (found == 7).all(), header
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_one_element_that_is_masked_off_is_the_number_given(run, seed):
+    """0 too, which is no less given than others."""
+    body = "y = tl.load(x + 5, mask=tl.program_id(0) > 0, other=0) + tl.load(x, mask=tl.program_id(0) > 0, other=2.5)"
+    header, found = run(f"{body}\ntl.store(out + i, i * 0.0 + y)", seed=seed)
+    assert header["status"] == "ok" and (found == 2.5).all(), header
+
+
 FITS = {
     "a number that an integer can hold": ("(i * -1e6).to(tl.int32).to(tl.float32)", np.arange(64) * -1e6),
     "the smallest integer": ("(i * 0.0 - 2147483648.0).to(tl.int32).to(tl.float32)", [-(2.0**31)] * 64),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -190,6 +191,25 @@ def _unpadded(dtype: torch.dtype) -> Iterator[Arguments]:
             yield {"dense": dense, "offsets": [torch.tensor(offsets)], "total_L": told}
 
 
+def _resized(dtype: torch.dtype, backward: bool) -> Iterator[Arguments]:
+    """Images made smaller, larger, and as they are, aligned and by a scale that is told."""
+    sizes = (((7, 9), (15, 20)), ((27, 19), (3, 5)), ((6, 30), (6, 4)), ((40, 33), (21, 66)))
+    for number, ((old, new), align, told) in enumerate(itertools.product(sizes, (False, True), (False, True))):
+        draw = _Draw(number, dtype)
+        scales = [m / n if told else None for n, m in zip(old, new, strict=True)]
+        how = {"align_corners": align, "scales_h": scales[0], "scales_w": scales[1], "output_size": list(new)}
+        if backward:
+            yield {"grad_output": draw(2, 3, *new), "input_size": [2, 3, *old], **how}
+        else:
+            yield {"self": draw(2, 3, *old), **how}
+
+
+def _affine(dtype: torch.dtype) -> Iterator[Arguments]:
+    for number, (space, align) in enumerate(itertools.product(((4, 5), (33, 1), (3, 4, 6)), (False, True))):
+        theta = _Draw(number, dtype)(2, len(space), len(space) + 1)
+        yield {"theta": theta, "size": [2, 3, *space], "align_corners": align}
+
+
 def _lengths(queries: int, keys: int) -> Arguments:
     return {"cum_seq_q": None, "cum_seq_k": None, "max_q": queries, "max_k": keys}
 
@@ -218,6 +238,9 @@ _MADE: dict[str, Callable[[torch.dtype], Iterator[Arguments]]] = {
     "aten::_weight_norm_interface_backward": _weight_norms,
     "aten::_coalesce": _entries,
     "aten::_to_dense": _entries,
+    "aten::_upsample_bicubic2d_aa": partial(_resized, backward=False),
+    "aten::_upsample_bicubic2d_aa_backward": partial(_resized, backward=True),
+    "aten::affine_grid_generator": _affine,
     "aten::_int_mm": _of_bytes,
     "aten::_weight_int8pack_mm": _weights_of_bytes,
     "aten::_jagged_to_padded_dense_forward": _padded,

@@ -33,11 +33,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch._ops import OpOverload
 
 from verify.cases import special_functions
 from verify.cases.philox import kept
@@ -234,8 +236,7 @@ def _dense_bag_backward(a: Mapping[str, Any], philox: Philox) -> Any:
     return _of_bags(torch.ops.aten._embedding_bag_dense_backward.default, a)
 
 
-def _antialiased(a: Mapping[str, Any], philox: Philox) -> Any:
-    op = torch.ops.aten._upsample_bilinear2d_aa.default
+def _antialiased(op: OpOverload, a: Mapping[str, Any], philox: Philox) -> Any:
     found = op(**a)
     if a["output_size"][1] != 1:
         return found
@@ -369,7 +370,8 @@ _ANSWERS: dict[str, Callable[[Mapping[str, Any], Philox], Any]] = {
     "aten::_scaled_dot_product_flash_attention_backward": _flash_backward,
     "aten::_embedding_bag_backward": _bag_backward,
     "aten::_embedding_bag_dense_backward": _dense_bag_backward,
-    "aten::_upsample_bilinear2d_aa": _antialiased,
+    "aten::_upsample_bicubic2d_aa": partial(_antialiased, torch.ops.aten._upsample_bicubic2d_aa.default),
+    "aten::_upsample_bilinear2d_aa": partial(_antialiased, torch.ops.aten._upsample_bilinear2d_aa.default),
     "aten::_fft_c2c": _fourier(torch.ops.aten._fft_c2c.default),
     "aten::_fft_c2r": _fourier(torch.ops.aten._fft_c2r.default),
     "aten::_fft_r2c": _fourier(torch.ops.aten._fft_r2c.default),

@@ -83,6 +83,25 @@ def _mend_loads(interpreter: Any, builder: Any) -> None:
         return masked_load(self, ptrs, mask, other, *rest)
 
     builder.create_masked_load = create_masked_load
+    _mend_numbers_given(interpreter)
+
+
+def _mend_numbers_given(interpreter: Any) -> None:
+    """Of a load of one element `other` counts where it is given: the interpreter takes an `other` of 0 for none."""
+    tl, semantic = interpreter.tl, type(interpreter.interpreter_semantic)
+    load = semantic.load
+
+    class Given(tl.tensor):  # type: ignore[name-defined, misc]
+        __bool__ = lambda self: True  # noqa: E731
+
+    def load_given(self: Any, ptr: Any, mask: Any, other: Any, *rest: Any) -> Any:
+        if other is not None and not ptr.type.is_block():
+            element = ptr.type.scalar.element_ty
+            found = self.cast(other, tl.int8 if element == tl.int1 else element)
+            other = Given(found.handle, found.type)
+        return load(self, ptr, mask, other, *rest)
+
+    semantic.load = load_given
 
 
 def _mend_casts(interpreter: Any, builder: Any) -> None:

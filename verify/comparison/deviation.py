@@ -26,6 +26,7 @@ from verify.comparison.tolerance import (
 )
 from verify.operators import (
     conditioned,
+    converts,
     copies,
     depends_on_steps,
     goes_on_with_results,
@@ -75,9 +76,24 @@ def differences(
             wrong &= ~((got.to(torch.float64) - want).abs() <= _excused(overload, expected, index))
         if group(overload) == "pointwise" and not wrong.any() and _leans(got, want) and not _leans(native, want):
             wrong = got != want
-    if native.is_floating_point() and signs_zeros(overload) and _of_floats(expected):
+    if not native.is_floating_point() and converts(overload):
+        wrong &= ~_unrepresentable(expected, native)
+    signed = native.is_floating_point() and not _is_complex(expected, index)  # of complex zeros no sign is laid down
+    if signed and signs_zeros(overload) and _of_floats(expected):
         wrong |= (got == 0) & (native == 0) & (reference == 0) & (got.signbit() != native.signbit())
     return got, want, wrong
+
+
+def _unrepresentable(expected: Expected, native: torch.Tensor) -> torch.Tensor:
+    """Where an integer is made of a floating number that it cannot hold: C++ leaves open what comes of it (conv.fpint)
+    and devices differ."""
+    beyond = torch.zeros(native.shape, dtype=torch.bool)
+    for i, ref in enumerate(expected.before.tensors):
+        dtype = getattr(torch, ref.dtype)
+        if dtype.is_floating_point and ref.shape == tuple(native.shape) and native.dtype is not torch.bool:
+            info, source = torch.iinfo(native.dtype), contents(expected.before, i).to(torch.float64).trunc()
+            beyond |= ~((source >= info.min) & (source < float(info.max + 1)))
+    return beyond
 
 
 def _is_complex(expected: Expected, index: int) -> bool:

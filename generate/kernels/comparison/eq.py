@@ -6,11 +6,15 @@ A number is rounded to the common type first.
 
 import torch
 import triton
+from blocks.complex_functions import of_parts
+from blocks.complex_numbers import parts_of
 from blocks.elementwise import elementwise
 from blocks.types import common_dtype, rounded
 
 OVERLOADS = ("aten::eq.Tensor", "aten::eq.Scalar")
-DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+DTYPES = (
+    "bfloat16", "bool", "complex64", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8",
+)  # fmt: skip
 
 
 @triton.jit
@@ -18,6 +22,15 @@ def eq(x, y):
     return x == y
 
 
+@triton.jit
+def complex_eq(a, b, c, d):
+    return (a == c) & (b == d)
+
+
 def wrapper(self, other, *, out=None):
+    common = torch.result_type(self, other)
+    if common.is_complex:
+        parts = *parts_of(self), *parts_of(other)
+        return of_parts(complex_eq, *parts, common=common.to_real(), dtype=torch.bool, out=out)
     other = other if isinstance(other, torch.Tensor) else rounded(other, common_dtype(self, other))
     return elementwise(eq, self, other, dtype=torch.bool, out=out)

@@ -4,12 +4,20 @@
 Without a dtype the value's type decides.
 """
 
-from blocks.creation import new_full
+import torch
+from blocks.complex_numbers import convert_into
 from blocks.types import common_dtype
 
 OVERLOADS = ("aten::full",)
-DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+DTYPES = (
+    "bfloat16", "bool", "complex64", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8",
+)  # fmt: skip
 
 
 def wrapper(size, fill_value, *, dtype=None, layout=None, device=None, pin_memory=None):
-    return new_full(size, fill_value, dtype or common_dtype(fill_value), device)
+    if dtype is None:
+        is_complex = isinstance(fill_value, complex)
+        dtype = torch.get_default_dtype().to_complex() if is_complex else common_dtype(fill_value)
+    if isinstance(fill_value, complex) and not dtype.is_complex:
+        raise NotImplementedError("full of real numbers with a complex one")
+    return convert_into(torch.empty(size, dtype=dtype, device=device), fill_value)

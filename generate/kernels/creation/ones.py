@@ -4,11 +4,14 @@
 Every element is the same number.
 """
 
-from blocks.creation import new_full
+import torch
+from blocks.complex_numbers import convert_into
 
 OVERLOADS = ("aten::ones",)
-DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+DTYPES = (
+    "bfloat16", "bool", "complex64", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8",
+)  # fmt: skip
 
 
 def wrapper(size, *, dtype=None, layout=None, device=None, pin_memory=None):
-    return new_full(size, 1, dtype, device)
+    return convert_into(torch.empty(size, dtype=dtype, device=device), 1)

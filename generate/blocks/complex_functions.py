@@ -1,0 +1,41 @@
+"""Functions and sums of complex numbers, as pairs of reals."""
+
+import torch
+import triton
+import triton.language as tl
+from blocks.complex_numbers import as_reals, convert_into, parts_of
+from blocks.elementwise import elementwise
+from blocks.functions import expm1, with_sign
+from blocks.reduction import reduce
+
+__all__ = ["complex_sum", "hyperbolic_pair", "of_parts"]
+
+
+@triton.jit
+def hyperbolic_pair(x):
+    """The hyperbolic cosine and sine, and by what both are still to be multiplied where they may be too large."""
+    size = tl.abs(x)
+    most = tl.minimum(size, 709.0 if x.dtype.is_fp64() else 88.0)
+    e = expm1(most)
+    return 0.5 * (e + 1 + 1 / (e + 1)), with_sign(0.5 * (e + e / (e + 1)), x), tl.exp(size - most)
+
+
+def of_parts(function, *parts, dtype, common=None, out=None):
+    """function(*parts) of each element, which is real: of this dtype, or in `out`, which may be complex."""
+    if out is not None and out.is_complex():
+        return convert_into(out, elementwise(function, *parts, common=common, dtype=dtype))
+    return elementwise(function, *parts, common=common, dtype=dtype, out=out)
+
+
+def complex_sum(x, dim, keepdim, dtype, finish=None):
+    """The sum over dimensions, None or () for all, where the tensor or the dtype is complex: of each part, as `finish`
+    makes it. A real sum is that of the real part."""
+    if not dtype.is_complex:
+        return reduce("sum", [parts_of(x)[0]], dim, keepdim, dtype=dtype, finish=finish)
+    if not x.is_complex():
+        found = reduce("sum", [x], dim, keepdim, dtype=dtype.to_real(), finish=finish)
+        return convert_into(torch.empty(found.shape, dtype=dtype, device=x.device), found)
+    dims = [d % max(x.dim(), 1) for d in dim] if dim else list(range(max(x.dim(), 1)))
+    parts = as_reals(x if x.dim() else x.view(1))
+    found = reduce("sum", [parts], dims, keepdim and x.dim() > 0, dtype=dtype.to_real(), finish=finish)
+    return torch.view_as_complex(found)

@@ -1,0 +1,61 @@
+"""aten::affine_grid_generator(Tensor theta, SymInt[] size, bool align_corners) -> Tensor
+
+At each pixel, or voxel, theta [N, d, d + 1] times where it lies in [-1, 1], the last dimension first, and 1.
+"""
+
+import torch
+import triton
+import triton.language as tl
+from blocks.offsets import plain, plain_value
+
+OVERLOADS = ("aten::affine_grid_generator",)
+DTYPES = ("bfloat16", "float16", "float32", "float64")
+
+
+@triton.jit
+def pixel_place(i, n, ALIGN: tl.constexpr, OPMATH: tl.constexpr):
+    """Of pixel i of n, where -1 and 1 are the middles of the first and the last, or their outer borders; 0 of one."""
+    steps = (tl.maximum(n, 2) - 1).to(OPMATH)
+    at = tl.where(n > 1, (2 * i - (n - 1)).to(OPMATH) / steps, 0)
+    return at if ALIGN else at * (n - 1).to(OPMATH) / n.to(OPMATH)
+
+
+@triton.jit
+def affine_kernel(theta_ptr, out_ptr, sizes, strides, DIMS: tl.constexpr, ALIGN: tl.constexpr, BLOCK: tl.constexpr):
+    """sizes: images, depth, height, width. strides: of theta."""
+    OPMATH: tl.constexpr = tl.float64 if out_ptr.dtype.element_ty == tl.float64 else tl.float32
+    depth, height, width = plain_value(sizes[1]), plain_value(sizes[2]), plain_value(sizes[3])
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < plain_value(sizes[0]).to(tl.int64) * depth * height * width
+    x = pixel_place(i % width, width, ALIGN, OPMATH)
+    y = pixel_place(i // width % height, height, ALIGN, OPMATH)
+    z = pixel_place(i // width // height % depth, depth, ALIGN, OPMATH)
+    theta_ptr += i // width // height // depth * plain_value(strides[0])
+    for row in tl.static_range(DIMS):
+        row_ptr = theta_ptr + row * plain_value(strides[1])
+        step = plain_value(strides[2])
+        total = tl.load(row_ptr, mask=mask, other=0).to(OPMATH) * x
+        total += tl.load(row_ptr + step, mask=mask, other=0).to(OPMATH) * y
+        if DIMS == 3:
+            total += tl.load(row_ptr + 2 * step, mask=mask, other=0).to(OPMATH) * z
+        total += tl.load(row_ptr + DIMS * step, mask=mask, other=0).to(OPMATH)
+        tl.store(out_ptr + i * DIMS + row, total.to(out_ptr.dtype.element_ty), mask=mask)
+
+
+def wrapper(theta, size, align_corners):
+    dims = len(size) - 2
+    if dims not in (2, 3) or tuple(theta.shape) != (size[0], dims, dims + 1):
+        raise RuntimeError(f"an affine grid of {tuple(theta.shape)} for {tuple(size)}")
+    out = torch.empty((size[0], *size[2:], dims), dtype=theta.dtype, device=theta.device)
+    if out.numel():
+        sizes = (size[0], *(1,) * (3 - dims), *size[2:])
+        affine_kernel[(triton.cdiv(out.numel() // dims, 1024),)](
+            theta,
+            out,
+            tuple([plain(n) for n in sizes]),
+            tuple([plain(s) for s in theta.stride()]),
+            DIMS=dims,
+            ALIGN=align_corners,
+            BLOCK=1024,
+        )
+    return out

@@ -1,0 +1,14 @@
+"""aten::_upsample_bicubic2d_aa_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, bool
+    align_corners, float? scales_h=None, float? scales_w=None) -> Tensor
+
+Gradients are gathered of those results that an element went to, axis by axis.
+"""
+
+from blocks.antialiased_cubic import antialias_cubic_backward
+
+OVERLOADS = ("aten::_upsample_bicubic2d_aa_backward",)
+DTYPES = ("float32", "float64")
+
+
+def wrapper(grad_output, output_size, input_size, align_corners, scales_h=None, scales_w=None):
+    return antialias_cubic_backward(grad_output, output_size, input_size, (scales_h, scales_w), align_corners)

@@ -1,0 +1,32 @@
+"""Sequences packed for a recurrent network, in parts: of one operator, and without a kernel, on every device."""
+
+from __future__ import annotations
+
+import itertools
+
+import torch
+from torch import Tensor
+
+
+def pack_padded_sequence(input: Tensor, lengths: Tensor, batch_first: bool) -> tuple[Tensor, Tensor]:
+    """Steps [sum of lengths, ...] of sequences [T, B, ...], all sequences' first ones first, and how many sequences
+    have each step, int64 [longest] in host memory. lengths: [B] in host memory, in decreasing order.
+
+    Raises RuntimeError as `torch._pack_padded_sequence`.
+    """
+    steps = input.transpose(0, 1) if batch_first else input
+    wanted = lengths.tolist()
+    if lengths.dim() != 1 or len(wanted) != steps.shape[1] or not wanted:
+        raise RuntimeError(f"Expected `len(lengths)` to be equal to batch_size {steps.shape[1]}, but got {len(wanted)}")
+    if min(wanted) <= 0 or any(a < b for a, b in itertools.pairwise(wanted)) or wanted[0] > steps.shape[0]:
+        raise RuntimeError(
+            f"`lengths` has to be in decreasing order, at most {steps.shape[0]} and greater than 0; got {wanted}"
+        )
+    parts, sizes, done = [], [], 0
+    for batch in range(len(wanted), 0, -1):  # runs of steps that as many sequences have
+        if wanted[batch - 1] > done:
+            run = steps[done : wanted[batch - 1], :batch]
+            parts.append(run.reshape(-1, *steps.shape[2:]))
+            sizes += [batch] * run.shape[0]
+            done = wanted[batch - 1]
+    return torch.cat(parts), torch.tensor(sizes, dtype=torch.int64)
