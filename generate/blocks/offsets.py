@@ -19,7 +19,6 @@ __all__ = [
     "stride_values",
     "strided",
     "walk",
-    "walk_rows",
 ]
 
 
@@ -168,15 +167,6 @@ def walk(tensors, dims, PLAIN):
     if not shape:
         shape = (math.prod([tensors[0].shape[d] for d in dims]),)
     return integers(shape, PLAIN), tuple([integers(stride, PLAIN) for stride in strides])
-
-
-def walk_rows(tensors, dims, PLAIN):
-    """`walk` over rows, each of which is walked along. For all that Triton knows the number of a single one may be odd,
-    and what it begins with lie anywhere: it takes no steps."""
-    shape, strides = walk(tensors, dims, PLAIN)
-    if all([tensors[0].shape[d] == 1 for d in dims]):
-        strides = tuple([integers((0,), PLAIN) for _ in strides])
-    return shape, strides
 
 
 def reach(shape, strides):

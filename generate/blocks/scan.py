@@ -11,8 +11,9 @@ import torch
 import triton
 import triton.language as tl
 from blocks.combination import folded_softmax, product_of, softmax_of
-from blocks.offsets import integer, integer_value, reach, small_tile, strided, walk, walk_rows
+from blocks.offsets import integer, integer_value, reach, small_tile, strided, walk
 from blocks.reduction import dtype_limits, exponential_share
+from blocks.row_walks import walk_rows
 from blocks.types import compute_types, convert
 
 __all__ = ["scan_along"]

@@ -11,8 +11,9 @@ import triton
 import triton.language as tl
 from blocks.digits import sorted_by_digits
 from blocks.leading import LEADING_PART, leading
-from blocks.offsets import integer, integer_value, reach, strided, walk, walk_rows
+from blocks.offsets import integer, integer_value, reach, strided, walk
 from blocks.order import keys_at
+from blocks.row_walks import walk_rows
 
 __all__ = ["sort_into", "sorted_keys", "sorted_order"]
 
