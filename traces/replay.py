@@ -75,7 +75,7 @@ def verify(
     report = Report(blobs=trace.shards.check())
     with _threads(trace.manifest.get("threads")):
         for record in progress(trace.calls()):
-            _judge(trace, record, report, all(there(torch.device(d)) for d in _devices(record)))
+            _judge(trace, record, report, all(_is(there, name) for name in _devices(record)))
     return report
 
 
@@ -87,6 +87,13 @@ def available(device: torch.device) -> bool:
     if here is None or here.type != device.type or device.type == torch._C._get_privateuse1_backend_name():
         return False
     return (device.index or 0) < torch.accelerator.device_count()
+
+
+def _is(there: Callable[[torch.device], bool], name: str) -> bool:
+    try:
+        return there(torch.device(name))
+    except RuntimeError:  # no device at all: what rebuilds the arguments says where it stands
+        return False
 
 
 def _judge(trace: Trace, record: CallRecord, report: Report, there: bool) -> None:
