@@ -51,6 +51,10 @@ def _between_gradients(m: Maker, n: int, p: float) -> Any:
     return m(n, n), m(n, 64), m(n, 64), p, m.unit(n, n)
 
 
+def _bytes(m: Maker, *shape: int) -> torch.Tensor:
+    return torch.randint(-127, 128, shape, dtype=torch.int8, device=m.device)
+
+
 CALLS: Table = {
     "aten::mm": [lambda m: (m(4096, 4096), m(4096, 4096))],
     "aten::addmm": [lambda m: (m(4096), m(4096, 1024), m(1024, 4096))],
@@ -68,12 +72,6 @@ CALLS: Table = {
     "aten::_trilinear": [lambda m: (m(8192, 64), m(64, 64, 64), m(8192, 64), [1, 3], [0], [1, 2], [2, 3])],
     "aten::linalg_cross": [lambda m: (m(1 << 24, 3), m(1 << 24, 3))],
 }
-
-
-def _bytes(m: Maker, *shape: int) -> torch.Tensor:
-    return torch.randint(-127, 128, shape, dtype=torch.int8, device=m.device)
-
-
 SINGLE: Table = {
     "aten::_int_mm": [lambda m: (_bytes(m, 4096, 4096), _bytes(m, 4096, 4096))],
     "aten::_linalg_check_errors": [

@@ -44,9 +44,25 @@ def _same(m: Maker) -> Any:
     return x, x.clone()
 
 
+def _items(m: Maker) -> torch.Tensor:
+    """Where 4,096 items begin, of 128 rows or fewer, and the last ends."""
+    lengths = torch.cat([torch.zeros(1, device=m.device).long(), m.below(128, 4096)])
+    return lengths.cumsum(0)
+
+
+def _jagged(m: Maker) -> Sequence[Any]:
+    offsets = _items(m)
+    return m(int(offsets[-1]), 64), [offsets], [128]
+
+
+def _padded(m: Maker) -> Sequence[Any]:
+    offsets = _items(m)
+    return m(4096, 128, 64), [offsets], int(offsets[-1])
+
+
 CALLS: Table = {
-    "aten::_jagged_to_padded_dense_forward": [lambda m: _jagged(m)],
-    "aten::_padded_dense_to_jagged_forward": [lambda m: _padded(m)],
+    "aten::_jagged_to_padded_dense_forward": [_jagged],
+    "aten::_padded_dense_to_jagged_forward": [_padded],
     **dict(_reductions()),
     "aten::linalg_vector_norm": [lambda m: (m(1 << 24), 2), lambda m: (m(4096, 4096), 2, [1])],
     "aten::norm.ScalarOpt_dim": [lambda m: (m(4096, 4096), 2, [1]), lambda m: (m(4096, 4096), 2, [0])],
@@ -167,24 +183,6 @@ CALLS: Table = {
     "aten::slice_backward": [lambda m: (m(4096, 2048), [4096, 4096], 1, 0, 2048, 1)],
     "aten::slice_scatter": [lambda m: (m(4096, 4096), m(4096, 2048), 1, 0, 2048, 1)],
 }
-
-
-def _items(m: Maker) -> torch.Tensor:
-    """Where 4,096 items begin, of 128 rows or fewer, and the last ends."""
-    lengths = torch.cat([torch.zeros(1, device=m.device).long(), m.below(128, 4096)])
-    return lengths.cumsum(0)
-
-
-def _jagged(m: Maker) -> Sequence[Any]:
-    offsets = _items(m)
-    return m(int(offsets[-1]), 64), [offsets], [128]
-
-
-def _padded(m: Maker) -> Sequence[Any]:
-    offsets = _items(m)
-    return m(4096, 128, 64), [offsets], int(offsets[-1])
-
-
 SINGLE: Table = {
     "aten::_is_all_true": [lambda m: (m.mask(_MANY),)],
     "aten::_is_any_true": [lambda m: (m.mask(_MANY),)],

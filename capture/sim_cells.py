@@ -10,7 +10,8 @@ from torch import Tensor
 
 
 def install() -> torch.library.Library:
-    """Make the cells composite, for devices that have no kernels for them; what is returned has to be kept."""
+    """Make the cells composite, for devices that have no kernels for them, and CTC losses take lengths of the host;
+    what is returned has to be kept."""
     library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
     for name, parts in (("_thnn_fused_lstm_cell", lstm_cell), ("_thnn_fused_gru_cell", gru_cell)):
         library.impl(name, parts, "CompositeImplicitAutograd")  # type: ignore[no-untyped-call]

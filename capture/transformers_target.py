@@ -64,9 +64,10 @@ def _settings(target: str, kind: Any) -> dict[str, Setting]:
         defaults = config.to_dict()
     aliases = {alias: defaults.get(name) for alias, name in config.attribute_map.items()}
     extra = {"num_labels": config.num_labels, "attn_implementation": "sdpa", **_implementations(config)}
-    said = {
-        n: a for k in type(config).__mro__ for n, a in inspect.get_annotations(k).items() if isinstance(a, UnionType)
-    }
+    said: dict[str, object] = {}
+    for owner in reversed(type(config).__mro__):  # a class says it anew for those that it is made of
+        said |= inspect.get_annotations(owner)
+    said = {name: annotation for name, annotation in said.items() if isinstance(annotation, UnionType)}
     values = {**defaults, **aliases, **extra}
     known = {name: of_default(value, said.get(name)) for name, value in values.items() if name[0] != "_"}
     return {**COMMON, "sequence": Setting(int, SEQUENCE), **{k: v for k, v in known.items() if k not in COMMON}}

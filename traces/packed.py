@@ -20,7 +20,8 @@ def pack_padded_sequence(input: Tensor, lengths: Tensor, batch_first: bool) -> t
         raise RuntimeError(f"Expected `len(lengths)` to be equal to batch_size {steps.shape[1]}, but got {len(wanted)}")
     if min(wanted) <= 0 or any(a < b for a, b in itertools.pairwise(wanted)) or wanted[0] > steps.shape[0]:
         raise RuntimeError(
-            f"`lengths` has to be in decreasing order, at most {steps.shape[0]} and greater than 0; got {wanted}"
+            f"`lengths` has to be in decreasing order, at most {steps.shape[0]} and greater than 0; got {wanted}."
+            " Of others pass `enforce_sorted=False` to pack_padded_sequence"
         )
     parts, sizes, done = [], [], 0
     for batch in range(len(wanted), 0, -1):  # runs of steps that as many sequences have

@@ -18,7 +18,12 @@ def command(  # noqa: PLR0913 - one parameter an option
     names: Annotated[
         list[str] | None, typer.Argument(metavar="MODEL", help="Names of some of them; all if none is given.")
     ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Models looked at at once.")] = 1,
+    jobs: Annotated[
+        int,
+        typer.Option(
+            min=1, help="Models looked at at once; each judges in up to 8 processes, which share a GPU's memory."
+        ),
+    ] = 1,
     as_json: AsJson = False,
     markdown: Markdown = False,
     platform: Platform = PLATFORM,
