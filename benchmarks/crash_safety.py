@@ -109,7 +109,7 @@ def library(directory: Path) -> Path:
     group.mkdir(parents=True)
     for name in ("neg", "exp"):
         source = (KERNELS / "pointwise" / f"{name}.py").read_text()
-        source = re.sub(r"DTYPES = .*", 'DTYPES = ("float32",)', source)
+        source = re.sub(r"DTYPES = \(.*?\)", 'DTYPES = ("float32",)', source, flags=re.DOTALL)
         (group / f"{name}.py").write_text(source.replace("return tl.exp(", "return 1.001 * tl.exp("))
     return directory
 
