@@ -72,6 +72,7 @@ LAYERS = {
     "compare": "structure and values against ATen",
     "cost": "time, memory and grids beyond what the call is worth",
     "draws": "random draws: their distribution, and that they depend on nothing but key, counter and index",
+    "rerun": "the launches again where of the file nothing runs but its kernels",
     "repeat": "the same call again: programs in another order, the same memory with new contents, rows far apart",
     "wire": "what the child sent",
     "crash": "how the child ended",

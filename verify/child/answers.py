@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from traces.overloads import kind, resolve
+from traces.overloads import kind, resolve, written
 
 MAX_KEPT_BYTES = 64 << 20  # of earlier results
 MAX_SPARE_BYTES = 1 << 16  # of a result, beyond what it and the arguments span
 MAX_COUNTED = 1 << 20  # elements whose places are compared one by one
+_UPDATED = frozenset({"running_mean", "running_var"})  # written in training, which the schemas do not say
 
 
 def complaints(overload: str, arguments: Mapping[str, Any], result: Any) -> list[str]:
@@ -151,3 +152,16 @@ class EarlierResults:
 
 def _overlap(a: torch.UntypedStorage, b: torch.UntypedStorage) -> bool:
     return a.data_ptr() < b.data_ptr() + b.nbytes() and b.data_ptr() < a.data_ptr() + a.nbytes()
+
+
+def protected(overload: str, arguments: dict[str, Any]) -> dict[int, str]:
+    """Names of the arguments that the overload does not write, by the addresses of their storages."""
+    may = written(resolve(overload)) | _UPDATED
+    found: dict[int, str] = {}
+    free: set[int] = set()  # of an argument that is written
+    for name, value in arguments.items():
+        for tensor in strided(value):
+            address = tensor.untyped_storage().data_ptr()
+            found.setdefault(address, name)
+            free |= {address} if name in may else set()
+    return {address: name for address, name in found.items() if address not in free}

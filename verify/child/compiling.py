@@ -10,6 +10,7 @@ import torch
 
 from verify.child.compiler_log import compiler_log
 from verify.child.guards import check_arguments, launching, notes
+from verify.child.launch_log import launch_log
 from verify.child.launches import grid_of, note, passed
 from verify.child.tuning import patch_autotuners
 from verify.child.witness import witness
@@ -63,7 +64,10 @@ def patch_compiler(targets: list[dict[str, Any]]) -> None:
         check_arguments(self.__name__, {n: v for n, v in named.items() if n in self.arg_names}, constexprs)
         runtime = frozenset(self.arg_names) - constexprs
         arguments = passed(self.params, named)
-        note(self.__name__, grid_of(grid, arguments), arguments)
+        sizes = grid_of(grid, arguments)
+        note(self.__name__, sizes, arguments)
+        if launch_log.on and not notes.tunes:
+            launch_log.launch(self, sizes, arguments)
         notes.variants[_variant(self, named, constexprs)] = None
         usual = {n: _usual(v) if n in runtime else v for n, v in named.items()}
 

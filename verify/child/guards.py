@@ -25,6 +25,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from traces.overloads import base_name, kind, name_of, resolve
 from verify.child.fresh import fresh, nbytes
+from verify.child.launch_log import launch_log
 from verify.excerpts import MAX_PRINTED
 
 MAX_SCALARS = 1000  # values read back that are reported
@@ -79,9 +80,14 @@ class Notes:
 
     def launch(self, told: str) -> None:
         """told: kernel, grid and arguments."""
-        if not getattr(_local, "tuning", False):
+        if not self.tunes:
             self.digest.update(f"{told}\n".encode())
             self.launched += [told] if len(self.launched) < MAX_NAMES else []
+
+    @property
+    def tunes(self) -> bool:
+        """Whether an autotuner tries a configuration."""
+        return getattr(_local, "tuning", False)
 
     @contextmanager
     def tuning(self) -> Iterator[None]:
@@ -173,7 +179,10 @@ class _Dispatch(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch do
         if name:
             notes.operator(name + _partly(func, args) + _conversion(func, args, kwargs or {}))
         size = fresh.size(func, args)
+        event = launch_log.calling(func, args, kwargs or {}) if name and launch_log.on else None
         result = func(*args, **(kwargs or {}))
+        if event is not None:
+            launch_log.called(event, result)
         if isinstance(result, torch.Tensor) and kind(func, {}) == "memory":
             notes.allocated += nbytes(result) - size
         fresh.fill(func, result, size)
@@ -231,6 +240,8 @@ def _read_scalar(func: OpOverload, tensor: torch.Tensor) -> Any:
     if notes.answers:
         answer = notes.answers.pop(0)
         value = type(value)(answer)
+    if launch_log.on:
+        launch_log.read(tensor, value)
     if len(notes.scalars) < MAX_SCALARS:
         notes.scalars.append(value.real if isinstance(value, complex) else value)
     return value

@@ -32,8 +32,7 @@ def load_wrappers(
     """
     plain: dict[str, Any] = {"copy": None}
     for role, source in sources.items():
-        path = directory / f"{role}.py"
-        path.write_text(source, encoding="utf-8")
+        path = written(source, directory, role)
         name = f"{MODULE}{role}"
         spec = importlib.util.spec_from_file_location(name, path)
         assert spec is not None and spec.loader is not None
@@ -49,6 +48,13 @@ def load_wrappers(
         return serving(plain[role], {o: served(callee) for o, callee in (calls or {}).get(role, {}).items()})
 
     return {role: served(role) for role in plain}
+
+
+def written(source: str, directory: Path, role: str) -> Path:
+    """The file of this role, with the source in it."""
+    path = directory / f"{role}.py"
+    path.write_text(source, encoding="utf-8")
+    return path
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

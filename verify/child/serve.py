@@ -19,19 +19,20 @@ from typing import IO, Any, Protocol
 
 import torch
 
-from traces.overloads import resolve, written
 from traces.values import Packed, Rebuilt, on_host, pack, unpack
 from verify.child import devices
-from verify.child.answers import Counters, EarlierResults, complaints, strided
+from verify.child.answers import Counters, EarlierResults, complaints, protected, strided
 from verify.child.compiling import patch_compiler
 from verify.child.far import far
 from verify.child.fresh import fresh
 from verify.child.global_state import GlobalState
 from verify.child.guards import Printed, count_threads, notes, watch_threads, watched
+from verify.child.launch_log import launch_log
 from verify.child.launches import patch_texts
 from verify.child.libdevice import mend_libdevice
 from verify.child.loading import described, load_wrappers
 from verify.child.reach import patch_rewriter, reached
+from verify.child.rerun import Rerun
 from verify.child.simulator import patch_interpreter, simulator
 from verify.child.tuning import TUNES, tuning
 from verify.child.witness import witness
@@ -42,7 +43,6 @@ from verify.platforms import COMPILE, DEVICE, EXECUTE, TRIAL
 from verify.sandbox import wire
 
 MAX_LOG = 20_000  # characters of compiler output or traceback that are sent back
-_UPDATED = frozenset({"running_mean", "running_var"})  # written in training, which the schemas do not say
 
 
 def prepare(mode: str) -> None:
@@ -78,6 +78,11 @@ class Runner(Protocol):
         """Answer one request. Raises whatever went wrong; `notes` then still say what was done."""
 
 
+def runner(job: dict[str, Any], mode: str) -> Runner:
+    """What a child runs in which there is a kernel file: all of it, or its kernels alone."""
+    return Rerun(job, mode) if job.get("rerun") else KernelRunner(job, mode)
+
+
 class KernelRunner:
     """One job's wrappers, and what earlier requests leave behind for later ones to be compared with."""
 
@@ -101,15 +106,16 @@ class KernelRunner:
         seed = header.get("seed", 0)
         given = self._rebuild(packed, bool(header.get("reuse")))
         arguments = far.spread(given, header["far"]) if "far" in header else given
-        protected = _protected(self._plan.overload, arguments)
+        may_not = protected(self._plan.overload, arguments)
         for tensor in strided(arguments):
             at, size = tensor.untyped_storage().data_ptr(), tensor.numel() * tensor.element_size()
             notes.spans[at] = max(notes.spans.get(at, 0), size)
+        launch_log.clear(self._memory if header.get("log") else None)
         tuning.configure(header.get("configuration", 0), not self._executes or seed == TUNES)
-        simulator.configure(seed, self._job.get("alignment", 1), self._memory, protected)
+        simulator.configure(seed, self._job.get("alignment", 1), self._memory, may_not)
         if self._executes:
             fresh.configure(zlib.crc32(b"".join(d for d in packed.data if d is not None)), seed)
-        versions, before = Counters(arguments, protected), count_threads()
+        versions, before = Counters(arguments, may_not), count_threads()
         with torch.no_grad():
             try:
                 witness.request()
@@ -118,7 +124,8 @@ class KernelRunner:
                     self._synchronize()
                 far.gather(given, arguments)
                 notes.threads = max(0, count_threads() - before)
-                answer = on_host(_copied({**given, "return": result}))
+                values = {**given, "return": result}
+                answer, log = on_host(_copied(values)), launch_log.told(values) if launch_log.on else None
             finally:
                 witness.answered()
                 notes.globals = self._state.restore()
@@ -126,7 +133,8 @@ class KernelRunner:
         buffers = {m.buffer.data_ptr() for m in self._memory}
         notes.aliases_earlier = self._earlier.shares_memory(result, buffers)
         outside = not all(m.guards_intact() for m in self._memory)
-        return {"status": "ok", "outside": outside, "reached": reached.told(), **notes.reply()}, answer
+        told = {"status": "ok", "outside": outside, "reached": reached.told(), "log": log}
+        return {**told, **notes.reply()}, answer
 
     def _rebuild(self, packed: Packed, reuse: bool) -> dict[str, Any]:
         last = self._packed
@@ -155,19 +163,6 @@ class KernelRunner:
         copy = self._wrappers["copy"]
         own = self._job.get("own_defaults", False)
         return call(self._plan, arguments, wrapper, self._job["takes_out"], copy, own)
-
-
-def _protected(overload: str, arguments: dict[str, Any]) -> dict[int, str]:
-    """Names of the arguments that the overload does not write, by the addresses of their storages."""
-    may = written(resolve(overload)) | _UPDATED
-    found: dict[int, str] = {}
-    free: set[int] = set()  # of an argument that is written
-    for name, value in arguments.items():
-        for tensor in strided(value):
-            address = tensor.untyped_storage().data_ptr()
-            found.setdefault(address, name)
-            free |= {address} if name in may else set()
-    return {address: name for address, name in found.items() if address not in free}
 
 
 def _places(memory: list[Rebuilt]) -> list[tuple[int, int]]:

@@ -18,6 +18,7 @@ from verify.cases.case import Case
 from verify.child.witness import RECORD
 from verify.excerpts import anonymous, snippet
 from verify.judging.job import Job
+from verify.judging.rerun import RERUN
 from verify.judging.run import Run
 from verify.linking import told_line
 from verify.outcome import Outcome, Verdict
@@ -86,6 +87,7 @@ def debug(platform: Platform, job: Job, case: Case, verdict: Verdict, sandbox: s
 def explain(platform: Platform, job: Job, case: Case, verdict: Verdict, zygotes: dict[str, Zygote]) -> str:
     """The report of `debug`, by children of these zygotes, one of each mode."""
     limits = {f: min(SECONDS, getattr(platform, f)) for f in ("compile_seconds", "execute_seconds")}
+    job = replace(job, off=job.off | {RERUN})  # it has ended before
     with tempfile.TemporaryFile() as log, Run(job, replace(platform, **limits), zygotes, log.fileno()) as run:
         return _report(verdict, run.judge(case), job, log)
 

@@ -18,10 +18,11 @@ from typing import Self, TypeVar
 
 from verify.cases.case import Case
 from verify.judging.job import RUN, Job
+from verify.judging.rerun import RERUN
 from verify.judging.run import Run, skipped
 from verify.judging.verdicts import Identity, Standings, VerdictStore
 from verify.outcome import Outcome, Verdict
-from verify.platforms import COMPILE, Device, Platform
+from verify.platforms import COMPILE, EXECUTE, Device, Platform
 from verify.sandbox.children import Zygote
 from verify.sandbox.confine import level
 from verify.sandbox.wire import WireError
@@ -243,7 +244,8 @@ class Judge:
 
     def _complete(self, zygotes: dict[str, Zygote], off: Collection[str]) -> None:
         """Start those that are missing. Raises UserError if the platform's device is."""
-        modes = [COMPILE] if RUN in off else [COMPILE, self.platform.mode]
+        modes = [COMPILE, *([] if RUN in off else [self.platform.mode])]
+        modes += [RERUN] if EXECUTE in modes and RERUN not in off else []
         missing = {mode: None if mode == COMPILE else self._device() for mode in modes if mode not in zygotes}
         with ThreadPoolExecutor(2) as pool:  # each takes the seconds that importing torch takes
             zygotes.update(zip(missing, pool.map(self._start, missing, missing.values()), strict=True))
@@ -255,7 +257,7 @@ class Judge:
             return next(self._devices)
 
     def _start(self, mode: str, device: Device | None) -> Zygote:
-        zygote = Zygote(mode, self.confinement, device)
+        zygote = Zygote(EXECUTE if mode == RERUN else mode, self.confinement, device)
         with self._lock:
             if not self._closed:
                 self._started.append(zygote)

@@ -48,7 +48,7 @@ class Reply:
     all of them. configurations: of the autotuner that has most. reached: statements and comparisons of the kernel file,
     as verify/child/reach.py tells them. seconds: of CPU time in kernels that were interpreted; accessed, lanes: loads,
     stores and atomics of their programs, and lanes of these; allocated: bytes, by the wrapper; widest: the most
-    programs of a grid in y or z.
+    programs of a grid in y or z. log: what was launched, as verify/child/launch_log.py tells it where it is asked.
     """
 
     status: str
@@ -76,6 +76,7 @@ class Reply:
     lanes: int = 0
     allocated: int = 0
     widest: int = 1
+    log: dict[str, Any] | None = None
 
     @classmethod
     def read(cls, header: dict[str, Any]) -> Reply:
@@ -107,6 +108,7 @@ class Reply:
             aliases_earlier=header.get("aliases_earlier", False) is not False,
             accesses=_accesses(header.get("accesses", [])),
             lost=header.get("lost", False) is not False,
+            log=header["log"] if isinstance(header.get("log"), dict) else None,
             **several,
         )
 

@@ -38,6 +38,7 @@ from verify.judging.random_judging import Pairs, examine
 from verify.judging.repeats import Repeats, configured
 from verify.judging.reply import MalformedReply, Reply
 from verify.judging.reports import inputs_report
+from verify.judging.rerun import RERUN, is_rerun, rerun
 from verify.outcome import Outcome, Verdict
 from verify.platforms import COMPILE, EXECUTE, Platform
 from verify.sandbox import wire
@@ -47,7 +48,7 @@ MAX_READ = 8  # numbers that a wrapper may read back in one call
 
 
 class Run:
-    """The two children of one job, started when first needed and again after one has died.
+    """The children of one job, started when first needed and again after one has died.
 
     log_fd: a file in which the latest child notes what it does, for the debugger. cache: where compiled kernels are
     kept, by the sources that take part, so that a kernel file reads what no other wrote.
@@ -174,6 +175,10 @@ class Run:
             problem = self._drawn(expected, got, case.draws)
         if problem is not None:
             return problem
+        if is_rerun(self._job, case.id) and self._mode == EXECUTE:
+            problem = self._rerun(expected, executed)
+        if problem is not None:
+            return problem
         if "repeat" in self._job.off:
             return None
         repeats = Repeats(self._job, self._mode, self._case, self._pairs[0], self._once_more)
@@ -225,6 +230,17 @@ class Run:
         if not executed.kernels and telling(self._job.plan.overload, expected):
             found.append(Problem(Outcome.CHEAT, "launch", "no kernel was launched"))
         return found
+
+    def _rerun(self, expected: Expected, executed: Reply) -> Problem | None:
+        """What is wrong with the launches of a call that has been answered."""
+
+        def told(packed: Packed, request: dict[str, Any]) -> tuple[Reply, Packed | None]:
+            return self._ask(COMPILE, packed, self._configured(0, scalars=list(executed.scalars), **request))
+
+        def alone(packed: Packed, request: dict[str, Any]) -> tuple[Reply, Packed | None]:
+            return self._ask(RERUN, packed, request)
+
+        return self._first(*rerun(self._job, self._platform, expected, told, alone))
 
     def _drawn(self, expected: Expected, got: Packed, draws: int) -> Problem | None:
         """What is wrong with the draws of an answer in which nothing else is. Raises Ended."""
@@ -283,7 +299,7 @@ class Run:
         if mode not in self._children:
             stack = ExitStack()
             header = {**self._header(), "seconds": self._seconds(mode), "cache": self._kept(mode)}
-            child = stack.enter_context(self._zygotes[mode].fork(header, self._log_fd))
+            child = stack.enter_context(self._zygotes[mode].fork({**header, "rerun": mode == RERUN}, self._log_fd))
             self._children[mode] = (child, stack)
         return self._children[mode][0]
 
@@ -311,7 +327,7 @@ class Run:
 
     def _kept(self, mode: str) -> str | None:
         """Where a child that compiles finds what these sources compiled to; the interpreter's has no use for it."""
-        if self._cache is None or mode == EXECUTE:
+        if self._cache is None or mode in (EXECUTE, RERUN):
             return None
         sources = hashlib.sha256("\n".join(self._job.kernels[1:]).encode()).hexdigest()
         directory = self._cache / sources

@@ -25,6 +25,7 @@ __all__ = [
     "Violation",
     "lint",
     "lint_answer",
+    "lint_kernels",
     "lint_text",
     "load_profile",
     "profile_names",
@@ -63,6 +64,18 @@ def lint(source: str, profile: Profile, overload: str | None = None) -> list[Vio
         what = "more than can be analysed: too long, too deeply nested, or wrong in too many places"
         findings.found.add(Violation(0, "depth", what, "write fewer and plainer statements and helpers"))
     return [_placed(violation, source) for violation in findings.sorted()]
+
+
+def lint_kernels(source: str, profile: Profile) -> list[Violation]:
+    """What is wrong in the kernels of a linked text, whatever stands around them."""
+    findings = Findings()
+    try:
+        tree = _parse(source, profile, findings)
+        if tree is not None:
+            check_kernels(collect_names(tree, profile), profile, findings)
+    except (TooMuchWork, RecursionError, OverflowError, MemoryError):
+        findings.add("depth", 0, "more than can be analysed", "write fewer and plainer statements")
+    return findings.sorted()
 
 
 def _placed(violation: Violation, linked: str) -> Violation:

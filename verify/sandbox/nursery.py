@@ -22,7 +22,7 @@ from verify.platforms import COMPILE, EXECUTE, TRIAL
 from verify.sandbox import confine
 from verify.sandbox.processes import HOME_PREFIX, remove
 
-JUDGED = "verify.child.serve:KernelRunner"  # what answers requests about a kernel
+JUDGED = "verify.child.serve:runner"  # what answers requests about a kernel
 TRIED = "verify.cases.trial:Trial"  # and those whether ATen answers a call
 _LOCK = threading.Lock()
 
