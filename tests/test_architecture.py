@@ -31,7 +31,7 @@ ROOMS = {  # what a room imports beside itself and the files above all rooms
     "enable": {
         "serve": set(),
         "cover": set(),
-        "traces": set(),
+        "traces": {"cover"},
         "survey": {"cover"},
         "train": {"serve"},
         "refine": {"cover"},

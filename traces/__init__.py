@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 from traces.errors import TraceError, UserError
 
 if TYPE_CHECKING:
+    from traces.records import CallRecord, Signature
     from traces.replay import Report, verify
-    from traces.store import CallRecord, Signature, Trace
+    from traces.store import Trace
     from traces.writer import TraceWriter
 
 __all__ = ["CallRecord", "Report", "Signature", "Trace", "TraceError", "TraceWriter", "UserError", "verify"]
 
 _HOMES = {
-    "CallRecord": "traces.store",
-    "Signature": "traces.store",
+    "CallRecord": "traces.records",
+    "Signature": "traces.records",
     "Trace": "traces.store",
     "TraceWriter": "traces.writer",
     "Report": "traces.replay",

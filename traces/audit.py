@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from traces import contents as spans
 from traces import format as fmt
 from traces.errors import TraceError
-from traces.store import CallRecord, Trace
+from traces.records import CallRecord
+from traces.store import Trace
 from traces.values import Json
 
 CHUNK = 1 << 22  # bytes of each trace whose windows are compared at once; a window takes 8 bytes

@@ -6,7 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from traces.store import Signature, Trace
+from traces.records import Signature
+from traces.store import Trace
 
 _SETTINGS = ("python", "machine", "threads", "matmul_precision", "deterministic")
 

@@ -25,7 +25,8 @@ from traces.values import POISON, Bytes, Json, Packed, TensorRef, numel, pack, u
 from traces.widening import answer
 
 if TYPE_CHECKING:
-    from traces.store import CallRecord, Trace
+    from traces.records import CallRecord
+    from traces.store import Trace
 
 STORAGE_ALIGNMENT = 64  # bytes; where storages of PyTorch's allocators begin at the least
 CACHE_BYTES = 256 << 20  # of what calls produced, kept for other calls of the same trace

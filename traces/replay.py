@@ -19,7 +19,8 @@ from traces.errors import TraceError
 from traces.fingerprint import difference, results, structure, unlike
 from traces.materialise import REFUSED, arguments_of, operator, run
 from traces.overloads import moves_data, uninitialised, written
-from traces.store import CallRecord, Trace
+from traces.records import CallRecord
+from traces.store import Trace
 from traces.values import Json
 
 # Results of attention on a GPU that only dropout gives a value: without it they are what was in memory.

@@ -15,7 +15,8 @@ import torch
 from torch.utils.flop_counter import flop_registry
 
 from traces.overloads import base_name, resolve
-from traces.store import CallRecord, Trace
+from traces.records import CallRecord
+from traces.store import Trace
 
 BANDWIDTH = 1e12  # bytes a second
 RATE = 1e14  # operations on floating numbers a second

@@ -15,7 +15,8 @@ from generate.versions import BASE_LIBRARY, origin
 from traces import UserError
 from traces.contents import REPLAYABLE
 from traces.overloads import of_cpus, resolve
-from traces.store import CallRecord, Trace
+from traces.records import CallRecord
+from traces.store import Trace
 from verify.cases.case import Case, case_of
 from verify.comparison.laws import judged_by
 from verify.contract.derive import functional_base

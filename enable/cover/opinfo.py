@@ -24,7 +24,8 @@ from enable.cover.coverage import (
 from enable.tables import share, table
 from generate.library import Library
 from traces import TraceError
-from traces.store import CallRecord, Trace
+from traces.records import CallRecord
+from traces.store import Trace
 from verify.cases.case import Case
 from verify.judging.judge import Job, Judge
 from verify.outcome import Outcome, Verdict

@@ -22,7 +22,8 @@ from generate.signatures import describe
 from generate.task import Task
 from traces import UserError
 from traces.overloads import resolve
-from traces.store import CallRecord, Trace
+from traces.records import CallRecord
+from traces.store import Trace
 from traces.values import TensorRef
 from verify.cases.case import Case, by_overload
 from verify.comparison.laws import judged_by

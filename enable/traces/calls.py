@@ -12,7 +12,7 @@ from traces import TraceError, UserError
 
 if TYPE_CHECKING:
     from traces import CallRecord, Trace
-    from traces.store import Signature
+    from traces.records import Signature
 
 _STORED = 4  # calls of a signature that are named
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,7 +20,13 @@ from traces import UserError
 if TYPE_CHECKING:
     from traces import CallRecord, Trace
 
-EXPORTS = {"backendbench-txt": ".txt", "backendbench-parquet": ".parquet", "repro": ""}  # with endings of names
+EXPORTS = {  # with endings of names
+    "backendbench-txt": ".txt",
+    "backendbench-parquet": ".parquet",
+    "chrome": ".json",
+    "parquet": ".parquet",
+    "repro": "",
+}
 IMPORTS = ("backendbench-txt", "backendbench-parquet", "chakra")
 
 _IDS = 12  # ids of calls that are listed
@@ -43,8 +50,10 @@ def export(
     """Write a trace in another tool's form.
 
     backendbench-txt and -parquet hold shapes, strides, dtypes, scalars and counts; what they cannot hold is counted
-    and printed. repro is one stored call as a script and a safetensors file, which run with PyTorch alone: that of
-    --call, or the first of --op. Ids and shapes of an operator's calls: enable trace show MODEL --op NAME.
+    and printed. chrome is a timeline of the stored calls in their phases and modules, which ui.perfetto.dev and
+    chrome://tracing open; parquet has a row for each of them, as Trace.frame() in Python. repro is one stored call as
+    a script and a safetensors file, which run with PyTorch alone: that of --call, or the first of --op. Ids and shapes
+    of an operator's calls: enable trace show MODEL --op NAME.
     """
     from enable.workspace import Workspace
 
@@ -63,6 +72,8 @@ def export(
         raise UserError(f"{path} exists; pass --out PATH to write elsewhere{'' if form == 'repro' else ' or --force'}")
     if form == "repro":
         _export_repro(trace, records, path)
+    elif form in ("chrome", "parquet"):
+        _export_calls(trace, records, form, path)
     else:
         _export_rows(trace, records, form, path)
 
@@ -90,18 +101,43 @@ def _export_repro(trace: Trace, records: list[CallRecord], path: Path) -> None:
     typer.echo("\n".join([*lines, f"  next  {shlex.join([sys.executable, str(path / 'repro.py')])}"]))
 
 
+def _export_calls(trace: Trace, records: list[CallRecord], form: str, path: Path) -> None:
+    """Write each stored call: as a slice of a timeline, or as a row."""
+    from enable.traces.timeline import timeline
+    from traces.exchange.backendbench import needs_pyarrow
+    from traces.format import write_durably
+    from traces.frames import frame_of
+
+    if form == "chrome":
+        content = json.dumps(timeline(trace, records)).encode()
+    else:
+        frame, buffer = frame_of(trace), io.BytesIO()
+        needs_pyarrow("pyarrow")
+        frame[frame.id.isin([record.id for record in records])].to_parquet(buffer, index=False)
+        content = buffer.getvalue()
+    _written(lambda: write_durably(path, [content]), path)
+    lines = [f"{len(records)} stored calls of {len({r.overload for r in records})} operators in {path}"]
+    if form == "chrome":
+        lines.append("  next  open it in ui.perfetto.dev or chrome://tracing")
+    typer.echo("\n".join(lines))
+
+
 def _export_rows(trace: Trace, records: list[CallRecord], form: str, path: Path) -> None:
     from traces.exchange import backendbench
 
     found = backendbench.export(trace, records)
     write = backendbench.write_text if form == "backendbench-txt" else backendbench.write_parquet
-    try:
-        write(found.rows, path)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror}); name another with --out PATH") from error
+    _written(lambda: write(found.rows, path), path)
     calls = sum(row.count for row in found.rows)
     lines = [f"{calls} calls in {len(found.rows)} lines of {len({r.operator for r in found.rows})} operators in {path}"]
     typer.echo("\n".join(lines + _counted("left out", found.left_out) + _counted("lost", found.lost)))
+
+
+def _written(write: Callable[[], object], path: Path) -> None:
+    try:
+        write()
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written ({error.strerror}); name another with --out PATH") from error
 
 
 def _counted(title: str, counts: Mapping[str, int]) -> list[str]:

@@ -15,7 +15,7 @@ from traces.fingerprint import results
 from traces.format import encode_line
 from traces.materialise import identity
 from traces.overloads import bind, kind, resolve
-from traces.store import CallRecord
+from traces.records import CallRecord
 from traces.synthesis import summarise
 from traces.values import pack, unpack
 from traces.writer import CallSite

@@ -22,7 +22,8 @@ from traces.exchange.source import Call
 from traces.format import write_durably
 from traces.materialise import STORAGE_ALIGNMENT
 from traces.overloads import resolve
-from traces.store import CallRecord, Trace
+from traces.records import CallRecord
+from traces.store import Trace
 
 _OPERATOR = re.compile(r"(?:Operator:\s*)?(?:(\w+)\.)?(\w+)\.(\w+)")
 _COUNT = re.compile(r"cnt:\s*(\d{1,18}),\s*(.*)", re.DOTALL)
@@ -121,7 +122,7 @@ def write_parquet(rows: list[BenchRow], path: Path) -> None:
         "runnable": [True] * len(rows),
         "is_overhead_dominated_op": [None] * len(rows),
     }
-    arrow = _pyarrow("pyarrow")
+    arrow = needs_pyarrow("pyarrow")
     types = {
         "count": arrow.int64(),
         "why_excluded": arrow.list_(arrow.string()),
@@ -131,7 +132,7 @@ def write_parquet(rows: list[BenchRow], path: Path) -> None:
     }
     arrays = {name: arrow.array(values, types.get(name)) for name, values in columns.items()}
     sink = arrow.BufferOutputStream()
-    _pyarrow("pyarrow.parquet").write_table(arrow.table(arrays), sink)
+    needs_pyarrow("pyarrow.parquet").write_table(arrow.table(arrays), sink)
     write_durably(path, [sink.getvalue().to_pybytes()])
 
 
@@ -139,7 +140,8 @@ def _excluded(kind: str) -> str:
     return {"random": "draws random numbers"}.get(kind, f"{kind}: computes nothing")
 
 
-def _pyarrow(module: str) -> Any:
+def needs_pyarrow(module: str) -> Any:
+    """A module of pyarrow. Raises UserError where that is not installed."""
     try:
         return import_module(module)
     except ImportError as error:
@@ -191,7 +193,7 @@ def _call(overload: str, count: int, text: str, seq: int, where: str) -> Call:
 
 def read_parquet(path: Path, lost: Counter[str]) -> Iterator[Call]:
     """The calls of a parquet file; of its columns, op_name, args and count are read."""
-    reader = _pyarrow("pyarrow.parquet")
+    reader = needs_pyarrow("pyarrow.parquet")
     try:
         rows = reader.read_table(path, columns=["op_name", "args", "count"]).to_pylist()
     except (OSError, ValueError, KeyError) as error:  # what pyarrow raises, ArrowInvalid among them

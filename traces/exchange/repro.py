@@ -15,7 +15,8 @@ from traces.errors import UserError
 from traces.exchange import standalone
 from traces.materialise import arguments_of, operator, run
 from traces.overloads import moves_data, uninitialised, written
-from traces.store import CallRecord, Trace
+from traces.records import CallRecord
+from traces.store import Trace
 
 _PLACE = "CALL: dict[str, Any] = {}\n"
 MAX_THREADS = 1024

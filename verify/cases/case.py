@@ -15,7 +15,8 @@ from traces import TraceError
 from traces.contents import NotRecorded
 from traces.materialise import STORAGE_ALIGNMENT, identity
 from traces.overloads import bind, positional, resolve
-from traces.store import CallRecord, Trace
+from traces.records import CallRecord
+from traces.store import Trace
 from traces.values import Packed, numel, on_host, pack, unpack
 from traces.widening import answer
 from verify.cases import left, oracle, ranks, references

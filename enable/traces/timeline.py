@@ -1,0 +1,59 @@
+"""A trace's stored calls as a timeline, in the JSON that Perfetto and chrome://tracing open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from enable.cover.cost import LAUNCH, cost_of
+from enable.cover.coverage import is_known
+from traces.frames import row
+
+if TYPE_CHECKING:
+    from traces import CallRecord, Trace
+
+_TOLD = ("id", "calls", "kind", "level", "bytes", "tensor_dtypes", "tensor_shapes", "arguments")
+_NOTE = "stored calls, the first of each signature, in their order; their lengths are estimates for a nominal chip"
+
+
+def timeline(trace: Trace, records: Sequence[CallRecord]) -> dict[str, Any]:
+    """An object of the Trace Event Format: a track for each thread, on which calls lie in modules, these in phases and
+    these in steps. Times are in microseconds: how long a call takes on the nominal chip of enable/cover/cost.py."""
+    info, title = trace.manifest.get("info", {}), trace.path.name.removesuffix(".trace")
+    named = {"name": "process_name", "ph": "M", "pid": 1, "tid": 0, "args": {"name": info.get("model", title)}}
+    events = [named, *_threads(records)]
+    at: dict[int, float] = {}
+    opened: dict[int, list[tuple[str, float]]] = {}
+    for record in sorted(records, key=lambda record: record.seq):
+        now, stack = at.setdefault(record.thread, 0.0), opened.setdefault(record.thread, [])
+        around = [f"step {record.step}", record.phase or "no phase", *filter(None, record.module.split("."))]
+        same = next((i for i, (a, (b, _)) in enumerate(zip(around, stack, strict=False)) if a != b), len(stack))
+        same = min(same, len(around))
+        events += _closed(stack, same, now, record.thread)
+        stack += [(name, now) for name in around[same:]]
+        seconds = cost_of(record).seconds if is_known(record.overload) else LAUNCH
+        told = row(record, trace.signatures[record.signature])
+        args = {name: told[name] for name in _TOLD}
+        events.append(_slice(record.overload, record.kind, now, now + 1e6 * seconds, record.thread, args))
+        at[record.thread] = now + 1e6 * seconds
+    for thread, stack in opened.items():
+        events += _closed(stack, 0, at[thread], thread)
+    return {"traceEvents": events, "displayTimeUnit": "ns", "otherData": {"trace": title, "note": _NOTE}}
+
+
+def _threads(records: Sequence[CallRecord]) -> Iterator[dict[str, Any]]:
+    for thread in sorted({record.thread for record in records}):
+        name = f"thread {thread}" if thread else "main thread"
+        yield {"name": "thread_name", "ph": "M", "pid": 1, "tid": thread, "args": {"name": name}}
+
+
+def _closed(stack: list[tuple[str, float]], depth: int, now: float, thread: int) -> Iterator[dict[str, Any]]:
+    """Slices of what no longer stands around, the innermost first."""
+    while len(stack) > depth:
+        name, began = stack.pop()
+        yield _slice(name, "around", began, now, thread, {})
+
+
+def _slice(name: str, kind: str, began: float, ended: float, thread: int, args: dict[str, Any]) -> dict[str, Any]:
+    times = {"ts": began, "dur": ended - began}
+    return {"name": name, "cat": kind, "ph": "X", **times, "pid": 1, "tid": thread, "args": args}

@@ -1,0 +1,43 @@
+"""A trace as a pandas DataFrame."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from traces.records import CallRecord, Signature
+    from traces.store import Trace
+
+# Columns of a frame with their dtypes.
+COLUMNS = {
+    **dict.fromkeys(("id", "seq", "step"), "int64"),
+    **dict.fromkeys(("phase", "module", "overload", "kind", "signature"), "str"),
+    **dict.fromkeys(("calls", "bytes"), "int64"),
+    **dict.fromkeys(("level", "tensor_dtypes", "tensor_shapes", "arguments"), "str"),
+}
+
+
+def frame_of(trace: Trace) -> pd.DataFrame:
+    """A row for each stored call, in the order of recording, with the columns of COLUMNS."""
+    import pandas as pd
+
+    rows = [row(record, trace.signatures[record.signature]) for record in trace.calls()]
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
+
+
+def row(record: CallRecord, signature: Signature) -> dict[str, Any]:
+    """One stored call. calls: of its signature, in all steps. bytes: of its inputs, aliased ones once. tensor_dtypes and
+    tensor_shapes: of its tensors, in the order of the arguments."""
+    tensors = record.header["tensors"]
+    return {
+        **{name: getattr(record, name) for name in ("id", "seq", "step", "phase", "module", "overload", "kind")},
+        "signature": record.signature,
+        "calls": signature.calls,
+        "bytes": record.nbytes,
+        "level": record.level,
+        "tensor_dtypes": " ".join(t["dtype"] for t in tensors),
+        "tensor_shapes": " ".join("x".join(map(str, t["shape"])) or "-" for t in tensors),
+        "arguments": signature.arguments,
+    }
