@@ -1,9 +1,9 @@
-# make demo: a fresh machine to a refined kernel.  make test: lint, types, tests.
+# make demo: a fresh machine to a refined kernel.  make test: lint, types, tests.  make site: docs/ as build/site.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test docs lint clean
+.PHONY: demo test docs site lint clean
 
 demo: $(VENV)/installed
 	BIN=$(BIN) bash demo/run.sh
@@ -15,16 +15,20 @@ lint: $(VENV)/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy mkdocs_hooks.py
 
 docs: $(VENV)/installed
 	$(BIN)/python -m enable.reference > docs/cli.md
 	$(BIN)/python -m enable.reference docs/results/library.json > docs/operators.md
 
+site: $(VENV)/installed
+	$(BIN)/mkdocs build --strict
+
 # torch comes first and alone: with it in place nothing else asks for another build of it.
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt torch
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,docs]'
 	touch $@
 
 clean:

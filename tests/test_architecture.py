@@ -36,7 +36,8 @@ ROOMS = {  # what a room imports beside itself and the files above all rooms
         "train": {"serve"},
         "refine": {"cover"},
         "campaigns": {"cover", "refine"},
-        "commands": {"serve", "cover", "traces", "survey", "train", "refine", "campaigns"},
+        "report": {"cover", "traces", "refine", "campaigns"},
+        "commands": {"serve", "cover", "traces", "survey", "train", "refine", "campaigns", "report"},
     },
 }
 MAX_LINES, MAX_FUNCTION = 400, 60

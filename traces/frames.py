@@ -28,8 +28,8 @@ def frame_of(trace: Trace) -> pd.DataFrame:
 
 
 def row(record: CallRecord, signature: Signature) -> dict[str, Any]:
-    """One stored call. calls: of its signature, in all steps. bytes: of its inputs, aliased ones once. tensor_dtypes and
-    tensor_shapes: of its tensors, in the order of the arguments."""
+    """One stored call. calls: of its signature, in all steps. bytes: of its inputs, aliased ones once. tensor_dtypes
+    and tensor_shapes: of its tensors, in the order of the arguments."""
     tensors = record.header["tensors"]
     return {
         **{name: getattr(record, name) for name in ("id", "seq", "step", "phase", "module", "overload", "kind")},

@@ -50,4 +50,5 @@ def report(
     if plot is not None:
         draw(campaigns, plot)
     found = made(campaigns)
-    typer.echo(json.dumps(found) if as_json else report_lines(found))
+    page = workspace.command("report", *(word for name in chosen for word in ("--campaign", name)))
+    typer.echo(json.dumps(found) if as_json else f"{report_lines(found)}\n  to look at it  {page}")

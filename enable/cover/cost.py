@@ -72,9 +72,9 @@ def cost_of(record: CallRecord) -> Cost:
 
 
 def _tensors(results: Any) -> list[dict[str, Any]]:
-    """The tensors among results, which may be nested."""
+    """The tensors among results, which may be nested; of a sparse one its parts."""
     if isinstance(results, dict):
-        return [results] if "shape" in results else [t for v in results.values() for t in _tensors(v)]
+        return [results] if results.keys() >= {"shape", "dtype"} else [t for v in results.values() for t in _tensors(v)]
     return [t for v in results for t in _tensors(v)] if isinstance(results, list) else []
 
 

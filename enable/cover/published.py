@@ -16,7 +16,7 @@ _OPERATORS = {"opinfo": "84.7 % (481 of 568)", "nanogpt": "87.2 %", "dlrm": "81.
 _REFINED = {"nanogpt": "100 %", "dlrm": "90 %"}
 _FLAGGEMS = {"opinfo": "53 %", "nanogpt": "does not train", "dlrm": "-"}
 # Of OpInfo by category, in percent: the best language model of each row of TritorX's table.
-_CATEGORIES = {
+CATEGORIES = {
     "Elementwise": 85.9, "Deep Learning": 76.2, "Linear Algebra": 79.5, "Other": 76.9, "Shape Manipulation": 96.0,
     "Reduction": 76.2, "Indexing & Selection": 91.2,
 }  # fmt: skip
@@ -45,7 +45,7 @@ def _of_trace(session: Session, name: str) -> Iterator[dict[str, str]]:
         for phase in ("forward", "backward"):
             yield _unmatched(f"  {phase}, of those that have it", counts[phase])
         for category, counts in found["categories"].items():
-            best = _CATEGORIES.get(category)
+            best = CATEGORIES.get(category)
             yield {**_unmatched(f"  {category}", counts), TRITORX: "-" if best is None else f"{best} %"}
         return
     trace = session.workspace.open_trace(name)

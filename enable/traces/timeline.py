@@ -23,21 +23,24 @@ def timeline(trace: Trace, records: Sequence[CallRecord]) -> dict[str, Any]:
     named = {"name": "process_name", "ph": "M", "pid": 1, "tid": 0, "args": {"name": info.get("model", title)}}
     events = [named, *_threads(records)]
     at: dict[int, float] = {}
-    opened: dict[int, list[tuple[str, float]]] = {}
+    opened: dict[int, list[dict[str, Any]]] = {}
     for record in sorted(records, key=lambda record: record.seq):
         now, stack = at.setdefault(record.thread, 0.0), opened.setdefault(record.thread, [])
         around = [f"step {record.step}", record.phase or "no phase", *filter(None, record.module.split("."))]
-        same = next((i for i, (a, (b, _)) in enumerate(zip(around, stack, strict=False)) if a != b), len(stack))
-        same = min(same, len(around))
-        events += _closed(stack, same, now, record.thread)
-        stack += [(name, now) for name in around[same:]]
-        seconds = cost_of(record).seconds if is_known(record.overload) else LAUNCH
+        same = 0
+        while same < min(len(around), len(stack)) and around[same] == stack[same]["name"]:
+            same += 1
+        del stack[same:]
+        new = [_slice(name, "around", now, record.thread, {}) for name in around[same:]]
         told = row(record, trace.signatures[record.signature])
         args = {name: told[name] for name in _TOLD}
-        events.append(_slice(record.overload, record.kind, now, now + 1e6 * seconds, record.thread, args))
+        call = _slice(record.overload, record.kind, now, record.thread, args)
+        stack += new
+        events += [*new, call]  # a slice comes before those within
+        seconds = cost_of(record).seconds if is_known(record.overload) else LAUNCH
         at[record.thread] = now + 1e6 * seconds
-    for thread, stack in opened.items():
-        events += _closed(stack, 0, at[thread], thread)
+        for each in (*stack, call):
+            each["dur"] = at[record.thread] - each["ts"]
     return {"traceEvents": events, "displayTimeUnit": "ns", "otherData": {"trace": title, "note": _NOTE}}
 
 
@@ -47,13 +50,6 @@ def _threads(records: Sequence[CallRecord]) -> Iterator[dict[str, Any]]:
         yield {"name": "thread_name", "ph": "M", "pid": 1, "tid": thread, "args": {"name": name}}
 
 
-def _closed(stack: list[tuple[str, float]], depth: int, now: float, thread: int) -> Iterator[dict[str, Any]]:
-    """Slices of what no longer stands around, the innermost first."""
-    while len(stack) > depth:
-        name, began = stack.pop()
-        yield _slice(name, "around", began, now, thread, {})
-
-
-def _slice(name: str, kind: str, began: float, ended: float, thread: int, args: dict[str, Any]) -> dict[str, Any]:
-    times = {"ts": began, "dur": ended - began}
-    return {"name": name, "cat": kind, "ph": "X", **times, "pid": 1, "tid": thread, "args": args}
+def _slice(name: str, kind: str, began: float, thread: int, args: dict[str, Any]) -> dict[str, Any]:
+    """One that ends where it begins, as yet."""
+    return {"name": name, "cat": kind, "ph": "X", "ts": began, "dur": 0.0, "pid": 1, "tid": thread, "args": args}

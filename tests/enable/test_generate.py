@@ -113,6 +113,11 @@ def test_offline_from_a_file_and_again_it_has_nothing_to_do(home):
     assert fed_back == {"answers": 3, "answered_again": 3, "got_further": 3}
     assert "<svg" in (home / "drawn.svg").read_text()
     assert "offline" in enable(home, "campaign", "list").stdout
+    told = json.loads(enable(home, "report", "--campaign", "offline", "--json").stdout)
+    assert told["models"] == [] and told["campaigns"][0]["within"] == [0.0, 100.0]
+    assert {(d["overload"], d["stage"]) for d in told["dialogs"]} == {(f"aten::{name}", "PASSED") for name in NAMES}
+    answers = [turn for turn in told["dialogs"][0]["turns"] if turn["role"].startswith("answer")]
+    assert [bool(turn["diff"]) for turn in answers] == [False, True] and answers[0]["then"]
 
 
 def test_killed_at_random_moments_it_goes_on_to_the_same_end(home, tmp_path_factory):

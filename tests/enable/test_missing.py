@@ -211,6 +211,15 @@ def test_options_that_do_not_go_together(typed, words, said):
     assert status == 2 and not out and said in err and err.count("\n") == 1
 
 
+@pytest.mark.filterwarnings("ignore:Sparse invariant checks:UserWarning")
+def test_what_sparse_results_cost(tmp_path):
+    """Of a sparse result what its parts are: two indices of int64 and a float for each of three elements."""
+    with Recorder(tmp_path / "t.trace"):
+        torch.eye(3).to_sparse()
+    (record,) = (r for r in Trace.open(tmp_path / "t.trace").calls() if "to_sparse" in r.overload)
+    assert cost_of(record).nbytes == 9 * 4 + 3 * (2 * 8 + 4)
+
+
 def test_what_a_call_costs(tmp_path):
     q, a, b = torch.ones(1, 2, 16, 8), torch.ones(256, 1024), torch.ones(1024, 512)
     with Recorder(tmp_path / "t.trace", info={}):

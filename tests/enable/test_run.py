@@ -150,7 +150,7 @@ GPT2_LACKS = {
 }
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "adagrad", "rowwise-adagrad"])
+@pytest.mark.parametrize("optimizer", ["sgd", "rowwise-adagrad", pytest.param("adagrad", marks=pytest.mark.sweep)])
 def test_dlrm_has_sparse_gradients(enable, optimizer):
     settings = ("--batch", "4", "--set", "rows=9", "--set", "tables=2", "--set", "lookups=2")
     words = ("--fallback", "cpu", "--unverified", "--compare", "--optimizer", optimizer)

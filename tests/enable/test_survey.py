@@ -89,8 +89,8 @@ def test_tables(home):
     assert lines[1].startswith("good   mine:step") and lines[1].endswith("as on the CPU")
     assert "  dead: capture: ended with status 7 and said nothing" in lines
     assert lines[-1].startswith("2 models on sim: 1 recorded, 1 replayed, 1 covered, 1 train as on the CPU; ")
-    run = enable("survey", "table.toml", "good", "--library", "library", "--markdown", cwd=home)
-    assert run.returncode == 0 and run.stdout.startswith("| model | target | overloads |")
+    run = enable("survey", "table.toml", "dead", "--library", "library", "--markdown", cwd=home)
+    assert run.returncode == 1 and run.stdout.startswith("| model | target | overloads |")
 
 
 def test_an_interrupted_survey_goes_on(tmp_path):

@@ -70,8 +70,21 @@ def attention(kind, dim):
     return case_of_values(overload, **given), case_of_values(f"{overload}_backward", **kept, **left)
 
 
-@pytest.mark.parametrize(("kind", "dim"), [("efficient", 128), ("cudnn", 128), ("flash", 64), ("flash", 128)])
-@pytest.mark.parametrize("platform", ["cuda", "hip"])
+@pytest.mark.parametrize(
+    ("kind", "dim", "platform"),
+    [
+        ("efficient", 128, "cuda"),
+        ("flash", 64, "hip"),
+        *(
+            pytest.param(*more, "cuda", marks=pytest.mark.sweep)
+            for more in (("cudnn", 128), ("flash", 64), ("flash", 128))
+        ),
+        *(
+            pytest.param(*more, 128, "hip", marks=pytest.mark.sweep)
+            for more in (("efficient",), ("cudnn",), ("flash",))
+        ),
+    ],
+)
 def test_attention_compiles(kind, dim, platform, tmp_path):
     library = packaged()
     found = [(library.match(case.overload), case) for case in attention(kind, dim)]

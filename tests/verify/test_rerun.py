@@ -50,10 +50,11 @@ def launched(kernel, x):
     kernel[(triton.cdiv(n, 64),)](x, out, n, BLOCK=64)
     return out
 
+class Deaf(dict):
+    def __setitem__(self, name, value): pass
+
 def unseen(function, *args):
     """An operator of ATen's, of which no guard hears."""
-    class Deaf(dict):
-        def __setitem__(self, name, value): pass
     guards = sys.modules["verify.child.guards"]
     guards.notes.operators = Deaf()
     with torch.utils._python_dispatch._disable_current_modes():
@@ -62,6 +63,12 @@ def unseen(function, *args):
 def wrapper(self{parameters}):
 {body}
 '''
+ROLL = {
+    "schema": "aten::roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor",
+    "overload": "aten::roll",
+    "parameters": ", shifts, dims=()",
+}
+GIVEN = {"aten::roll": {"shifts": [3], "dims": [0]}}
 EXP = {"schema": "aten::exp(Tensor self) -> Tensor", "overload": "aten::exp", "parameters": ", *, out=None"}
 SUM = {"schema": "aten::sum(Tensor self) -> Tensor", "overload": "aten::sum", "parameters": ", *, dtype=None"}
 
@@ -146,6 +153,17 @@ FORGED = {
         """,
         "another answer",
     ),
+    "parts that ATen copied": (
+        ROLL,
+        """
+        sys.modules["verify.child.guards"].notes.operators = Deaf()
+        x, out = launched(kernel_copy, self), torch.empty(self.shape)
+        out[3:].copy_(x[:-3])
+        out[:3].copy_(x[-3:])
+        return out
+        """,
+        "of a part",
+    ),
     "a table of the host's": (
         EXP,
         """
@@ -210,9 +228,11 @@ def source_of(of, body):
 
 
 def verdict_of(judge, of, source, off=frozenset()):
-    case = case_of_values(of["overload"], self=torch.linspace(-2.0, 3.0, 300).reshape(20, 15))
+    given = GIVEN.get(of["overload"], {})
+    case = case_of_values(of["overload"], self=torch.linspace(-2.0, 3.0, 300).reshape(20, 15), **given)
     kernel = KernelFile.parse(source, Path("kernel.py"))
-    job = Job(Plan(of["overload"], of["overload"]), kernel, (case,), repeats=1, off=off | {"repeat"})
+    may = frozenset({"aten::copy_"})
+    job = Job(Plan(of["overload"], of["overload"]), kernel, (case,), None, may, repeats=1, off=off | {"repeat"})
     return next(iter(judge.judge([job]).values()))
 
 
@@ -220,7 +240,8 @@ def verdict_of(judge, of, source, off=frozenset()):
 def test_what_is_forged_is_not_passed(judge, name):
     of, body, said = FORGED[name]
     found = verdict_of(judge, of, source_of(of, body))
-    assert (found.outcome, found.layer) == (Outcome.CHEAT, "rerun") and said in found.detail, found
+    layer = "dispatch" if said == "of a part" else "rerun"
+    assert (found.outcome, found.layer) == (Outcome.CHEAT, layer) and said in found.detail, found
 
 
 @pytest.mark.parametrize("name", FORGED)

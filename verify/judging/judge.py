@@ -174,6 +174,10 @@ class Judge:
         """What is known of every kernel, or of these, on this platform, as everybody is told it."""
         return self._store.standings(self.platform, kernels)
 
+    def accuracies(self) -> dict[tuple[tuple[str, ...], str], float]:
+        """Of kernels on overloads, as of standings, the largest error of a case that passed, in units of ATen's own."""
+        return self._store.accuracies(self.platform)
+
     def _to_help(self, works: Sequence[_Work]) -> _Work | None:
         """The job with most left to do, if children of one's own are worth starting for it and there may be more."""
         work = max(works, key=lambda work: work.left, default=None)

@@ -28,6 +28,7 @@ RERUN = "rerun"  # the child, and the layer that it is
 ONE_IN = 8  # of a job's cases, beside those that are run again in other ways
 
 Ask: TypeAlias = Callable[[Packed, dict[str, Any]], tuple[Reply, Packed | None]]
+Conduct: TypeAlias = Callable[[Reply], Problem | None]
 
 
 def is_rerun(job: Job, case: str) -> bool:
@@ -36,8 +37,11 @@ def is_rerun(job: Job, case: str) -> bool:
     return bool(job.repeats) and RERUN not in job.off and (case in job.repeated or drawn)
 
 
-def rerun(job: Job, platform: Platform, expected: Expected, told: Ask, alone: Ask) -> list[Problem]:
-    """What is wrong with the launches. told: asks for a list of them; alone: has it carried out."""
+def rerun(
+    job: Job, platform: Platform, expected: Expected, told: Ask, alone: Ask, conduct: Conduct
+) -> list[Problem | None]:
+    """What is wrong with the launches. told: asks for a list of them; alone: has it carried out; conduct: what of ATen
+    was asked for there that may not be."""
     for kernel in (job.kernel, *((job.copy,) if job.copy else ()), *job.reached):
         violations = _violations(kernel.source, platform.lint)
         if violations:
@@ -57,7 +61,7 @@ def rerun(job: Job, platform: Platform, expected: Expected, told: Ask, alone: As
         return [_cheat(f"its launches leave another answer by themselves: {error}", "answer")]
     mismatch = compare(job.plan.overload, expected, answer, job.strict)
     if mismatch is None:
-        return side_effects(carried)
+        return [conduct(carried), *side_effects(carried)]
     text = "by themselves, without the wrapper, its launches leave another answer:"
     return [_cheat(f"{text} {mismatch.detail}", "answer", f"{text}\n{mismatch.report}")]
 

@@ -77,6 +77,7 @@ class Run:
         self._reached = ""  # likewise
         self._printed = ""  # likewise, with a headline
         self._asked = Packed({})  # the arguments that a child was given last
+        self.answered: tuple[Expected, Packed] | None = None  # of the last case, what was right and what came back
 
     def lasting(self, verdict: Verdict) -> bool:
         """Whether the verdict says something of the kernel for good: not of a busy machine, or of what was not run."""
@@ -92,6 +93,7 @@ class Run:
 
     def judge(self, case: Case) -> Verdict:
         """One case: reference, compile, execute, compare. Raises TraceError on a damaged trace."""
+        self.answered = None
         self._chance, self._accuracy, self._pairs = False, "", Pairs(self._job.kernel.sha256, case.id)
         self._printed = self._variants = self._reached = ""
         self._case = case.id
@@ -163,6 +165,7 @@ class Run:
         problem = problem or self._first(*self._launches(compiled, executed, expected))
         if problem is not None or got is None:
             return problem
+        self.answered = expected, got
         mismatch = compare(self._job.plan.overload, expected, got, self._job.strict)
         wrong = mismatch and mismatched(mismatch, executed)
         costs = too_costly(self._job.plan.overload, expected, got, executed)
@@ -240,7 +243,7 @@ class Run:
         def alone(packed: Packed, request: dict[str, Any]) -> tuple[Reply, Packed | None]:
             return self._ask(RERUN, packed, request)
 
-        return self._first(*rerun(self._job, self._platform, expected, told, alone))
+        return self._first(*rerun(self._job, self._platform, expected, told, alone, self._conduct))
 
     def _drawn(self, expected: Expected, got: Packed, draws: int) -> Problem | None:
         """What is wrong with the draws of an answer in which nothing else is. Raises Ended."""

@@ -314,6 +314,20 @@ class VerdictStore:
                 standing.passed[case] = Passed(*told)
         return Standings({(tuple(kernel.split("+")), overload): s for (kernel, overload), s in found.items()})
 
+    def accuracies(self, platform: Platform) -> dict[tuple[tuple[str, ...], str], float]:
+        """By kernels and overload, the largest error of a case that passed, where it was told, in units of ATen's own.
+
+        Raises UserError if the store is damaged.
+        """
+        told = "SELECT kernel, overload, detail FROM verdicts WHERE outcome = 'PASS' AND detail LIKE 'largest error %'"
+        found: dict[tuple[tuple[str, ...], str], float] = {}
+        for kernel, overload, detail in self._fetched(
+            f"{told} AND platform = ? AND judge = ?", (_place(platform), judge_version())
+        ):
+            which = (tuple(kernel.split("+")), overload)
+            found[which] = max(found.get(which, 0.0), float(detail.split()[2]))
+        return found
+
     def _select(self, where: str, values: tuple[Any, ...]) -> Iterable[tuple[Conditions, tuple[str, str], Verdict]]:
         """Verdicts in the order in which they came, with conditions, and kernels and overload as in their columns.
 

@@ -1,0 +1,1 @@
+"""`enable report`: what a workspace knows, as one page that opens offline."""

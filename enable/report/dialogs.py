@@ -1,0 +1,59 @@
+"""Campaigns for the page, and what was said in their dialogs, answers as differences from the ones before."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from typing import Any
+
+from enable.campaigns.report import cumulative, read, report
+from enable.campaigns.work import place_of
+from enable.refine.dialogs import DialogRun, calls, runs
+from enable.workspace import Workspace
+
+MOST_TEXT = 20_000  # characters of a message that are shown
+MOST_DIALOGS = 400  # operators of all campaigns whose dialogs are shown, those that did not pass first
+
+
+def campaigns(workspace: Workspace, names: Sequence[str]) -> dict[str, Any]:
+    """Raises UserError if there is no such campaign or it is damaged."""
+    if not names:
+        return {"campaigns": [], "dialogs": []}
+    told = [read(place_of(workspace, name)) for name in names]
+    found = report(told)
+    for row, one in zip(found["campaigns"], told, strict=True):
+        row["within"] = [round(float(v), 2) for v in cumulative(one)]
+        row["operators"] = one.operators.astype({"passed": bool}).to_dict("records")
+        row["outcomes"] = {str(k): int(n) for k, n in one.answers.outcome.value_counts().items()}
+    dialogs = [(name, run) for name in names for run in runs(workspace, campaign=name)]
+    dialogs.sort(key=lambda pair: pair[1].as_json()["stage"] == "PASSED")
+    return {**found, "dialogs": [_dialog(name, run) for name, run in dialogs[:MOST_DIALOGS]]}
+
+
+def _dialog(campaign: str, run: DialogRun) -> dict[str, Any]:
+    row, before = run.as_json(), ""
+    turns: list[dict[str, Any]] = []
+    for call in calls(run) if not run.problem else ():
+        for message in call.messages[call.seen :]:
+            turns.append({"role": message.role, "text": message.content[:MOST_TEXT]})
+        if call.answer is not None:
+            turns.append(
+                {
+                    "role": f"answer {call.number}",
+                    "text": call.answer[:MOST_TEXT],
+                    "diff": difference(before, call.answer)[:MOST_TEXT] if before else "",
+                    "then": list(call.then),
+                }
+            )
+            before = call.answer
+    return {
+        "campaign": campaign,
+        "overload": run.overload,
+        **{key: row[key] for key in ("stage", "calls", "tokens", "detail")},
+        "turns": turns,
+    }
+
+
+def difference(before: str, after: str) -> str:
+    """A unified difference of two texts, without its head; empty if they are equal."""
+    return "\n".join(list(difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm=""))[2:])

@@ -1,0 +1,152 @@
+"""Of a platform: its models, each overload that they call, what is missing, and OpInfo by category."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from enable.cover.cost import Cost, uses
+from enable.cover.coverage import Coverage, Row, is_known, percent
+from enable.cover.published import CATEGORIES
+from enable.cover.session import Session
+from verify.judging.verdicts import Standing
+from verify.outcome import Outcome
+
+_NOT_RUN = "not run"
+_OTHERS = "others"  # integers, bool and what has no tensor: cases that name no floating dtype
+
+
+@dataclass
+class OfPlatform:
+    """What one platform's session tells. rows: by overload and trace. costs: by overload, of all traces. not_run:
+    traces of OpInfo and overloads whose cases were left when an operator had failed: of these nothing is known."""
+
+    name: str
+    models: list[dict[str, Any]] = field(default_factory=list)
+    opinfo: list[dict[str, Any]] = field(default_factory=list)
+    rows: dict[str, dict[str, Row]] = field(default_factory=dict)
+    costs: dict[str, Cost] = field(default_factory=dict)
+    not_run: set[tuple[str, str]] = field(default_factory=set)
+    overloads: list[dict[str, Any]] = field(default_factory=list)
+    missing: list[dict[str, Any]] = field(default_factory=list)
+
+
+def of_platform(session: Session, traces: Sequence[str]) -> OfPlatform:
+    """Judge what was not judged yet. Raises UserError if there is no such trace, or it is damaged."""
+    found = OfPlatform(session.platform.name)
+    for name in traces:
+        coverage = _covered(session, name, found)
+        used = uses(session.workspace.open_trace(name))
+        compute = [row for row in coverage.compute if not row.of_cpus]
+        for row in compute:
+            found.rows.setdefault(row.overload, {})[name] = row
+            found.costs[row.overload] = found.costs.get(row.overload, Cost()) + used[row.overload].cost
+        told = coverage.as_json()
+        whole, served = (
+            sum(used[r.overload].cost.seconds for r in rows) for rows in (compute, [r for r in compute if r.covered])
+        )
+        found.models.append(
+            {
+                "name": name,
+                "model": coverage.model,
+                "platform": found.name,
+                **{key: told[key] for key in ("overloads", "calls")},
+                "seconds": whole,
+                "time_percent": percent(round(1e12 * whole), round(1e12 * served)),
+                "missing": [row.overload for row in compute if not row.covered],
+                "command": session.command("coverage", name),
+            }
+        )
+    standings, accuracies = session.judge.standings(), session.judge.accuracies()
+    for overload, rows in sorted(found.rows.items()):
+        match = session.library.match(overload) if is_known(overload) else None
+        which = (match.kernels, overload) if match else ((), overload)
+        found.overloads.append(_overload(overload, rows, found, standings[which], accuracies.get(which)))
+    found.missing = _missing(session, found)
+    return found
+
+
+def _covered(session: Session, name: str, found: OfPlatform) -> Coverage:
+    """The coverage of a trace, with what to type; what OpInfo says is noted."""
+    operators = session.opinfo_coverage(name, exhaustive=False)
+    if operators is None:
+        return session.coverage(name)
+    found.not_run |= {(name, overload) for overload in operators.not_run}
+    told = operators.as_json()
+    categories = [
+        {"category": category, **counts, "published": CATEGORIES.get(category)}
+        for category, counts in told["categories"].items()
+    ]
+    failing = [row for row in told["operator_rows"] if row["outcome"] != Outcome.PASS]
+    found.opinfo.append(
+        {
+            "trace": name,
+            "platform": found.name,
+            **{key: told[key] for key in ("operators", "random")},
+            "categories": categories,
+            "rows": failing,
+        }
+    )
+    return operators.by_overload.with_hints(
+        lambda overload: session.refining(name, "--op", overload, overloads=[overload]),
+        lambda overload, case: session.command("verify", overload, "--cases", f"trace:{name}", "--case", case),
+    )
+
+
+def _overload(
+    overload: str, rows: Mapping[str, Row], found: OfPlatform, standing: Standing, accuracy: float | None
+) -> dict[str, Any]:
+    """One row of the table: the worst that any trace says, and what is known of the kernel."""
+    known = {name: row for name, row in rows.items() if (name, overload) not in found.not_run}
+    worst = min((known or rows).values(), key=lambda row: row.covered)
+    failed = standing.failed.get(worst.failing) if worst.failing else None
+    return {
+        "overload": overload,
+        "platform": found.name,
+        "state": worst.state if known else _NOT_RUN,
+        "verdict": worst.verdict,
+        "layer": failed.layer if failed else "",
+        "detail": worst.detail,
+        "kernel": worst.kernel,
+        "origin": worst.origin,
+        "cases": standing.judged,
+        "independent": worst.independent,
+        "variants": len(standing.variants),
+        "accuracy": accuracy,
+        "calls": sum(row.calls for row in rows.values()),
+        "seconds": found.costs[overload].seconds,
+        "dtypes": dtypes_of(standing),
+        "models": {name: row.state if name in known else _NOT_RUN for name, row in rows.items()},
+    }
+
+
+def dtypes_of(standing: Standing) -> dict[str, str]:
+    """The outcome of each floating dtype that a kernel was judged on, and of the cases that name none."""
+    passed = {d or _OTHERS for v in standing.passed.values() for d in v.dtypes.split(",")}
+    failed = {d or _OTHERS: str(v.outcome) for v in standing.failed.values() for d in v.dtypes.split(",")}
+    return {**dict.fromkeys(sorted(passed), str(Outcome.PASS)), **failed}
+
+
+def _missing(session: Session, found: OfPlatform) -> list[dict[str, Any]]:
+    """What some trace lacks: what most lack first, then what takes most of the estimated time."""
+    whole = sum(cost.seconds for cost in found.costs.values())
+    rows = []
+    for overload, of_traces in found.rows.items():
+        lacking = [name for name, row in of_traces.items() if not (row.covered or (name, overload) in found.not_run)]
+        if lacking:
+            first, cost = of_traces[lacking[0]], found.costs[overload]
+            rows.append(
+                {
+                    "overload": overload,
+                    "platform": found.name,
+                    "lacking": lacking,
+                    "calls": sum(row.calls for row in of_traces.values()),
+                    "seconds": cost.seconds,
+                    "percent": round(100 * cost.seconds / whole, 1) if whole else 0.0,
+                    "state": first.state,
+                    "detail": first.detail,
+                    "next": first.again or session.refining(lacking[0], "--op", overload, overloads=[overload]),
+                }
+            )
+    return sorted(rows, key=lambda row: (-len(row["lacking"]), -row["seconds"], row["overload"]))

@@ -1,0 +1,42 @@
+"""The data of a report as one HTML page that needs nothing else.
+
+Texts of traces, kernels and models reach the page as JSON, and the page's own script sets them as text, so none is ever
+markup. A Content-Security-Policy admits the page's scripts alone, by their hashes, and no connection anywhere.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+_ASSETS = Path(__file__).parent / "assets"
+_SCRIPTS = ("tabulator.js", "plotly.js", "report.js")
+_STYLES = ("tabulator.css", "report.css")
+
+
+def html(data: dict[str, Any]) -> str:
+    """The whole page."""
+    environment = Environment(loader=PackageLoader("enable"), autoescape=True, undefined=StrictUndefined)
+    scripts = [(_ASSETS / name).read_text(encoding="utf-8").replace("</script", "<\\/script") for name in _SCRIPTS]
+    hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)
+    return environment.get_template("report.html.j2").render(
+        data=Markup(embedded(data)),  # noqa: S704 - embedded() leaves no markup in it
+        scripts=[Markup(s) for s in scripts],  # noqa: S704 - files of ours
+        styles=[Markup((_ASSETS / name).read_text(encoding="utf-8")) for name in _STYLES],  # noqa: S704
+        policy=f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; "
+        "base-uri 'none'; form-action 'none'",
+        made=data["made"],
+        platforms=data["platforms"],
+    )
+
+
+def embedded(data: dict[str, Any]) -> str:
+    """JSON that is safe within a script element: no character of it begins or ends markup."""
+    text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")

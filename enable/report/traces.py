@@ -1,0 +1,54 @@
+"""Of a trace: its step as a timeline, the memory of its inputs, and how shapes and dtypes are spread."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+from enable.traces.timeline import timeline
+from traces import Trace
+
+MOST = 2_500  # stored calls of a trace whose timeline is drawn
+MODULES = 40  # that are told, those with most memory
+
+
+def trace_view(name: str, trace: Trace) -> dict[str, Any]:
+    """What the page shows of a trace. Raises TraceError if it is damaged."""
+    frame = trace.frame()
+    memory = frame.groupby(["module", "phase"]).bytes.sum().unstack(fill_value=0)
+    largest = memory.sum(axis=1).sort_values(ascending=False).head(MODULES).index
+    info = trace.manifest.get("info", {})
+    numbers = Counter(n for record in trace.calls() for n in map(_exponent, record.header["tensors"]))
+    dtypes = Counter(d for told in frame.tensor_dtypes for d in told.split())
+    return {
+        "name": name,
+        "model": str(info.get("model", name)),
+        "device": str(info.get("device", "")),
+        "stored": len(frame),
+        "calls": sum(s.calls for s in trace.signatures.values()),
+        "phases": [str(phase) for phase in memory.columns],
+        "memory": [{"module": str(m) or "(model)", "bytes": [int(n) for n in memory.loc[m]]} for m in largest],
+        "dtypes": dict(dtypes.most_common()),
+        "sizes": {str(exponent): numbers[exponent] for exponent in sorted(numbers)},
+        "timeline": _slices(trace) if len(frame) <= MOST else [],
+    }
+
+
+def _exponent(tensor: dict[str, Any]) -> int:
+    """The binary logarithm of a tensor's elements, rounded down; -1 of none."""
+    elements = int(math.prod(tensor["shape"]))
+    return elements.bit_length() - 1
+
+
+def _slices(trace: Trace) -> list[list[Any]]:
+    """[name, depth, begin, duration, kind]: of calls the depth is that of the innermost module and one more."""
+    events = [e for e in timeline(trace, list(trace.calls()))["traceEvents"] if e["ph"] == "X" and e["tid"] == 0]
+    ends: list[float] = []
+    found = []
+    for event in events:
+        while ends and ends[-1] <= event["ts"] + 1e-9:
+            ends.pop()
+        found.append([event["name"], len(ends), round(event["ts"], 3), round(event["dur"], 3), event["cat"]])
+        ends.append(event["ts"] + event["dur"])
+    return found

@@ -1,0 +1,97 @@
+"""What MkDocs asks while it makes a site of docs/ (mkdocs.yml): what becomes of links to files of the repository.
+
+Whoever reads the repository follows `../verify/child/unspecified.py`; the site does not hold that file. So such a link
+is checked, and its text stays as plain text. A wrong one is a warning, which `mkdocs build --strict` does not pass.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from markdown import Markdown
+from markdown.extensions import Extension
+from markdown.treeprocessors import Treeprocessor
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.pages import Page
+
+_log = logging.getLogger("mkdocs.hooks.repository")  # `--strict` counts the warnings of loggers under "mkdocs"
+_PRIORITY = 10  # text has become links with 20, and MkDocs looks at them with 0
+
+
+def on_page_markdown(text: str, *, page: Page, config: MkDocsConfig, **_: object) -> str:
+    """Called before a page is rendered: has its links looked at when it is."""
+    config["markdown_extensions"] = [*_named(config), RepositoryLinks(page.file.src_uri, config)]
+    return text
+
+
+def _named(config: MkDocsConfig) -> list[str]:
+    """The Markdown extensions of mkdocs.yml."""
+    return [extension for extension in config.markdown_extensions if isinstance(extension, str)]
+
+
+class RepositoryLinks(Extension):
+    """Of a page, checks the links that leave docs/ and makes plain text of them."""
+
+    def __init__(self, page: str, settings: MkDocsConfig) -> None:
+        super().__init__()
+        self.page = page
+        self.settings = settings
+
+    def extendMarkdown(self, md: Markdown) -> None:
+        """Called by Markdown for each page."""
+        md.treeprocessors.register(_Links(self), "repository_links", _PRIORITY)
+
+    def target(self, href: str) -> Path | None:
+        """The file that a link leads to, if it leaves docs/."""
+        link, docs = urlsplit(href), Path(self.settings.docs_dir)
+        if link.scheme or link.netloc or not link.path or link.path.startswith("/"):
+            return None
+        target = Path(os.path.normpath(docs / Path(self.page).parent / unquote(link.path)))
+        return None if target.is_relative_to(docs) else target
+
+    def problem(self, target: Path, anchor: str) -> str | None:
+        """What is wrong with such a link."""
+        repository = Path(self.settings.config_file_path).parent
+        if not target.is_relative_to(repository):
+            return "that is outside the repository"
+        file = target.relative_to(repository)
+        if not target.exists():
+            return f"the repository has no '{file}'"
+        if anchor and anchor not in self._anchors(target):
+            return f"'{file}' has no heading '#{anchor}'"
+        return None
+
+    def _anchors(self, target: Path) -> set[str]:
+        """The anchors of a Markdown file. Of another, what an anchor means cannot be checked: it has none."""
+        if target.suffix != ".md":
+            return set()
+        md = Markdown(extensions=_named(self.settings), extension_configs=self.settings.mdx_configs)
+        return set(re.findall(r'<h\d id="([^"]+)"', md.convert(target.read_text(encoding="utf-8"))))
+
+
+class _Links(Treeprocessor):
+    def __init__(self, links: RepositoryLinks) -> None:
+        super().__init__()
+        self.links = links
+
+    def run(self, root: Element) -> None:
+        """Called with a page as a tree."""
+        for element in root.iter("a"):
+            href = element.get("href", "")
+            target = self.links.target(href)
+            if target is None:
+                continue
+            problem = self.links.problem(target, urlsplit(href).fragment)
+            if problem:
+                _log.warning("Doc file '%s' contains a link '%s', but %s.", self.links.page, href, problem)
+            element.tag = "span"
+            element.attrib.clear()
