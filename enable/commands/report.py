@@ -16,7 +16,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     context: typer.Context,
     traces: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[TRACE]...", help="Traces to report on; all, if none and no campaign is named."),
+        typer.Argument(metavar="TRACE", help="Traces to report on; all, if none and no campaign is named."),
     ] = None,
     campaign: Annotated[
         list[str] | None, typer.Option("--campaign", metavar="NAME", help="Show this campaign, too; repeatable.")

@@ -50,7 +50,7 @@ def rerun(
     listed, ghost = told(replace(expected.before, data=blank), {"log": True})
     if ghost is None or listed.log is None:
         why = first_line(listed.text) if listed.text else "its answer is malformed"
-        return [_cheat(f"it launches nothing where its arguments hold zeros: {why}", "zeros")]
+        return [_cheat(f"where its arguments hold zeros it fails: {why}", "zeros")]
     carried, data = alone(expected.before, {"log": listed.log, "allowed": sorted(job.allowed)})
     if data is None:
         return [_cheat(f"its launches fail by themselves: {first_line(carried.text)}", "launches", carried.text)]
