@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -19,11 +20,11 @@ COLUMNS = {
 }
 
 
-def frame_of(trace: Trace) -> pd.DataFrame:
-    """A row for each stored call, in the order of recording, with the columns of COLUMNS."""
+def frame_of(trace: Trace, records: Iterable[CallRecord]) -> pd.DataFrame:
+    """A row for each of these calls of the trace, with the columns of COLUMNS."""
     import pandas as pd
 
-    rows = [row(record, trace.signatures[record.signature]) for record in trace.calls()]
+    rows = [row(record, trace.signatures[record.signature]) for record in records]
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
 
 

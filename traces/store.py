@@ -154,7 +154,7 @@ class Trace:
         """A row for each stored call; what its columns hold stands in traces/frames.py."""
         from traces.frames import frame_of
 
-        return frame_of(self)
+        return frame_of(self, self.calls())
 
     @cached_property
     def _materialiser(self) -> Materialiser:

@@ -90,16 +90,15 @@ def command(  # noqa: PLR0913 - one parameter an option
             lacking = what_is_missing(session, model, of or (), by or "time")
             typer.echo(json.dumps(lacking.as_json()) if as_json else missing_tables(lacking, session, model))
             return
+        page = f"  to look at it      {session.command('report', model)}"
         operators = None if of else session.opinfo_coverage(model, exhaustive)
         if operators is not None:
-            page = f"  to look at it      {session.command('report', model)}"
             typer.echo(json.dumps(operators.as_json()) if as_json else f"{opinfo_tables(operators)}\n{page}")
             return
         found = session.coverage(model, of or ())
         failing = [row.overload for row in found.failing()]
         next_ = session.refining(model, "--only-failing", overloads=failing)
         listed = session.command("coverage", model, "--missing")
-        page = f"  to look at it      {session.command('report', model)}"
     typer.echo(json.dumps(found.as_json()) if as_json else f"{coverage_tables(found, listed, next_)}\n{page}")
 
 

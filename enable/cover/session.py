@@ -88,6 +88,10 @@ class Session:
             coverage = measure(model, trace, self.library, self.judge, start, opinfo, only)
         if coverage.of_cpus:
             coverage = replace(coverage, instead=on_an_accelerator(trace, self.workspace))
+        return self.hinted(coverage, name)
+
+    def hinted(self, coverage: Coverage, name: str) -> Coverage:
+        """The coverage of the trace `name` with what to type about each row."""
         return coverage.with_hints(
             lambda overload: self.refining(name, "--op", overload, overloads=[overload]),
             lambda overload, case: self.command("verify", overload, "--cases", f"trace:{name}", "--case", case),

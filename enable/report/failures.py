@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -16,6 +17,7 @@ from verify.judging.judge import Job
 
 MOST = 60  # failing cases of a platform that are looked at
 ROWS, COLUMNS = 48, 96  # of a picture
+_LARGEST = 1e30  # difference that is drawn
 _LINE = re.compile(r"\bline (\d+)\b(?! of )")
 
 
@@ -89,7 +91,7 @@ def picture(expected: Expected, got: Packed) -> dict[str, Any] | None:
     off = worst[1]
     flat = off.reshape(-1, off.shape[-1]) if off.dim() > 1 else off.reshape(1, -1)
     pooled = torch.nn.functional.adaptive_max_pool2d(
-        flat.clamp(max=1e300)[None].float().clamp(max=1e30), (min(ROWS, flat.shape[0]), min(COLUMNS, flat.shape[1]))
+        flat.clamp(max=_LARGEST).float()[None], (min(ROWS, flat.shape[0]), min(COLUMNS, flat.shape[1]))
     )[0]
-    rows = [[round(float(v), 2) if v > -38 else None for v in row] for row in pooled.log10().clamp(min=-45)]
+    rows = [[round(v, 2) if math.isfinite(v) else None for v in row] for row in pooled.log10().tolist()]
     return {"shape": list(off.shape), "rows": rows}

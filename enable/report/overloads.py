@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from enable.cover.cost import Cost, uses
+from enable.cover.cost import Use, uses
 from enable.cover.coverage import Coverage, Row, is_known, percent
+from enable.cover.matrix import Need
 from enable.cover.published import CATEGORIES
 from enable.cover.session import Session
 from verify.judging.verdicts import Standing
@@ -19,14 +20,14 @@ _OTHERS = "others"  # integers, bool and what has no tensor: cases that name no 
 
 @dataclass
 class OfPlatform:
-    """What one platform's session tells. rows: by overload and trace. costs: by overload, of all traces. not_run:
-    traces of OpInfo and overloads whose cases were left when an operator had failed: of these nothing is known."""
+    """What one platform's session tells. rows, uses: by overload and trace. not_run: traces of OpInfo and
+    overloads whose cases were left when an operator had failed: of these nothing is known."""
 
     name: str
     models: list[dict[str, Any]] = field(default_factory=list)
     opinfo: list[dict[str, Any]] = field(default_factory=list)
     rows: dict[str, dict[str, Row]] = field(default_factory=dict)
-    costs: dict[str, Cost] = field(default_factory=dict)
+    uses: dict[str, dict[str, Use]] = field(default_factory=dict)
     not_run: set[tuple[str, str]] = field(default_factory=set)
     overloads: list[dict[str, Any]] = field(default_factory=list)
     missing: list[dict[str, Any]] = field(default_factory=list)
@@ -41,7 +42,7 @@ def of_platform(session: Session, traces: Sequence[str]) -> OfPlatform:
         compute = [row for row in coverage.compute if not row.of_cpus]
         for row in compute:
             found.rows.setdefault(row.overload, {})[name] = row
-            found.costs[row.overload] = found.costs.get(row.overload, Cost()) + used[row.overload].cost
+            found.uses.setdefault(row.overload, {})[name] = used[row.overload]
         told = coverage.as_json()
         whole, served = (
             sum(used[r.overload].cost.seconds for r in rows) for rows in (compute, [r for r in compute if r.covered])
@@ -88,10 +89,7 @@ def _covered(session: Session, name: str, found: OfPlatform) -> Coverage:
             "rows": failing,
         }
     )
-    return operators.by_overload.with_hints(
-        lambda overload: session.refining(name, "--op", overload, overloads=[overload]),
-        lambda overload, case: session.command("verify", overload, "--cases", f"trace:{name}", "--case", case),
-    )
+    return session.hinted(operators.by_overload, name)
 
 
 def _overload(
@@ -115,7 +113,7 @@ def _overload(
         "variants": len(standing.variants),
         "accuracy": accuracy,
         "calls": sum(row.calls for row in rows.values()),
-        "seconds": found.costs[overload].seconds,
+        "seconds": sum(use.cost.seconds for use in found.uses[overload].values()),
         "dtypes": dtypes_of(standing),
         "models": {name: row.state if name in known else _NOT_RUN for name, row in rows.items()},
     }
@@ -129,24 +127,28 @@ def dtypes_of(standing: Standing) -> dict[str, str]:
 
 
 def _missing(session: Session, found: OfPlatform) -> list[dict[str, Any]]:
-    """What some trace lacks: what most lack first, then what takes most of the estimated time."""
-    whole = sum(cost.seconds for cost in found.costs.values())
-    rows = []
+    """What some trace is known to lack: what most lack first, then what takes most of the estimated time."""
+    needs = []
     for overload, of_traces in found.rows.items():
-        lacking = [name for name, row in of_traces.items() if not (row.covered or (name, overload) in found.not_run)]
-        if lacking:
-            first, cost = of_traces[lacking[0]], found.costs[overload]
+        known = {name: row for name, row in of_traces.items() if (name, overload) not in found.not_run}
+        needs.append(Need(overload, known, {name: found.uses[overload][name] for name in known}))
+    whole = sum(need.cost.seconds for need in needs)
+    rows = []
+    for need in sorted(needs, key=lambda need: need.worth("models"), reverse=True):
+        if need.lacking:
+            first = need.rows[need.lacking[0]]
+            refine = session.refining(need.lacking[0], "--op", need.overload, overloads=[need.overload])
             rows.append(
                 {
-                    "overload": overload,
+                    "overload": need.overload,
                     "platform": found.name,
-                    "lacking": lacking,
-                    "calls": sum(row.calls for row in of_traces.values()),
-                    "seconds": cost.seconds,
-                    "percent": round(100 * cost.seconds / whole, 1) if whole else 0.0,
+                    "lacking": need.lacking,
+                    "calls": need.calls,
+                    "seconds": need.cost.seconds,
+                    "percent": round(100 * need.cost.seconds / whole, 1) if whole else 0.0,
                     "state": first.state,
                     "detail": first.detail,
-                    "next": first.again or session.refining(lacking[0], "--op", overload, overloads=[overload]),
+                    "next": first.again or refine,
                 }
             )
-    return sorted(rows, key=lambda row: (-len(row["lacking"]), -row["seconds"], row["overload"]))
+    return rows

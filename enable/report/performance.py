@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,6 +35,8 @@ def _rows(path: Path) -> list[dict[str, Any]]:
             if told.get("failed") or row["library"] is None:
                 continue
             times = {name: float(row[name]) for name in _TIMES}
+            if not all(math.isfinite(time) and time > 0 for time in times.values()):
+                raise ValueError(times)
             bound = float(row["host"]) > times["library"]
             named = {"overload": str(row["overload"]), "dtype": str(told["dtype"]), "place": str(told["place"])}
             found.append({**named, "shapes": str(row["shapes"]), **times, "launch_bound": bound})

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
+from enable.cover.session import model_of
 from enable.traces.timeline import timeline
-from traces import Trace
+from traces import CallRecord, Trace
+from traces.frames import frame_of
 
 MOST = 2_500  # stored calls of a trace whose timeline is drawn
 MODULES = 40  # that are told, those with most memory
@@ -15,23 +18,23 @@ MODULES = 40  # that are told, those with most memory
 
 def trace_view(name: str, trace: Trace) -> dict[str, Any]:
     """What the page shows of a trace. Raises TraceError if it is damaged."""
-    frame = trace.frame()
+    records = list(trace.calls())
+    frame = frame_of(trace, records)
     memory = frame.groupby(["module", "phase"]).bytes.sum().unstack(fill_value=0)
     largest = memory.sum(axis=1).sort_values(ascending=False).head(MODULES).index
-    info = trace.manifest.get("info", {})
-    numbers = Counter(n for record in trace.calls() for n in map(_exponent, record.header["tensors"]))
+    numbers = Counter(n for record in records for n in map(_exponent, record.header["tensors"]))
     dtypes = Counter(d for told in frame.tensor_dtypes for d in told.split())
     return {
         "name": name,
-        "model": str(info.get("model", name)),
-        "device": str(info.get("device", "")),
+        "model": model_of(trace),
+        "device": str(trace.manifest.get("info", {}).get("device", "")),
         "stored": len(frame),
         "calls": sum(s.calls for s in trace.signatures.values()),
         "phases": [str(phase) for phase in memory.columns],
         "memory": [{"module": str(m) or "(model)", "bytes": [int(n) for n in memory.loc[m]]} for m in largest],
         "dtypes": dict(dtypes.most_common()),
         "sizes": {str(exponent): numbers[exponent] for exponent in sorted(numbers)},
-        "timeline": _slices(trace) if len(frame) <= MOST else [],
+        "timeline": _slices(trace, records) if len(frame) <= MOST else [],
     }
 
 
@@ -41,9 +44,9 @@ def _exponent(tensor: dict[str, Any]) -> int:
     return elements.bit_length() - 1
 
 
-def _slices(trace: Trace) -> list[list[Any]]:
+def _slices(trace: Trace, records: Sequence[CallRecord]) -> list[list[Any]]:
     """[name, depth, begin, duration, kind]: of calls the depth is that of the innermost module and one more."""
-    events = [e for e in timeline(trace, list(trace.calls()))["traceEvents"] if e["ph"] == "X" and e["tid"] == 0]
+    events = [e for e in timeline(trace, records)["traceEvents"] if e["ph"] == "X" and e["tid"] == 0]
     ends: list[float] = []
     found = []
     for event in events:

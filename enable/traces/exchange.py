@@ -111,9 +111,9 @@ def _export_calls(trace: Trace, records: list[CallRecord], form: str, path: Path
     if form == "chrome":
         content = json.dumps(timeline(trace, records)).encode()
     else:
-        frame, buffer = frame_of(trace), io.BytesIO()
+        buffer = io.BytesIO()
         needs_pyarrow("pyarrow")
-        frame[frame.id.isin([record.id for record in records])].to_parquet(buffer, index=False)
+        frame_of(trace, records).to_parquet(buffer, index=False)
         content = buffer.getvalue()
     _written(lambda: write_durably(path, [content]), path)
     lines = [f"{len(records)} stored calls of {len({r.overload for r in records})} operators in {path}"]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from enable.cover.cost import LAUNCH, cost_of
 from enable.cover.coverage import is_known
+from enable.cover.session import model_of
 from traces.frames import row
 
 if TYPE_CHECKING:
@@ -19,8 +20,8 @@ _NOTE = "stored calls, the first of each signature, in their order; their length
 def timeline(trace: Trace, records: Sequence[CallRecord]) -> dict[str, Any]:
     """An object of the Trace Event Format: a track for each thread, on which calls lie in modules, these in phases and
     these in steps. Times are in microseconds: how long a call takes on the nominal chip of enable/cover/cost.py."""
-    info, title = trace.manifest.get("info", {}), trace.path.name.removesuffix(".trace")
-    named = {"name": "process_name", "ph": "M", "pid": 1, "tid": 0, "args": {"name": info.get("model", title)}}
+    title = trace.path.name.removesuffix(".trace")
+    named = {"name": "process_name", "ph": "M", "pid": 1, "tid": 0, "args": {"name": model_of(trace)}}
     events = [named, *_threads(records)]
     at: dict[int, float] = {}
     opened: dict[int, list[dict[str, Any]]] = {}

@@ -12,7 +12,7 @@ from pathlib import Path
 from traces import Trace, verify
 
 ROOT = Path(__file__).parents[2]
-KILLS = 30
+KILLS = 50
 
 # Records one trace after the other, so that a kill at any moment meets every stage of recording.
 PROGRAM = """

@@ -182,12 +182,15 @@ def test_two_platforms(workspace, capsys):
         (["--since", "figures.jsonl"], "is no report"),
         (["--since", "nothere.html"], "cannot be read"),
         (["--benchmark", "library/pointwise/neg.py"], "line 1 is none of benchmarks.operators"),
+        (["--benchmark", "still.jsonl"], "line 1 is none of benchmarks.operators"),
         (["--out", "library"], "is a directory"),
         (["--out", "nothere/page.html"], "no such directory"),
     ],
 )
 def test_bad_input(workspace, monkeypatch, capsys, words, said):
     monkeypatch.chdir(workspace)
+    still = {**FIGURE, "row": {**FIGURE["row"], "library": 0.0}}
+    (workspace / "still.jsonl").write_text(json.dumps(still))
     before = sorted(workspace.rglob("*.html"))
     assert run(report(workspace, *words)) == 2
     assert said in capsys.readouterr().err and sorted(workspace.rglob("*.html")) == before
@@ -206,7 +209,7 @@ def test_a_report_of_another_version(data, tmp_path, workspace, capsys):
 
 def test_the_largest_error_of_a_kernel(tmp_path):
     store, sim = VerdictStore(tmp_path / "verdicts.sqlite"), platforms.load("sim")
-    details = ("largest error 1.5 of ATen's own", "largest error 0.2 of ATen's own", "")
+    details = [f"largest error {ratio} of ATen's own" for ratio in ("1.5", "0.2", "nan", "inf")] + [""]
     for case, detail in enumerate(details):
         store.put(Identity(("k",), "aten::mm", str(case), sim), Verdict(str(case), Outcome.PASS, detail), 0.0)
     assert store.accuracies(sim) == {(("k",), "aten::mm"): 1.5}

@@ -94,7 +94,7 @@ class LaunchLog:
         if isinstance(value, float):
             return {"float": value.hex()}
         if isinstance(value, list | tuple):
-            return {type(value).__name__ if type(value) is list else "tuple": [self._told(v) for v in value]}
+            return {"list" if isinstance(value, list) else "tuple": [self._told(v) for v in value]}
         if isinstance(value, torch.dtype | torch.layout | torch.memory_format):
             return {"torch": str(value).removeprefix("torch.")}
         if isinstance(value, torch.device):

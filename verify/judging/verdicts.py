@@ -7,6 +7,7 @@ fail it whichever command asks, and a weaker pass hides nothing.
 from __future__ import annotations
 
 import hashlib
+import math
 import platform as machine
 import sqlite3
 import threading
@@ -324,8 +325,9 @@ class VerdictStore:
         for kernel, overload, detail in self._fetched(
             f"{told} AND platform = ? AND judge = ?", (_place(platform), judge_version())
         ):
-            which = (tuple(kernel.split("+")), overload)
-            found[which] = max(found.get(which, 0.0), float(detail.split()[2]))
+            which, error = (tuple(kernel.split("+")), overload), float(detail.split()[2])
+            if math.isfinite(error):
+                found[which] = max(found.get(which, 0.0), error)
         return found
 
     def _select(self, where: str, values: tuple[Any, ...]) -> Iterable[tuple[Conditions, tuple[str, str], Verdict]]:
