@@ -295,6 +295,18 @@ def test_every_view_opens(opened):
     assert shown.locator("#tabs button").count() == 7
 
 
+def test_what_changed_is_told(opened, data):
+    """The page is of changes since a report without overloads, whose models had the same shares."""
+    shown = opened()
+    table = shown.locator("main table.plain").first.locator("tr")
+    assert table.nth(0).locator("th").all_inner_texts()[3:5] == ["share before", "share"]
+    for i, model in enumerate(data["models"], start=1):
+        cells_ = table.nth(i).locator("td").all_inner_texts()
+        assert cells_[3] == cells_[4] == f"{model['overloads']['percent']:g} %"
+    assert "overloads more pass" in shown.locator("main").inner_text()
+    assert set(cells(shown, "changes", "before")) == {"-"} and "WRONG" in cells(shown, "changes", "now")
+
+
 def test_sorting_and_filtering(opened):
     shown = opened()
     shown.get_by_role("tab", name="Overloads").click()

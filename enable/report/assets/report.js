@@ -135,11 +135,13 @@
       }
     }
     heading("Models");
-    const rows = data.models.map((m) => [
-      m.name, m.platform, `${m.overloads.covered} of ${m.overloads.compute}`, share(m.overloads), share(m.calls),
+    const before = data.changes ? data.changes.models.map((m) => [share({ percent: m.before })]) : data.models.map(() => []);
+    const rows = data.models.map((m, i) => [
+      m.name, m.platform, `${m.overloads.covered} of ${m.overloads.compute}`, ...before[i], share(m.overloads), share(m.calls),
       m.time_percent == null ? "-" : `${m.time_percent} %`, m.command,
     ]);
-    put(plain(["model", "platform", "overloads", "share", "calls", "estimated time", "again"], rows));
+    const heads = ["model", "platform", "overloads", ...(data.changes ? ["share before"] : []), "share", "calls", "estimated time"];
+    put(plain([...heads, "again"], rows));
     if (data.models.length > 1) {
       const bars = data.platforms.map((platform, i) => {
         const of = data.models.filter((m) => m.platform === platform);
