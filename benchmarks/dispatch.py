@@ -1,10 +1,10 @@
-"""Overhead of registration per call: native, registered and served, registered and not served.
+"""Overhead of registration per call: PyTorch's own, served without Python, served by Python, registered and not served.
 
     python -m benchmarks.dispatch --device cuda [--repeats 2000] [--rounds 9]
 
 On small tensors, so that what is measured is the host's work until the call returns; on cuda kernels run on meanwhile.
 Prints medians over rounds, in microseconds a call, and the smallest and largest round. On cpu a served call would be
-Triton's interpreter, so there no kernel runs: what is shown is the way to it.
+Triton's interpreter, so there no kernel runs: what is shown is the way to it, which is Python's.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -31,37 +32,44 @@ def main() -> None:
     options = parser.parse_args()
     name = torch.cuda.get_device_name() if options.device == "cuda" else f"{os.cpu_count()} CPU cores"
     print(f"torch {torch.__version__}, {name}; microseconds a call: median (smallest - largest of {options.rounds})\n")
-    print("| overload | native | registered, served | registered, not served |\n|---|---|---|---|")
+    print(f"| overload | {' | '.join(STATES)} |\n|---|---|---|---|---|")
     for overload, work in works(options.device).items():
         cells = [measured(overload, run, options, state) for state, run in zip(STATES, work, strict=True)]
         print(f"| {overload} | {' | '.join(cells)} |", flush=True)
 
 
-STATES = ("native", "served", "not served")
+STATES = ("PyTorch's own", "served", "served by Python", "not served")
 Work = Callable[[], Any]
 
 
-def works(device: str) -> dict[str, tuple[Work, Work, Work]]:
-    """By overload what is called natively, served, and not served: the last in complex64, which no kernel lists."""
-    x = torch.ones(16, 16, device=device)
-    c = x.to(torch.complex64)
+def works(device: str) -> dict[str, tuple[Work, ...]]:
+    """By overload what is called in each state; what is not served is of a dtype that no kernel of it lists."""
+    x, y = torch.ones(16, 16, device=device), torch.ones(16, 16, device=device)
+    unlisted = {"aten::mul_.Tensor": torch.complex32}
+    calls: dict[str, Callable[[torch.Tensor, torch.Tensor], Any]] = {
+        "aten::exp": lambda a, b: torch.exp(a),
+        "aten::add.Tensor": torch.add,
+        "aten::mul_.Tensor": lambda a, b: a.mul_(b),
+        "aten::mm": torch.mm,
+    }
     return {
-        "aten::exp": (lambda: torch.exp(x), lambda: torch.exp(x), lambda: torch.exp(c)),
-        "aten::add.Tensor": (lambda: torch.add(x, x), lambda: torch.add(x, x), lambda: torch.add(c, c)),
-        "aten::mul_.Tensor": (lambda: x.mul_(x), lambda: x.mul_(x), lambda: c.mul_(c)),
-        "aten::mm": (lambda: torch.mm(x, x), lambda: torch.mm(x, x), lambda: torch.mm(c, c)),
+        name: (*[partial(call, x, y)] * 3, partial(call, *[x.to(unlisted.get(name, torch.complex128))] * 2))
+        for name, call in calls.items()
     }
 
 
 def measured(overload: str, work: Work, options: argparse.Namespace, state: str) -> str:
     """The median time of a call, with its range, as text."""
-    if state == "native":
+    if state == "PyTorch's own":
         return told(timed(work, options))
-    with library.use(options.device, ops=[overload], unverified=True) as registration:
+    native = state == "served"
+    if native and options.device == "cpu":
+        return "-"
+    with library.use(options.device, ops=[overload], unverified=True, native=native) as registration:
         work()
         counts = registration.counts
-        assert bool(counts.served) == (state == "served"), counts
-        if state == "served" and options.device == "cpu":
+        assert bool(counts.served) == state.startswith("served"), counts
+        if options.device == "cpu" and state.startswith("served"):
             with without_kernels():
                 return told(timed(work, options))
         return told(timed(work, options))

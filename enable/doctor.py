@@ -32,6 +32,7 @@ def examine(workspace: Path) -> list[Diagnosis]:
         "sandbox": _sandbox,
         "sim": _children,
         "library": _library,
+        "native": lambda: _native(workspace),
         "workspace": lambda: _workspace(workspace),
         "llm": _llm,
     }
@@ -82,6 +83,14 @@ def _library() -> str:
 
     kernels = list(Library(KERNELS))
     return f"{len(kernels)} kernel files, {sum(len(k.overloads) for k in kernels)} overloads before derivation"
+
+
+def _native(workspace: Path) -> str:
+    """Whether kernels are launched on a GPU without Python; that they are not is no failure."""
+    from enable.serve.native import state
+    from enable.workspace import Workspace
+
+    return state(Workspace(workspace).native)
 
 
 def _workspace(path: Path) -> str:

@@ -27,6 +27,7 @@ from capture import sim
 from enable.naming import full, shown_path
 from enable.options import WORKSPACE
 from enable.serve.arguments import refusal
+from enable.serve.native import Native, Unavailable, load
 from enable.serve.registration import KEYS, Registration, innermost, under_dispatcher
 from enable.serve.server import FAILED, NO_FLOATS, NO_KERNEL, NOT_VERIFIED, REFUSED, UNJUDGED, Entry, Server
 from enable.serve.shortcuts import MISS
@@ -54,6 +55,7 @@ def register(  # noqa: PLR0913 - each says which kernels, or when they serve
     library: Library | None = None,
     workspace: Path | None = None,
     fallback: str | None = None,
+    native: bool | None = None,
 ) -> Registration:
     """Let kernels answer ATen calls on a device until the registration is undone; the latest is asked first.
 
@@ -69,14 +71,15 @@ def register(  # noqa: PLR0913 - each says which kernels, or when they serve
         more = ", and not with unverified kernels" if unverified else ""
         raise UserError(f"only {only!r}: there is only {JUDGED!r}{more}")
     chosen = select(ops, unverified, library, workspace, device)
-    server = Server(chosen.entries.get, "cpu" if device == sim.NAME else device, only == JUDGED)
+    way = _native(device, native, Workspace(workspace or WORKSPACE))
+    server = Server(chosen.entries.get, "cpu" if device == sim.NAME else device, only == JUDGED, way)
     if device in KEYS:
         return under_dispatcher(server, device, chosen.entries, chosen.left_out)
     sim.install()
     executor = _Executor(server, chosen.left_out, innermost(sim.NAME), fallback)
     stack = ExitStack()
     stack.enter_context(sim.executing(executor, chosen.entries))
-    return Registration(sim.NAME, server.counts, chosen.left_out, stack.close, executor)
+    return Registration(sim.NAME, server, chosen.left_out, stack.close, executor)
 
 
 @contextmanager
@@ -191,6 +194,20 @@ def _check(device: str, fallback: str | None) -> None:
         raise UserError(f"PyTorch sees no {device} device; choose sim, or cpu for tests")
     if fallback not in (None, "cpu") or (fallback and device != sim.NAME):
         raise UserError(f"fallback {fallback!r} on {device}: there is only cpu, on {sim.NAME}")
+
+
+def _native(device: str, wanted: bool | None, place: Workspace) -> Native | None:
+    """The native way to launch. Raises UserError where it is wanted and cannot be had."""
+    if device != "cuda" or wanted is False:
+        if wanted:
+            raise UserError(f"native on {device}: kernels are launched without Python on cuda alone; leave native out")
+        return None
+    try:
+        return load(place.native)
+    except Unavailable as error:
+        if wanted:
+            raise UserError(f"no native way to launch: {error}; leave native out") from error
+        return None
 
 
 def _all(library: Library) -> dict[str, Match]:

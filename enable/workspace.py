@@ -75,6 +75,11 @@ class Workspace:
         place = hashlib.sha256(str(self.cache.resolve()).encode()).hexdigest()
         return self.cache / "triton" / place[:12]
 
+    @property
+    def native(self) -> Path:
+        """The module that launches without Python (enable/serve/native.py), built for each PyTorch."""
+        return self.cache / "native"
+
     def command(self, *words: str) -> str:
         """What to type: `enable` with these words, for this workspace."""
         usual = Path(os.environ.get(WORKSPACE_VARIABLE) or WORKSPACE)

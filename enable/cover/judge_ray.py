@@ -82,6 +82,9 @@ class _FarRun:
     def __init__(self, ray: Any, bench: Any, job: Any) -> None:
         self._ray, self._bench, self._job, self._lasts = ray, bench, job, False
 
+    def begin(self, case: Case) -> None:
+        """Cases travel one by one."""
+
     def judge(self, case: Case) -> Verdict:
         packed = case.load()
         packed.data = [None if d is None else bytes(d) for d in packed.data]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import ExitStack
 from functools import reduce
 from typing import Any
@@ -30,15 +30,25 @@ class Registration:
     """What is in force until `undo`. left_out: overloads that have a kernel but were not registered, and why."""
 
     def __init__(
-        self, device: str, counts: Counts, left_out: Mapping[str, str], undo: Callable[[], None], executor: Any = None
+        self, device: str, server: Server, left_out: Mapping[str, str], undo: Callable[[], None], executor: Any = None
     ) -> None:
         """executor: what answers calls, where the dispatcher does not know it."""
         self.device = device
-        self.counts = counts
+        self._server = server
         self.left_out = left_out
         self.executor = executor
         self._undo = undo
         _in_force[device].append(self)
+
+    @property
+    def counts(self) -> Counts:
+        """What has been served until now, and what not."""
+        return self._server.counts
+
+    @property
+    def native(self) -> bool:
+        """Whether calls that were seen before are answered without Python."""
+        return self._server.native is not None
 
     def undo(self) -> None:
         """Put back what was there before. Undoing twice does nothing.
@@ -64,7 +74,7 @@ def innermost(device: str) -> Any:
 
 
 def under_dispatcher(
-    server: Server, device: str, overloads: Iterable[str], left_out: Mapping[str, str]
+    server: Server, device: str, overloads: Collection[str], left_out: Mapping[str, str]
 ) -> Registration:
     """Register a server for these overloads. What it does not serve goes to the kernel that was there before.
 
@@ -84,7 +94,9 @@ def under_dispatcher(
                     key,
                     allow_override=True,  # of an earlier registration, which this one hands on to
                 )
-        return Registration(device, server.counts, left_out, stack.pop_all().close)
+        if server.native is not None:
+            stack.enter_context(server.native.before(map(resolve, overloads), KEYS[device]))
+        return Registration(device, server, left_out, stack.pop_all().close)
 
 
 def _keys(server: Server, overload: str, key: str) -> tuple[str, ...]:

@@ -21,7 +21,9 @@ from torch._ops import OpOverload
 from capture.signatures import call_token
 from enable.serve.arguments import SPARSE, Seen, refusal
 from enable.serve.modules import load_wrapper, set_up_triton
-from enable.serve.shortcuts import MISS, Shortcut, looked_at, watched
+from enable.serve.native import Native
+from enable.serve.shortcuts import MISS, Shortcut, looked_at
+from enable.serve.watching import watched
 from traces.overloads import bind, counterpart, name_of, written
 from verify.cases.kinds import Judged, kind_of
 from verify.contract.callees import serving
@@ -108,14 +110,22 @@ class Counts:
 class Server:
     """Serves calls on one device. A call that a running kernel's wrapper makes is not served: it would never end."""
 
-    def __init__(self, entry_of: Callable[[str], Entry | None], device: str, only_judged: bool = False) -> None:
+    def __init__(
+        self,
+        entry_of: Callable[[str], Entry | None],
+        device: str,
+        only_judged: bool = False,
+        native: Native | None = None,
+    ) -> None:
         """entry_of: how an overload is served, None if it is not. device: type of the tensors; `cpu` is `sim`'s too.
-        only_judged: calls of kinds that the kernel was never judged on are not served.
+        only_judged: calls of kinds that the kernel was never judged on are not served. native: what is given the
+        programs of calls that have a shortcut, to answer them before this is asked.
 
         Raises UserError if Triton was imported to compile where it has to interpret, or the other way round.
         """
         set_up_triton(interpreted=device == "cpu")
-        self.counts = Counts()
+        self._counts = Counts()
+        self._native, self._programs = native, list[tuple[Any, _Ready]]()
         self._entry_of = cache(entry_of)
         self._wrapper_of = cache(load_wrapper)
         self._decisions: dict[Hashable, _Decision] = {}
@@ -123,6 +133,25 @@ class Server:
         self._device, self._only_judged = device, only_judged
         self._compiled = device != "cpu"
         self._running = threading.local()
+
+    @property
+    def counts(self) -> Counts:
+        """Of all calls until now."""
+        for program, ready in list(self._programs):
+            if calls := program.calls():
+                self._count(ready, calls)
+        return self._counts
+
+    @property
+    def native(self) -> Native | None:
+        """What answers calls before this server is asked."""
+        return self._native
+
+    def _count(self, ready: _Ready, calls: int) -> None:
+        self._counts.served[ready.overload] += calls
+        self._counts.kernels[ready.label] += calls
+        if ready.news:
+            self._counts.unjudged[ready.overload][ready.news] += calls
 
     def answer(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A kernel's answer to this call, or MISS if it is not served. Both are counted."""
@@ -133,10 +162,8 @@ class Server:
             if ready is not None:
                 answer = ready.shortcut.run(tensors, ready.gpu)
                 if answer is not MISS:
-                    self.counts.served[ready.overload] += 1
-                    self.counts.kernels[ready.label] += 1
-                    if ready.news:
-                        self.counts.unjudged[ready.overload][ready.news] += 1
+                    self._offer(ready, tensors)
+                    self._count(ready, 1)
                     return answer
         served = self.find(op, args, kwargs, looked)
         if served is None:
@@ -163,20 +190,20 @@ class Server:
         if found.undrawn and _draws(op, args, kwargs):
             entry, reason = None, found.undrawn
         if entry is None:
-            self.counts.unserved[overload][reason] += 1
+            self._counts.unserved[overload][reason] += 1
             return None
-        self.counts.served[overload] += 1
-        self.counts.kernels[entry.label] += 1
+        self._counts.served[overload] += 1
+        self._counts.kernels[entry.label] += 1
         if found.news:
-            self.counts.unjudged[overload][found.news] += 1
+            self._counts.unjudged[overload][found.news] += 1
         return lambda: self._run(entry, op, args, kwargs, found, looked)
 
     def _decline(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], why: str) -> None:
         """A wrapper that takes no such calls says so before it does anything: they are not served from now on."""
         found, overload, reason = self._decide(op, args, kwargs), name_of(op), DECLINED.format(why)
-        self.counts.unserved[overload][reason] += 1
+        self._counts.unserved[overload][reason] += 1
         if found.entry is not None:  # another thread may have been told first
-            for counter, counted in ((self.counts.served, overload), (self.counts.kernels, found.entry.label)):
+            for counter, counted in ((self._counts.served, overload), (self._counts.kernels, found.entry.label)):
                 counter[counted] -= 1
                 if not counter[counted]:
                     del counter[counted]
@@ -248,9 +275,22 @@ class Server:
             return wrapped()
         answer, shortcut = watched(wrapped, tensors)
         tried.append(key)
-        ready = _Ready(shortcut, found.gpu, name_of(op), entry.label, found.news) if shortcut else None
-        self._ready[key] = ready
+        self._ready[key] = ready = self._prepared(shortcut, entry, op, found) if shortcut else None
+        if ready is not None:
+            self._offer(ready, tensors)
         return answer
+
+    def _prepared(self, shortcut: Shortcut, entry: Entry, op: OpOverload, found: _Decision) -> _Ready:
+        program = self._native.program(op, shortcut) if self._native else None
+        ready = _Ready(shortcut, found.gpu, name_of(op), entry.label, found.news, program)
+        if program is not None:
+            self._programs.append((program, ready))
+        return ready
+
+    def _offer(self, ready: _Ready, tensors: list[torch.Tensor]) -> None:
+        """Let later calls like this one, of these tensors, be answered natively."""
+        if self._native is not None and ready.program is not None and self._native.wanted():
+            self._native.deposit(ready.program, tensors)
 
     def _wrapped(
         self, entry: Entry, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], index: int | None
@@ -301,13 +341,15 @@ class _Decision(NamedTuple):
 
 
 class _Ready(NamedTuple):
-    """A shortcut, the index of its device, and as what its calls are counted. news: as of their decision."""
+    """A shortcut, the index of its device, and as what its calls are counted. news: as of their decision. program: the
+    shortcut's, None if it has none."""
 
     shortcut: Shortcut
     gpu: int | None
     overload: str
     label: str
     news: str = ""
+    program: Any = None
 
 
 def _draws(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

@@ -10,10 +10,11 @@ from triton.compiler import CompiledKernel
 
 from capture.device import compiles
 from enable import library
-from enable.serve import shortcuts
+from enable.serve import shortcuts, watching
 from enable.serve.registration import under_dispatcher
 from enable.serve.server import MAX_SHORTCUTS, Entry, Server
-from enable.serve.shortcuts import looked_at, watched
+from enable.serve.shortcuts import looked_at
+from enable.serve.watching import watched
 from verify.contract.derive import Plan
 
 LAUNCHES = []
@@ -69,7 +70,7 @@ def device(request, monkeypatch):
     ENTER.calls.clear()
     if request.node.get_closest_marker("gpu"):
         return
-    monkeypatch.setattr(shortcuts, "_specialises_by_alignment", lambda: True)
+    monkeypatch.setattr(watching, "_specialises_by_alignment", lambda: True)
     monkeypatch.setattr(shortcuts, "_streams", lambda: lambda index: 42)
 
 

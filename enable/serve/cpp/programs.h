@@ -1,0 +1,208 @@
+// What a call's launches are, once it is known: memory to allocate, kernels to launch, an answer to return.
+#pragma once
+
+#include <ATen/EmptyTensor.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+#include <c10/core/Allocator.h>
+#include <c10/core/DeviceGuard.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <dlfcn.h>
+#include <pybind11/pybind11.h>
+
+#include <atomic>
+#include <cstring>
+#include <optional>
+
+namespace enablekit {
+
+namespace py = pybind11;
+using c10::IValue;
+using Given = std::vector<const at::Tensor*>;
+
+struct Driver {  // of CUDA, whose C interface these are; opened when first needed, so that CPU machines load this file
+  int (*launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**);
+  int (*retain)(void**, int);
+  int (*set_current)(void*);
+  int (*error)(int, const char**);
+
+  static const Driver& get() {
+    static const Driver driver;
+    return driver;
+  }
+
+  void check(int code) const {
+    const char* text = nullptr;
+    if (code) error(code, &text);
+    TORCH_CHECK(!code, "CUDA's driver did not launch: ", text ? text : "unknown error", " (", code, ")");
+  }
+
+ private:
+  template <typename F>
+  static void find(void* library, F& function, const char* name) {
+    function = reinterpret_cast<F>(dlsym(library, name));
+    TORCH_CHECK(function, "CUDA's driver has no ", name);
+  }
+
+  Driver() {
+    void* library = dlopen("libcuda.so.1", RTLD_NOW);
+    TORCH_CHECK(library, "no CUDA driver: ", dlerror());
+    find(library, launch, "cuLaunchKernel");
+    find(library, retain, "cuDevicePrimaryCtxRetain");
+    find(library, set_current, "cuCtxSetCurrent");
+    find(library, error, "cuGetErrorString");
+  }
+};
+
+constexpr int kInvalidContext = 201;  // CUDA_ERROR_INVALID_CONTEXT: this thread has none yet
+
+
+// A number as a kernel's parameter of this type of Triton's, in its lowest bytes. Throws for a type that is not known.
+inline uint64_t packed(const std::string& type, const py::handle& value) {
+  uint64_t bits = 0;
+  if (type[0] == '*') return value.is_none() ? 0 : value.cast<uint64_t>();
+  if (type == "fp64") {
+    const double number = value.cast<double>();
+    std::memcpy(&bits, &number, 8);
+  } else if (type == "fp32" || type == "f32" || type == "bf16") {
+    const auto number = static_cast<float>(value.cast<double>());
+    std::memcpy(&bits, &number, 4);
+    if (type == "bf16") bits >>= 16;  // as Triton's own launcher rounds it
+  } else if ((type[0] == 'i' || type[0] == 'u') && type != "u64") {
+    const auto number = value.cast<int64_t>();
+    std::memcpy(&bits, &number, 8);
+  } else if (type == "u64") {
+    bits = value.cast<uint64_t>();
+  } else {
+    TORCH_CHECK(false, "no parameter of type ", type);
+  }
+  return bits;
+}
+
+struct Patch {  // where a pointer goes, of which tensor, and how many bytes from it
+  uint32_t parameter, source;
+  int64_t offset;
+};
+
+struct Launch {
+  void* function;
+  unsigned grid[3], threads, shared;
+  std::vector<uint64_t> values;
+  std::vector<Patch> patches;
+
+  void run(const uint64_t* pointers, void* stream, c10::Device device) const {
+    thread_local std::vector<uint64_t> filled;
+    thread_local std::vector<void*> places;
+    filled = values;
+    for (const auto& patch : patches) filled[patch.parameter] = pointers[patch.source] + patch.offset;
+    places.resize(filled.size());
+    for (size_t i = 0; i < filled.size(); ++i) places[i] = &filled[i];
+    const auto& driver = Driver::get();
+    auto launched = [&] {
+      return driver.launch(
+          function, grid[0], grid[1], grid[2], threads, 1, 1, shared, stream, places.data(), nullptr);
+    };
+    int code = launched();
+    if (code == kInvalidContext) {
+      void* context = nullptr;
+      driver.check(driver.retain(&context, device.index()));
+      driver.check(driver.set_current(context));
+      code = launched();
+    }
+    driver.check(code);
+  }
+};
+
+struct Made {  // a tensor to allocate, before launch `from`, and to let go after launch `until`
+  std::vector<int64_t> size, stride;
+  at::ScalarType dtype;
+  size_t from, until;
+};
+
+struct Part {  // of an answer. number: of a tensor, first of the given ones, then of the made ones
+  enum Kind { kTensor, kView, kTensors, kValue } kind;
+  size_t number = 0;
+  std::vector<size_t> numbers;
+  std::vector<int64_t> size, stride;
+  int64_t offset = 0;  // of a view of a given tensor, in elements from its first
+  IValue value;
+};
+
+struct Program {
+  std::vector<bool> aligned;
+  std::vector<Made> made;
+  std::vector<Launch> launches;
+  std::vector<Part> answer;
+  std::vector<PyObject*> hooks;  // lists of Triton's, kept for good: a program may end without the interpreter's lock
+  std::atomic<uint64_t> calls{0};
+
+  // Appends the answer for these tensors on this device to `results`; false, with nothing done, where it does not fit.
+  bool run(const Given& given, c10::Device device, std::vector<IValue>& results) const {
+    thread_local std::vector<uint64_t> pointers;
+    if (given.size() != aligned.size()) return false;
+    pointers.resize(given.size() + made.size());
+    for (size_t i = 0; i < given.size(); ++i) {
+      pointers[i] = reinterpret_cast<uint64_t>(given[i]->data_ptr());
+      if ((pointers[i] % 16 == 0) != aligned[i]) return false;
+    }
+    for (const auto& hook : hooks) {
+      if (Py_SIZE(hook)) return false;  // a profiler wants to know the arguments of each launch
+    }
+    const auto* guard = c10::impl::getDeviceGuardImpl(device.type());
+    std::optional<c10::DeviceGuard> elsewhere;
+    if (device.has_index() && guard->getDevice() != device) elsewhere.emplace(device);
+    void* stream = launches.empty() ? nullptr : guard->getStream(device).native_handle();
+    std::vector<at::Tensor> own(made.size());
+    const c10::DispatchKeySet keys(device.is_cuda() ? c10::DispatchKey::CUDA : c10::DispatchKey::CPU);
+    auto* allocator = c10::GetAllocator(device.type());
+    auto allocate = [&](size_t at) {
+      for (size_t i = 0; i < made.size(); ++i) {
+        if (made[i].from != at) continue;
+        own[i] = at::detail::empty_strided_generic(made[i].size, made[i].stride, allocator, keys, made[i].dtype);
+        pointers[given.size() + i] = reinterpret_cast<uint64_t>(own[i].data_ptr());
+      }
+    };
+    if (launches.size() < 2) {
+      allocate(0);
+      for (const auto& launch : launches) launch.run(pointers.data(), stream, device);
+    } else {
+      run_many(own, allocate, stream, device, pointers);
+    }
+    for (const auto& part : answer) results.push_back(answered(part, given, own));
+    const_cast<Program*>(this)->calls.fetch_add(1, std::memory_order_relaxed);
+    return true;
+  }
+
+  std::vector<std::vector<size_t>> ending;  // the numbers of made tensors to let go after each launch
+
+ private:
+  template <typename Allocate>
+  void run_many(
+      std::vector<at::Tensor>& own,
+      const Allocate& allocate,
+      void* stream,
+      c10::Device device,
+      const std::vector<uint64_t>& pointers) const {
+    for (size_t at = 0; at < launches.size(); ++at) {
+      allocate(at);
+      launches[at].run(pointers.data(), stream, device);
+      for (size_t i : ending[at]) own[i].reset();
+    }
+  }
+
+  static IValue answered(const Part& part, const Given& given, const std::vector<at::Tensor>& own) {
+    auto tensor = [&](size_t i) { return i < given.size() ? *given[i] : own[i - given.size()]; };
+    if (part.kind == Part::kTensor) return tensor(part.number);
+    if (part.kind == Part::kView) {
+      const at::Tensor of = tensor(part.number);
+      return of.as_strided(part.size, part.stride, of.storage_offset() + part.offset);
+    }
+    if (part.kind == Part::kValue) return part.value;
+    c10::List<at::Tensor> list;
+    list.reserve(part.numbers.size());
+    for (size_t i : part.numbers) list.push_back(tensor(i));
+    return list;
+  }
+};
+
+}  // namespace enablekit

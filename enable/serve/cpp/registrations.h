@@ -1,0 +1,151 @@
+// A functor of each overload stands before the kernel that Python has registered, and does what the program of a call's
+// key says. A call that has none goes on to Python, which may deposit one while it answers.
+#pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/core/DefaultDtype.h>
+
+#include <memory>
+#include <mutex>
+
+#include "keys.h"
+#include "programs.h"
+
+namespace enablekit {
+
+using torch::jit::Stack;
+
+constexpr size_t kMostPrograms = 1 << 16;  // of an overload, after which its table begins anew
+
+struct Frame {  // of a call that Python answers
+  std::vector<uint64_t> pointers;  // of its tensors, as they were before
+  bool known;                      // there is a program under its key, which did not fit
+  std::shared_ptr<Program> deposited;
+};
+
+inline thread_local Frame* asking = nullptr;  // the innermost call of this thread that Python answers, if it may be given one
+inline thread_local int depth = 0;            // of calls that Python answers
+
+struct Inside {
+  Frame* before = asking;
+  explicit Inside(Frame* frame) {
+    asking = frame;
+    ++depth;
+  }
+  ~Inside() {
+    asking = before;
+    --depth;
+  }
+};
+
+class Functor final : public c10::OperatorKernel {
+ public:
+  Functor(c10::SafeKernelFunction python, c10::DeviceType type) : python_(std::move(python)), type_(type) {}
+
+  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) {
+    if (depth) {  // what a wrapper calls is not served: it would never end
+      Inside inside(nullptr);
+      python_.callBoxed(op, keys, stack);
+      return;
+    }
+    thread_local Key key;
+    thread_local Given given;
+    thread_local std::vector<IValue> results;
+    key.clear();
+    given.clear();
+    key.push_back(static_cast<int64_t>(c10::get_default_dtype_as_scalartype()));
+    Seen seen{key, given, std::nullopt};
+    const size_t n = op.schema().arguments().size();
+    bool clear = true;
+    for (const auto& value : torch::jit::last(*stack, n)) clear = clear && seen.add(value);
+    if (!clear || !seen.device || seen.device->type() != type_) {
+      Inside inside(nullptr);
+      python_.callBoxed(op, keys, stack);
+      return;
+    }
+    key.push_back(seen.device->index());
+    seen.add_identities();
+    const auto program = found(key);
+    if (program) {
+      results.clear();
+      if (program->run(given, *seen.device, results)) {
+        torch::jit::drop(*stack, n);
+        for (auto& result : results) stack->push_back(std::move(result));
+        results.clear();
+        return;
+      }
+    }
+    Frame frame{{}, program != nullptr, nullptr};
+    for (const auto* t : given) frame.pointers.push_back(reinterpret_cast<uint64_t>(t->data_ptr()));
+    const Key own = key;  // calls of other threads' turn, and of this one's once Python is at work, use the other
+    {
+      Inside inside(&frame);
+      python_.callBoxed(op, keys, stack);
+    }
+    if (frame.deposited && frame.deposited->answer.size() == op.schema().returns().size()) {
+      keep(own, frame.deposited);
+    }
+  }
+
+ private:
+  std::shared_ptr<Program> found(const Key& key) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto at = programs_.find(key);
+    return at == programs_.end() ? nullptr : at->second;
+  }
+
+  void keep(const Key& key, const std::shared_ptr<Program>& program) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (programs_.size() >= kMostPrograms) programs_.clear();
+    programs_[key] = program;
+  }
+
+  c10::SafeKernelFunction python_;
+  c10::DeviceType type_;
+  std::mutex mutex_;
+  std::unordered_map<Key, std::shared_ptr<Program>, Hash> programs_;
+};
+
+struct Silent : c10::WarningHandler {  // PyTorch warns of every kernel that is put over another
+  void process(const c10::Warning&) override {}
+};
+
+struct Installed {
+  std::optional<c10::RegistrationHandleRAII> handle;
+
+  void undo() {
+    handle.reset();
+  }
+};
+
+// Put a functor before the kernel that an overload has under CUDA or CPU.
+inline std::unique_ptr<Installed> install(const std::string& name, const std::string& overload, const std::string& key) {
+  Silent silent;
+  c10::WarningUtils::WarningHandlerGuard guard(&silent);
+  auto& dispatcher = c10::Dispatcher::singleton();
+  const auto op = dispatcher.findSchemaOrThrow(name.c_str(), overload.c_str());
+  const auto place = c10::parseDispatchKey(key);
+  auto functor = std::make_unique<Functor>(
+      op.getComputedKernelForDispatchKey(place), place == c10::DispatchKey::CUDA ? c10::kCUDA : c10::kCPU);
+  auto installed = std::make_unique<Installed>();
+  installed->handle.emplace(dispatcher.registerImpl(
+      op.operator_name(),
+      place,
+      c10::KernelFunction::makeFromBoxedFunctor(std::move(functor)),
+      std::nullopt,
+      nullptr,
+      "enablekit's native way to launch"));
+  return installed;
+}
+
+// Whether the call that Python answers just now lacks a program.
+inline bool wanted() {
+  return asking && !asking->known && !asking->deposited;
+}
+
+// Keep a program for calls like the one that Python answers just now. pointers: of its tensors, in their order.
+inline void deposit(const std::shared_ptr<Program>& program, const std::vector<uint64_t>& pointers) {
+  if (wanted() && asking->pointers == pointers) asking->deposited = program;
+}
+
+}  // namespace enablekit

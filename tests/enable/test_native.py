@@ -1,0 +1,378 @@
+"""The native way to launch: on the CPU its keys, memory and answers, on a GPU the launches, too."""
+
+import subprocess
+import sys
+import threading
+from contextlib import ExitStack, contextmanager
+
+import pytest
+import torch
+
+from capture.device import compiles
+from enable import library
+from enable.serve import native as way
+from enable.serve.native import Unavailable, load, state
+from traces.overloads import resolve
+
+pytestmark = pytest.mark.filterwarnings("ignore:(?s).*Overriding a previously registered kernel:UserWarning")
+
+RELU, ADD, COPY = (resolve(f"aten::{name}") for name in ("relu", "add.Tensor", "_foreach_add.Scalar"))
+
+
+@pytest.fixture(scope="session")
+def module(tmp_path_factory):
+    return load(tmp_path_factory.mktemp("native"))
+
+
+@contextmanager
+def registered(module, op, answer):
+    """Python's kernel for an overload, and the module's functor before it. answer: of the call's arguments."""
+    native = torch.library.get_kernel(op, "CPU")
+    calls = []
+
+    def kernel(*args, **kwargs):
+        calls.append(args)
+        given = answer(*args, **kwargs)
+        keys = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
+        return native.call_boxed(keys, *args, **kwargs) if given is None else given
+
+    with ExitStack() as stack:
+        scope = torch.library.Library("aten", "IMPL")
+        stack.callback(scope._destroy)
+        name = ".".join(part for part in (op._schema.name, op._schema.overload_name) if part)
+        scope.impl(name.removeprefix("aten::"), kernel, "CPU", allow_override=True)
+        stack.enter_context(module.before([op], "CPU"))
+        yield calls
+
+
+def depositing(module, program, answer=None):
+    """Answers that leave a program for later calls."""
+
+    def kernel(*args, **kwargs):
+        tensors = [a for a in args if isinstance(a, torch.Tensor)]
+        if module.wanted():
+            module.deposit(program(tensors), tensors)
+        return answer
+
+    return kernel
+
+
+def aligned(tensors):
+    return [t.data_ptr() % 16 == 0 for t in tensors]
+
+
+def first(module, hooks=()):
+    """A program that returns its first tensor."""
+    return lambda tensors: module._module.Program(aligned(tensors), [], [], [("tensor", 0)], list(hooks))
+
+
+def test_a_known_call_does_not_reach_python(module):
+    x = torch.tensor([-1.0, 2.0, 3.0, 4.0])
+    with registered(module, RELU, depositing(module, first(module))) as calls:
+        assert torch.relu(x).tolist() == [0, 2, 3, 4]
+        assert torch.relu(x) is x
+        y = torch.full((4,), -7.0)
+        assert torch.relu(y).tolist() == [-7] * 4
+        assert len(calls) == 1
+    assert torch.relu(y).tolist() == [0] * 4
+
+
+DIFFERENT = {
+    "size": lambda x: x[:3],
+    "stride": lambda x: torch.zeros(8)[::2],
+    "dtype": lambda x: x.int(),
+    "dimensions": lambda x: x.view(2, 2),
+    "alignment": lambda x: torch.zeros(5)[1:],
+}
+
+
+@pytest.mark.parametrize("other", DIFFERENT.values(), ids=DIFFERENT)
+def test_another_call_reaches_python(module, other):
+    x = torch.full((4,), -1.0)
+    with registered(module, RELU, depositing(module, first(module))) as calls:
+        torch.relu(x)
+        for _ in range(2):
+            torch.relu(x)
+        assert len(calls) == 1
+        torch.relu(other(x))
+        assert len(calls) == 2
+        assert torch.relu(x) is x
+
+
+def test_numbers_tensors_that_are_one_and_the_default_dtype_are_part_of_the_key(module):
+    x, y = torch.ones(4), torch.ones(4)
+    with registered(module, ADD, depositing(module, first(module), x)) as calls:
+        for call, new in (
+            (lambda: torch.add(x, y), 1),
+            (lambda: torch.add(y, x), 0),
+            (lambda: torch.add(x, x), 1),
+            (lambda: torch.add(x, y, alpha=2), 1),
+            (lambda: torch.add(x, y, alpha=2.0), 1),
+            (lambda: torch.add(x, 2.0), 1),
+            (lambda: torch.add(x, 3.0), 1),
+            (lambda: torch.add(x, -0.0), 1),
+            (lambda: torch.add(x, 0.0), 1),
+            (lambda: torch.add(x, 2), 1),
+            (lambda: torch.add(x, y), 0),
+        ):
+            before = len(calls)
+            call()
+            call()
+            assert len(calls) - before == new
+        torch.set_default_dtype(torch.float64)
+        try:
+            torch.add(x, y)
+            assert len(calls) == 10
+        finally:
+            torch.set_default_dtype(torch.float32)
+
+
+def test_memory_is_allocated_anew_and_lists_are_returned(module):
+    def program(tensors):
+        made = [((2, 3), (1, 2), torch.float64, 0, 0), ((16,), (1,), torch.uint8, 0, 0)]
+        return module._module.Program(aligned(tensors), made, [], [("tensors", [1, 0])], [])
+
+    def answer(tensors, number):
+        if module.wanted():
+            module.deposit(program(tensors), tensors)
+        return
+
+    x = torch.ones(4)
+    with registered(module, COPY, answer) as calls:
+        torch._foreach_add([x], 1.0)
+        one, same = torch._foreach_add([x], 1.0)
+        other, _ = torch._foreach_add([x], 1.0)
+        assert len(calls) == 1
+        assert same is x
+        assert (one.shape, one.stride(), one.dtype) == ((2, 3), (1, 2), torch.float64)
+        assert one.data_ptr() != other.data_ptr()
+
+
+def test_gradients_are_those_of_the_operator(module):
+    x = torch.tensor([-1.0, 2.0], requires_grad=True)
+    with registered(module, RELU, depositing(module, first(module))) as calls:
+        torch.relu(x)
+        y = torch.relu(x)
+        assert len(calls) == 1
+        assert y.grad_fn.name() == "ReluBackward0"
+
+
+def test_what_a_wrapper_calls_is_given_no_program(module):
+    x = torch.full((4,), -1.0)
+
+    def outer(tensor, other, alpha=1):
+        torch.relu(x)
+        return x
+
+    with ExitStack() as stack:
+        inner = stack.enter_context(registered(module, RELU, depositing(module, first(module))))
+        outside = stack.enter_context(registered(module, ADD, outer))
+        for _ in range(2):
+            torch.add(x, x)
+        assert len(outside) == len(inner) == 2
+        torch.relu(x)
+        assert torch.relu(x) is x
+        torch.add(x, x)  # what a wrapper calls goes to Python, program or not
+        assert len(inner) == 4
+
+
+def test_a_program_of_other_tensors_is_not_kept(module):
+    x = torch.full((4,), -1.0)
+
+    def answer(tensor):
+        module.deposit(first(module)([tensor]), [torch.ones(4)])
+
+    with registered(module, RELU, answer) as calls:
+        for _ in range(3):
+            assert torch.relu(x).tolist() == [0] * 4
+        assert len(calls) == 3
+
+
+def test_hooks_of_launches_are_not_passed_by(module):
+    x, hooks = torch.full((4,), -1.0), []
+    with registered(module, RELU, depositing(module, first(module, [hooks]))) as calls:
+        torch.relu(x)
+        torch.relu(x)
+        assert len(calls) == 1
+        hooks.append("a profiler")
+        torch.relu(x)
+        assert len(calls) == 2
+        hooks.clear()
+        assert torch.relu(x) is x
+        assert len(calls) == 2
+
+
+def test_a_call_with_a_generator_has_no_key(module):
+    wanted = []
+    with registered(module, resolve("aten::bernoulli_.float"), lambda *args, **kwargs: wanted.append(module.wanted())):
+        torch.ones(4).bernoulli_(0.5)
+        torch.ones(4).bernoulli_(0.5, generator=torch.Generator())
+    assert wanted == [True, False]
+
+
+def test_an_error_of_python_leaves_nothing_behind(module):
+    def broken(x):
+        raise ValueError("broken")
+
+    with registered(module, RELU, broken):
+        for _ in range(2):
+            with pytest.raises(ValueError, match="broken"):
+                torch.relu(torch.ones(2))
+        assert not module.wanted()
+    with registered(module, RELU, depositing(module, first(module))) as calls:
+        torch.relu(torch.ones(4))
+        torch.relu(torch.ones(4))
+        assert len(calls) == 1
+
+
+def test_threads_share_programs(module):
+    wrong = []
+
+    def work(n):
+        x = torch.full((n,), -1.0)
+        for _ in range(200):
+            answer = torch.relu(x)
+            if answer is not x and answer.tolist() != [0] * n:
+                wrong.append(answer)
+
+    with registered(module, RELU, depositing(module, first(module))) as calls:
+        threads = [threading.Thread(target=work, args=(4 + i % 3,)) for i in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not wrong
+        assert len(calls) <= 6
+
+
+def test_calls_are_counted_once_each(module):
+    programs = []
+
+    def program(tensors):
+        programs.append(first(module)(tensors))
+        return programs[-1]
+
+    with registered(module, RELU, depositing(module, program)):
+        for _ in range(5):
+            torch.relu(torch.ones(4))
+    assert [programs[0].calls(), programs[0].calls()] == [4, 0]
+
+
+def test_a_launch_names_what_it_lacks(module):
+    make = module._module.Launch
+    with pytest.raises(RuntimeError, match="no parameter of type tensordesc"):
+        make(1, (1, 1, 1), 32, 0, ["tensordesc<fp32[1]>"], [0], [])
+    with pytest.raises(RuntimeError, match="lacks pointers"):
+        make(1, (1, 1, 1), 32, 0, ["*fp32"], [None], [(0, 0, 0)]).run(0, 0)
+    if not torch.cuda.is_available():
+        with pytest.raises(RuntimeError, match="no CUDA driver"):
+            make(1, (1, 1, 1), 32, 0, ["i32", "fp32", "u64", "bf16"], [1, 0.5, 2**63, 1.0], []).run(0, 0)
+
+
+def test_where_it_cannot_be_had_the_reason_is_told(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CXX", raising=False)
+    with pytest.raises(Unavailable, match=r"there is no c\+\+ to build it with"):
+        load(tmp_path)
+    assert state(tmp_path) == "calls go the way of Python: there is no c++ to build it with"
+    monkeypatch.undo()
+    monkeypatch.setenv("ENABLE_NATIVE", "0")
+    with pytest.raises(Unavailable, match="ENABLE_NATIVE=0"):
+        load(tmp_path)
+    monkeypatch.undo()
+    monkeypatch.setattr("triton.__version__", "3.60.1")
+    with pytest.raises(Unavailable, match=r"Triton 3\.60\.1 was not tried; 3\.6 and 3\.9 were"):
+        load(tmp_path)
+
+
+def test_a_compiler_that_fails_is_told_in_a_line_and_leaves_nothing(tmp_path, monkeypatch):
+    sources = tmp_path / "cpp"
+    sources.mkdir()
+    (sources / "module.cpp").write_text("#error of the user's compiler\n")
+    monkeypatch.setattr(way, "SOURCES", sources)
+    with pytest.raises(Unavailable, match="its compiler failed: .*of the user's compiler") as caught:
+        load(tmp_path / "built")
+    assert "\n" not in str(caught.value)
+    assert list((tmp_path / "built").iterdir()) == []
+
+
+def test_a_module_of_another_kind_is_named(tmp_path):
+    place = way._place(tmp_path)
+    place.parent.mkdir()
+    place.write_bytes(b"no module")
+    with pytest.raises(Unavailable, match="delete it to have it built anew"):
+        load(tmp_path)
+
+
+def test_it_is_of_cuda_alone(tmp_path):
+    with pytest.raises(library.UserError, match="native on cpu: kernels are launched without Python on cuda alone"):
+        library.register("cpu", ops=["aten::exp"], unverified=True, native=True, workspace=tmp_path)
+
+
+def test_doctor_tells_of_it(tmp_path):
+    command = [sys.executable, "-m", "enable", "--workspace", str(tmp_path), "doctor"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    line = next(line for line in done.stdout.splitlines() if "native" in line)
+    assert line.split(maxsplit=2)[2] in ("to be built at the first registration on a GPU", "built"), line
+
+
+@pytest.fixture
+def device(tmp_path):
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+    if not compiles():
+        pytest.skip("needs kernels compiled: pytest -m gpu, without TRITON_INTERPRET")
+    return "cuda"
+
+
+OPS = ["aten::mm", "aten::mul_.Tensor", "aten::add.Tensor", "aten::native_layer_norm", "aten::_foreach_add_.List"]
+
+
+@pytest.mark.gpu
+def test_calls_on_a_device_are_launched_natively_and_counted(device):
+    with library.use(device, ops=OPS, unverified=True, native=True) as registration:
+        assert registration.native
+        a, b = (torch.randn(65, 64, device=device) for _ in range(2))
+        for _ in range(5):
+            torch.testing.assert_close(torch.add(a, b, alpha=2).cpu(), a.cpu() + b.cpu() * 2)
+            torch.testing.assert_close(
+                torch.nn.functional.layer_norm(a, (64,)).cpu(), torch.nn.functional.layer_norm(a.cpu(), (64,))
+            )
+            torch.testing.assert_close(
+                (a @ b.t()).cpu().double(), a.cpu().double() @ b.cpu().double().t(), atol=1e-4, rtol=1e-4
+            )
+            want = [a.cpu() + b.cpu(), b.cpu() + b.cpu()]
+            torch._foreach_add_([a, b], [b, b.clone()])
+            torch.testing.assert_close([a.cpu(), b.cpu()], want)
+            a, b = a / 4, b / 4
+            want = a.cpu() * b.cpu()
+            torch.testing.assert_close(a.mul_(b).cpu(), want)
+        server = registration._server
+        assert sum(ready.program is not None for _, ready in server._programs) >= len(OPS)
+        native = sum(program.calls() for program, _ in server._programs)
+        assert native >= 4 * len(OPS)
+
+
+@pytest.mark.gpu
+def test_streams_threads_and_graphs(device):
+    with library.use(device, ops=["aten::add.Tensor"], unverified=True, native=True) as registration:
+        x, y = torch.ones(1000, device=device), torch.ones(1000, device=device)
+        for _ in range(3):
+            torch.add(x, y)
+        found = []
+
+        def other():
+            with torch.cuda.stream(torch.cuda.Stream()):
+                found.append(torch.add(x, y).sum().item())
+
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+        assert found == [2000]
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            z = torch.add(x, y)
+        x.fill_(5)
+        graph.replay()
+        assert z.sum().item() == 6000
+        assert registration.counts.served["aten::add.Tensor"] == 5
