@@ -27,9 +27,10 @@ from capture import sim
 from enable.naming import full, shown_path
 from enable.options import WORKSPACE
 from enable.serve.arguments import refusal
+from enable.serve.entries import FAILED, NO_FLOATS, NOT_VERIFIED, Entry
 from enable.serve.native import Native, Unavailable, load
 from enable.serve.registration import KEYS, Registration, innermost, under_dispatcher
-from enable.serve.server import FAILED, NO_FLOATS, NO_KERNEL, NOT_VERIFIED, REFUSED, UNJUDGED, Entry, Server
+from enable.serve.server import NO_KERNEL, REFUSED, UNJUDGED, Server
 from enable.serve.shortcuts import MISS
 from enable.workspace import Workspace
 from generate.library import Library, Match
@@ -71,7 +72,7 @@ def register(  # noqa: PLR0913 - each says which kernels, or when they serve
         more = ", and not with unverified kernels" if unverified else ""
         raise UserError(f"only {only!r}: there is only {JUDGED!r}{more}")
     chosen = select(ops, unverified, library, workspace, device)
-    way = _native(device, native, Workspace(workspace or WORKSPACE))
+    way = native_way(device, native, Workspace(workspace or WORKSPACE))
     server = Server(chosen.entries.get, "cpu" if device == sim.NAME else device, only == JUDGED, way)
     if device in KEYS:
         return under_dispatcher(server, device, chosen.entries, chosen.left_out)
@@ -196,7 +197,7 @@ def _check(device: str, fallback: str | None) -> None:
         raise UserError(f"fallback {fallback!r} on {device}: there is only cpu, on {sim.NAME}")
 
 
-def _native(device: str, wanted: bool | None, place: Workspace) -> Native | None:
+def native_way(device: str, wanted: bool | None, place: Workspace) -> Native | None:
     """The native way to launch. Raises UserError where it is wanted and cannot be had."""
     if device != "cuda" or wanted is False:
         if wanted:

@@ -65,11 +65,14 @@ def command(  # noqa: PLR0913 - one parameter an option
     """
     _check(len(models), missing, by, compile_only, exhaustive, of)
     model = models[0]
+    from enable.workspace import Workspace
+    from verify.sandbox.nursery import ahead
 
+    if engine == "local":
+        ahead(platform, kept=any(Workspace(context.obj).cache.glob("opinfo-*.json")))
     from enable.cover.opinfo import opinfo_tables
     from enable.cover.session import Session
     from enable.tables import coverage_tables
-    from enable.workspace import Workspace
 
     with Session(Workspace(context.obj), library, platform, engine=engine) as session:
         if len(models) > 1:

@@ -68,6 +68,7 @@ def command(  # noqa: PLR0913 - each is an option of the command
     if watch and (target is None or as_json or not Path(target).is_file()):
         raise UserError("--watch is for one FILE, and prints text; name a file that is there, without --json")
     from enable.stopping import stoppable
+    from enable.workspace import Workspace
     from verify.sandbox.nursery import ahead
 
     drawn = seed is None
@@ -75,7 +76,7 @@ def command(  # noqa: PLR0913 - each is an option of the command
     program = ["enable", *typed(context.parent), "verify"]
     again = [*program, *typed(context, ("seed",)), "--seed", str(seed)]
     with stoppable(again):
-        ahead(platform)
+        ahead(platform, kept=(Workspace(context.obj).cache / "samples").is_dir())
         from enable.cover.verification import VerifyRequest, check_request
         from enable.cover.verifier import Verifier, corpus_files
         from verify.judging.job import RUN

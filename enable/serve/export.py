@@ -16,8 +16,8 @@ from typing import Any
 
 import jinja2
 
+from enable.serve.entries import Entry
 from enable.serve.registration import KEYS
-from enable.serve.server import Entry
 from traces import UserError
 from traces.overloads import base_name, bind, resolve
 from verify.imports import reached

@@ -25,9 +25,10 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
+from enable.serve.floats import General
 from enable.serve.modules import triton_is
 from enable.serve.programs import Foreign, launchers, program
-from enable.serve.shortcuts import TRIED, Shortcut
+from enable.serve.shortcuts import TRIED, Looked, Shortcut
 from traces.errors import UserError
 
 NAME = "enablekit_native"
@@ -57,14 +58,15 @@ class Native:
         """Whether the call that is being answered may be given a program, and has none."""
         return bool(self._module.wanted())
 
-    def deposit(self, program: Any, tensors: Iterable[torch.Tensor]) -> None:
-        """Have a program answer later calls like the one that is being answered, whose tensors these are."""
-        self._module.deposit(program, [t.data_ptr() for t in tensors])
+    def deposit(self, program: Any, looked: Looked) -> None:
+        """Have a program answer later calls like the one that is being answered, which is this."""
+        self._module.deposit(program, [t.data_ptr() for t in looked.tensors], looked.floats)
 
-    def program(self, op: OpOverload, shortcut: Shortcut) -> Any:
-        """What answers calls of an overload as this shortcut does, None if it has no such form."""
+    def program(self, op: OpOverload, shortcut: Shortcut, of_all: General | None = None) -> Any:
+        """What answers calls of an overload as this shortcut does, None if it has no such form. of_all: where it is for
+        calls with other floats, too."""
         try:
-            return program(self._module, shortcut, [str(r.type) for r in op._schema.returns])
+            return program(self._module, shortcut, [str(r.type) for r in op._schema.returns], of_all)
         except Foreign:
             return None
 

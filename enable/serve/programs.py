@@ -9,13 +9,14 @@ from typing import Any, TypeAlias
 
 import torch
 
+from enable.serve.floats import General
 from enable.serve.modules import triton_is
 from enable.serve.shortcuts import ARGUMENTS, FUNCTION, KernelLaunch, Numbered, Shortcut, View
 
 WARP = 32  # lanes
 _OWN = "enable_kernel_"  # how the modules of kernel files are called (enable/serve/modules.py)
 
-Parameter: TypeAlias = tuple[str, Any, tuple[int, int] | None]  # type, value; whose pointer and how many bytes from it
+Parameter: TypeAlias = tuple[str, Any, tuple[int, int] | None]  # type, value, place (enable/serve/shortcuts.py)
 Part: TypeAlias = tuple[Any, ...]  # of an answer, as module.cpp reads it
 
 
@@ -23,8 +24,9 @@ class Foreign(Exception):
     """The native module has no form for this."""
 
 
-def program(module: ModuleType, shortcut: Shortcut, returns: Sequence[str]) -> Any:
-    """The program of a shortcut. returns: the types of what its calls return, as the schema writes them.
+def program(module: ModuleType, shortcut: Shortcut, returns: Sequence[str], of_all: General | None = None) -> Any:
+    """The program of a shortcut. returns: the types of what its calls return, as the schema writes them. of_all: where
+    it is for calls with other floats, too.
 
     Raises Foreign if it has none.
     """
@@ -34,12 +36,14 @@ def program(module: ModuleType, shortcut: Shortcut, returns: Sequence[str]) -> A
         raise Foreign
     answer = [_part(value, kind) for value, kind in zip(results, returns, strict=True)]
     parameters = [list(_parameters(launch)) for launch in launches]
-    used = [{place[0] for _, _, place in one if place} for one in parameters]
+    used = [{place[0] for _, _, place in one if place and place[0] >= 0} for one in parameters]
     kept = {number for part in answer for number in _numbers(part)}
     first = len(shortcut.aligned)
     made = [(*m, *_lifetime(first + i, used, first + i in kept)) for i, m in enumerate(shortcut.made)]
     compiled = [_launch(module, launch, own) for launch, own in zip(launches, parameters, strict=True)]
-    return module.Program(shortcut.aligned, made, compiled, answer, [hook.calls for hook in shortcut.hooks])
+    fits = (of_all.alike, of_all.fixed, list(map(tuple, of_all.asked))) if of_all else None
+    hooks = [hook.calls for hook in shortcut.hooks]
+    return module.Program(shortcut.aligned, made, compiled, answer, hooks, fits, shortcut.apart)
 
 
 def _part(value: Any, kind: str) -> Part:

@@ -8,92 +8,39 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import torch
 from torch._ops import OpOverload
 
 from capture.signatures import call_token
 from enable.serve.arguments import SPARSE, Seen, refusal
+from enable.serve.entries import Entry
+from enable.serve.floats import General, Notes, Watched, general, noted
 from enable.serve.modules import load_wrapper, set_up_triton
 from enable.serve.native import Native
-from enable.serve.shortcuts import MISS, Shortcut, looked_at
+from enable.serve.shortcuts import MISS, Looked, Shortcut, looked_at
 from enable.serve.watching import watched
 from traces.overloads import bind, counterpart, name_of, written
-from verify.cases.kinds import Judged, kind_of
+from verify.cases.kinds import kind_of
 from verify.contract.callees import serving
-from verify.contract.derive import Plan, call, call_direct
+from verify.contract.derive import call, call_direct
 from verify.contract.random_state import bound, draw
 
 NO_KERNEL = "no kernel"
-NOT_VERIFIED = "not verified"
-FAILED = "its kernel failed"
 UNJUDGED = "never judged on such a call: {}"
 LAWLESS = "it draws random numbers here, and there is no law to judge them by"
 UNPAIRED = "its dropout has to be that of {}, which is not served"
 NUMBER = "a number in the place of a tensor"
 REFUSED = "arguments that ATen refuses"
 DECLINED = "its wrapper takes no such arguments: {}"
-NO_FLOATS = ""  # stands for the calls that have no floating dtype
 MAX_DECISIONS = 1 << 16
 MAX_SHORTCUTS = 8  # of calls that are alike but for floats, such as learning rates
-
-_Looked: TypeAlias = tuple[Hashable, list[torch.Tensor]]  # as `looked_at` gives it
-
-
-@dataclass(frozen=True)
-class Entry:
-    """How one overload is served.
-
-    kernel: the kernel file. copy: the file of the `aten::copy_` kernel, where the plan needs it. label: the kernel file
-    as reports show it. listed: the dtypes that the kernel claims, by name, and SPARSE if it takes sparse tensors.
-    verified: the floating ones of these for which it may be used, NO_FLOATS where it may be for calls without any, and
-    SPARSE. calls: of each kernel file that calls others, which files answer which overloads. draws: the kernel is given
-    a key and counter of the call's generator. lawless: no verdict speaks for calls of it that draw, so that it serves
-    the others. failures: what verdicts say against it, by dtype as in verified. independent: on how many independent
-    cases it rests. kinds: of the calls among these (verify/cases/kinds.py). Both are None where nobody asked.
-    texts: of these files, with the blocks that they import; what is not there is read from the file.
-    """
-
-    plan: Plan
-    kernel: Path
-    takes_out: bool
-    copy: Path | None
-    label: str
-    listed: frozenset[str]
-    verified: frozenset[str]
-    calls: Mapping[Path, Mapping[str, Path]] = field(default_factory=dict)
-    draws: bool = False
-    lawless: bool = False
-    failures: Mapping[str, str] = field(default_factory=dict)
-    independent: int | None = None
-    kinds: frozenset[str] | None = None
-    texts: Mapping[Path, str] = field(default_factory=dict)
-
-    @cached_property
-    def judged(self) -> Judged | None:
-        """The same kinds, to be asked about others."""
-        return None if self.kinds is None else Judged(self.kinds)
-
-    def objection(self, dtypes: frozenset[str]) -> str:
-        """Why it does not serve calls with these floating dtypes; empty if it does. SPARSE may be among them."""
-        if SPARSE in dtypes - self.listed:
-            return f"the kernel's LAYOUTS do not list {SPARSE}"
-        wanted = dtypes if dtypes - {SPARSE} else dtypes | {NO_FLOATS}
-        unlisted, unverified = sorted(dtypes - self.listed), sorted(wanted - self.verified)
-        if unlisted:
-            return f"the kernel's DTYPES do not list {', '.join(unlisted)}"
-        failed = next((dtype for dtype in unverified if dtype in self.failures), None)
-        if failed is not None:
-            return f"{FAILED} {f'for {failed}' if failed else 'without floating dtypes'}: {self.failures[failed]}"
-        if unverified and dtypes:
-            return f"{NOT_VERIFIED} for {', '.join(unverified)}"
-        return f"{NOT_VERIFIED} without floating dtypes" if unverified else ""
 
 
 @dataclass
@@ -130,6 +77,8 @@ class Server:
         self._wrapper_of = cache(load_wrapper)
         self._decisions: dict[Hashable, _Decision] = {}
         self._ready: dict[Hashable, _Ready | None] = {}
+        self._general: dict[Hashable, _Ready] = {}  # by kind
+        self._watched: dict[Hashable, Watched] = {}  # by kind, the latest
         self._device, self._only_judged = device, only_judged
         self._compiled = device != "cpu"
         self._running = threading.local()
@@ -155,16 +104,13 @@ class Server:
 
     def answer(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A kernel's answer to this call, or MISS if it is not served. Both are counted."""
-        looked: _Looked | None = None
+        looked: Looked | None = None
         if self._compiled and not getattr(self._running, "deep", False):
-            key, tensors = looked = looked_at(id(op), args, kwargs)
-            ready = self._ready.get(key)
-            if ready is not None:
-                answer = ready.shortcut.run(tensors, ready.gpu)
-                if answer is not MISS:
-                    self._offer(ready, tensors)
-                    self._count(ready, 1)
-                    return answer
+            looked = looked_at(id(op), args, kwargs)
+            ready, answer = self._by_shortcut(looked)
+            if ready is not None and answer is not MISS:
+                self._count(ready, 1)
+                return answer
         served = self.find(op, args, kwargs, looked)
         if served is None:
             return MISS
@@ -177,7 +123,7 @@ class Server:
             return MISS
 
     def find(
-        self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], looked: _Looked | None = None
+        self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], looked: Looked | None = None
     ) -> Callable[[], Any] | None:
         """What runs this call on a kernel, or None if it is not served. Both are counted.
 
@@ -197,6 +143,18 @@ class Server:
         if found.news:
             self._counts.unjudged[overload][found.news] += 1
         return lambda: self._run(entry, op, args, kwargs, found, looked)
+
+    @property
+    def compiles(self) -> bool:
+        """Whether kernels are compiled for the device, rather than interpreted."""
+        return self._compiled
+
+    def directly(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[], Any] | None:
+        """What answers this call by its kernel's wrapper each time, uncounted; None if it is not served or draws."""
+        found = self._decide(op, args, kwargs)
+        if found.entry is None or (found.entry.draws and _draws(op, args, kwargs)):
+            return None
+        return partial(self._wrapped, found.entry, op, args, kwargs, found.gpu)
 
     def _decline(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], why: str) -> None:
         """A wrapper that takes no such calls says so before it does anything: they are not served from now on."""
@@ -224,8 +182,8 @@ class Server:
         found = self._decisions.get(key)
         if found is None:
             if len(self._decisions) >= MAX_DECISIONS:
-                self._decisions.clear()
-                self._ready.clear()
+                for kept in (self._decisions, self._ready, self._general, self._watched):
+                    kept.clear()
             entry, seen = self._entry_of(name_of(op)), Seen(self._device, op, args, kwargs)
             reason = _reason(entry, seen) or (REFUSED if refusal(op, args, kwargs) else "")
             judged = None if reason or entry is None else entry.judged
@@ -257,40 +215,67 @@ class Server:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         found: _Decision,
-        looked: _Looked | None,
+        looked: Looked | None,
     ) -> Any:
         """By the call's shortcut, or by the wrapper, which is watched for a shortcut the first few times."""
         tried, draws = found.tried, entry.draws and _draws(op, args, kwargs)
         wrapped = partial(self._wrapped, entry, op, args, kwargs, found.gpu)
         if tried is None or draws:
             return wrapped()
-        key, tensors = looked or looked_at(id(op), args, kwargs)
-        if key is None or not tensors:  # without any it is the current device, of that time
+        looked = looked or looked_at(id(op), args, kwargs)
+        if looked.key is None or not looked.tensors:  # without any it is the current device, of that time
             return wrapped()
-        ready = self._ready.get(key)
-        answer = MISS if ready is None else ready.shortcut.run(tensors, ready.gpu)
+        ready, answer = self._by_shortcut(looked)
         if answer is not MISS:
             return answer
-        if key in self._ready or len(tried) >= MAX_SHORTCUTS:
+        if ready is not None or looked.key in self._ready or len(tried) >= MAX_SHORTCUTS:
             return wrapped()
-        answer, shortcut = watched(wrapped, tensors)
-        tried.append(key)
-        self._ready[key] = ready = self._prepared(shortcut, entry, op, found) if shortcut else None
-        if ready is not None:
-            self._offer(ready, tensors)
+        notes = Notes()
+        answer, shortcut = watched(
+            lambda: self._wrapped(entry, op, *noted(args, kwargs, notes), found.gpu), looked.tensors
+        )
+        tried.append(looked.key)
+        if shortcut is None:
+            self._ready[looked.key] = None
+            return answer
+        self._keep(looked, op, found, Watched(shortcut, looked.floats, notes))
         return answer
 
-    def _prepared(self, shortcut: Shortcut, entry: Entry, op: OpOverload, found: _Decision) -> _Ready:
-        program = self._native.program(op, shortcut) if self._native else None
-        ready = _Ready(shortcut, found.gpu, name_of(op), entry.label, found.news, program)
+    def _by_shortcut(self, looked: Looked) -> tuple[_Ready | None, Any]:
+        """The shortcut of such calls, if there is one, and its answer, MISS if it has none."""
+        ready = self._general.get(looked.kind) if looked.floats else None
+        if ready is None or ready.general is None or not ready.general.fits(looked.floats):
+            ready = self._ready.get(looked.key)
+        if ready is None:
+            return None, MISS
+        floats = looked.floats if ready.general else ()
+        answer = ready.shortcut.run(looked.tensors, ready.gpu, floats)
+        if answer is not MISS:
+            self._offer(ready, looked)
+        return ready, answer
+
+    def _keep(self, looked: Looked, op: OpOverload, found: _Decision, now: Watched) -> None:
+        """For later calls like this one; with an earlier one perhaps for all that differ in floats."""
+        ready = self._ready[looked.key] = self._prepared(op, found, now.shortcut)
+        if looked.floats:
+            before = self._watched.get(looked.kind)
+            self._watched[looked.kind] = now
+            if before is not None and (of_all := general(before, now)) is not None:
+                ready = self._general[looked.kind] = self._prepared(op, found, of_all.shortcut, of_all)
+        self._offer(ready, looked)
+
+    def _prepared(self, op: OpOverload, found: _Decision, shortcut: Shortcut, of_all: General | None = None) -> _Ready:
+        assert found.entry is not None
+        program = self._native.program(op, shortcut, of_all) if self._native else None
+        ready = _Ready(shortcut, found.gpu, name_of(op), found.entry.label, found.news, program, of_all)
         if program is not None:
             self._programs.append((program, ready))
         return ready
 
-    def _offer(self, ready: _Ready, tensors: list[torch.Tensor]) -> None:
-        """Let later calls like this one, of these tensors, be answered natively."""
+    def _offer(self, ready: _Ready, looked: Looked) -> None:
+        """Let later calls like this one be answered natively."""
         if self._native is not None and ready.program is not None and self._native.wanted():
-            self._native.deposit(ready.program, tensors)
+            self._native.deposit(ready.program, looked)
 
     def _wrapped(
         self, entry: Entry, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], index: int | None
@@ -342,7 +327,7 @@ class _Decision(NamedTuple):
 
 class _Ready(NamedTuple):
     """A shortcut, the index of its device, and as what its calls are counted. news: as of their decision. program: the
-    shortcut's, None if it has none."""
+    shortcut's, None if it has none. general: where it is for calls with other floats, too."""
 
     shortcut: Shortcut
     gpu: int | None
@@ -350,6 +335,7 @@ class _Ready(NamedTuple):
     label: str
     news: str = ""
     program: Any = None
+    general: General | None = None
 
 
 def _draws(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

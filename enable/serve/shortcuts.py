@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
 
@@ -21,30 +21,48 @@ ALIGNMENT = 16  # bytes; Triton compiles kernels for pointers that are multiples
 STREAM, FUNCTION, HOOKS, ARGUMENTS = 3, 4, (7, 8), 9  # places among the arguments of a compiled kernel's launcher
 TRIED = ("3.6", "3.9")  # versions of Triton in which these are the places; with others no call has a shortcut
 
-Place: TypeAlias = tuple[int, int] | list[Any]  # whose pointer and bytes from it; of a tuple its elements' by number
+# Whose pointer goes there, and how many bytes from it; of a tuple its elements' by number. Floats have numbers from the
+# end: that of the last is -1.
+Place: TypeAlias = tuple[int, int] | list[Any]
 
 
-def looked_at(op: int, args: Iterable[Any], kwargs: Mapping[str, Any]) -> tuple[Hashable, list[torch.Tensor]]:
-    """A key of all that the launches of a call depend on but for pointers, None if there is none; and its tensors in
-    their order, of a sparse one its indices and values.
+class Looked(NamedTuple):
+    """key: of all that the launches of a call depend on but for pointers, None if there is none. kind: the same of all
+    calls that differ in nothing but floats. tensors: in their order, of a sparse one its indices and values. floats: in
+    theirs."""
+
+    key: Hashable
+    kind: Hashable
+    tensors: list[torch.Tensor]
+    floats: tuple[float, ...]
+
+
+def looked_at(op: int, args: Iterable[Any], kwargs: Mapping[str, Any]) -> Looked:
+    """What a call is to its shortcuts.
 
     op: identifies the overload. Keys are equal for no calls that differ in it, in what tensors are, in which of them
     are the same object, or in another argument.
     """
     tensors: list[torch.Tensor] = []
     parts: list[Any] = [op, torch.get_default_dtype()]
+    floats: list[float] = []
     try:
-        known = _added((*args, *kwargs.items()) if kwargs else args, tensors, parts)
+        known = _added((*args, *kwargs.items()) if kwargs else args, tensors, parts, floats)
     except RuntimeError:  # nested tensors have no strides
-        return None, tensors
+        known = False
+    if not known:
+        return Looked(None, None, tensors, ())
     if len(tensors) > 1 and len(set(map(id, tensors))) < len(tensors):
         seen: dict[int, int] = {}
         parts.extend(seen.setdefault(id(t), len(seen)) for t in tensors)
-    return tuple(parts) if known else None, tensors
+    kind = tuple(parts)
+    # -0.0 equals 0.0
+    key = (kind, *[f or str(f) for f in floats]) if floats else kind
+    return Looked(key, kind, tensors, tuple(floats))
 
 
-def _added(values: Iterable[Any], tensors: list[torch.Tensor], parts: list[Any]) -> bool:
-    """Add to the tensors and parts of a key what these values are. Whether that is known of all."""
+def _added(values: Iterable[Any], tensors: list[torch.Tensor], parts: list[Any], floats: list[float]) -> bool:
+    """Add to the tensors, parts of a key and floats what these values are. Whether that is known of all."""
     for value in values:
         made = type(value)
         if made is torch.Tensor or made is torch.nn.Parameter:
@@ -53,16 +71,17 @@ def _added(values: Iterable[Any], tensors: list[torch.Tensor], parts: list[Any])
                 parts += (value.shape, value.stride(), value.dtype, value.device)
             elif value.layout is torch.sparse_coo:
                 parts += (value.layout, value.shape, value.is_coalesced())
-                _added((value._indices(), value._values()), tensors, parts)
+                _added((value._indices(), value._values()), tensors, parts, floats)
             else:
                 return False
         elif made is int or value is None or made is str:
             parts.append(value)
         elif made is float:
-            parts += (float, value or str(value))  # -0.0 equals 0.0, and 2.0 equals 2
+            parts.append(float)
+            floats.append(value)
         elif made is list or made is tuple:
             parts.append(len(value))
-            if not _added(value, tensors, parts):
+            if not _added(value, tensors, parts, floats):
                 return False
         elif made is bool or made is complex:
             parts.append(str(value))
@@ -94,7 +113,8 @@ class KernelLaunch:
 class Shortcut:
     """aligned: whether the pointer of each given tensor is a multiple of `ALIGNMENT`. hooks: Triton's, of launches.
     made: size, strides and dtype of each tensor to allocate. empty: allocates one on the current device. result: with
-    numbers for tensors, of the given ones and then the made ones.
+    numbers for tensors, of the given ones and then the made ones. apart: given tensors that are parts of one, and how
+    many bytes the second is from the first.
     """
 
     aligned: list[bool]
@@ -103,20 +123,25 @@ class Shortcut:
     empty: Callable[[tuple[int, ...], tuple[int, ...], torch.dtype], torch.Tensor]
     launches: tuple[KernelLaunch, ...]
     result: Any
+    apart: tuple[tuple[int, int, int], ...] = ()
 
-    def run(self, tensors: list[torch.Tensor], index: int | None) -> Any:
-        """The call's answer for these tensors on this device, or MISS, with nothing done."""
+    def run(self, tensors: list[torch.Tensor], index: int | None, floats: tuple[float, ...] = ()) -> Any:
+        """The call's answer for these tensors on this device, or MISS, with nothing done. floats: of a call whose
+        shortcut takes them."""
         if index is not None and index != torch.accelerator.current_device_index():
             with torch.accelerator.device_index(index):
-                return self.run(tensors, index)
-        pointers = [t.data_ptr() for t in tensors]
+                return self.run(tensors, index, floats)
+        pointers: list[Any] = [t.data_ptr() for t in tensors]
         if self.aligned != [not p % ALIGNMENT for p in pointers]:
+            return MISS
+        if any(pointers[b] - pointers[a] != bytes_ for a, b, bytes_ in self.apart):
             return MISS
         for hook in self.hooks:
             if hook.calls:
                 return MISS  # a profiler wants to know the arguments of each launch
         made = [self.empty(*properties) for properties in self.made]
         pointers += [t.data_ptr() for t in made]
+        pointers += floats
         stream = _streams()(index)
         for launch in self.launches:
             arguments = list(launch.arguments)
@@ -129,7 +154,7 @@ class Shortcut:
         return _result(self.result, tensors, made)
 
 
-def _filled(values: tuple[Any, ...], places: list[Any], pointers: list[int]) -> tuple[Any, ...]:
+def _filled(values: tuple[Any, ...], places: list[Any], pointers: list[Any]) -> tuple[Any, ...]:
     filled = list(values)
     for i, place in places:
         own = type(place) is tuple
@@ -143,7 +168,7 @@ class Numbered(int):
 
 @dataclass(frozen=True)
 class View:
-    """In a result: a view of a given tensor. offset: from its first element, in elements."""
+    """In a result: a view of a tensor with this number. offset: from its first element, in elements."""
 
     number: int
     size: tuple[int, ...]
@@ -165,7 +190,7 @@ def _result(wanted: Any, given: list[torch.Tensor], made: list[torch.Tensor]) ->
     if type(wanted) is Numbered:
         return given[wanted] if wanted < len(given) else made[wanted - len(given)]
     if type(wanted) is View:
-        of = given[wanted.number]
+        of = given[wanted.number] if wanted.number < len(given) else made[wanted.number - len(given)]
         return of.as_strided(wanted.size, wanted.stride, of.storage_offset() + wanted.offset)
     if type(wanted) is SparseParts:
         indices, values = (_result(part, given, made) for part in (wanted.indices, wanted.values))

@@ -11,6 +11,7 @@ import torch
 from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from enable.serve.floats import plain
 from enable.serve.modules import triton_is
 from enable.serve.shortcuts import (
     ALIGNMENT,
@@ -31,8 +32,12 @@ Place: TypeAlias = tuple[int, int] | list[Any]  # whose pointer and bytes from i
 _PATCHED = threading.RLock()  # a wrapper may call what another registration serves
 
 
-def watched(call: Callable[[], Any], tensors: list[torch.Tensor]) -> tuple[Any, Shortcut | None]:
-    """The answer of a call with these tensors, and its shortcut if it has one."""
+def watched(call: Callable[[], Any], tensors: list[torch.Tensor], many: bool = False) -> tuple[Any, Shortcut | None]:
+    """The answer of a call with these tensors, and its shortcut if it has one.
+
+    many: it stands for many calls, which may return parts of what they are given or make, and be given parts of one
+    tensor; a shortcut tells how far these are apart.
+    """
     if not triton_is(TRIED):
         return call(), None
     noted: list[tuple[Any, tuple[Any, ...]]] = []
@@ -42,7 +47,7 @@ def watched(call: Callable[[], Any], tensors: list[torch.Tensor]) -> tuple[Any, 
     if watch.more or not _specialises_by_alignment():
         return result, None
     try:
-        return result, _Follower(tensors).shortcut(noted, result)
+        return result, _Follower(tensors, many).shortcut(noted, result)
     except _Unclear:
         return result, None
 
@@ -52,20 +57,21 @@ class _Unclear(Exception):
 
 
 class _Follower:
-    def __init__(self, given: list[torch.Tensor]) -> None:
-        self._given = given
+    def __init__(self, given: list[torch.Tensor], many: bool) -> None:
+        self._given, self._many = given, many
         self._storages = [_storage(t) for t in given]
         self._fresh: dict[int, int] = {}  # number of each storage that was made
         self._made: list[torch.Tensor] = []  # a tensor of each, which keeps it
+        self._dtypes: dict[int, torch.dtype] = {}  # of what is returned in parts, by number
 
     def shortcut(self, noted: Sequence[tuple[Any, tuple[Any, ...]]], result: Any) -> Shortcut:
         aligned = [t.data_ptr() % ALIGNMENT == 0 for t in self._given]
         wanted = self._wanted(result)
         launches = tuple(self._launch(kernel, arguments) for kernel, arguments in noted)
         returned = list(_numbers(wanted))
-        if len(returned) > len(set(returned)):
+        if len(returned) > len(set(returned)) and not self._many:
             raise _Unclear
-        made = tuple(self._allocation(t, len(self._given) + i in returned) for i, t in enumerate(self._made))
+        made = tuple(self._allocation(t, i, i in returned) for i, t in enumerate(self._made, len(self._given)))
         hooks = [arguments[place] for _, arguments in noted for place in HOOKS if arguments[place] is not None]
         if not all(hasattr(hook, "calls") for hook in hooks):
             raise _Unclear
@@ -73,7 +79,14 @@ class _Follower:
         if len(devices) > 1:
             raise _Unclear
         empty = allocator(devices.pop().type if devices else "cpu")
-        return Shortcut(aligned, tuple({id(hook): hook for hook in hooks}.values()), made, empty, launches, wanted)
+        unlike = tuple({id(hook): hook for hook in hooks}.values())
+        return Shortcut(aligned, unlike, made, empty, launches, wanted, self._apart())
+
+    def _apart(self) -> tuple[tuple[int, int, int], ...]:
+        """Of given tensors that are parts of one: the first, another, and how many bytes this is from it."""
+        first: dict[int, int] = {}
+        pairs = [(first.setdefault(storage, i), i) for i, storage in enumerate(self._storages)] if self._many else []
+        return tuple((a, b, self._given[b].data_ptr() - self._given[a].data_ptr()) for a, b in pairs if a != b)
 
     def _launch(self, kernel: Any, arguments: tuple[Any, ...]) -> KernelLaunch:
         places = [(i, self._place(value)) for i, value in enumerate(arguments) if i >= ARGUMENTS]
@@ -104,7 +117,7 @@ class _Follower:
         mates = {id(g): i for i, (g, s) in enumerate(zip(self._given, self._storages, strict=True)) if s == _storage(t)}
         if id(t) in mates:
             return mates[id(t)], 0
-        if len(mates) > 1:
+        if len(mates) > 1 and not self._many:
             raise _Unclear  # of which it is a part, this time
         if not t.numel() and t.untyped_storage().nbytes():
             raise _Unclear  # it has no pointer
@@ -126,6 +139,8 @@ class _Follower:
             if type(indices) is type(values) is View:
                 raise _Unclear  # perhaps an argument itself
             return SparseParts(indices, values, tuple(value.shape), value.is_coalesced())
+        if isinstance(value, torch.Tensor) and self._many:
+            return self._view(value)
         if isinstance(value, torch.Tensor):
             if _storage(value) in self._storages:
                 return Numbered(self._identical(value))
@@ -133,6 +148,23 @@ class _Follower:
         if isinstance(value, tuple | list):
             return type(value)([self._wanted(item) for item in value])
         return value
+
+    def _view(self, t: torch.Tensor) -> Numbered | View:
+        """What many calls return: what they were given, or a part of that or of what they make."""
+        for i, given in enumerate(self._given):
+            if given is t:
+                return Numbered(i)
+        storage, size, offset = _storage(t), tuple(t.shape), int(t.storage_offset())
+        if storage not in self._storages:
+            number = len(self._given) + self._number(t)
+            if self._dtypes.setdefault(number, t.dtype) != t.dtype:
+                raise _Unclear
+            return View(number, size, t.stride(), offset)
+        number = self._storages.index(storage)
+        given = self._given[number]
+        if given.dtype != t.dtype:
+            raise _Unclear
+        return View(number, size, t.stride(), offset - int(given.storage_offset()))
 
     def _part(self, t: torch.Tensor) -> Numbered | View:
         """Indices or values of a sparse result."""
@@ -148,8 +180,10 @@ class _Follower:
                 return i
         raise _Unclear  # a view of an argument
 
-    def _allocation(self, t: torch.Tensor, returned: bool) -> tuple[Any, ...]:
+    def _allocation(self, t: torch.Tensor, number: int, returned: bool) -> tuple[Any, ...]:
         size = t.untyped_storage().nbytes()
+        if dtype := self._dtypes.get(number):
+            return (size // dtype.itemsize,), (1,), dtype
         if not returned:
             return (size,), (1,), torch.uint8
         spans = sum((n - 1) * s for n, s in zip(t.shape, t.stride(), strict=True)) + 1 if t.numel() else 0
@@ -161,6 +195,8 @@ class _Follower:
 def _numbers(wanted: Any) -> Iterator[int]:
     if type(wanted) is Numbered:
         yield wanted
+    elif type(wanted) is View:
+        yield wanted.number
     elif type(wanted) is SparseParts:
         yield from _numbers((wanted.indices, wanted.values))
     elif isinstance(wanted, tuple | list):
@@ -198,11 +234,16 @@ class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 @contextmanager
 def _noting(noted: list[tuple[Any, tuple[Any, ...]]], watch: _Watch) -> Iterator[None]:
-    """Note this thread's launches: of which kernel, and with what."""
+    """Note this thread's launches: of which kernel, and with what. Triton is given plain floats."""
     from triton.compiler import CompiledKernel
     from triton.runtime.autotuner import Autotuner
+    from triton.runtime.jit import JITFunction
 
     own, tuned, thread = CompiledKernel.run, Autotuner.run, threading.get_ident()
+    begun = JITFunction.run
+
+    def begin(function: Any, *args: Any, **kwargs: Any) -> Any:
+        return begun(function, *map(plain, args), **{name: plain(value) for name, value in kwargs.items()})
 
     def tune(tuner: Any, *args: Any, **kwargs: Any) -> Any:
         watch.more = True
@@ -211,7 +252,8 @@ def _noting(noted: list[tuple[Any, tuple[Any, ...]]], watch: _Watch) -> Iterator
     def run(kernel: Any) -> Callable[..., None]:
         launch = own.__get__(kernel)
 
-        def noting(*arguments: Any) -> None:
+        def noting(*given: Any) -> None:
+            arguments = plain(given)
             if threading.get_ident() == thread:
                 noted.append((kernel, arguments))
             launch(*arguments)
@@ -219,11 +261,11 @@ def _noting(noted: list[tuple[Any, tuple[Any, ...]]], watch: _Watch) -> Iterator
         return noting
 
     with _PATCHED:
-        CompiledKernel.run, Autotuner.run = property(run), tune
+        CompiledKernel.run, Autotuner.run, JITFunction.run = property(run), tune, begin
         try:
             yield
         finally:
-            CompiledKernel.run, Autotuner.run = own, tuned
+            CompiledKernel.run, Autotuner.run, JITFunction.run = own, tuned, begun
 
 
 def _specialises_by_alignment() -> bool:

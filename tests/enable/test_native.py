@@ -11,12 +11,16 @@ import torch
 from capture.device import compiles
 from enable import library
 from enable.serve import native as way
+from enable.serve.floats import Asked, General
 from enable.serve.native import Unavailable, load, state
+from enable.serve.shortcuts import looked_at
 from traces.overloads import resolve
 
 pytestmark = pytest.mark.filterwarnings("ignore:(?s).*Overriding a previously registered kernel:UserWarning")
 
-RELU, ADD, COPY = (resolve(f"aten::{name}") for name in ("relu", "add.Tensor", "_foreach_add.Scalar"))
+RELU, ADD, COPY, LISTS = (
+    resolve(f"aten::{name}") for name in ("relu", "add.Tensor", "_foreach_add.Scalar", "_foreach_add.ScalarList")
+)
 
 
 @pytest.fixture(scope="session")
@@ -49,9 +53,9 @@ def depositing(module, program, answer=None):
     """Answers that leave a program for later calls."""
 
     def kernel(*args, **kwargs):
-        tensors = [a for a in args if isinstance(a, torch.Tensor)]
+        looked = looked_at(0, args, kwargs)
         if module.wanted():
-            module.deposit(program(tensors), tensors)
+            module.deposit(program(looked.tensors), looked)
         return answer
 
     return kernel
@@ -63,7 +67,7 @@ def aligned(tensors):
 
 def first(module, hooks=()):
     """A program that returns its first tensor."""
-    return lambda tensors: module._module.Program(aligned(tensors), [], [], [("tensor", 0)], list(hooks))
+    return lambda tensors: module._module.Program(aligned(tensors), [], [], [("tensor", 0)], list(hooks), None, [])
 
 
 def test_a_known_call_does_not_reach_python(module):
@@ -127,18 +131,40 @@ def test_numbers_tensors_that_are_one_and_the_default_dtype_are_part_of_the_key(
             torch.set_default_dtype(torch.float32)
 
 
+FITS = [  # alike, fixed, asked; floats that fit, and others
+    (([[0, 1]], [], []), (3.0, 3.0), (3.0, 4.0)),
+    (([[0], [1]], [], []), (3.0, 4.0), (float("inf"), 4.0)),
+    (([[0]], [(1, 0.0)], []), (3.0, 0.0), (3.0, -0.0)),
+    (([[0], [1]], [], [(1, True, "lt", 2.0, True)]), (9.0, -1.5), (9.0, -2.0)),
+    (([[0], [1]], [], [(1, False, "ge", 2.0, False)]), (9.0, -2.0), (9.0, 2.0)),
+    (([[0], [1]], [], [(0, False, "eq", 2.0, False)]), (9.0, 2.0), (2.0, 2.0)),
+    (([[0], [1]], [], [(0, False, "ne", 2.0, False)]), (2.0, 1.0), (3.0, 1.0)),
+    (([[0], [1]], [], [(0, False, "gt", 2.0, True)]), (2.5, 1.0), (2.0, 1.0)),
+    (([[0], [1]], [], [(0, False, "le", 2.0, True)]), (2.0, 1.0), (2.5, 1.0)),
+]
+
+
+@pytest.mark.parametrize(("fits", "fitting", "other"), FITS)
+def test_a_program_of_many_floats_answers_those_that_fit(module, fits, fitting, other):
+    x, y = torch.ones(4), torch.ones(4)
+    program = lambda tensors: module._module.Program(aligned(tensors), [], [], [("tensors", [0, 1])], [], fits, [])  # noqa: E731
+    with registered(module, LISTS, depositing(module, program, [x, y])) as calls:
+        answer = torch._foreach_add([x, y], [7.0, 7.0])
+        count = len(calls)
+        for floats, new in ((fitting, 0), (other, 1)):
+            torch._foreach_add([x, y], list(floats))
+            assert len(calls) - count == new
+    of_all = General(None, *map(tuple, fits[:2]), tuple(Asked(*one) for one in fits[2]))
+    assert answer and of_all.fits(fitting) and not of_all.fits(other)
+
+
 def test_memory_is_allocated_anew_and_lists_are_returned(module):
     def program(tensors):
         made = [((2, 3), (1, 2), torch.float64, 0, 0), ((16,), (1,), torch.uint8, 0, 0)]
-        return module._module.Program(aligned(tensors), made, [], [("tensors", [1, 0])], [])
-
-    def answer(tensors, number):
-        if module.wanted():
-            module.deposit(program(tensors), tensors)
-        return
+        return module._module.Program(aligned(tensors), made, [], [("tensors", [1, 0])], [], None, [])
 
     x = torch.ones(4)
-    with registered(module, COPY, answer) as calls:
+    with registered(module, COPY, depositing(module, program)) as calls:
         torch._foreach_add([x], 1.0)
         one, same = torch._foreach_add([x], 1.0)
         other, _ = torch._foreach_add([x], 1.0)
@@ -180,7 +206,7 @@ def test_a_program_of_other_tensors_is_not_kept(module):
     x = torch.full((4,), -1.0)
 
     def answer(tensor):
-        module.deposit(first(module)([tensor]), [torch.ones(4)])
+        module.deposit(first(module)([tensor]), looked_at(0, (torch.ones(4),), {}))
 
     with registered(module, RELU, answer) as calls:
         for _ in range(3):
@@ -262,11 +288,13 @@ def test_a_launch_names_what_it_lacks(module):
     make = module._module.Launch
     with pytest.raises(RuntimeError, match="no parameter of type tensordesc"):
         make(1, (1, 1, 1), 32, 0, ["tensordesc<fp32[1]>"], [0], [])
+    with pytest.raises(RuntimeError, match="no float goes into i64"):
+        make(1, (1, 1, 1), 32, 0, ["i64"], [0], [(0, -1, 0)])
     with pytest.raises(RuntimeError, match="lacks pointers"):
         make(1, (1, 1, 1), 32, 0, ["*fp32"], [None], [(0, 0, 0)]).run(0, 0)
     if not torch.cuda.is_available():
         with pytest.raises(RuntimeError, match="no CUDA driver"):
-            make(1, (1, 1, 1), 32, 0, ["i32", "fp32", "u64", "bf16"], [1, 0.5, 2**63, 1.0], []).run(0, 0)
+            make(1, (1, 1, 1), 32, 0, ["i32", "fp32", "u64", "fp64"], [1, 0.5, 2**63, 1.0], []).run(0, 0)
 
 
 def test_where_it_cannot_be_had_the_reason_is_told(tmp_path, monkeypatch):

@@ -11,8 +11,10 @@ from triton.compiler import CompiledKernel
 from capture.device import compiles
 from enable import library
 from enable.serve import shortcuts, watching
+from enable.serve.entries import Entry
+from enable.serve.floats import Notes, Watched, general, noted
 from enable.serve.registration import under_dispatcher
-from enable.serve.server import MAX_SHORTCUTS, Entry, Server
+from enable.serve.server import MAX_SHORTCUTS, Server
 from enable.serve.shortcuts import looked_at
 from enable.serve.watching import watched
 from verify.contract.derive import Plan
@@ -60,7 +62,7 @@ SCALE = compiled(scale)
 
 
 def launch(kernel, *arguments):
-    kernel.run(1, 1, 1, 0, None, None, None, ENTER, EXIT, *arguments)
+    kernel.run(1, 1, 1, 0, None, None, object(), ENTER, EXIT, *arguments)
 
 
 @pytest.fixture(autouse=True)
@@ -75,7 +77,7 @@ def device(request, monkeypatch):
 
 
 def key_of(*call):
-    return looked_at(*call)[0]
+    return looked_at(*call).key
 
 
 def doubled(x, factor=2.0):
@@ -87,7 +89,7 @@ def doubled(x, factor=2.0):
 
 def shortcut_of(wrapper, *args):
     with torch._C._AutoDispatchBelowAutograd():
-        return watched(lambda: wrapper(*args), looked_at(0, args, {})[1])
+        return watched(lambda: wrapper(*args), looked_at(0, args, {}).tensors)
 
 
 def test_a_later_call_launches_with_its_own_pointers():
@@ -180,7 +182,7 @@ def test_sparse_tensors_are_taken_apart_and_put_together():
     first, second = arguments(1.0, 2.0), arguments(5.0, 6.0)
     answer, shortcut = shortcut_of(wrapper, *first)
     assert answer[0].to_dense().tolist() == [[3, 0], [0, 6]]
-    key, tensors = looked_at(0, second, {})
+    key, _, tensors, _ = looked_at(0, second, {})
     assert key == key_of(0, first, {})
     kept, rows = shortcut.run(tensors, None)
     assert kept.to_dense().tolist() == [[15, 0], [0, 18]]
@@ -248,17 +250,33 @@ def test_a_kernel_that_tunes_itself_has_no_shortcut():
     assert shortcut_of(wrapper, torch.zeros(2))[1] is None
 
 
+WRAPPERS = {
+    "handed on": "doubled(self, other)",
+    "converted": "doubled(self, number_argument(other))",
+    "asked": "doubled(self, other if other < 10 else other + 0.5)",
+    "asked of its absolute value": "doubled(self, other) if abs(other) <= 10 else doubled(self, other + 0.5)",
+    "asked whether it is 0": "doubled(self, other if other else other + 0.5)",
+    "asked whether it is one of these": "doubled(self, other + 0.5 if other in (0, 12) else other)",
+    "computed with": "doubled(self, other + 0)",
+    "made another": "doubled(self, float(other))",
+    "made a key": "doubled(self, {other: other}[other])",
+    "taken apart": "doubled(self, other.real)",
+    "compared with itself": "doubled(self, other if other == other else 0.0)",
+    "printed": "doubled(self, other if str(other) else 0.0)",
+}
 SOURCE = """
 from tests_shortcuts import doubled, calls
+def number_argument(value):
+    return float(value) if abs(value) < 3e38 or value != value else value * 2
 def wrapper(self, other):
-    calls.append(other)
-    return doubled(self, other)
+    calls.append(float.__float__(other))
+    return {}
 """
 
 
 @pytest.fixture
-def server(tmp_path, monkeypatch):
-    """Of a kernel for mul.Scalar, as on a device; the numbers that its wrapper was called with."""
+def server_of(tmp_path, monkeypatch):
+    """Makes a kernel for mul.Scalar of a wrapper's answer, as on a device; the numbers that it was called with."""
     import sys
     import types
 
@@ -266,29 +284,117 @@ def server(tmp_path, monkeypatch):
     module = types.ModuleType("tests_shortcuts")
     module.doubled, module.calls = doubled, calls
     monkeypatch.setitem(sys.modules, "tests_shortcuts", module)
-    path = Path(tmp_path / "mul.py")
-    path.write_text(SOURCE)
     floats = frozenset({"float32"})
     overload = "aten::mul.Scalar"
-    entry = Entry(Plan(overload, overload), path, False, None, "mul.py", floats, floats)
-    server = Server({overload: entry}.get, "cpu")
-    server._compiled = True
-    return lambda x, number: server.find(torch.ops.aten.mul.Scalar, (x, number), {})(), calls
+
+    def made(answer):
+        path = Path(tmp_path / "mul.py")
+        path.write_text(SOURCE.format(answer))
+        entry = Entry(Plan(overload, overload), path, False, None, "mul.py", floats, floats)
+        server = Server({overload: entry}.get, "cpu")
+        server._compiled = True
+        return lambda x, number: server.find(torch.ops.aten.mul.Scalar, (x, number), {})(), calls
+
+    return made
 
 
-def test_a_float_has_a_shortcut_of_its_own(server):
-    mul, calls = server
-    for number in (2.0, 3.0, 2.0, 3.0):
-        assert mul(torch.ones(2), number).tolist() == [number, number]
+@pytest.mark.parametrize("answer", [WRAPPERS["handed on"], WRAPPERS["converted"]])
+def test_calls_that_differ_in_floats_share_a_shortcut(server_of, answer):
+    mul, calls = server_of(answer)
+    numbers = [2.0, 3.0, 2.0, -4.5, 1e-30, 0.0, 3.0]
+    for number in numbers:
+        assert mul(torch.ones(2), number).tolist() == pytest.approx([number, number])
     assert calls == [2.0, 3.0]
+    assert mul(torch.ones(2), float("inf")).tolist() == [float("inf")] * 2
+    assert calls == [2.0, 3.0, float("inf")]
 
 
-def test_floats_that_never_return_take_the_wrapper_and_no_memory(server):
-    mul, calls = server
+@pytest.mark.parametrize(
+    ("wrapper", "numbers", "called"),
+    [
+        ("asked", [2.0, 3.0, 12.0, 4.0, 10.0], [2.0, 3.0, 12.0, 10.0]),
+        ("asked of its absolute value", [2.0, 3.0, -12.0, -4.0, 10.0], [2.0, 3.0, -12.0]),
+        ("asked whether it is 0", [2.0, 3.0, 0.0, -0.0, -4.0], [2.0, 3.0, 0.0, -0.0]),
+        ("asked whether it is one of these", [2.0, 3.0, 12.0, 0.0, 4.0], [2.0, 3.0, 12.0, 0.0]),
+    ],
+)
+def test_floats_of_another_answer_take_the_wrapper(server_of, wrapper, numbers, called):
+    mul, calls = server_of(WRAPPERS[wrapper])
+    other = {12.0: 12.5, -12.0: -11.5, 10.0: 10.5 if wrapper == "asked" else 10.0, 0.0: 0.5}
+    for number in numbers:
+        assert mul(torch.ones(2), number).tolist() == [other.get(number, number)] * 2
+    assert calls == called
+
+
+@pytest.mark.parametrize("wrapper", list(WRAPPERS)[6:])
+def test_floats_that_are_made_others_have_shortcuts_of_their_own(server_of, wrapper):
+    mul, calls = server_of(WRAPPERS[wrapper])
+    for number in (2.0, 3.0, 4.0, 2.0, 3.0):
+        assert mul(torch.ones(2), number).tolist() == [number, number]
+    assert calls == [2.0, 3.0, 4.0]
+
+
+def test_floats_that_never_return_take_the_wrapper_and_no_memory(server_of):
+    mul, calls = server_of(WRAPPERS["computed with"])
     numbers = [2.0 + n for n in range(2 * MAX_SHORTCUTS)]
     for number in numbers * 2:
         assert mul(torch.ones(2), number).tolist() == [number, number]
     assert calls == numbers + numbers[MAX_SHORTCUTS:]
+
+
+def of_two(x, factors, y):
+    out = torch.empty_like(x)
+    launch(compiled_pair, x, (factors, 7), y, out)
+    return out
+
+
+compiled_pair = compiled(lambda x, pair, y, out: scale(x, out, 2, pair[0][0] * pair[0][1] * y))
+
+
+def watched_with(wrapper, *args):
+    looked, notes = looked_at(0, args, {}), Notes()
+    given, _ = noted(args, {}, notes)
+    with torch._C._AutoDispatchBelowAutograd():
+        _, shortcut = watched(lambda: wrapper(*given), looked.tensors)
+    return Watched(shortcut, looked.floats, notes)
+
+
+def test_floats_that_were_alike_have_to_be_and_those_that_did_not_change_too():
+    x = torch.ones(2)
+    found = general(watched_with(of_two, x, (2.0, 3.0), 5.0), watched_with(of_two, x, (4.0, 7.0), 5.0))
+    assert found.shortcut.run([x], None, (1.0, 9.0, 5.0)).tolist() == [45, 45]
+    assert found.fits((1.0, 9.0, 5.0)) and not found.fits((1.0, 9.0, 6.0))
+    same = general(watched_with(of_two, x, (2.0, 2.0), 5.0), watched_with(of_two, x, (4.0, 4.0), 5.0))
+    assert same.shortcut.run([x], None, (3.0, 3.0, 5.0)).tolist() == [45, 45]
+    assert same.fits((3.0, 3.0, 5.0)) and not same.fits((3.0, 4.0, 5.0))
+    assert not same.fits((float("nan"), float("nan"), 5.0))
+
+
+def test_what_differs_in_more_than_floats_is_not_of_all():
+    def sized(x, factor):
+        out = torch.empty(int(float.__float__(factor)))
+        launch(SCALE, x, out, 1, factor)
+        return out
+
+    def counted(x, factor):
+        out = torch.empty_like(x)
+        launch(SCALE, x, out, int(float.__float__(factor)), 1.0)
+        return out
+
+    def other(x, factor):
+        out = torch.empty_like(x)
+        launch(SCALE if factor > 2 else compiled(scale), x, out, 1, factor)
+        return out
+
+    def twice(x, factor):
+        for _ in range(int(float.__float__(factor))):
+            launch(SCALE, x, x, 1, factor)
+        return x
+
+    x = torch.ones(4)
+    for wrapper in (sized, counted, other, twice):
+        assert general(watched_with(wrapper, x, 2.0), watched_with(wrapper, x, 3.0)) is None
+    assert general(watched_with(doubled, x, 2.0), watched_with(doubled, x, 3.0)) is not None
 
 
 @pytest.mark.gpu
@@ -395,7 +501,7 @@ def test_two_arguments_that_are_one_tensor_are_no_rule():
     x, y, z = (torch.full((2,), n) for n in (1.0, 10.0, 100.0))
     made = {}
     for pair, total in (((x, x), 2), ((x, y), 11), ((y, x), 11), ((z, z), 200), ((z, x), 101)):
-        key, tensors = looked_at(0, pair, {})
+        key, _, tensors, _ = looked_at(0, pair, {})
         if key in made:
             answer = made[key].run(tensors, None)
         else:

@@ -18,13 +18,14 @@ using Key = std::vector<int64_t>;
 struct Seen {
   Key& key;
   Given& given;
+  std::vector<double>& floats;
   std::optional<c10::Device> device;
 
   bool add(const IValue& value) {
     if (value.isTensor()) return add_tensor(value.toTensor());
     if (value.isInt()) return put(1, value.toInt());
     if (value.isNone()) return put(2, 0);
-    if (value.isDouble()) return put(3, bits(value.toDouble()));
+    if (value.isDouble()) return add_float(value.toDouble());
     if (value.isBool()) return put(4, value.toBool());
     if (value.isList()) {
       const auto items = value.toListRef();
@@ -41,6 +42,11 @@ struct Seen {
       return put(7, bits(number.real())) && put(7, bits(number.imag()));
     }
     return false;
+  }
+
+  // What the floats are, after all else.
+  void add_floats() {
+    for (double number : floats) put(13, bits(number));
   }
 
   // Which of the tensors are the same object.
@@ -77,6 +83,11 @@ struct Seen {
     return true;
   }
 
+  bool add_float(double number) {
+    floats.push_back(number);
+    return put(3, 0);
+  }
+
   bool add_text(const std::string& text) {
     put(9, static_cast<int64_t>(text.size()));
     for (char c : text) key.push_back(c);
@@ -101,7 +112,7 @@ struct Seen {
   bool add_number(const at::Tensor& t) {
     if (!t.device().is_cpu() || t.dim()) return false;
     put(12, static_cast<int64_t>(t.scalar_type()));
-    if (t.scalar_type() == at::kDouble) return put(3, bits(*t.const_data_ptr<double>()));
+    if (t.scalar_type() == at::kDouble) return add_float(*t.const_data_ptr<double>());
     if (t.scalar_type() == at::kLong) return put(1, *t.const_data_ptr<int64_t>());
     if (t.scalar_type() == at::kBool) return put(4, *t.const_data_ptr<bool>());
     return false;

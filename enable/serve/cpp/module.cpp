@@ -19,11 +19,15 @@ Launch make_launch(
     unsigned shared,
     const std::vector<std::string>& types,
     const py::sequence& values,
-    const std::vector<std::tuple<uint32_t, uint32_t, int64_t>>& patches) {
+    const std::vector<std::tuple<uint32_t, int32_t, int64_t>>& patches) {
   Launch launch{reinterpret_cast<void*>(function), {grid[0], grid[1], grid[2]}, threads, shared, {}, {}};
   for (size_t i = 0; i < types.size(); ++i) launch.values.push_back(packed(types[i], values[i]));
   launch.values.insert(launch.values.end(), 2, 0);  // Triton's two kinds of scratch memory, of which there is none
-  for (const auto& [parameter, source, offset] : patches) launch.patches.push_back({parameter, source, offset});
+  for (const auto& [parameter, source, offset] : patches) {
+    const auto& type = types[parameter];
+    TORCH_CHECK(source >= 0 || type == "fp32" || type == "f32" || type == "fp64", "no float goes into ", type);
+    launch.patches.push_back({parameter, source, offset, type == "fp64"});
+  }
   return launch;
 }
 
@@ -60,10 +64,23 @@ std::shared_ptr<Program> make_program(
     const py::sequence& made,
     const std::vector<Launch>& launches,
     const py::sequence& answer,
-    const std::vector<py::list>& hooks) {
+    const std::vector<py::list>& hooks,
+    const py::object& fits,
+    const std::vector<std::tuple<size_t, size_t, int64_t>>& apart) {
   const auto program = std::make_shared<Program>();
   program->aligned = std::move(aligned);
   program->launches = launches;
+  program->apart = apart;
+  if (!fits.is_none()) {
+    const auto told = fits.cast<py::tuple>();
+    program->fits.emplace();
+    program->fits->alike = told[0].cast<std::vector<std::vector<size_t>>>();
+    program->fits->fixed = told[1].cast<std::vector<std::pair<size_t, double>>>();
+    for (const auto& one : told[2].cast<std::vector<std::tuple<uint32_t, bool, std::string, double, bool>>>()) {
+      const auto& [position, absolute, name, other, outcome] = one;
+      program->fits->asked.push_back({position, absolute, name, other, outcome});
+    }
+  }
   for (const auto& hook : hooks) program->hooks.push_back(hook.inc_ref().ptr());
   program->ending.resize(launches.size());
   for (const auto& told : made) {
@@ -83,7 +100,7 @@ std::shared_ptr<Program> make_program(
 void run_launch(const Launch& launch, uint64_t stream, c10::DeviceIndex device) {
   TORCH_CHECK(launch.patches.empty(), "this launch lacks pointers");
   py::gil_scoped_release released;
-  launch.run(nullptr, reinterpret_cast<void*>(stream), c10::Device(c10::kCUDA, device));
+  launch.run(nullptr, {}, reinterpret_cast<void*>(stream), c10::Device(c10::kCUDA, device));
 }
 
 // The answer of a program that belongs to no overload; None, with nothing done, where the tensors do not fit.
@@ -94,7 +111,7 @@ py::object run_program(const Program& program, const std::vector<at::Tensor>& te
   bool fits = !tensors.empty();
   if (fits) {
     py::gil_scoped_release released;
-    fits = program.run(given, tensors[0].device(), results);
+    fits = program.run(given, {}, tensors[0].device(), results);
   }
   if (!fits) return py::none();
   py::list told;

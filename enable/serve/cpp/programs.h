@@ -11,6 +11,7 @@
 #include <pybind11/pybind11.h>
 
 #include <atomic>
+#include <cmath>
 #include <cstring>
 #include <optional>
 
@@ -57,17 +58,19 @@ struct Driver {  // of CUDA, whose C interface these are; opened when first need
 constexpr int kInvalidContext = 201;  // CUDA_ERROR_INVALID_CONTEXT: this thread has none yet
 
 
+inline uint64_t in_bits(double number, bool wide) {
+  uint64_t bits = 0;
+  const auto narrow = static_cast<float>(number);
+  std::memcpy(&bits, wide ? static_cast<const void*>(&number) : &narrow, wide ? 8 : 4);
+  return bits;
+}
+
 // A number as a kernel's parameter of this type of Triton's, in its lowest bytes. Throws for a type that is not known.
 inline uint64_t packed(const std::string& type, const py::handle& value) {
   uint64_t bits = 0;
   if (type[0] == '*') return value.is_none() ? 0 : value.cast<uint64_t>();
-  if (type == "fp64") {
-    const double number = value.cast<double>();
-    std::memcpy(&bits, &number, 8);
-  } else if (type == "fp32" || type == "f32" || type == "bf16") {
-    const auto number = static_cast<float>(value.cast<double>());
-    std::memcpy(&bits, &number, 4);
-    if (type == "bf16") bits >>= 16;  // as Triton's own launcher rounds it
+  if (type == "fp64" || type == "fp32" || type == "f32") {
+    bits = in_bits(value.cast<double>(), type == "fp64");
   } else if ((type[0] == 'i' || type[0] == 'u') && type != "u64") {
     const auto number = value.cast<int64_t>();
     std::memcpy(&bits, &number, 8);
@@ -79,9 +82,59 @@ inline uint64_t packed(const std::string& type, const py::handle& value) {
   return bits;
 }
 
-struct Patch {  // where a pointer goes, of which tensor, and how many bytes from it
-  uint32_t parameter, source;
+struct Patch {  // where a pointer goes, of which tensor, and how many bytes from it; or a float, numbered from the end
+  uint32_t parameter;
+  int32_t source;
   int64_t offset;
+  bool wide;  // a float of 64 bits
+};
+
+using Floats = std::vector<double>;
+
+struct Asked {  // a comparison that was made of a float, or of its absolute value, and its outcome
+  uint32_t position;
+  bool absolute;
+  std::string name;
+  double other;
+  bool outcome;
+
+  bool again(const Floats& floats) const {
+    const double own = absolute ? std::fabs(floats[position]) : floats[position];
+    if (name == "lt") return (own < other) == outcome;
+    if (name == "le") return (own <= other) == outcome;
+    if (name == "gt") return (own > other) == outcome;
+    if (name == "ge") return (own >= other) == outcome;
+    return (own == other) == (outcome == (name == "eq"));
+  }
+};
+
+struct Fits {  // which floats a program is for: see floats.py
+  std::vector<std::vector<size_t>> alike;
+  std::vector<std::pair<size_t, double>> fixed;
+  std::vector<Asked> asked;
+
+  bool operator()(const Floats& floats) const {
+    for (double one : floats) {
+      if (!std::isfinite(one)) return false;
+    }
+    for (const auto& [i, value] : fixed) {
+      if (!same(floats[i], value)) return false;
+    }
+    for (const auto& group : alike) {
+      for (size_t i : group) {
+        if (!same(floats[i], floats[group[0]])) return false;
+      }
+    }
+    for (const auto& one : asked) {
+      if (!one.again(floats)) return false;
+    }
+    return true;
+  }
+
+ private:
+  static bool same(double one, double other) {
+    return one == other && std::signbit(one) == std::signbit(other);
+  }
 };
 
 struct Launch {
@@ -90,11 +143,14 @@ struct Launch {
   std::vector<uint64_t> values;
   std::vector<Patch> patches;
 
-  void run(const uint64_t* pointers, void* stream, c10::Device device) const {
+  void run(const uint64_t* pointers, const Floats& floats, void* stream, c10::Device device) const {
     thread_local std::vector<uint64_t> filled;
     thread_local std::vector<void*> places;
     filled = values;
-    for (const auto& patch : patches) filled[patch.parameter] = pointers[patch.source] + patch.offset;
+    for (const auto& patch : patches) {
+      filled[patch.parameter] = patch.source >= 0 ? pointers[patch.source] + patch.offset
+                                                  : in_bits(floats[floats.size() + patch.source], patch.wide);
+    }
     places.resize(filled.size());
     for (size_t i = 0; i < filled.size(); ++i) places[i] = &filled[i];
     const auto& driver = Driver::get();
@@ -124,12 +180,14 @@ struct Part {  // of an answer. number: of a tensor, first of the given ones, th
   size_t number = 0;
   std::vector<size_t> numbers;
   std::vector<int64_t> size, stride;
-  int64_t offset = 0;  // of a view of a given tensor, in elements from its first
+  int64_t offset = 0;  // of a view, in elements from the first of the tensor
   IValue value;
 };
 
 struct Program {
   std::vector<bool> aligned;
+  std::optional<Fits> fits;  // where it takes the floats of each call
+  std::vector<std::tuple<size_t, size_t, int64_t>> apart;  // two given tensors, and bytes from the first to the second
   std::vector<Made> made;
   std::vector<Launch> launches;
   std::vector<Part> answer;
@@ -137,13 +195,16 @@ struct Program {
   std::atomic<uint64_t> calls{0};
 
   // Appends the answer for these tensors on this device to `results`; false, with nothing done, where it does not fit.
-  bool run(const Given& given, c10::Device device, std::vector<IValue>& results) const {
+  bool run(const Given& given, const Floats& floats, c10::Device device, std::vector<IValue>& results) const {
     thread_local std::vector<uint64_t> pointers;
     if (given.size() != aligned.size()) return false;
     pointers.resize(given.size() + made.size());
     for (size_t i = 0; i < given.size(); ++i) {
       pointers[i] = reinterpret_cast<uint64_t>(given[i]->data_ptr());
       if ((pointers[i] % 16 == 0) != aligned[i]) return false;
+    }
+    for (const auto& [a, b, bytes] : apart) {
+      if (static_cast<int64_t>(pointers[b] - pointers[a]) != bytes) return false;
     }
     for (const auto& hook : hooks) {
       if (Py_SIZE(hook)) return false;  // a profiler wants to know the arguments of each launch
@@ -164,9 +225,9 @@ struct Program {
     };
     if (launches.size() < 2) {
       allocate(0);
-      for (const auto& launch : launches) launch.run(pointers.data(), stream, device);
+      for (const auto& launch : launches) launch.run(pointers.data(), floats, stream, device);
     } else {
-      run_many(own, allocate, stream, device, pointers);
+      run_many(own, allocate, floats, stream, device, pointers);
     }
     for (const auto& part : answer) results.push_back(answered(part, given, own));
     const_cast<Program*>(this)->calls.fetch_add(1, std::memory_order_relaxed);
@@ -180,12 +241,13 @@ struct Program {
   void run_many(
       std::vector<at::Tensor>& own,
       const Allocate& allocate,
+      const Floats& floats,
       void* stream,
       c10::Device device,
       const std::vector<uint64_t>& pointers) const {
     for (size_t at = 0; at < launches.size(); ++at) {
       allocate(at);
-      launches[at].run(pointers.data(), stream, device);
+      launches[at].run(pointers.data(), floats, stream, device);
       for (size_t i : ending[at]) own[i].reset();
     }
   }
@@ -195,7 +257,9 @@ struct Program {
     if (part.kind == Part::kTensor) return tensor(part.number);
     if (part.kind == Part::kView) {
       const at::Tensor of = tensor(part.number);
-      return of.as_strided(part.size, part.stride, of.storage_offset() + part.offset);
+      auto view = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(of.storage()), of.key_set(), of.dtype());
+      view.unsafeGetTensorImpl()->set_sizes_and_strides(part.size, part.stride, of.storage_offset() + part.offset);
+      return view;
     }
     if (part.kind == Part::kValue) return part.value;
     c10::List<at::Tensor> list;

@@ -19,6 +19,7 @@ constexpr size_t kMostPrograms = 1 << 16;  // of an overload, after which its ta
 
 struct Frame {  // of a call that Python answers
   std::vector<uint64_t> pointers;  // of its tensors, as they were before
+  Floats floats;
   bool known;                      // there is a program under its key, which did not fit
   std::shared_ptr<Program> deposited;
 };
@@ -50,11 +51,13 @@ class Functor final : public c10::OperatorKernel {
     }
     thread_local Key key;
     thread_local Given given;
+    thread_local Floats floats;
     thread_local std::vector<IValue> results;
     key.clear();
     given.clear();
+    floats.clear();
     key.push_back(static_cast<int64_t>(c10::get_default_dtype_as_scalartype()));
-    Seen seen{key, given, std::nullopt};
+    Seen seen{key, given, floats, std::nullopt};
     const size_t n = op.schema().arguments().size();
     bool clear = true;
     for (const auto& value : torch::jit::last(*stack, n)) clear = clear && seen.add(value);
@@ -65,25 +68,30 @@ class Functor final : public c10::OperatorKernel {
     }
     key.push_back(seen.device->index());
     seen.add_identities();
-    const auto program = found(key);
+    const Key kind = floats.empty() ? Key() : key;
+    auto program = floats.empty() ? nullptr : found(kind);
+    if (!program || !(*program->fits)(floats)) {
+      seen.add_floats();
+      program = found(key);
+    }
     if (program) {
       results.clear();
-      if (program->run(given, *seen.device, results)) {
+      if (program->run(given, floats, *seen.device, results)) {
         torch::jit::drop(*stack, n);
         for (auto& result : results) stack->push_back(std::move(result));
         results.clear();
         return;
       }
     }
-    Frame frame{{}, program != nullptr, nullptr};
+    Frame frame{{}, floats, program != nullptr, nullptr};
     for (const auto* t : given) frame.pointers.push_back(reinterpret_cast<uint64_t>(t->data_ptr()));
-    const Key own = key;  // calls of other threads' turn, and of this one's once Python is at work, use the other
+    const Key own = key;  // what Python calls meanwhile is looked at in the same place
     {
       Inside inside(&frame);
       python_.callBoxed(op, keys, stack);
     }
     if (frame.deposited && frame.deposited->answer.size() == op.schema().returns().size()) {
-      keep(own, frame.deposited);
+      keep(frame.deposited->fits ? kind : own, frame.deposited);
     }
   }
 
@@ -143,9 +151,11 @@ inline bool wanted() {
   return asking && !asking->known && !asking->deposited;
 }
 
-// Keep a program for calls like the one that Python answers just now. pointers: of its tensors, in their order.
-inline void deposit(const std::shared_ptr<Program>& program, const std::vector<uint64_t>& pointers) {
-  if (wanted() && asking->pointers == pointers) asking->deposited = program;
+// Keep a program for calls like the one that Python answers just now. pointers: of its tensors, in their order, as
+// floats are in theirs.
+inline void deposit(
+    const std::shared_ptr<Program>& program, const std::vector<uint64_t>& pointers, const Floats& floats) {
+  if (wanted() && asking->pointers == pointers && asking->floats == floats) asking->deposited = program;
 }
 
 }  // namespace enablekit

@@ -1,0 +1,106 @@
+"""`torch.compile(model, backend="enablekit")`: a model's graphs on the library's kernels.
+
+The graphs that PyTorch makes of a model, forward and backward, are bound to kernels once and then are lists of
+launches (enable/serve/graphs.py). Calls that no kernel serves, or that draw random numbers, go to PyTorch's own
+kernels. Options, as of `enable.library.register`: unverified, library, workspace, native; and cuda_graphs, to have
+launches replayed as CUDA graphs where sizes are fixed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.fx import GraphModule
+
+from enable.library import native_way, select
+from enable.options import WORKSPACE
+from enable.serve.graphs import Graph
+from enable.serve.server import Server
+from enable.workspace import Workspace
+from traces import UserError
+
+OPTIONS = ("unverified", "library", "workspace", "cuda_graphs", "native")
+log = logging.getLogger(__name__)
+graphs: list[Graph] = []  # that were made in this process, in their order
+
+
+def enablekit(module: GraphModule, inputs: Sequence[Any], options: Mapping[str, Any] | None = None) -> Any:
+    """What `torch.compile` calls for a graph of a model. Raises UserError for an unknown option, and where no kernel
+    may serve."""
+    from torch._dynamo.backends.common import aot_autograd
+
+    chosen = dict(options or {})
+    if unknown := sorted(chosen.keys() - set(OPTIONS)):
+        raise UserError(f"unknown option {unknown[0]!r} of backend enablekit; choose from {', '.join(OPTIONS)}")
+    server = _server(chosen, inputs)
+    on_graphs = _CudaGraphs(len(inputs)) if chosen.get("cuda_graphs") and server.compiles else None
+
+    def compiled(graph: GraphModule, given: Sequence[Any], phase: str) -> Any:
+        made = Graph(graph, server)
+        graphs.append(made)
+        run = _boxed(made.run)
+        return on_graphs.replayed(run, graph, given, phase) if on_graphs else run
+
+    def compiler(phase: str) -> Callable[[GraphModule, Sequence[Any]], Any]:
+        return lambda graph, given: compiled(graph, given, phase)
+
+    return aot_autograd(
+        fw_compiler=compiler("forward"), bw_compiler=compiler("backward"), inference_compiler=compiler("inference")
+    )(module, inputs)
+
+
+def _boxed(run: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
+    """Tell PyTorch that it takes its inputs in a list, which it may empty."""
+
+    def boxed(inputs: list[Any]) -> Any:
+        return run(inputs)
+
+    boxed._boxed_call = True  # type: ignore[attr-defined]
+    return boxed
+
+
+def _server(options: Mapping[str, Any], inputs: Sequence[Any]) -> Server:
+    device = next((x.device.type for x in inputs if isinstance(x, torch.Tensor) and x.device.type != "cpu"), "cpu")
+    place = Path(options.get("workspace") or WORKSPACE)
+    chosen = select(None, bool(options.get("unverified")), options.get("library"), place, device)
+    return Server(chosen.entries.get, device, native=native_way(device, options.get("native"), Workspace(place)))
+
+
+class _CudaGraphs:
+    """Replays the graphs of one compiled function with PyTorch's own trees of CUDA graphs."""
+
+    def __init__(self, inputs: int) -> None:
+        self._inputs = inputs
+        self._forward = True  # whether the forward graph is replayed, without which no backward one is
+
+    def replayed(self, made: Callable[[list[Any]], Any], graph: GraphModule, given: Sequence[Any], phase: str) -> Any:
+        """The graph as it is replayed, or as it is, with a note of why."""
+        from torch._dynamo.backends import cudagraphs as helpers
+        from torch._inductor.cudagraph_trees import cudagraphify_impl
+        from torch._inductor.cudagraph_utils import get_placeholder_info
+        from torch._inductor.utils import count_tangents, num_fw_fixed_arguments
+
+        backward = phase == "backward"
+        fixed = count_tangents(graph) if backward else num_fw_fixed_arguments(self._inputs, len(given))
+        reason = helpers.check_for_skip(graph, fixed) or ("" if self._forward else "its forward graph is not")
+        if reason:
+            log.warning("a %s graph is not replayed as a CUDA graph: %s", phase, reason)
+            self._forward = self._forward and backward
+            return made
+        replay = cudagraphify_impl(
+            made,
+            list(given),
+            range(fixed),
+            device_index=helpers.get_device_index(graph),
+            is_backward=backward,
+            is_inference=phase == "inference",
+            stack_traces=helpers.get_stack_traces(graph),
+            placeholders=get_placeholder_info(graph.graph),
+            mutated_input_idxs=helpers.find_input_mutations(graph.graph),
+        )
+        replay._boxed_call = True  # type: ignore[attr-defined]
+        return replay

@@ -1,0 +1,214 @@
+"""A graph of ATen calls as lists of launches: what `torch.compile` asks for, bound to kernels ahead of time.
+
+A graph is cut where a call is not served, draws random numbers or computes with ATen. What lies between two cuts is a
+stretch: it runs once call by call, is watched the second time, as a single call would be (enable/serve/watching.py),
+and then is one program: all of its memory and launches, without Python in between.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+from torch.fx import GraphModule, Node
+from torch.fx.node import map_arg
+
+from enable.serve.server import Server
+from enable.serve.shortcuts import MISS, Shortcut
+from enable.serve.watching import watched
+from traces.overloads import moves_data, name_of, written
+
+_STRUCTURE = (operator.getitem,)
+
+
+class Graph:
+    """One graph, to be run on a list of its inputs, which it empties.
+
+    unserved: how many of its calls go to PyTorch's own kernels, by overload, once it ran.
+    """
+
+    def __init__(self, module: GraphModule, server: Server) -> None:
+        self._module, self._server = module, server
+        self._placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
+        self._calls = [node for node in module.graph.nodes if node.op not in ("placeholder", "output")]
+        self._output = next(node for node in module.graph.nodes if node.op == "output")
+        self._parts: list[Stretch | Node] | None = None
+        self._last = _last_uses(module.graph.nodes)
+        self.unserved: Counter[str] = Counter()
+
+    @property
+    def stretches(self) -> list[Stretch]:
+        """What is one list of launches each; none before the graph ran once."""
+        return [part for part in self._parts or () if isinstance(part, Stretch)]
+
+    def run(self, inputs: list[Any]) -> Any:
+        """The graph's outputs."""
+        values = dict(zip(self._placeholders, inputs, strict=True))
+        inputs.clear()
+        with torch._C._AutoDispatchBelowAutograd():
+            if self._parts is None:
+                self._parts = self._first(values)
+            else:
+                for part in self._parts:
+                    if isinstance(part, Stretch):
+                        part.run(values, self._server)
+                        self._let_go(values, part.nodes)
+                    else:
+                        values[part] = _called(part, values, self._server)
+                        self._let_go(values, [part])
+        return map_arg(self._output.args[0], values.__getitem__)
+
+    def _first(self, values: dict[Node, Any]) -> list[Stretch | Node]:
+        """Run call by call, and cut."""
+        parts: list[Stretch | Node] = []
+        tensors = {node for node, value in values.items() if isinstance(value, torch.Tensor)}
+        whole = len(tensors) == len(values)  # else sizes may change
+        for node in self._calls:
+            if whole and self._fits(node, values):
+                if not parts or not isinstance(parts[-1], Stretch):
+                    parts.append(Stretch([]))
+                parts[-1].nodes.append(node)  # type: ignore[union-attr]
+            else:
+                parts.append(node)
+            values[node] = _called(node, values, self._server)
+            if isinstance(values[node], torch.Tensor):
+                tensors.add(node)
+            self._let_go(values, [node])
+        for part in parts:
+            if isinstance(part, Stretch):
+                part.bind(tensors, self._server.compiles)
+        return parts
+
+    def _fits(self, node: Node, values: dict[Node, Any]) -> bool:
+        """Whether a call may be part of a stretch."""
+        if node.target in _STRUCTURE:
+            return True
+        if not isinstance(node.target, OpOverload):
+            return False
+        args, kwargs = _arguments(node, values)
+        if self._server.directly(node.target, args, kwargs) is not None:
+            return True
+        if not moves_data(node.target) and not written(node.target):
+            return True  # allocates or views
+        self.unserved[name_of(node.target)] += 1
+        return False
+
+    def _let_go(self, values: dict[Node, Any], nodes: Iterable[Node]) -> None:
+        for node in nodes:
+            for used in self._last.get(node, ()):
+                values.pop(used, None)
+
+
+@dataclass
+class Stretch:
+    """Calls without a cut. inputs: what they take of others; outputs: what others take of them."""
+
+    nodes: list[Node]
+    inputs: list[Node] = field(default_factory=list)
+    outputs: list[Node] = field(default_factory=list)
+    shortcut: Shortcut | None = None
+    _program: Any = None
+    _unclear: bool = False
+
+    def bind(self, tensors: set[Node], compiles: bool) -> None:
+        """Find inputs and outputs. tensors: what was one in a run. compiles: whether there are launches to watch."""
+        own = set(self.nodes)
+        taken = dict.fromkeys(used for node in self.nodes for used in node.all_input_nodes if used not in own)
+        self.inputs = list(taken)
+        leaving = [node for node in self.nodes if any(user not in own for user in node.users)]
+        self.outputs = [node for node in leaving if node in tensors]
+        known = compiles and set(self.inputs) <= tensors and len(self.outputs) == len(leaving)
+        self._unclear = not (known and self.inputs and self.outputs)
+
+    def run(self, values: dict[Node, Any], server: Server) -> None:
+        """Put the outputs among the values."""
+        if self._unclear:
+            self._one_by_one(values, server)
+            return
+        given = [values[node] for node in self.inputs]
+        answer = self._answer(given)
+        if answer is MISS:
+            if self.shortcut is None:
+                answer = self._watched(given, values, server)
+            else:
+                self._one_by_one(values, server)
+                return
+        values.update(zip(self.outputs, answer, strict=True))
+
+    def _answer(self, given: list[torch.Tensor]) -> Any:
+        if self._program is not None:
+            answer = self._program.run(given)
+            return MISS if answer is None else answer
+        return MISS if self.shortcut is None else self.shortcut.run(given, given[0].device.index)
+
+    def _watched(self, given: list[torch.Tensor], values: dict[Node, Any], server: Server) -> list[Any]:
+        def call() -> list[Any]:
+            own = dict(zip(self.inputs, given, strict=True))
+            for node in self.nodes:
+                own[node] = _directly(node, own, server)
+            return [own[node] for node in self.outputs]
+
+        answer, self.shortcut = watched(call, given, many=True)
+        self._unclear = self.shortcut is None
+        if self.shortcut is not None and server.native is not None:
+            self._program = server.native.graph(self.shortcut)
+        return list(answer)
+
+    def _one_by_one(self, values: dict[Node, Any], server: Server) -> None:
+        for node in self.nodes:
+            values[node] = _called(node, values, server)
+
+
+def _arguments(node: Node, values: dict[Node, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    args, kwargs = map_arg((node.args, node.kwargs), values.__getitem__)
+    return tuple(args), dict(kwargs)
+
+
+def _called(node: Node, values: dict[Node, Any], server: Server) -> Any:
+    """By the kernel that serves it, or PyTorch's."""
+    if node.op == "get_attr":
+        return operator.attrgetter(str(node.target))(node.graph.owning_module)
+    args, kwargs = _arguments(node, values)
+    if isinstance(node.target, OpOverload):
+        answer = server.answer(node.target, args, kwargs)
+        if answer is not MISS:
+            return answer
+    assert callable(node.target)
+    return node.target(*args, **kwargs)
+
+
+def _directly(node: Node, values: dict[Node, Any], server: Server) -> Any:
+    """By the wrapper of the kernel that serves it; what is not served allocates or views."""
+    args, kwargs = _arguments(node, values)
+    assert callable(node.target)
+    direct: Callable[[], Any] | None = None
+    if isinstance(node.target, OpOverload):
+        direct = server.directly(node.target, args, kwargs)
+    return direct() if direct else node.target(*args, **kwargs)
+
+
+def _last_uses(nodes: Iterable[Node]) -> dict[Node, list[Node]]:
+    """By node, what nothing after it uses."""
+    order = list(nodes)
+    place = {node: i for i, node in enumerate(order)}
+    last: dict[Node, list[Node]] = {}
+    for node in order:
+        users = sorted(node.users, key=place.__getitem__)
+        if users and users[-1].op != "output":
+            last.setdefault(users[-1], []).append(node)
+    return last
+
+
+def described(graphs: Iterable[Graph]) -> Iterator[str]:
+    """A line for each graph: its stretches and launches, and what is not served."""
+    for number, graph in enumerate(graphs):
+        launches = [len(s.shortcut.launches) for s in graph.stretches if s.shortcut]
+        unserved = ", ".join(f"{n} {name}" for name, n in graph.unserved.most_common())
+        yield f"graph {number}: {sum(launches)} launches in {len(launches)} of {len(graph.stretches)} stretches" + (
+            f"; by PyTorch: {unserved}" if unserved else ""
+        )
