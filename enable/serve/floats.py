@@ -42,7 +42,7 @@ class Asked(NamedTuple):
 
 
 @dataclass
-class Notes:
+class Handling:
     """What a wrapper did with the floats of a call. lost: something that does not show in what it asked."""
 
     asked: list[Asked] = field(default_factory=list)
@@ -52,7 +52,7 @@ class Notes:
 class Number(float):
     """A float that notes what is done with it."""
 
-    notes: Notes
+    notes: Handling
     position: int
     absolute: bool
 
@@ -105,7 +105,7 @@ for _name in dir(float):
         setattr(Number, _name, _losing(_name))
 
 
-def number(value: float, notes: Notes, position: int, absolute: bool = False) -> Number:
+def number(value: float, notes: Handling, position: int, absolute: bool = False) -> Number:
     """A float at a position among a call's, noted."""
     made = float.__new__(Number, value)
     made.notes, made.position, made.absolute = notes, position, absolute
@@ -119,7 +119,7 @@ def plain(value: Any) -> Any:
     return tuple(map(plain, value)) if type(value) is tuple else value
 
 
-def noted(args: Iterable[Any], kwargs: Mapping[str, Any], notes: Notes) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def noted(args: Iterable[Any], kwargs: Mapping[str, Any], notes: Handling) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments of a call with their floats noted, in the order of `looked_at`."""
     found: list[float] = []
 
@@ -137,7 +137,7 @@ class Watched(NamedTuple):
 
     shortcut: Shortcut
     floats: tuple[float, ...]
-    notes: Notes
+    notes: Handling
 
 
 @dataclass(frozen=True)

@@ -78,11 +78,11 @@ class Native:
             return None
 
     @contextmanager
-    def before(self, ops: Iterable[OpOverload], key: str) -> Iterator[None]:
-        """Inside the block calls of these overloads under a dispatch key are looked at before Python is."""
+    def before(self, ops: Iterable[tuple[OpOverload, str]]) -> Iterator[None]:
+        """Inside the block calls of these overloads under these dispatch keys are looked at before Python is."""
         with ExitStack() as stack:
             stack.enter_context(launchers(self._module))
-            for op in ops:
+            for op, key in ops:
                 installed = self._module.install(op._schema.name, op._schema.overload_name, key)
                 stack.callback(installed.undo)
             yield
@@ -115,14 +115,15 @@ def _why_not() -> str:
     return f"there is no {missing[0]} to build it with" if missing else ""
 
 
-def _sources() -> list[Path]:
+def sources() -> list[Path]:
+    """Of the module."""
     return sorted(path for path in SOURCES.iterdir() if path.suffix in _SUFFIXES)
 
 
 def _place(directory: Path) -> Path:
     """Where the module is, or would be: by what it is built of."""
     tag = sysconfig.get_config_var("SOABI")
-    built_of = [torch.__version__, str(torch.version.git_version), str(tag), *(p.read_text() for p in _sources())]
+    built_of = [torch.__version__, str(torch.version.git_version), str(tag), *(p.read_text() for p in sources())]
     return directory / hashlib.sha256("\0".join(built_of).encode()).hexdigest()[:16] / f"{NAME}.so"
 
 
@@ -148,7 +149,7 @@ def _build(place: Path) -> None:
     try:
         place.parent.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=place.parent.parent) as made:
-            files = [str(path) for path in _sources() if path.suffix == ".cpp"]
+            files = [str(path) for path in sources() if path.suffix == ".cpp"]
             command = [sys.executable, "-c", _BUILD, NAME, made, *files]
             done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
             if done.returncode:

@@ -11,7 +11,7 @@ import torch
 
 from enable.serve.floats import General
 from enable.serve.modules import triton_is
-from enable.serve.shortcuts import ARGUMENTS, FUNCTION, KernelLaunch, Numbered, Shortcut, View
+from enable.serve.shortcuts import ARGUMENTS, FUNCTION, KernelLaunch, Numbered, Shortcut, SparseParts, View
 
 WARP = 32  # lanes
 _OWN = "enable_kernel_"  # how the modules of kernel files are called (enable/serve/modules.py)
@@ -51,6 +51,9 @@ def _part(value: Any, kind: str) -> Part:
         return "tensor", int(value)
     if type(value) is View:
         return "view", value.number, value.size, value.stride, value.offset
+    if type(value) is SparseParts:
+        inner = _part(value.indices, kind), _part(value.values, kind)
+        return "sparse", *inner, value.size, value.coalesced
     if type(value) in (tuple, list) and all(type(item) is Numbered for item in value):
         return "tensors", [int(item) for item in value]
     if value is None:
@@ -62,6 +65,8 @@ def _part(value: Any, kind: str) -> Part:
 
 def _numbers(part: Part) -> list[int]:
     kind, what = part[:2]
+    if kind == "sparse":
+        return [number for inner in part[1:3] for number in _numbers(inner)]
     return [] if kind in ("value", "undefined") else what if kind == "tensors" else [what]
 
 

@@ -95,7 +95,8 @@ def under_dispatcher(
                     allow_override=True,  # of an earlier registration, which this one hands on to
                 )
         if server.native is not None:
-            stack.enter_context(server.native.before(map(resolve, overloads), KEYS[device]))
+            ops = [(resolve(o), key) for o in overloads for key in _keys(server, o, KEYS[device])]
+            stack.enter_context(server.native.before(ops))
         return Registration(device, server, left_out, stack.pop_all().close)
 
 

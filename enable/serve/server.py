@@ -21,7 +21,7 @@ from torch._ops import OpOverload
 from capture.signatures import call_token
 from enable.serve.arguments import SPARSE, Seen, refusal
 from enable.serve.entries import Entry
-from enable.serve.floats import General, Notes, Watched, general, noted
+from enable.serve.floats import General, Handling, Watched, general, noted
 from enable.serve.modules import load_wrapper, set_up_triton
 from enable.serve.native import Native
 from enable.serve.shortcuts import MISS, Looked, Shortcut, looked_at
@@ -106,7 +106,7 @@ class Server:
         """A kernel's answer to this call, or MISS if it is not served. Both are counted."""
         looked: Looked | None = None
         if self._compiled and not getattr(self._running, "deep", False):
-            looked = looked_at(id(op), args, kwargs)
+            looked = self._looked(op, args, kwargs)
             ready, answer = self._by_shortcut(looked)
             if ready is not None and answer is not MISS:
                 self._count(ready, 1)
@@ -222,15 +222,15 @@ class Server:
         wrapped = partial(self._wrapped, entry, op, args, kwargs, found.gpu)
         if tried is None or draws:
             return wrapped()
-        looked = looked or looked_at(id(op), args, kwargs)
-        if looked.key is None or not looked.tensors:  # without any it is the current device, of that time
+        looked = looked or self._looked(op, args, kwargs)
+        if looked.key is None:
             return wrapped()
         ready, answer = self._by_shortcut(looked)
         if answer is not MISS:
             return answer
         if ready is not None or looked.key in self._ready or len(tried) >= MAX_SHORTCUTS:
             return wrapped()
-        notes = Notes()
+        notes = Handling()
         answer, shortcut = watched(
             lambda: self._wrapped(entry, op, *noted(args, kwargs, notes), found.gpu), looked.tensors
         )
@@ -240,6 +240,14 @@ class Server:
             return answer
         self._keep(looked, op, found, Watched(shortcut, looked.floats, notes))
         return answer
+
+    def _looked(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Looked:
+        """What the call is to its shortcuts; without tensors it may be for the device that is the current one."""
+        looked = looked_at(id(op), args, kwargs)
+        if looked.tensors or looked.key is None:
+            return looked
+        index = torch.accelerator.current_device_index() if self._device != "cpu" else None
+        return looked._replace(key=(looked.key, index), kind=(looked.kind, index))
 
     def _by_shortcut(self, looked: Looked) -> tuple[_Ready | None, Any]:
         """The shortcut of such calls, if there is one, and its answer, MISS if it has none."""

@@ -29,23 +29,23 @@ def module(tmp_path_factory):
 
 
 @contextmanager
-def registered(module, op, answer):
+def registered(module, op, answer, key="CPU"):
     """Python's kernel for an overload, and the module's functor before it. answer: of the call's arguments."""
-    native = torch.library.get_kernel(op, "CPU")
+    native = torch.library.get_kernel(op, key)
     calls = []
 
     def kernel(*args, **kwargs):
         calls.append(args)
         given = answer(*args, **kwargs)
-        keys = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
+        keys = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, key))
         return native.call_boxed(keys, *args, **kwargs) if given is None else given
 
     with ExitStack() as stack:
         scope = torch.library.Library("aten", "IMPL")
         stack.callback(scope._destroy)
         name = ".".join(part for part in (op._schema.name, op._schema.overload_name) if part)
-        scope.impl(name.removeprefix("aten::"), kernel, "CPU", allow_override=True)
-        stack.enter_context(module.before([op], "CPU"))
+        scope.impl(name.removeprefix("aten::"), kernel, key, allow_override=True)
+        stack.enter_context(module.before([(op, key)]))
         yield calls
 
 
@@ -172,6 +172,41 @@ def test_memory_is_allocated_anew_and_lists_are_returned(module):
         assert same is x
         assert (one.shape, one.stride(), one.dtype) == ((2, 3), (1, 2), torch.float64)
         assert one.data_ptr() != other.data_ptr()
+
+
+def test_a_call_without_tensors_is_for_the_device_that_it_names(module):
+    def program(tensors):
+        return module._module.Program([], [((), (), torch.float64, 0, 0)], [], [("tensor", 0)], [], None, [])
+
+    with registered(module, resolve("aten::scalar_tensor"), depositing(module, program)) as calls:
+        torch.scalar_tensor(3)
+        one, other = torch.scalar_tensor(3), torch.scalar_tensor(3)
+        assert len(calls) == 1
+        assert one.dtype == torch.float64 and one.data_ptr() != other.data_ptr()
+        torch.scalar_tensor(4)
+        torch.scalar_tensor(3, device="cpu")
+        torch.scalar_tensor(3, dtype=torch.int32)
+        assert len(calls) == 3
+
+
+def test_sparse_tensors_are_taken_apart_and_put_together(module):
+    def program(tensors):
+        sparse = ("sparse", ("tensor", 0), ("view", 1, (2,), (1,), 0), (4,), True)
+        return module._module.Program(aligned(tensors), [], [], [sparse], [], None, [])
+
+    def given(*indices):
+        return torch.sparse_coo_tensor(torch.tensor([indices]), torch.full((2,), -3.0), (4,)).coalesce()
+
+    with registered(module, resolve("aten::relu"), depositing(module, program), "SparseCPU") as calls:
+        assert torch.relu(given(0, 2)).to_dense().tolist() == [0] * 4
+        x = given(1, 3)
+        answer = torch.relu(x)
+        assert len(calls) == 1
+        assert answer.is_coalesced() and answer.to_dense().tolist() == [0, -3, 0, -3]
+        assert answer._indices().data_ptr() == x._indices().data_ptr()
+        torch.relu(torch.sparse_coo_tensor(x._indices(), x._values(), (4,), is_coalesced=False))
+        torch.relu(torch.sparse_coo_tensor(x._indices(), x._values(), (5,), is_coalesced=True))
+        assert len(calls) == 3
 
 
 def test_gradients_are_those_of_the_operator(module):

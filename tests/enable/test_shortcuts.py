@@ -12,7 +12,7 @@ from capture.device import compiles
 from enable import library
 from enable.serve import shortcuts, watching
 from enable.serve.entries import Entry
-from enable.serve.floats import Notes, Watched, general, noted
+from enable.serve.floats import Handling, Watched, general, noted
 from enable.serve.registration import under_dispatcher
 from enable.serve.server import MAX_SHORTCUTS, Server
 from enable.serve.shortcuts import looked_at
@@ -352,7 +352,7 @@ compiled_pair = compiled(lambda x, pair, y, out: scale(x, out, 2, pair[0][0] * p
 
 
 def watched_with(wrapper, *args):
-    looked, notes = looked_at(0, args, {}), Notes()
+    looked, notes = looked_at(0, args, {}), Handling()
     given, _ = noted(args, {}, notes)
     with torch._C._AutoDispatchBelowAutograd():
         _, shortcut = watched(lambda: wrapper(*given), looked.tensors)

@@ -1,10 +1,13 @@
 // Which calls are alike: those that differ in nothing but contents, as `shortcuts.looked_at` has it.
 #pragma once
 
+#include <ATen/SparseTensorImpl.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
 
 #include <cstring>
+#include <deque>
 #include <optional>
 #include <unordered_map>
 
@@ -19,7 +22,17 @@ struct Seen {
   Key& key;
   Given& given;
   std::vector<double>& floats;
-  std::optional<c10::Device> device;
+  std::deque<at::Tensor>& parts;  // of sparse tensors
+  std::optional<c10::Device> device;  // of the tensors
+  std::optional<c10::Device> named;   // by an argument
+
+  // Where the call is for a device of this type; without tensors it may be for the current one.
+  std::optional<c10::Device> place(c10::DeviceType type) const {
+    auto found = device ? device : named ? named : c10::Device(type);
+    if (found->type() != type) return std::nullopt;
+    if (type != c10::kCPU && !found->has_index()) return c10::impl::getDeviceGuardImpl(type)->getDevice();
+    return found;
+  }
 
   bool add(const IValue& value) {
     if (value.isTensor()) return add_tensor(value.toTensor());
@@ -35,7 +48,10 @@ struct Seen {
       }
       return true;
     }
-    if (value.isDevice()) return put(6, value.toDevice().index() * 256 + static_cast<int64_t>(value.toDevice().type()));
+    if (value.isDevice()) {
+      named = value.toDevice();
+      return put(6, named->index() * 256 + static_cast<int64_t>(named->type()));
+    }
     if (value.isString()) return add_text(value.toStringRef());
     if (value.isComplexDouble()) {
       const auto number = value.toComplexDouble();
@@ -97,6 +113,7 @@ struct Seen {
   bool add_tensor(const at::Tensor& t) {
     if (!t.defined()) return put(10, 0);
     if (t.unsafeGetTensorImpl()->is_wrapped_number()) return add_number(t);
+    if (t.layout() == c10::kSparse) return add_sparse(t);
     if (t.layout() != c10::kStrided || t.is_nested() || t.is_conj() || t.is_neg()) return false;
     if (t.key_set().has(c10::DispatchKey::Python) || t._is_zerotensor()) return false;
     if (!device) device = t.device();
@@ -105,6 +122,17 @@ struct Seen {
     key.push_back(11 + 256 * (static_cast<int64_t>(t.scalar_type()) + 256 * t.dim()));
     for (int64_t n : t.sizes()) key.push_back(n);
     for (int64_t n : t.strides()) key.push_back(n);
+    return true;
+  }
+
+  bool add_sparse(const at::Tensor& t) {
+    const auto* sparse = static_cast<at::SparseTensorImpl*>(t.unsafeGetTensorImpl());
+    put(14, sparse->coalesced() * 256 + t.dim());
+    for (int64_t n : t.sizes()) key.push_back(n);
+    for (const auto& part : {sparse->indices(), sparse->values()}) {
+      parts.push_back(part);
+      if (!add_tensor(parts.back())) return false;
+    }
     return true;
   }
 

@@ -46,6 +46,11 @@ Part make_part(const py::tuple& told) {
     part.size = told[2].cast<std::vector<int64_t>>();
     part.stride = told[3].cast<std::vector<int64_t>>();
     part.offset = told[4].cast<int64_t>();
+  } else if (kind == "sparse") {
+    part.kind = Part::kSparse;
+    part.inner = {make_part(told[1].cast<py::tuple>()), make_part(told[2].cast<py::tuple>())};
+    part.size = told[3].cast<std::vector<int64_t>>();
+    part.coalesced = told[4].cast<bool>();
   } else if (py::isinstance<py::bool_>(told[1])) {
     part.value = told[1].cast<bool>();
   } else if (py::isinstance<py::int_>(told[1])) {

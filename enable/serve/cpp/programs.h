@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ATen/EmptyTensor.h>
+#include <ATen/Functions.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 #include <c10/core/Allocator.h>
@@ -176,11 +177,13 @@ struct Made {  // a tensor to allocate, before launch `from`, and to let go afte
 };
 
 struct Part {  // of an answer. number: of a tensor, first of the given ones, then of the made ones
-  enum Kind { kTensor, kView, kTensors, kValue } kind;
+  enum Kind { kTensor, kView, kTensors, kSparse, kValue } kind;
   size_t number = 0;
   std::vector<size_t> numbers;
   std::vector<int64_t> size, stride;
   int64_t offset = 0;  // of a view, in elements from the first of the tensor
+  std::vector<Part> inner;  // indices and values of a sparse tensor
+  bool coalesced = false;
   IValue value;
 };
 
@@ -262,6 +265,12 @@ struct Program {
       return view;
     }
     if (part.kind == Part::kValue) return part.value;
+    if (part.kind == Part::kSparse) {
+      const auto indices = answered(part.inner[0], given, own).toTensor();
+      const auto values = answered(part.inner[1], given, own).toTensor();
+      return at::_sparse_coo_tensor_unsafe(indices, values, part.size, values.options().layout(c10::kSparse))
+          ._coalesced_(part.coalesced);
+    }
     c10::List<at::Tensor> list;
     list.reserve(part.numbers.size());
     for (size_t i : part.numbers) list.push_back(tensor(i));

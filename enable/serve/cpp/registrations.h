@@ -5,6 +5,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/DefaultDtype.h>
 
+#include <deque>
 #include <memory>
 #include <mutex>
 
@@ -52,21 +53,24 @@ class Functor final : public c10::OperatorKernel {
     thread_local Key key;
     thread_local Given given;
     thread_local Floats floats;
+    thread_local std::deque<at::Tensor> parts;
     thread_local std::vector<IValue> results;
     key.clear();
     given.clear();
     floats.clear();
+    parts.clear();
     key.push_back(static_cast<int64_t>(c10::get_default_dtype_as_scalartype()));
-    Seen seen{key, given, floats, std::nullopt};
+    Seen seen{key, given, floats, parts, std::nullopt, std::nullopt};
     const size_t n = op.schema().arguments().size();
     bool clear = true;
     for (const auto& value : torch::jit::last(*stack, n)) clear = clear && seen.add(value);
-    if (!clear || !seen.device || seen.device->type() != type_) {
+    const auto on = clear ? seen.place(type_) : std::nullopt;
+    if (!on) {
       Inside inside(nullptr);
       python_.callBoxed(op, keys, stack);
       return;
     }
-    key.push_back(seen.device->index());
+    key.push_back(on->index());
     seen.add_identities();
     const Key kind = floats.empty() ? Key() : key;
     auto program = floats.empty() ? nullptr : found(kind);
@@ -76,7 +80,7 @@ class Functor final : public c10::OperatorKernel {
     }
     if (program) {
       results.clear();
-      if (program->run(given, floats, *seen.device, results)) {
+      if (program->run(given, floats, *on, results)) {
         torch::jit::drop(*stack, n);
         for (auto& result : results) stack->push_back(std::move(result));
         results.clear();
@@ -126,7 +130,7 @@ struct Installed {
   }
 };
 
-// Put a functor before the kernel that an overload has under CUDA or CPU.
+// Put a functor before the kernel that an overload has under CUDA, CPU, or either's key of sparse tensors.
 inline std::unique_ptr<Installed> install(const std::string& name, const std::string& overload, const std::string& key) {
   Silent silent;
   c10::WarningUtils::WarningHandlerGuard guard(&silent);
@@ -134,7 +138,7 @@ inline std::unique_ptr<Installed> install(const std::string& name, const std::st
   const auto op = dispatcher.findSchemaOrThrow(name.c_str(), overload.c_str());
   const auto place = c10::parseDispatchKey(key);
   auto functor = std::make_unique<Functor>(
-      op.getComputedKernelForDispatchKey(place), place == c10::DispatchKey::CUDA ? c10::kCUDA : c10::kCPU);
+      op.getComputedKernelForDispatchKey(place), c10::dispatchKeyToDeviceType(place));
   auto installed = std::make_unique<Installed>();
   installed->handle.emplace(dispatcher.registerImpl(
       op.operator_name(),
