@@ -3,7 +3,7 @@
 Two calls that differ in nothing but floats, contents and pointers were watched. Where what they launch differs in those
 floats alone, handed on as they are, a third is launched with its own, if it answers as they did what the wrapper asked
 of its floats: comparisons are noted (`Number`), and a wrapper that computes with a float, or makes another kind of
-number of it, has a shortcut for each value.
+number of it, has a shortcut for each value. What a random generator counts goes the same way.
 """
 
 from __future__ import annotations
@@ -13,17 +13,21 @@ import operator
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from enable.serve.shortcuts import ARGUMENTS, FUNCTION, KernelLaunch, Shortcut
 
 ESCAPE = "number_argument"  # of generate/blocks/types.py: makes of a number what a launch takes
+_DISGUISE = 0x555555555555555B  # with which that passes integers on
 _COMPARED = {"__eq__": "eq", "__ne__": "ne", "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge"}
 _HARMLESS = {
     "__new__", "__init__", "__class__", "__getattribute__", "__setattr__", "__delattr__", "__dir__", "__doc__",
     "__init_subclass__", "__subclasshook__", "__getformat__", "__sizeof__", "__abs__", "__float__", "__bool__",
     "fromhex", "from_number",
 }  # fmt: skip
+
+
+_Kind: TypeAlias = tuple[type, float, float]  # of numbers that were these in the one call and in the other
 
 
 class Asked(NamedTuple):
@@ -43,10 +47,11 @@ class Asked(NamedTuple):
 
 @dataclass
 class Handling:
-    """What a wrapper did with the floats of a call. lost: something that does not show in what it asked."""
+    """What a wrapper did with the floats of a call. lost: the positions of those with which it did something that does
+    not show in what it asked."""
 
     asked: list[Asked] = field(default_factory=list)
-    lost: bool = False
+    lost: set[int] = field(default_factory=set)
 
 
 class Number(float):
@@ -56,12 +61,16 @@ class Number(float):
     position: int
     absolute: bool
 
+    def lose(self) -> None:
+        """Note that what becomes of it is not told."""
+        self.notes.lost.add(self.position)
+
     def __abs__(self) -> float:
         return number(abs(float.__float__(self)), self.notes, self.position, True)
 
     def __float__(self) -> float:
         if sys._getframe(1).f_code.co_name != ESCAPE:
-            self.notes.lost = True
+            self.lose()
         return float.__float__(self)
 
     def __bool__(self) -> bool:
@@ -74,7 +83,7 @@ def _comparing(method: str, name: str) -> Callable[[Number, Any], Any]:
         if type(other) is float or (type(other) is int and abs(other) < 1 << 53):
             self.notes.asked.append(Asked(self.position, self.absolute, name, float(other), outcome))
         elif outcome is not NotImplemented:  # with another number that may change
-            self.notes.lost = True
+            self.lose()
         return outcome
 
     return compare
@@ -82,7 +91,7 @@ def _comparing(method: str, name: str) -> Callable[[Number, Any], Any]:
 
 def _losing(method: str) -> Callable[..., Any]:
     def lose(self: Number, *args: Any) -> Any:
-        self.notes.lost = True
+        self.lose()
         return getattr(float, method)(self, *args)
 
     return lose
@@ -90,7 +99,7 @@ def _losing(method: str) -> Callable[..., Any]:
 
 def _part(name: str) -> property:
     def get(self: Number) -> Any:
-        self.notes.lost = True
+        self.lose()
         return getattr(float, name).__get__(self)
 
     return property(get)
@@ -110,6 +119,11 @@ def number(value: float, notes: Handling, position: int, absolute: bool = False)
     made = float.__new__(Number, value)
     made.notes, made.position, made.absolute = notes, position, absolute
     return made
+
+
+def disguised(value: int) -> int:
+    """An integer as a launch takes it."""
+    return value ^ _DISGUISE
 
 
 def plain(value: Any) -> Any:
@@ -143,12 +157,13 @@ class Watched(NamedTuple):
 @dataclass(frozen=True)
 class General:
     """A shortcut of calls whose floats fit. alike: positions that have one value. fixed: what those hold that do not
-    change."""
+    change. seed: of calls that draw, that of the generator, whose number is the last float."""
 
     shortcut: Shortcut
     alike: tuple[tuple[int, ...], ...]
     fixed: tuple[tuple[int, float], ...]
     asked: tuple[Asked, ...]
+    seed: int | None = None
 
     def fits(self, floats: tuple[float, ...]) -> bool:
         """Whether a call with these floats may take it."""
@@ -162,16 +177,18 @@ class General:
 
 def general(one: Watched, other: Watched) -> General | None:
     """The shortcut of calls between and beside these two, None where they do not tell it."""
-    if one.notes.lost or other.notes.lost or not all(map(math.isfinite, (*one.floats, *other.floats))):
+    if not all(map(math.isfinite, (*one.floats, *other.floats))):
         return None
-    groups: dict[tuple[float, float], list[int]] = {}
+    groups: dict[_Kind, list[int]] = {}
     fixed = []
     for i, pair in enumerate(zip(one.floats, other.floats, strict=True)):
         if _same(*pair):
             fixed.append((i, pair[0]))
         else:
-            groups.setdefault(pair, []).append(i)
-    places = {pair: group[0] - len(one.floats) for pair, group in groups.items()}
+            groups.setdefault((type(pair[0]), *pair), []).append(i)
+    if (one.notes.lost | other.notes.lost) & {i for group in groups.values() for i in group}:
+        return None
+    places = {kind: group[0] - len(one.floats) for kind, group in groups.items()}
     try:
         launches = [_merged(*pair, places) for pair in zip(one.shortcut.launches, other.shortcut.launches, strict=True)]
     except (_Unlike, ValueError):
@@ -188,7 +205,7 @@ class _Unlike(Exception):
     """They differ in more."""
 
 
-def _merged(one: KernelLaunch, other: KernelLaunch, places: Mapping[tuple[float, float], int]) -> KernelLaunch:
+def _merged(one: KernelLaunch, other: KernelLaunch, places: Mapping[_Kind, int]) -> KernelLaunch:
     if one.kernel is not other.kernel or (one.places, one.tuples) != (other.places, other.tuples):
         raise _Unlike
     tuples = dict(one.tuples)
@@ -204,7 +221,7 @@ def _merged(one: KernelLaunch, other: KernelLaunch, places: Mapping[tuple[float,
     return replace(one, places=tuple(own), tuples=tuple(tuples.items()))
 
 
-def _place(one: Any, other: Any, known: list[Any], places: Mapping[tuple[float, float], int]) -> Any:
+def _place(one: Any, other: Any, known: list[Any], places: Mapping[_Kind, int]) -> Any:
     """Where a float is among two values of an argument: as a Place, of a tuple with those that are known."""
     if type(one) is tuple and type(other) is tuple and len(one) == len(other):
         inner = dict(known)
@@ -213,8 +230,8 @@ def _place(one: Any, other: Any, known: list[Any], places: Mapping[tuple[float, 
             if found:
                 inner[i] = found
         return list(inner.items())
-    if type(one) is float and type(other) is float and (one, other) in places:
-        return places[one, other], 0
+    if type(one) is type(other) and type(one) in (float, int) and (type(one), one, other) in places:
+        return places[type(one), one, other], 0
     if type(one) is not type(other) or not (_same(one, other) if type(one) is float else one == other):
         raise _Unlike
     return None

@@ -41,7 +41,7 @@ def program(module: ModuleType, shortcut: Shortcut, returns: Sequence[str], of_a
     first = len(shortcut.aligned)
     made = [(*m, *_lifetime(first + i, used, first + i in kept)) for i, m in enumerate(shortcut.made)]
     compiled = [_launch(module, launch, own) for launch, own in zip(launches, parameters, strict=True)]
-    fits = (of_all.alike, of_all.fixed, list(map(tuple, of_all.asked))) if of_all else None
+    fits = (of_all.alike, of_all.fixed, list(map(tuple, of_all.asked)), of_all.seed) if of_all else None
     hooks = [hook.calls for hook in shortcut.hooks]
     return module.Program(shortcut.aligned, made, compiled, answer, hooks, fits, shortcut.apart)
 

@@ -10,7 +10,7 @@ import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ from torch._ops import OpOverload
 from capture.signatures import call_token
 from enable.serve.arguments import SPARSE, Seen, refusal
 from enable.serve.entries import Entry
-from enable.serve.floats import General, Handling, Watched, general, noted
+from enable.serve.floats import General, Handling, Watched, disguised, general, noted
 from enable.serve.modules import load_wrapper, set_up_triton
 from enable.serve.native import Native
 from enable.serve.shortcuts import MISS, Looked, Shortcut, looked_at
@@ -30,7 +30,7 @@ from traces.overloads import bind, counterpart, name_of, written
 from verify.cases.kinds import kind_of
 from verify.contract.callees import serving
 from verify.contract.derive import call, call_direct
-from verify.contract.random_state import bound, draw
+from verify.contract.random_state import Philox, bound, draw
 
 NO_KERNEL = "no kernel"
 UNJUDGED = "never judged on such a call: {}"
@@ -107,7 +107,7 @@ class Server:
         looked: Looked | None = None
         if self._compiled and not getattr(self._running, "deep", False):
             looked = self._looked(op, args, kwargs)
-            ready, answer = self._by_shortcut(looked)
+            ready, answer = self._by_shortcut(looked, looked)
             if ready is not None and answer is not MISS:
                 self._count(ready, 1)
                 return answer
@@ -154,7 +154,7 @@ class Server:
         found = self._decide(op, args, kwargs)
         if found.entry is None or (found.entry.draws and _draws(op, args, kwargs)):
             return None
-        return partial(self._wrapped, found.entry, op, args, kwargs, found.gpu)
+        return partial(self._wrapped, found.entry, op, args, kwargs, found.gpu, None)
 
     def _decline(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], why: str) -> None:
         """A wrapper that takes no such calls says so before it does anything: they are not served from now on."""
@@ -218,27 +218,32 @@ class Server:
         looked: Looked | None,
     ) -> Any:
         """By the call's shortcut, or by the wrapper, which is watched for a shortcut the first few times."""
-        tried, draws = found.tried, entry.draws and _draws(op, args, kwargs)
-        wrapped = partial(self._wrapped, entry, op, args, kwargs, found.gpu)
-        if tried is None or draws:
+        tried, philox = found.tried, None
+        if entry.draws and _draws(op, args, kwargs):
+            philox = draw(kwargs.get("generator"), self._device, found.gpu)
+        wrapped = partial(self._wrapped, entry, op, args, kwargs, found.gpu, philox)
+        if tried is None:
             return wrapped()
         looked = looked or self._looked(op, args, kwargs)
         if looked.key is None:
             return wrapped()
-        ready, answer = self._by_shortcut(looked)
+        own = looked.drawing(philox[0], disguised(philox[1])) if philox else looked
+        ready, answer = self._by_shortcut(looked, own)
         if answer is not MISS:
             return answer
-        if ready is not None or looked.key in self._ready or len(tried) >= MAX_SHORTCUTS:
+        if ready is not None or own.key in self._ready or len(tried) >= MAX_SHORTCUTS:
             return wrapped()
         notes = Handling()
         answer, shortcut = watched(
-            lambda: self._wrapped(entry, op, *noted(args, kwargs, notes), found.gpu), looked.tensors
+            lambda: self._wrapped(entry, op, *noted(args, kwargs, notes), found.gpu, philox), looked.tensors
         )
-        tried.append(looked.key)
-        if shortcut is None:
-            self._ready[looked.key] = None
-            return answer
-        self._keep(looked, op, found, Watched(shortcut, looked.floats, notes))
+        tried.append(own.key)
+        if shortcut is not None:
+            ready = self._kept(own, op, found, Watched(shortcut, own.floats, notes), philox)
+        elif philox is None:
+            self._ready[own.key] = None
+        if ready is not None:
+            self._offer(ready, looked)
         return answer
 
     def _looked(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Looked:
@@ -249,28 +254,34 @@ class Server:
         index = torch.accelerator.current_device_index() if self._device != "cpu" else None
         return looked._replace(key=(looked.key, index), kind=(looked.kind, index))
 
-    def _by_shortcut(self, looked: Looked) -> tuple[_Ready | None, Any]:
-        """The shortcut of such calls, if there is one, and its answer, MISS if it has none."""
-        ready = self._general.get(looked.kind) if looked.floats else None
-        if ready is None or ready.general is None or not ready.general.fits(looked.floats):
-            ready = self._ready.get(looked.key)
+    def _by_shortcut(self, looked: Looked, own: Looked) -> tuple[_Ready | None, Any]:
+        """The shortcut of such calls, if there is one, and its answer, MISS if it has none. own: with what is drawn."""
+        ready = self._general.get(own.kind) if own.floats else None
+        if ready is None or ready.general is None or not ready.general.fits(own.floats):
+            ready = self._ready.get(own.key)
         if ready is None:
             return None, MISS
-        floats = looked.floats if ready.general else ()
-        answer = ready.shortcut.run(looked.tensors, ready.gpu, floats)
+        floats = own.floats if ready.general else ()
+        answer = ready.shortcut.run(own.tensors, ready.gpu, floats)
         if answer is not MISS:
             self._offer(ready, looked)
         return ready, answer
 
-    def _keep(self, looked: Looked, op: OpOverload, found: _Decision, now: Watched) -> None:
-        """For later calls like this one; with an earlier one perhaps for all that differ in floats."""
-        ready = self._ready[looked.key] = self._prepared(op, found, now.shortcut)
+    def _kept(
+        self, looked: Looked, op: OpOverload, found: _Decision, now: Watched, philox: Philox | None
+    ) -> _Ready | None:
+        """For later calls like this one, none of which draws the same; with an earlier one perhaps for all that differ
+        in floats."""
+        ready = None
+        if philox is None:
+            ready = self._ready[looked.key] = self._prepared(op, found, now.shortcut)
         if looked.floats:
             before = self._watched.get(looked.kind)
             self._watched[looked.kind] = now
             if before is not None and (of_all := general(before, now)) is not None:
+                of_all = replace(of_all, seed=philox[0] if philox else None)
                 ready = self._general[looked.kind] = self._prepared(op, found, of_all.shortcut, of_all)
-        self._offer(ready, looked)
+        return ready
 
     def _prepared(self, op: OpOverload, found: _Decision, shortcut: Shortcut, of_all: General | None = None) -> _Ready:
         assert found.entry is not None
@@ -285,15 +296,22 @@ class Server:
         if self._native is not None and ready.program is not None and self._native.wanted():
             self._native.deposit(ready.program, looked)
 
-    def _wrapped(
-        self, entry: Entry, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], index: int | None
+    def _wrapped(  # noqa: PLR0913 - the call, and what was found out about it
+        self,
+        entry: Entry,
+        op: OpOverload,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        index: int | None,
+        philox: Philox | None,
     ) -> Any:
         wrapper = self._wrapper(entry, entry.kernel)
         self._running.deep = True
         try:
             with torch._C._AutoDispatchBelowAutograd(), _surroundings(self._device, index):
-                if entry.draws:
-                    wrapper, kwargs = self._drawing(wrapper, index, kwargs, _draws(op, args, kwargs))
+                if entry.draws:  # the wrapper does not see the generator
+                    wrapper = bound(wrapper, philox or (0, 0))
+                    kwargs = {name: None if name == "generator" else value for name, value in kwargs.items()}
                 if entry.plan.direct:
                     return call_direct(op, wrapper, args, kwargs)
                 if entry.plan.whole and args:
@@ -303,13 +321,6 @@ class Server:
                 return call(entry.plan, bind(op, args, kwargs), wrapper, entry.takes_out, copy)
         finally:
             self._running.deep = False
-
-    def _drawing(
-        self, wrapper: Callable[..., Any], index: int | None, kwargs: dict[str, Any], draws: bool
-    ) -> tuple[Callable[..., Any], dict[str, Any]]:
-        """The wrapper with what the call's generator, which it does not see, gives for this call."""
-        philox = draw(kwargs.get("generator"), self._device, index) if draws else (0, 0)
-        return bound(wrapper, philox), {name: None if name == "generator" else v for name, v in kwargs.items()}
 
     def _wrapper(self, entry: Entry, path: Path) -> Callable[..., Any]:
         """The wrapper of a file of the entry; the library's kernels answer what it calls of the library."""

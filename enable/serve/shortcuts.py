@@ -36,6 +36,10 @@ class Looked(NamedTuple):
     tensors: list[torch.Tensor]
     floats: tuple[float, ...]
 
+    def drawing(self, seed: int, number: int) -> Looked:
+        """The same of a call that draws: `number` is of no other call with this seed, and counts as its last float."""
+        return self._replace(key=(self.key, seed, number), kind=(self.kind, seed), floats=(*self.floats, number))
+
 
 def looked_at(op: int, args: Iterable[Any], kwargs: Mapping[str, Any]) -> Looked:
     """What a call is to its shortcuts.

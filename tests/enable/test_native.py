@@ -147,7 +147,10 @@ FITS = [  # alike, fixed, asked; floats that fit, and others
 @pytest.mark.parametrize(("fits", "fitting", "other"), FITS)
 def test_a_program_of_many_floats_answers_those_that_fit(module, fits, fitting, other):
     x, y = torch.ones(4), torch.ones(4)
-    program = lambda tensors: module._module.Program(aligned(tensors), [], [], [("tensors", [0, 1])], [], fits, [])  # noqa: E731
+
+    def program(tensors):
+        return module._module.Program(aligned(tensors), [], [], [("tensors", [0, 1])], [], (*fits, None), [])
+
     with registered(module, LISTS, depositing(module, program, [x, y])) as calls:
         answer = torch._foreach_add([x, y], [7.0, 7.0])
         count = len(calls)
@@ -323,8 +326,8 @@ def test_a_launch_names_what_it_lacks(module):
     make = module._module.Launch
     with pytest.raises(RuntimeError, match="no parameter of type tensordesc"):
         make(1, (1, 1, 1), 32, 0, ["tensordesc<fp32[1]>"], [0], [])
-    with pytest.raises(RuntimeError, match="no float goes into i64"):
-        make(1, (1, 1, 1), 32, 0, ["i64"], [0], [(0, -1, 0)])
+    with pytest.raises(RuntimeError, match="no float is a i32"):
+        make(1, (1, 1, 1), 32, 0, ["i32"], [0], [(0, -1, 0)])
     with pytest.raises(RuntimeError, match="lacks pointers"):
         make(1, (1, 1, 1), 32, 0, ["*fp32"], [None], [(0, 0, 0)]).run(0, 0)
     if not torch.cuda.is_available():
@@ -439,3 +442,28 @@ def test_streams_threads_and_graphs(device):
         graph.replay()
         assert z.sum().item() == 6000
         assert registration.counts.served["aten::add.Tensor"] == 5
+
+
+@pytest.mark.gpu
+def test_what_is_drawn_is_the_same_either_way(device):
+    ops = ["aten::native_dropout", "aten::uniform_", "aten::rand"]
+    drawn = []
+    for native in (True, False):
+        with library.use(device, ops=ops, unverified=True, native=native) as registration:
+            for seed in (5, 5, 6):
+                torch.manual_seed(seed)
+                x = torch.ones(1000, device=device)
+                for _ in range(5):
+                    drawn.append(torch.native_dropout(x, 0.25, True)[1].cpu())
+                    drawn.append(x.clone().uniform_(2, 3).cpu())
+                    drawn.append(torch.rand(7, device=device).cpu())
+            drawn.append(torch.cuda.default_generators[0].get_offset())
+            if native:
+                by_itself = {ready.overload for program, ready in registration._server._programs if program.calls()}
+                assert by_itself == set(ops)
+            else:
+                assert registration.counts.served == {op: 15 for op in ops}
+    half = len(drawn) // 2
+    for one, other in zip(drawn[:half], drawn[half:], strict=True):
+        assert one == other if isinstance(one, int) else torch.equal(one, other)
+    assert torch.equal(drawn[0], drawn[15]) and not torch.equal(drawn[0], drawn[3])

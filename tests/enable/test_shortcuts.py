@@ -10,9 +10,10 @@ from triton.compiler import CompiledKernel
 
 from capture.device import compiles
 from enable import library
-from enable.serve import shortcuts, watching
+from enable.serve import floats, shortcuts, watching
 from enable.serve.entries import Entry
-from enable.serve.floats import Handling, Watched, general, noted
+from enable.serve.floats import Handling, Watched, disguised, general, noted
+from enable.serve.modules import load_wrapper
 from enable.serve.registration import under_dispatcher
 from enable.serve.server import MAX_SHORTCUTS, Server
 from enable.serve.shortcuts import looked_at
@@ -342,6 +343,41 @@ def test_floats_that_never_return_take_the_wrapper_and_no_memory(server_of):
     assert calls == numbers + numbers[MAX_SHORTCUTS:]
 
 
+def test_what_a_generator_counts_is_handed_on_and_never_repeated(tmp_path, monkeypatch):
+    """A kernel that adds its key and its number, both as launches take integers."""
+    given = []
+
+    def adding(x, philox):
+        given.append(philox)
+        out = torch.empty_like(x)
+        launch(added, x, out, x.numel(), *[disguised(n) for n in philox])
+        return out
+
+    added = compiled(lambda x, out, n, seed, number: write(out, n, disguised(seed) + disguised(number)))
+    monkeypatch.setattr("builtins.adding", adding, raising=False)
+    drawn = iter([(7, 1), (7, 2), (7, 5), (7, 9), (8, 1), (8, 2), (8, 3), (7, 11)])
+    monkeypatch.setattr("enable.serve.server.draw", lambda *_: next(drawn))
+    path = Path(tmp_path / "draws.py")
+    path.write_text("def wrapper(self, *, generator=None, philox):\n    return adding(self, philox)\n")
+    overload = "aten::bernoulli"
+    entry = Entry(Plan(overload, overload), path, False, None, "d.py", *[frozenset({"float32"})] * 2, draws=True)
+    server = Server({overload: entry}.get, "cpu")
+    server._compiled = True
+    answers = [server.answer(torch.ops.aten.bernoulli.default, (torch.ones(2),), {})[0].item() for _ in range(8)]
+    assert answers == [8, 9, 12, 16, 9, 10, 11, 18]
+    assert given == [(7, 1), (7, 2), (8, 1), (8, 2)]
+
+
+def test_integers_are_disguised_as_the_blocks_do():
+    entry = library.select(["aten::bernoulli"], unverified=True, device="cpu").entries["aten::bernoulli"]
+    number_argument = load_wrapper(entry.kernel, entry.texts[entry.kernel]).__globals__[floats.ESCAPE]
+    assert [number_argument(n, torch.int64) for n in (0, 5, -(1 << 63))] == [disguised(n) for n in (0, 5, -(1 << 63))]
+
+
+def write(pointer, n, value):
+    array(pointer, n)[:] = [value] * n
+
+
 def of_two(x, factors, y):
     out = torch.empty_like(x)
     launch(compiled_pair, x, (factors, 7), y, out)
@@ -368,6 +404,16 @@ def test_floats_that_were_alike_have_to_be_and_those_that_did_not_change_too():
     assert same.shortcut.run([x], None, (3.0, 3.0, 5.0)).tolist() == [45, 45]
     assert same.fits((3.0, 3.0, 5.0)) and not same.fits((3.0, 4.0, 5.0))
     assert not same.fits((float("nan"), float("nan"), 5.0))
+
+
+def test_a_float_that_is_computed_with_has_to_stay_as_it_is():
+    def wrapper(x, kept, factor):
+        return doubled(x, factor) if kept * 2 > 1 else x
+
+    x = torch.ones(2)
+    found = general(watched_with(wrapper, x, 2.0, 3.0), watched_with(wrapper, x, 2.0, 4.0))
+    assert found.fits((2.0, 9.0)) and not found.fits((1.0, 9.0))
+    assert general(watched_with(wrapper, x, 2.0, 3.0), watched_with(wrapper, x, 3.0, 4.0)) is None
 
 
 def test_what_differs_in_more_than_floats_is_not_of_all():

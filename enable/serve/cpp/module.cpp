@@ -25,7 +25,7 @@ Launch make_launch(
   launch.values.insert(launch.values.end(), 2, 0);  // Triton's two kinds of scratch memory, of which there is none
   for (const auto& [parameter, source, offset] : patches) {
     const auto& type = types[parameter];
-    TORCH_CHECK(source >= 0 || type == "fp32" || type == "f32" || type == "fp64", "no float goes into ", type);
+    TORCH_CHECK(source >= 0 || type == "fp32" || type == "f32" || type == "fp64" || type == "i64", "no float is a ", type);
     launch.patches.push_back({parameter, source, offset, type == "fp64"});
   }
   return launch;
@@ -81,6 +81,7 @@ std::shared_ptr<Program> make_program(
     program->fits.emplace();
     program->fits->alike = told[0].cast<std::vector<std::vector<size_t>>>();
     program->fits->fixed = told[1].cast<std::vector<std::pair<size_t, double>>>();
+    program->fits->seed = told[3].cast<std::optional<int64_t>>();
     for (const auto& one : told[2].cast<std::vector<std::tuple<uint32_t, bool, std::string, double, bool>>>()) {
       const auto& [position, absolute, name, other, outcome] = one;
       program->fits->asked.push_back({position, absolute, name, other, outcome});
@@ -105,7 +106,7 @@ std::shared_ptr<Program> make_program(
 void run_launch(const Launch& launch, uint64_t stream, c10::DeviceIndex device) {
   TORCH_CHECK(launch.patches.empty(), "this launch lacks pointers");
   py::gil_scoped_release released;
-  launch.run(nullptr, {}, reinterpret_cast<void*>(stream), c10::Device(c10::kCUDA, device));
+  launch.run(nullptr, {}, std::nullopt, reinterpret_cast<void*>(stream), c10::Device(c10::kCUDA, device));
 }
 
 // The answer of a program that belongs to no overload; None, with nothing done, where the tensors do not fit.

@@ -1,6 +1,7 @@
 // What a call's launches are, once it is known: memory to allocate, kernels to launch, an answer to return.
 #pragma once
 
+#include <ATen/Context.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/Functions.h>
 #include <ATen/core/Tensor.h>
@@ -59,6 +60,19 @@ struct Driver {  // of CUDA, whose C interface these are; opened when first need
 constexpr int kInvalidContext = 201;  // CUDA_ERROR_INVALID_CONTEXT: this thread has none yet
 
 
+constexpr uint64_t kDisguise = 0x555555555555555Bull;  // as in floats.py
+constexpr uint64_t kStep = 4;                         // as in random_state.py
+
+// The next number of a device's generator, as `random_state.draw` tells it; none if it has another seed.
+inline std::optional<uint64_t> drawn(c10::Device device, int64_t seed) {
+  auto generator = at::globalContext().defaultGenerator(device);
+  const std::lock_guard<std::mutex> lock(generator.mutex());
+  if (static_cast<int64_t>(generator.current_seed()) != seed) return std::nullopt;
+  const uint64_t offset = generator.get_offset();
+  generator.set_offset(offset + kStep);
+  return (offset / kStep) ^ kDisguise;
+}
+
 inline uint64_t in_bits(double number, bool wide) {
   uint64_t bits = 0;
   const auto narrow = static_cast<float>(number);
@@ -109,10 +123,11 @@ struct Asked {  // a comparison that was made of a float, or of its absolute val
   }
 };
 
-struct Fits {  // which floats a program is for: see floats.py
+struct Fits {  // which floats a program is for: see floats.py. What is drawn comes after them, and always fits
   std::vector<std::vector<size_t>> alike;
   std::vector<std::pair<size_t, double>> fixed;
   std::vector<Asked> asked;
+  std::optional<int64_t> seed;  // of the generator, where it draws
 
   bool operator()(const Floats& floats) const {
     for (double one : floats) {
@@ -122,6 +137,7 @@ struct Fits {  // which floats a program is for: see floats.py
       if (!same(floats[i], value)) return false;
     }
     for (const auto& group : alike) {
+      if (group[0] == floats.size()) continue;
       for (size_t i : group) {
         if (!same(floats[i], floats[group[0]])) return false;
       }
@@ -144,13 +160,20 @@ struct Launch {
   std::vector<uint64_t> values;
   std::vector<Patch> patches;
 
-  void run(const uint64_t* pointers, const Floats& floats, void* stream, c10::Device device) const {
+  void run(
+      const uint64_t* pointers,
+      const Floats& floats,
+      std::optional<uint64_t> number,
+      void* stream,
+      c10::Device device) const {
     thread_local std::vector<uint64_t> filled;
     thread_local std::vector<void*> places;
     filled = values;
     for (const auto& patch : patches) {
+      const size_t at = floats.size() + (number ? 1 : 0) + patch.source;  // of the floats, then what was drawn
       filled[patch.parameter] = patch.source >= 0 ? pointers[patch.source] + patch.offset
-                                                  : in_bits(floats[floats.size() + patch.source], patch.wide);
+          : at == floats.size()                   ? *number
+                                                  : in_bits(floats[at], patch.wide);
     }
     places.resize(filled.size());
     for (size_t i = 0; i < filled.size(); ++i) places[i] = &filled[i];
@@ -212,6 +235,8 @@ struct Program {
     for (const auto& hook : hooks) {
       if (Py_SIZE(hook)) return false;  // a profiler wants to know the arguments of each launch
     }
+    std::optional<uint64_t> number;
+    if (fits && fits->seed && !(number = drawn(device, *fits->seed))) return false;
     const auto* guard = c10::impl::getDeviceGuardImpl(device.type());
     std::optional<c10::DeviceGuard> elsewhere;
     if (device.has_index() && guard->getDevice() != device) elsewhere.emplace(device);
@@ -228,9 +253,9 @@ struct Program {
     };
     if (launches.size() < 2) {
       allocate(0);
-      for (const auto& launch : launches) launch.run(pointers.data(), floats, stream, device);
+      for (const auto& launch : launches) launch.run(pointers.data(), floats, number, stream, device);
     } else {
-      run_many(own, allocate, floats, stream, device, pointers);
+      run_many(own, allocate, floats, number, stream, device, pointers);
     }
     for (const auto& part : answer) results.push_back(answered(part, given, own));
     const_cast<Program*>(this)->calls.fetch_add(1, std::memory_order_relaxed);
@@ -245,12 +270,13 @@ struct Program {
       std::vector<at::Tensor>& own,
       const Allocate& allocate,
       const Floats& floats,
+      std::optional<uint64_t> number,
       void* stream,
       c10::Device device,
       const std::vector<uint64_t>& pointers) const {
     for (size_t at = 0; at < launches.size(); ++at) {
       allocate(at);
-      launches[at].run(pointers.data(), floats, stream, device);
+      launches[at].run(pointers.data(), floats, number, stream, device);
       for (size_t i : ending[at]) own[i].reset();
     }
   }

@@ -72,9 +72,10 @@ class Functor final : public c10::OperatorKernel {
     }
     key.push_back(on->index());
     seen.add_identities();
-    const Key kind = floats.empty() ? Key() : key;
-    auto program = floats.empty() ? nullptr : found(kind);
-    if (!program || !(*program->fits)(floats)) {
+    const size_t length = key.size();
+    auto program = found(key);
+    if (program && program->fits && !(*program->fits)(floats)) program = nullptr;
+    if (!program && !floats.empty()) {
       seen.add_floats();
       program = found(key);
     }
@@ -87,15 +88,16 @@ class Functor final : public c10::OperatorKernel {
         return;
       }
     }
-    Frame frame{{}, floats, program != nullptr, nullptr};
+    Frame frame{{}, floats, program && !(program->fits && program->fits->seed), nullptr};
     for (const auto* t : given) frame.pointers.push_back(reinterpret_cast<uint64_t>(t->data_ptr()));
-    const Key own = key;  // what Python calls meanwhile is looked at in the same place
+    Key own = key;  // what Python calls meanwhile is looked at in the same place
     {
       Inside inside(&frame);
       python_.callBoxed(op, keys, stack);
     }
     if (frame.deposited && frame.deposited->answer.size() == op.schema().returns().size()) {
-      keep(frame.deposited->fits ? kind : own, frame.deposited);
+      if (frame.deposited->fits) own.resize(length);
+      keep(own, frame.deposited);
     }
   }
 
