@@ -30,6 +30,21 @@ class BlobBudget:
         keep: they cannot be taken back.
         """
         need = sum(wanted.values())
+        freed = [] if self.used + need <= self._limit else self._freed(owner, need)
+        if freed is None:
+            return None
+        for token in freed:
+            self.release(token)
+        for token, nbytes in wanted.items():
+            self._sizes[token] = (owner, nbytes)
+            self._usage[owner] += nbytes
+            self.used += nbytes
+            if nbytes >= self._large and not keep:
+                self._large_blobs[owner].append(token)
+        return freed
+
+    def _freed(self, owner: str, need: int) -> list[Hashable] | None:
+        """The blobs to give up for so many bytes more, or None."""
         freed: list[Hashable] = []
         spared = Counter(self._usage)
         stacks = {name: list(tokens) for name, tokens in self._large_blobs.items() if tokens}
@@ -42,14 +57,6 @@ class BlobBudget:
             freed.append(token)
             if not stacks[rich]:
                 del stacks[rich]
-        for token in freed:
-            self.release(token)
-        for token, nbytes in wanted.items():
-            self._sizes[token] = (owner, nbytes)
-            self._usage[owner] += nbytes
-            self.used += nbytes
-            if nbytes >= self._large and not keep:
-                self._large_blobs[owner].append(token)
         return freed
 
     def fence(self) -> None:

@@ -12,7 +12,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from capture import sim
-from capture.signatures import call_token
+from capture.steps import running_backward
 from traces.overloads import in_python
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ _TENSOR = (torch.Tensor,)
 _PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
 _FAKE = torch._C._TorchDispatchModeKey.FAKE
 _mode_of = torch._C._get_dispatch_mode
+_modes_beneath = torch._C._len_torch_dispatch_stack
 _KEYS = torch._C.DispatchKey
 _COMPOSITE = (_KEYS.CompositeImplicitAutograd, _KEYS.CompositeImplicitAutogradNestedTensor)
 
@@ -37,22 +38,29 @@ class Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __init__(self, recorder: Recorder) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._recorder = recorder
+        self._phases = recorder._phases
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
-        recorder = self._recorder
-        if recorder._steady and (not types or types == _TENSOR) and _mode_of(_FAKE) is None:
+        known = self._recorder._steady
+        if known is not None and (not types or types == _TENSOR) and (not _modes_beneath() or _mode_of(_FAKE) is None):
+            phases = self._phases
             try:  # in a steady state most calls are only counted, in as few steps of Python as possible
-                count = recorder._tallies.count.get(call_token((id(func), recorder._phases.current()), args, kwargs))
-            except Exception:  # noqa: BLE001 - met again, and counted, below
+                find = known[phases.elsewhere if running_backward() == -1 else phases.in_backward][id(func)]
+                count = find(*args, **kwargs) if kwargs else find(*args)
+            except Exception:  # noqa: BLE001 - unknown, or met again, and counted, below
                 count = None
             if count is not None:
                 count()
-                return func(*args, **(kwargs or {}))
+                return func._op(*args, **kwargs) if kwargs else func._op(*args)  # what calling `func` does
         return self._record(func, types, args, kwargs or {})
 
     def _record(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if _mode_of(_FAKE) is not None or FakeTensor in types:
             return func(*args, **kwargs)  # shapes without data
+        plan = self._recorder._plan(func)
+        if plan.skipped == "":  # a marker
+            self._recorder._before(plan, args, kwargs)
+            return func(*args, **kwargs)
         for tensor_type in types:  # subclasses with a dispatch of their own desugar; what they call comes back here
             if tensor_type not in _PLAIN and tensor_type.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
                 return NotImplemented
@@ -60,7 +68,6 @@ class Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if arriving is not None:  # likewise
             with self:
                 return arriving(*args, **kwargs)
-        plan = self._recorder._plan(func)
         if plan.composite and in_parts(func, args, kwargs):  # under inference_mode such operators arrive whole
             with self:
                 result = func.decompose(*args, **kwargs)

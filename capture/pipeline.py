@@ -17,12 +17,14 @@ from typing import Any, TypeAlias
 import torch
 
 from capture.device import DeviceMoments
-from capture.staging import SLOT, Chunk, Slots, on_cuda
+from capture.staging import Chunk, Slots, on_cuda
 from traces.span import Span
 from traces.synthesis import summarise
+from traces.values import Packed
 from traces.writer import CallSite, SignatureCount, TraceWriter
 
 MAX_MESSAGES = 4096
+FULL = 1e-3  # seconds after which a full queue is looked at again
 IDLE = 0.5  # seconds without work after which what there is is made durable
 PAUSE = 0.02  # seconds in which a program that uses a GPU records nothing, after which writing goes on
 SAMPLE = 1 << 20  # elements from which statistics are computed
@@ -43,10 +45,26 @@ class Pending:
 
 
 @dataclass(frozen=True, slots=True)
+class Contents:
+    """Bytes to store.
+
+    token: equal for equal ones; where it is bytes, their blake3. copy: a copy of them. raw: them, where they lie on a
+    device. Either may be None.
+    """
+
+    token: Token
+    copy: bytes | None = None
+    raw: torch.Tensor | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class _Blob:
+    """copy: the bytes; None if they follow in chunks."""
+
     token: Token
     nbytes: int
     large: bool
+    copy: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +77,7 @@ class _Drop:
 class StoredCall:
     signature: SignatureCount
     site: CallSite
-    header: dict[str, Any]
+    arguments: Packed
     contents: list[Pending]
     results: Any
     rng: dict[str, Any] | None
@@ -74,7 +92,7 @@ class Pipeline:
         self._writer = writer
         self._large = large
         self._slots = Slots(queue_bytes)
-        self._queue: queue.Queue[Any] = queue.Queue(MAX_MESSAGES)
+        self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._keys: dict[Token, str] = {}
         self._users: dict[str, list[tuple[int, list[Pending]]]] = defaultdict(list)  # calls by large blob
         self._last = time.monotonic()  # when something was put
@@ -82,31 +100,38 @@ class Pipeline:
         self._thread = threading.Thread(target=self._work, name="trace writer", daemon=True)
         self._thread.start()
 
-    def put_span(self, token: Token, span: Span) -> None:
-        """Copy a span as it is now. Waits while the queue is full."""
+    def put(self, contents: Contents, span: Span) -> None:
+        """Store a span as it is now. Waits while the queue is full."""
         self._last = time.monotonic()
-        self._queue.put(_Blob(token, span.nbytes, span.nbytes >= self._large))
-        for chunk in self._slots.chunks(span):
-            self._queue.put(chunk)
+        large = span.nbytes >= self._large
+        if contents.copy is not None:
+            self._send(_Blob(contents.token, span.nbytes, large, contents.copy))
+            return
+        self._send(_Blob(contents.token, span.nbytes, large))
+        for chunk in self._slots.chunks(span, contents.raw):
+            self._send(chunk)
 
     def put_bytes(self, token: Token, data: bytes) -> None:
         """Take over some bytes."""
-        self._queue.put(_Blob(token, len(data), len(data) >= self._large))
-        for start in range(0, len(data), SLOT):
-            self._queue.put(Chunk(memoryview(data)[start : start + SLOT]))
+        self._send(_Blob(token, len(data), len(data) >= self._large, data))
 
     def drop(self, token: Token, given_up: bool) -> None:
         """Delete a blob. given_up: amend the calls that refer to it; else there are none."""
-        self._queue.put(_Drop(token, given_up))
+        self._send(_Drop(token, given_up))
 
     def put_call(self, call: StoredCall) -> None:
         """Store a call whose blobs were put before."""
         self._last = time.monotonic()
-        self._queue.put(call)
+        self._send(call)
+
+    def _send(self, message: Any) -> None:
+        while self._queue.qsize() >= MAX_MESSAGES:
+            time.sleep(FULL)
+        self._queue.put(message)
 
     def fence(self) -> None:
         """What is stored from here on may be cut off at the end."""
-        self._queue.put(_FENCE)
+        self._send(_FENCE)
 
     def close(self) -> None:
         """Wait until everything is written or thrown away."""
@@ -151,7 +176,7 @@ class Pipeline:
 
     def _handle(self, message: Any) -> None:
         if isinstance(message, _Blob):
-            chunks = self._chunks(message.nbytes)
+            chunks = self._chunks(message.nbytes) if message.copy is None else iter((memoryview(message.copy),))
             try:
                 if self.error is None:
                     self._keys[message.token] = self._store(message, chunks)
@@ -185,10 +210,12 @@ class Pipeline:
     def _store(self, blob: _Blob, chunks: Iterator[memoryview]) -> str:
         if blob.large:
             return self._writer.stream_blob(blob.nbytes, chunks)
-        return self._writer.add_blob(b"".join([bytes(c) for c in chunks]))  # a slot is reused after its turn
+        if blob.copy is None:
+            return self._writer.add_blob(b"".join([bytes(c) for c in chunks]))  # a slot is reused after its turn
+        return self._writer.add_blob(blob.copy, blob.token.hex() if isinstance(blob.token, bytes) else None)
 
     def _add(self, call: StoredCall) -> None:
-        header = {**call.header, "contents": [self._resolved(p) for p in call.contents]}
+        header = {**call.arguments.header(), "contents": [self._resolved(p) for p in call.contents]}
         rng = call.rng and {**call.rng, "blob": self._keys[call.rng["blob"]]}
         number = self._writer.add_call(call.signature, call.site, header, _measured(call.results), rng)
         for key in {self._keys[token] for pending in call.contents for token in pending.tokens.values()}:

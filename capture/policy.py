@@ -18,7 +18,7 @@ from blake3 import blake3
 from capture import device
 from capture.budget import BlobBudget
 from capture.limits import Limits
-from capture.pipeline import Pending, Pipeline, Token, statistics
+from capture.pipeline import Contents, Pending, Pipeline, Token, statistics
 from capture.producers import DERIVED
 from capture.staging import SMALL
 from traces.contents import MAX_SYNTHESISED
@@ -122,8 +122,9 @@ class Policy:
                 self._put(taken, part, self._reduced(part, overload, "over --max-blob"))
             elif not self._compact(part, overload, taken):
                 whole.append(part)
-        tokens = content_tokens([part.span for part in whole])
-        self._whole(list(zip(whole, tokens, strict=True)), overload, tables, taken)
+        if whole:
+            contents = contents_of([part.span for part in whole])
+            self._whole(list(zip(whole, contents, strict=True)), overload, tables, taken)
         self._agree(parts, overload, taken)
         return taken
 
@@ -140,17 +141,17 @@ class Policy:
             taken.partial.add(part.name)
 
     def _whole(
-        self, parts: list[tuple[_Part, Token]], owner: str, tables: dict[str, torch.Tensor], taken: Taken
+        self, parts: list[tuple[_Part, Contents]], owner: str, tables: dict[str, torch.Tensor], taken: Taken
     ) -> None:
         for keep in (True, False):
             chosen = [p for p in parts if (p[0].discrete or p[0].span.nbytes <= TINY) is keep]
-            if self._admit(owner, {token: part.span.nbytes for part, token in chosen}, taken, keep):
-                for part, token in chosen:
-                    if token in taken.fresh:
-                        self._pipeline.put_span(token, part.span)
+            if self._admit(owner, {found.token: part.span.nbytes for part, found in chosen}, taken, keep):
+                for part, found in chosen:
+                    if found.token in taken.fresh:
+                        self._pipeline.put(found, part.span)
                     lost = part.name in DERIVED or not part.drawable
                     fallback = part.source or ({"level": "meta"} if lost else None)
-                    self._put(taken, part, Pending("", {"": token}, part.dtype, fallback))
+                    self._put(taken, part, Pending("", {"": found.token}, part.dtype, fallback))
                 continue
             for part, _ in chosen:
                 rows = tables.get(part.name)
@@ -159,6 +160,8 @@ class Policy:
 
     def _admit(self, owner: str, wanted: dict[Token, int], taken: Taken, keep: bool) -> bool:
         new = {token: nbytes for token, nbytes in wanted.items() if token not in self._budget}
+        if not new:
+            return True
         given_up = self._budget.admit(owner, new, keep)
         if given_up is None:
             return False
@@ -245,19 +248,19 @@ def _described(part: _Part, private: bool = False) -> dict[str, Any]:
     return {"level": "stats", "stats": statistics(part.elements(), private)}
 
 
-def content_tokens(spans: list[Span]) -> list[Token]:
-    """Equal for equal contents."""
-    there = [span.device.type != "cpu" and device.compiles() for span in spans]
-    remote = [span.raw() for span, on_device in zip(spans, there, strict=True) if on_device]
-    found = iter(device.hashes(remote) if remote else [])
-    return [
-        next(found) if on_device else blake3(_host(span), max_threads=blake3.AUTO).digest()
-        for span, on_device in zip(spans, there, strict=True)
-    ]
+def contents_of(spans: list[Span]) -> list[Contents]:
+    """With tokens that are equal for equal contents."""
+    remote = {i: span.raw() for i, span in enumerate(spans) if span.device.type != "cpu" and device.compiles()}
+    found = dict(zip(remote, device.hashes(list(remote.values())), strict=True))
+    return [Contents(found[i], raw=remote[i]) if i in remote else _hashed(span) for i, span in enumerate(spans)]
 
 
-def _host(span: Span) -> memoryview:
-    return span.host() if span.device.type == "cpu" else span.raw().cpu().numpy().data
+def _hashed(span: Span) -> Contents:
+    host = span.host() if span.device.type == "cpu" else span.raw().cpu().numpy().data
+    if span.nbytes > SMALL:
+        return Contents(blake3(host, max_threads=blake3.AUTO).digest())
+    copy = bytes(host)
+    return Contents(blake3(copy).digest(), copy)
 
 
 def _parts(packed: Packed, spans: list[Span | None], sources: dict[int, dict[str, Any]]) -> list[_Part]:

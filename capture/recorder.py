@@ -25,7 +25,7 @@ from capture.modules import ModuleTracker
 from capture.plans import CapturePlan, make_plan
 from capture.signatures import call_token, describe
 from capture.steps import Phases, Steps, begins_work
-from capture.tallies import Tallies
+from capture.tallies import Known, Tallies
 from capture.tape import Sample, Tape, TapeEntry, is_capturing_graph, of_this_rank, tensors, touches_meta
 from traces.errors import UserError
 from traces.overloads import bind, kind, written
@@ -93,7 +93,7 @@ class Recorder:
         self._stored: Counter[str] = Counter()  # calls by overload
         self._phases = Phases()
         self._settled = 1  # a step from which on no new signature is expected
-        self._steady = False  # it has come; what is known is only tallied
+        self._steady: Known | None = None  # it has come; what is known is only tallied
         self._tallies = Tallies()
         self._steps = Steps(self.limits)
         self._phases_wanted = frozenset(self.limits.phases)
@@ -164,7 +164,7 @@ class Recorder:
         """In a forked process: leave the trace alone, and replace the lock, which a thread of the parent may hold."""
         self._lock = threading.Lock()
         if self._tape is not None:
-            self._recording = self._steady = False
+            self._recording, self._steady = False, None
 
     @property
     def contents_bytes(self) -> int:
@@ -178,11 +178,11 @@ class Recorder:
         Outside such blocks, calls under autograd's engine are "backward", those of `Optimizer.step` are "optimizer",
         and all others "forward".
         """
-        self._phases.explicit.append(name)
+        self._phases.begin(name)
         try:
             yield
         finally:
-            self._phases.explicit.pop()
+            self._phases.end()
 
     def step(self) -> None:
         """End a training step; the calls that follow belong to the next one."""
@@ -209,7 +209,8 @@ class Recorder:
     def _end_step(self, end: Callable[[], None]) -> None:
         self._drain()
         end()
-        self._steady = False
+        settled = self._steps.wanted and self._steps.number >= self._settled
+        self._steady = self._tallies.known if settled and self._recording else None
         self._follow_modules()
         if self._steps.doubtful and self._fence is None and self._tape is not None:
             self._fence = self._seq, Counter(self.skipped)
@@ -222,7 +223,7 @@ class Recorder:
         tape, self._tape = self._tape, None
         tape.abandon()
         self._entries, self._tallies, self._stored = {}, Tallies(), Counter()
-        self._seq, self._settled = 0, 1
+        self._seq, self._settled, self._steady = 0, 1, None
         try:
             self._tape = self._new_tape(force=False)
         except (OSError, UserError) as error:
@@ -278,14 +279,14 @@ class Recorder:
         found = self.errors.setdefault(what, {"count": 0, "first": f"{type(error).__name__}: {error}"[:200]})
         found["count"] += 1
         if sum(e["count"] for e in self.errors.values()) >= MAX_ERRORS or isinstance(error, OSError):
-            self._recording = self._steady = False  # a full disk does not mend itself
+            self._recording, self._steady = False, None  # a full disk does not mend itself
 
     def _observe(self, plan: CapturePlan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Seen | None:
         steps, phase = self._steps, self._phases.current()
         if plan.skipped == "":
             if self._phases.follow(plan.name, args):
                 steps.optimized()
-                self._steady = self._steady and not steps.ending
+                self._steady = None if steps.ending else self._steady
             return None
         if steps.ending and begins_work(plan.name, phase, args, kwargs):
             self._end_step(steps.end_by_itself)
@@ -307,8 +308,8 @@ class Recorder:
         if entry.wanted or ((plan.produces or plan.mutates) and not settled):
             return self._look_closer(plan, entry, phase, bind(plan.op, args, kwargs))
         if settled:
-            self._tallies.start(((id(plan.op), phase), *key[1:]), entry.signature, phase)
-            self._steady = not steps.ending
+            self._tallies.start(plan.op, phase, args, kwargs, entry.signature)
+            self._steady = None if steps.ending else self._tallies.known
         return None
 
     def _look_closer(self, plan: CapturePlan, entry: TapeEntry, phase: str, arguments: dict[str, Any]) -> _Seen | None:
@@ -343,7 +344,7 @@ class Recorder:
         signature = self._tape.signature(plan.name, kind(plan.op, arguments), describe(arguments))
         entry = self._entries[key] = TapeEntry(signature, self.limits.per_signature, [])
         if signature.kind != "view":  # slices of data at random places bring a new one in every step
-            self._settled, self._steady = self._steps.number + 2, False
+            self._settled, self._steady = self._steps.number + 2, None
         return entry
 
     def _store(self, seen: _Seen, result: Any) -> None:

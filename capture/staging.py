@@ -1,4 +1,8 @@
-"""Memory between the program and the thread that writes: a bounded number of slots, pinned where CUDA is in use."""
+"""Memory between the program and the thread that writes: a bounded number of slots, pinned where CUDA is in use.
+
+What lies on a GPU is first copied there, in stream order and so before the program can change it, and from that copy to
+the host on a stream of its own: the program's next kernels, and the hashes of the next call, do not wait for the bus.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,8 @@ from traces.span import Span
 SLOT = 4 << 20  # bytes
 SMALL = 64 << 10  # bytes; what is shorter is copied without a slot
 _SLAB = 8  # slots that are allocated at once
+_ROOMS = 16  # of SLOT bytes on each GPU
+_SPARE = 1 << 30  # bytes that must be free on a GPU for it to have them
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +38,7 @@ class Slots:
         self._free: list[torch.Tensor] = []
         self._slots = self._left = max(1, limit // SLOT)  # in all, and those that may still be allocated
         self._changed = threading.Condition()
+        self._outlets: dict[torch.device, _Outlet] = {}
 
     def take(self) -> torch.Tensor:
         """A uint8 tensor of SLOT bytes in host memory."""
@@ -55,14 +62,15 @@ class Slots:
             self._free.append(slot)
             self._changed.notify()
 
-    def chunks(self, span: Span) -> Iterator[Chunk]:
-        """Copies of a span's bytes, piece by piece, as they are now on the current stream of its device."""
-        if span.nbytes <= SMALL:
-            yield _small(span)
-        elif span.device.type == "cpu":
+    def chunks(self, span: Span, raw: torch.Tensor | None = None) -> Iterator[Chunk]:
+        """Copies of a span's bytes, piece by piece, as they are now on the current stream of its device.
+
+        raw: the bytes as a tensor, if there is one already.
+        """
+        if span.device.type == "cpu":
             yield from self._from_host(span.host())
         else:
-            yield from self._from_device(span)
+            yield from self._from_device(span.raw() if raw is None else raw)
 
     def _from_host(self, data: memoryview) -> Iterator[Chunk]:
         for start in range(0, len(data), SLOT):
@@ -71,24 +79,53 @@ class Slots:
             np.copyto(slot.numpy()[: len(piece)], piece)
             yield Chunk(slot.numpy().data[: len(piece)], slot)
 
-    def _from_device(self, span: Span) -> Iterator[Chunk]:
-        raw = span.raw()
-        with torch.cuda.device(span.device):
+    def _from_device(self, raw: torch.Tensor) -> Iterator[Chunk]:
+        with torch.cuda.device(raw.device):
+            if raw.numel() <= SMALL:
+                host = torch.empty(raw.numel(), dtype=torch.uint8, pin_memory=True)
+                yield Chunk(host.numpy().data, ready=_copy(raw, host))
+                return
+            outlet = self._outlets.get(raw.device)
+            if outlet is None:
+                outlet = self._outlets[raw.device] = _Outlet(raw.device)
             for piece in torch.split(raw, SLOT):
                 slot = self.take()
-                yield Chunk(slot.numpy().data[: len(piece)], slot, _copy(piece, slot[: len(piece)]))
+                host = slot[: len(piece)]
+                yield Chunk(host.numpy().data, slot, outlet.copy(piece, host))
 
 
-def _small(span: Span) -> Chunk:
-    if span.device.type == "cpu":
-        return Chunk(memoryview(bytes(span.host())))
-    with torch.cuda.device(span.device):
-        host = torch.empty(span.nbytes, dtype=torch.uint8, pin_memory=True)
-        return Chunk(host.numpy().data, ready=_copy(span.raw(), host))
+class _Outlet:
+    """The way from one GPU to the host: rooms, used in turn, and a stream for the copies out of them.
+
+    A room is used again when its copy has arrived, for which the GPU waits and not the host. Without memory to spare
+    there are no rooms, and the program's kernels wait for the copies.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        free, _ = torch.cuda.mem_get_info(device)
+        number = _ROOMS if free >= _SPARE else 0
+        self._rooms = [torch.empty(SLOT, dtype=torch.uint8, device=device) for _ in range(number)]
+        self._arrived: list[torch.cuda.Event | None] = [None] * number
+        self._next = 0
+        self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+
+    def copy(self, source: torch.Tensor, target: torch.Tensor) -> torch.cuda.Event:
+        """Begin to copy up to SLOT bytes, as they are now on the device's current stream; when they have arrived."""
+        if not self._rooms:
+            return _copy(source, target)
+        number, self._next = self._next, (self._next + 1) % len(self._rooms)
+        room, before = self._rooms[number][: len(source)], self._arrived[number]
+        if before is not None:
+            before.wait()
+        there = _copy(source, room)
+        with torch.cuda.stream(self._stream):
+            there.wait()
+            arrived = self._arrived[number] = _copy(room, target)
+        return arrived
 
 
 def _copy(source: torch.Tensor, target: torch.Tensor) -> torch.cuda.Event:
-    """Begin to copy bytes from a device, in the order of its current stream."""
+    """Begin to copy bytes in the order of the device's current stream."""
     target.copy_(source, non_blocking=True)
     ready = torch.cuda.Event()  # type: ignore[no-untyped-call]
     ready.record()

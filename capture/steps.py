@@ -16,27 +16,39 @@ import torch
 from capture.limits import Limits
 
 MARKS, OPTIMIZER = "marks", "optimizer"  # what ends the steps of a program
-_running_backward = torch._C._current_graph_task_id
+running_backward = torch._C._current_graph_task_id  # -1 outside autograd's engine
 
 
 class Phases:
-    """What a program is doing. explicit: phases that it named, innermost last; of all threads, as backward has its own.
+    """What a program is doing: phases that it named, innermost last, of all threads, as backward has its own.
 
-    optimizing: a step of an optimizer, or its zeroing of gradients, is under way.
+    A step of an optimizer, or its zeroing of gradients, is the optimizer's. in_backward, elsewhere: the phase of a call
+    that happens now under autograd's engine, or not.
     """
 
     def __init__(self) -> None:
-        self.explicit: list[str] = []
-        self.optimizing = False
+        self._explicit: list[str] = []
         self._markers: list[str] = []  # open blocks of the profiler
+        self._set()
+
+    def _set(self) -> None:
+        optimizing = any(marker.startswith("Optimizer.") for marker in self._markers)
+        self.in_backward = self._explicit[-1] if self._explicit else "backward"
+        self.elsewhere = self._explicit[-1] if self._explicit else "optimizer" if optimizing else "forward"
 
     def current(self) -> str:
         """Name of the phase that a call belongs to which happens now, in this thread."""
-        if self.explicit:
-            return self.explicit[-1]
-        if _running_backward() != -1:
-            return "backward"
-        return "optimizer" if self.optimizing else "forward"
+        return self.elsewhere if running_backward() == -1 else self.in_backward
+
+    def begin(self, name: str) -> None:
+        """The program names what it does until `end`."""
+        self._explicit.append(name)
+        self._set()
+
+    def end(self) -> None:
+        """The phase that the program named last is over."""
+        self._explicit.pop()
+        self._set()
 
     def follow(self, overload: str, args: tuple[Any, ...]) -> bool:
         """Take in a call of the profiler; whether it ended a step of an optimizer.
@@ -48,7 +60,7 @@ class Phases:
             self._markers.append(str(args[0]))
         elif overload.startswith("profiler::_record_function_exit") and self._markers:
             stepped = self._markers.pop().startswith("Optimizer.step#")
-        self.optimizing = any(marker.startswith("Optimizer.") for marker in self._markers)
+        self._set()
         return stepped
 
 

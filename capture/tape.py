@@ -102,8 +102,9 @@ class Tape:
             for token in pending.tokens.values():
                 self._uses[token] = self._uses.get(token, 0) + 1
         self.discard(sample)  # what it brought and no longer needs
-        header = sample.arguments.header()
-        self._pipeline.put_call(StoredCall(entry.signature, sample.site, header, taken.contents, found, sample.rng))
+        self._pipeline.put_call(
+            StoredCall(entry.signature, sample.site, sample.arguments, taken.contents, found, sample.rng)
+        )
         entry.stored.append(self._calls)
         self._calls += 1
 

@@ -10,8 +10,10 @@ import torch
 from blake3 import blake3
 from torch._ops import OpOverload
 
+from traces.live import extent_of, unsupported_reason
 from traces.overloads import moves_data, written
-from traces.values import Json, pack, unsupported_reason
+from traces.span import Span
+from traces.values import DTYPE_NAMES, Json, pack
 
 CHUNK = 1 << 22  # elements whose moments are computed at once, in float64
 # How far moments of one result may lie apart on two devices, as a fraction of mean |x|; of integers and float64 the
@@ -60,8 +62,10 @@ def results(
     skip: names of those of which only the structure is kept. portable, measure: as for `fingerprint`.
     """
     values = {"return": result, **{n: arguments[n] for n in sorted(written(op)) if arguments.get(n) is not None}}
-    described = fingerprint({n: v for n, v in values.items() if n in skip}, contents=False)
     whole = fingerprint({n: v for n, v in values.items() if n not in skip}, moves_data(op), portable, measure)
+    if len(whole) == len(values):
+        return whole
+    described = fingerprint({n: v for n, v in values.items() if n in skip}, contents=False)
     return {n: structure(described[n]) if n in skip else whole[n] for n in values}
 
 
@@ -87,18 +91,18 @@ def _tensor(t: torch.Tensor, contents: bool, portable: bool, measure: Measure) -
             for name, p in (("indices", t._indices()), ("values", t._values()))
         }
         return {"shape": list(t.shape), "coalesced": t.is_coalesced(), **parts}
-    found = {"shape": list(t.shape), "stride": list(t.stride()), "dtype": str(t.dtype).removeprefix("torch.")}
-    if contents and t.device.type == "cpu":
+    found: dict[str, Json] = {"shape": list(t.shape), "stride": list(t.stride()), "dtype": DTYPE_NAMES[t.dtype]}
+    if contents and t.is_cpu:
         found["hash"] = _hash(t)
-    if contents and (portable or t.device.type != "cpu"):
+    if contents and (portable or not t.is_cpu):
         found["moments"] = measure(t) or [m.hex() for m in moments(t)]
     return found
 
 
 def _hash(t: torch.Tensor) -> str:
     dense = t.detach().resolve_conj().resolve_neg().contiguous()
-    data = pack({"t": dense}).data
-    return str(blake3(data[0] if data and data[0] is not None else b"").hexdigest())
+    extent = extent_of(dense)
+    return str(blake3(Span(extent.storage, extent.lo, extent.hi - extent.lo, dense.device).host()).hexdigest())
 
 
 def moments(t: torch.Tensor) -> list[float]:

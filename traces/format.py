@@ -29,6 +29,7 @@ PADDING = 64  # bytes; every blob starts and ends on such a boundary of its file
 LEVELS = ("full", "rows", "seeded", "stats", "meta")  # of a call's contents, from everything to nothing
 MAX_LINE = 1 << 24  # bytes of one stored call without its tensors
 MAX_JSON = 1 << 28  # bytes of manifest.json or signatures.json
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 
 
 def shard_name(index: int) -> str:
@@ -43,7 +44,7 @@ def padded(nbytes: int) -> int:
 
 def to_json(value: Any) -> str:
     """Compact JSON; NaN and infinity are refused, floats are written in hexadecimal by the value codec."""
-    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return _ENCODER.encode(value)
 
 
 def parse_json(text: bytes, where: str) -> Any:

@@ -10,12 +10,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import torch
 
 from traces.errors import TraceError
+from traces.live import Extent, extent_of
+from traces.live import span_elements as span_elements
+from traces.live import unsupported_reason as unsupported_reason
 from traces.span import Span
 
 Json: TypeAlias = Any  # what `json.loads` returns
@@ -32,6 +35,7 @@ _ENUMS: dict[str, tuple[type, dict[str, Any]]] = {
     for tag, kind in {"dtype": torch.dtype, "layout": torch.layout, "memory_format": torch.memory_format}.items()
 }
 _DTYPES = _ENUMS["dtype"][1]
+DTYPE_NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 _DEVICE = re.compile(r"[a-z]\w*(:\d{1,4})?")  # an out-of-tree backend may have any name
 
 
@@ -147,53 +151,15 @@ def _check_ref(ref: TensorRef, groups: list[StorageSpan], where: str) -> None:
         raise TraceError(f"{where}: shape {ref.shape} claims more than {MAX_TENSOR_BYTES} bytes")
 
 
-def span_elements(shape: tuple[int, ...], stride: tuple[int, ...]) -> int:
-    """Elements from the first to the last that a strided tensor touches; 0 for an empty one."""
-    if 0 in shape:
-        return 0
-    return 1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True))
-
-
-def unsupported_reason(t: torch.Tensor) -> str | None:
-    """Why the bytes of `t` cannot be recorded, or None. Must be asked before any data is touched."""
-    if t.is_sparse:
-        return None
-    checks = {
-        "quantised": t.is_quantized,
-        "nested": t.is_nested,
-        "mkldnn": t.is_mkldnn,
-        "meta": t.device.type == "meta",
-        str(t.layout).removeprefix("torch."): t.layout is not torch.strided,
-        "zero tensor": t._is_zerotensor(),
-        "functorch": torch._C._functorch.is_functorch_wrapped_tensor(t),
-    }
-    for reason, applies in checks.items():
-        if applies:
-            return reason
-    if t.numel() and t.data_ptr() == 0:
-        return "no memory behind it"
-    if not t.numel():  # nothing is read, wherever it lies
-        return None
-    end = (t.storage_offset() + span_elements(tuple(t.shape), t.stride())) * t.element_size()
-    return "storage was resized away" if end > t.untyped_storage().nbytes() else None
-
-
 def by_storage(tree: Mapping[str, Any]) -> bool:
     """Whether a call counts from where a storage begins: each span is a whole storage then, and is rebuilt as one."""
     return "storage_offset" in tree
 
 
-def _first_byte(t: torch.Tensor) -> int:
-    """Where a tensor begins in its storage; one without elements may say a place behind it, and begins at its end."""
-    begins = int(t.storage_offset()) * t.element_size()
-    return begins if t.numel() else min(begins, t.untyped_storage().nbytes())
-
-
 class _Packer:
     def __init__(self) -> None:
-        self.live: list[torch.Tensor] = []
-        self.unknown: set[int] = set()  # storages whose contents are not to be recorded
-        self.known: set[int] = set()
+        self.live: list[Extent] = []
+        self.known: set[int] = set()  # storages whose contents are to be recorded
 
     def encode(self, value: Any, contents: bool) -> Json:  # noqa: PLR0911 - one return per kind of value
         if value is None or isinstance(value, bool | int | str):
@@ -221,36 +187,39 @@ class _Packer:
             parts = {"indices": t._indices(), "values": t._values()}
             encoded = {k: self.encode(v, contents) for k, v in parts.items()}
             return {"sparse_coo": {**encoded, "size": list(t.shape), "coalesced": t.is_coalesced()}}
-        (self.known if contents else self.unknown).add(t.untyped_storage()._cdata)
-        self.live.append(t)
+        extent = extent_of(t)
+        if contents:
+            self.known.add(extent.cdata)
+        self.live.append(extent)
         return {"tensor": len(self.live) - 1}
 
     def finish(self, tree: Json) -> tuple[Packed, list[Span | None]]:
         packed, found = Packed(tree), list[Span | None]()
-        index: dict[int, int] = {}
+        whole, first = by_storage(tree), dict[int, tuple[int, Extent]]()  # the number of each storage, who showed it
         spans: list[list[int]] = []  # [lo, hi) in bytes of each storage
-        for t in self.live:
-            hi = (lo := _first_byte(t)) + span_elements(tuple(t.shape), t.stride()) * t.element_size()
-            g = index.setdefault(t.untyped_storage()._cdata, len(index))
-            if by_storage(tree):
-                lo, hi = 0, t.untyped_storage().nbytes() // t.element_size() * t.element_size()
-            spans += [[lo, hi]] if g == len(spans) else []
-            spans[g] = [min(spans[g][0], lo), max(spans[g][1], hi)]
-        first = {index[t.untyped_storage()._cdata]: t for t in reversed(self.live)}
-        for key, g in index.items():
-            (lo, hi), storage, known = spans[g], first[g].untyped_storage(), key in self.known
+        for extent in self.live:
+            lo, hi = extent.lo, extent.hi
+            if whole:
+                lo, hi = 0, extent.storage.nbytes() // extent.dtype.itemsize * extent.dtype.itemsize
+            g, _ = first.setdefault(extent.cdata, (len(first), extent))
+            if g == len(spans):
+                spans.append([lo, hi])
+            else:
+                spans[g] = [min(spans[g][0], lo), max(spans[g][1], hi)]
+        for (_, extent), (lo, hi) in zip(first.values(), spans, strict=True):
+            storage, known = extent.storage, extent.cdata in self.known
             align = (storage.data_ptr() + lo) % ALIGNMENT if storage.nbytes() else 0
-            packed.groups.append(StorageSpan(hi - lo, align, str(first[g].device), known))
-            found.append(Span(storage, lo, hi - lo, first[g].device) if known else None)
-        for t in self.live:
-            g = index[t.untyped_storage()._cdata]
+            packed.groups.append(StorageSpan(hi - lo, align, str(extent.tensor.device), known))
+            found.append(Span(storage, lo, hi - lo, extent.tensor.device) if known else None)
+        for extent in self.live:
+            t, (g, _) = extent.tensor, first[extent.cdata]
             packed.tensors.append(
                 TensorRef(
                     group=g,
-                    offset=_first_byte(t) - spans[g][0],
-                    shape=tuple(t.shape),
-                    stride=tuple(t.stride()),
-                    dtype=str(t.dtype).removeprefix("torch."),
+                    offset=extent.lo - spans[g][0],
+                    shape=extent.shape,
+                    stride=extent.stride,
+                    dtype=DTYPE_NAMES[extent.dtype],
                     requires_grad=t.requires_grad,
                     conj=t.is_conj(),
                     neg=t.is_neg(),
@@ -267,7 +236,8 @@ def pack(arguments: dict[str, Any], write_only: frozenset[str] = frozenset()) ->
     another argument shares their storage.
     """
     packed, spans = lay_out(arguments, write_only)
-    return replace(packed, data=[None if span is None else span.host() for span in spans])
+    packed.data = [None if span is None else span.host() for span in spans]
+    return packed
 
 
 def lay_out(arguments: dict[str, Any], write_only: frozenset[str] = frozenset()) -> tuple[Packed, list[Span | None]]:

@@ -8,7 +8,8 @@ import platform
 import shutil
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
+from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,10 +41,10 @@ class SignatureCount:
     steps: list[list[int]] = field(default_factory=list)
     samples: list[int] = field(default_factory=list)
     _step: int = 0
-    _before: int = 0  # calls in all earlier steps
+    _in_step: int = 0  # calls in it
     _kept: tuple[Counter[str], list[list[int]]] | None = None
 
-    @property
+    @cached_property
     def key(self) -> str:
         """Identity across traces: 16 hexadecimal digits of the blake3 of overload and arguments."""
         return blake3(f"{self.overload}{self.arguments}".encode()).hexdigest()[:16]
@@ -59,12 +60,12 @@ class SignatureCount:
             self._end_step()
             self._step = step
         self.phases[phase] += calls
+        self._in_step += calls
 
     def _end_step(self) -> None:
-        calls = self.calls - self._before
+        calls, self._in_step = self._in_step, 0
         if not calls:
             return
-        self._before += calls
         last = self.steps[-1] if self.steps else [0, -1, 0]
         if last[1] == self._step - 1 and last[2] == calls:
             last[1] = self._step
@@ -79,7 +80,7 @@ class SignatureCount:
     def cut(self, stored: int) -> bool:
         """Go back to the counts that were noted, and to the first `stored` calls; whether there were any."""
         self.phases, self.steps = self._kept or (Counter(), [])
-        self._before = self.calls
+        self._in_step = 0
         self.samples = [call for call in self.samples if call < stored]
         return self._kept is not None
 
@@ -230,7 +231,7 @@ class TraceWriter:
         self._levels[call] = max(map(fmt.level, header["contents"]), key=fmt.LEVELS.index, default="full")
         line = {
             "id": call,
-            **asdict(site),
+            **vars(site),
             "overload": signature.overload,
             "signature": signature.key,
             "kind": signature.kind,

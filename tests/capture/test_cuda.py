@@ -52,6 +52,15 @@ def test_16_an_argument_that_is_freed_at_once_keeps_its_contents(tmp_path):
         assert bool((arguments(trace, "aten::exp", i)["self"] == i).all())
 
 
+def test_16_contents_larger_than_all_rooms_on_the_device_are_those_before_the_call(tmp_path):
+    x = torch.arange(1 << 26, dtype=torch.int32, device="cuda")
+    expected = x.cpu()
+    with Recorder(tmp_path / "a.trace"):
+        x.neg()
+        x.zero_()  # while most of it still waits for the bus
+    assert torch.equal(arguments(Trace.open(tmp_path / "a.trace"), "aten::neg")["self"], expected)
+
+
 def test_16_backward_on_the_device_thread_is_recorded_whole(tmp_path):
     training = nanogpt.build(nanogpt.Config(n_layer=2, batch=4), device="cuda")
     batch = next(training.batches)

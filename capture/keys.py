@@ -1,0 +1,101 @@
+"""Keys of calls that are counted and nothing else: made by one function an overload, written after its schema.
+
+A key is equal for calls that `signatures.call_token` finds alike, and for no others. Since the schema says what each
+argument may be, but for numbers that stand for tensors, little is asked of its type, and one expression makes the key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from functools import cache
+from typing import Any, TypeAlias, TypeVar
+
+import torch
+from torch._ops import OpOverload
+
+from capture.signatures import token
+from traces.text import bucket
+
+Key: TypeAlias = tuple[Hashable, ...]
+
+Found = TypeVar("Found")
+
+_OMITTED = object()  # where a schema's default is not None, so that None is another value
+_TENSOR = ("Tensor", "Optional[Tensor]")
+_FLOATS = ("float", "Optional[float]")
+_NUMBERS = ("number", "Optional[number]")
+_LISTS = ("List[int]", "Optional[List[int]]", "List[bool]")
+_ITSELF = tuple(form for kind in ("int", "bool", "str", "Device") for form in (kind, f"Optional[{kind}]"))
+
+
+def by_key(op: OpOverload, find: Callable[[Key], Found]) -> Callable[..., Found]:
+    """What is found by the key of a call: a function of its arguments, passed as the dispatcher does.
+
+    It raises AttributeError, RuntimeError or TypeError, or finds by what has no hash, where a call has no such key, as
+    with nested tensors and symbols.
+    """
+    made: Callable[..., Found] = _compiled(_source(op))(find)
+    return made
+
+
+@cache
+def _source(op: OpOverload) -> str:
+    given, parts = list[str](), list[str]()
+    arguments = op._schema.arguments
+    first = bool(arguments) and str(arguments[0].type) in _TENSOR and not arguments[0].kwarg_only
+    named = False
+    for i, argument in enumerate(arguments):
+        if argument.kwarg_only and not named:
+            named = True
+            given.append("*")
+        name = argument.name if argument.kwarg_only else f"argument_{i}"
+        default = (
+            "" if not argument.has_default_value() else "=OMITTED" if argument.default_value is not None else "=None"
+        )
+        given.append(name + default)
+        parts.append(_part(str(argument.type), name, "argument_0" if first and i else ""))
+    return f"lambda FIND: lambda {', '.join(given)}: FIND(({''.join(f'{part}, ' for part in parts)}))"
+
+
+def _part(kind: str, name: str, first: str) -> str:
+    """An expression, or several, for one argument. first: the call's first tensor, which this one may be once more."""
+    if kind in _TENSOR:
+        again = f"{name} is {first}, " if first else ""
+        strides = f"{name}.stride() if {name}.layout is STRIDED else OTHER({name})"
+        properties = f"({again}{name}.shape, {strides}, {name}.dtype, {name}.is_cpu or {name}.device)"
+        return f"{properties} if type({name}) is TENSOR or type({name}) is PARAMETER else {_number(name)}"
+    if kind in _ITSELF:
+        return name
+    if kind in _FLOATS:
+        return f"BUCKET({name}) if type({name}) is float else {name}"
+    if kind in _NUMBERS:
+        return _number(name)
+    if kind in _LISTS:
+        return f"tuple({name}) if type({name}) is list else {name}"
+    return f"TENSORS({name})" if kind == "List[Tensor]" else f"TOKEN({name})"
+
+
+def _number(name: str) -> str:
+    return f"BUCKET({name}) if type({name}) is float else {name} if type({name}) is int else TOKEN({name})"
+
+
+@cache
+def _compiled(source: str) -> Callable[..., Any]:
+    """The function of this source, which names of arguments go into: torch takes none but identifiers."""
+    scope: dict[str, Any] = {"TENSOR": torch.Tensor, "PARAMETER": torch.nn.Parameter, "STRIDED": torch.strided}
+    scope |= {"OMITTED": _OMITTED, "BUCKET": bucket, "TOKEN": token, "TENSORS": _tensors, "OTHER": _other}
+    exec(f"made = {source}", scope)
+    made: Callable[..., Any] = scope["made"]
+    return made
+
+
+def _tensors(values: list[torch.Tensor]) -> Hashable:
+    strided = torch.strided
+    return tuple(
+        [(t.shape, t.stride() if t.layout is strided else _other(t), t.dtype, t.is_cpu or t.device) for t in values]
+    )
+
+
+def _other(t: torch.Tensor) -> Hashable:
+    """In place of strides: COO tensors have some that say nothing."""
+    return t.layout, t.is_sparse and t.is_coalesced()

@@ -1,0 +1,116 @@
+"""Keys of calls that are only counted: as fine as the tokens that tell signatures apart, and no finer."""
+
+import itertools
+
+import pytest
+import torch
+from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from capture import Recorder
+from capture.keys import by_key
+from capture.signatures import call_token
+from capture.targets import load_target
+from traces import Trace
+from traces.overloads import resolve
+
+SMALL = {"n_layer": "2", "n_head": "2", "n_embd": "16", "block_size": "8", "dropout": "0.2"}
+
+
+def key(op, args, kwargs):
+    return by_key(op, tuple)(*args, **kwargs)
+
+
+class Collected(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.calls = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if func.namespace == "aten":
+            self.calls.append((func, key(func, args, kwargs or {}), call_token(0, args, kwargs)))
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "adamw-foreach", "adamw-fused"])
+def test_calls_of_a_program_have_equal_keys_where_they_are_alike(optimizer):
+    training = load_target("nanogpt", SMALL, batch=2, optimizer=optimizer).training
+    batch = next(training.batches)
+    with Collected() as collected:
+        for _ in range(2):
+            training.step(batch)
+    of_op = {}
+    for op, made, token in collected.calls:
+        of_op.setdefault(op, set()).add((hash(made), made, token))
+    for op, found in of_op.items():
+        assert len({made for _, made, _ in found}) == len({token for _, _, token in found}) == len(found), op
+
+
+X, Y = torch.ones(3, 3), torch.zeros(3, 3)
+DENSE = torch.tensor(0.0).expand(3, 3)
+INDICES = torch.tensor([[0, 0], [1, 1]])
+UNLIKE = {  # calls of one overload of which no two are alike
+    "aten::add.Tensor": [
+        ((X, Y), {}),
+        ((X, X), {}),
+        ((X, Y.to(torch.float64)), {}),
+        ((X, Y.t()), {}),
+        ((X, Y), {"alpha": 2}),
+        ((X, Y), {"alpha": True}),
+        ((X, Y), {"alpha": 2.5}),
+        ((X, 1), {}),
+        ((X, True), {}),
+        ((X, 1.0), {}),
+        ((X, 2.0), {}),
+        ((DENSE, Y), {}),
+        ((DENSE.to_sparse(), Y), {}),
+        ((torch.sparse_coo_tensor(INDICES, torch.ones(2), (3, 3), check_invariants=True), Y), {}),
+        ((X.to("meta"), Y), {}),
+    ],
+    "aten::sum.dim_IntList": [((X, [0]), {}), ((X, [-1]), {}), ((X, [-2]), {}), ((X, None), {}), ((X, [0], True), {})],
+    "aten::clamp": [((X,), {}), ((X, None, 1.0), {}), ((X, 1.0), {}), ((X, 0, 1), {})],
+    "aten::_to_copy": [((X,), {}), ((X,), {"dtype": torch.float16}), ((X,), {"dtype": torch.float64})],
+    "aten::index.Tensor": [((X, [INDICES]), {}), ((X, [None, INDICES]), {}), ((X, [INDICES, INDICES]), {})],
+    "aten::_foreach_add.List": [(([X], [Y]), {}), (([X, X], [Y, Y]), {}), (([X], [DENSE.to_sparse()]), {})],
+    "aten::_foreach_mul.ScalarList": [(([X], [2]), {}), (([X], [2.0]), {}), (([X], [True]), {})],
+    "aten::native_layer_norm_backward": [
+        ((X, Y, [3], X, X, None, None, [True, True, True]), {}),
+        ((X, Y, [3], X, X, None, None, [True, False, True]), {}),
+        ((X, Y, [3], X, X, Y, None, [True, True, True]), {}),
+    ],
+}
+
+
+@pytest.mark.parametrize("overload", UNLIKE)
+def test_calls_that_differ_have_keys_that_differ(overload):
+    op = resolve(overload)
+    keys = [key(op, args, kwargs) for args, kwargs in UNLIKE[overload]]
+    for a, b in itertools.combinations(keys, 2):
+        assert a != b
+    assert [key(op, args, kwargs) for args, kwargs in UNLIKE[overload]] == keys
+
+
+def test_a_parameter_is_like_a_tensor():
+    op = resolve("aten::mm")
+    assert key(op, (nn.Parameter(X), Y), {}) == key(op, (X, Y), {})
+
+
+def test_every_overload_has_a_key():
+    for name in torch._C._dispatch_get_all_op_names():
+        if name.startswith("aten::"):
+            assert callable(by_key(resolve(name), tuple))
+
+
+@pytest.mark.filterwarnings("ignore:.*nested tensors:UserWarning")
+def test_a_call_without_a_key_is_counted(tmp_path):
+    """Nested tensors have no strides; in the steady state too each of their calls is counted, by the longer way."""
+    nested = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])
+    with Recorder(tmp_path / "a.trace") as recorder:
+        for _ in range(5):
+            for _ in range(3):
+                torch.sin(nested)
+                X.cos()
+            recorder.step()
+    assert not recorder.errors
+    steps = {s.overload: s.steps for s in Trace.open(tmp_path / "a.trace").signatures.values()}
+    assert steps["aten::sin"] == steps["aten::cos"] == ((0, 4, 3),)

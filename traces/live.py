@@ -1,0 +1,69 @@
+"""What is to be known of a live tensor before its bytes are recorded: whether it has any, and where they lie."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+
+
+class Extent(NamedTuple):
+    """Where a strided tensor lies: bytes [lo, hi) of a storage, which `cdata` identifies."""
+
+    tensor: torch.Tensor
+    storage: torch.UntypedStorage
+    cdata: int
+    lo: int
+    hi: int
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    dtype: torch.dtype
+
+
+def extent_of(t: torch.Tensor) -> Extent:
+    """One without elements may say that it begins behind its storage, and is taken to begin at the end."""
+    storage, size = t.untyped_storage(), t.element_size()
+    shape, stride = tuple(t.shape), t.stride()
+    lo, elements = int(t.storage_offset()) * size, span_elements(shape, stride)
+    if not elements:
+        lo = min(lo, storage.nbytes())
+    return Extent(t, storage, storage._cdata, lo, lo + elements * size, shape, stride, t.dtype)
+
+
+def span_elements(shape: tuple[int, ...], stride: tuple[int, ...]) -> int:
+    """Elements from the first to the last that a strided tensor touches; 0 for an empty one."""
+    end = 1
+    for n, s in zip(shape, stride, strict=True):
+        if not n:
+            return 0
+        end += (n - 1) * s
+    return end
+
+
+def unsupported_reason(t: torch.Tensor) -> str | None:
+    """Why the bytes of `t` cannot be recorded, or None. Must be asked before any data is touched."""
+    if t.is_sparse:
+        return None
+    reason = _unsupported_kind(t)
+    if reason is not None or not t.numel():  # nothing is read of an empty one, wherever it lies
+        return reason
+    if t.data_ptr() == 0:
+        return "no memory behind it"
+    end = (t.storage_offset() + span_elements(tuple(t.shape), t.stride())) * t.element_size()
+    return "storage was resized away" if end > t.untyped_storage().nbytes() else None
+
+
+def _unsupported_kind(t: torch.Tensor) -> str | None:  # noqa: PLR0911 - one return per kind of tensor
+    if t.is_quantized:
+        return "quantised"
+    if t.is_nested:
+        return "nested"
+    if t.is_mkldnn:
+        return "mkldnn"
+    if t.is_meta:
+        return "meta"
+    if t.layout is not torch.strided:
+        return str(t.layout).removeprefix("torch.")
+    if t._is_zerotensor():
+        return "zero tensor"
+    return "functorch" if torch._C._functorch.is_functorch_wrapped_tensor(t) else None
