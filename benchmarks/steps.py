@@ -106,6 +106,8 @@ def main() -> None:
     names = asked.ways.split(",")
     if unknown := [name for name in names if name not in WAYS]:
         parser.error(f"no way {unknown[0]!r}; choose from {', '.join(WAYS)}")
+    if not torch.cuda.is_available():
+        parser.error("PyTorch sees no CUDA device: launches are compared on a GPU alone")
     ways = {name: Way(name, recipe) for name in names}
     for _ in range(ROUNDS):
         for way in ways.values():
