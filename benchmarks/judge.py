@@ -1,10 +1,11 @@
 """What judging costs: small cases a second in one bare process, in the sandbox, and with everything that judges.
 
     python -m benchmarks.judge [--cases 100]
-    python -m benchmarks.judge --trace .enable/traces/opinfo.trace
+    python -m benchmarks.judge --trace .enable/traces/opinfo.trace [--one-in 10] [--cache DIRECTORY]
 
-With a trace every case of it that has a kernel is judged as `enable coverage` does, nothing being kept from before:
-cases a second, and where the time of the judge's threads went.
+With a trace every case of it that has a kernel, or those of one overload in so many, is judged as `enable coverage`
+does, no verdict being kept from before: cases a second, and where the time of the judge's threads went. Compiled
+kernels are kept in DIRECTORY for the next time, or not at all.
 
 Otherwise the same wrapper (exp on 20 elements, another seed each) is put through each way in turn, three times; medians
 are printed. Bare: the interpreter and a comparison in this process. Sandbox: a confined child that executes. Judge:
@@ -38,8 +39,8 @@ from verify.child.loading import load_wrappers
 from verify.contract.derive import Plan, call
 from verify.contract.kernel_file import KernelFile
 from verify.judging import run
+from verify.judging.asking import Children
 from verify.judging.judge import Job, Judge
-from verify.judging.run import Run
 from verify.judging.verdicts import VerdictStore
 from verify.outcome import Outcome
 from verify.platforms import EXECUTE
@@ -53,9 +54,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=100)
     parser.add_argument("--trace", type=Path, help="of recorded calls")
+    parser.add_argument("--one-in", type=int, default=1, help="of a trace's overloads")
+    parser.add_argument("--cache", type=Path, help="of compiled kernels")
     options = parser.parse_args()
     if options.trace is not None:
-        over_trace(options.trace)
+        over_trace(options.trace, options.one_in, options.cache)
         return
     kernel = Library(KERNELS).kernel(OVERLOAD)
     assert kernel is not None
@@ -80,15 +83,15 @@ def main() -> None:
         print(f"{name:8} {median:8.1f} cases/s   {100 * median / medians['bare']:.0f} % of bare")
 
 
-def over_trace(path: Path) -> None:
+def over_trace(path: Path, one_in: int = 1, cache: Path | None = None) -> None:
     """Judge what a trace holds, and print how long which part of it took."""
     spent: defaultdict[str, float] = defaultdict(float)
     timed(spent, "reference", run, "reference")
     timed(spent, "comparison", run, "compare", "conjured")
     timed(spent, "children: start", Zygote, "fork")
-    ask = Run._ask
+    ask = Children.ask
 
-    def asked(self: Run, mode: str, *rest: Any) -> Any:
+    def asked(self: Children, mode: str, *rest: Any) -> Any:
         begun, before = time.perf_counter(), spent["children: start"]
         try:
             return ask(self, mode, *rest)
@@ -96,17 +99,18 @@ def over_trace(path: Path) -> None:
             started = spent["children: start"] - before
             spent[f"children: {mode}"] += time.perf_counter() - begun - started
 
-    setattr(Run, "_ask", asked)  # noqa: B010 - a benchmark looks within
+    setattr(Children, "ask", asked)  # noqa: B010 - a benchmark looks within
     with tempfile.TemporaryDirectory() as directory:
         home = Path(directory)
         trace, library = Trace.open(path), Library(KERNELS)
-        matches = match_overloads(trace, library)
+        cases, matches = cases_by_overload(trace), match_overloads(trace, library)
+        cases = {o: cases[o] for o in sorted(cases)[::one_in]}
         store = VerdictStore(home / "verdicts.sqlite")
         workers = os.cpu_count() or 1
-        with Judge(platforms.load("sim"), store, workers, cache=home / "triton") as judge:
+        with Judge(platforms.load("sim"), store, workers, cache=cache or home / "triton") as judge:
             judge.warm()
             begun = time.perf_counter()
-            verdicts = judge_cases(cases_by_overload(trace), matches, judge, lambda total: lambda job, verdict: None)
+            verdicts = judge_cases(cases, matches, judge, lambda total: lambda job, verdict: None)
             seconds = time.perf_counter() - begun
         store.close()
     print(f"{len(verdicts)} cases in {seconds:.1f} s, {len(verdicts) / seconds:.1f} a second, {workers} workers")

@@ -1,4 +1,8 @@
-"""What PyTorch's OpInfo tests, read once and kept, since importing its database takes seconds."""
+"""What PyTorch's OpInfo tests, read once and kept, since importing its database takes seconds.
+
+A child reads it (verify/cases/sampler.py), which began with that while the command that asks imported torch itself;
+this process does where it has the database already.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,12 @@ import base64
 import hashlib
 import json
 import os
+import sys
 import tempfile
+import threading
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -16,7 +23,13 @@ from traces.overloads import name_of
 from traces.values import Bytes, Packed
 from verify.cases import of_forwards, of_schema, samples
 from verify.cases.case import Case, case_of_packed
+from verify.cases.oracle import Trusted
 from verify.cases.samples import foreach_infos, opinfo_cases
+from verify.sandbox.nursery import SAMPLED
+
+_READER = Trusted(SAMPLED, memory_bytes=8 << 30, seconds=1800.0)  # of all samples of some operators
+_LOCK = threading.Lock()
+_DATABASE = "torch.testing._internal.common_methods_invocations"
 
 
 def tested_overloads(cache: Path) -> frozenset[str]:
@@ -25,12 +38,7 @@ def tested_overloads(cache: Path) -> frozenset[str]:
     The link is OpInfo's own (`aten_name`, `aten_backward_name`, `inplace_variant`). Read once per torch version and
     kept under `cache`.
     """
-    path = cache / f"opinfo-{torch.__version__}.json"
-    if path.is_file():
-        return frozenset(json.loads(path.read_text()))
-    overloads = sorted(_overloads(_operator_names()))
-    _keep(path, overloads)
-    return frozenset(overloads)
+    return frozenset(_kept(cache / f"opinfo-{torch.__version__}.json", None))
 
 
 def kept_cases(cache: Path, overloads: list[str], dtypes: tuple[str, ...], every: bool = True) -> list[Case]:
@@ -38,11 +46,27 @@ def kept_cases(cache: Path, overloads: list[str], dtypes: tuple[str, ...], every
     asked = [json.dumps([torch.__version__, overloads, dtypes, every]).encode()]
     asked += [Path(str(module.__file__)).read_bytes() for module in (samples, of_schema, of_forwards)]
     path = cache / "samples" / f"{hashlib.sha256(b''.join(asked)).hexdigest()[:32]}.json"
-    if path.is_file():
-        return [_case(**kept) for kept in json.loads(path.read_text())]
-    cases = opinfo_cases(overloads, dtypes, every)
-    _keep(path, [_as_json(case.overload, case.load()) for case in cases])
-    return cases
+    samples_of = {"overloads": overloads, "dtypes": dtypes, "every": every}
+    return [_case(**kept) for kept in _kept(path, samples_of)]
+
+
+def _kept(path: Path, samples_of: dict[str, Any] | None) -> list[Any]:
+    """What the file holds, which is made if need be: samples, or names of overloads."""
+    if not path.is_file() and _DATABASE in sys.modules:
+        keep(path, samples_of)
+    elif not path.is_file():
+        with _LOCK:
+            _READER.ask(Packed({}), {"path": str(path.absolute()), "samples": samples_of})
+    found: list[Any] = json.loads(path.read_text())
+    return found
+
+
+def keep(path: Path, samples_of: dict[str, Any] | None) -> None:
+    """Write what `_kept` reads. samples_of: the arguments of `opinfo_cases`."""
+    if samples_of is None:
+        _keep(path, sorted(_overloads(_operator_names())))
+    else:
+        _keep(path, [_as_json(case.overload, case.load()) for case in opinfo_cases(**samples_of)])
 
 
 def _as_json(overload: str, packed: Packed) -> dict[str, object]:

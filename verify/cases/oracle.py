@@ -23,22 +23,27 @@ Place: TypeAlias = tuple[str, int | None, int]  # an argument, an item of it if 
 _LOCK = threading.Lock()
 
 
-class _Oracle:
-    """The process and its present child, started when first asked. ATen is trusted, so nothing confines them."""
+class Trusted:
+    """A process and its present child, started when first asked. ATen is trusted, so nothing confines them.
 
-    def __init__(self) -> None:
+    runner: what answers there; memory_bytes: that a child may take beyond what torch has; seconds: for an answer. For
+    one thread at a time.
+    """
+
+    def __init__(self, runner: str, memory_bytes: int, seconds: float) -> None:
+        self._runner, self._memory, self._seconds = runner, memory_bytes, seconds
         self._zygote: Zygote | None = None
         self._child: Child | None = None
 
     def ask(self, packed: Packed, request: dict[str, Any]) -> tuple[dict[str, Any], Packed]:
-        """A reply of the child to a call. Raises ChildDied."""
+        """A reply of the child to a call. Raises ChildDied, and RuntimeError for what was raised there."""
         if self._zygote is None:
-            self._zygote = Zygote(TRIAL, confine.NONE, runner=TRIED)
+            self._zygote = Zygote(TRIAL, confine.NONE, runner=self._runner)
             atexit.register(self.close)
         if self._child is None:
-            self._child = self._zygote.fork({"memory_bytes": _MEMORY})
+            self._child = self._zygote.fork({"memory_bytes": self._memory})
         try:
-            told, buffers = self._child.ask(packed, SECONDS, request)
+            told, buffers = self._child.ask(packed, self._seconds, request)
         except ChildDied:
             self._end_child()
             raise
@@ -57,7 +62,7 @@ class _Oracle:
             self._child = None
 
 
-_ORACLE = _Oracle()
+_ORACLE = Trusted(TRIED, _MEMORY, SECONDS)
 
 
 def stands(overload: str, arguments: Arguments) -> bool:

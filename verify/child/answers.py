@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
@@ -133,25 +134,46 @@ class EarlierResults:
     """Results of earlier requests, kept alive so that memory in common with one is no accident."""
 
     def __init__(self) -> None:
-        self._kept: deque[torch.UntypedStorage] = deque()
+        self._kept: deque[tuple[torch.UntypedStorage, int, int]] = deque()  # with the first byte, and what ends it
         self._bytes = 0
+        self._starts: list[int] = []  # in order, of memory that no other of them has a part of
+        self._ends: dict[int, int] = {}
+        self._shared: list[tuple[int, int]] = []  # the others
 
     def shares_memory(self, result: Any, arguments: Collection[int]) -> bool:
         """Whether `result` lies in memory of an earlier one; it is kept. arguments: buffers that do not count."""
         with torch._C.DisableTorchFunctionSubclass():
             found = [t.untyped_storage() for t in strided(result)]
         fresh = {s.data_ptr(): s for s in found if s.nbytes() and s.data_ptr() not in arguments}
-        shared = any(_overlap(a, b) for a in fresh.values() for b in self._kept)
-        for storage in fresh.values():
-            self._kept.append(storage)
-            self._bytes += storage.nbytes()
+        shared = any(self._meets(start, start + s.nbytes()) for start, s in fresh.items())
+        for start, storage in fresh.items():
+            self._keep(start, storage)
         while self._bytes > MAX_KEPT_BYTES:
-            self._bytes -= self._kept.popleft().nbytes()
+            self._forget(*self._kept.popleft())
         return shared
 
+    def _meets(self, low: int, high: int) -> bool:
+        before = bisect_left(self._starts, high)
+        last = before and self._ends[self._starts[before - 1]] > low
+        return bool(last) or any(start < high and low < end for start, end in self._shared)
 
-def _overlap(a: torch.UntypedStorage, b: torch.UntypedStorage) -> bool:
-    return a.data_ptr() < b.data_ptr() + b.nbytes() and b.data_ptr() < a.data_ptr() + a.nbytes()
+    def _keep(self, start: int, storage: torch.UntypedStorage) -> None:
+        end = start + storage.nbytes()
+        self._kept.append((storage, start, end))
+        self._bytes += end - start
+        if self._meets(start, end):
+            self._shared.append((start, end))
+        else:
+            insort(self._starts, start)
+            self._ends[start] = end
+
+    def _forget(self, _: torch.UntypedStorage, start: int, end: int) -> None:
+        self._bytes -= end - start
+        if (start, end) in self._shared:
+            self._shared.remove((start, end))
+        else:
+            self._starts.remove(start)
+            del self._ends[start]
 
 
 def protected(overload: str, arguments: dict[str, Any]) -> dict[int, str]:

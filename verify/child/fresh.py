@@ -7,6 +7,7 @@ element that a kernel skips. Here some elements of every allocation, drawn anew 
 from __future__ import annotations
 
 import ctypes
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,13 +24,18 @@ class Fresh:
     """Off until `configure` is called."""
 
     def __init__(self) -> None:
-        self._random: np.random.Generator | None = None
+        self._contents: int | None = None
         self._flipped = False
 
     def configure(self, contents: int, seed: int) -> None:
         """contents: decides which elements hold OTHER. Of an odd seed it is those that hold it of no even one."""
-        self._random = np.random.default_rng(contents)
+        self._contents = contents
+        self.__dict__.pop("_random", None)
         self._flipped = seed % 2 == 1
+
+    @cached_property
+    def _random(self) -> np.random.Generator:
+        return np.random.default_rng(self._contents)
 
     def size(self, func: OpOverload, args: tuple[Any, ...]) -> int:
         """Bytes of memory that exist before a call of `func`, if it is one that makes memory larger."""
@@ -37,7 +43,7 @@ class Fresh:
 
     def fill(self, func: OpOverload, result: Any, first: int) -> None:
         """Change what a call of `func` allocated, from byte `first` on."""
-        if self._random is None or not uninitialised(func) or not isinstance(result, torch.Tensor):
+        if self._contents is None or not uninitialised(func) or not isinstance(result, torch.Tensor):
             return
         size, length = result.element_size(), nbytes(result) - first
         if length < size:

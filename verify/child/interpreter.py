@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 
 from verify.child.folds import mend_folds
+from verify.child.quick import quicken
 
+_BFLOAT16, _FLOAT32 = "bf16", "fp32"  # names of types, which are compared faster than types
 _COMPARISONS = (np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal)
 
 
@@ -24,6 +26,7 @@ def mend() -> None:
     """Mend the interpreter of this process."""
     from triton.runtime import interpreter
 
+    quicken()
     _compute_once(interpreter)
     _mend_numbers(interpreter)
     _mend_conversions(interpreter)
@@ -102,10 +105,9 @@ def _mend_operators(interpreter: Any) -> None:
 
     def like(handle: Any, result: Any) -> Any:
         """The result in the type of one of the operands."""
-        bfloat16, float32 = interpreter.tl.bfloat16, interpreter.tl.float32
-        if handle.dtype.scalar != bfloat16 or result.dtype.scalar != float32:
+        if handle.dtype.scalar.name != _BFLOAT16 or result.dtype.scalar.name != _FLOAT32:
             return result
-        return interpreter.TensorHandle(_rounded(result.data), bfloat16)
+        return interpreter.TensorHandle(_rounded(result.data), interpreter.tl.bfloat16)
 
     def binary_op(self: Any, lhs: Any, rhs: Any, op: Any) -> Any:
         result = binary(self, wide(lhs), wide(rhs), op)
@@ -178,7 +180,7 @@ def _mend_reductions(interpreter: Any) -> None:
 
 def _wide(interpreter: Any, handle: Any) -> Any:
     """A handle of bfloat16 as one of float32; others as they are."""
-    if handle.dtype.scalar != interpreter.tl.bfloat16:
+    if handle.dtype.scalar.name != _BFLOAT16:
         return handle
     numbers = (handle.data.astype(np.uint32) << 16).view(np.float32)
     return interpreter.TensorHandle(numbers, interpreter.tl.float32)

@@ -6,7 +6,6 @@ Works on what the interpreters of Triton 3.6 to 3.9 share: `GridExecutor`, `_imp
 
 from __future__ import annotations
 
-import inspect
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +23,7 @@ from verify.child.hints import mend_hints
 from verify.child.interpreter import mend
 from verify.child.interruption import Programs
 from verify.child.launches import grid_of, note
+from verify.child.quick import arguments_of, specification
 from verify.child.tuning import patch_autotuners
 from verify.child.unspecified import mend_undefined, poison, unspecified
 from verify.child.witness import witness
@@ -56,9 +56,9 @@ class Simulator:
         fn = executor.fn
         notes.kernels.append(fn.__name__)
         witness.launch(fn.__name__)
-        spec = inspect.getfullargspec(fn)
+        spec = specification(fn)
         kwargs = {k: v for k, v in kwargs.items() if k in spec.args or k in spec.kwonlyargs}
-        bound = inspect.getcallargs(fn, *args, **kwargs)
+        bound = arguments_of(fn, args, kwargs)
         check_arguments(fn.__name__, bound, executor.constexprs)
         for hook in executor.pre_run_hooks:
             hook(*args, **kwargs)

@@ -7,7 +7,7 @@ lanes if it does not use them.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,11 @@ class Unspecified:
 
     def configure(self, seed: int) -> None:
         self._seed = seed
-        self._random = np.random.default_rng(seed)
+        self.__dict__.pop("_random", None)
+
+    @cached_property
+    def _random(self) -> np.random.Generator:
+        return np.random.default_rng(self._seed)
 
     def order(self, count: int) -> np.ndarray[Any, Any]:
         """Indices of lanes, or of programs, in the order in which they get their turn."""
@@ -126,9 +130,12 @@ def _mend_integers(interpreter: Any, builder: Any) -> None:
         original = getattr(builder, name)
 
         def call(self: Any, lhs: Any, rhs: Any) -> Any:
+            bad = wrong(lhs, rhs)
+            if not bad.any():
+                return original(self, lhs, rhs)
             with np.errstate(divide="ignore", invalid="ignore"):
                 result = original(self, lhs, rhs)
-            result.data = unspecified.where(np.broadcast_to(wrong(lhs, rhs), result.data.shape), result.data)
+            result.data = unspecified.where(np.broadcast_to(bad, result.data.shape), result.data)
             return result
 
         setattr(builder, name, call)

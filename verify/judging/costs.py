@@ -14,8 +14,8 @@ from verify.operators import elementwise
 from verify.outcome import Outcome
 
 # Seconds of the interpreter, which takes some milliseconds for a program: generous by two orders of magnitude.
-FREE_SECONDS = 0.25
-SECONDS_AN_ACCESS, SECONDS_A_LANE = 2e-3, 2e-6
+FREE_SECONDS = 0.15
+SECONDS_AN_ACCESS, SECONDS_A_LANE = 1.2e-3, 2e-6
 SLOWER = 20_000  # times ATen's own seconds, for definitions that take long
 FREE_BYTES = 64 << 20
 MORE_BYTES = 64  # times what arguments and results take

@@ -34,6 +34,7 @@ R = TypeVar("R")
 
 WORTH_HELP = 8  # cases of a job that nobody has begun, for which another worker starts children
 MAX_SECONDS = 3600.0  # of all cases of a job, after which it has failed by that alone
+AHEAD = 2  # cases that are begun while one is judged
 MAX_DEATHS = 2  # crashes and timeouts of one job after which its other cases are skipped
 
 
@@ -61,9 +62,9 @@ class _Work:
         with self._lock:
             return sum(map(len, self._left.values()))
 
-    def cases(self, helping: bool) -> Iterator[Case]:
-        """Cases that nobody has begun: the first, or for one who helps those of a dtype that is far from being reached,
-        so that the two do not compile the same."""
+    def places(self, helping: bool) -> Iterator[int]:
+        """Of cases that nobody has begun: the first, or for one who helps those of a dtype that is far from being
+        reached, so that the two do not compile the same."""
         own: frozenset[str] | None = None
         while True:
             with self._lock:
@@ -77,18 +78,18 @@ class _Work:
                 if not self._left[own]:
                     del self._left[own]
             if at <= self.end:
-                yield self.job.cases[at]
+                yield at
 
-    def ended(self, case: Case) -> None:
-        """No case after this one counts."""
+    def ended(self, at: int) -> None:
+        """No case after the one of this place counts."""
         with self._lock:
-            self.end = min(self.end, self.job.cases.index(case))
+            self.end = min(self.end, at)
 
 
 class Judge:
     """A context manager that holds the children, for any number of threads.
 
-    `workers` jobs are judged at once (default: the cores, at most 8).
+    `workers` jobs are judged at once (default: the cores, at most 16).
     """
 
     def __init__(
@@ -109,7 +110,7 @@ class Judge:
         self._devices: Iterator[Device | None] | None = None  # taken in turn
         self._cache = cache
         self._store = store
-        self._workers = workers or min(8, os.cpu_count() or 1)
+        self._workers = workers or min(16, os.cpu_count() or 1)
         self._idle: queue.SimpleQueue[dict[str, Zygote]] = queue.SimpleQueue()
         self._started: list[Zygote] = []
         self._permits = threading.BoundedSemaphore(self._workers)  # whichever thread asks
@@ -187,26 +188,44 @@ class Judge:
         return work
 
     def _judge_work(self, work: _Work, helping: bool) -> Iterator[Verdict]:
-        """A verdict of each case in turn; those that are kept are not judged again."""
-        job, run = work.job, None
+        """A verdict of each case in turn; those that are kept are not judged again. While one is judged, the next ones
+        are begun."""
+        job, run, waiting = work.job, None, deque[tuple[int, Verdict | None]]()
+        asked = self._asked(work, helping)
         with ExitStack() as stack:
-            for case in work.cases(helping):
-                if job.needed is not None and not job.needed(job, case.id):
+            while True:
+                waiting.extend(itertools.islice(asked, 1 + AHEAD - len(waiting)))
+                if not waiting:
+                    return
+                for at, kept in waiting if work.deaths < MAX_DEATHS else ():
+                    if kept is None and at <= work.end:
+                        run = run or stack.enter_context(self.running(job))
+                        run.begin(job.cases[at])
+                at, verdict = waiting.popleft()
+                case = job.cases[at]
+                if at > work.end:
                     continue
-                verdict = self._store.get(self._identity(job, case))
                 if verdict is None and work.deaths >= MAX_DEATHS:
                     verdict = skipped(case, f"not run: {work.deaths} earlier cases crashed or hung")
                 elif verdict is None and work.seconds > MAX_SECONDS:
                     what = f"the cases before took over {MAX_SECONDS / 60:.0f} minutes"
                     verdict = Verdict(case.id, Outcome.TIMEOUT, what, layer="time")
                 elif verdict is None:
-                    run, started = run or stack.enter_context(self.running(job)), time.monotonic()
+                    assert run is not None
+                    started = time.monotonic()
                     verdict = self._judged(run, job, case)
                     work.seconds += time.monotonic() - started
                 work.deaths += verdict.outcome in (Outcome.CRASH, Outcome.TIMEOUT)
                 yield verdict
                 if job.first and verdict.outcome not in (Outcome.PASS, Outcome.SKIPPED):
-                    work.ended(case)
+                    work.ended(at)
+
+    def _asked(self, work: _Work, helping: bool) -> Iterator[tuple[int, Verdict | None]]:
+        """Places of cases whose verdict is asked for, with the verdict where it is kept."""
+        for at in work.places(helping):
+            case = work.job.cases[at]
+            if work.job.needed is None or work.job.needed(work.job, case.id):
+                yield at, self._store.get(self._identity(work.job, case))
 
     @contextmanager
     def running(self, job: Job) -> Iterator[Run]:

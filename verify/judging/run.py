@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
-from contextlib import ExitStack
-from dataclasses import asdict, replace
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -31,6 +30,7 @@ from verify.comparison.laws import judged_by, law_of
 from verify.contract.kernel_file import SPARSE, KernelFile
 from verify.contract.random_state import Philox
 from verify.excerpts import anonymous
+from verify.judging.asking import Children
 from verify.judging.costs import too_costly
 from verify.judging.job import RUN, Job
 from verify.judging.problems import Ended, Problem, astray, first_line, launched_otherwise, mismatched, side_effects
@@ -41,17 +41,28 @@ from verify.judging.reports import inputs_report
 from verify.judging.rerun import RERUN, is_rerun, rerun
 from verify.outcome import Outcome, Verdict
 from verify.platforms import COMPILE, EXECUTE, Platform
-from verify.sandbox import wire
-from verify.sandbox.children import Child, ChildDied, Zygote
+from verify.sandbox.children import ChildDied, Zygote
 
 MAX_READ = 8  # numbers that a wrapper may read back in one call
 
 
-class Run:
-    """The children of one job, started when first needed and again after one has died.
+@dataclass(frozen=True)
+class _Begun:
+    """What is known of a case before it runs. skip: why it is not run, else `expected` is what ATen answers.
 
-    log_fd: a file in which the latest child notes what it does, for the debugger. cache: where compiled kernels are
-    kept, by the sources that take part, so that a kernel file reads what no other wrote.
+    compiled: the reply of the child that compiles, and what the wrapper returned there; or how that ended.
+    """
+
+    skip: str = ""
+    expected: Expected | None = None
+    compiled: tuple[Reply, Packed | None] | ChildDied | MalformedReply | None = None
+
+
+class Run:
+    """The children of one job. log_fd, cache: as of Children.
+
+    `begin` has what comes before a case runs done by a second thread while the case before it runs. Nothing is judged
+    there, and no child is ever sent a case before it has answered the last one.
     """
 
     def __init__(
@@ -65,10 +76,9 @@ class Run:
         self._job = job
         self._platform = platform
         self._mode = platform.mode
-        self._zygotes = zygotes
-        self._log_fd = log_fd
-        self._cache = cache
-        self._children: dict[str, tuple[Child, ExitStack]] = {}
+        self._children = Children(job, platform, zygotes, log_fd, cache)
+        self._ahead = ThreadPoolExecutor(1, "ahead")
+        self._begun: dict[str, Future[_Begun]] = {}
         self._chance = False
         self._accuracy = ""  # of the last case
         self._case = ""
@@ -88,29 +98,29 @@ class Run:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        for _, stack in self._children.values():
-            stack.close()
+        self._children.close()
+        self._ahead.shutdown(cancel_futures=True)
+
+    def begin(self, case: Case) -> None:
+        """Have the reference of a case that will be judged computed, and what it launches compiled, meanwhile."""
+        if case.id not in self._begun:
+            self._begun[case.id] = self._ahead.submit(self._begin, case)
 
     def judge(self, case: Case) -> Verdict:
         """One case: reference, compile, execute, compare. Raises TraceError on a damaged trace."""
+        begun = self._begun.pop(case.id).result() if case.id in self._begun else self._begin(case)
         self.answered = None
-        self._chance, self._accuracy, self._pairs = False, "", Pairs(self._job.kernel.sha256, case.id)
+        self._chance, self._accuracy, self._pairs = False, "", self._pairs_of(case)
         self._printed = self._variants = self._reached = ""
         self._case = case.id
-        if kind(case.overload) == "random" and not judged_by(case.overload):
-            return skipped(case, "it draws random numbers, and there is no law to judge them by")
-        if case.refused:
+        if case.refused and not begun.skip:
             return self._judge_refused(case)
-        try:
-            expected = reference(case, self._pairs[0])
-        except NoReference as error:
-            return skipped(case, str(error))
-        unlisted = _unlisted(self._job.kernel, expected.before)
-        if unlisted:
-            return skipped(case, unlisted)
+        if begun.expected is None:
+            return skipped(case, begun.skip)
+        expected = begun.expected
         self._asked = expected.before
         try:
-            problem = self._problem(expected, case)
+            problem = self._problem(begun, expected, case)
         except Ended as ended:
             problem = ended.problem
         except ChildDied as death:
@@ -127,6 +137,26 @@ class Run:
         arguments = inputs_report(self._asked, changed=self._asked is not expected.before)
         arguments = "\n\n".join(filter(None, [arguments, self._printed]))
         return _described(_verdict(case, problem, arguments), case, expected.before)
+
+    def _begin(self, case: Case) -> _Begun:
+        """Raises TraceError on a damaged trace."""
+        if kind(case.overload) == "random" and not judged_by(case.overload):
+            return _Begun("it draws random numbers, and there is no law to judge them by")
+        if case.refused:
+            return _Begun()
+        philox = self._pairs_of(case)[0]
+        try:
+            expected = reference(case, philox)
+        except NoReference as error:
+            return _Begun(str(error))
+        unlisted = _unlisted(self._job.kernel, expected.before)
+        if unlisted:
+            return _Begun(unlisted)
+        request = self._drawing(configured(case.id, 0), philox)
+        try:
+            return _Begun("", expected, self._children.ask(COMPILE, expected.before, request))
+        except (ChildDied, MalformedReply) as end:
+            return _Begun("", expected, end)
 
     def _judge_refused(self, case: Case) -> Verdict:
         """A call that ATen refuses: what is answered is not looked at, but memory that is none of the call's."""
@@ -147,9 +177,13 @@ class Run:
         told = replace(problem, detail=f"{why} {problem.detail}", report=f"{why}\n{problem.report or problem.detail}")
         return _described(_verdict(case, told, inputs_report(before)), case, before)
 
-    def _problem(self, expected: Expected, case: Case) -> Problem | None:
+    def _problem(self, begun: _Begun, expected: Expected, case: Case) -> Problem | None:
         """What is wrong with the kernel on this case, or None. Raises Ended, ChildDied, MalformedReply, TraceError."""
-        compiled, problem = self._compile(expected, self._configured(0))
+        assert begun.compiled is not None
+        if isinstance(begun.compiled, Exception):
+            raise begun.compiled
+        _check_lost(begun.compiled[0])
+        compiled, problem = self._compiled(expected, *begun.compiled)
         if problem is not None:
             return problem
         if RUN in self._job.off:
@@ -157,7 +191,8 @@ class Run:
         executed, got = self._ask(self._mode, expected.before, self._configured(0, seed=0))
         self._reached = executed.reached
         if executed.scalars and len(executed.scalars) <= MAX_READ:
-            compiled, problem = self._compile(expected, self._configured(0, scalars=list(executed.scalars)))
+            request = self._configured(0, scalars=list(executed.scalars))
+            compiled, problem = self._compiled(expected, *self._ask(COMPILE, expected.before, request))
         problem = problem or self._first(self._conduct(executed))
         if problem is None and got is None:
             text = "\n".join([executed.text, *astray(executed)])
@@ -193,9 +228,8 @@ class Run:
         """The first problem of a layer that is asked."""
         return next((p for p in problems if p is not None and p.layer not in self._job.off), None)
 
-    def _compile(self, expected: Expected, request: dict[str, Any]) -> tuple[Reply, Problem | None]:
-        """Compile what the case launches; what the wrapper returns although no kernel ran must not be right."""
-        compiled, ghost = self._ask(COMPILE, expected.before, request)
+    def _compiled(self, expected: Expected, compiled: Reply, ghost: Packed | None) -> tuple[Reply, Problem | None]:
+        """What was wrong where it was compiled; what the wrapper returned although no kernel ran must not be right."""
         self._variants = ",".join(compiled.variants)
         refused = elsewhere = None
         if compiled.refused:
@@ -275,67 +309,25 @@ class Run:
         raise Ended(problem or Problem(Outcome.WRONG, rule[0], text, report, rule[1]))
 
     def _ask(self, mode: str, packed: Packed, request: dict[str, Any]) -> tuple[Reply, Packed | None]:
-        """A child's reply, and what the wrapper returned; None if it raised."""
+        """As Children.ask, for the case that is judged."""
         self._asked = packed
-        request = {"philox": self._pairs[0], **request} if self._job.kernel.draws else request
-        try:
-            header, buffers = self._child(mode).ask(packed, self._seconds(mode), request)
-        except ChildDied as death:
-            self._drop(mode)
-            raise ChildDied(f"{mode}: {death.how}", death.timeout, death.keep) from death
-        reply = Reply.read(header)
+        reply, answer = self._children.ask(mode, packed, self._drawing(request, self._pairs[0]))
         if reply.printed and mode != COMPILE:
             self._printed = f"The wrapper printed:\n{anonymous(reply.printed).rstrip()}"
-        if reply.lost:
-            self._drop(mode)
-            raise ChildDied(first_line(reply.text), keep=True)
-        if reply.status != "ok":
-            return reply, None
-        try:
-            return reply, wire.packed_of(header, buffers, "answer")
-        except TraceError:
-            if mode != COMPILE:
-                raise
-            return reply, None  # no kernel ran: a size that the wrapper read back is any number
+        _check_lost(reply)
+        return reply, answer
 
-    def _child(self, mode: str) -> Child:
-        if mode not in self._children:
-            stack = ExitStack()
-            header = {**self._header(), "seconds": self._seconds(mode), "cache": self._kept(mode)}
-            child = stack.enter_context(self._zygotes[mode].fork({**header, "rerun": mode == RERUN}, self._log_fd))
-            self._children[mode] = (child, stack)
-        return self._children[mode][0]
+    def _drawing(self, request: dict[str, Any], philox: Philox) -> dict[str, Any]:
+        return {"philox": philox, **request} if self._job.kernel.draws else request
 
-    def _seconds(self, mode: str) -> float:
-        return self._platform.compile_seconds if mode == COMPILE else self._platform.execute_seconds
+    def _pairs_of(self, case: Case) -> Pairs:
+        return Pairs(self._job.kernel.sha256, case.id)
 
-    def _drop(self, mode: str) -> None:
-        _, stack = self._children.pop(mode)
-        stack.close()
 
-    def _header(self) -> dict[str, Any]:
-        files = {"kernel": self._job.kernel} | ({"copy": self._job.copy} if self._job.copy is not None else {})
-        files |= {f"callee{i}": k for i, k in enumerate(self._job.reached)}
-        roles = {k: role for role, k in files.items()}
-        return {
-            "plan": asdict(self._job.plan),
-            "sources": {role: k.source for role, k in files.items()},
-            "calls": {role: {o: roles[callee] for o, callee in k.callees} for role, k in files.items()},
-            "takes_out": self._job.kernel.takes_out,
-            "own_defaults": not self._job.strict,
-            "targets": [asdict(t) for t in self._platform.targets],
-            "memory_bytes": self._platform.memory_bytes,
-            "alignment": self._platform.alignment,
-        }
-
-    def _kept(self, mode: str) -> str | None:
-        """Where a child that compiles finds what these sources compiled to; the interpreter's has no use for it."""
-        if self._cache is None or mode in (EXECUTE, RERUN):
-            return None
-        sources = hashlib.sha256("\n".join(self._job.kernels[1:]).encode()).hexdigest()
-        directory = self._cache / sources
-        directory.mkdir(parents=True, exist_ok=True)
-        return str(directory.absolute())  # the child works elsewhere
+def _check_lost(reply: Reply) -> None:
+    """Raises ChildDied after an error that the child did not outlive."""
+    if reply.lost:
+        raise ChildDied(first_line(reply.text), keep=True)
 
 
 def skipped(case: Case, why: str) -> Verdict:

@@ -98,7 +98,9 @@ class Zygote:
                 given = [theirs.fileno()] if log_fd is None else [theirs.fileno(), log_fd]
                 socket.send_fds(self.control, [MEMORY.pack(job["memory_bytes"])], given)
             deadline = time.monotonic() + START_SECONDS
-            pid = wire.receive(self.control, deadline)[0]["pid"]
+            pid = wire.receive(self.control, deadline)[0].get("pid")
+            if pid is None:
+                raise wire.WireError("closed by another thread, which has read the answer")
             wire.send(ours, job)
             told = wire.receive(ours, deadline)[0]
         except (wire.WireError, OSError):
@@ -168,6 +170,11 @@ class Child:
             if error.timeout:
                 raise ChildDied(f"no answer within {seconds:g} s", timeout=True) from error
             raise self._death() from error
+
+    def hang_up(self) -> None:
+        """Have the thread that waits for an answer find the child dead."""
+        with suppress(OSError):
+            self._sock.shutdown(socket.SHUT_RDWR)
 
     def _death(self) -> ChildDied:
         status, why = self._end()

@@ -24,6 +24,7 @@ from verify.sandbox.processes import HOME_PREFIX, remove
 
 JUDGED = "verify.child.serve:runner"  # what answers requests about a kernel
 TRIED = "verify.cases.trial:Trial"  # and those whether ATen answers a call
+SAMPLED = "verify.cases.sampler:Sampler"  # and those for OpInfo's samples
 _LOCK = threading.Lock()
 
 
@@ -98,12 +99,14 @@ def nursery(variables: Iterable[str] = ()) -> Nursery:
         return found
 
 
-def ahead(platform: str) -> None:
+def ahead(platform: str, kept: bool) -> None:
     """Have this process's children begin to start, which takes some seconds, while it does something else.
 
-    platform: the name of one; what runs on a GPU starts when it is asked for.
+    platform: the name of one; what runs on a GPU starts when it is asked for. kept: what is asked of OpInfo is likely
+    to be at hand, so that its database is not needed.
     """
     kinds = [(COMPILE, JUDGED), (TRIAL, TRIED), *([(EXECUTE, JUDGED)] if platform == "sim" else [])]
+    kinds = [*([] if kept else [(TRIAL, SAMPLED)]), *kinds]
     origin = nursery()
     with suppress(OSError):  # told to whoever needs them
         for mode, runner in kinds:
