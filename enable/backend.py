@@ -1,15 +1,17 @@
 """`torch.compile(model, backend="enablekit")`: a model's graphs on the library's kernels.
 
 The graphs that PyTorch makes of a model, forward and backward, are bound to kernels once and then are lists of
-launches (enable/serve/graphs.py). Calls that no kernel serves, or that draw random numbers, go to PyTorch's own
-kernels. Options, as of `enable.library.register`: unverified, library, workspace, native; and cuda_graphs, to have
-launches replayed as CUDA graphs where sizes are fixed.
+launches (enable/serve/graphs.py). Calls that no kernel serves go to PyTorch's own kernels, those that draw random
+numbers are made one by one. Options, as of `enable.library.register`: unverified, library, workspace, native; and
+cuda_graphs, to have launches replayed as CUDA graphs where sizes are fixed. Which kernels may serve is found out once
+in a process for the same options.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from enable.options import WORKSPACE
 from enable.serve.graphs import Graph
 from enable.serve.server import Server
 from enable.workspace import Workspace
+from generate.library import Library
 from traces import UserError
 
 OPTIONS = ("unverified", "library", "workspace", "cuda_graphs", "native")
@@ -36,7 +39,9 @@ def enablekit(module: GraphModule, inputs: Sequence[Any], options: Mapping[str, 
     chosen = dict(options or {})
     if unknown := sorted(chosen.keys() - set(OPTIONS)):
         raise UserError(f"unknown option {unknown[0]!r} of backend enablekit; choose from {', '.join(OPTIONS)}")
-    server = _server(chosen, inputs)
+    device = next((x.device.type for x in inputs if isinstance(x, torch.Tensor) and x.device.type != "cpu"), "cpu")
+    place = Path(chosen.get("workspace") or WORKSPACE).absolute()
+    server = _server(device, bool(chosen.get("unverified")), chosen.get("library"), place, chosen.get("native"))
     on_graphs = _CudaGraphs(len(inputs)) if chosen.get("cuda_graphs") and server.compiles else None
 
     def compiled(graph: GraphModule, given: Sequence[Any], phase: str) -> Any:
@@ -63,11 +68,11 @@ def _boxed(run: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
     return boxed
 
 
-def _server(options: Mapping[str, Any], inputs: Sequence[Any]) -> Server:
-    device = next((x.device.type for x in inputs if isinstance(x, torch.Tensor) and x.device.type != "cpu"), "cpu")
-    place = Path(options.get("workspace") or WORKSPACE)
-    chosen = select(None, bool(options.get("unverified")), options.get("library"), place, device)
-    return Server(chosen.entries.get, device, native=native_way(device, options.get("native"), Workspace(place)))
+@cache
+def _server(device: str, unverified: bool, library: Library | None, place: Path, native: bool | None) -> Server:
+    """One for all graphs of a model, so that kernels are read and loaded once."""
+    chosen = select(None, unverified, library, place, device)
+    return Server(chosen.entries.get, device, native=native_way(device, native, Workspace(place)))
 
 
 class _CudaGraphs:

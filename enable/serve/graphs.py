@@ -23,8 +23,6 @@ from enable.serve.shortcuts import MISS, Shortcut
 from enable.serve.watching import watched
 from traces.overloads import moves_data, name_of, written
 
-_STRUCTURE = (operator.getitem,)
-
 
 class Graph:
     """One graph, to be run on a list of its inputs, which it empties.
@@ -33,7 +31,7 @@ class Graph:
     """
 
     def __init__(self, module: GraphModule, server: Server) -> None:
-        self._module, self._server = module, server
+        self._server = server
         self._placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
         self._calls = [node for node in module.graph.nodes if node.op not in ("placeholder", "output")]
         self._output = next(node for node in module.graph.nodes if node.op == "output")
@@ -75,7 +73,7 @@ class Graph:
                 parts[-1].nodes.append(node)  # type: ignore[union-attr]
             else:
                 parts.append(node)
-            values[node] = _called(node, values, self._server)
+            values[node] = _called(node, values, self._server, self.unserved)
             if isinstance(values[node], torch.Tensor):
                 tensors.add(node)
             self._let_go(values, [node])
@@ -86,17 +84,12 @@ class Graph:
 
     def _fits(self, node: Node, values: dict[Node, Any]) -> bool:
         """Whether a call may be part of a stretch."""
-        if node.target in _STRUCTURE:
+        if node.target is operator.getitem:
             return True
         if not isinstance(node.target, OpOverload):
             return False
         args, kwargs = _arguments(node, values)
-        if self._server.directly(node.target, args, kwargs) is not None:
-            return True
-        if not moves_data(node.target) and not written(node.target):
-            return True  # allocates or views
-        self.unserved[name_of(node.target)] += 1
-        return False
+        return _is_light(node.target) or self._server.directly(node.target, args, kwargs) is not None
 
     def _let_go(self, values: dict[Node, Any], nodes: Iterable[Node]) -> None:
         for node in nodes:
@@ -169,8 +162,13 @@ def _arguments(node: Node, values: dict[Node, Any]) -> tuple[tuple[Any, ...], di
     return tuple(args), dict(kwargs)
 
 
-def _called(node: Node, values: dict[Node, Any], server: Server) -> Any:
-    """By the kernel that serves it, or PyTorch's."""
+def _is_light(op: OpOverload) -> bool:
+    """Whether it allocates or views, and no more."""
+    return not moves_data(op) and not written(op)
+
+
+def _called(node: Node, values: dict[Node, Any], server: Server, unserved: Counter[str] | None = None) -> Any:
+    """By the kernel that serves it, or PyTorch's. unserved: where that is counted."""
     if node.op == "get_attr":
         return operator.attrgetter(str(node.target))(node.graph.owning_module)
     args, kwargs = _arguments(node, values)
@@ -178,6 +176,8 @@ def _called(node: Node, values: dict[Node, Any], server: Server) -> Any:
         answer = server.answer(node.target, args, kwargs)
         if answer is not MISS:
             return answer
+        if unserved is not None and not _is_light(node.target):
+            unserved[name_of(node.target)] += 1
     assert callable(node.target)
     return node.target(*args, **kwargs)
 

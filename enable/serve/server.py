@@ -88,7 +88,7 @@ class Server:
         """Of all calls until now."""
         for program, ready in list(self._programs):
             if calls := program.calls():
-                self._count(ready, calls)
+                self._count(ready.overload, ready.label, ready.news, calls)
         return self._counts
 
     @property
@@ -96,11 +96,11 @@ class Server:
         """What answers calls before this server is asked."""
         return self._native
 
-    def _count(self, ready: _Ready, calls: int) -> None:
-        self._counts.served[ready.overload] += calls
-        self._counts.kernels[ready.label] += calls
-        if ready.news:
-            self._counts.unjudged[ready.overload][ready.news] += calls
+    def _count(self, overload: str, label: str, news: str, calls: int = 1) -> None:
+        self._counts.served[overload] += calls
+        self._counts.kernels[label] += calls
+        if news:
+            self._counts.unjudged[overload][news] += calls
 
     def answer(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A kernel's answer to this call, or MISS if it is not served. Both are counted."""
@@ -109,7 +109,7 @@ class Server:
             looked = self._looked(op, args, kwargs)
             ready, answer = self._by_shortcut(looked, looked)
             if ready is not None and answer is not MISS:
-                self._count(ready, 1)
+                self._count(ready.overload, ready.label, ready.news)
                 return answer
         served = self.find(op, args, kwargs, looked)
         if served is None:
@@ -138,10 +138,7 @@ class Server:
         if entry is None:
             self._counts.unserved[overload][reason] += 1
             return None
-        self._counts.served[overload] += 1
-        self._counts.kernels[entry.label] += 1
-        if found.news:
-            self._counts.unjudged[overload][found.news] += 1
+        self._count(overload, entry.label, found.news)
         return lambda: self._run(entry, op, args, kwargs, found, looked)
 
     @property
