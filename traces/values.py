@@ -246,6 +246,23 @@ def lay_out(arguments: dict[str, Any], write_only: frozenset[str] = frozenset())
     return packer.finish({name: packer.encode(value, name not in write_only) for name, value in arguments.items()})
 
 
+def encoded(value: Any, refer: Callable[[Any], int | None]) -> Json:
+    """One value as part of a tree. refer: the number of what stands for a tensor; None for any other value."""
+    number = refer(value)
+    if number is not None:
+        return {"tensor": number}
+    if isinstance(value, list | tuple):
+        items = [encoded(v, refer) for v in value]
+        return items if isinstance(value, list) else {"tuple": items}
+    return _Packer().encode(value, contents=False)
+
+
+def decoded(tree: Json, tensors: list[Any], where: str, device: str | None = None) -> dict[str, Any]:
+    """Arguments as `encoded` wrote them. device: stands in for arguments that are devices. Raises TraceError."""
+    decode = _decoder(tensors, where, device)
+    return {name: decode(value) for name, value in tree.items()}
+
+
 def unpack(
     packed: Packed, where: str = "call", memory: list[Rebuilt] | None = None, device: str | None = "cpu"
 ) -> dict[str, Any]:
@@ -262,9 +279,8 @@ def unpack(
     tensors = [_rebuild_tensor(ref, groups[ref.group]) for ref in packed.tensors]
     if memory is not None:
         memory[:] = groups
-    decode = _decoder(tensors, where, device)
     try:
-        return {name: decode(value) for name, value in packed.tree.items()}
+        return decoded(packed.tree, tensors, where, device)
     except RecursionError as error:
         raise TraceError(f"{where}: tree is nested too deeply") from error
 

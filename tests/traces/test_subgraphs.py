@@ -1,0 +1,74 @@
+"""Subgraphs as operators: names, definitions, and damaged ones."""
+
+import pytest
+import torch
+
+from traces import TraceError, UserError
+from traces.overloads import kind, name_of, resolve
+from traces.subgraphs import Step, Subgraph, subgraph_of
+
+ADD = Step("aten::add.Tensor", {"self": {"tensor": 0}, "other": {"tensor": 1}, "alpha": 1})
+GELU = Step("aten::gelu", {"self": {"tensor": 2}, "approximate": "tanh"})
+MAX = Step("aten::max.dim", {"self": {"tensor": 3}, "dim": 0, "keepdim": False}, results=2)
+
+
+def add_gelu_max():
+    return Subgraph(("float32", "bfloat16"), (ADD, GELU, MAX), (3, 5))
+
+
+def test_a_subgraph_is_an_operator():
+    op = add_gelu_max().define()
+    x, y = torch.randn(5, 7), torch.randn(7).bfloat16()
+    made, places = op(x, y)
+    expected = torch.nn.functional.gelu(x + y, approximate="tanh")
+    assert torch.equal(made, expected) and torch.equal(places, expected.max(0).indices)
+    assert resolve(name_of(op)) is op and kind(op) == "compute"
+    assert subgraph_of(name_of(op)) == add_gelu_max() and subgraph_of("aten::add.Tensor") is None
+    assert op(x.to("meta"), y.to("meta"))[1].shape == (7,)  # so that PyTorch can trace it
+
+
+def test_names_follow_from_what_is_computed():
+    overload = add_gelu_max().overload
+    assert overload.startswith("fused::add_gelu_max_")
+    other = Subgraph(("float32", "float32"), (ADD, GELU, MAX), (3, 5))
+    assert other.overload != overload
+    assert Subgraph.of_json(add_gelu_max().as_json(), "x").overload == overload
+
+
+def test_devices_among_arguments_are_those_of_the_tensors():
+    cast = Step("aten::_to_copy", {"self": {"tensor": 0}, "dtype": {"dtype": "float16"}, "layout": None,
+                                   "device": {"device": "cuda:0"}, "pin_memory": None, "non_blocking": False,
+                                   "memory_format": None})  # fmt: skip
+    assert Subgraph(("float32",), (cast,), (1,)).run(torch.ones(3)).device.type == "cpu"
+
+
+def test_unknown_subgraphs_are_told_with_the_next_command():
+    with pytest.raises(UserError, match="enable fuse"):
+        subgraph_of("fused::never_found_00000000")
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"format": 9}, "format 9"),
+        ({"steps": []}, "0 steps"),
+        ({"inputs": ["float33", "float32"]}, "unknown dtype"),
+        ({"inputs": ["float32"]}, "not there yet"),
+        ({"outputs": [0]}, "numbers of results"),
+        ({"outputs": None}, "numbers of results"),
+        ({"steps": 3}, "not a subgraph"),
+    ],
+)
+def test_damaged_ones_are_refused_by_name(change, told):
+    given = {**add_gelu_max().as_json(), **change}
+    if change == {"inputs": ["float32"]}:
+        given["steps"][0]["arguments"]["other"] = {"tensor": 7}
+    with pytest.raises(TraceError, match=f"file.json.*{told}"):
+        Subgraph.of_json(given, "file.json")
+
+
+def test_operators_that_this_pytorch_lacks_are_named():
+    given = add_gelu_max().as_json()
+    given["steps"][0]["overload"] = "aten::no_such_thing"
+    with pytest.raises(UserError, match="no such operator"):
+        Subgraph.of_json(given, "file.json")

@@ -1,0 +1,141 @@
+"""Subgraphs of ATen calls as operators of their own: `fused::add_gelu_1f3a90c2`.
+
+A subgraph is a list of steps, each a call of an overload, between the tensors that come in and those that go out. It is
+named after its steps and a digest of all that it does, so equal subgraphs of any model are one operator, whatever the
+sizes of their tensors. Defined, PyTorch knows the operator: it runs the steps one after the other, and all that is done
+with an overload (cases, verdicts, kernels, serving) is done with a subgraph, too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+
+from traces.errors import TraceError, UserError
+from traces.overloads import base_name, call, resolve
+from traces.values import DTYPE_NAMES, Json, decoded
+
+NAMESPACE = "fused"
+FORMAT = 1
+MAX_STEPS = 256  # of one subgraph
+_NAMED = 4  # steps that a name tells
+_library = torch.library.Library(NAMESPACE, "FRAGMENT")
+_defined: dict[str, Subgraph] = {}
+
+
+@dataclass(frozen=True)
+class Step:
+    """A call. arguments: by schema name, as a packed tree (traces/values.py), in which {"tensor": k} is value k of the
+    subgraph. results: how many values it makes, one for each thing that it returns."""
+
+    overload: str
+    arguments: Json
+    results: int = 1
+
+    @property
+    def reads(self) -> list[int]:
+        """The numbers of the values that it takes, in their order."""
+        return list(_numbers(self.arguments))
+
+
+@dataclass(frozen=True)
+class Subgraph:
+    """Steps between tensors. inputs: the dtype of each; these are values 0 to n - 1, and the results of the steps are
+    numbered on from there. outputs: numbers of values, none of them an input."""
+
+    inputs: tuple[str, ...]
+    steps: tuple[Step, ...]
+    outputs: tuple[int, ...]
+
+    @cached_property
+    def overload(self) -> str:
+        """Its full name as an operator."""
+        bases = [base_name(resolve(step.overload)).strip("_") for step in self.steps]
+        told = "_".join(bases[:_NAMED]) + ("_" + str(len(bases)) if len(bases) > _NAMED else "")
+        text = json.dumps(self.as_json(), sort_keys=True)
+        return f"{NAMESPACE}::{told}_{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+    @property
+    def schema(self) -> str:
+        """Such as `add_gelu_1f3a90c2(Tensor a0, Tensor a1) -> Tensor`."""
+        arguments = ", ".join(f"Tensor a{i}" for i in range(len(self.inputs)))
+        returns = "Tensor" if len(self.outputs) == 1 else f"({', '.join(['Tensor'] * len(self.outputs))})"
+        return f"{self.overload.partition('::')[2]}({arguments}) -> {returns}"
+
+    def as_json(self) -> Json:
+        steps = [{"overload": s.overload, "arguments": s.arguments, "results": s.results} for s in self.steps]
+        return {"format": FORMAT, "inputs": list(self.inputs), "steps": steps, "outputs": list(self.outputs)}
+
+    @classmethod
+    def of_json(cls, value: Json, where: str) -> Subgraph:
+        """What `as_json` made. Raises TraceError naming `where` if it is not that, UserError for an operator that
+        PyTorch lacks; nothing is run."""
+        try:
+            if value["format"] != FORMAT:
+                raise TraceError(f"{where} is format {str(value['format'])[:20]}, this toolkit reads {FORMAT}")
+            steps = tuple(Step(s["overload"], s["arguments"], s["results"]) for s in value["steps"])
+            made = cls(tuple(value["inputs"]), steps, tuple(value["outputs"]))
+            made._check(where)
+        except (KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise TraceError(f"{where}: not a subgraph ({error!r})") from error
+        return made
+
+    def _check(self, where: str) -> None:
+        if not 0 < len(self.steps) <= MAX_STEPS:
+            raise TraceError(f"{where}: {len(self.steps)} steps, expected 1 to {MAX_STEPS}")
+        known = len(self.inputs)
+        if unknown := sorted(set(self.inputs) - set(DTYPE_NAMES.values())):
+            raise TraceError(f"{where}: unknown dtype {unknown[0]!r}")
+        for i, step in enumerate(self.steps):
+            resolve(step.overload)
+            if not all(isinstance(k, int) and 0 <= k < known for k in step.reads):
+                raise TraceError(f"{where}: steps[{i}] reads a value that is not there yet")
+            known += step.results
+        if not self.outputs or not all(isinstance(k, int) and len(self.inputs) <= k < known for k in self.outputs):
+            raise TraceError(f"{where}: outputs are {str(self.outputs)[:80]}, expected numbers of results")
+
+    def run(self, *tensors: torch.Tensor) -> Any:
+        """The outputs, made by PyTorch step by step: a tensor, or a tuple where there are several."""
+        values: list[Any] = list(tensors)
+        for step in self.steps:
+            arguments = decoded(step.arguments, values, step.overload, str(tensors[0].device))
+            made = call(resolve(step.overload), arguments)
+            values += made if isinstance(made, tuple | list) else [made]
+        found = tuple(values[k] for k in self.outputs)
+        return found[0] if len(found) == 1 else found
+
+    def define(self) -> OpOverload:
+        """The operator, which PyTorch knows from now on, for the length of the process."""
+        if self.overload not in _defined:
+            _library.define(self.schema)  # type: ignore[no-untyped-call]
+            _library.impl(self.schema.partition("(")[0], self.run, "CompositeExplicitAutograd")  # type: ignore[no-untyped-call]
+            _defined[self.overload] = self
+        return resolve(self.overload)
+
+
+def subgraph_of(overload: str) -> Subgraph | None:
+    """What an operator was defined as in this process; None for one that is no subgraph. Raises UserError for a
+    subgraph that was not."""
+    if not overload.startswith(f"{NAMESPACE}::"):
+        return None
+    if overload not in _defined:
+        raise UserError(f"{overload}: no such subgraph is known here; find subgraphs: enable fuse MODEL")
+    return _defined[overload]
+
+
+def _numbers(tree: Json) -> Iterator[int]:
+    if isinstance(tree, dict):
+        if tree.keys() == {"tensor"}:
+            yield tree["tensor"]
+            return
+        tree = list(tree.values())
+    if isinstance(tree, list):
+        for value in tree:
+            yield from _numbers(value)
