@@ -26,12 +26,12 @@ NAMESPACE = "fused"
 FORMAT = 1
 MAX_STEPS = 256  # of one subgraph
 _NAMED = 4  # steps that a name tells
-_library = torch.library.Library(NAMESPACE, "FRAGMENT")
+_library = torch.library.Library(NAMESPACE, "FRAGMENT")  # type: ignore[no-untyped-call]
 _defined: dict[str, Subgraph] = {}
 
 
 @dataclass(frozen=True)
-class Step:
+class SubgraphCall:
     """A call. arguments: by schema name, as a packed tree (traces/values.py), in which {"tensor": k} is value k of the
     subgraph. results: how many values it makes, one for each thing that it returns."""
 
@@ -51,7 +51,7 @@ class Subgraph:
     numbered on from there. outputs: numbers of values, none of them an input."""
 
     inputs: tuple[str, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[SubgraphCall, ...]
     outputs: tuple[int, ...]
 
     @cached_property
@@ -80,7 +80,7 @@ class Subgraph:
         try:
             if value["format"] != FORMAT:
                 raise TraceError(f"{where} is format {str(value['format'])[:20]}, this toolkit reads {FORMAT}")
-            steps = tuple(Step(s["overload"], s["arguments"], s["results"]) for s in value["steps"])
+            steps = tuple(SubgraphCall(s["overload"], s["arguments"], s["results"]) for s in value["steps"])
             made = cls(tuple(value["inputs"]), steps, tuple(value["outputs"]))
             made._check(where)
         except (KeyError, TypeError, AttributeError, RecursionError) as error:

@@ -1,15 +1,17 @@
 """Subgraphs as operators: names, definitions, and damaged ones."""
 
+import json
+
 import pytest
 import torch
 
 from traces import TraceError, UserError
 from traces.overloads import kind, name_of, resolve
-from traces.subgraphs import Step, Subgraph, subgraph_of
+from traces.subgraphs import SubgraphCall, Subgraph, subgraph_of
 
-ADD = Step("aten::add.Tensor", {"self": {"tensor": 0}, "other": {"tensor": 1}, "alpha": 1})
-GELU = Step("aten::gelu", {"self": {"tensor": 2}, "approximate": "tanh"})
-MAX = Step("aten::max.dim", {"self": {"tensor": 3}, "dim": 0, "keepdim": False}, results=2)
+ADD = SubgraphCall("aten::add.Tensor", {"self": {"tensor": 0}, "other": {"tensor": 1}, "alpha": 1})
+GELU = SubgraphCall("aten::gelu", {"self": {"tensor": 2}, "approximate": "tanh"})
+MAX = SubgraphCall("aten::max.dim", {"self": {"tensor": 3}, "dim": 0, "keepdim": False}, results=2)
 
 
 def add_gelu_max():
@@ -36,7 +38,7 @@ def test_names_follow_from_what_is_computed():
 
 
 def test_devices_among_arguments_are_those_of_the_tensors():
-    cast = Step("aten::_to_copy", {"self": {"tensor": 0}, "dtype": {"dtype": "float16"}, "layout": None,
+    cast = SubgraphCall("aten::_to_copy", {"self": {"tensor": 0}, "dtype": {"dtype": "float16"}, "layout": None,
                                    "device": {"device": "cuda:0"}, "pin_memory": None, "non_blocking": False,
                                    "memory_format": None})  # fmt: skip
     assert Subgraph(("float32",), (cast,), (1,)).run(torch.ones(3)).device.type == "cpu"
@@ -55,12 +57,12 @@ def test_unknown_subgraphs_are_told_with_the_next_command():
         ({"inputs": ["float33", "float32"]}, "unknown dtype"),
         ({"inputs": ["float32"]}, "not there yet"),
         ({"outputs": [0]}, "numbers of results"),
-        ({"outputs": None}, "numbers of results"),
+        ({"outputs": None}, "not a subgraph"),
         ({"steps": 3}, "not a subgraph"),
     ],
 )
 def test_damaged_ones_are_refused_by_name(change, told):
-    given = {**add_gelu_max().as_json(), **change}
+    given = {**json.loads(json.dumps(add_gelu_max().as_json())), **change}
     if change == {"inputs": ["float32"]}:
         given["steps"][0]["arguments"]["other"] = {"tensor": 7}
     with pytest.raises(TraceError, match=f"file.json.*{told}"):
@@ -68,7 +70,7 @@ def test_damaged_ones_are_refused_by_name(change, told):
 
 
 def test_operators_that_this_pytorch_lacks_are_named():
-    given = add_gelu_max().as_json()
+    given = json.loads(json.dumps(add_gelu_max().as_json()))
     given["steps"][0]["overload"] = "aten::no_such_thing"
     with pytest.raises(UserError, match="no such operator"):
         Subgraph.of_json(given, "file.json")
