@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
+from traces.dataflow import numbers
 from traces.errors import TraceError, UserError
 from traces.overloads import base_name, call, resolve
 from traces.values import DTYPE_NAMES, Json, decoded
@@ -42,7 +42,7 @@ class SubgraphCall:
     @property
     def reads(self) -> list[int]:
         """The numbers of the values that it takes, in their order."""
-        return list(_numbers(self.arguments))
+        return list(numbers(self.arguments))
 
 
 @dataclass(frozen=True)
@@ -128,14 +128,3 @@ def subgraph_of(overload: str) -> Subgraph | None:
     if overload not in _defined:
         raise UserError(f"{overload}: no such subgraph is known here; find subgraphs: enable fuse MODEL")
     return _defined[overload]
-
-
-def _numbers(tree: Json) -> Iterator[int]:
-    if isinstance(tree, dict):
-        if tree.keys() == {"tensor"}:
-            yield tree["tensor"]
-            return
-        tree = list(tree.values())
-    if isinstance(tree, list):
-        for value in tree:
-            yield from _numbers(value)

@@ -1,0 +1,1 @@
+"""Subgraphs of a dataflow that are worth a kernel of their own."""
