@@ -11,6 +11,8 @@ import triton.language as tl
 from blocks.offsets import integer_values, integers, stride_arguments, stride_values
 from blocks.types import compute_types, number_argument, number_value
 
+NO_ENDING = (None, None, None, None)  # see matmul
+
 
 @triton.jit
 def tf32_part(x):
@@ -47,11 +49,35 @@ def plus_bias(acc, bias_ptr, rows, cols, bias_stride, mask, numbers):
 
 
 @triton.jit
+def ended(acc, ending, rows, cols, N, mask, EPILOGUE: tl.constexpr):
+    """The two values that EPILOGUE makes of acc and of what lies at rows and cols of the ending's operands."""
+    x_ptr, y_ptr, _ = ending
+    at = rows * N + cols
+    x = 0.0 if x_ptr is None else tl.load(x_ptr + at, mask=mask, other=0.0)
+    y = 0.0 if y_ptr is None else tl.load(y_ptr + at, mask=mask, other=0.0)
+    return EPILOGUE(acc, x, y)
+
+
+@triton.jit
+def store_ended(acc, out_ptr, ending, rows, cols, N, mask, EPILOGUE: tl.constexpr):
+    """Store acc at rows and cols of the output, or what EPILOGUE makes of it there and in the second output."""
+    at = rows * N + cols
+    if EPILOGUE is None:
+        tl.store(out_ptr + at, acc.to(out_ptr.dtype.element_ty), mask=mask)
+    else:
+        first, second = ended(acc, ending, rows, cols, N, mask, EPILOGUE)
+        tl.store(out_ptr + at, first.to(out_ptr.dtype.element_ty), mask=mask)
+        if ending[2] is not None:
+            tl.store(ending[2] + at, second.to(ending[2].dtype.element_ty), mask=mask)
+
+
+@triton.jit
 def matmul_kernel(
     a_ptr,
     b_ptr,
     bias_ptr,
     out_ptr,
+    ending,
     sizes,
     strides,
     numbers,
@@ -59,6 +85,7 @@ def matmul_kernel(
     EVEN: tl.constexpr,
     ACC: tl.constexpr,
     PLAIN: tl.constexpr,
+    EPILOGUE: tl.constexpr,
 ):
     """Tile of a[:, ks] @ b[ks, :] of one matrix of the batch, for the ks of part program_id(1).
 
@@ -99,8 +126,8 @@ def matmul_kernel(
     if bias_ptr is not None:
         bias_ptr += batch * bias_stride[0]
     acc = plus_bias(acc, bias_ptr, rows[:, None], cols[None, :], bias_stride, mask, numbers)
-    out_ptr += (batch + tl.program_id(1)) * M * N + rows[:, None] * N + cols[None, :]
-    tl.store(out_ptr, acc.to(out_ptr.dtype.element_ty), mask=mask)
+    out_ptr += (batch + tl.program_id(1)) * M * N
+    store_ended(acc, out_ptr, ending, rows[:, None], cols[None, :], N, mask, EPILOGUE)
 
 
 def matmul_strides(x, small):
@@ -112,24 +139,31 @@ def _small(batch, M, N, K):
     return batch * max(M * K, K * N, M * N) < 4096
 
 
-def _matmul_arguments(a, b, bias, out, sizes, numbers, small):
+def _matmul_arguments(a, b, bias, out, ending, sizes, numbers, small):
     """What the kernels take that are no constants. numbers: beta and alpha."""
     strides = matmul_strides(a, small), matmul_strides(b, small), matmul_strides(bias, small)
     beta, alpha = numbers
-    numbers = number_argument(beta, out.dtype), number_argument(alpha, out.dtype)
-    return a, b, bias, out, integers(sizes, small), strides, numbers
+    numbers = number_argument(beta, a.dtype), number_argument(alpha, a.dtype)
+    return a, b, bias, out, ending[1:], integers(sizes, small), strides, numbers
 
 
-def launch_matmul(a, b, bias, out, numbers, tile, parts, part):
-    """out[...] = beta * bias + alpha * a @ b. tile: BLOCK_M, BLOCK_N, BLOCK_K and warps; parts, part: of K."""
+def launch_matmul(a, b, bias, out, numbers, tile, ending=NO_ENDING):
+    """out[...] = beta * bias + alpha * a @ b, all of K in one part. A platform may have another way."""
+    K, BLOCK_K = a.shape[-1], tile[2]
+    launch_tiles(a, b, bias, out, numbers, tile, 1, triton.cdiv(K, BLOCK_K) * BLOCK_K, ending)
+
+
+def launch_tiles(a, b, bias, out, numbers, tile, parts, part, ending=NO_ENDING):
+    """The same, a program a tile and part. tile: BLOCK_M, BLOCK_N, BLOCK_K and warps; parts, part: of K."""
     (M, N), K, batch = out.shape[-2:], a.shape[-1], a.shape[0] if a.dim() == 3 else 1
     small = _small(batch, M, N, K)
     matmul_kernel[(batch * triton.cdiv(M, tile[0]) * triton.cdiv(N, tile[1]), parts)](
-        *_matmul_arguments(a, b, bias, out, (M, N, K, part, a.shape[-2], b.shape[-1]), numbers, small),
+        *_matmul_arguments(a, b, bias, out, ending, (M, N, K, part, a.shape[-2], b.shape[-1]), numbers, small),
         TILE=tile[:3],
         EVEN=not small and (K % part == 0 if part else True),
-        ACC=compute_types(out.dtype)[1],
+        ACC=compute_types(a.dtype)[1],
         PLAIN=small,
+        EPILOGUE=ending[0],
         num_warps=tile[3],
         num_stages=3,
     )
@@ -152,12 +186,14 @@ def thin_kernel(
     b_ptr,
     bias_ptr,
     out_ptr,
+    ending,
     sizes,
     strides,
     numbers,
     K: tl.constexpr,
     TILE: tl.constexpr,
     ACC: tl.constexpr,
+    EPILOGUE: tl.constexpr,
 ):
     """Tile of beta * bias + alpha * a @ b, the sum of K products of a column by a row."""
     BLOCK_M: tl.constexpr = TILE[0]
@@ -175,24 +211,36 @@ def thin_kernel(
         acc += a.to(ACC)[:, None] * b.to(ACC)[None, :]
     mask = (rows < M)[:, None] & (cols < N)[None, :]
     acc = plus_bias(acc, bias_ptr, rows[:, None], cols[None, :], bias_stride, mask, numbers)
-    tl.store(out_ptr + rows[:, None] * N + cols[None, :], acc.to(out_ptr.dtype.element_ty), mask=mask)
+    store_ended(acc, out_ptr, ending, rows[:, None], cols[None, :], N, mask, EPILOGUE)
 
 
-def launch_thin(a, b, bias, out, numbers):
+def launch_thin(a, b, bias, out, numbers, ending):
     (M, N), K = out.shape, a.shape[1]
     BLOCK_N = min(triton.next_power_of_2(N), 256)
     BLOCK_M = min(triton.next_power_of_2(M), 4096 // BLOCK_N)
     thin_kernel[(triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N),)](
-        *_matmul_arguments(a, b, bias, out, (M, N), numbers, False),
+        *_matmul_arguments(a, b, bias, out, ending, (M, N), numbers, False),
         K=K,
         TILE=(BLOCK_M, BLOCK_N),
-        ACC=compute_types(out.dtype)[1],
+        ACC=compute_types(a.dtype)[1],
+        EPILOGUE=ending[0],
     )
 
 
 @triton.jit
 def add_parts_kernel(
-    parts_ptr, bias_ptr, out_ptr, n, N, count, bias_stride, numbers, BLOCK: tl.constexpr, CHUNK: tl.constexpr
+    parts_ptr,
+    bias_ptr,
+    out_ptr,
+    ending,
+    n,
+    N,
+    count,
+    bias_stride,
+    numbers,
+    BLOCK: tl.constexpr,
+    CHUNK: tl.constexpr,
+    EPILOGUE: tl.constexpr,
 ):
     """out = beta * bias + alpha * the sum of `count` parts of n elements each, in rows of N; CHUNK parts at a time."""
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
@@ -201,7 +249,7 @@ def add_parts_kernel(
         k = (start + tl.arange(0, CHUNK)).to(tl.int64)
         acc += tl.load(parts_ptr + k[:, None] * n + i[None, :], mask=(k < count)[:, None] & (i < n)[None, :], other=0.0)
     total = plus_bias(tl.sum(acc, 0), bias_ptr, i // N, i % N, bias_stride, i < n, numbers)
-    tl.store(out_ptr + i, total.to(out_ptr.dtype.element_ty), mask=i < n)
+    store_ended(total, out_ptr, ending, i // N, i % N, N, i < n, EPILOGUE)
 
 
 @triton.jit
@@ -247,8 +295,12 @@ def _readable(a, b, BLOCK_K):
     return a, _padded(b, depth, N) if _ragged(b) or depth != K else b
 
 
-def matmul(a, b, bias=None, beta=1, alpha=1):
+def matmul(a, b, bias=None, beta=1, alpha=1, ending=NO_ENDING, dtype=None):
     """beta * bias + alpha * a @ b in a new matrix. a: [M, K], b: [K, N], bias: [M, N] or None.
+
+    ending: (epilogue, x, y, second), where epilogue is a function of a kernel, epilogue(tile, x's tile, y's tile), that
+    makes two values of the tile of the result, in fp32 for half precision: those of the matrix that is returned, whose
+    dtype may be another, and of `second`. x, y and second are contiguous [M, N] matrices, or None: then x and y are 0.
 
     Before a large product an operand whose rows do not all begin at multiples of 16 elements, and so cannot be read 16
     bytes at a time, is copied into rows that do, with zeros behind it. A K of up to 16 needs no tensor cores: one
@@ -258,25 +310,25 @@ def matmul(a, b, bias=None, beta=1, alpha=1):
     """
     (M, K), N = a.shape, b.shape[1]
     numbers = beta, alpha if K else 0  # times the sum of no products, and not NaN where alpha is infinite
-    out = torch.empty((M, N), dtype=a.dtype, device=a.device)
+    out = torch.empty((M, N), dtype=dtype or a.dtype, device=a.device)
     half = a.dtype in (torch.float16, torch.bfloat16)
     if b.shape[0] != K:
         raise RuntimeError(f"matrices {tuple(a.shape)} and {tuple(b.shape)}")
     if M * N == 0:
         return out
     if 1 <= K <= 16 and not _small(1, M, N, K):
-        launch_thin(a, b, bias, out, numbers)
+        launch_thin(a, b, bias, out, numbers, ending)
     elif half or a.dtype == torch.float32:
         # tensor cores of groups of warps take no fp32 that is contiguous along N
         tile = matmul_tile(1, M, N, K, half, (128, 128) if half else (32, 128) if b.stride(1) == 1 else (128, 64))
         a, b = _readable(a, b, tile[2])
-        _launch_parts(a, b, bias, out, numbers, tile)
+        _launch_parts(a, b, bias, out, numbers, tile, ending)
     else:
-        launch_matmul(a, b, bias, out, numbers, (16, 16, 16, 4), 1, triton.cdiv(K, 16) * 16)
+        launch_matmul(a, b, bias, out, numbers, (16, 16, 16, 4), ending)
     return out
 
 
-def _launch_parts(a, b, bias, out, numbers, tile):
+def _launch_parts(a, b, bias, out, numbers, tile, ending):
     """One launch, or two where K is cut into parts of 8 steps at the least: two tiles for each of 132 processors."""
     (M, N), K, BLOCK_K = out.shape, a.shape[1], tile[2]
     tiles = triton.cdiv(M, tile[0]) * triton.cdiv(N, tile[1])
@@ -284,12 +336,12 @@ def _launch_parts(a, b, bias, out, numbers, tile):
     part = triton.cdiv(triton.cdiv(K, parts), BLOCK_K) * BLOCK_K
     parts = triton.cdiv(K, part) if K else 1
     if parts == 1:
-        launch_matmul(a, b, bias, out, numbers, tile, 1, part)
+        launch_matmul(a, b, bias, out, numbers, tile, ending)
         return
     sums = torch.empty((parts, M, N), dtype=torch.float32, device=out.device)
-    launch_matmul(a, b, None, sums, (0, 1), (*tile[:3], 4), parts, part)  # a warp has many rows: K is long enough
+    launch_tiles(a, b, None, sums, (0, 1), (*tile[:3], 4), parts, part)  # a warp has many rows: K is long enough
     CHUNK = min(triton.next_power_of_2(parts), 64)
-    more = matmul_strides(bias, False), tuple([number_argument(v, out.dtype) for v in numbers])
+    more = matmul_strides(bias, False), tuple([number_argument(v, a.dtype) for v in numbers])
     add_parts_kernel[(triton.cdiv(M * N, 2048 // CHUNK),)](
-        sums, bias, out, M * N, N, parts, *more, BLOCK=2048 // CHUNK, CHUNK=CHUNK
+        sums, bias, out, ending[1:], M * N, N, parts, *more, BLOCK=2048 // CHUNK, CHUNK=CHUNK, EPILOGUE=ending[0]
     )

@@ -165,7 +165,7 @@ def wrapper(self, mat2, offs=None, bias=None, out_dtype=None):
     if offs is None:
         (B, M, K), N = self.shape, mat2.shape[2]
         tile = matmul_tile(B, M, N, K, half, (128, 128) if half else (64, 64))
-        launch_matmul(self, mat2, None, out, (0, 1), tile, 1, triton.cdiv(K, tile[2]) * tile[2])
+        launch_matmul(self, mat2, None, out, (0, 1), tile)
     elif self.dim() == 3:
         launch_groups(mat2.transpose(0, 1), self.transpose(1, 2), out.transpose(0, 1), offs, half)
     elif offs.shape[0]:

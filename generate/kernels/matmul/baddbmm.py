@@ -23,5 +23,5 @@ def wrapper(self, batch1, batch2, *, beta=1, alpha=1):
         tile = matmul_tile(B, M, N, K, half, (128, 128) if half else (64, 64))
     numbers = beta, alpha if K else 0  # times the sum of no products, and not NaN where alpha is infinite
     if out.numel():
-        launch_matmul(batch1, batch2, bias, out, numbers, tile, 1, triton.cdiv(K, tile[2]) * tile[2])
+        launch_matmul(batch1, batch2, bias, out, numbers, tile)
     return out
