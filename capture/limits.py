@@ -25,8 +25,9 @@ class Limits:
     for all. skip_steps: training steps to let pass first. phases, ops: record only these phases, or the overloads that
     match one of these patterns (`aten::mm`, `aten::*backward*`); empty for all. values: "full" stores contents,
     "seeded" statistics from which like contents can be drawn, "stats" statistics only. queue_bytes: contents in memory
-    that wait to be written. max_signatures: after so many, calls with yet another one are only counted. Raises
-    UserError on values that make no sense.
+    that wait to be written. max_signatures: after so many, calls with yet another one are only counted. dataflow: of
+    the first step, store every call, and which values it reads, makes and writes. Raises UserError on values that make
+    no sense.
     """
 
     max_bytes: int = 2 << 30
@@ -40,6 +41,7 @@ class Limits:
     values: Values = "full"
     queue_bytes: int = 256 << 20
     max_signatures: int = 1 << 16
+    dataflow: bool = False
 
     def __post_init__(self) -> None:
         for name, least in _LEAST.items():
@@ -49,6 +51,8 @@ class Limits:
                 _check(name, getattr(self, name), 1)
         if self.values not in VALUES:
             raise UserError(f"values {self.values!r} is not one of: {', '.join(VALUES)}")
+        if self.dataflow and (self.phases or self.ops):
+            raise UserError("dataflow needs every call of a step; leave out --dataflow, or --phase and --ops")
 
 
 def _check(name: str, value: object, least: int) -> None:

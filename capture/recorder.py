@@ -14,11 +14,13 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from types import TracebackType
 from typing import Any
 
 import torch
 
+from capture.flow import FlowBegun, FlowTape
 from capture.limits import Limits
 from capture.mode import Mode
 from capture.modules import ModuleTracker
@@ -37,13 +39,15 @@ _ELSEWHERE = "in other steps or phases"
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """A call that is looked at again when it has returned. inputs: of a producer that is not sampled."""
+    """A call that is looked at again when it has returned. inputs: of a producer that is not sampled. flow: its place
+    in the dataflow, where that is recorded."""
 
     plan: CapturePlan
     tape: Tape
     entry: TapeEntry
     sample: Sample | None
     inputs: dict[str, Any] | None
+    flow: FlowBegun | None = None
 
 
 class Recorder:
@@ -57,9 +61,9 @@ class Recorder:
 
     path: the directory, which must not exist unless `force` (and then must be a trace); in a job of several ranks each
     writes a trace of its own, `step-rank3.trace`. model: module names are relative to it. info: what to put into the
-    manifest. limits: fields of capture.limits.Limits, such as steps, max_bytes or values. Further threads may enter the
-    same recorder. Raises UserError if the directory cannot be had or a limit makes no sense. If the block raises, the
-    trace stays marked as unfinished. In a process forked inside the block recording stops.
+    manifest. limits: fields of capture.limits.Limits, such as steps, max_bytes or dataflow. Further threads may enter
+    the same recorder. Raises UserError if the directory cannot be had or a limit makes no sense. If the block raises,
+    the trace stays marked as unfinished. In a process forked inside the block recording stops.
 
     In a program that never calls `step`, a training step ends where the work of the next begins after a step of an
     optimizer (the manifest's `ended_by` says so). errors: of the recorder itself, by
@@ -84,6 +88,7 @@ class Recorder:
         self._force = force
         self._info = info
         self._modules = ModuleTracker(model)
+        self._flow = FlowTape() if self.limits.dataflow else None
         self._tape: Tape | None = None
         self._lock = threading.Lock()
         self._modes: dict[int, Mode] = {}  # by thread
@@ -153,7 +158,8 @@ class Recorder:
             "ended_by": steps.ended_by,
         }
         if self._tape is not None:
-            self.failure = self._tape.close(self._recording, steps.doubtful, steps.first, **totals)
+            flow = self._flow.finish() if self._flow is not None else None
+            self.failure = self._tape.close(self._recording, steps.doubtful, steps.first, flow, **totals)
         if self.failure is not None:
             warnings.warn(f"{self.path} is incomplete: {self.failure}", RuntimeWarning, stacklevel=3)
         elif self.limits.skip_steps and not self._entries:
@@ -208,6 +214,8 @@ class Recorder:
 
     def _end_step(self, end: Callable[[], None]) -> None:
         self._drain()
+        if self._flow is not None and self._steps.number == 0:
+            self._flow.finish()
         end()
         settled = self._steps.wanted and self._steps.number >= self._settled
         self._steady = self._tallies.known if settled and self._recording else None
@@ -223,6 +231,7 @@ class Recorder:
         tape, self._tape = self._tape, None
         tape.abandon()
         self._entries, self._tallies, self._stored = {}, Tallies(), Counter()
+        self._flow = FlowTape() if self.limits.dataflow else None
         self._seq, self._settled, self._steady = 0, 1, None
         try:
             self._tape = self._new_tape(force=False)
@@ -266,6 +275,8 @@ class Recorder:
         tape, sample = seen.tape, seen.sample
         if self._recording and tape is self._tape and sample is not None:
             self._guarded(seen.plan.name, lambda: tape.discard(sample))
+        if self._recording and self._flow is not None and seen.flow is not None:
+            self._guarded(seen.plan.name, partial(self._flow.discard, seen.flow))
 
     def _guarded(self, what: str, work: Callable[[], Any]) -> Any:
         with self._lock:
@@ -290,8 +301,11 @@ class Recorder:
             return None
         if steps.ending and begins_work(plan.name, phase, args, kwargs):
             self._end_step(steps.end_by_itself)
+        flow = self._flow if steps.number == 0 else None
         if plan.skipped is not None:
             self.skipped[plan.skipped] += 1
+            if flow is not None:
+                flow.pass_by((args, kwargs))
             return None
         if not steps.wanted or (self._phases_wanted and phase not in self._phases_wanted):
             self.skipped[_ELSEWHERE] += 1
@@ -301,32 +315,37 @@ class Recorder:
         if entry is None:
             entry = self._new_entry(key, plan, args, kwargs)
             if entry is None:
+                if flow is not None:
+                    flow.pass_by((args, kwargs))
                 return None
         entry.signature.count(phase, steps.number)
         self._seq += 1
         settled = steps.number >= self._settled
-        if entry.wanted or ((plan.produces or plan.mutates) and not settled):
-            return self._look_closer(plan, entry, phase, bind(plan.op, args, kwargs))
+        if flow is not None or entry.wanted or ((plan.produces or plan.mutates) and not settled):
+            return self._look_closer(plan, entry, phase, bind(plan.op, args, kwargs), flow)
         if settled:
             self._tallies.start(plan.op, phase, args, kwargs, entry.signature)
             self._steady = None if steps.ending else self._tallies.known
         return None
 
-    def _look_closer(self, plan: CapturePlan, entry: TapeEntry, phase: str, arguments: dict[str, Any]) -> _Seen | None:
+    def _look_closer(
+        self, plan: CapturePlan, entry: TapeEntry, phase: str, arguments: dict[str, Any], flow: FlowTape | None
+    ) -> _Seen | None:
         assert self._tape is not None
         if entry.wanted and self.limits.per_op_max and self._stored[plan.name] >= self.limits.per_op_max:
             entry.wanted = 0
-        sample = None
-        if entry.wanted and not is_capturing_graph():
+        sample = begun = None
+        if (entry.wanted or flow is not None) and not is_capturing_graph():
             self._drain()
             entry.wanted -= 1  # stays so if this fails, which it would at the next call too
             site = CallSite(self._seq - 1, self._steps.number, phase, self._modules.current(), self._thread())
+            begun = flow.begin(plan.op, arguments, site) if flow is not None else None
             sample = self._tape.take(plan.op, entry, site, arguments)
             entry.wanted += 1  # only a call that returns uses up a sample
         if plan.mutates:
             self._tape.forget(tensors({name: arguments[name] for name in written(plan.op)}))
         inputs = arguments if plan.produces and sample is None else None
-        return _Seen(plan, self._tape, entry, sample, inputs) if sample is not None or plan.produces else None
+        return _Seen(plan, self._tape, entry, sample, inputs, begun) if sample is not None or plan.produces else None
 
     def _new_entry(
         self, key: Hashable, plan: CapturePlan, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -350,12 +369,17 @@ class Recorder:
     def _store(self, seen: _Seen, result: Any) -> None:
         if seen.tape is not self._tape:  # the trace has begun anew
             return
-        if seen.sample is not None and not seen.entry.wanted:  # a call inside this one was stored, or another thread's
+        stored = None
+        if (
+            seen.sample is not None and not seen.entry.wanted and seen.flow is None
+        ):  # a call inside this one was stored, or another thread's
             self._tape.discard(seen.sample)
         elif seen.sample is not None:
-            seen.entry.wanted -= 1
+            seen.entry.wanted = max(seen.entry.wanted - 1, 0)
             self._stored[seen.plan.name] += 1
-            self._tape.commit(seen.sample, result)
+            stored = self._tape.commit(seen.sample, result)
+        if seen.flow is not None and self._flow is not None:
+            self._flow.end(seen.flow, result, stored)
         if seen.plan.produces:
             self._tape.follow(seen.inputs, result, seen.entry, seen.sample)
 

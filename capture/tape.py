@@ -17,6 +17,7 @@ from capture.limits import Limits
 from capture.pipeline import Pipeline, StoredCall
 from capture.policy import Policy, Taken
 from capture.producers import PRODUCERS, Producers, keys
+from traces.dataflow import Dataflow
 from traces.errors import UserError
 from traces.fingerprint import results
 from traces.overloads import base_name, name_of, unread, written
@@ -91,8 +92,8 @@ class Tape:
         taken = self._policy.take(name, arguments, packed, spans, sources)
         return Sample(op, entry, site, packed, taken, mutated, inputs, rng)
 
-    def commit(self, sample: Sample, result: Any) -> None:
-        """Store a call that has returned."""
+    def commit(self, sample: Sample, result: Any) -> int:
+        """Store a call that has returned; returns its id."""
         taken, entry = sample.taken, sample.entry
         everything = frozenset((*sample.mutated, "return"))
         private = self._limits.values != "full"
@@ -107,6 +108,7 @@ class Tape:
         )
         entry.stored.append(self._calls)
         self._calls += 1
+        return entry.stored[-1]
 
     def discard(self, sample: Sample) -> None:
         """Drop what a call brought and no stored call uses: it raised, or is not wanted any more."""
@@ -131,15 +133,20 @@ class Tape:
         self._writer.keep_counts()
         self._pipeline.fence()
 
-    def close(self, complete: bool, cut: bool = False, first: int = 0, **totals: Any) -> Exception | None:
+    def close(
+        self, complete: bool, cut: bool = False, first: int = 0, flow: Dataflow | None = None, **totals: Any
+    ) -> Exception | None:
         """Finish the trace; returns what went wrong with writing it, if anything did.
 
-        cut: leave out what came after the fence. first: steps up to this number are one.
+        cut: leave out what came after the fence. first: steps up to this number are one. flow: what is to be kept of
+        how the calls depend on each other.
         """
         self._pipeline.close()
         error = self._pipeline.error
         used = self._budget.fenced if cut else self._budget.used
         try:
+            if flow is not None and complete and error is None:
+                self._writer.add_dataflow(flow)
             self._writer.close(complete and error is None, cut, first, contents_bytes=used, **totals)
         except OSError as failure:
             error = error or failure

@@ -74,7 +74,7 @@ def _modes(trace: Trace) -> Iterator[str]:
 def _foreign_files(trace: Trace) -> Iterator[str]:
     """Files that no reader looks at: left behind, or put there."""
     for path in sorted(trace.path.iterdir()):
-        known = path.name in (fmt.MANIFEST, fmt.SIGNATURES, fmt.CALLS) or fmt.SHARD.fullmatch(path.name)
+        known = path.name in (fmt.MANIFEST, fmt.SIGNATURES, fmt.CALLS, fmt.DATAFLOW) or fmt.SHARD.fullmatch(path.name)
         if not known or (trace.complete and path.name not in {fmt.MANIFEST, *trace.manifest["files"]}):
             yield f"{path}: is no part of the trace"
 

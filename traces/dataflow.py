@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from traces.values import Json
+from traces.errors import TraceError
+from traces.values import DTYPE_NAMES, Json
+
+FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,46 @@ class Dataflow:
     calls: list[FlowCall]
     kept: frozenset[int] = field(default_factory=frozenset)
     sources: frozenset[int] = field(default_factory=frozenset)
+
+    def as_json(self) -> Json:
+        """What dataflow.json of a trace holds."""
+        return {
+            "format": FORMAT,
+            "values": [[v.dtype, list(v.shape), list(v.stride), v.memory] for v in self.values],
+            "calls": [vars(call) for call in self.calls],
+            "kept": sorted(self.kept),
+            "sources": sorted(self.sources),
+        }
+
+    @classmethod
+    def of_json(cls, found: Json, where: str) -> Dataflow:
+        """What `as_json` made. Raises TraceError naming `where` if it is not that."""
+        try:
+            if found["format"] != FORMAT:
+                raise TraceError(f"{where} is format {str(found['format'])[:20]}, this toolkit reads {FORMAT}")
+            values = [ValueType(d, tuple(shape), tuple(stride), memory) for d, shape, stride, memory in found["values"]]
+            calls = [
+                FlowCall(**{**c, "results": tuple(c["results"]), "writes": tuple(c["writes"])}) for c in found["calls"]
+            ]
+            flow = cls(values, calls, frozenset(found["kept"]), frozenset(found["sources"]))
+            flow._check(where)
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
+            raise TraceError(f"{where}: not a dataflow ({error!r})") from error
+        return flow
+
+    def _check(self, where: str) -> None:
+        for i, value in enumerate(self.values):
+            sizes = (*value.shape, *value.stride, *([] if value.memory is None else [value.memory]))
+            if value.dtype not in DTYPE_NAMES.values() or not all(isinstance(n, int) for n in sizes):
+                raise TraceError(f"{where}: values[{i}] is not dtype, shape, stride and memory")
+        for i, call in enumerate(self.calls):
+            named = [*call.reads, *call.writes, *(n for n in call.results if n is not None)]
+            if not all(isinstance(n, int) and 0 <= n < len(self.values) for n in named):
+                raise TraceError(f"{where}: calls[{i}] names a value that is not there")
+            if not isinstance(call.overload, str) or not isinstance(call.stored, int | None):
+                raise TraceError(f"{where}: calls[{i}] is not a call")
+        if not all(isinstance(n, int) and 0 <= n < len(self.values) for n in self.kept | self.sources):
+            raise TraceError(f"{where}: kept or sources names a value that is not there")
 
 
 def numbers(tree: Json) -> Iterator[int]:

@@ -3,6 +3,7 @@
 manifest.json            versions, settings, totals, the other files and their sizes; its state turns "complete" last
 signatures.json          every signature with its counts
 calls-00000.jsonl        one stored call a line, each followed by the CRC-32 of its text
+dataflow.json            which values the calls of a step read, make and write, where that was recorded
 blobs-00000.safetensors  spans of bytes under their blake3, U8, zero-padded to 64 bytes
 """
 
@@ -23,6 +24,7 @@ FORMAT = 2
 MANIFEST = "manifest.json"
 SIGNATURES = "signatures.json"
 CALLS = "calls-00000.jsonl"
+DATAFLOW = "dataflow.json"
 SHARD = re.compile(r"blobs-\d{5}\.safetensors")
 BLOB_KEY = re.compile(r"[0-9a-f]{64}")
 PADDING = 64  # bytes; every blob starts and ends on such a boundary of its file

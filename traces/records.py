@@ -92,7 +92,7 @@ _MANIFEST_TYPES = {
 }
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Any]:
     try:
         with open(path, "rb") as file:
             text = file.read(fmt.MAX_JSON + 1)
@@ -108,7 +108,7 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 def manifest_of(root: Path) -> dict[str, Any]:
     path = root / fmt.MANIFEST
-    manifest = _read_json(path)
+    manifest = read_json(path)
     found = manifest.get("format")
     if found != fmt.FORMAT:
         raise TraceError(f"{root} is format {str(found)[:20]}, this toolkit reads {fmt.FORMAT}; upgrade enablekit")
@@ -127,7 +127,7 @@ def _check_listing(files: Any, path: Path) -> None:
     if not isinstance(files, dict) or not needed <= files.keys():
         raise TraceError(f"{path}: files does not list {' and '.join(sorted(needed))}")
     for name, size in files.items():
-        if name not in needed and not fmt.SHARD.fullmatch(name):
+        if name not in needed | {fmt.DATAFLOW} and not fmt.SHARD.fullmatch(name):
             raise TraceError(f"{path}: files lists {name[:80]!r}, which is not the name of a trace's file")
         if not isinstance(size, int) or isinstance(size, bool):
             raise TraceError(f"{path}: files.{name} is {str(size)[:80]!r}, expected a number of bytes")
@@ -144,7 +144,7 @@ def check_types(value: Any, types: dict[str, type], where: str) -> dict[str, Any
 
 
 def signatures_of(path: Path) -> dict[str, Signature]:
-    return {key: _signature(key, value, f"{path}: {key[:80]}") for key, value in _read_json(path).items()}
+    return {key: _signature(key, value, f"{path}: {key[:80]}") for key, value in read_json(path).items()}
 
 
 def _signature(key: str, value: Any, where: str) -> Signature:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -12,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from traces import contents as spans
 from traces import format as fmt
-from traces.errors import TraceError
-from traces.records import CallRecord, Signature, check_types, manifest_of, record_of, signatures_of
+from traces.errors import TraceError, UserError
+from traces.records import CallRecord, Signature, check_types, manifest_of, read_json, record_of, signatures_of
 from traces.shards import Shards
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from traces.dataflow import Dataflow
     from traces.materialise import Materialiser
     from traces.values import Packed
 
@@ -142,6 +144,23 @@ class Trace:
             if lost:
                 del index.offsets[call]
                 index.damage.append(f"{record.where}: call {call} is left out: {lost[0]} is lost")
+
+    @cached_property
+    def dataflow(self) -> Dataflow:
+        """How the calls of a step depend on each other. Raises UserError if that was not recorded, TraceError if it is
+        damaged."""
+        from traces.dataflow import Dataflow
+
+        path = self.path / fmt.DATAFLOW
+        if fmt.DATAFLOW not in self.manifest.get("files", {}):
+            model = self.manifest.get("info", {}).get("model", "MODEL")
+            again = shlex.join(["enable", "capture", str(model), "--dataflow", "--force"])
+            raise UserError(f"{self.path} holds no dataflow; record it: {again}")
+        flow = Dataflow.of_json(read_json(path), str(path))
+        stored = {call.stored for call in flow.calls if call.stored is not None}
+        if unknown := sorted(stored - self._index.offsets.keys()):
+            raise TraceError(f"{path}: call {unknown[0]} is not stored here")
+        return flow
 
     def packed(self, record: CallRecord) -> Packed:
         """The arguments of a stored call with their bytes: read and checked against their hashes, drawn or produced.

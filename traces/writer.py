@@ -21,6 +21,7 @@ from traces import format as fmt
 from traces.errors import UserError
 
 if TYPE_CHECKING:
+    from traces.dataflow import Dataflow
     from traces.values import Bytes, Packed
 
 SHARD_BYTES = 64 << 20  # blobs held in memory before they are written as one shard
@@ -243,6 +244,10 @@ class TraceWriter:
         self._stored += 1
         signature.samples.append(call)
         return call
+
+    def add_dataflow(self, flow: Dataflow) -> None:
+        """Keep how the calls of a step depend on each other."""
+        self._files[fmt.DATAFLOW] = self._write_json(fmt.DATAFLOW, flow.as_json())
 
     def flush(self) -> None:
         """Make everything added so far durable: first the bytes, then the calls that refer to them."""

@@ -52,6 +52,10 @@ SampledDtypes = Annotated[
     list[str] | None, typer.Option("--dtype", metavar="DTYPE", help="Of opinfo, only this dtype; may be repeated.")
 ]
 Everything = Annotated[bool, typer.Option("--all", help="Of opinfo, also operators of 900 samples or more.")]
+Dataflow = Annotated[
+    bool,
+    typer.Option("--dataflow", help="Of the first step, store every call and what it depends on; for enable fuse."),
+]
 Name = Annotated[str | None, typer.Option(help="Name of the trace; made from the target if not given.")]
 Out = Annotated[
     Path | None, typer.Option(help="Directory of the trace; traces/NAME.trace of the workspace if not given.")
@@ -79,6 +83,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     op: SampledOps = None,
     dtypes: SampledDtypes = None,
     everything: Everything = False,
+    dataflow: Dataflow = False,
     name: Name = None,
     out: Out = None,
     force: Force = False,
@@ -112,6 +117,7 @@ def command(  # noqa: PLR0913 - one parameter an option
             phases=phases,
             ops=ops,
             values=values,
+            dataflow=dataflow,
         )
         how = {"settings": _given(settings or [], data), "batch": batch, "optimizer": optimizer, "device": device}
         found, lines = _record_model(workspace, target, how, limits, name, out, force)
