@@ -29,21 +29,22 @@ def complex_quotient(a, b, c, d):
 
 
 @triton.jit
-def less_other(a, b):
-    return a - b
+def signed_sum(x, y, sign, other):
+    return sign * x + other * y
 
 
-@triton.jit
-def plus_other(a, b):
-    return a + b
+def signed_parts(x):
+    """The real and the imaginary part of a complex tensor, as views, and the sign that the latter counts with: -1 where
+    the tensor is marked as conjugated."""
+    return (*parts_of(x.conj() if x.is_conj() else x), -1 if x.is_conj() else 1)
 
 
-def complex_of_products(real, imaginaries, across, back):
-    """(a + ib) @ (c + id) of complex matrices from the products a @ c, b @ d, a @ d and b @ c."""
+def complex_of_products(real, imaginaries, across, back, signs):
+    """(a + s ib) @ (c + t id) of complex matrices from a @ c, b @ d, a @ d and b @ c; signs: s and t."""
     out = torch.empty(real.shape, dtype=real.dtype.to_complex(), device=real.device)
     parts = parts_of(out)
-    elementwise(less_other, real, imaginaries, out=parts[0])
-    elementwise(plus_other, across, back, out=parts[1])
+    elementwise(signed_sum, real, imaginaries, 1, -signs[0] * signs[1], out=parts[0])
+    elementwise(signed_sum, across, back, signs[1], signs[0], out=parts[1])
     return out
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from generate.library import KERNELS
 from verify import platforms
 from verify.cases.case import case_of_values
 from verify.child.rerun import kernels_alone
@@ -289,3 +290,11 @@ def test_of_a_file_nothing_runs_but_its_kernels():
         "def kernel(x, n=None, k=SIZE, *, B: tl.constexpr=KEPT):",
         "    pass",
     ]
+
+
+def test_a_part_of_no_numbers_reaches_nothing(judge):
+    case = case_of_values("aten::bmm", self=torch.empty(2, 3, 0).cfloat(), mat2=torch.empty(2, 0, 3).cfloat())
+    kernel = KernelFile.read(KERNELS / "matmul/bmm.py")
+    job = Job(Plan(case.overload, case.overload), kernel, (case,), repeats=1, repeated=frozenset({case.id}))
+    found = next(iter(judge.judge([job]).values()))
+    assert found.outcome is Outcome.PASS, found

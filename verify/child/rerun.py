@@ -166,7 +166,9 @@ class _Storages:
         if number in self._unknown:
             raise NotComputed("the wrapper hands on memory that holds what no kernel stored there")
         held, of = self._all[number], getattr(torch, dtype)
-        if not 0 <= first <= held.nbytes - span_elements(tuple(shape), tuple(stride)) * of.itemsize:
+        elements = span_elements(tuple(shape), tuple(stride))
+        first = first if elements else min(first, held.nbytes)  # such as the imaginary part of no numbers
+        if not 0 <= first <= held.nbytes - elements * of.itemsize:
             raise NotComputed("the wrapper hands on a tensor that reaches beyond its memory")
         made = torch.empty(0, dtype=of)
         return made.set_(held.buffer.untyped_storage(), (held.start + first) // of.itemsize, shape, stride)

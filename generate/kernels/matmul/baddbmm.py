@@ -4,7 +4,6 @@ self is broadcast through strides of 0, and not read where beta is 0.
 """
 
 import torch
-import triton
 from blocks.matmul import launch_matmul, matmul_tile
 
 OVERLOADS = ("aten::baddbmm",)

@@ -6,8 +6,7 @@ Matrices of up to 32 by 32 are one program of one warp each, which reads its ope
 import torch
 import triton
 import triton.language as tl
-from blocks.complex_numbers import parts_of
-from blocks.complex_systems import complex_of_products
+from blocks.complex_systems import complex_of_products, signed_parts
 from blocks.matmul import launch_matmul, matmul_strides, matmul_tile, tile_product
 from blocks.offsets import integer_values, integers, stride_values
 
@@ -69,6 +68,6 @@ def real_bmm(self, mat2):
 
 def wrapper(self, mat2):
     if self.is_complex():
-        (a, b), (c, d) = parts_of(self), parts_of(mat2)
-        return complex_of_products(real_bmm(a, c), real_bmm(b, d), real_bmm(a, d), real_bmm(b, c))
+        (a, b, s), (c, d, t) = signed_parts(self), signed_parts(mat2)
+        return complex_of_products(real_bmm(a, c), real_bmm(b, d), real_bmm(a, d), real_bmm(b, c), (s, t))
     return real_bmm(self, mat2)

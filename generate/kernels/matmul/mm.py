@@ -3,8 +3,7 @@
 One program a tile; transposed views are read where they lie.
 """
 
-from blocks.complex_numbers import parts_of
-from blocks.complex_systems import complex_of_products
+from blocks.complex_systems import complex_of_products, signed_parts
 from blocks.matmul import matmul
 
 OVERLOADS = ("aten::mm",)
@@ -13,6 +12,6 @@ DTYPES = ("bfloat16", "complex64", "float16", "float32", "float64", "int32", "in
 
 def wrapper(self, mat2):
     if self.is_complex():
-        (a, b), (c, d) = parts_of(self), parts_of(mat2)
-        return complex_of_products(matmul(a, c), matmul(b, d), matmul(a, d), matmul(b, c))
+        (a, b, s), (c, d, t) = signed_parts(self), signed_parts(mat2)
+        return complex_of_products(matmul(a, c), matmul(b, d), matmul(a, d), matmul(b, c), (s, t))
     return matmul(self, mat2)
