@@ -2,6 +2,7 @@
 
 import ast
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from verify.contract.derive import Plan
 from verify.contract.kernel_file import KernelFile
 from verify.judging.job import Job
 from verify.judging.judge import Judge
+from verify.judging.rerun import is_rerun
 from verify.judging.verdicts import VerdictStore
 from verify.outcome import Outcome
 
@@ -293,8 +295,11 @@ def test_of_a_file_nothing_runs_but_its_kernels():
 
 
 def test_a_part_of_no_numbers_reaches_nothing(judge):
-    case = case_of_values("aten::bmm", self=torch.empty(2, 3, 0).cfloat(), mat2=torch.empty(2, 0, 3).cfloat())
-    kernel = KernelFile.read(KERNELS / "matmul/bmm.py")
-    job = Job(Plan(case.overload, case.overload), kernel, (case,), repeats=1, repeated=frozenset({case.id}))
-    found = next(iter(judge.judge([job]).values()))
-    assert found.outcome is Outcome.PASS, found
+    sizes = range(1, 25)  # so that some of them are run again
+    none = [(torch.empty(2, n, 0).cfloat(), torch.empty(2, 0, 3).cfloat()) for n in sizes]
+    cases = tuple(case_of_values("aten::bmm", self=x, mat2=y) for x, y in none)
+    job = Job(Plan("aten::bmm", "aten::bmm"), KernelFile.read(KERNELS / "matmul/bmm.py"), cases, repeats=1)
+    again = [case for case in cases if is_rerun(job, case.id)]
+    assert again
+    found = judge.judge([replace(job, cases=tuple(again))])
+    assert {v.outcome for v in found.values()} == {Outcome.PASS}, found
