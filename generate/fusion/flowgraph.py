@@ -1,0 +1,221 @@
+"""A dataflow as a graph of calls: what each needs, what may be part of a subgraph, and in which order they can run.
+
+Views compute nothing and cost nothing, so they are no nodes: a call that reads a view reads its root, the value that
+was computed, and the views between the two are steps of whatever subgraph has both ends.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+from functools import cache
+from typing import Literal, TypeAlias
+
+import torch
+
+from traces.dataflow import Dataflow, FlowCall
+from traces.overloads import base_name, kind, resolve, written
+from traces.values import Json, decoded
+from verify.operators import elementwise
+
+Role: TypeAlias = Literal["pointwise", "reduction", "product", "attention", "view", "other"]
+
+_REDUCTIONS = frozenset(
+    {
+        "_fused_rms_norm",
+        "_log_softmax",
+        "_log_softmax_backward_data",
+        "_softmax",
+        "_softmax_backward_data",
+        "amax",
+        "amin",
+        "linalg_vector_norm",
+        "logsumexp",
+        "mean",
+        "native_layer_norm",
+        "native_layer_norm_backward",
+        "prod",
+        "std",
+        "sum",
+        "var",
+        "var_mean",
+    }
+)
+_PRODUCTS = frozenset({"addmm", "baddbmm", "bmm", "mm"})
+_ATTENTION = "_scaled_dot_product_"
+_CASTS = frozenset({"_to_copy", "clone"})  # element by element, too
+# Views whose elements are those of what they are made of, in the same order.
+_IN_ORDER = frozenset({"_unsafe_view", "alias", "detach", "squeeze", "unsqueeze", "view"})
+_FLOATS = frozenset({"bfloat16", "float16", "float32", "float64"})
+_PLAIN = _FLOATS | {"bool", "int32", "int64", "int16", "int8", "uint8"}
+_BY_DATA = (torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output)
+
+
+def role(call: FlowCall) -> Role:
+    """What a call can be in a subgraph; "other": no part of one, which `barrier` explains."""
+    of_overload = _role(call.overload)
+    return of_overload if of_overload == "view" or not barrier(call) else "other"
+
+
+@cache
+def _role(overload: str) -> Role:
+    op = resolve(overload)
+    base = base_name(op)
+    if kind(op) == "view":
+        return "view"
+    if base in _REDUCTIONS:
+        return "reduction"
+    if base in _PRODUCTS:
+        return "product"
+    if base.startswith(_ATTENTION):
+        return "attention"
+    return "pointwise" if base in _CASTS or elementwise(overload) else "other"
+
+
+def barrier(call: FlowCall) -> str:
+    """Why a call can be no part of a subgraph, in a line; "" where it can."""
+    op, name = resolve(call.overload), call.overload
+    given = {n: v for n, v in call.arguments.items() if n == "dropout_p"}
+    if kind(op, decoded(given, [], name)) == "random":
+        return f"{name} draws random numbers, and draws have their order"
+    if written(op):
+        return f"{name} writes an argument, which others may read before and after"
+    if any(tag in op.tags for tag in _BY_DATA):
+        return f"{name} decides by data how large its result is"
+    if call.arguments.get("device") is not None:
+        return f"{name} moves or makes its result on a device of its own"
+    if kind(op) == "memory":
+        return f"{name} is what the platform provides: memory, or an element for the host"
+    if _holds(call.arguments, "unsupported") or _holds(call.arguments, "sparse_coo"):
+        return f"{name} takes a tensor that is not plain memory"
+    if any(isinstance(v, list) and _holds(v, "tensor") for v in call.arguments.values()):
+        return f"{name} takes a list of tensors"
+    if not call.reads:
+        return f"{name} takes no tensor"
+    return "" if _role(name) != "other" else f"{name} is neither element by element, nor a reduction, nor a product"
+
+
+def _holds(tree: Json, tag: str) -> bool:
+    if isinstance(tree, dict):
+        return tag in tree or any(_holds(v, tag) for v in tree.values())
+    return isinstance(tree, list) and any(_holds(v, tag) for v in tree)
+
+
+class FlowGraph:
+    """The calls of a dataflow that are no views, in an order in which they can run; groups of them count as one."""
+
+    def __init__(self, flow: Dataflow) -> None:
+        self.flow = flow
+        self.roles = [role(call) for call in flow.calls]
+        self._maker: dict[int, int] = {}  # index of the call that made a value
+        known = set(flow.sources)  # a view of a view may be what there was before
+        for i, call in enumerate(flow.calls):
+            known.update(call.reads)
+            self._maker.update((v, i) for v in call.results if v is not None and v not in known)
+            known.update(v for v in call.results if v is not None)
+        self.readers: dict[int, set[int]] = defaultdict(set)  # calls, but for views, by root
+        self._needs: list[set[int]] = [set() for _ in flow.calls]
+        self._depend()
+        self.kept = {self.root(value) for value in flow.kept}
+        nodes = [i for i, r in enumerate(self.roles) if r != "view"]
+        self._order = nodes
+        self._place = {node: place for place, node in enumerate(nodes)}
+        self._members: dict[int, frozenset[int]] = {}  # of a group by each of its calls
+
+    def _depend(self) -> None:
+        """Reads come after what makes the value; in one memory writes come after, and before, all other uses."""
+        writers: dict[int, int] = {}
+        users: dict[int, set[int]] = defaultdict(set)
+        for i, call in enumerate(self.flow.calls):
+            if self.roles[i] == "view" and not call.writes:
+                continue
+            wrote = {self._memory(v) for v in call.writes}
+            for value in call.reads:
+                self.readers[self.root(value)].add(i)
+                maker = self._maker.get(self.root(value))
+                memory = self._memory(value)
+                self._needs[i] |= {n for n in (maker, writers.get(memory)) if n is not None and n != i}
+                users[memory].add(i)
+            for memory in wrote:
+                self._needs[i] |= users[memory] - {i}
+                writers[memory], users[memory] = i, {i}
+
+    def _memory(self, value: int) -> int:
+        memory = self.flow.values[value].memory
+        return -1 - value if memory is None else memory
+
+    def maker(self, value: int) -> int | None:
+        """Index of the call that made a value; None of what comes from outside."""
+        return self._maker.get(value)
+
+    def views(self, value: int, in_order: bool = False) -> tuple[int, list[int]]:
+        """The value that this one is a view of, and the calls between the two, the first first. in_order: go back over
+        no view that has other elements or another order of these."""
+        calls: list[int] = []
+        while (made := self._maker.get(value)) is not None and self.roles[made] == "view":
+            call = self.flow.calls[made]
+            if call.writes or not call.reads or (in_order and base_name(resolve(call.overload)) not in _IN_ORDER):
+                break
+            calls.append(made)
+            value = call.reads[0]
+        return value, calls[::-1]
+
+    def root(self, value: int) -> int:
+        """The value that this one is a view of, or itself."""
+        return self.views(value)[0]
+
+    def size(self, value: int) -> int:
+        """Elements."""
+        return math.prod(self.flow.values[value].shape)
+
+    def nbytes(self, value: int) -> int:
+        dtype: torch.dtype = getattr(torch, self.flow.values[value].dtype)
+        return self.size(value) * dtype.itemsize
+
+    def is_plain(self, call: FlowCall) -> bool:
+        """Whether all that it takes and makes are tensors of the usual dtypes, which have elements."""
+        values = [self.flow.values[v] for v in (*call.reads, *call.results) if v is not None]
+        return all(v.dtype in _PLAIN and 0 not in v.shape and len(v.stride) == len(v.shape) for v in values)
+
+    def is_free(self, call: int) -> bool:
+        """Whether a call is in no group yet."""
+        return call not in self._members
+
+    def is_convex(self, group: Collection[int]) -> bool:
+        """Whether no path leaves a set of calls and comes back."""
+        return self._behind(group) is not None
+
+    def join(self, group: frozenset[int]) -> None:
+        """Make one node of a convex set of free calls: what depends on it moves behind it."""
+        behind = self._behind(group)
+        assert behind is not None
+        places = [self._place[i] for i in group]
+        lo, hi = min(places), max(places) + 1
+        span = self._order[lo:hi]
+        before = [n for n in span if n not in behind and n not in group]
+        self._order[lo:hi] = [*before, *sorted(group), *(n for n in span if n in behind)]
+        self._place.update((n, lo + k) for k, n in enumerate(self._order[lo:hi]))
+        self._members.update(dict.fromkeys(group, group))
+
+    def _behind(self, group: Collection[int]) -> set[int] | None:
+        """Of the calls between the first and the last of a set those that depend on it; None if one of it does on
+        these. A group stands together in the order, and is taken as a whole."""
+        places = [self._place[i] for i in group]
+        lo, hi = min(places), max(places) + 1
+        inside, behind = set(group), set[int]()
+        for node in self._order[lo:hi]:
+            members = self._members.get(node, frozenset((node,)))
+            needs = set[int]().union(*(self._needs[m] for m in members))
+            if node in inside:
+                if needs & behind:
+                    return None
+            elif node not in behind and needs & (inside | behind):
+                behind |= members
+        return behind
+
+    def needed(self, call: int) -> Iterator[tuple[int, int]]:
+        """The tensors that a call reads, each as (value, the free call that computed it, or -1)."""
+        for value in dict.fromkeys(self.flow.calls[call].reads):
+            maker = self._maker.get(self.root(value))
+            yield value, maker if maker is not None and self.is_free(maker) else -1
