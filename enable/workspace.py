@@ -1,4 +1,4 @@
-"""The workspace: `.enable/` with traces/, kernels/, dialogs/, cache/ and verdicts.sqlite."""
+"""The workspace: `.enable/` with traces/, fusions/, kernels/, dialogs/, cache/ and verdicts.sqlite."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from enable.progress import say
 from traces import UserError
 
 if TYPE_CHECKING:
+    from enable.fusions import Fusion
     from generate.library import Library
     from traces.store import Trace
     from verify.judging.verdicts import VerdictStore
@@ -56,6 +57,11 @@ class Workspace:
     @property
     def dialogs(self) -> Path:
         return self.root / "dialogs"
+
+    @property
+    def fused(self) -> Path:
+        """Subgraphs that `enable fuse` found."""
+        return self.root / "fusions"
 
     @property
     def cache(self) -> Path:
@@ -120,6 +126,16 @@ class Workspace:
             return f"no trace {name!r} ({have}); record one: {self.command('capture', name)}"
         return f"no trace {name!r} ({have}); what can be recorded: enable models"
 
+    def fusions(self) -> dict[str, Fusion]:
+        """The subgraphs that were found, by overload; PyTorch knows them from now on. Raises TraceError for a damaged
+        file."""
+        from enable.fusions import load_all
+
+        found = load_all(self.fused)
+        for fusion in found.values():
+            fusion.subgraph.define()
+        return found
+
     def library(self, base: Path | None, platform: Platform | None = None) -> Library:
         """The kernel library: accepted kernels over `base`, by default the packaged kernels.
 
@@ -128,6 +144,7 @@ class Workspace:
         from generate.library import KERNELS, Library
         from verify.lint import load_profile
 
+        self.fusions()  # kernels may serve them
         return Library(self.kernels, base or KERNELS, blocks=load_profile(platform.lint).blocks if platform else ())
 
     def verdicts(self) -> VerdictStore:

@@ -25,6 +25,7 @@ from traces.values import DTYPE_NAMES, Json, decoded
 NAMESPACE = "fused"
 FORMAT = 1
 MAX_STEPS = 256  # of one subgraph
+_FLOATS = frozenset({"bfloat16", "float16", "float32"})
 _NAMED = 4  # steps that a name tells
 _library = torch.library.Library(NAMESPACE, "FRAGMENT")  # type: ignore[no-untyped-call]
 _defined: dict[str, Subgraph] = {}
@@ -111,6 +112,11 @@ class Subgraph:
         found = tuple(values[k] for k in self.outputs)
         return found[0] if len(found) == 1 else found
 
+    def widened(self) -> Subgraph:
+        """The same of float64, in which nothing that lies between is rounded to less."""
+        steps = tuple(SubgraphCall(s.overload, _widened(s.arguments), s.results) for s in self.steps)
+        return Subgraph(tuple("float64" if d in _FLOATS else d for d in self.inputs), steps, self.outputs)
+
     def define(self) -> OpOverload:
         """The operator, which PyTorch knows from now on, for the length of the process."""
         if self.overload not in _defined:
@@ -120,11 +126,39 @@ class Subgraph:
         return resolve(self.overload)
 
 
+def is_subgraph(overload: str) -> bool:
+    """Whether this is the name of a subgraph, known here or not."""
+    return overload.startswith(f"{NAMESPACE}::")
+
+
+def definitions(overload: str) -> list[Json]:
+    """What another process has to be told, with `define_all`, before it knows the overload."""
+    subgraph = subgraph_of(overload)
+    return [] if subgraph is None else [subgraph.as_json()]
+
+
+def define_all(found: list[Json]) -> None:
+    """Define what `definitions` gave."""
+    for definition in found:
+        Subgraph.of_json(definition, "a subgraph's definition").define()
+
+
 def subgraph_of(overload: str) -> Subgraph | None:
     """What an operator was defined as in this process; None for one that is no subgraph. Raises UserError for a
     subgraph that was not."""
-    if not overload.startswith(f"{NAMESPACE}::"):
+    if not is_subgraph(overload):
         return None
     if overload not in _defined:
         raise UserError(f"{overload}: no such subgraph is known here; find subgraphs: enable fuse MODEL")
     return _defined[overload]
+
+
+def _widened(tree: Json) -> Json:
+    """Arguments that name no floating dtype but float64."""
+    if isinstance(tree, list):
+        return [_widened(value) for value in tree]
+    if not isinstance(tree, dict):
+        return tree
+    if tree.keys() == {"dtype"} and tree["dtype"] in _FLOATS:
+        return {"dtype": "float64"}
+    return {name: False if name == "half_to_float" else _widened(value) for name, value in tree.items()}

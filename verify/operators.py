@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from traces.overloads import kind, resolve
+from traces.subgraphs import is_subgraph, subgraph_of
 from verify.contract.derive import functional_base
 
 # These copy, choose or round to whole numbers: nothing that ATen's tags tell.
@@ -96,8 +97,20 @@ _PRODUCTS = {
 }  # fmt: skip
 
 
+@cache
+def parts(overload: str) -> tuple[str, ...]:
+    """Of a subgraph the overloads of the steps that compute; of any other operator itself."""
+    subgraph = subgraph_of(overload)
+    steps = [overload] if subgraph is None else [step.overload for step in subgraph.steps]
+    return tuple(o for o in steps if subgraph is None or kind(o) != "view")
+
+
 def group(overload: str) -> str:
-    """The row of the table for an overload: operators that are neither copies nor pointwise accumulate."""
+    """The row of the table for an overload: operators that are neither copies nor pointwise accumulate. A subgraph has
+    the row of the step that rounds; of several, each rounds what it is given by the one before."""
+    if is_subgraph(overload):
+        rounding = [g for g in map(group, parts(overload)) if g != "exact"]
+        return "accumulate" if len(rounding) > 1 else rounding[0] if rounding else "exact"
     stem = _stem(overload)
     if stem in _EXACT:
         return "exact"
@@ -130,12 +143,12 @@ def adds_up(overload: str) -> bool:
 
 def multiplies(overload: str) -> bool:
     """Whether results are sums of products, which tensor cores make of parts of the arguments."""
-    return _stem(overload) in _PRODUCTS
+    return any(_stem(part) in _PRODUCTS for part in parts(overload))
 
 
 def elementwise(overload: str) -> bool:
     """Whether each element of the result comes of one element of each argument, as the table or ATen itself says."""
-    return group(overload) == "pointwise" or _tagged(overload)
+    return group(overload) == "pointwise" or (not is_subgraph(overload) and _tagged(overload))
 
 
 def linear(overload: str) -> bool:
@@ -145,7 +158,7 @@ def linear(overload: str) -> bool:
 
 def takes_infinities(overload: str) -> bool:
     """Whether what it answers for infinities and NaN does not depend on the algorithm."""
-    return _stem(overload) not in _CENTRED | _ELIMINATED
+    return all(_stem(part) not in _CENTRED | _ELIMINATED for part in parts(overload))
 
 
 def copies(overload: str) -> bool:
@@ -160,7 +173,7 @@ def converts(overload: str) -> bool:
 
 def signs_zeros(overload: str) -> bool:
     """Whether it is laid down which sign a zero of the result has: of operators element by element and choices."""
-    return group(overload) != "accumulate" and _stem(overload) not in _ANY_ZERO
+    return group(overload) != "accumulate" and not is_subgraph(overload) and _stem(overload) not in _ANY_ZERO
 
 
 def depends_on_steps(overload: str, arguments: int) -> bool:

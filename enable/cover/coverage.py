@@ -17,6 +17,7 @@ from traces.contents import REPLAYABLE
 from traces.overloads import of_cpus, resolve
 from traces.records import CallRecord
 from traces.store import Trace
+from traces.subgraphs import subgraph_of
 from verify.cases.case import Case, case_of
 from verify.comparison.laws import judged_by
 from verify.contract.derive import functional_base
@@ -293,12 +294,13 @@ def needs_kernel(overload: str, kind: str) -> bool:
 
 
 def is_known(overload: str) -> bool:
-    """Whether this torch has the overload, as its own: a user's custom operators have no reference here."""
+    """Whether this torch has the overload, as its own or as a subgraph of such: a user's custom operators have no
+    reference here."""
     try:
         resolve(overload)
     except UserError:
         return False
-    return overload.startswith("aten::")
+    return overload.startswith("aten::") or subgraph_of(overload) is not None
 
 
 def _overloads(trace: Trace) -> list[tuple[str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -40,7 +40,21 @@ def recorded(workspace: Workspace, only: frozenset[str] | None = None) -> Record
     only: overloads to look for; traces without a call of them are not read.
     """
     paths = [workspace.trace_path(name) for name in workspace.trace_names()]
-    return _read(tuple((path, _changed(path)) for path in paths), only)
+    found = _read(tuple((path, _changed(path)) for path in paths), only)
+    fused, unread = _fused(workspace, only)
+    return replace(found, cases=(*found.cases, *fused), unread={**found.unread, **unread})
+
+
+def _fused(workspace: Workspace, only: frozenset[str] | None) -> tuple[list[Case], dict[str, str]]:
+    """The recorded calls of subgraphs, and the traces of which they cannot be had, and why."""
+    cases, unread = [], {}
+    for overload, fusion in workspace.fusions().items():
+        for trace in dict.fromkeys(use.trace for use in fusion.uses) if only is None or overload in only else ():
+            try:
+                cases += list(fusion.cases(workspace.open_trace, trace))
+            except (UserError, TraceError) as error:
+                unread[trace] = str(error)
+    return cases, unread
 
 
 def _changed(path: Path) -> int:

@@ -15,6 +15,7 @@ from enable.cover.coverage import cases_by_overload
 from enable.cover.finding import Finding
 from enable.cover.recorded import recorded, some
 from enable.cover.sanitizing import under_sanitizer
+from enable.fusions import fused_cases
 from enable.progress import doing
 from enable.workspace import Workspace
 from traces import UserError
@@ -315,7 +316,8 @@ def _cases(
         given += _recorded(candidate, request, workspace)
     for source in request.sources:
         if source.startswith("trace:"):
-            recorded = cases_by_overload(workspace.open_trace(source.removeprefix("trace:")))
+            trace = workspace.open_trace(name := source.removeprefix("trace:"))
+            recorded = {**cases_by_overload(trace), **fused_cases(workspace.fusions().values(), trace, name)}
             given += [case for overload in candidate.overloads for case in recorded.get(overload, [])]
     if not given and "extended" in request.sources and not {"opinfo", "traces"} & {*request.sources}:
         raise UserError("extended cases are made from others; add opinfo, traces or trace:NAME to --cases")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +15,7 @@ from enable.cover.coverage import is_known, read_calls
 from enable.cover.opinfo import Users
 from enable.cover.self_consistency import callable_overloads
 from enable.cover.session import Session
+from enable.fusions import fused_cases
 from enable.refine.acceptance import Accepted, Proposal, Refused, accept, check, too_few
 from enable.refine.evidence import few, further, independent, split
 from generate.docs import documentation
@@ -80,17 +81,20 @@ class Refinement:
         self.cases: dict[str, list[Case]] = defaultdict(list)
         self._tensors: dict[str, frozenset[str]] = {}  # by signature their floating dtypes, or all where there is none
         self._numbers: dict[str, frozenset[str]] = {}  # by signature the arguments that are Python numbers
-        for trace in self._traces.values():
+        fusions = session.workspace.fusions()
+        for name, trace in self._traces.items():
             self.users = Users(trace)
-            for overload, cases in read_calls(trace, self._see).cases.items():
+            fused = fused_cases(fusions.values(), trace, name)
+            self._tensors |= {c.signature: _floats(c.dtypes) for cases in fused.values() for c in cases}
+            self._numbers |= {c.signature: frozenset() for cases in fused.values() for c in cases}
+            for overload, cases in (*read_calls(trace, self._see).cases.items(), *fused.items()):
                 known = {c.id for c in self.cases[overload]}
                 self.cases[overload] += [c for c in cases if c.id not in known and self._is_wanted(c)]
 
     def _see(self, record: CallRecord, case: str | None) -> None:
         self.users.see(record, case)
         if record.signature not in self._tensors:
-            dtypes = {tensor["dtype"] for tensor in record.header["tensors"]}
-            self._tensors[record.signature] = frozenset(filter(_is_floating, dtypes)) or frozenset(dtypes)
+            self._tensors[record.signature] = _floats(tensor["dtype"] for tensor in record.header["tensors"])
             self._numbers[record.signature] = frozenset(n for n, v in record.header["tree"].items() if _is_number(v))
 
     def trace(self, name: str) -> Trace:
@@ -335,6 +339,12 @@ def _various(cases: Sequence[Case]) -> tuple[str, ...]:
         seen.update([(best[0], best[2]), best[1], best[2]])
         chosen.append(groups[best][0])
     return tuple(chosen)
+
+
+def _floats(dtypes: Iterable[str]) -> frozenset[str]:
+    """Those that are floating; all, where there are none."""
+    known = frozenset(dtypes)
+    return frozenset(filter(_is_floating, known)) or known
 
 
 def _is_floating(dtype: str) -> bool:

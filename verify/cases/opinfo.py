@@ -20,6 +20,7 @@ from typing import Any
 import torch
 
 from traces.overloads import name_of
+from traces.subgraphs import is_subgraph
 from traces.values import Bytes, Packed
 from verify.cases import of_forwards, of_schema, samples
 from verify.cases.case import Case, case_of_packed
@@ -43,6 +44,9 @@ def tested_overloads(cache: Path) -> frozenset[str]:
 
 def kept_cases(cache: Path, overloads: list[str], dtypes: tuple[str, ...], every: bool = True) -> list[Case]:
     """`opinfo_cases` of the same, kept under `cache` for this version of torch and of what makes cases of samples."""
+    overloads = [overload for overload in overloads if not is_subgraph(overload)]
+    if not overloads:
+        return []
     asked = [json.dumps([torch.__version__, overloads, dtypes, every]).encode()]
     asked += [Path(str(module.__file__)).read_bytes() for module in (samples, of_schema, of_forwards)]
     path = cache / "samples" / f"{hashlib.sha256(b''.join(asked)).hexdigest()[:32]}.json"

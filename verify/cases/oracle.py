@@ -7,6 +7,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
+from traces.subgraphs import definitions
 from traces.values import Packed, pack
 from verify.cases.arguments import Arguments, fits, tensors
 from verify.contract.random_state import Philox
@@ -65,6 +66,11 @@ class Trusted:
 _ORACLE = Trusted(TRIED, _MEMORY, SECONDS)
 
 
+def _asked(overload: str) -> dict[str, Any]:
+    """What the child has to know of an overload."""
+    return {"overload": overload, "subgraphs": definitions(overload)}
+
+
 def stands(overload: str, arguments: Arguments) -> bool:
     """Whether ATen has a sound answer to the call (verify/cases/trial.py), which is small enough to be judged."""
     return idle(overload, arguments, ()) is not None
@@ -76,7 +82,7 @@ def idle(overload: str, arguments: Arguments, places: Sequence[Place]) -> list[i
         return None
     with _LOCK:
         try:
-            told, _ = _ORACLE.ask(pack(arguments), {"overload": overload, "places": places})
+            told, _ = _ORACLE.ask(pack(arguments), {**_asked(overload), "places": places})
         except (ChildDied, RuntimeError):  # what cannot even be looked at
             return None
     return told["idle"] if told["stands"] else None
@@ -86,7 +92,7 @@ def refusal(overload: str, arguments: Arguments) -> str:
     """Why ATen refuses the call; nothing if it answers it, has no implementation of it, or dies of it."""
     with _LOCK:
         try:
-            told, _ = _ORACLE.ask(pack(arguments), {"overload": overload, "philox": [0, 0]})
+            told, _ = _ORACLE.ask(pack(arguments), {**_asked(overload), "philox": [0, 0]})
         except (ChildDied, RuntimeError):  # what cannot even be looked at
             return ""
     why = " ".join(told["error"].split())
@@ -100,7 +106,7 @@ def answered(overload: str, packed: Packed, philox: Philox) -> Packed:
     """
     with _LOCK:
         try:
-            told, answer = _ORACLE.ask(packed, {"overload": overload, "philox": list(philox)})
+            told, answer = _ORACLE.ask(packed, {**_asked(overload), "philox": list(philox)})
         except ChildDied as death:
             raise RuntimeError(f"the process that asked it {death.how}") from death
     if told["error"]:

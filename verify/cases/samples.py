@@ -18,6 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from traces import UserError
 from traces.overloads import base_name, bind, call, name_of, resolve, written
+from traces.subgraphs import is_subgraph
 from verify.cases.callers import Samples, called_cases
 from verify.cases.case import Case, case_of_values, unsupported
 from verify.cases.of_forwards import linked_cases
@@ -35,7 +36,7 @@ def overloads_of(operator: str) -> list[str]:
     linalg.inv is aten::linalg_inv; nn.functional.nll_loss is aten::nll_loss_nd, which is what it calls; else the last
     part of the name counts. Raises UserError if there is no such operator, or PyTorch makes it of several.
     """
-    if operator.startswith("aten::"):
+    if operator.startswith("aten::") or is_subgraph(operator):
         return [name_of(resolve(operator))]
     named = _packet(operator.replace(".", "_"))
     packet = named or _single(_called(operator)) or _packet(operator.rpartition(".")[2])

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from traces.overloads import base_name, bind, call, kind, resolve, written
+from traces.subgraphs import define_all
 from traces.values import Packed, Rebuilt, TensorRef, by_storage, unpack
 from verify.cases import references
 from verify.cases.arguments import LAST, Arguments, fits, tensors
@@ -48,6 +49,7 @@ class Trial:
         """Whether the call has an answer, and which of the places that are asked about do not matter to it; or, where
         a request says what is drawn from, that answer."""
         overload, places = header["overload"], header.get("places", ())
+        define_all(header.get("subgraphs", []))
         if "philox" in header:
             return _answered(overload, packed, tuple(header["philox"]))
         with torch.no_grad():

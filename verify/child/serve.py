@@ -19,6 +19,7 @@ from typing import IO, Any, Protocol
 
 import torch
 
+from traces.subgraphs import define_all
 from traces.values import Packed, Rebuilt, on_host, pack, unpack
 from verify.child import devices
 from verify.child.answers import Counters, EarlierResults, complaints, protected, strided
@@ -207,6 +208,7 @@ def serve(
         stack.enter_context(stderr_to(stack.enter_context(log.open("wb"))))  # of MLIR and ptxas
         if log_fd is not None:
             witness.begin(log_fd, job["seconds"])
+        define_all(job.get("subgraphs", []))
         runner = make(job, mode)
         while True:
             try:

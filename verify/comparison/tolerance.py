@@ -40,6 +40,7 @@ SUM_ROUNDINGS = 16  # of the sum of absolute values, in fp32; fewer in number th
 STEP_ROUNDINGS = 3  # of the terms of start + i * step: a number's to the dtype, a product's, and the sum's
 SINGLE_ROUNDINGS = 64  # of the largest result, in fp32: so far off is float64 that was computed in that
 FACTOR_ROUNDINGS = 32  # of the largest value: products of factors, and of vectors of length 1
+BETWEEN = 2  # times the error of ATen's own answer, where a subgraph has results in half precision between its steps
 LEANING = 0.25  # ulp: the mean error, away from 0, of results that are not rounded to the nearest; cut ones have 0.5
 LEANS = 512  # inexact results of which a mean is taken: that of right ones has a standard deviation of 0.013 ulp
 

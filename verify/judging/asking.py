@@ -10,6 +10,7 @@ from threading import Lock
 from typing import Any
 
 from traces import TraceError
+from traces.subgraphs import definitions
 from traces.values import Packed
 from verify.judging.job import Job
 from verify.judging.reply import Reply
@@ -92,13 +93,10 @@ class Children:
         stack.close()
 
     def _header(self) -> dict[str, Any]:
-        files = {"kernel": self._job.kernel} | ({"copy": self._job.copy} if self._job.copy is not None else {})
-        files |= {f"callee{i}": k for i, k in enumerate(self._job.reached)}
-        roles = {k: role for role, k in files.items()}
         return {
             "plan": asdict(self._job.plan),
-            "sources": {role: k.source for role, k in files.items()},
-            "calls": {role: {o: roles[callee] for o, callee in k.callees} for role, k in files.items()},
+            "subgraphs": definitions(self._job.plan.overload),
+            **self._job.files,
             "takes_out": self._job.kernel.takes_out,
             "own_defaults": not self._job.strict,
             "targets": [asdict(t) for t in self._platform.targets],

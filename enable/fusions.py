@@ -1,0 +1,202 @@
+"""Fusions of a workspace: subgraphs that were found in traces, a small file each, and the calls that were recorded.
+
+.enable/fusions/NAME.json names the subgraph and, for each time that it occurred, the stored calls of a trace that hold
+its inputs, so that the file is small and the inputs are there once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from traces import TraceError, UserError
+from traces.format import parse_json, write_durably
+
+if TYPE_CHECKING:
+    from traces.store import Trace
+    from traces.subgraphs import Subgraph
+    from traces.values import Packed
+    from verify.cases.case import Case
+
+FORMAT = 1
+MAX_BYTES = 1 << 26  # of one file
+
+
+@dataclass(frozen=True)
+class RecordedUse:
+    """One time that a subgraph occurred. trace: name. calls: places of its steps in the trace's dataflow. inputs: for
+    each a stored call and the number of the tensor among its arguments. shapes: of the inputs. outputs: numbers of the
+    values that something outside reads. nbytes, launches: saved by one kernel for all steps."""
+
+    trace: str
+    phase: str
+    module: str
+    calls: tuple[int, ...]
+    inputs: tuple[tuple[int, int], ...]
+    shapes: tuple[tuple[int, ...], ...]
+    outputs: tuple[int, ...]
+    nbytes: int
+    launches: int
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """A subgraph that is worth a kernel of its own, and where it occurred."""
+
+    subgraph: Subgraph
+    kind: str
+    uses: tuple[RecordedUse, ...]
+
+    @property
+    def overload(self) -> str:
+        return self.subgraph.overload
+
+    @property
+    def nbytes(self) -> int:
+        """Saved in all uses together."""
+        return sum(use.nbytes for use in self.uses)
+
+    @property
+    def launches(self) -> int:
+        return sum(use.launches for use in self.uses)
+
+    @property
+    def shapes(self) -> list[tuple[tuple[int, ...], ...]]:
+        """Of the inputs, each combination once, in the order of first use."""
+        return list(dict.fromkeys(use.shapes for use in self.uses))
+
+    def save(self, directory: Path) -> Path:
+        path = directory / file_name(self.overload)
+        found = {
+            "format": FORMAT,
+            "overload": self.overload,
+            "kind": self.kind,
+            "subgraph": self.subgraph.as_json(),
+            "uses": [asdict(use) for use in self.uses],
+        }
+        directory.mkdir(parents=True, exist_ok=True)
+        write_durably(path, [json.dumps(found, indent=1).encode(), b"\n"])
+        return path
+
+    @classmethod
+    def load(cls, path: Path) -> Fusion:
+        """What `save` wrote. Raises TraceError naming the file if it is damaged."""
+        from traces.subgraphs import Subgraph
+
+        try:
+            if path.stat().st_size > MAX_BYTES:
+                raise TraceError(f"{path}: over the limit of {MAX_BYTES} bytes")
+            found = parse_json(path.read_bytes(), str(path))
+            if found["format"] != FORMAT:
+                raise TraceError(f"{path} is format {str(found['format'])[:20]}, this toolkit reads {FORMAT}")
+            subgraph = Subgraph.of_json(found["subgraph"], str(path))
+            uses = tuple(map(_use, found["uses"]))
+            fusion = cls(subgraph, str(found["kind"]), uses)
+        except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
+            raise TraceError(
+                f"{path}: not a fusion ({error!r}); remove it and find it anew: enable fuse MODEL"
+            ) from error
+        if fusion.overload != found["overload"] or path.name != file_name(fusion.overload):
+            raise TraceError(f"{path}: holds {fusion.overload}, its name says another; find it anew: enable fuse MODEL")
+        if any(len(use.inputs) != len(subgraph.inputs) for use in uses):
+            raise TraceError(f"{path}: a use has not {len(subgraph.inputs)} inputs; find it anew: enable fuse MODEL")
+        return fusion
+
+    def cases(self, open_trace: Callable[[str], Trace], only: str | None = None) -> Iterator[Case]:
+        """Its recorded calls whose inputs can be had, equal ones once. only: of this trace. Raises UserError for a
+        trace that is gone, TraceError for one that is damaged or another."""
+        seen = set[str]()
+        traces: dict[str, Trace] = {}
+        for use in self.uses:
+            if only in (None, use.trace):
+                if use.trace not in traces:
+                    traces[use.trace] = open_trace(use.trace)
+                case = _case(self, traces[use.trace], use)
+                if case is not None and case.id not in seen:
+                    seen.add(case.id)
+                    yield case
+
+
+def file_name(overload: str) -> str:
+    return f"{overload.partition('::')[2]}.json"
+
+
+def load_all(directory: Path) -> dict[str, Fusion]:
+    """The fusions of a directory by overload, those that save most first. Raises TraceError for a damaged one."""
+    found = [Fusion.load(path) for path in sorted(directory.glob("*.json"))]
+    return {fusion.overload: fusion for fusion in sorted(found, key=lambda f: (-f.nbytes, f.overload))}
+
+
+def fused_cases(fusions: Iterable[Fusion], trace: Trace, name: str) -> Mapping[str, list[Case]]:
+    """By overload the calls of fusions that were recorded in a trace."""
+    found = {fusion.overload: list(fusion.cases(lambda _: trace, name)) for fusion in fusions}
+    return {overload: cases for overload, cases in found.items() if cases}
+
+
+def _use(found: dict[str, object]) -> RecordedUse:
+    use = RecordedUse(**found)  # type: ignore[arg-type]
+    inputs = tuple((int(call), int(tensor)) for call, tensor in use.inputs)
+    shapes = tuple(tuple(map(int, shape)) for shape in use.shapes)
+    calls, outputs = tuple(map(int, use.calls)), tuple(map(int, use.outputs))
+    return RecordedUse(
+        str(use.trace),
+        str(use.phase),
+        str(use.module),
+        calls,
+        inputs,
+        shapes,
+        outputs,
+        int(use.nbytes),
+        int(use.launches),
+    )
+
+
+def _case(fusion: Fusion, trace: Trace, use: RecordedUse) -> Case | None:
+    """None where the contents of an input were not recorded."""
+    from blake3 import blake3
+
+    from traces.contents import REPLAYABLE
+    from traces.materialise import identity
+    from verify.cases.case import Case
+
+    records = [trace.record(call, f"{fusion.overload} in {use.trace}") for call, _ in use.inputs]
+    if any(record.level not in REPLAYABLE for record in records):
+        return None
+    try:
+        refs = [record.header["tensors"][k] for record, (_, k) in zip(records, use.inputs, strict=True)]
+        told = [fusion.overload, *(f"{identity(trace, r)} {k}" for r, (_, k) in zip(records, use.inputs, strict=True))]
+        layouts = json.dumps([[ref["dtype"], ref["shape"], ref["stride"]] for ref in refs])
+        shapes, dtypes = tuple(tuple(ref["shape"]) for ref in refs), tuple(str(ref["dtype"]) for ref in refs)
+    except (KeyError, TypeError, IndexError) as error:
+        raise TraceError(f"{trace.path}: no inputs of {fusion.overload} there ({error!r})") from error
+    if shapes != use.shapes or dtypes != fusion.subgraph.inputs:
+        raise TraceError(f"{trace.path} was recorded anew since {fusion.overload} was found: enable fuse {use.trace}")
+    name = blake3("\n".join(told).encode()).hexdigest()[:32]
+    signature = blake3(f"{fusion.overload}{layouts}".encode()).hexdigest()[:16]
+    return Case(name, fusion.overload, signature, partial(_packed, trace, use), shapes, dtypes)
+
+
+def _packed(trace: Trace, use: RecordedUse) -> Packed:
+    """The inputs as the arguments of one call, each with memory of its own."""
+    from traces.values import pack, unpack
+
+    arguments = {}
+    for i, (call, tensor) in enumerate(use.inputs):
+        source = trace.packed(trace.record(call, str(trace.path)))
+        alone = type(source)({"a": {"tensor": tensor}}, source.tensors, source.groups, source.data)
+        arguments[f"a{i}"] = unpack(alone)["a"]
+    packed = pack(arguments)
+    packed.data = [None if d is None else bytes(d) for d in packed.data]
+    return packed
+
+
+def check_known(fusions: Mapping[str, Fusion], overload: str) -> Fusion:
+    """The fusion of this name. Raises UserError if there is none."""
+    if overload not in fusions:
+        have = ", ".join(list(fusions)[:4]) or "none yet"
+        raise UserError(f"no fusion {overload} here (there are: {have}); find some: enable fuse MODEL")
+    return fusions[overload]
