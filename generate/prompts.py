@@ -73,9 +73,8 @@ def opening(task: Task, state: State) -> tuple[Message, ...]:
         "draws": task.draws,
         "sized_by_data": task.sized_by_data,
     }
-    return Message("system", system(task.profile, _without(task.overload))), Message(
-        "user", _render("operator.md.j2", **fields)
-    )
+    text = _render("operator.md.j2", **fields) + (f"\n{task.search}" if task.search else "")
+    return Message("system", system(task.profile, _without(task.overload))), Message("user", text)
 
 
 @cache
@@ -88,6 +87,11 @@ def _without(overload: str) -> tuple[str, ...]:
     """The examples that do not give the answer away."""
     own = overload.removeprefix("aten::").split(".")[0].rstrip("_")
     return tuple(name for name in EXAMPLES if name != own)
+
+
+def searching(**fields: Any) -> str:
+    """What a search for speed adds to the first message; generate/tuning/search.py fills it."""
+    return _render("tuning.md.j2", **fields).rstrip() + "\n"
 
 
 def feedback(state: State, report: str) -> str:

@@ -48,20 +48,22 @@ def key(messages: Sequence[Message]) -> str:
     return hashlib.sha256(json.dumps([[m.role, masked(m.content)] for m in messages]).encode()).hexdigest()
 
 
-def load_recordings(directory: Path) -> list[Exchange]:
-    """Every exchange of every *.jsonl in `directory`, in order of names. Raises UserError."""
-    return [exchange for path in sorted(directory.glob("*.jsonl")) for exchange in _exchanges(path)]
+def load_recordings(directory: Path, names: str = "*.jsonl") -> list[Exchange]:
+    """Every exchange of the files of these names in `directory`, in order of names. Raises UserError."""
+    return [exchange for path in sorted(directory.glob(names)) for exchange in _exchanges(path)]
 
 
 def overloads_in(directory: Path) -> frozenset[str]:
     """The operators that the recordings in `directory` are of. Raises UserError."""
-    found = set()
-    for path in directory.glob("*.jsonl"):
-        with open(path, encoding="utf-8") as file:
-            header = _parsed(file.readline(), path, 1)
-        _check_header(header, path)
-        found.add(str(header.get("overload", "")))
-    return frozenset(found)
+    return frozenset(overload_of(path) for path in directory.glob("*.jsonl"))
+
+
+def overload_of(path: Path) -> str:
+    """The operator that one recording is of. Raises UserError."""
+    with open(path, encoding="utf-8") as file:
+        header = _parsed(file.readline(), path, 1)
+    _check_header(header, path)
+    return str(header.get("overload", ""))
 
 
 def _exchanges(path: Path) -> Iterator[Exchange]:

@@ -23,7 +23,8 @@ class Task:
     dialect. command: what the user types to go on after an interruption. calls: overloads of the library that the
     wrapper may call. draws: how it is judged if it may draw random numbers: by a `law`, or
     exactly, since these are `fixed`. sized_by_data: whether values decide how large the result is. numbers: tensors of
-    the schemas for which calls give Python numbers.
+    the schemas for which calls give Python numbers. search: what a search for speed adds to the prompt
+    (generate/tuning/): `source` is right then, and is to be made faster.
     """
 
     overload: str
@@ -40,13 +41,14 @@ class Task:
     draws: str = ""
     sized_by_data: bool = False
     numbers: tuple[str, ...] = ()
+    search: str = ""
 
     def digest(self) -> str:
         """sha256, in hex, of all that a prompt depends on."""
         fields: dict[str, Any] = asdict(self)
         for name in ("path", "command"):
             del fields[name]
-        for name in ("calls", "draws", "sized_by_data", "numbers"):
+        for name in ("calls", "draws", "sized_by_data", "numbers", "search"):
             if not fields[name]:
                 del fields[name]  # as in journals that were begun before there were any
         return hashlib.sha256(json.dumps(fields, sort_keys=True, default=str).encode()).hexdigest()

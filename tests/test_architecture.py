@@ -36,8 +36,9 @@ ROOMS = {  # what a room imports beside itself and the files above all rooms
         "train": {"serve"},
         "refine": {"cover"},
         "campaigns": {"cover", "refine"},
-        "report": {"cover", "traces", "refine", "campaigns"},
-        "commands": {"serve", "cover", "traces", "survey", "train", "refine", "campaigns", "report"},
+        "tune": {"cover", "refine"},
+        "report": {"cover", "traces", "refine", "campaigns", "tune"},
+        "commands": {"serve", "cover", "traces", "survey", "train", "refine", "campaigns", "tune", "report"},
     },
 }
 MAX_LINES, MAX_FUNCTION = 400, 60

@@ -26,7 +26,7 @@ class OutOfSharedMemory(Exception):
     """A kernel compiles, but no program instance of it fits on the target."""
 
 
-class _CompileOnlyDriver:
+class CompileOnlyDriver:
     """The little of a Triton driver that choosing a target and specialising arguments asks for."""
 
     def __init__(self, target: dict[str, Any]) -> None:
@@ -72,7 +72,7 @@ def patch_compiler(targets: list[dict[str, Any]]) -> None:
         usual = {n: _usual(v) if n in runtime else v for n, v in named.items()}
 
         def compile_for(target: dict[str, Any], given: dict[str, Any]) -> Any:
-            driver.set_active(_CompileOnlyDriver(target))
+            driver.set_active(CompileOnlyDriver(target))
             self.device_caches.pop(0, None) if len(targets) > 1 else None
             compiled = original(self, grid=grid, warmup=True, **given)
             _check_threads(self.__name__, compiled, target)

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from verify.cases.case import Case
 from verify.contract.derive import Plan
@@ -63,6 +64,18 @@ class Job:
         files = (self.kernel, *((self.copy,) if self.copy else ()))
         answers = {f"{o}={k.sha256}" for file in (*files, *self.reached) for o, k in file.callees}
         return (self.plan.base, *(k.sha256 for k in files), *sorted(answers))
+
+    @property
+    def files(self) -> dict[str, dict[str, Any]]:
+        """What a child loads: `sources`, the text of each file by its role, and `calls`, by which roles what a file
+        calls is answered."""
+        found = {"kernel": self.kernel} | ({"copy": self.copy} if self.copy is not None else {})
+        found |= {f"callee{i}": k for i, k in enumerate(self.reached)}
+        roles = {k: role for role, k in found.items()}
+        return {
+            "sources": {role: k.source for role, k in found.items()},
+            "calls": {role: {o: roles[callee] for o, callee in k.callees} for role, k in found.items()},
+        }
 
     @property
     def reached(self) -> tuple[KernelFile, ...]:

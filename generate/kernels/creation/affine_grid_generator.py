@@ -7,9 +7,12 @@ import torch
 import triton
 import triton.language as tl
 from blocks.offsets import plain, plain_value
+from blocks.tuning import tuned
 
 OVERLOADS = ("aten::affine_grid_generator",)
 DTYPES = ("bfloat16", "float16", "float32", "float64")
+SPACE = (("BLOCK", (128, 256, 512, 1024, 2048)), ("WARPS", (4, 8)))
+TUNED = (("", 0, 1024, 4),)
 
 
 @triton.jit
@@ -49,13 +52,15 @@ def wrapper(theta, size, align_corners):
     out = torch.empty((size[0], *size[2:], dims), dtype=theta.dtype, device=theta.device)
     if out.numel():
         sizes = (size[0], *(1,) * (3 - dims), *size[2:])
-        affine_kernel[(triton.cdiv(out.numel() // dims, 1024),)](
+        BLOCK, warps = tuned(TUNED, theta.shape, out.shape)
+        affine_kernel[(triton.cdiv(out.numel() // dims, BLOCK),)](
             theta,
             out,
             tuple([plain(n) for n in sizes]),
             tuple([plain(s) for s in theta.stride()]),
             DIMS=dims,
             ALIGN=align_corners,
-            BLOCK=1024,
+            BLOCK=BLOCK,
+            num_warps=warps,
         )
     return out

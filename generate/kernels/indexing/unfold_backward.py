@@ -10,9 +10,12 @@ import triton
 import triton.language as tl
 from blocks.offsets import integer, integer_value, strided, walk
 from blocks.types import compute_types, convert
+from blocks.tuning import tuned
 
 OVERLOADS = ("aten::unfold_backward",)
 DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+SPACE = (("BLOCK", (128, 256, 512, 1024)), ("WARPS", (4, 8)))
+TUNED = (("", 0, 1024, 4),)
 
 
 @triton.jit
@@ -63,7 +66,8 @@ def wrapper(grad_in, input_sizes, dim, size, step):
         raise RuntimeError(f"a gradient {tuple(grad_in.shape)} of windows of {size} in {tuple(sizes)}")
     n, PLAIN = out.numel(), max(out.numel(), grad.numel()) < 65536
     extent = sum([(k - 1) * s for k, s in zip(grad.shape, grad.stride(), strict=True)])
-    unfold_backward_kernel[(triton.cdiv(n, 1024),)](
+    BLOCK, warps = tuned(TUNED, grad.shape, out.shape)
+    unfold_backward_kernel[(triton.cdiv(n, BLOCK),)](
         grad,
         out,
         integer(n, PLAIN),
@@ -79,7 +83,7 @@ def wrapper(grad_in, input_sizes, dim, size, step):
         OPMATH=compute_types(out.dtype)[1],
         WIDE=max(n, extent) > 2147482623,
         PLAIN=PLAIN,
-        BLOCK=1024,
-        num_warps=4,
+        BLOCK=BLOCK,
+        num_warps=warps,
     )
     return out

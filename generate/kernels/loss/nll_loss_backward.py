@@ -8,9 +8,12 @@ the mean (1), and 0 everywhere else and in ignored rows.
 import torch
 import triton
 import triton.language as tl
+from blocks.tuning import tuned
 
 OVERLOADS = ("aten::nll_loss_backward",)
 DTYPES = ("bfloat16", "float16", "float32")
+SPACE = (("BLOCK", (256, 512, 1024, 2048, 4096)), ("WARPS", (4, 8)))
+TUNED = (("", 0, 4096, 8),)
 
 
 @triton.jit
@@ -55,7 +58,8 @@ def wrapper(grad_output, self, target, weight, reduction, ignore_index, total_we
         raise RuntimeError(f"{weight.shape[0]} weights of {self.shape[-1]} classes")
     out = torch.empty(self.shape, dtype=self.dtype, device=self.device)
     n = out.numel()
-    kernel_nll_loss_backward[(triton.cdiv(n, 4096),)](
+    BLOCK, warps = tuned(TUNED, out.shape)
+    kernel_nll_loss_backward[(triton.cdiv(n, BLOCK),)](
         grad_output,
         target,
         weight,
@@ -69,7 +73,7 @@ def wrapper(grad_output, self, target, weight, reduction, ignore_index, total_we
         0 if weight is None else weight.stride(0),
         MEAN=reduction == 1,
         WIDE=self.shape[-1] >= 2**30,
-        BLOCK=4096,
-        num_warps=8,
+        BLOCK=BLOCK,
+        num_warps=warps,
     )
     return out

@@ -1,0 +1,58 @@
+"""Autotuning without a language model: the settings of a kernel's own space are timed, the best of each class kept."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+
+from enable.progress import say
+from enable.tune.tuning import NOT_FASTER, Tuned, TunedOperator, tuned
+from generate.tuning.measurement import ROUNDS, Gain, KernelTimer, Measurement
+from generate.tuning.space import Setting, Space, fixed, size_class, with_rows
+
+NEAR = 1.01  # a setting that is not this much faster than the default of its class is left at that
+
+
+def chosen(tuning: TunedOperator, timer: KernelTimer) -> Tuned:
+    """Time every setting, write the table, and accept the file as any candidate."""
+    overload, written = tuning.operator.overload, tuning.kernel.written
+    space = Space.of(written, str(tuning.kernel.path))
+    settings = space.settings
+    measured = tuning.time(timer, [written, *(fixed(written, s) for s in settings)], ROUNDS)
+    best = choices(tuning, space, measured)
+    for number, setting in sorted(best.items()):
+        say(f"{overload}  2^{number} elements: {space.named(setting)}")
+    source = with_rows(written, space.chosen(measured.device.target, best))
+    if source == written:
+        return _ended(tuning, "the settings in force are the best of each class", len(settings))
+    learned = _learned(space, best, measured.device.target)
+    trial = tuning.accept(timer, source, {"model": "none", "settings": len(settings)}, learned)
+    if trial.path:
+        return tuned(tuning, trial, f"{len(settings)} settings were timed", len(settings))
+    return _ended(tuning, trial.reason, len(settings), trial.gain)
+
+
+def choices(tuning: TunedOperator, space: Space, measured: Measurement) -> dict[int, Setting]:
+    """By class of shapes the setting with the least geometric mean of times; the default, if none is faster by NEAR."""
+    classes: dict[int, list[str]] = defaultdict(list)
+    for shape in tuning.shapes:
+        classes[size_class(shape.elements)].append(shape.name)
+    best = {}
+    for number, names in classes.items():
+        logs = {
+            setting: sum(math.log(measured.times[k][name].median) for name in names) / len(names)
+            for k, setting in enumerate(space.settings, 1)
+        }
+        fastest = min(logs, key=lambda s: logs[s])
+        default = logs.get(space.default, math.inf)
+        best[number] = fastest if logs[fastest] < default - math.log(NEAR) else space.default
+    return best
+
+
+def _learned(space: Space, best: dict[int, Setting], target: str) -> str:
+    told = "; ".join(f"from 2^{number} elements {space.named(setting)}" for number, setting in sorted(best.items()))
+    return f"of the settings {', '.join(space.names)} the fastest on {target} are: {told}"[:300]
+
+
+def _ended(tuning: TunedOperator, why: str, count: int, found: Gain | None = None) -> Tuned:
+    return Tuned(tuning.operator.overload, NOT_FASTER, why, gain=found, candidates=count, shapes=len(tuning.shapes))

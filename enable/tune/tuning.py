@@ -1,0 +1,303 @@
+"""`enable tune`: a kernel that is right is made faster, on the shapes that a trace recorded."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from enable.cover.cost import Cost, cost_of
+from enable.cover.session import Session
+from enable.progress import say
+from enable.refine.acceptance import Accepted
+from enable.refine.refinement import Operator, Refinement
+from generate.llm import FREE, Options, Price, load_provider
+from generate.machine import Event, EventKind, State
+from generate.signatures import describe
+from generate.tuning.measurement import (
+    CONFIRMING,
+    Gain,
+    KernelTimer,
+    Measurement,
+    TimedKernel,
+    TimedShape,
+    gain,
+    text_digest,
+)
+from generate.tuning.search import Search, SearchEnd, SearchLimits, open_search
+from generate.tuning.skills import Skill, SkillStore, Support, shape_class
+from traces import UserError
+from traces.overloads import call, resolve
+from traces.values import Packed, numel, pack, unpack
+from verify.cases.case import Case
+from verify.operators import group
+from verify.outcome import Outcome
+
+SKILLS = "skills.jsonl"
+TRIED = 3  # candidates of a search that are timed anew for acceptance, the fastest first
+
+
+@dataclass(frozen=True)
+class TuneChoice:
+    """What the user asked for. times: a file of times to replay, None to take them. command: what goes on with it."""
+
+    overload: str
+    trace: str
+    llm: str = "replay"
+    options: Options = field(default_factory=Options)
+    limits: SearchLimits = field(default_factory=SearchLimits)
+    price: Price = FREE
+    skills: bool = True
+    model: bool = True
+    times: Path | None = None
+    few_cases: bool = False
+    restart: bool = False
+    command: str = "enable tune"
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """How it ended. gain: of what was accepted, confirmed; of the best, if none was. kernel: its path."""
+
+    overload: str
+    exit: str
+    why: str
+    kernel: str | None = None
+    gain: Gain | None = None
+    before_us: float = 0.0
+    after_us: float = 0.0
+    candidates: int = 0
+    used: dict[str, Any] = field(default_factory=dict)
+    directory: str = ""
+    shapes: int = 0
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+ACCEPTED, NOT_FASTER, WAITING, FAILED = "ACCEPTED", "NOT_FASTER", "WAITING", "FAILED"
+
+
+@dataclass(frozen=True)
+class TunedTrial:
+    """What became of a candidate: the path of the kernel in force now, or the reason why it is not."""
+
+    gain: Gain
+    measured: Measurement
+    path: str = ""
+    reason: str = ""
+
+
+class TunedOperator:
+    """The kernel in force, the shapes it is timed on, and how a candidate replaces it."""
+
+    def __init__(self, session: Session, choice: TuneChoice) -> None:
+        """Raises UserError where there is nothing to tune, or nothing to tune it on."""
+        self.session, self.choice = session, choice
+        resolve(choice.overload)
+        self.refinement = Refinement(session, [choice.trace], few_cases=choice.few_cases)
+        if not self.refinement.cases:
+            raise UserError(
+                f"trace {choice.trace}: holds no contents of any call, and kernels are judged on these; "
+                f"record it anew: {session.workspace.command('capture', choice.trace, '--values', 'full')}"
+            )
+        self.operator: Operator = self.refinement.operator(choice.overload)
+        kernel = self.operator.replaces
+        if kernel is None:
+            refine = session.refining(choice.trace, "--op", choice.overload, overloads=[choice.overload])
+            raise UserError(f"{choice.overload}: has no kernel that could be made faster; have one written: {refine}")
+        self.kernel = kernel
+        self.shapes = tuple(self._shapes())
+        self.task = self.refinement.task(self.operator, choice.command)
+        if self.task.failing is not None:
+            detail = self.task.failing.detail.partition("\n")[0]
+            refine = session.refining(choice.trace, "--op", choice.overload, overloads=[choice.overload])
+            raise UserError(f"{choice.overload}: its kernel is not right ({detail}); mend it first: {refine}")
+
+    @property
+    def home(self) -> Path:
+        """Where searches of this workspace are kept."""
+        return self.session.workspace.root / "tune"
+
+    def _shapes(self) -> list[TimedShape]:
+        """A case of each signature, of every overload that the kernel serves."""
+        served = [o for o in self.refinement.cases if self._match(o) is not None]
+        cases = {c.signature: c for o in served for c in self.refinement.cases[o]}
+        trace = self.refinement.trace(self.choice.trace)
+        costs = {r.signature: cost_of(r) for r in trace.calls() if r.signature in cases and "::" in r.overload}
+        found = [_shape(case, costs.get(signature)) for signature, case in cases.items()]
+        return [shape for shape in found if shape.elements]
+
+    def _match(self, overload: str) -> Any:
+        match = self.session.library.match(overload)
+        return match if match is not None and match.kernel.path == self.kernel.path else None
+
+    def timed_kernel(self, written: str) -> TimedKernel:
+        """A text in the place of the kernel, for a timer."""
+        path = self.refinement.path(self.operator)
+        library = self.session.library
+        if written != self.kernel.written:
+            library = library.with_candidate(library.parse(written, path))
+        return TimedKernel(written, library.match)
+
+    def time(self, timer: KernelTimer, texts: Sequence[str], rounds: int) -> Measurement:
+        """Of kernel files, the first in force."""
+        return timer([self.timed_kernel(text) for text in texts], self.shapes, rounds)
+
+    def accept(self, timer: KernelTimer, source: str, provenance: dict[str, Any], learned: str) -> TunedTrial:
+        """Time a candidate anew, judge it in full, and put it in force if nothing speaks against it."""
+        measured = self.time(timer, [self.kernel.written, source], CONFIRMING)
+        found = gain(measured, 1)
+        if found.refusal:
+            return TunedTrial(found, measured, reason=found.refusal)
+        verdicts = self.refinement.test(self.operator, source)
+        wrong = next((v for v in verdicts if v.outcome is not Outcome.PASS), None)
+        if wrong is not None:
+            return TunedTrial(found, measured, reason=f"{wrong.outcome}: {wrong.detail}")
+        told = {**provenance, "tuned": self._provenance(measured, found)}
+        accepted = self.refinement.accept(self.operator, source, told)
+        if not isinstance(accepted, Accepted):
+            return TunedTrial(found, measured, reason=accepted.reason)
+        self._learn(source, measured, learned)
+        return TunedTrial(found, measured, path=str(accepted.path))
+
+    def _provenance(self, measured: Measurement, found: Gain) -> dict[str, Any]:
+        shapes = {name: round(value, 4) for name, value in found.shapes.items()}
+        return {"device": measured.device.name, "gain": found.mean, "noise": found.noise, "shapes": shapes}
+
+    def _learn(self, source: str, measured: Measurement, text: str) -> None:
+        """Keep what was learned, if something was said and some shape became faster for it."""
+        if not text:
+            return
+        before, after = text_digest(self.kernel.written), text_digest(source)
+        support = tuple(
+            Support(
+                shape.name,
+                shape_class(shape.elements),
+                round(measured.times[0][shape.name].median, 2),
+                round(measured.times[1][shape.name].median, 2),
+                len(measured.times[1][shape.name].gpu),
+                before,
+                after,
+            )
+            for shape in self.shapes
+        )
+        overload, target = self.operator.overload, measured.device.target
+        self.store().add(Skill(text, family(overload), overload, target, support))
+
+    def store(self) -> SkillStore:
+        """The workspace's skills."""
+        return SkillStore(self.session.workspace.root / SKILLS)
+
+
+def family(overload: str) -> str:
+    """Of operators that are alike to a GPU: a row of verify/operators.py, and `fused` of subgraphs."""
+    return "fused" if overload.startswith("fused::") else group(overload)
+
+
+def _shape(case: Case, cost: Cost | None) -> TimedShape:
+    packed = case.load()
+    cost = cost or Cost(nbytes=_bytes(case, packed))
+    floats = [t.dtype for t in packed.tensors if "float" in t.dtype]
+    elements = max([numel(t) for t in packed.tensors] + [_largest(case, packed)])
+    name = f"{case.overload.partition('::')[2]}({describe(packed)})"
+    return TimedShape(name, case, cost.nbytes, cost.flops, elements, floats[0] if floats else "float32")
+
+
+def _results(case: Case, packed: Packed) -> Packed:
+    return pack({"return": call(resolve(case.overload), unpack(packed))})
+
+
+def _bytes(case: Case, packed: Packed) -> float:
+    """What a call without a recorded cost moves: its arguments and its results."""
+    return float(sum(g.nbytes for g in (*packed.groups, *_results(case, packed).groups)))
+
+
+def _largest(case: Case, packed: Packed) -> int:
+    """Elements of the largest result."""
+    return max((math.prod(t.shape) for t in _results(case, packed).tensors), default=0)
+
+
+def searched(
+    tuning: TunedOperator, timer: KernelTimer, progress: Callable[[State, Event], None] | None = None
+) -> Tuned:
+    """Search with a language model, then accept the fastest that can be."""
+    choice, store = tuning.choice, tuning.store() if tuning.choice.skills else None
+    classes = {shape_class(s.elements) for s in tuning.shapes}
+    journal = open_search(tuning.home, tuning.task, tuning.shapes, choice.skills, choice.restart)
+    try:
+        search = Search(
+            base=tuning.task,
+            journal=journal,
+            model=load_provider(choice.llm, choice.options),
+            tester=lambda source: tuning.refinement.test(tuning.operator, source),
+            timer=lambda texts, rounds: tuning.time(timer, texts, rounds),
+            shapes=tuning.shapes,
+            limits=choice.limits,
+            price=choice.price,
+            on_event=progress or _told(tuning.operator.overload),
+        )
+        if not search.tree.nodes:
+            search.time_root()
+        target = search.measured[0].device.target
+        search.skills = store.find(family(tuning.operator.overload), classes, target) if store else ()
+        end = search.run()
+        ended = _begun(tuning, search, end) if end.waiting or end.failed else _accepted(tuning, search, timer, end)
+    finally:
+        journal.close()
+    return replace(ended, used=search.used, directory=str(journal.directory))
+
+
+def _begun(tuning: TunedOperator, search: Search, end: SearchEnd) -> Tuned:
+    """Of a search that is gone on with later."""
+    why = f"{end.why if not end.waiting else end.waiting}, then run: {tuning.choice.command}"
+    return Tuned(
+        tuning.operator.overload,
+        WAITING if end.waiting else FAILED,
+        why,
+        candidates=len(search.tree.nodes) - 1,
+        shapes=len(tuning.shapes),
+    )
+
+
+def _accepted(tuning: TunedOperator, search: Search, timer: KernelTimer, end: SearchEnd) -> Tuned:
+    overload, count, why = tuning.operator.overload, len(search.tree.nodes) - 1, end.why
+    found: Gain | None = None
+    provenance = {"journal": str(search.journal.directory), "model": search.model.name, **search.used}
+    for node in (n for n in search.tree.best(TRIED) if n.number and not search.gain(n.number).refusal):
+        trial = tuning.accept(timer, node.source or "", provenance, node.learned)
+        if trial.path:
+            return tuned(tuning, trial, why, count)
+        found = trial.gain
+        say(f"{overload}  candidate {node.number} is not accepted: {trial.reason}")
+        why = f"{end.why}; candidate {node.number}: {trial.reason}"
+    best = search.tree.best()[0]
+    found = found or (search.gain(best.number) if best.number else None)
+    return Tuned(overload, NOT_FASTER, why, gain=found, candidates=count, shapes=len(tuning.shapes))
+
+
+def tuned(tuning: TunedOperator, trial: TunedTrial, why: str, count: int) -> Tuned:
+    """Of a kernel that was accepted."""
+    before, after = (_geometric([t.median for t in trial.measured.times[k].values()]) for k in (0, 1))
+    overload, shapes = tuning.operator.overload, len(tuning.shapes)
+    return Tuned(overload, ACCEPTED, why, trial.path, trial.gain, before, after, count, shapes=shapes)
+
+
+def _geometric(values: Sequence[float]) -> float:
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def _told(overload: str) -> Callable[[State, Event], None]:
+    def tell(state: State, event: Event) -> None:
+        what = {
+            EventKind.ANSWERED: "the model answered",
+            EventKind.LINT_REFUSED: "lint refuses it",
+            EventKind.TEST_FAILED: event.outcome,
+            EventKind.TEST_PASSED: "every case passes",
+        }.get(event.kind)
+        if what:
+            say(f"{overload}  call {state.llm_calls}: {what}")
+
+    return tell

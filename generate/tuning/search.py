@@ -1,0 +1,257 @@
+"""Drives a search for speed: which candidate comes next, its dialog, its times; all of it in a journal first.
+
+`<workspace>/tune/<operator>/run-NNN/`: journal.jsonl tells of nodes that begin and end, nodes/KKK/ holds the dialog of
+each (generate/dialog.py), which lints, tests and gives feedback as ever. A killed run goes on with the node it was at.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from generate.dialog import OnEvent, Result, Tester, open_journal, refine_operator
+from generate.journal import Journal, Record, open_run
+from generate.llm import FREE, Answer, Price, Provider, Request, Waiting
+from generate.llm.budget import Budget, Budgeted, charge_runs
+from generate.machine import DialogLimits, EventKind, Stage, Switches
+from generate.prompts import searching
+from generate.task import Task
+from generate.tuning.advice import told
+from generate.tuning.measurement import FASTER, ROUNDS, SLOWER, Gain, Measurement, TimedShape, gain
+from generate.tuning.skills import MOST_TEXT, Skill
+from generate.tuning.tree import Move, Tree, TreeNode
+from traces import UserError
+
+CALLS = 4  # LLM answers for a candidate to become right
+LOST = "LOST"  # of a candidate that was judged right and could not be timed
+_LEARNED = re.compile(r"^Learned: *(.+)$", re.MULTILINE)
+
+TextTimer = Callable[[Sequence[str], int], Measurement]  # texts of kernel files, the first in force, and rounds
+
+
+class TimingFailed(UserError):
+    """A kernel that could not be timed: why, in a line."""
+
+
+@dataclass(frozen=True)
+class SearchLimits:
+    """What all candidates of a search may use; None is no limit. minutes: of work, over all runs."""
+
+    calls: int | None = None
+    tokens: int | None = None
+    money: float | None = None
+    minutes: float | None = None
+
+    def budget(self) -> Budget:
+        return Budget(self.calls, self.tokens, self.money)
+
+
+@dataclass(frozen=True)
+class SearchEnd:
+    """why: it ended, in words. waiting: somebody has to answer. failed: the model could not answer."""
+
+    why: str
+    waiting: Waiting | None = None
+    failed: bool = False
+
+
+@dataclass
+class Search:
+    """One search. base: the task of the kernel in force, which passes. timer: times texts on `shapes`. skills: what is
+    shown of what was learned before."""
+
+    base: Task
+    journal: Journal
+    model: Provider
+    tester: Tester
+    timer: TextTimer
+    shapes: Sequence[TimedShape]
+    limits: SearchLimits
+    price: Price = FREE
+    skills: Sequence[Skill] = ()
+    on_event: OnEvent | None = None
+    tree: Tree = field(default_factory=Tree)
+    measured: dict[int, Measurement] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._budget, self._spent = self.limits.budget(), 0.0
+        for record in self.journal.records:
+            if "ended" in record:
+                self._take(record)
+        for home in sorted(self._nodes.glob("*")):
+            charge_runs(self._budget, home, self.price)
+
+    @property
+    def _nodes(self) -> Path:
+        return self.journal.directory / "nodes"
+
+    @property
+    def used(self) -> dict[str, Any]:
+        """Calls, tokens and money of all runs."""
+        return {"calls": self._budget.calls, "tokens": self._budget.tokens, "money": self._budget.money}
+
+    def run(self) -> SearchEnd:
+        """Grow the tree until a budget is spent, somebody has to answer, or the model fails. What the tester or the
+        timer of the kernel in force raises passes through; the journal stays resumable."""
+        if not self.tree.nodes:
+            self.time_root()
+        while not (why := self._over()):
+            ended = self._grow(self._begun())
+            if isinstance(ended, SearchEnd):
+                return ended
+        return SearchEnd(why)
+
+    def gain(self, number: int) -> Gain:
+        """Of a node that was timed."""
+        return gain(self.measured[number], 1)
+
+    def _take(self, record: Record) -> None:
+        fields = {
+            **record["ended"],
+            "move": Move(record["ended"]["move"]),
+            "parents": tuple(record["ended"]["parents"]),
+        }
+        node = TreeNode(**fields)
+        self.tree.nodes.append(node)
+        self._spent += record["seconds"]
+        if record["measured"] is not None:
+            self.measured[node.number] = Measurement.of_json(record["measured"], str(self.journal.path))
+
+    def _end(self, node: TreeNode, measured: Measurement | None, begun: float) -> None:
+        told = None if measured is None else measured.as_json()
+        self.journal.append({"ended": asdict(node), "measured": told, "seconds": time.monotonic() - begun})
+        self._take(self.journal.records[-1])
+
+    def time_root(self) -> None:
+        """Time the kernel in force, which is the root."""
+        begun = time.monotonic()
+        assert self.base.source is not None  # there is a kernel in force
+        measured = self.timer([self.base.source], ROUNDS)
+        reward = measured.ratio(self.shapes, 0)
+        self._end(TreeNode(0, Move.ROOT, (), Stage.PASSED, self.base.source, reward, mean=1.0), measured, begun)
+
+    def _over(self) -> str:
+        """Which budget is spent, in words; empty as long as none is."""
+        for name, left in self._budget.left().items():
+            if left is not None and left <= 0:
+                return f"the budget of {getattr(self.limits, name):g} {name} is spent"
+        minutes = self.limits.minutes
+        return f"{minutes:g} minutes are over" if minutes is not None and self._spent >= 60 * minutes else ""
+
+    def _begun(self) -> Record:
+        """The node that was begun and has not ended, or the next one, which is noted first, with what is shown of
+        skills, so that it is asked the same when it is gone on with."""
+        last = self.journal.records[-1]
+        if "begun" not in last:
+            move, parents = self.tree.next()
+            skills = [skill.line for skill in self.skills]
+            begun = {"begun": len(self.tree.nodes), "move": str(move), "parents": list(parents), "skills": skills}
+            self.journal.append(begun)
+            last = self.journal.records[-1]
+        return last
+
+    def _grow(self, record: Record) -> SearchEnd | None:
+        begun, number = time.monotonic(), record["begun"]
+        move, parents = Move(record["move"]), tuple(record["parents"])
+        task = self._task(move, parents, record["skills"])
+        dialog = open_journal(self._nodes / f"{number:03d}", task, _OF_NODE)
+        try:
+            before = sum(node.calls for node in self.tree.nodes)
+            model = Budgeted(_Within(self.model, before, self.journal.directory), self._budget, self.price)
+            result = refine_operator(task, model, self.tester, dialog, self.on_event)
+            learned = _learned(dialog.records)
+        finally:
+            dialog.close()
+        if result.waiting or result.stage is Stage.ABORTED:
+            why = self._over() or result.cause
+            return SearchEnd(why, result.waiting, failed=not self._over() and not result.waiting)
+        node = TreeNode(number, move, parents, str(result.stage), learned=learned, calls=result.llm_calls)
+        self._end(*self._timed(node, result), begun)
+        return None
+
+    def _timed(self, node: TreeNode, result: Result) -> tuple[TreeNode, Measurement | None]:
+        if not result.passed or result.source is None:
+            return replace(node, detail=result.message), None
+        node = replace(node, source=result.source)
+        try:
+            measured = self.timer([self.base.source or "", result.source], ROUNDS)
+        except TimingFailed as error:
+            return replace(node, outcome=LOST, detail=str(error)), None
+        found = gain(measured, 1)
+        reward = measured.ratio(self.shapes, 1)
+        return replace(node, reward=reward, mean=found.mean, noise=found.noise, detail=found.refusal), measured
+
+    def _task(self, move: Move, parents: tuple[int, ...], skills: Sequence[str]) -> Task:
+        nodes = [self.tree.nodes[n] for n in parents]
+        second = nodes[1] if len(nodes) > 1 else None
+        device = self.measured[0].device
+        text = searching(
+            move=str(move),
+            told=self._told(nodes[0]),
+            second=second.source if second else "",
+            second_told=self._told(second) if second else "",
+            others=self._others() if move is Move.COMPARE else [],
+            skills=skills,
+            target=device.target,
+            processors=device.processors,
+            bandwidth=f"{device.bandwidth / 1e3:.0f}",
+            launch=f"{device.launch:.1f}",
+            faster=f"{FASTER - 1:.0%}",
+            slower=f"{SLOWER - 1:.0%}",
+        )
+        source = None if move is Move.ANEW else nodes[0].source
+        return replace(self.base, source=source, failing=None, search=text)
+
+    def _told(self, node: TreeNode) -> str:
+        measured = self.measured[node.number]
+        times = measured.times[-1]
+        return told(measured.device, self.shapes, [times[s.name] for s in self.shapes], measured.profile)
+
+    def _others(self) -> list[str]:
+        return [self._line(node) for node in self.tree.nodes[1:]]
+
+    def _line(self, node: TreeNode) -> str:
+        if not node.right:
+            return f"candidate {node.number} ({node.move}): {node.outcome}"
+        ranked = sorted(self.gain(node.number).shapes.items(), key=lambda item: item[1])
+        shown = ranked if len(ranked) <= 6 else [*ranked[:3], *ranked[-3:]]
+        shapes = "; ".join(f"{name}: {value:.2f}" for name, value in shown)
+        return f"candidate {node.number} ({node.move}): {node.mean:.2f}. {shapes}. {node.learned}".strip()
+
+
+_OF_NODE = DialogLimits(dialogs=1, calls=CALLS)
+
+
+def open_search(home: Path, task: Task, shapes: Sequence[TimedShape], skills: bool, restart: bool = False) -> Journal:
+    """The journal that a search from this very kernel, on these shapes, goes on with, or a new one."""
+    header = {
+        "overload": task.overload,
+        "task": task.digest(),
+        "shapes": sorted(shape.name for shape in shapes),
+        "limits": asdict(_OF_NODE),
+        "switches": {**asdict(Switches()), "skills": skills},
+    }
+    return open_run(home, header, restart)
+
+
+class _Within:
+    """A provider whose calls are numbered, and leave their files, over all dialogs of a search."""
+
+    def __init__(self, model: Provider, before: int, directory: Path) -> None:
+        self.name = model.name
+        self._model, self._before, self._directory = model, before, directory
+
+    def complete(self, request: Request) -> Answer:
+        moved = replace(request, number=self._before + request.number, directory=self._directory)
+        return self._model.complete(moved)
+
+
+def _learned(records: Sequence[Record]) -> str:
+    """What the last answer says that was learned; empty if it says nothing."""
+    answers = [r.get("text", "") for r in records if r.get("event") == EventKind.ANSWERED]
+    found = _LEARNED.findall(answers[-1]) if answers else []
+    return found[-1].strip()[:MOST_TEXT] if found else ""
