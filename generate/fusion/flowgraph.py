@@ -81,12 +81,12 @@ def barrier(call: FlowCall) -> str:
         return f"{name} draws random numbers, and draws have their order"
     if written(op):
         return f"{name} writes an argument, which others may read before and after"
+    if kind(op) == "memory":
+        return f"{name} is what the platform provides: memory, or an element for the host"
     if any(tag in op.tags for tag in _BY_DATA):
         return f"{name} decides by data how large its result is"
     if call.arguments.get("device") is not None:
         return f"{name} moves or makes its result on a device of its own"
-    if kind(op) == "memory":
-        return f"{name} is what the platform provides: memory, or an element for the host"
     if _holds(call.arguments, "unsupported") or _holds(call.arguments, "sparse_coo"):
         return f"{name} takes a tensor that is not plain memory"
     if any(isinstance(v, list) and _holds(v, "tensor") for v in call.arguments.values()):

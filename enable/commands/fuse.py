@@ -1,0 +1,68 @@
+"""`enable fuse`."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from enable.options import PLATFORM, AsJson, Library, Platform
+
+
+def command(  # noqa: PLR0913 - one parameter an option
+    context: typer.Context,
+    model: Annotated[
+        str | None, typer.Argument(help="A model captured with --dataflow, or the path of a trace.")
+    ] = None,
+    op: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only subgraphs with this operator among their steps.")
+    ] = None,
+    listed: Annotated[bool, typer.Option("--list", help="List what was found before, and its kernels.")] = False,
+    why: Annotated[
+        bool, typer.Option("--why", help="Say which operators can be part of no subgraph, and why.")
+    ] = False,
+    as_json: AsJson = False,
+    platform: Platform = PLATFORM,
+    library: Library = None,
+) -> None:
+    """Find subgraphs of a trace that are worth fusing.
+
+    Chains element by element, reductions and products with what stands around them, and attention: each becomes an
+    operator of its own, fused::NAME, with a small file under fusions/ of the workspace. What one kernel for it would
+    save is told in bytes and launches. Kernels for them: enable refine --op fused::NAME.
+    """
+    from enable.fuse.search import as_json as told
+    from enable.fuse.search import fuse, kernel_state, rows
+    from enable.tables import table
+    from enable.workspace import Workspace
+    from traces import UserError
+    from verify import platforms
+
+    workspace = Workspace(context.obj)
+    if model is None and not listed:
+        raise UserError("name a MODEL that was captured with --dataflow, or list what was found: enable fuse --list")
+    if why and model is not None:
+        from generate.fusion.finding import barriers
+
+        reasons = barriers(workspace.open_trace(model).dataflow)
+        typer.echo(json.dumps(reasons) if as_json else "\n".join(reasons.values()))
+        return
+    known = platforms.load(platform)
+    if listed:
+        found = [f for f in workspace.fusions().values() if model is None or any(u.trace == model for u in f.uses)]
+    else:
+        assert model is not None
+        found = fuse(workspace, model, op)
+    kernels, store = workspace.library(library, known), workspace.verdicts()
+    try:
+        standings = store.standings(known)
+    finally:
+        store.close()
+    states = {fusion.overload: kernel_state(kernels, standings, fusion) for fusion in found}
+    if as_json:
+        typer.echo(json.dumps({"fusions": [told(f, states[f.overload]) for f in found]}))
+    elif not found:
+        typer.echo(f"no fusions yet; find some: {workspace.command('fuse', model or 'MODEL')}")
+    else:
+        typer.echo(table(rows(found, lambda fusion: states[fusion.overload])))

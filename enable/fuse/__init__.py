@@ -1,0 +1,1 @@
+"""`enable fuse`: subgraphs of traces that are worth kernels of their own."""
