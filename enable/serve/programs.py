@@ -115,7 +115,14 @@ def _compiled(
     types, values = [kind for kind, *_ in parameters], [value for _, value, _ in parameters]
     try:
         return module.Launch(
-            arguments[FUNCTION], arguments[:3], WARP * metadata.num_warps, metadata.shared, types, values, patches
+            arguments[FUNCTION],
+            arguments[:3],
+            WARP * metadata.num_warps,
+            metadata.shared,
+            getattr(metadata, "global_scratch_size", 0),
+            types,
+            values,
+            patches,
         )
     except (RuntimeError, TypeError) as error:  # a parameter of a type that it does not know
         raise Foreign from error
@@ -123,7 +130,7 @@ def _compiled(
 
 def _check(metadata: Any) -> None:
     """Raises Foreign for kernels that take more than a plain launch."""
-    more = ("launch_cooperative_grid", "launch_pdl", "global_scratch_size", "profile_scratch_size")
+    more = ("launch_cooperative_grid", "launch_pdl", "profile_scratch_size")
     if metadata.target.backend != "cuda" or metadata.num_ctas != 1 or any(getattr(metadata, m, 0) for m in more):
         raise Foreign
 

@@ -19,6 +19,7 @@ import torch
 from torch._ops import OpOverload
 
 from capture.signatures import call_token
+from enable.serve import scratch
 from enable.serve.arguments import SPARSE, Seen, refusal
 from enable.serve.entries import Entry
 from enable.serve.floats import General, Handling, Watched, disguised, general, noted
@@ -303,6 +304,8 @@ class Server:
         philox: Philox | None,
     ) -> Any:
         wrapper = self._wrapper(entry, entry.kernel)
+        if self.compiles:
+            scratch.allow()
         self._running.deep = True
         try:
             with torch._C._AutoDispatchBelowAutograd(), _surroundings(self._device, index):

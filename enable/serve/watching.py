@@ -13,6 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from enable.serve.floats import plain
 from enable.serve.modules import triton_is
+from enable.serve.scratch import launcher
 from enable.serve.shortcuts import (
     ALIGNMENT,
     ARGUMENTS,
@@ -95,7 +96,7 @@ class _Follower:
         own = tuple((i, *place) for i, place in places if isinstance(place, tuple))
         return KernelLaunch(
             kernel,
-            kernel.run,
+            launcher(kernel),
             tuple(unfilled),
             own,
             tuple((i, place) for i, place in places if isinstance(place, list)),

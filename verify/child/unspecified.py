@@ -80,11 +80,11 @@ def mend_undefined() -> None:
 def _mend_loads(interpreter: Any, builder: Any) -> None:
     masked_load = builder.create_masked_load
 
-    def create_masked_load(self: Any, ptrs: Any, mask: Any, other: Any, *rest: Any) -> Any:
+    def create_masked_load(self: Any, ptrs: Any, mask: Any, other: Any, *rest: Any, **named: Any) -> Any:
         if other is None and not mask.data.all():
             of = ptrs.get_element_ty()
             other = interpreter.TensorHandle(unspecified.junk(ptrs.data.shape, interpreter._get_np_dtype(of)), of)
-        return masked_load(self, ptrs, mask, other, *rest)
+        return masked_load(self, ptrs, mask, other, *rest, **named)
 
     builder.create_masked_load = create_masked_load
     _mend_numbers_given(interpreter)

@@ -5,6 +5,7 @@
 #include <torch/csrc/Dtype.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include <algorithm>
 #include <array>
 
 #include "registrations.h"
@@ -17,12 +18,13 @@ Launch make_launch(
     const std::array<unsigned, 3>& grid,
     unsigned threads,
     unsigned shared,
+    size_t scratch,
     const std::vector<std::string>& types,
     const py::sequence& values,
     const std::vector<std::tuple<uint32_t, int32_t, int64_t>>& patches) {
-  Launch launch{reinterpret_cast<void*>(function), {grid[0], grid[1], grid[2]}, threads, shared, {}, {}};
+  Launch launch{reinterpret_cast<void*>(function), {grid[0], grid[1], grid[2]}, threads, shared, scratch, {}, {}};
   for (size_t i = 0; i < types.size(); ++i) launch.values.push_back(packed(types[i], values[i]));
-  launch.values.insert(launch.values.end(), 2, 0);  // Triton's two kinds of scratch memory, of which there is none
+  launch.values.insert(launch.values.end(), 2, 0);  // Triton's scratch memory, and a profiler's, of which there is none
   for (const auto& [parameter, source, offset] : patches) {
     const auto& type = types[parameter];
     TORCH_CHECK(source >= 0 || type == "fp32" || type == "f32" || type == "fp64" || type == "i64", "no float is a ", type);
@@ -88,14 +90,15 @@ std::shared_ptr<Program> make_program(
     }
   }
   for (const auto& hook : hooks) program->hooks.push_back(hook.inc_ref().ptr());
+  program->beginning.resize(std::max<size_t>(launches.size(), 1));
   program->ending.resize(launches.size());
   for (const auto& told : made) {
     const auto of = told.cast<py::tuple>();
     TORCH_CHECK(THPDtype_Check(of[2].ptr()), "no dtype");
     const auto dtype = reinterpret_cast<THPDtype*>(of[2].ptr())->scalar_type;
     const auto from = of[3].cast<size_t>(), until = of[4].cast<size_t>();
-    program->made.push_back(
-        {of[0].cast<std::vector<int64_t>>(), of[1].cast<std::vector<int64_t>>(), dtype, from, until});
+    program->made.push_back({of[0].cast<std::vector<int64_t>>(), of[1].cast<std::vector<int64_t>>(), dtype});
+    program->beginning.at(from).push_back(program->made.size() - 1);
     if (until < launches.size()) program->ending[until].push_back(program->made.size() - 1);
   }
   for (const auto& told : answer) program->answer.push_back(make_part(told.cast<py::tuple>()));

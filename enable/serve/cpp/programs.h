@@ -157,6 +157,7 @@ struct Fits {  // which floats a program is for: see floats.py. What is drawn co
 struct Launch {
   void* function;
   unsigned grid[3], threads, shared;
+  size_t scratch;  // bytes of memory of its own that each program of the grid has
   std::vector<uint64_t> values;
   std::vector<Patch> patches;
 
@@ -174,6 +175,11 @@ struct Launch {
       filled[patch.parameter] = patch.source >= 0 ? pointers[patch.source] + patch.offset
           : at == floats.size()                   ? *number
                                                   : in_bits(floats[at], patch.wide);
+    }
+    c10::DataPtr own;  // let go once it is launched: what is allocated then comes after it on the stream
+    if (scratch) {
+      own = c10::GetAllocator(device.type())->allocate(scratch * grid[0] * grid[1] * grid[2]);
+      filled[filled.size() - 2] = reinterpret_cast<uint64_t>(own.get());
     }
     places.resize(filled.size());
     for (size_t i = 0; i < filled.size(); ++i) places[i] = &filled[i];
@@ -193,10 +199,9 @@ struct Launch {
   }
 };
 
-struct Made {  // a tensor to allocate, before launch `from`, and to let go after launch `until`
+struct Made {  // a tensor to allocate
   std::vector<int64_t> size, stride;
   at::ScalarType dtype;
-  size_t from, until;
 };
 
 struct Part {  // of an answer. number: of a tensor, first of the given ones, then of the made ones
@@ -218,7 +223,7 @@ struct Program {
   std::vector<Launch> launches;
   std::vector<Part> answer;
   std::vector<PyObject*> hooks;  // lists of Triton's, kept for good: a program may end without the interpreter's lock
-  std::atomic<uint64_t> calls{0};
+  mutable std::atomic<uint64_t> calls{0};
 
   // Appends the answer for these tensors on this device to `results`; false, with nothing done, where it does not fit.
   bool run(const Given& given, const Floats& floats, c10::Device device, std::vector<IValue>& results) const {
@@ -245,42 +250,25 @@ struct Program {
     const c10::DispatchKeySet keys(device.is_cuda() ? c10::DispatchKey::CUDA : c10::DispatchKey::CPU);
     auto* allocator = c10::GetAllocator(device.type());
     auto allocate = [&](size_t at) {
-      for (size_t i = 0; i < made.size(); ++i) {
-        if (made[i].from != at) continue;
+      for (size_t i : beginning[at]) {
         own[i] = at::detail::empty_strided_generic(made[i].size, made[i].stride, allocator, keys, made[i].dtype);
         pointers[given.size() + i] = reinterpret_cast<uint64_t>(own[i].data_ptr());
       }
     };
-    if (launches.size() < 2) {
-      allocate(0);
-      for (const auto& launch : launches) launch.run(pointers.data(), floats, number, stream, device);
-    } else {
-      run_many(own, allocate, floats, number, stream, device, pointers);
-    }
-    for (const auto& part : answer) results.push_back(answered(part, given, own));
-    const_cast<Program*>(this)->calls.fetch_add(1, std::memory_order_relaxed);
-    return true;
-  }
-
-  std::vector<std::vector<size_t>> ending;  // the numbers of made tensors to let go after each launch
-
- private:
-  template <typename Allocate>
-  void run_many(
-      std::vector<at::Tensor>& own,
-      const Allocate& allocate,
-      const Floats& floats,
-      std::optional<uint64_t> number,
-      void* stream,
-      c10::Device device,
-      const std::vector<uint64_t>& pointers) const {
+    if (launches.empty()) allocate(0);
     for (size_t at = 0; at < launches.size(); ++at) {
       allocate(at);
       launches[at].run(pointers.data(), floats, number, stream, device);
       for (size_t i : ending[at]) own[i].reset();
     }
+    for (const auto& part : answer) results.push_back(answered(part, given, own));
+    calls.fetch_add(1, std::memory_order_relaxed);
+    return true;
   }
 
+  std::vector<std::vector<size_t>> beginning, ending;  // the made tensors to allocate before each launch, to let go after
+
+ private:
   static IValue answered(const Part& part, const Given& given, const std::vector<at::Tensor>& own) {
     auto tensor = [&](size_t i) { return i < given.size() ? *given[i] : own[i - given.size()]; };
     if (part.kind == Part::kTensor) return tensor(part.number);

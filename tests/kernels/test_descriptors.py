@@ -1,0 +1,103 @@
+"""The blocks of the platform cuda, whose products go through tensor descriptors: compiled for its targets, and carried
+out by the interpreter."""
+
+import pytest
+import torch
+
+from generate.library import KERNELS
+from verify import platforms
+from verify.cases.case import case_of_values
+from verify.contract.derive import Plan
+from verify.contract.kernel_file import KernelFile
+from verify.judging.job import Job
+from verify.judging.judge import Judge
+from verify.judging.verdicts import VerdictStore
+from verify.lint import load_profile
+from verify.outcome import Outcome
+
+BLOCKS = load_profile(platforms.load("cuda").lint).blocks
+CHIP = """
+base: sim
+description: the blocks of cuda, by the interpreter
+lint: triton-nvidia
+targets:
+  - {backend: cuda, arch: 80, warp_size: 32, shared_bytes: 166912}
+  - {backend: cuda, arch: 90, warp_size: 32, shared_bytes: 232448}
+"""
+
+
+@pytest.fixture(scope="module")
+def judge(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("descriptors")
+    (directory / "chip.yaml").write_text(CHIP)
+    store = VerdictStore(directory / "verdicts.sqlite")
+    with Judge(platforms.load(str(directory / "chip.yaml")), store, workers=1) as judge:
+        yield judge
+    store.close()
+
+
+def matrix(rows, columns, turned=False, offset=0):
+    t = torch.randn(columns * rows + offset, dtype=torch.float32).to(torch.bfloat16)[offset:]
+    return t.view(columns, rows).t() if turned else t.view(rows, columns)
+
+
+def verdict(judge, overload, **arguments):
+    kernel = KernelFile.read(KERNELS / f"matmul/{overload}.py", BLOCKS)
+    case = case_of_values(f"aten::{overload}", **arguments)
+    job = Job(Plan(case.overload, case.overload), kernel, (case,), repeats=1)
+    return next(iter(judge.judge([job]).values()))
+
+
+@pytest.mark.parametrize("turned", [(False, False), (False, True), (True, False)])
+def test_products_of_every_layout(judge, turned):
+    torch.manual_seed(0)
+    a, b = matrix(1400, 72, turned[0]), matrix(72, 1528, turned[1])
+    assert uses_descriptors(a, b)
+    found = verdict(judge, "mm", self=a, mat2=b)
+    assert found.outcome is Outcome.PASS, f"{found.detail}\n{found.report}"
+
+
+def test_a_bias_is_added(judge):
+    torch.manual_seed(1)
+    bias = torch.randn(1528).to(torch.bfloat16)
+    found = verdict(judge, "addmm", self=bias, mat1=matrix(1400, 72), mat2=matrix(72, 1528), beta=0.5, alpha=2)
+    assert found.outcome is Outcome.PASS, f"{found.detail}\n{found.report}"
+
+
+def test_rows_that_no_descriptor_tells_of(judge):
+    torch.manual_seed(2)
+    a = matrix(1400, 72, offset=1)
+    assert not uses_descriptors(a, matrix(72, 1528))
+    found = verdict(judge, "mm", self=a, mat2=matrix(72, 1528))
+    assert found.outcome is Outcome.PASS, f"{found.detail}\n{found.report}"
+
+
+def uses_descriptors(a, b):
+    """By the conditions of the block."""
+    names = {}
+    text = KernelFile.read(KERNELS / "matmul/mm.py", BLOCKS).source
+    parts = text.split("\n\n\n")
+    exec(next(part for part in parts if "def described(" in part), names)  # noqa: S102 - a block of ours
+    tiles = -(-a.shape[0] // 128) * -(-b.shape[1] // 128)
+    return names["described"](a) and names["described"](b) and tiles >= 128  # fewer are made smaller
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("native", [True, False])
+def test_served_on_a_gpu(native):
+    from enable import library
+
+    torch.manual_seed(3)
+    bias = torch.randn(1528).to(torch.bfloat16).cuda()
+    operands = [
+        (matrix(1400, 72, left).cuda(), matrix(72, 1528, right).cuda())
+        for left in (False, True)
+        for right in (False, True)
+    ]
+    with library.use("cuda", unverified=True, native=native) as served:
+        for a, b in operands * 4:  # by Python, watched, and then by its program
+            found = torch.mm(a, b), torch.addmm(bias, a, b)
+            exact = a.float().cpu() @ b.float().cpu()
+            for got, expected in zip(found, (exact, exact + bias.float().cpu()), strict=True):
+                assert (got.float().cpu() - expected).abs().max() < 0.3  # half of a last digit at 64
+    assert served.counts.served["aten::mm"] == served.counts.served["aten::addmm"] == 16
