@@ -15,6 +15,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from generate.fusion.describing import steps_text
+from traces.subgraphs import subgraph_of
+
 BUDGET = 9_000  # characters of all docstrings together
 SHARE = 5_000  # of one docstring
 
@@ -103,7 +106,11 @@ _REFERENCE = re.compile(r":(?:func|class|meth|attr):`~?\.?((?:torch|Tensor)\.[\w
 
 
 def documentation(overload: str) -> str:
-    """Docstrings and formulas for a prompt, as text of at most about BUDGET characters; '' if torch says nothing."""
+    """Docstrings and formulas for a prompt, as text of at most about BUDGET characters; '' if torch says nothing. Of a
+    subgraph its steps."""
+    subgraph = subgraph_of(overload)
+    if subgraph is not None:
+        return steps_text(subgraph)
     base = overload.partition("::")[2].partition(".")[0]
     found = public_function(base)
     formulas = _formulas(base, found is not None)

@@ -239,7 +239,7 @@ class Refinement:
         home = self.session.workspace.kernels
         if operator.replaces is not None:
             return home.joinpath(*operator.replaces.path.parts[-2:])
-        return home / _NEW_KERNELS / f"{operator.overload.removeprefix('aten::').replace('.', '_')}.py"
+        return home / _NEW_KERNELS / f"{operator.overload.partition('::')[2].replace('.', '_')}.py"
 
     def judge(self, operator: Operator, kernel: KernelFile, cases: Mapping[str, list[Case]]) -> list[Verdict]:
         """Verdicts on each of these cases that `kernel` would serve, of the operator's own overload first.
