@@ -1,0 +1,249 @@
+"""Rows held whole, for several operators in one launch: what is done to each element, reductions along a row among it,
+and sums down the columns, which are added up in parts.
+
+A function is given a tile of rows of each tensor as it lies in memory: [BLOCK_M, BLOCK_N], or [BLOCK_M, 1] of what is
+the same for a row, [1, BLOCK_N] of what is the same for a column.
+"""
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+from blocks.arithmetic import divide, root
+from blocks.combination import folded, neutral, spread
+from blocks.offsets import integer, integer_value, integers, merge, strided
+from blocks.rows import whole_rows
+from blocks.types import convert
+
+__all__ = [
+    "column_sum",
+    "fused_rows",
+    "inverse_deviation_of_rows",
+    "layer_norm_gradient",
+    "of_rows",
+    "row_mean",
+]
+
+LONGEST_ROW = 65536
+
+
+@triton.jit
+def of_rows(values, mask, KIND: tl.constexpr, LEAST: tl.constexpr, MOST: tl.constexpr):
+    """What KIND of blocks/combination.py makes of each row of values: a tuple of [BLOCK_M, 1]. values: as `spread`
+    takes them; LEAST, MOST: of the first one's type."""
+    values = spread(values, KIND)
+    whole = ()
+    for k in tl.static_range(len(values)):
+        whole = whole + (tl.broadcast_to(values[k], mask.shape),)
+    none = neutral(whole, KIND, LEAST, MOST)
+    inside = ()
+    for k in tl.static_range(len(whole)):
+        inside = inside + (tl.where(mask, whole[k], none[k]),)
+    found = folded(inside, KIND)
+    results = ()
+    for k in tl.static_range(len(found)):
+        results = results + (found[k][:, None],)
+    return results
+
+
+@triton.jit
+def column_sum(value, mask):
+    """What a tile adds to the sums down its columns."""
+    return tl.where(mask, tl.broadcast_to(value, mask.shape), tl.zeros([1, 1], value.dtype))
+
+
+@triton.jit
+def row_mean(x, mask, n):
+    """The mean of each row; of nothing it is 0, as in ATen."""
+    x = tl.where(mask, tl.broadcast_to(x, mask.shape), 0)
+    return tl.where(n > 0, tl.sum(x, 1) / n, 0)[:, None]
+
+
+@triton.jit
+def inverse_deviation_of_rows(x, mean, mask, n, eps):
+    """1 / sqrt(variance + eps) of each row."""
+    centered = tl.where(mask, x - mean, 0)
+    variance = (tl.sum(centered * centered, 1) / n)[:, None]
+    return divide(tl.zeros_like(variance) + 1, root(variance + eps))
+
+
+@triton.jit
+def layer_norm_gradient(g, xhat, rstd, mask, n):
+    """rstd * (g - mean(g) - xhat * mean(g * xhat)). g: the gradient by the weight, xhat: what was normalized."""
+    return rstd * (g - row_mean(g, mask, n) - xhat * row_mean(g * xhat, mask, n))
+
+
+@triton.jit
+def load_tile_of(x_ptr, across, along, mask, rows_inside, cols_inside, LEVEL: tl.constexpr):
+    """LEVEL: 0 for what is the same for all, 1 for a row, 2 for a column, 3 for what is neither."""
+    if LEVEL == 0:
+        x = tl.load(x_ptr + tl.zeros([1, 1], tl.int32))
+    elif LEVEL == 1:
+        x = tl.load(x_ptr + across[:, None], mask=rows_inside, other=0)
+    elif LEVEL == 2:
+        x = tl.load(x_ptr + along[None, :], mask=cols_inside, other=0)
+    else:
+        x = tl.load(x_ptr + across[:, None] + along[None, :], mask=mask, other=0)
+    return x
+
+
+@triton.jit
+def fused_rows_kernel(
+    inputs,
+    outs,
+    parts,
+    m,
+    n,
+    across,
+    along,
+    PROGRAM: tl.constexpr,
+    LEVELS: tl.constexpr,
+    PLAIN: tl.constexpr,
+    ACC: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+):
+    """Every num_programs-th tile of rows. across, along: (shape, strides) of each of inputs and outs, from row to row
+    and in a row. parts: [programs, n] for each sum down the columns, which PROGRAM gives after the values of outs."""
+    m, n = integer_value(m, PLAIN), integer_value(n, PLAIN)
+    cols = tl.arange(0, BLOCK_N).to(tl.int64)
+    cols_inside = (cols < n)[None, :]
+    sums = ()
+    for _ in tl.static_range(len(parts)):
+        sums = sums + (tl.zeros([BLOCK_M, BLOCK_N], ACC),)
+    for tile in range(tl.program_id(0), tl.cdiv(m, BLOCK_M), tl.num_programs(0)):
+        rows = tile * BLOCK_M + tl.arange(0, BLOCK_M).to(tl.int64)
+        rows_inside = (rows < m)[:, None]
+        mask = rows_inside & cols_inside
+        values = ()
+        for k in tl.static_range(len(inputs)):
+            down = strided(rows, across[k][0], across[k][1], False, PLAIN)
+            right = strided(cols, along[k][0], along[k][1], False, PLAIN)
+            values = values + (load_tile_of(inputs[k], down, right, mask, rows_inside, cols_inside, LEVELS[k]),)
+        results = PROGRAM(*values, mask, n)
+        for k in tl.static_range(len(outs)):
+            place = len(inputs) + k
+            down = strided(rows, across[place][0], across[place][1], False, PLAIN)
+            value = convert(results[k], outs[k].dtype.element_ty)
+            if LEVELS[place] == 1:
+                tl.store(outs[k] + down[:, None], value, mask=rows_inside)
+            else:
+                right = strided(cols, along[place][0], along[place][1], False, PLAIN)
+                value = tl.broadcast_to(value, mask.shape)
+                tl.store(outs[k] + down[:, None] + right[None, :], value, mask=mask)
+        added = ()
+        for k in tl.static_range(len(parts)):
+            added = added + (sums[k] + results[len(outs) + k].to(ACC),)
+        sums = added
+    for k in tl.static_range(len(parts)):
+        tl.store(parts[k] + tl.program_id(0).to(tl.int64) * n + cols, tl.sum(sums[k], 0), mask=cols < n)
+
+
+@triton.jit
+def fused_columns_kernel(
+    parts,
+    outs,
+    count,
+    m,
+    n,
+    FINISH: tl.constexpr,
+    PLAIN: tl.constexpr,
+    ACC: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+):
+    """FINISH(*sums, m) of columns program_id(0) * BLOCK_N and on: a value for each of outs [n]. parts: [count, n]."""
+    count, m, n = integer_value(count, PLAIN), integer_value(m, PLAIN), integer_value(n, PLAIN)
+    cols = tl.program_id(0).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
+    sums = ()
+    for k in tl.static_range(len(parts)):
+        total = tl.zeros([BLOCK_M, BLOCK_N], ACC)
+        for start in range(0, count, BLOCK_M):
+            rows = start + tl.arange(0, BLOCK_M).to(tl.int64)
+            mask = (rows < count)[:, None] & (cols < n)[None, :]
+            total += tl.load(parts[k] + rows[:, None] * n + cols[None, :], mask=mask, other=0.0)
+        sums = sums + (tl.sum(total, 0),)
+    results = FINISH(*sums, m)
+    for k in tl.static_range(len(outs)):
+        tl.store(outs[k] + cols, convert(results[k], outs[k].dtype.element_ty), mask=cols < n)
+
+
+def fused_rows(program, inputs, outs, row_outs=(), columns=None, double=False):
+    """program(*tiles, mask, n): a tuple of values for `outs`, `row_outs` and then the sums down columns.
+
+    inputs, outs: (tensor, how many of its last dimensions are a row), all of as many rows and elements in each.
+    row_outs: contiguous tensors of an element a row. columns: (count, finish, outs): finish(*sums, m) makes values of
+    as many sums for contiguous outs of an element a column. double: whether sums are in fp64. Rows longer than 65536
+    elements raise NotImplementedError.
+    """
+    x, trailing = inputs[0] if not outs else outs[0]
+    lead = x.dim() - trailing
+    m, n = math.prod(x.shape[:lead]), math.prod(x.shape[lead:])
+    if n > LONGEST_ROW:
+        raise NotImplementedError(f"rows of {n} elements")
+    steps = [_row_steps(t, t.dim() - k, (m, n)) for t, k in (*inputs, *outs)]
+    BLOCK_M, BLOCK_N = whole_rows(m, n)
+    PLAIN = x.numel() < 65536
+    tensors = [t for t, _ in outs]
+    device = x.device
+    programs = max(triton.cdiv(m, BLOCK_M), 1)
+    parts = []
+    if columns is not None:
+        programs = min(programs, 1024)
+        kept = torch.float64 if double else torch.float32
+        parts = [torch.empty((programs, n), dtype=kept, device=device) for _ in range(columns[0])]
+    of_row = ((integers((m,), PLAIN), integers((1,), PLAIN)), (integers((1,), PLAIN), integers((0,), PLAIN)), 1)
+    told = [(_arguments(rows, PLAIN), _arguments(cols, PLAIN), level) for rows, cols, level in steps]
+    told += [of_row] * len(row_outs)
+    levels = [level if k < len(inputs) else 3 for k, (_, _, level) in enumerate(told[: len(steps)])]
+    fused_rows_kernel[(programs,)](
+        tuple([t for t, _ in inputs]),
+        (*tensors, *row_outs),
+        tuple(parts),
+        integer(m, PLAIN),
+        integer(n, PLAIN),
+        tuple([rows for rows, _, _ in told]),
+        tuple([cols for _, cols, _ in told]),
+        PROGRAM=program,
+        LEVELS=(*levels, *[1] * len(row_outs)),
+        PLAIN=PLAIN,
+        ACC=tl.float64 if double else tl.float32,
+        BLOCK_M=BLOCK_M,
+        BLOCK_N=BLOCK_N,
+        num_warps=8 if BLOCK_N <= 8192 else 16,
+    )
+    if columns is not None:
+        sizes = integer(programs, PLAIN), integer(m, PLAIN), integer(n, PLAIN)
+        fused_columns_kernel[(triton.cdiv(n, 16),)](
+            tuple(parts),
+            tuple(columns[2]),
+            *sizes,
+            FINISH=columns[1],
+            PLAIN=PLAIN,
+            ACC=tl.float64 if double else tl.float32,
+            BLOCK_M=256,
+            BLOCK_N=16,
+            num_warps=8,
+        )
+
+
+def _row_steps(t, lead, sizes):
+    """((shape, stride) from row to row, the same in a row, LEVEL of `load_tile_of`)."""
+    m, n = math.prod(t.shape[:lead]), math.prod(t.shape[lead:])
+    if (m, n) != sizes:
+        raise RuntimeError(f"{m} rows of {n} elements beside {sizes[0]} of {sizes[1]}")
+    rows = merge(t.shape[:lead], [t.stride()[:lead]])
+    cols = merge(t.shape[lead:], [t.stride()[lead:]])
+    moves = [any([n > 1 and s != 0 for n, s in zip(t.shape[at], t.stride()[at], strict=True)]) for at in _sides(lead)]
+    rows, cols = [(shape or (size,), stride[0]) for (shape, stride), size in ((rows, m), (cols, n))]
+    return rows, cols, moves[0] + 2 * moves[1]
+
+
+def _sides(lead):
+    return slice(0, lead), slice(lead, None)
+
+
+def _arguments(steps, PLAIN):
+    shape, stride = steps
+    return integers(shape, PLAIN), integers(stride, PLAIN)

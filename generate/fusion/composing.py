@@ -1,0 +1,235 @@
+"""Kernels for subgraphs composed of the library's own functions, without a language model.
+
+What a step computes is the function that the library's kernel of it hands to a block; a composed kernel calls these
+functions one after the other, and is one launch: element by element, by rows, or a product of matrices and what ends
+it. A subgraph that this cannot do says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import torch
+
+from generate.fusion.asking import Uncomposable
+from generate.fusion.lines import sizes
+from generate.fusion.steps import ComposedSteps
+from generate.fusion.values import ComposedValue, UsedInput
+from generate.library import KERNELS, Library
+from traces.dataflow import numbers
+from traces.subgraphs import Subgraph
+
+__all__ = ["Uncomposable", "compose"]
+_WIDTH = 110
+_ENDED_BY = 2  # operands, and results, of what ends a product
+
+
+def compose(subgraph: Subgraph, shapes: Sequence[Sequence[int]], library: Library | None = None) -> str:
+    """The text of a kernel file for a subgraph. shapes: an example's, of its inputs: the kernel serves tensors of as
+    many dimensions. library: the kernels whose functions are taken, the packaged ones if it is None.
+
+    Raises Uncomposable with the reason where blocks do not do.
+    """
+    steps = ComposedSteps(subgraph, shapes, library or _packaged())
+    outputs = [steps.values[k] for k in subgraph.outputs]
+    if any(v.expression is None for v in outputs):
+        raise Uncomposable("a result that is one of its inputs, or a view of it")
+    if steps.product is not None:
+        body = _product(steps, outputs)
+    else:
+        body = _elements(steps, outputs) if steps.whole is None else _rows(steps, outputs)
+    return _file(subgraph, steps, outputs, shapes, body)
+
+
+@cache
+def _packaged() -> Library:
+    return Library(KERNELS)
+
+
+def _elements(steps: ComposedSteps, outputs: list[ComposedValue]) -> list[str]:
+    """The lines of a wrapper that launches all element by element."""
+    if len({v.like.numel() for v in (*outputs, *(u.at for u in steps.used))}) > 1:
+        raise Uncomposable("results of several sizes")
+    space = _shape(steps, outputs[0])
+    inputs = [_viewed(_expanded(u, _shape(steps, u.at)), _shape(steps, u.at), space) for u in steps.used]
+    outs = [_viewed(f"out{k}", _shape(steps, v), space) for k, v in enumerate(outputs)]
+    block = steps.functions.block("fused_elements", "fused_elements")
+    steps.main.append(f"return {_tuple([_text(v) for v in outputs])}")
+    return [*_allocated(steps, outputs), f"{block}(fused, {_tuple(inputs)}, {_tuple(outs)})"]
+
+
+def _rows(steps: ComposedSteps, outputs: list[ComposedValue]) -> list[str]:
+    """The lines of a wrapper that launches all by rows."""
+    assert steps.whole is not None
+    whole, space = steps.whole, _shape(steps, steps.whole)
+    levels = [_level(steps, v) for v in outputs]
+    inputs = []
+    for used in steps.used:
+        tensor, trailing = _expanded(used, _shape(steps, used.at)), _trailing(steps, used.at)
+        if trailing is None:
+            dropped = used.at.level == "row" and used.at.like.dim() < whole.like.dim()
+            tensor = _expanded(used, _shape(steps, used.at), always=dropped)
+            ones = ".unsqueeze(-1)" * steps.trailing if dropped else ""
+            tensor, trailing = f"{tensor}{ones}.expand({space})", steps.trailing
+        inputs.append(f"({tensor}, {trailing})")
+    of = {name: [k for k, level in enumerate(levels) if level == name] for name in ("element", "row", "column")}
+    outs = [f"(out{k}, {_trailing(steps, outputs[k])})" for k in of["element"]]
+    told = [_tuple(inputs), _tuple(outs), _tuple([f"out{k}" for k in of["row"]])]
+    main = [_text(outputs[k]) for k in (*of["element"], *of["row"])]
+    if of["column"]:
+        finished = [_text(outputs[k]) for k in of["column"]]
+        steps.finish.append(f"return {_tuple(finished)}")
+        told.append(f"({len(steps.columns)}, finish, {_tuple([f'out{k}' for k in of['column']])})")
+        main += steps.columns
+    steps.main.append(f"return {_tuple(main)}")
+    if any(v.like.dtype == torch.float64 for v in (*steps.values, *outputs)):
+        told.append("double=True")
+    block = steps.functions.block("fused_rows", "fused_rows")
+    if not inputs:
+        raise Uncomposable("rows of no input")
+    return [*_allocated(steps, outputs), f"{block}(fused, {', '.join(told)})"]
+
+
+def _product(steps: ComposedSteps, outputs: list[ComposedValue]) -> list[str]:
+    """The lines of a wrapper that launches a product and what ends it."""
+    assert steps.product is not None
+    found, (a, b, bias) = steps.product
+    if steps.whole is not None or not found.common.is_floating_point:
+        raise Uncomposable("a product with a reduction, or of integers")
+    if len(steps.used) > _ENDED_BY or len(outputs) > _ENDED_BY:
+        raise Uncomposable(f"after a product {len(steps.used)} more inputs and {len(outputs)} results, of 2 at most")
+    if any(u.value.like.numel() != u.at.like.numel() for u in steps.used):
+        raise Uncomposable("an operand after a product that is broadcast: an ending reads whole matrices")
+    size = steps.wrapper.named(f"({a.tensor}.shape[0], {b.tensor}.shape[1])")
+    matmul = steps.functions.block("matmul", "matmul")
+    operands = ["None", "None"]
+    for k, used in enumerate(steps.used):
+        operand = steps.functions.block("fused_products", "ending_operand")
+        operands[k] = f"{operand}({_expanded(used, _shape(steps, used.at))}, {size})"
+    beta, alpha = found.how["beta"], found.how["alpha"]
+    added = "None" if bias is None else f"{bias.tensor}.expand({size})"
+    lines = []
+    if len(outputs) == _ENDED_BY:
+        lines.append(f"second = torch.empty({size}, dtype={outputs[1].like.dtype}, device={a.tensor}.device)")
+    ending = f"(fused, {operands[0]}, {operands[1]}, {'second' if lines else 'None'})"
+    called = f"{matmul}({a.tensor}, {b.tensor}, {added}, {beta!r}, {alpha!r}, {ending}, {outputs[0].like.dtype})"
+    lines.append(f"out0 = {_viewed(called, size, _shape(steps, outputs[0]))}")
+    if len(outputs) == _ENDED_BY:
+        lines.append(f"out1 = {_viewed('second', size, _shape(steps, outputs[1]))}")
+    steps.main.append(f"return {_text(outputs[0])}, {_text(outputs[-1])}")
+    return lines
+
+
+def _shape(steps: ComposedSteps, value: ComposedValue) -> str:
+    return steps.wrapper.shape(value.shapes, steps.functions)
+
+
+def _text(value: ComposedValue) -> str:
+    assert value.expression is not None
+    return value.expression.text
+
+
+def _expanded(used: UsedInput, shape: str, always: bool = False) -> str:
+    """An input as it is broadcast. always: though its shape is that already."""
+    same = used.value.shapes == used.at.shapes
+    return used.tensor if same and not always else f"{used.tensor}.expand({shape})"
+
+
+def _viewed(tensor: str, shape: str, space: str) -> str:
+    return tensor if shape == space else f"{tensor}.view({space})"
+
+
+def _level(steps: ComposedSteps, value: ComposedValue) -> str:
+    """Where an output belongs."""
+    assert steps.whole is not None
+    m, n = sizes(steps.whole, steps.trailing)
+    if value.level == "element" and value.like.numel() != m * n:
+        if value.like.numel() != m or n == m:
+            raise Uncomposable("results of several sizes")
+        return "row"
+    return value.level
+
+
+def _trailing(steps: ComposedSteps, value: ComposedValue) -> int | None:
+    """How many dimensions of a value are a row; None of what is no element of each row and column."""
+    assert steps.whole is not None
+    wanted = sizes(steps.whole, steps.trailing)
+    if value.level == "row" or value.like.numel() != wanted[0] * wanted[1]:
+        return None
+    counts = [steps.trailing, *range(value.like.dim() + 1)]
+    return next((k for k in counts if k <= value.like.dim() and sizes(value, k) == wanted), None)
+
+
+def _allocated(steps: ComposedSteps, outputs: list[ComposedValue]) -> list[str]:
+    lines = []
+    for k, value in enumerate(outputs):
+        shape, dtype = _shape(steps, value), value.like.dtype
+        if value.reduced:
+            lines.append(f"out{k} = torch.empty({shape}, dtype={dtype}, device=a0.device)")
+        else:
+            lying = steps.functions.block("fused_elements", "lying")
+            lines.append(f"out{k} = {lying}({shape}, {dtype}, {_tuple(list(value.sources))})")
+    return lines
+
+
+def _file(
+    subgraph: Subgraph,
+    steps: ComposedSteps,
+    outputs: list[ComposedValue],
+    shapes: Sequence[Sequence[int]],
+    body: list[str],
+) -> str:
+    names = [f"a{i}" for i in range(len(subgraph.inputs))]
+    ranks = tuple(len(shape) for shape in shapes)
+    expect = steps.functions.block("fused_elements", "expect_ranks")
+    dtypes = sorted({*subgraph.inputs, *(str(v.like.dtype).removeprefix("torch.") for v in outputs)})
+    results = [f"out{k}" for k in range(len(outputs))]
+    parameters = [used.parameter for used in steps.used]
+    if steps.product is not None:
+        parameters = ["acc", *(["x0", "x1"])]
+    elif steps.whole is not None:
+        parameters += ["mask", "n"]
+    jitted = ["@triton.jit", f"def fused({', '.join(parameters)}):", *_indented(steps.main)]
+    if steps.columns:
+        sums = [f"t{k}" for k in range(len(steps.columns))]
+        jitted += ["", "", "@triton.jit", f"def finish({', '.join([*sums, 'm'])}):", *_indented(steps.finish)]
+    imports = [
+        f"from blocks.{module} import {', '.join(sorted(names))}"
+        for module, names in sorted(steps.functions.blocks.items())
+    ]
+    schema = f"{subgraph.overload}{subgraph.schema[subgraph.schema.index('(') :]}"
+    lines = [
+        f'"""{schema}', "", f"{_told(subgraph)}", '"""', "",
+        "import torch", "import triton", "import triton.language as tl", *imports, "",
+        f"OVERLOADS = {_quoted([subgraph.overload])}", f"DTYPES = {_quoted(dtypes)}", "", "",
+        *[line for text in steps.functions.texts.values() for line in (*text.split("\n"), "", "")],
+        *jitted, "", "",
+        f"def wrapper({', '.join(names)}):",
+        *_indented([f"{expect}({_tuple(names)}, {ranks})", *steps.wrapper.lines, *body]),
+        f"    return {', '.join(results)}",
+        "",
+    ]  # fmt: skip
+    return "\n".join(lines)
+
+
+def _told(subgraph: Subgraph) -> str:
+    """The steps, in a line each."""
+    count, lines = len(subgraph.inputs), []
+    for step in subgraph.steps:
+        read = ", ".join(f"a{k}" if k < len(subgraph.inputs) else f"value {k}" for k in numbers(step.arguments))
+        lines.append(f"    value {count} = {step.overload}({read}, ...)"[:_WIDTH])
+        count += step.results
+    return "\n".join(["Composed of the library's functions, by way of:", *lines])
+
+
+def _indented(lines: Sequence[str]) -> list[str]:
+    return [f"    {line}" for line in lines]
+
+
+def _tuple(items: Sequence[str]) -> str:
+    return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
+
+
+def _quoted(items: Sequence[str]) -> str:
+    return _tuple([f'"{item}"' for item in items])

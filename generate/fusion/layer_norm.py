@@ -1,0 +1,84 @@
+"""Layer normalization and its gradient as lines of a kernel, by functions of blocks/fused_rows.py: the library's
+kernels of these launch themselves, and hand no functions to blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import torch
+
+from generate.fusion.asking import Uncomposable
+from generate.fusion.lines import KernelLines
+from generate.fusion.values import HALVES, ComposedValue
+
+Find: TypeAlias = Callable[[Any], ComposedValue | None]
+_FP32 = torch.float32
+
+
+def _forward(
+    steps: KernelLines, given: Mapping[str, Any], made: Sequence[torch.Tensor], find: Find
+) -> list[ComposedValue]:
+    x, weight, bias = (find(given[name]) for name in ("input", "weight", "bias"))
+    whole, text = _row(steps, x, len(given["normalized_shape"]), made[0])
+    block = steps.functions.block
+    mean = steps.line(f"{block('fused_rows', 'row_mean')}({text}, mask, n)")
+    deviation = block("fused_rows", "inverse_deviation_of_rows")
+    rstd = steps.line(f"{deviation}({text}, {mean}, mask, n, {float(given['eps'])!r})")
+    out = f"({text} - {mean}) * {rstd}"
+    out += f" * {_read(steps, weight, whole)}" if weight is not None else ""
+    out += f" + {_read(steps, bias, whole)}" if bias is not None else ""
+    parameter = weight or bias or x
+    assert parameter is not None
+    kept = _FP32 if parameter.like.dtype in HALVES else parameter.like.dtype
+    row = steps.row_of(whole, made[1])
+    return [
+        steps.held(out, _FP32, made[0].dtype, whole),
+        steps.held(mean, _FP32, kept, row),
+        steps.held(rstd, _FP32, kept, row),
+    ]
+
+
+def _backward(
+    steps: KernelLines, given: Mapping[str, Any], made: Sequence[torch.Tensor | None], find: Find
+) -> list[ComposedValue | None]:
+    names = ("grad_out", "input", "mean", "rstd", "weight")
+    grad, x, mean, rstd, weight = (find(given[name]) for name in names)
+    assert grad is not None and x is not None and mean is not None and rstd is not None
+    whole, text = _row(steps, x, len(given["normalized_shape"]), torch.empty_like(x.like))
+    g = steps.line(_read(steps, grad, whole))
+    xhat = steps.line(f"({text} - {_read(steps, mean, whole)}) * {_read(steps, rstd, whole)}")
+    found: list[ComposedValue | None] = [None, None, None]
+    if given["output_mask"][0]:
+        weighted = g if weight is None else steps.line(f"{g} * {_read(steps, weight, whole)}")
+        gradient = steps.functions.block("fused_rows", "layer_norm_gradient")
+        out = f"{gradient}({weighted}, {xhat}, {_read(steps, rstd, whole)}, mask, n)"
+        found[0] = steps.held(out, _FP32, x.like.dtype, whole)
+    for k, summed in ((1, f"{g} * {xhat}"), (2, g)):
+        like = made[k]
+        if given["output_mask"][k] and like is not None:
+            total = steps.add_column(summed)
+            found[k] = steps.held(total, _FP32, like.dtype, steps.column_of(whole, like))
+    return found
+
+
+def _row(steps: KernelLines, x: ComposedValue | None, trailing: int, like: torch.Tensor) -> tuple[ComposedValue, str]:
+    """The value that is normalized, and what it is in fp32."""
+    assert x is not None
+    if x.like.dtype not in (*HALVES, _FP32):
+        raise Uncomposable(f"layer normalization of {x.like.dtype}")
+    whole = steps.combined([x], like)
+    steps.reduces(whole, trailing)
+    whole.reduced = True
+    return whole, steps.line(_read(steps, x, whole))
+
+
+def _read(steps: KernelLines, value: ComposedValue | None, at: ComposedValue) -> str:
+    assert value is not None
+    return steps.expression(value, at).read(_FP32, steps.functions)
+
+
+WRITTEN: dict[str, Callable[..., Sequence[ComposedValue | None]]] = {
+    "native_layer_norm": _forward,
+    "native_layer_norm_backward": _backward,
+}

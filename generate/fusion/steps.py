@@ -1,0 +1,248 @@
+"""The steps of a subgraph as lines of a kernel: each by the functions that the library's kernel hands to blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch.utils._pytree import tree_leaves
+
+from generate.fusion import layer_norm
+from generate.fusion.asking import AskedOfBlock, AskedResult, Uncomposable, asked
+from generate.fusion.lines import KernelLines
+from generate.fusion.values import HALVES, ComposedValue, KernelExpression, number, types_of
+from generate.library import Library
+from traces.overloads import base_name, bind, call, kind, resolve
+from traces.subgraphs import Subgraph, SubgraphCall
+from traces.values import decoded
+
+_IN_ORDER = frozenset({"_unsafe_view", "alias", "detach", "squeeze", "unsqueeze", "view"})
+_CASTS = frozenset({"_to_copy", "clone"})
+# What jumps where a little rounding comes in; what gives integers or truth is taken for such, too.
+_JUMPS = frozenset(
+    {"ceil", "floor", "frac", "fmod", "remainder", "round", "sgn", "sign", "trunc", "threshold_backward"}
+)
+
+
+class ComposedSteps(KernelLines):
+    """All steps of a subgraph, written. values: by number. product: what is asked of a product of matrices, and of what
+    values."""
+
+    def __init__(self, subgraph: Subgraph, shapes: Sequence[Sequence[int]], library: Library) -> None:
+        """Raises Uncomposable."""
+        super().__init__()
+        self.product: tuple[AskedOfBlock, list[ComposedValue]] | None = None
+        self._library = library
+        self.values = []
+        for i, (shape, dtype) in enumerate(zip(shapes, subgraph.inputs, strict=True)):
+            like = torch.empty(tuple(shape), dtype=getattr(torch, dtype), device="meta")
+            self.values.append(ComposedValue(like, None, f"a{i}", "element", (f"a{i}.shape",), sources=(f"a{i}",)))
+        for step in subgraph.steps:
+            self._step(step)
+
+    def _step(self, step: SubgraphCall) -> None:
+        op = resolve(step.overload)
+        given = bind(op, (), decoded(step.arguments, [v.like for v in self.values], step.overload, "meta"))
+        try:
+            found = call(op, given)
+        except (RuntimeError, NotImplementedError) as error:
+            raise Uncomposable(
+                f"{step.overload}: no result without memory ({str(error).partition(chr(10))[0]})"
+            ) from error
+        made = found if isinstance(found, tuple | list) else [found]
+        find = {id(v.like): v for v in self.values}
+        operands = [find[id(t)] for t in tree_leaves(given) if isinstance(t, torch.Tensor)]
+        base = base_name(op)
+        if base in _IN_ORDER or kind(op) == "view":
+            results: Sequence[ComposedValue | None] = [self._view(step, given, operands[0], made[0])]
+        elif base in layer_norm.WRITTEN:
+            results = layer_norm.WRITTEN[base](self, given, made, lambda t: None if t is None else find[id(t)])
+        else:
+            results = self._asked(step, given, operands, made)
+        for value, like in zip(results, made, strict=True):
+            if value is None or like is None:
+                self.values.append(ComposedValue(torch.empty(0, device="meta")))
+            else:
+                dtype = value.expression.dtype if value.expression else like.dtype
+                self.values.append(replace(value, like=torch.empty(like.shape, dtype=dtype, device="meta")))
+
+    def _asked(
+        self, step: SubgraphCall, given: Mapping[str, Any], operands: list[ComposedValue], made: Sequence[torch.Tensor]
+    ) -> list[ComposedValue | None]:
+        answer, _ = asked(self._library, step.overload, given)
+        before: dict[int, list[ComposedValue]] = {}
+        return [
+            None if result is None else self._result(result, operands, like, step, before)
+            for result, like in zip(answer.results, made, strict=True)
+        ]
+
+    def _view(
+        self, step: SubgraphCall, given: Mapping[str, Any], source: ComposedValue, like: torch.Tensor
+    ) -> ComposedValue:
+        base = base_name(resolve(step.overload))
+        if base not in _IN_ORDER:
+            raise Uncomposable(f"{step.overload}: a view with its elements in another order")
+        if base in ("alias", "detach"):
+            return ComposedValue(like, *_rest(source))
+        if source.level == "row" and (base not in ("squeeze", "unsqueeze") or self.trailing != 1):
+            raise Uncomposable(f"{step.overload}: a view of one element a row")
+        shape = self.wrapper.shape(source.shapes, self.functions)
+        size = tuple(like.shape)
+        if base in ("view", "_unsafe_view"):
+            if -1 not in given["size"] and len(given["size"]) != 0:
+                size = tuple(given["size"])
+            told = f"{self.functions.block('fused_elements', 'viewed_shape')}({shape}, {tuple(given['size'])})"
+        elif base == "unsqueeze":
+            at = given["dim"] % len(size)
+            told = f"(*{shape}[:{at}], 1, *{shape}[{at}:])"
+        else:
+            told = self._squeezed(shape, given, source)
+        named = self.wrapper.named(told)
+        tensor = f"{source.tensor}.view({named})" if source.expression is None else ""
+        return ComposedValue(like, source.expression, tensor, source.level, (named,), True, source.sources)
+
+    def _squeezed(self, shape: str, given: Mapping[str, Any], source: ComposedValue) -> str:
+        dims = given.get("dim")
+        if dims is None:
+            raise Uncomposable("aten::squeeze of all dimensions: it decides by sizes how many there are")
+        gone = {d % len(source.shape) for d in ([dims] if isinstance(dims, int) else dims)}
+        if any(source.shape[d] != 1 for d in gone):
+            raise Uncomposable("aten::squeeze of what is not 1")
+        kept = [f"{shape}[{d}]" for d in range(len(source.shape)) if d not in gone]
+        return f"({', '.join(kept)}{',' if len(kept) == 1 else ''})"
+
+    def _result(
+        self,
+        result: AskedResult,
+        operands: list[ComposedValue],
+        like: torch.Tensor,
+        step: SubgraphCall,
+        made: dict[int, list[ComposedValue]],
+    ) -> ComposedValue:
+        """The value of one result of what is asked; made: of what was asked before, by id."""
+        found = result.of
+        if id(found) not in made:
+            inner = [
+                self._result(x, operands, torch.empty_like(like, dtype=x.of.dtypes[x.number]), step, made)
+                if isinstance(x, AskedResult) else operands[x] if isinstance(x, int) else x
+                for x in found.operands
+            ]  # fmt: skip
+            cast = base_name(resolve(step.overload)) in _CASTS
+            jumps = base_name(resolve(step.overload)) in _JUMPS
+            if found.kind == "elementwise":
+                made[id(found)] = self._elementwise(found, inner, like, cast, jumps)
+            elif found.kind == "matmul":
+                made[id(found)] = [self._matmul(found, inner, like)]
+            else:
+                made[id(found)] = self._reduction(found, inner, like)
+        return made[id(found)][result.number]
+
+    def _elementwise(
+        self, found: AskedOfBlock, inner: list[Any], like: torch.Tensor, cast: bool, jumps: bool
+    ) -> list[ComposedValue]:
+        function = found.functions["function"]
+        assert function is not None
+        at = self.combined([x for x in inner if isinstance(x, ComposedValue)], like)
+        exactly = jumps or not all(d.is_floating_point for d in found.dtypes)
+        finish = at.level == "column"
+        if cast and found.common == found.dtypes[0] and function.name == "identity":
+            (source,) = inner
+            return [self.held(self.expression(source, at).text, source.like.dtype, found.dtypes[0], at, cast=True)]
+        texts = [
+            self.expression(x, at).read(found.common, self.functions, exactly)
+            if isinstance(x, ComposedValue) else number(x, found.common)
+            for x in (*inner, *found.numbers)
+        ]  # fmt: skip
+        identity = function.name == "identity"
+        text = texts[0] if identity else f"{self.functions.take(function)}({', '.join(texts)})"
+        several = found.how["several"]
+        if several:
+            text = self.line(text, finish)
+        return [
+            self.held(f"{text}[{k}]" if several else text, found.common, d, at, cast)
+            for k, d in enumerate(found.dtypes)
+        ]
+
+    def _reduction(self, found: AskedOfBlock, inner: list[ComposedValue], like: torch.Tensor) -> list[ComposedValue]:
+        """By `of_rows` along a row, or as a sum down columns."""
+        rank, reduced = found.how["rank"], found.how["reduced"]
+        whole_like = torch.empty(inner[0].shape, dtype=found.common, device="meta")
+        whole = self.combined(inner, whole_like)
+        trailing = reduced == frozenset(range(rank - len(reduced), rank))
+        if len(reduced) == rank:
+            raise Uncomposable("a reduction of all elements to one")
+        if not trailing and reduced != frozenset(range(len(reduced))):
+            raise Uncomposable("a reduction along dimensions that are neither the first nor the last")
+        self.reduces(whole, len(reduced) if trailing else rank - len(reduced))
+        texts = []
+        for value in inner:
+            own = found.common if found.kind == "reduce" else value.like.dtype
+            text = self.expression(value, whole).read(own, self.functions)
+            opmath = types_of(found.common)[1]
+            texts.append(text if types_of(own)[1] == opmath else f"{text}.to({opmath})")
+        numbers = [number(n, found.common) for n in found.numbers]
+        mapping = found.functions["map"]
+        mapped = texts[0] if mapping is None else f"{self.functions.take(mapping)}({', '.join([*texts, *numbers])})"
+        if not trailing:
+            return self._summed(found, mapped, numbers, whole, like)
+        least, most = _limits(found.common)
+        of_rows = self.functions.block("fused_rows", "of_rows")
+        row = self.line(f'{of_rows}({mapped}, mask, "{found.how["kind"]}", {least}, {most})')
+        count = _COUNTS.get(found.how["kind"], 1)
+        parts = [f"{row}[{k}]" for k in range(count)]
+        if found.kind == "map_rows":
+            function = found.functions["function"]
+            assert function is not None
+            at = ComposedValue(like, None, "", "element", whole.shapes, True, whole.sources)
+            return [
+                self.held(
+                    f"{self.functions.take(function)}({', '.join([*texts, *parts])})", found.common, found.dtypes[0], at
+                )
+            ]
+        return self._finished(found, [*parts, "n", *numbers], like, self.row_of(whole, like))
+
+    def _finished(
+        self, found: AskedOfBlock, arguments: list[str], like: torch.Tensor, at: ComposedValue
+    ) -> list[ComposedValue]:
+        finish = found.functions["finish"]
+        text = arguments[0] if finish is None else f"{self.functions.take(finish)}({', '.join(arguments)})"
+        if found.how["several"]:
+            text = self.line(text, at.level == "column")
+        return [
+            self.held(f"{text}[{k}]" if found.how["several"] else text, found.common, d, at)
+            for k, d in enumerate(found.dtypes)
+        ]
+
+    def _summed(
+        self, found: AskedOfBlock, mapped: str, numbers: list[str], whole: ComposedValue, like: torch.Tensor
+    ) -> list[ComposedValue]:
+        if found.how["kind"] != "sum" or not found.common.is_floating_point:
+            raise Uncomposable(f"a reduction down columns by {found.how['kind']} of {found.common}")
+        total = self.add_column(mapped)
+        return self._finished(found, [total, "m", *numbers], like, self.column_of(whole, like))
+
+    def _matmul(self, found: AskedOfBlock, inner: list[Any], like: torch.Tensor) -> ComposedValue:
+        if self.product is not None or any(v is not None and v.expression is not None for v in inner):
+            raise Uncomposable("a product of what is computed before it")
+        self.product = found, inner
+        a, b = inner[:2]
+        shape = (self.wrapper.named(f"({a.tensor}.shape[0], {b.tensor}.shape[1])"),)
+        sources = tuple(s for v in inner if v is not None for s in v.sources)
+        return ComposedValue(
+            like, KernelExpression("acc", like.dtype, like.dtype in HALVES), "", "element", shape, True, sources
+        )
+
+
+_COUNTS = {"welford": 3, "softmax": 2, "safe_softmax": 3, "minmax": 2, "sums": 2, "moments": 4}
+
+
+def _rest(value: ComposedValue) -> tuple[Any, ...]:
+    return value.expression, value.tensor, value.level, value.shapes, value.reduced, value.sources
+
+
+def _limits(dtype: torch.dtype) -> tuple[str, str]:
+    if dtype.is_floating_point:
+        return 'float("-inf")', 'float("inf")'
+    return ("0", "1") if dtype == torch.bool else (str(torch.iinfo(dtype).min), str(torch.iinfo(dtype).max))
