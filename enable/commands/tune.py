@@ -41,6 +41,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     times: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Replay with the times of this file; none are taken.")
     ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Tell why the kernel in force is slow, and end.")] = False,
     few_cases: FewCases = False,
     restart: Annotated[bool, typer.Option("--restart", help="Begin anew instead of going on with a search.")] = False,
     platform: Platform = PLATFORM,
@@ -54,6 +55,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     noise on the geometric mean of all shapes, and on none more than 5 % slower. Exit status 1 if none was.
     """
     from enable.tune.lines import tuned_lines
+    from enable.tune.run import explain as explained
     from enable.tune.run import tune
     from enable.tune.tuning import FAILED, NOT_FASTER, TuneChoice
     from enable.workspace import Workspace
@@ -76,6 +78,9 @@ def command(  # noqa: PLR0913 - one parameter an option
     choice = TuneChoice(
         op, trace, llm, options, limits, price, not no_skills, not no_llm, times, few_cases, restart, again
     )
+    if explain:
+        typer.echo(explained(workspace, library, platform, choice))
+        return
     found = tune(workspace, library, platform, choice)
     typer.echo(json.dumps(found.as_json()) if as_json else tuned_lines(found))
     if found.exit == FAILED:

@@ -15,6 +15,7 @@ from enable.report.failures import failures
 from enable.report.overloads import of_platform
 from enable.report.performance import performance, speeds
 from enable.report.traces import trace_view
+from enable.report.tuning import searches
 from enable.workspace import Workspace
 from traces import UserError
 
@@ -49,6 +50,7 @@ def report(  # noqa: PLR0913 - one parameter an option
         "kernels": {},
         "traces": [trace_view(name, workspace.open_trace(name)) for name in names],
         "performance": speed,
+        "searches": searches(workspace),
         **told,
     }
     for platform in dict.fromkeys(platforms) if names else ():

@@ -21,7 +21,7 @@ from typing import Any
 import torch
 
 from enable.tune.resources import resources
-from traces.subgraphs import Subgraph
+from traces.subgraphs import define_all
 from traces.values import Packed, unpack
 from verify.child.loading import load_wrappers, target
 from verify.contract.derive import Plan, call
@@ -195,8 +195,7 @@ def main(descriptor: int) -> None:
     """Answer one request; what goes wrong is an answer, too."""
     with socket.socket(fileno=descriptor) as sock, tempfile.TemporaryDirectory() as directory, torch.no_grad():
         request, _ = receive(sock)
-        for told in request["subgraphs"]:
-            Subgraph.of_json(told, "request").define()
+        define_all(request["subgraphs"])
         shapes = [(told, packed_of(header, data, told["name"])) for told, (header, data) in _frames(request, sock)]
         try:
             work = timed if request["place"] != "cpu" else compiled

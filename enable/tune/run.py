@@ -6,19 +6,26 @@ from pathlib import Path
 
 from enable.cover.session import Session
 from enable.tune.settings import chosen
-from enable.tune.timing import recorded_or_gpu
+from enable.tune.timing import NO_TIMES, compiled_for, recorded_or_gpu
 from enable.tune.tuning import SKILLS, TuneChoice, Tuned, TunedOperator, searched
 from enable.workspace import Workspace
 from generate.journal import slug
+from generate.tuning.advice import compiled, told
+from generate.tuning.measurement import ROUNDS
 from generate.tuning.search import TimingFailed
 from generate.tuning.skills import SkillStore
 from traces import UserError
+from traces.overloads import resolve
+from verify import platforms
+
+NVIDIA, COMPILED_FOR = "cuda", "sm_90"  # what a kernel is compiled for where there is no GPU
 
 
 def tune(workspace: Workspace, base: Path | None, platform: str, choice: TuneChoice) -> Tuned:
     """Raises UserError for what the user has to mend first."""
     workspace.open_trace(choice.trace)
     with Session(workspace, base, platform) as session:
+        resolve(choice.overload)
         kept = workspace.root / "tune" / f"{slug(choice.overload)}.times.jsonl"
         timer = recorded_or_gpu(session.platform, choice.times, kept)
         if choice.model and choice.skills:
@@ -28,3 +35,18 @@ def tune(workspace: Workspace, base: Path | None, platform: str, choice: TuneCho
             return searched(tuning, timer) if choice.model else chosen(tuning, timer)
         except TimingFailed as error:
             raise UserError(f"{choice.overload}: {error}") from error
+
+
+def explain(workspace: Workspace, base: Path | None, platform: str, choice: TuneChoice) -> str:
+    """Why the kernel in force is slow, in words; where there is no GPU, what it takes of one. Raises UserError."""
+    with Session(workspace, base, platform) as session:
+        operator = TunedOperator(session, choice)
+        kernel = operator.timed_kernel(operator.kernel.written)
+        if choice.times is None and not session.platform.device:
+            target = next(t for t in platforms.load(NVIDIA).targets if f"sm_{t.arch}" == COMPILED_FOR)
+            found = compiled_for(target, [kernel], operator.shapes)
+            head = f"Compiled for {COMPILED_FOR}; not timed: on {session.platform.name} {NO_TIMES}.\n\n"
+            return head + compiled(COMPILED_FOR, operator.shapes, [of[0] for of in found])
+        timer = recorded_or_gpu(session.platform, choice.times, None)
+        measured = timer([kernel], operator.shapes, ROUNDS)
+        return told(measured.device, operator.shapes, list(measured.times[0].values()), measured.profile)

@@ -19,13 +19,13 @@ from typing import Any
 
 from enable.tune.profiler import profiled
 from generate.library import Match
-from generate.tuning.measurement import KernelTimer, Measurement, TimedKernel, TimedShape
+from generate.tuning.measurement import KernelTimer, Measurement, TimedKernel, TimedLaunch, TimedShape
 from generate.tuning.search import TimingFailed
 from traces import TraceError, UserError
 from traces.format import write_durably
-from traces.subgraphs import subgraph_of
+from traces.subgraphs import definitions
 from verify.judging.job import Job
-from verify.platforms import Target
+from verify.platforms import Platform, Target
 from verify.sandbox.wire import WireError, receive, send, send_packed
 
 FORMAT, VERSION = "enable-times", 1
@@ -76,12 +76,14 @@ class RecordedTimer:
         return replace(found, times=times, again={n: t for n, t in found.again.items() if n in names})
 
 
-def compiled_for(target: Target, kernels: Sequence[TimedKernel], shapes: Sequence[TimedShape]) -> list[list[list[Any]]]:
-    """By shape and kernel the launches, as dicts of TimedLaunch, compiled for a target; it takes no GPU. Raises
-    TimingFailed if a kernel does not compile."""
+def compiled_for(
+    target: Target, kernels: Sequence[TimedKernel], shapes: Sequence[TimedShape]
+) -> list[list[list[TimedLaunch]]]:
+    """By shape and kernel the launches, compiled for a target; it takes no GPU. Raises TimingFailed if a kernel does
+    not compile."""
     request = {"place": "cpu", "target": asdict(target)}
-    launches: list[list[list[Any]]] = _asked(request, kernels, shapes)["launches"]
-    return launches
+    found = _asked(request, kernels, shapes)["launches"]
+    return [[[TimedLaunch(**launch) for launch in of] for of in each] for each in found]
 
 
 def _asked(
@@ -93,7 +95,7 @@ def _asked(
         **request,
         "kernels": [{o: _served(kernel.match(o), o) for o in overloads} for kernel in kernels],
         "shapes": [{"overload": s.case.overload, "name": s.name} for s in shapes],
-        "subgraphs": [found.as_json() for o in overloads if (found := subgraph_of(o)) is not None],
+        "subgraphs": [told for o in overloads for told in definitions(o)],
     }
     ours, theirs = socket.socketpair()
     command = [*wrap, sys.executable, "-m", "enable.tune.clock", str(theirs.fileno())]
@@ -193,7 +195,7 @@ def _is_ours(pid: int) -> bool:
     return False
 
 
-def recorded_or_gpu(platform: Any, times: Path | None, kept: Path) -> KernelTimer:
+def recorded_or_gpu(platform: Platform, times: Path | None, kept: Path | None) -> KernelTimer:
     """The timer that the user asked for. Raises UserError where there is no GPU and no file of times."""
     if times is not None:
         return RecordedTimer(times)

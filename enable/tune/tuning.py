@@ -96,12 +96,12 @@ class TunedOperator:
     def __init__(self, session: Session, choice: TuneChoice) -> None:
         """Raises UserError where there is nothing to tune, or nothing to tune it on."""
         self.session, self.choice = session, choice
-        resolve(choice.overload)
         self.refinement = Refinement(session, [choice.trace], few_cases=choice.few_cases)
-        if not self.refinement.cases:
+        called = {s.overload for s in self.refinement.trace(choice.trace).signatures.values()}
+        if choice.overload in called and choice.overload not in self.refinement.cases:
             raise UserError(
-                f"trace {choice.trace}: holds no contents of any call, and kernels are judged on these; "
-                f"record it anew: {session.workspace.command('capture', choice.trace, '--values', 'full')}"
+                f"trace {choice.trace}: holds no contents of any call of {choice.overload}, and kernels are judged on "
+                f"these; record it anew: {session.workspace.command('capture', choice.trace, '--values', 'full')}"
             )
         self.operator: Operator = self.refinement.operator(choice.overload)
         kernel = self.operator.replaces
@@ -124,10 +124,10 @@ class TunedOperator:
     def _shapes(self) -> list[TimedShape]:
         """A case of each signature, of every overload that the kernel serves."""
         served = [o for o in self.refinement.cases if self._match(o) is not None]
-        cases = {c.signature: c for o in served for c in self.refinement.cases[o]}
+        cases = {c.independence: c for o in served for c in self.refinement.cases[o]}
         trace = self.refinement.trace(self.choice.trace)
-        costs = {r.signature: cost_of(r) for r in trace.calls() if r.signature in cases and "::" in r.overload}
-        found = [_shape(case, costs.get(signature)) for signature, case in cases.items()]
+        costs = {(r.overload, r.signature): cost_of(r) for r in trace.calls() if r.overload in served}
+        found = [_shape(case, costs.get((case.overload, case.signature))) for case in cases.values()]
         return [shape for shape in found if shape.elements]
 
     def _match(self, overload: str) -> Any:

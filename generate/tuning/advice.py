@@ -20,18 +20,33 @@ def told(device: TimedDevice, shapes: Sequence[TimedShape], times: Sequence[Shap
     return "\n".join([*lines, *more, profile]).strip()
 
 
+def compiled(target: str, shapes: Sequence[TimedShape], launches: Sequence[Sequence[TimedLaunch]]) -> str:
+    """The same where nothing can be timed: what each shape moves, and what its launches, compiled, take of a target."""
+    lines = []
+    for shape, found in zip(shapes, launches, strict=True):
+        lines += [shape.name, f"  It moves {_moved(shape)}."]
+        lines += [f"  {_taken(target, launch)}" for launch in found]
+    return "\n".join(lines)
+
+
 def _of(device: TimedDevice, shape: TimedShape, times: ShapeTimes) -> Iterator[str]:
     limit, took = device.limit(shape), times.median
     yield f"{shape.name}"
     yield (
         f"  {took:.1f} us; the limit is {limit:.1f} us ({_bound(device, shape)}): {min(1.0, limit / took):.0%} of it. "
-        f"It moves {shape.nbytes / 1e6:.3f} MB, {shape.nbytes / took / 1e3:.0f} GB/s"
-        + (f", and does {shape.flops / 1e9:.2f} GFLOP, {shape.flops / took / 1e6:.1f} TFLOP/s." if shape.flops else ".")
+        f"It moves {_moved(shape)}: {shape.nbytes / took / 1e3:.0f} GB/s"
+        + (f", {shape.flops / took / 1e6:.1f} TFLOP/s." if shape.flops else ".")
     )
     for launch in times.launches:
         yield f"  {_launched(device, launch)}"
     for reason in reasons(device, shape, times):
         yield f"  - {reason}"
+
+
+def _moved(shape: TimedShape) -> str:
+    """`8.2 kB`, or `8.2 kB and does 0.5 GFLOP`."""
+    size = f"{shape.nbytes / 1e6:.1f} MB" if shape.nbytes >= 1e6 else f"{shape.nbytes / 1e3:.1f} kB"
+    return size + (f" and does {shape.flops / 1e9:.2f} GFLOP" if shape.flops else "")
 
 
 def _bound(device: TimedDevice, shape: TimedShape) -> str:
@@ -41,19 +56,25 @@ def _bound(device: TimedDevice, shape: TimedShape) -> str:
     return "of its bytes" if limit == shape.nbytes / device.bandwidth else "of its operations"
 
 
-def _launched(device: TimedDevice, launch: TimedLaunch) -> str:
-    held = occupancy(device.target, launch.warps, launch.registers, launch.shared)
+def _taken(target: str, launch: TimedLaunch) -> str:
+    """What a launch takes of a multiprocessor."""
+    held = occupancy(target, launch.warps, launch.registers, launch.shared)
     text = (
         f"{launch.kernel}: {launch.programs} programs of {launch.warps} warps, {launch.registers} registers, "
         f"{launch.spills} spilled, {launch.shared} bytes shared"
     )
+    if held is None:
+        return text
+    return f"{text}; a multiprocessor holds {held.programs} at once, {held.share:.0%} of its warps (as {held.by} allow)"
+
+
+def _launched(device: TimedDevice, launch: TimedLaunch) -> str:
+    held = occupancy(device.target, launch.warps, launch.registers, launch.shared)
+    text = _taken(device.target, launch)
     if held is None or not held.programs:
         return text
     waves = launch.programs / (held.programs * device.processors)
-    return (
-        f"{text}; a multiprocessor holds {held.programs} at once, {held.share:.0%} of its warps (as {held.by} allow), "
-        f"so {waves:.2f} waves on {device.processors} multiprocessors"
-    )
+    return f"{text}, so {waves:.2f} waves on {device.processors} multiprocessors"
 
 
 def reasons(device: TimedDevice, shape: TimedShape, times: ShapeTimes) -> Iterator[str]:

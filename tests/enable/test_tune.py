@@ -1,6 +1,7 @@
 """`enable tune` as a user types it, with times that were taken before: this machine has no GPU."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,10 @@ from timings import recording, times_file
 
 from capture import Recorder
 from enable.cli import run
+from enable.report.tuning import searches
+from enable.workspace import Workspace
+from generate.journal import read_journal
+from generate.tuning.space import Space, fixed, with_rows
 
 ROOT = Path(__file__).parents[2]
 KERNELS = ROOT / "generate" / "kernels"
@@ -16,6 +21,7 @@ SIGMOID = (KERNELS / "pointwise" / "sigmoid.py").read_text()
 OTHER = SIGMOID.replace("1 / (1 + tl.exp(-x))", "1.0 / (tl.exp(-x) + 1.0)")
 WRONG = SIGMOID.replace("1 / (1 + tl.exp(-x))", "1 / (1.5 + tl.exp(-x))")
 NLL = (KERNELS / "loss" / "nll_loss_backward.py").read_text()
+LOSSES = ((32, 10), (500, 40), (7, 3), (3, 1000), (5, 5))
 NAMES = [f"sigmoid(self: {dtype} [{n}] stride [1])" for n in (64, 1000, 5000) for dtype in ("float32", "bfloat16")]
 LEARNED = "Learned: the sum is written with the constant last."
 
@@ -33,7 +39,7 @@ def made(tmp_path_factory):
         for n in (64, 1000, 5000):
             for dtype in (torch.float32, torch.bfloat16):
                 torch.sigmoid(torch.randn(n, dtype=dtype))
-        for rows, classes in ((32, 10), (500, 40), (7, 3), (3, 1000), (5, 5)):
+        for rows, classes in LOSSES:
             logs = torch.randn(rows, classes).log_softmax(1).requires_grad_()
             torch.nn.functional.nll_loss(logs, torch.randint(0, classes, (rows,))).backward()
     with Recorder(home / "traces" / "bare.trace", values="stats"):
@@ -44,8 +50,6 @@ def made(tmp_path_factory):
 @pytest.fixture
 def home(made):
     """The same without searches, accepted kernels and skills."""
-    import shutil
-
     for name in ("tune", "kernels"):
         shutil.rmtree(made / name, ignore_errors=True)
     (made / "skills.jsonl").unlink(missing_ok=True)
@@ -78,3 +82,134 @@ def test_a_faster_kernel_is_accepted_and_what_it_taught_kept(home, tmp_path, cap
     assert skill["text"] == "the sum is written with the constant last." and skill["target"] == "sm_90"
     assert {s["shape"] for s in skill["support"]} == set(NAMES)
     assert all(s["before_us"] > s["after_us"] for s in skill["support"])
+    (tree,) = searches(Workspace(home))
+    assert [(n["number"], n["move"], n["outcome"]) for n in tree["nodes"]] == [
+        (0, "in force", "PASSED"),
+        (1, "inherit", "PASSED"),
+    ]
+    assert tree["nodes"][1]["mean"] == pytest.approx(1.25, rel=1e-3) and not tree["open"]
+
+
+def test_what_is_wrong_is_neither_timed_nor_accepted_however_fast(home, tmp_path, capsys):
+    search(home, tmp_path, [answer(WRONG)] * 4, [(WRONG, 1.0)], "--calls", "4", "--json", expect=1)
+    found = json.loads(capsys.readouterr().out)
+    assert (found["exit"], found["kernel"], found["gain"]) == ("NOT_FASTER", None, None)
+    (tree,) = searches(Workspace(home))
+    assert tree["nodes"][1]["outcome"] == "OUT_OF_DIALOGS" and tree["nodes"][1]["mean"] == 0
+    assert not (home / "kernels").exists() and not (home / "skills.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    "after, told",
+    [
+        (9.8, "less than 3% beyond noise"),
+        (
+            [5.0, 5.0, 5.0, 5.0, 5.0, 11.0],
+            "sigmoid(self: bfloat16 [5000] stride [1]) takes 10.0% longer, 5% is the most",
+        ),
+    ],
+)
+def test_too_little_is_not_accepted(home, tmp_path, capsys, after, told):
+    search(home, tmp_path, [answer(OTHER)], [(OTHER, after)], "--calls", "1", expect=1)
+    assert told in searches(Workspace(home))[0]["nodes"][1]["detail"]
+    assert "NOT_FASTER" in capsys.readouterr().out and not (home / "kernels").exists()
+
+
+def test_a_killed_search_goes_on_and_prompts_say_why_a_kernel_is_slow(home, tmp_path, capsys):
+    times = times_file(tmp_path / "times.jsonl", NAMES, (SIGMOID, 10.0), [(OTHER, 8.0)])
+    words = ["sigmoid", "--trace", "small", "--times", times, "--llm", "manual", "--calls", "1"]
+    tune(home, *words)
+    assert "WAITING" in capsys.readouterr().out
+    run_home = home / "tune" / "aten.sigmoid" / "run-001"
+    prompt = (run_home / "001-prompt.md").read_text()
+    for said in (
+        "# Where its time goes",
+        "sigmoid(self: float32 [1000] stride [1])",
+        "of a launch",
+        "registers",
+        "waves",
+    ):
+        assert said in prompt, said
+    assert "What was learned before" not in prompt
+    before = read_journal(run_home / "journal.jsonl")
+    (run_home / "001-answer.md").write_text(answer(OTHER))
+    tune(home, *words)
+    assert "ACCEPTED" in capsys.readouterr().out
+    assert read_journal(run_home / "journal.jsonl")[: len(before)] == before, "it went on, and did not begin anew"
+    shutil.rmtree(home / "kernels")
+    for number, more, shown in ((2, [], True), (3, ["--no-skills"], False)):
+        tune(home, *words, "--restart", *more)
+        prompt = (run_home.with_name(f"run-{number:03d}") / "001-prompt.md").read_text()
+        assert ("the constant last. (measured on sm_90: aten::sigmoid" in prompt) is shown
+
+
+def test_settings_are_chosen_without_a_model(home, tmp_path, capsys):
+    names = [
+        f"nll_loss_backward(grad_output: float32 [] stride [], self: float32 [{m}, {n}] stride [{n}, 1], "
+        f"target: int64 [{m}] stride [1], weight: None, reduction: 1, ignore_index: -100, "
+        "total_weight: float32 [] stride [])"
+        for m, n in LOSSES
+    ]
+    space = Space.of(NLL, "nll")
+    settings = [(fixed(NLL, s), 6.0 if s == (1024, 4) else 9.0 + k / 100) for k, s in enumerate(space.settings)]
+    rows = space.chosen("sm_90", dict.fromkeys((4, 8, 11, 14), (1024, 4)))
+    assert rows == (("", 0, (4096, 8)), ("sm_90", 16, (1024, 4)), ("sm_90", 1 << 15, (4096, 8)))
+    after = with_rows(NLL, rows)
+    times = times_file(tmp_path / "times.jsonl", names, (NLL, 10.0), [settings, (after, 6.0)])
+    tune(home, "nll_loss_backward", "--trace", "small", "--no-llm", "--times", times, "--json")
+    found = json.loads(capsys.readouterr().out)
+    assert (found["exit"], found["candidates"]) == ("ACCEPTED", len(space.settings))
+    assert Path(found["kernel"]).read_text() == after
+    assert "BLOCK 1024, WARPS 4" in (home / "skills.jsonl").read_text()
+
+
+def test_what_a_kernel_takes_is_told_without_a_gpu(home, capsys):
+    tune(home, "sigmoid", "--trace", "small", "--explain")
+    told = capsys.readouterr().out
+    assert "Compiled for sm_90; not timed" in told and "registers, 0 spilled" in told and "of its warps" in told
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (["nosuch", "--trace", "small"], "nosuch"),
+        (["sigmoid", "--trace", "nosuch"], "no trace 'nosuch'"),
+        (["sigmoid", "--trace", "bare", "--times", "TIMES"], "holds no contents of any call"),
+        (["relu", "--trace", "small", "--times", "TIMES"], "no recorded call of aten::relu"),
+        (["sigmoid", "--trace", "small"], "platform sim: a kernel takes no time there that means anything"),
+        (["sigmoid", "--trace", "small", "--platform", "cuda"], "this machine or its PyTorch"),
+        (["sigmoid", "--trace", "small", "--calls", "0"], "'--calls': Input should be greater than or equal to 1"),
+        (["sigmoid", "--trace", "small", "--minutes", "0"], "--minutes 0: nothing can be tried with that"),
+        (["sigmoid", "--trace", "small", "--money", "1"], "--money 1: nobody knows what tokens cost"),
+        (["sigmoid", "--trace", "small", "--money", "1", "--prices", "x"], "--prices x: not two numbers"),
+        (["sigmoid", "--trace", "small", "--no-llm", "--times", "TIMES"], "declares no SPACE"),
+        (["sigmoid", "--trace", "small", "--times", "SKILLS"], "not a file of times"),
+        (["sigmoid", "--trace", "small", "--times", "OTHER"], "format 'enable-times' version 9 is unknown"),
+        (["sigmoid", "--trace", "small", "--times", "TIMES", "--llm", "nosuch"], "unknown LLM provider 'nosuch'"),
+        (["sigmoid", "--trace", "small", "--times", "EMPTY"], "no times of kernels"),
+    ],
+)
+def test_bad_input_is_one_line(home, tmp_path, capsys, words, said):
+    files = {name: tmp_path / f"{name}.jsonl" for name in ("TIMES", "SKILLS", "OTHER", "EMPTY")}
+    times_file(files["TIMES"], NAMES, (SIGMOID, 10.0), [])
+    files["SKILLS"].write_text("[]\n")
+    files["OTHER"].write_text('{"format": "enable-times", "version": 9}\n')
+    files["EMPTY"].write_text('{"format": "enable-times", "version": 1}\n')
+    tune(home, *[files.get(word, word) for word in words], expect=2)
+    (line,) = capsys.readouterr().err.strip().splitlines()[-1:]
+    assert said in line
+
+
+@pytest.mark.parametrize("text", ['{"format": "enable-skills", "version": 7}\n', "nothing of the kind\n"])
+def test_a_file_of_skills_that_is_not_known_is_told(home, tmp_path, capsys, text):
+    (home / "skills.jsonl").write_text(text)
+    times = times_file(tmp_path / "times.jsonl", NAMES, (SIGMOID, 10.0), [])
+    tune(home, "sigmoid", "--trace", "small", "--times", times, expect=2)
+    assert "pass --no-skills" in capsys.readouterr().err
+
+
+@pytest.mark.gpu
+def test_times_of_a_gpu(home, capsys):
+    tune(home, "sigmoid", "--trace", "small", "--platform", "cuda", "--explain")
+    told = capsys.readouterr().out
+    assert "us; the limit is" in told and "waves on" in told

@@ -321,6 +321,61 @@
     document.getElementById("dialog-title").focus();
   }
 
+  // The candidates of a search, level by level: a circle for each, its line to what it came from.
+  function drawn(name, attributes = {}, ...children) {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    made.append(...children);
+    return made;
+  }
+
+  function tree(search) {
+    const depth = {}, levels = [];
+    for (const node of search.nodes) {
+      depth[node.number] = node.parents.length ? depth[node.parents[0]] + 1 : 0;
+      (levels[depth[node.number]] ||= []).push(node);
+    }
+    const width = 130 * Math.max(...levels.map((level) => level.length)), height = 96 * levels.length;
+    const place = {};
+    levels.forEach((level, y) => level.forEach((node, x) => {
+      place[node.number] = [(width * (x + 0.5)) / level.length, 96 * y + 26];
+    }));
+    const picture = drawn("svg", {
+      viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `Candidates of ${search.overload}`,
+    });
+    for (const node of search.nodes) {
+      node.parents.forEach((parent, i) => picture.append(drawn("line", {
+        x1: place[parent][0], y1: place[parent][1], x2: place[node.number][0], y2: place[node.number][1],
+        stroke: color("line"), "stroke-width": 2, "stroke-dasharray": i ? "4 4" : "none",
+      })));
+    }
+    for (const node of search.nodes) {
+      const [x, y] = place[node.number];
+      const right = node.mean > 0;
+      picture.append(drawn("circle", { cx: x, cy: y, r: 14, fill: color(right ? "pass" : "fail") }));
+      const words = [`${node.number}, ${node.move}`, right ? `${node.mean.toFixed(2)} x, ${(100 * node.reward).toFixed(0)} % of limit` : node.outcome];
+      words.forEach((text, i) => {
+        picture.append(drawn("text", { x, y: y + 30 + 14 * i, "text-anchor": "middle", fill: color("front"), "font-size": 11 }, text));
+      });
+    }
+    return element("div", { class: "scroll tree" }, picture);
+  }
+
+  function tuning() {
+    for (const search of data.searches) {
+      heading(`${search.overload}, ${search.run}`);
+      note(`${search.device}; ${search.skills ? "with" : "without"} skills. A number is how many times as fast a candidate is as the `
+        + "kernel in force, a broken line a second parent; of the limit: what the GPU could do at best.");
+      if (search.open.length) note(`candidate ${search.open.join(", ")} has begun and not ended`);
+      put(tree(search));
+      put(plain(["candidate", "move", "from", "outcome", "times as fast", "noise %", "% of the limit", "calls", "learned", "detail"],
+        search.nodes.map((n) => [
+          n.number, n.move, n.parents.join(", ") || "-", n.outcome, n.mean || "-", +(100 * n.noise).toFixed(2),
+          +(100 * n.reward).toFixed(1), n.calls, n.learned, n.detail,
+        ])));
+    }
+  }
+
   function performance() {
     heading("Speed against ATen");
     note("Above 1 the library is faster. The mark is where the call would be if its bytes and operations took no longer than "
@@ -387,6 +442,7 @@
     ["failures", `Failing cases (${data.failures.length})`, failing, data.overloads.length],
     ["opinfo", "OpInfo", opinfo, data.opinfo.length],
     ["campaigns", "Campaigns", campaigns, data.campaigns.length],
+    ["tuning", "Search for speed", tuning, data.searches.length],
     ["performance", "Performance", performance, data.performance.length],
     ["traces", "Traces", traces, data.traces.length],
   ].filter(([, , , any]) => any);

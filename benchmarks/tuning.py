@@ -1,0 +1,228 @@
+"""The campaign of docs/results/tune.md: kernels that stand behind ATen, searched for speed with recorded answers.
+
+    python -m benchmarks.tuning record WORKSPACE          # a trace of calls, at sizes of models
+    python -m benchmarks.tuning judge WORKSPACE           # every candidate, several operators at once; no times
+    python -m benchmarks.tuning search WORKSPACE OUT      # the campaign, one operator after the other, on a GPU
+    python -m benchmarks.tuning write OUT docs/results/tune.md
+
+Verdicts are kept, so that the campaign itself waits for times alone. OUT gets what each run printed, the times it took
+(to replay them without a GPU: --times) and the journals of its tree.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from capture import Recorder
+from generate.journal import slug
+from generate.llm.turns import SHIPPED
+from generate.recording import load_recordings, overload_of
+
+TRACE = "tuning"
+DTYPES = (torch.float32, torch.bfloat16)
+FLAT = (1024, 16384, 131072, 1 << 20, 1 << 22)
+SETTINGS = ("aten::nll_loss_backward", "aten::affine_grid_generator", "aten::unfold_backward")  # without an LLM
+SECONDS = 100  # of one search
+BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
+
+
+def record(workspace: Path) -> None:
+    """Record the calls; those of one operator differ in sizes and dtypes."""
+    path = workspace / "traces" / f"{TRACE}.trace"
+    shutil.rmtree(path, ignore_errors=True)
+    torch.manual_seed(0)
+    with Recorder(path, values="full", max_bytes=4 << 30):
+        for dtype in DTYPES:
+            _elements(dtype)
+            _rows(dtype)
+            _joins(dtype)
+            _losses(dtype)
+
+
+def _elements(dtype: torch.dtype) -> None:
+    for n in FLAT:
+        x = torch.randn(n, dtype=dtype)
+        torch.sigmoid(x)
+        torch.clamp(x, -0.5, 0.5)
+        torch.sum(x)
+        torch.arange(n, dtype=torch.int64 if dtype == torch.bfloat16 else torch.float32)
+    torch.arange(0.0, 100.0, 0.01 if dtype == torch.bfloat16 else 0.0005)
+
+
+def _rows(dtype: torch.dtype) -> None:
+    for m, n in ((64, 256), (2048, 768), (256, 1024), (8192, 128), (32, 4096)):
+        x, weight = torch.randn(m, n, dtype=dtype), torch.randn(n, dtype=dtype)
+        torch.nn.functional.layer_norm(x, (n,), weight, weight)
+        torch.sum(x, -1)
+    torch.sum(torch.randn(1024, 256, dtype=dtype), 0)
+
+
+def _joins(dtype: torch.dtype) -> None:
+    for count, shape, dim in ((2, (256, 768), 1), (3, (1024, 64), 1), (2, (1 << 18,), 0), (4, (512, 512), 0)):
+        parts = [torch.randn(shape, dtype=dtype) for _ in range(count)]
+        torch.cat(parts, dim)
+        torch.stack(parts, dim)
+    for count in (2, 6):
+        parts = [torch.randn(128, 100, dtype=dtype) for _ in range(count)]
+        torch.cat(parts, 0)
+        torch.stack(parts, 0)
+
+
+def _losses(dtype: torch.dtype) -> None:
+    for rows, classes in ((64, 10), (128, 1000), (1024, 1000), (512, 10), (32, 4096)):
+        scores = torch.randn(rows, classes).log_softmax(1).to(dtype).requires_grad_()
+        torch.nn.functional.nll_loss(scores, torch.randint(0, classes, (rows,))).backward()
+    for batch, size in ((1, 28), (4, 64), (1, 224), (8, 224), (2, 512)):
+        torch.affine_grid_generator(torch.randn(batch, 2, 3, dtype=dtype), [batch, 3, size, size], False)
+    for rows, length, size, step in (
+        (8, 1024, 16, 8),
+        (64, 1024, 16, 8),
+        (256, 4096, 32, 16),
+        (4, 100, 4, 1),
+        (32, 8192, 64, 64),
+    ):
+        grad = torch.randn(rows, (length - size) // step + 1, size, dtype=dtype)
+        torch.ops.aten.unfold_backward(grad, [rows, length], 1, size, step)
+
+
+def _searches() -> Iterator[tuple[str, list[str]]]:
+    """Each operator with the words that say how it is searched."""
+    for path in sorted(SHIPPED.glob("*.jsonl")):
+        answers = len(load_recordings(SHIPPED, path.name))
+        yield overload_of(path), ["--calls", str(answers)]
+    for overload in SETTINGS:
+        yield overload, ["--no-llm"]
+
+
+def _tune(workspace: Path, overload: str, words: Sequence[str], seconds: float = SECONDS) -> tuple[str, str]:
+    """What a search printed, on either stream."""
+    command = [sys.executable, "-m", "enable", "--workspace", str(workspace), "tune", overload, "--trace", TRACE]
+    begun = time.monotonic()
+    try:
+        done = subprocess.run(
+            [*command, "--platform", "cuda", "--json", *words],
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        return "", f"ended after {seconds:.0f} s: {str(error.stderr or '')[-300:]}"
+    print(
+        f"{overload}  {time.monotonic() - begun:.0f} s  {_brief(done.stdout) or done.stderr.strip()[-200:]}", flush=True
+    )
+    return done.stdout, done.stderr
+
+
+def _brief(text: str) -> str:
+    if not text.startswith("{"):
+        return ""
+    found = json.loads(text)
+    gain = found["gain"]
+    return f"{found['exit']} {gain['mean']:.3f} of {found['why']}" if gain else f"{found['exit']} {found['why']}"
+
+
+def judge(workspace: Path, at_once: int) -> None:
+    """Have every candidate judged; what was searched is forgotten, the verdicts are kept."""
+    with ThreadPoolExecutor(at_once) as pool:
+        list(pool.map(lambda one: _tune(workspace, one[0], one[1], 3 * SECONDS), _searches()))
+    for name in ("tune", "kernels"):
+        shutil.rmtree(workspace / name, ignore_errors=True)
+    (workspace / "skills.jsonl").unlink(missing_ok=True)
+
+
+def search(workspace: Path, out: Path) -> None:
+    """Run the campaign, and keep what it came to."""
+    out.mkdir(parents=True, exist_ok=True)
+    for overload, words in _searches():
+        printed, told = _tune(workspace, overload, words)
+        (out / f"{slug(overload)}.json").write_text(printed)
+        (out / f"{slug(overload)}.log").write_text(told)
+        _keep(workspace, out)
+
+
+def _keep(workspace: Path, out: Path) -> None:
+    """Copy what the searches left so far: times and journals, not the prompts."""
+    for path in (workspace / "tune").rglob("*.jsonl"):
+        into = out / "tune" / path.relative_to(workspace / "tune")
+        into.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, into)
+    if (workspace / "skills.jsonl").exists():
+        shutil.copyfile(workspace / "skills.jsonl", out / "skills.jsonl")
+
+
+def write(out: Path, page: Path) -> None:
+    """Put the figures into the page, between its marks."""
+    found = [json.loads(p.read_text()) for p in sorted(out.glob("aten.*.json")) if p.read_text().startswith("{")]
+    text = page.read_text(encoding="utf-8")
+    head, tail = text[: text.index(BEGIN) + len(BEGIN)], text[text.index(END) :]
+    page.write_text(f"{head}\n{_device(out)}\n{_table(found)}\n{_skills(out)}{tail}", encoding="utf-8")
+
+
+def _device(out: Path) -> str:
+    for path in sorted((out / "tune").glob("*.times.jsonl")):
+        device = json.loads(path.read_text().splitlines()[1])["measured"]["device"]
+        beside = device["beside"]
+        alone = "nobody could tell whether others used it" if beside is None else f"{beside} other processes on it"
+        moved, launch = device["bandwidth"] / 1e6, device["launch"]
+        return f"One {device['name']}, {alone}: a copy moves {moved:.2f} TB/s, a launch takes {launch:.1f} us.\n"
+    return ""
+
+
+def _table(found: Sequence[dict[str, Any]]) -> str:
+    lines = [
+        "| operator | how | shapes | candidates | calls | before us | after us | gain | noise | least gain | exit |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for one in found:
+        gain = one["gain"] or {"mean": 1.0, "noise": 1.0, "shapes": {"": 1.0}}
+        calls = one["used"].get("calls", 0)
+        how = "settings" if one["overload"] in SETTINGS else "tree"
+        times = [f"{one[name]:.1f}" if one[name] else "-" for name in ("before_us", "after_us")]
+        least, noise = min(gain["shapes"].values()), gain["noise"] - 1
+        cells = [one["overload"], how, one["shapes"], one["candidates"], calls or "-", *times]
+        cells += [f"{gain['mean']:.3f}", f"{noise:.1%}", f"{least:.3f}", one["exit"].lower().replace("_", " ")]
+        lines.append("| " + " | ".join(map(str, cells)) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _skills(out: Path) -> str:
+    path = out / "skills.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()[1:]] if path.exists() else []
+    told = [f"- {skill['overload']}: {skill['text']}" for skill in lines]
+    return "\n".join(["Skills that were kept:\n", *told, "\n"]) if told else ""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("what", choices=("record", "judge", "search", "write"))
+    parser.add_argument("place", type=Path, help="The workspace; of `write`, what `search` left.")
+    parser.add_argument("into", type=Path, nargs="?", help="Where `search` leaves it; of `write`, the page.")
+    parser.add_argument("--at-once", type=int, default=5, help="Operators that are judged at once.")
+    asked = parser.parse_args()
+    if asked.what in ("search", "write") and asked.into is None:
+        parser.error(f"{asked.what} takes two places")
+    match asked.what:
+        case "record":
+            record(asked.place)
+        case "judge":
+            judge(asked.place, asked.at_once)
+        case "search":
+            search(asked.place, asked.into)
+        case _:
+            write(asked.place, asked.into)
+
+
+if __name__ == "__main__":
+    main()
