@@ -2,9 +2,10 @@
 
 The graphs that PyTorch makes of a model, forward and backward, are bound to kernels once and then are lists of
 launches (enable/serve/graphs.py). Calls that no kernel serves go to PyTorch's own kernels, those that draw random
-numbers are made one by one. Options, as of `enable.library.register`: unverified, library, workspace, native; and
-cuda_graphs, to have launches replayed as CUDA graphs where sizes are fixed. Which kernels may serve is found out once
-in a process for the same options.
+numbers are made one by one. Options, as of `enable.library.register`: unverified, library, workspace, native;
+cuda_graphs, to have launches replayed as CUDA graphs where sizes are fixed; and fused, to have subgraphs of a graph
+served by one kernel each (enable/fuse/substitution.py). Which kernels may serve is found out once in a process for the
+same options.
 """
 
 from __future__ import annotations
@@ -18,17 +19,21 @@ from typing import Any
 import torch
 from torch.fx import GraphModule
 
+from enable.fuse.substitution import FusedKernels, Substitution, substitute
 from enable.library import native_way, select
 from enable.options import WORKSPACE
+from enable.serve.entries import Entry
 from enable.serve.graphs import Graph
 from enable.serve.server import Server
 from enable.workspace import Workspace
 from generate.library import Library
 from traces import UserError
+from verify import platforms
 
-OPTIONS = ("unverified", "library", "workspace", "cuda_graphs", "native")
+OPTIONS = ("unverified", "library", "workspace", "cuda_graphs", "native", "fused")
 log = logging.getLogger(__name__)
 graphs: list[Graph] = []  # that were made in this process, in their order
+substitutions: list[Substitution] = []  # subgraphs of these that were fused, or could not be
 
 
 def enablekit(module: GraphModule, inputs: Sequence[Any], options: Mapping[str, Any] | None = None) -> Any:
@@ -41,10 +46,13 @@ def enablekit(module: GraphModule, inputs: Sequence[Any], options: Mapping[str, 
         raise UserError(f"unknown option {unknown[0]!r} of backend enablekit; choose from {', '.join(OPTIONS)}")
     device = next((x.device.type for x in inputs if isinstance(x, torch.Tensor) and x.device.type != "cpu"), "cpu")
     place = Path(chosen.get("workspace") or WORKSPACE).absolute()
-    server = _server(device, bool(chosen.get("unverified")), chosen.get("library"), place, chosen.get("native"))
+    own = device, bool(chosen.get("unverified")), chosen.get("library"), place
+    server, kernels = _server(*own, chosen.get("native"), bool(chosen.get("fused")))
     on_graphs = _CudaGraphs(len(inputs)) if chosen.get("cuda_graphs") and server.compiles else None
 
     def compiled(graph: GraphModule, given: Sequence[Any], phase: str) -> Any:
+        if kernels is not None:
+            substitutions.extend(substitute(graph, phase, len(graphs), kernels))
         made = Graph(graph, server)
         graphs.append(made)
         run = _boxed(made.run)
@@ -69,10 +77,18 @@ def _boxed(run: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
 
 
 @cache
-def _server(device: str, unverified: bool, library: Library | None, place: Path, native: bool | None) -> Server:
-    """One for all graphs of a model, so that kernels are read and loaded once."""
+def _server(  # noqa: PLR0913 - one parameter an option
+    device: str, unverified: bool, library: Library | None, place: Path, native: bool | None, fused: bool
+) -> tuple[Server, FusedKernels | None]:
+    """One for all graphs of a model, so that kernels are read and loaded once, and its kernels for subgraphs."""
+    library = library or Workspace(place).library(None, platforms.load(platforms.of_device(device)))
     chosen = select(None, unverified, library, place, device)
-    return Server(chosen.entries.get, device, native=native_way(device, native, Workspace(place)))
+    kernels = FusedKernels(library, place, device, unverified) if fused else None
+
+    def entry(overload: str) -> Entry | None:
+        return chosen.entries.get(overload) or (kernels.get(overload) if kernels else None)
+
+    return Server(entry, device, native=native_way(device, native, Workspace(place))), kernels
 
 
 class _CudaGraphs:

@@ -40,7 +40,7 @@ from verify import platforms
 from verify.comparison.laws import judged_by
 from verify.judging.verdicts import ENOUGH, Standings, judge_version
 
-__all__ = ["Registration", "Selection", "register", "select", "use"]
+__all__ = ["Registration", "Selection", "entry_of", "register", "select", "use"]
 
 DEVICES = (*(name for name in KEYS if name != "cpu"), sim.NAME, "cpu")
 JUDGED = "judged"
@@ -143,7 +143,7 @@ def select(
         else:
             lawless = not unverified and not judged_by(overload) and may_draw(overload)
             independent = None if unverified else standing.independent
-            entry = replace(_entry(match, fit), failures=standing.failures, independent=independent)
+            entry = replace(entry_of(match, fit), failures=standing.failures, independent=independent)
             entries[overload] = replace(entry, lawless=lawless, kinds=None if unverified else standing.kinds)
     if left_out and (ops is not None or not entries):
         overload, reason = next(iter(left_out.items()))
@@ -244,7 +244,8 @@ def _standings(place: Workspace, device: str) -> Standings:
         store.close()
 
 
-def _entry(match: Match, fit: frozenset[str]) -> Entry:
+def entry_of(match: Match, fit: frozenset[str]) -> Entry:
+    """How a match serves its overload. fit: the dtypes for which it may."""
     copy = match.copy.path if match.copy else None
     kernel = match.kernel
     files = (kernel, *kernel.reached, *((match.copy, *match.copy.reached) if match.copy else ()))

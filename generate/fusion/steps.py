@@ -66,7 +66,15 @@ class ComposedSteps(KernelLines):
                 self.values.append(ComposedValue(torch.empty(0, device="meta")))
             else:
                 dtype = value.expression.dtype if value.expression else like.dtype
+                value = self._laid_out(value, given, step)
                 self.values.append(replace(value, like=torch.empty(like.shape, dtype=dtype, device="meta")))
+
+    def _laid_out(self, value: ComposedValue, given: Mapping[str, Any], step: SubgraphCall) -> ComposedValue:
+        """The value, whose memory may be in an order that the call names."""
+        wanted = given.get("memory_format")
+        if wanted not in (None, torch.preserve_format, torch.contiguous_format):
+            raise Uncomposable(f"{step.overload} to {wanted}")
+        return replace(value, reduced=value.reduced or wanted == torch.contiguous_format)
 
     def _asked(
         self, step: SubgraphCall, given: Mapping[str, Any], operands: list[ComposedValue], made: Sequence[torch.Tensor]
