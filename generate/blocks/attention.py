@@ -87,6 +87,7 @@ def attend(
     DROPOUT: tl.constexpr,
     FP32: tl.constexpr,
     WHOLE: tl.constexpr,
+    EVEN: tl.constexpr,
     TILE: tl.constexpr,
 ):
     """`sums`, which are peak, total and acc, of queries `row` and on after the keys from first to last.
@@ -103,8 +104,8 @@ def attend(
     rows = row.to(tl.int64) + m
     k_step, v_step = tl.zeros([], tl.int64) + k_stride[2], tl.zeros([], tl.int64) + v_stride[2]
     for start in range(first, last, TILE[1]):
-        k = load_rows(k_ptr + start * k_step, n, dims, Tk - start, D, k_stride, MASKED, WHOLE, FP32)
-        v = load_rows(v_ptr + start * v_step, n, dims, Tk - start, Dv, v_stride, MASKED, WHOLE, FP32)
+        k = load_rows(k_ptr + start * k_step, n, dims, Tk - start, D, k_stride, MASKED and not EVEN, WHOLE, FP32)
+        v = load_rows(v_ptr + start * v_step, n, dims, Tk - start, Dv, v_stride, MASKED and not EVEN, WHOLE, FP32)
         scores = tl.dot(q, tl.trans(k), input_precision=PRECISION) * (scale * 1.4426950408889634)
         if bias_ptr is not None:
             cols = start + n.to(tl.int64)
@@ -147,11 +148,14 @@ def attention_kernel(
     DROPOUT: tl.constexpr,
     FP32: tl.constexpr,
     WHOLE: tl.constexpr,
+    EVEN: tl.constexpr,
+    SHORT: tl.constexpr,
     EMPTY: tl.constexpr,
     TILE: tl.constexpr,
     PLAIN: tl.constexpr,
 ):
-    """WHOLE: D and Dv are TILE[2]; EMPTY: the logsumexp of no key. Tiles with the most keys before them run first.
+    """WHOLE: D and Dv are TILE[2]; EVEN: and no tile reaches beyond Tq or Tk; SHORT: the keys are one loop, as if all
+    had to be masked; EMPTY: the logsumexp of no key. Tiles with the most keys before them run first.
 
     inputs: q, k, v, bias; outs: output, logsumexp; states: where seed, offset and 0 are left.
     """
@@ -170,7 +174,7 @@ def attention_kernel(
     row = (tl.num_programs(0) - 1 - tl.program_id(0)) * BLOCK_M
     rows = row.to(tl.int64) + tl.arange(0, BLOCK_M)
     dims = tl.arange(0, BLOCK_D)
-    q = load_rows(head_of(inputs[0], b, h, strides[0]), rows, dims, Tq, D, strides[0], True, WHOLE, FP32)
+    q = load_rows(head_of(inputs[0], b, h, strides[0]), rows, dims, Tq, D, strides[0], not EVEN, WHOLE, FP32)
     sums = (tl.full([BLOCK_M], float("-inf"), tl.float32), tl.zeros([BLOCK_M], tl.float32))
     sums = sums + (tl.zeros([BLOCK_M, BLOCK_D], tl.float32),)
     end, full, shift = Tk, Tk // BLOCK_N * BLOCK_N, 0
@@ -179,7 +183,9 @@ def attention_kernel(
     if CAUSAL is not None:
         end = tl.minimum(Tk, tl.maximum(row + shift + BLOCK_M, 0))
         full = tl.minimum(full, tl.maximum(row + shift + 1, 0) // BLOCK_N * BLOCK_N)
-    for masked in tl.static_range(2):
+    if SHORT:
+        full = 0
+    for masked in tl.static_range(1 if SHORT else 0, 2):
         sums = attend(
             q,
             sums,
@@ -199,6 +205,7 @@ def attention_kernel(
             DROPOUT,
             FP32,
             WHOLE,
+            EVEN,
             TILE,
         )
     peak, total, acc = sums
@@ -236,7 +243,7 @@ def attention_tile(D, Tq, Tk, dtype):
     if dtype == torch.float32:
         BLOCK_M, BLOCK_N, warps, stages = 32, 32, 4, 2
     elif BLOCK_D > 64 or Tq <= 512:
-        BLOCK_M, BLOCK_N, warps, stages = 64, 64, 4, 2
+        BLOCK_M, BLOCK_N, warps, stages = 64, 64, 4, 3 if BLOCK_D <= 64 else 2
     BLOCK_M = min(BLOCK_M, max(triton.next_power_of_2(Tq), 32))
     return BLOCK_M, min(BLOCK_N, max(triton.next_power_of_2(Tk), 32)), BLOCK_D, warps, stages
 
@@ -252,6 +259,7 @@ def attention(inputs, outs, states, causal, dropout_p, scale, philox, tile, fp32
     lse_rows = Tq if outs[1] is None else outs[1].shape[2]
     small = max(query.numel(), key.numel(), value.numel()) < 4096
     bias = None if bias is None else bias.expand(B, H, Tq, Tk)
+    causal = "upper" if causal == "lower" and Tq == Tk else causal
     seed, offset = philox if dropout_p > 0 else (0, 0)
     sizes = (max(H, 1), Tq, Tk, D, Dv, lse_rows) if B * H else (1, 0, 0, D, Dv, 0)
     attention_kernel[(max(triton.cdiv(lse_rows, tile[0]), 1), max(B * H, 1))](
@@ -270,6 +278,8 @@ def attention(inputs, outs, states, causal, dropout_p, scale, philox, tile, fp32
         DROPOUT=dropout_p > 0,
         FP32=fp32,
         WHOLE=D == Dv == tile[2],
+        EVEN=D == Dv == tile[2] and lse_rows % tile[0] == Tq % tile[0] == Tk % tile[1] == 0,
+        SHORT=causal is not None and Tk <= 1024,
         EMPTY=empty,
         TILE=tile[:3],
         PLAIN=small,

@@ -28,6 +28,7 @@ def score_gradient(
     CAUSAL: tl.constexpr,
     DROPOUT: tl.constexpr,
     PRECISION: tl.constexpr,
+    EVEN: tl.constexpr,
 ):
     """(P, dS) of one tile in fp32, 0 outside of the matrix and right of a causal mask; P is as dropout leaves it.
 
@@ -43,7 +44,7 @@ def score_gradient(
     if CAUSAL == "lower":
         shift = Tk - Tq
     scores = tl.dot(q, tl.trans(k), input_precision=PRECISION) * scale
-    valid = (rows < Tq)[:, None] & (cols < Tk)[None, :]
+    valid = (rows >= 0)[:, None] if EVEN else (rows < Tq)[:, None] & (cols < Tk)[None, :]
     if bias_ptr is not None:
         at = rows[:, None] * bias_stride[2] + cols[None, :] * bias_stride[3]
         scores += tl.load(bias_ptr + at, mask=valid, other=0.0).to(tl.float32)
@@ -88,11 +89,12 @@ def key_value_kernel(
     CAUSAL: tl.constexpr,
     DROPOUT: tl.constexpr,
     FP32: tl.constexpr,
+    EVEN: tl.constexpr,
     BLOCK: tl.constexpr,
     BLOCK_D: tl.constexpr,
     PLAIN: tl.constexpr,
 ):
-    """inputs: grad, q, k, v, bias, logsumexp, delta; outs: gradients of k and v."""
+    """inputs: grad, q, k, v, bias, logsumexp, delta; outs: gradients of k and v. EVEN: tiles have nothing outside."""
     H, Tq, Tk, D, Dv = integer_values(sizes, PLAIN)
     strides = attention_strides(strides, PLAIN)
     grad_ptr, q_ptr, k_ptr, v_ptr, bias_ptr, lse_ptr, delta_ptr = inputs
@@ -101,8 +103,8 @@ def key_value_kernel(
     b, hk = shared // (H // GROUP), shared % (H // GROUP)
     first = tl.program_id(0) * BLOCK
     cols, dims = first.to(tl.int64) + tl.arange(0, BLOCK), tl.arange(0, BLOCK_D)
-    k = load_rows(head_of(k_ptr, b, hk, strides[2]), cols, dims, Tk, D, strides[2], True, False, FP32)
-    v = load_rows(head_of(v_ptr, b, hk, strides[3]), cols, dims, Tk, Dv, strides[3], True, False, FP32)
+    k = load_rows(head_of(k_ptr, b, hk, strides[2]), cols, dims, Tk, D, strides[2], not EVEN, EVEN, FP32)
+    v = load_rows(head_of(v_ptr, b, hk, strides[3]), cols, dims, Tk, Dv, strides[3], not EVEN, EVEN, FP32)
     grad_k = tl.zeros([BLOCK, BLOCK_D], tl.float32)
     grad_v = tl.zeros([BLOCK, BLOCK_D], tl.float32)
     begin = 0
@@ -118,8 +120,8 @@ def key_value_kernel(
             bias_head = head_of(bias_ptr, b, h, strides[4])
         for start in range(begin, Tq, BLOCK):
             rows = start + tl.arange(0, BLOCK).to(tl.int64)
-            q = load_rows(head_of(q_ptr, b, h, strides[1]), rows, dims, Tq, D, strides[1], True, False, FP32)
-            grad = load_rows(head_of(grad_ptr, b, h, strides[0]), rows, dims, Tq, Dv, strides[0], True, False, FP32)
+            q = load_rows(head_of(q_ptr, b, h, strides[1]), rows, dims, Tq, D, strides[1], not EVEN, EVEN, FP32)
+            grad = load_rows(head_of(grad_ptr, b, h, strides[0]), rows, dims, Tq, Dv, strides[0], not EVEN, EVEN, FP32)
             lse = tl.load(lse_head + rows * strides[5][2], mask=rows < Tq, other=float("inf"))
             delta = tl.load(delta_ptr + (b * H + h) * Tq + rows, mask=rows < Tq, other=0.0)
             p, ds = score_gradient(
@@ -134,6 +136,7 @@ def key_value_kernel(
                 CAUSAL,
                 DROPOUT,
                 PRECISION,
+                EVEN,
             )
             grad_v = tl.dot(tl.trans(p).to(grad.dtype), grad, grad_v, input_precision=PRECISION)
             grad_k = tl.dot(tl.trans(ds).to(q.dtype), q, grad_k, input_precision=PRECISION)
@@ -155,6 +158,7 @@ def query_kernel(
     CAUSAL: tl.constexpr,
     DROPOUT: tl.constexpr,
     FP32: tl.constexpr,
+    EVEN: tl.constexpr,
     BLOCK: tl.constexpr,
     BLOCK_D: tl.constexpr,
     PLAIN: tl.constexpr,
@@ -171,8 +175,8 @@ def query_kernel(
     if bias_ptr is not None:
         bias_ptr = head_of(bias_ptr, b, h, strides[4])
     rows, dims = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK), tl.arange(0, BLOCK_D)
-    q = load_rows(head_of(q_ptr, b, h, strides[1]), rows, dims, Tq, D, strides[1], True, False, FP32)
-    grad = load_rows(head_of(grad_ptr, b, h, strides[0]), rows, dims, Tq, Dv, strides[0], True, False, FP32)
+    q = load_rows(head_of(q_ptr, b, h, strides[1]), rows, dims, Tq, D, strides[1], not EVEN, EVEN, FP32)
+    grad = load_rows(head_of(grad_ptr, b, h, strides[0]), rows, dims, Tq, Dv, strides[0], not EVEN, EVEN, FP32)
     lse = tl.load(lse_ptr + rows * strides[5][2], mask=rows < Tq, other=float("inf"))
     delta = tl.load(delta_ptr + head * Tq + rows, mask=rows < Tq, other=0.0)
     grad_q = tl.zeros([BLOCK, BLOCK_D], tl.float32)
@@ -183,8 +187,8 @@ def query_kernel(
         end = tl.minimum(Tk, tl.maximum((tl.program_id(0) + 1) * BLOCK + shift, 0))
     for start in range(0, end, BLOCK):
         cols = start + tl.arange(0, BLOCK).to(tl.int64)
-        k = load_rows(k_ptr, cols, dims, Tk, D, strides[2], True, False, FP32)
-        v = load_rows(v_ptr, cols, dims, Tk, Dv, strides[3], True, False, FP32)
+        k = load_rows(k_ptr, cols, dims, Tk, D, strides[2], not EVEN, EVEN, FP32)
+        v = load_rows(v_ptr, cols, dims, Tk, Dv, strides[3], not EVEN, EVEN, FP32)
         _, ds = score_gradient(
             (q, grad, lse, delta),
             (k, v),
@@ -197,6 +201,7 @@ def query_kernel(
             CAUSAL,
             DROPOUT,
             PRECISION,
+            EVEN,
         )
         grad_q = tl.dot(ds.to(k.dtype), k, grad_q, input_precision=PRECISION)
         if outs[1] is not None:
@@ -239,6 +244,8 @@ def attention_backward(inputs, grads, state, causal, dropout_p, scale, block, fp
         num_warps=4,
     )
     bias = None if bias is None else bias.expand(B, H, Tq, Tk)
+    even = Tq % block == Tk % block == 0 and D == Dv == BLOCK_D
+    causal = "upper" if causal == "lower" and Tq == Tk else causal
     for kernel, length, heads, outs in ((key_value_kernel, Tk, Hk, grads[1:3]), (query_kernel, Tq, H, grads[::3])):
         kernel[(triton.cdiv(length, block), B * heads)](
             (grad, query, key, value, bias, lse, delta),
@@ -253,8 +260,10 @@ def attention_backward(inputs, grads, state, causal, dropout_p, scale, block, fp
             CAUSAL=causal,
             DROPOUT=dropout_p > 0,
             FP32=fp32,
+            EVEN=even,
             BLOCK=block,
             BLOCK_D=BLOCK_D,
             PLAIN=small,
             num_warps=4,
+            num_stages=1 if query.dtype.itemsize == 2 else 3,
         )

@@ -7,7 +7,7 @@ of 0, and not read where beta is 0.
 import torch
 import triton
 import triton.language as tl
-from blocks.matmul import add_parts_kernel, matmul_strides, matmul_tile, plus_bias, tile_product
+from blocks.matmul import NO_ENDING, add_parts_kernel, matmul_strides, matmul_tile, plus_bias, tile_product
 from blocks.offsets import integer_values, integers, stride_values
 from blocks.types import compute_types, identical_dtypes, number_argument
 
@@ -99,6 +99,6 @@ def wrapper(self, batch1, batch2, *, beta=1, alpha=1):
     CHUNK = min(triton.next_power_of_2(parts), 64)
     more = matmul_strides(bias, False), tuple([number_argument(v, self.dtype) for v in numbers])
     add_parts_kernel[(triton.cdiv(M * N, 2048 // CHUNK),)](
-        sums, bias, out, M * N, N, parts, *more, BLOCK=2048 // CHUNK, CHUNK=CHUNK
+        sums, bias, out, NO_ENDING[1:], M * N, N, parts, *more, BLOCK=2048 // CHUNK, CHUNK=CHUNK, EPILOGUE=None
     )
     return out
