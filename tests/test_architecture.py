@@ -32,13 +32,14 @@ ROOMS = {  # what a room imports beside itself and the files above all rooms
         "serve": set(),
         "cover": set(),
         "traces": {"cover"},
+        "fuse": {"cover"},
         "survey": {"cover"},
         "train": {"serve"},
         "refine": {"cover"},
         "campaigns": {"cover", "refine"},
         "tune": {"cover", "refine"},
         "report": {"cover", "traces", "refine", "campaigns", "tune"},
-        "commands": {"serve", "cover", "traces", "survey", "train", "refine", "campaigns", "tune", "report"},
+        "commands": {"serve", "cover", "traces", "fuse", "survey", "train", "refine", "campaigns", "tune", "report"},
     },
 }
 MAX_LINES, MAX_FUNCTION = 400, 60

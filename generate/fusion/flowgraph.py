@@ -26,6 +26,7 @@ _REDUCTIONS = frozenset(
         "_fused_rms_norm",
         "_log_softmax",
         "_log_softmax_backward_data",
+        "_safe_softmax",
         "_softmax",
         "_softmax_backward_data",
         "amax",
