@@ -129,12 +129,14 @@ def has_answers(journal: Path) -> bool:
     return bool(_conversations(read_journal(journal)))
 
 
-def to_recording(journal: Path, target: Path) -> Path:
-    """Write the dialogs of a journal (whatever provider answered them) as a recording. Raises UserError."""
+def to_recording(journal: Path, target: Path, *further: Path) -> Path:
+    """Write the dialogs of a journal (whatever provider answered them), and of further ones of the same operator, as a
+    recording. Raises UserError."""
     records = read_journal(journal)
     header = {"format": FORMAT, "version": VERSION, "overload": records[0].get("overload", "")}
     lines = [header]
-    for number, messages in enumerate(_conversations(records), 1):
+    conversations = [c for path in (journal, *further) for c in _conversations(read_journal(path))]
+    for number, messages in enumerate(conversations, 1):
         lines += [{"conversation": number, **m} for m in messages]
     target.parent.mkdir(parents=True, exist_ok=True)
     write_durably(target, (f"{json.dumps(line)}\n".encode() for line in lines))

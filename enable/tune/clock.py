@@ -8,12 +8,13 @@ first; the host's is until the call returns. The order of the turns is rotated f
 
 from __future__ import annotations
 
+import itertools
 import socket
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,10 +24,11 @@ import torch
 from enable.tune.resources import resources
 from traces.subgraphs import define_all
 from traces.values import Packed, unpack
+from verify.child.devices import start
 from verify.child.loading import load_wrappers, target
 from verify.contract.derive import Plan, call
 from verify.contract.random_state import bound
-from verify.sandbox.wire import packed_of, receive, send
+from verify.sandbox.wire import WireError, packed_of, receive, send
 
 FLUSHED = 256 << 20  # bytes; more than any L2 cache has
 COPIED = 1 << 30  # bytes, of the copy whose bandwidth is the limit
@@ -41,10 +43,11 @@ Call = Callable[[], Any]
 class Clock:
     """Times calls on one GPU."""
 
-    def __init__(self, place: str) -> None:
-        torch.cuda.init()  # type: ignore[no-untyped-call]
+    def __init__(self, place: str, directory: Path) -> None:
+        start(place, directory)
         self.place = torch.device(place)
         self._flush = torch.empty(FLUSHED, dtype=torch.uint8, device=self.place)
+        self._told: dict[str, Any] = {}
 
     def rounds(self, calls: list[Call], count: int) -> list[list[float]]:
         """Microseconds of each call in each of so many rounds."""
@@ -77,19 +80,21 @@ class Clock:
         return round(statistics.median(found), 1)
 
     def device(self, dtypes: list[str]) -> dict[str, Any]:
-        """What the GPU can do; the fields of TimedDevice but for `beside`."""
-        small = torch.empty(1, dtype=torch.uint8, device=self.place)
-        source = torch.empty(COPIED, dtype=torch.uint8, device=self.place)
-        into = torch.empty_like(source)
-        copy, launch = self.rounds([lambda: into.copy_(source), lambda: small.zero_()], 15)
-        return {
-            "name": torch.cuda.get_device_name(self.place),
-            "target": target(),
-            "processors": torch.cuda.get_device_properties(self.place).multi_processor_count,
-            "bandwidth": round(2 * COPIED / statistics.median(copy), 1),
-            "launch": statistics.median(launch),
-            "rates": {name: self._rate(getattr(torch, name)) for name in dtypes},
-        }
+        """What the GPU can do, measured once; the fields of TimedDevice but for `beside`."""
+        if not self._told:
+            small = torch.empty(1, dtype=torch.uint8, device=self.place)
+            source = torch.empty(COPIED, dtype=torch.uint8, device=self.place)
+            into = torch.empty_like(source)
+            copy, launch = self.rounds([lambda: into.copy_(source), lambda: small.zero_()], 15)
+            self._told = {
+                "name": torch.cuda.get_device_name(self.place),
+                "target": target(),
+                "processors": torch.cuda.get_device_properties(self.place).multi_processor_count,
+                "bandwidth": round(2 * COPIED / statistics.median(copy), 1),
+                "launch": statistics.median(launch),
+                "rates": {name: self._rate(getattr(torch, name)) for name in dtypes},
+            }
+        return self._told
 
     def _rate(self, dtype: torch.dtype) -> float:
         a = torch.randn(SQUARE, SQUARE, device=self.place).to(dtype)
@@ -150,9 +155,10 @@ class Kernels:
         return lambda: call(plan, arguments, wrapper, takes_out, copy)
 
 
-def timed(request: dict[str, Any], kernels: Kernels, shapes: Iterator[tuple[dict[str, Any], Packed]]) -> dict[str, Any]:
+def timed(
+    clock: Clock, request: dict[str, Any], kernels: Kernels, shapes: Iterable[tuple[dict[str, Any], Packed]]
+) -> dict[str, Any]:
     """The fields of a Measurement; the first kernel has two turns."""
-    clock = Clock(request["place"])
     times: list[dict[str, Any]] = [{} for _ in request["kernels"]]
     again = {}
     for told, packed in shapes:
@@ -172,7 +178,7 @@ def timed(request: dict[str, Any], kernels: Kernels, shapes: Iterator[tuple[dict
 
 
 def compiled(
-    request: dict[str, Any], kernels: Kernels, shapes: Iterator[tuple[dict[str, Any], Packed]]
+    request: dict[str, Any], kernels: Kernels, shapes: Iterable[tuple[dict[str, Any], Packed]]
 ) -> dict[str, Any]:
     """By shape the launches of each kernel, compiled for a target; nothing runs."""
     from triton.runtime import driver
@@ -192,22 +198,26 @@ def compiled(
 
 
 def main(descriptor: int) -> None:
-    """Answer one request; what goes wrong is an answer, too."""
+    """Answer requests until the other end hangs up; what goes wrong is an answer, too."""
+    clock: Clock | None = None
     with socket.socket(fileno=descriptor) as sock, tempfile.TemporaryDirectory() as directory, torch.no_grad():
-        request, _ = receive(sock)
-        define_all(request["subgraphs"])
-        shapes = [(told, packed_of(header, data, told["name"])) for told, (header, data) in _frames(request, sock)]
-        try:
-            work = timed if request["place"] != "cpu" else compiled
-            answer = work(request, Kernels(request["kernels"], Path(directory)), iter(shapes))
-        except Exception as error:  # noqa: BLE001 - the edge of a child
-            answer = {"error": f"{type(error).__name__}: {str(error).partition(chr(10))[0][:300]}"}
-        send(sock, answer)
-
-
-def _frames(request: dict[str, Any], sock: socket.socket) -> Iterator[tuple[dict[str, Any], Any]]:
-    for told in request["shapes"]:
-        yield told, receive(sock)
+        for number in itertools.count():
+            try:
+                request, _ = receive(sock)
+                shapes = [(told, packed_of(*receive(sock), told["name"])) for told in request["shapes"]]
+            except WireError:
+                return
+            try:
+                define_all(request["subgraphs"])
+                home = Path(directory) / str(number)
+                home.mkdir()
+                if request["place"] != "cpu":  # before kernels are loaded, which ask what the device is
+                    clock = clock or Clock(request["place"], home)
+                kernels = Kernels(request["kernels"], home)
+                answer = timed(clock, request, kernels, shapes) if clock else compiled(request, kernels, shapes)
+            except Exception as error:  # noqa: BLE001 - the edge of a child
+                answer = {"error": f"{type(error).__name__}: {str(error).partition(chr(10))[0][:300]}"}
+            send(sock, answer)
 
 
 if __name__ == "__main__":

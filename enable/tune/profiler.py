@@ -27,7 +27,7 @@ def profiled(run: Callable[[Sequence[str]], Any]) -> str:
         return ABSENT
     with tempfile.TemporaryDirectory() as directory:
         log = Path(directory) / "ncu.csv"
-        words = ["ncu", "--csv", "--log-file", str(log), "--metrics", ",".join(METRICS), "--launch-count", "8"]
+        words = ["ncu", "--csv", "--log-file", str(log), "--metrics", ",".join(METRICS), "--launch-count", "40"]
         try:
             run(words)
         except UserError as error:

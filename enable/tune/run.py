@@ -6,7 +6,7 @@ from pathlib import Path
 
 from enable.cover.session import Session
 from enable.tune.settings import chosen
-from enable.tune.timing import NO_TIMES, compiled_for, recorded_or_gpu
+from enable.tune.timing import NO_TIMES, compiled_for, timer_for
 from enable.tune.tuning import SKILLS, TuneChoice, Tuned, TunedOperator, searched
 from enable.workspace import Workspace
 from generate.journal import slug
@@ -24,17 +24,17 @@ NVIDIA, COMPILED_FOR = "cuda", "sm_90"  # what a kernel is compiled for where th
 def tune(workspace: Workspace, base: Path | None, platform: str, choice: TuneChoice) -> Tuned:
     """Raises UserError for what the user has to mend first."""
     workspace.open_trace(choice.trace)
+    kept = workspace.root / "tune" / f"{slug(choice.overload)}.times.jsonl"
     with Session(workspace, base, platform) as session:
         resolve(choice.overload)
-        kept = workspace.root / "tune" / f"{slug(choice.overload)}.times.jsonl"
-        timer = recorded_or_gpu(session.platform, choice.times, kept)
         if choice.model and choice.skills:
             SkillStore(workspace.root / SKILLS)  # one that cannot be read is told before anything is judged
-        tuning = TunedOperator(session, choice)
-        try:
-            return searched(tuning, timer) if choice.model else chosen(tuning, timer)
-        except TimingFailed as error:
-            raise UserError(f"{choice.overload}: {error}") from error
+        with timer_for(session.platform, choice.times, kept) as timer:
+            tuned = TunedOperator(session, choice)
+            try:
+                return searched(tuned, timer) if choice.model else chosen(tuned, timer)
+            except TimingFailed as error:
+                raise UserError(f"{choice.overload}: {error}") from error
 
 
 def explain(workspace: Workspace, base: Path | None, platform: str, choice: TuneChoice) -> str:
@@ -47,6 +47,7 @@ def explain(workspace: Workspace, base: Path | None, platform: str, choice: Tune
             found = compiled_for(target, [kernel], operator.shapes)
             head = f"Compiled for {COMPILED_FOR}; not timed: on {session.platform.name} {NO_TIMES}.\n\n"
             return head + compiled(COMPILED_FOR, operator.shapes, [of[0] for of in found])
-        timer = recorded_or_gpu(session.platform, choice.times, None)
-        measured = timer([kernel], operator.shapes, ROUNDS)
-        return told(measured.device, operator.shapes, list(measured.times[0].values()), measured.profile)
+        with timer_for(session.platform, choice.times, None) as timer:
+            measured = timer([kernel], operator.shapes, ROUNDS)
+        times = [measured.times[0][shape.name] for shape in operator.shapes]
+        return told(measured.device, operator.shapes, times, measured.profile)

@@ -12,7 +12,8 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from verify.sandbox.wire import WireError, receive, send, send_packed
 
 FORMAT, VERSION = "enable-times", 1
 SECONDS = 600.0  # of one measurement, compilation included
+PROFILED_SECONDS = 60.0  # of one call under a profiler
 NO_TIMES = "a kernel takes no time there that means anything: Triton's interpreter runs it in Python"
 
 
@@ -38,18 +40,40 @@ class GpuTimer:
 
     def __init__(self, place: str, kept: Path | None = None) -> None:
         self._place, self._kept = place, kept
+        self._child: _ClockChild | None = None
 
     def __call__(self, kernels: Sequence[TimedKernel], shapes: Sequence[TimedShape], rounds: int) -> Measurement:
-        """Raises TimingFailed if a kernel fails, or the child does."""
+        """Of a kernel alone a profiler is asked, too. Raises TimingFailed if a kernel fails, or the child does."""
         dtypes = sorted({shape.dtype for shape in shapes if shape.flops})
         request = {"place": self._place, "rounds": rounds, "dtypes": dtypes}
-        answer = _asked(request, kernels, shapes)
-        answer["device"]["beside"] = beside()
-        answer["profile"] = profiled(lambda wrap: _asked({**request, "rounds": 1}, kernels[-1:], shapes[:1], wrap))
+        self._child = self._child or _ClockChild()
+        try:
+            answer = self._child.asked(request, kernels, shapes)
+        except TimingFailed:  # a device may be of no more use to the process
+            self.close()
+            raise
+        answer["device"] = {**answer["device"], "beside": beside()}
+        answer["profile"] = self._profiled({**request, "rounds": 1}, kernels, shapes) if len(kernels) == 1 else ""
         found = Measurement.of_json(answer, "the timing child")
         if self._kept is not None:
             keep(self._kept, kernels, rounds, found)
         return found
+
+    def _profiled(self, request: dict[str, Any], kernels: Sequence[TimedKernel], shapes: Sequence[TimedShape]) -> str:
+        def run(words: Sequence[str]) -> None:
+            child = _ClockChild(words, PROFILED_SECONDS)
+            try:
+                child.asked(request, kernels, shapes[:1])
+            finally:
+                child.close()
+
+        return profiled(run)
+
+    def close(self) -> None:
+        """End the child."""
+        if self._child is not None:
+            self._child.close()
+            self._child = None
 
 
 class RecordedTimer:
@@ -82,44 +106,56 @@ def compiled_for(
     """By shape and kernel the launches, compiled for a target; it takes no GPU. Raises TimingFailed if a kernel does
     not compile."""
     request = {"place": "cpu", "target": asdict(target)}
-    found = _asked(request, kernels, shapes)["launches"]
+    child = _ClockChild()
+    try:
+        found = child.asked(request, kernels, shapes)["launches"]
+    finally:
+        child.close()
     return [[[TimedLaunch(**launch) for launch in of] for of in each] for each in found]
 
 
-def _asked(
-    request: dict[str, Any], kernels: Sequence[TimedKernel], shapes: Sequence[TimedShape], wrap: Sequence[str] = ()
-) -> dict[str, Any]:
-    """The child's answer. wrap: words of a command under which it runs."""
-    overloads = sorted({shape.case.overload for shape in shapes})
-    request = {
-        **request,
-        "kernels": [{o: _served(kernel.match(o), o) for o in overloads} for kernel in kernels],
-        "shapes": [{"overload": s.case.overload, "name": s.name} for s in shapes],
-        "subgraphs": [told for o in overloads for told in definitions(o)],
-    }
-    ours, theirs = socket.socketpair()
-    command = [*wrap, sys.executable, "-m", "enable.tune.clock", str(theirs.fileno())]
-    root = str(Path(__file__).parents[2])
-    path = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
-    environment = {"TRITON_DEFAULT_FP_FUSION": "1", **os.environ, "PYTHONPATH": path}  # as where kernels are judged
-    environment.pop("TRITON_INTERPRET", None)
-    with (
-        ours,
-        subprocess.Popen(command, pass_fds=[theirs.fileno()], env=environment, stdout=subprocess.DEVNULL) as child,
-    ):
-        theirs.close()
+class _ClockChild:
+    """One enable/tune/clock.py. wrap: words of a command under which it runs; seconds: that an answer may take."""
+
+    def __init__(self, wrap: Sequence[str] = (), seconds: float = SECONDS) -> None:
+        self._ours, theirs = socket.socketpair()
+        self._ours.settimeout(seconds)
+        command = [*wrap, sys.executable, "-m", "enable.tune.clock", str(theirs.fileno())]
+        path = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])])
+        environment = {"TRITON_DEFAULT_FP_FUSION": "1", **os.environ, "PYTHONPATH": path}  # as where kernels are judged
+        environment.pop("TRITON_INTERPRET", None)
+        with theirs:
+            self._process = subprocess.Popen(
+                command, pass_fds=[theirs.fileno()], env=environment, stdout=subprocess.DEVNULL
+            )
+
+    def asked(
+        self, request: dict[str, Any], kernels: Sequence[TimedKernel], shapes: Sequence[TimedShape]
+    ) -> dict[str, Any]:
+        """Its answer. Raises TimingFailed."""
+        overloads = sorted({shape.case.overload for shape in shapes})
+        request = {
+            **request,
+            "kernels": [{o: _served(kernel.match(o), o) for o in overloads} for kernel in kernels],
+            "shapes": [{"overload": s.case.overload, "name": s.name} for s in shapes],
+            "subgraphs": [told for o in overloads for told in definitions(o)],
+        }
         try:
-            ours.settimeout(SECONDS)
-            send(ours, request)
+            send(self._ours, request)
             for shape in shapes:
-                send_packed(ours, {}, shape.case.load())
-            answer, _ = receive(ours)
+                send_packed(self._ours, {}, shape.case.load())
+            answer, _ = receive(self._ours)
         except WireError as error:
-            child.kill()
             raise TimingFailed(f"the child that times kernels ended: {error}") from error
-    if "error" in answer:
-        raise TimingFailed(f"a kernel failed where it is timed: {answer['error']}")
-    return answer
+        if "error" in answer:
+            raise TimingFailed(f"a kernel failed where it is timed: {answer['error']}")
+        return answer
+
+    def close(self) -> None:
+        """End it."""
+        self._ours.close()
+        self._process.kill()
+        self._process.wait()
 
 
 def _served(match: Match | None, overload: str) -> dict[str, Any]:
@@ -195,13 +231,20 @@ def _is_ours(pid: int) -> bool:
     return False
 
 
-def recorded_or_gpu(platform: Platform, times: Path | None, kept: Path | None) -> KernelTimer:
-    """The timer that the user asked for. Raises UserError where there is no GPU and no file of times."""
+@contextmanager
+def timer_for(platform: Platform, times: Path | None, kept: Path | None) -> Iterator[KernelTimer]:
+    """The timer that the user asked for. times: of which file; kept: where those of a GPU are kept. Raises UserError
+    where there is no GPU and no file of times."""
     if times is not None:
-        return RecordedTimer(times)
+        yield RecordedTimer(times)
+        return
     if not platform.device:
         raise UserError(
             f"platform {platform.name}: {NO_TIMES}; "
             "pass --platform cuda on a machine with a GPU, or --times FILE to replay"
         )
-    return GpuTimer(platform.devices()[0].place, kept)
+    timer = GpuTimer(platform.devices()[0].place, kept)
+    try:
+        yield timer
+    finally:
+        timer.close()

@@ -244,6 +244,7 @@ def searched(
         target = search.measured[0].device.target
         search.skills = store.find(family(tuning.operator.overload), classes, target) if store else ()
         end = search.run()
+        search.record()
         ended = _begun(tuning, search, end) if end.waiting or end.failed else _accepted(tuning, search, timer, end)
     finally:
         journal.close()

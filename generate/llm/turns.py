@@ -32,10 +32,8 @@ class TurnsProvider:
         operator = request.directory.parent.name
         answers = self._answers.get(operator, [])
         if request.number > len(answers):
-            what = (
-                f"{len(answers)} recorded answers about {operator} in {self._directory}, and call {request.number} asks"
-            )
-            raise ProviderError(f"{what}; limit the search with --calls {len(answers)}, or ask --llm openai or manual")
+            what = f"call {request.number} of {operator}: {len(answers)} answers are recorded in {self._directory}"
+            raise ProviderError(f"{what}; name that many with --calls, or ask --llm openai or --llm manual")
         return answers[request.number - 1]
 
 

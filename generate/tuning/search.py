@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from generate.dialog import OnEvent, Result, Tester, open_journal, refine_operator
-from generate.journal import Journal, Record, open_run
+from generate.journal import NAME, Journal, Record, open_run, slug
 from generate.llm import FREE, Answer, Price, Provider, Request, Waiting
 from generate.llm.budget import Budget, Budgeted, charge_runs
 from generate.machine import DialogLimits, EventKind, Stage, Switches
 from generate.prompts import searching
+from generate.recording import to_recording
 from generate.task import Task
 from generate.tuning.advice import told
 from generate.tuning.measurement import FASTER, ROUNDS, SLOWER, Gain, Measurement, TimedShape, gain
@@ -104,6 +105,13 @@ class Search:
             if isinstance(ended, SearchEnd):
                 return ended
         return SearchEnd(why)
+
+    def record(self) -> None:
+        """Leave what was answered in recording/, for the providers that replay."""
+        journals = sorted(self._nodes.glob(f"*/*/run-*/{NAME}"))
+        if journals:
+            target = self.journal.directory / "recording" / f"{slug(self.base.overload)}.jsonl"
+            to_recording(journals[0], target, *journals[1:])
 
     def gain(self, number: int) -> Gain:
         """Of a node that was timed."""

@@ -90,6 +90,16 @@ def test_a_faster_kernel_is_accepted_and_what_it_taught_kept(home, tmp_path, cap
     assert tree["nodes"][1]["mean"] == pytest.approx(1.25, rel=1e-3) and not tree["open"]
 
 
+def test_a_search_is_replayed_from_what_it_left(home, tmp_path, capsys):
+    search(home, tmp_path, [answer(OTHER)], [(OTHER, 9.8)], "--calls", "1", "--json", expect=1)
+    first = json.loads(capsys.readouterr().out)
+    words = ["sigmoid", "--trace", "small", "--times", tmp_path / "times.jsonl", "--calls", "1", "--restart", "--json"]
+    tune(home, *words, "--recordings", Path(first["directory"]) / "recording", expect=1)
+    again = json.loads(capsys.readouterr().out)
+    assert again["directory"].endswith("run-002")
+    assert [again[n] for n in ("exit", "gain", "used")] == [first[n] for n in ("exit", "gain", "used")]
+
+
 def test_what_is_wrong_is_neither_timed_nor_accepted_however_fast(home, tmp_path, capsys):
     search(home, tmp_path, [answer(WRONG)] * 4, [(WRONG, 1.0)], "--calls", "4", "--json", expect=1)
     found = json.loads(capsys.readouterr().out)
