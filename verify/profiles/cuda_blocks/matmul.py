@@ -10,6 +10,7 @@ from blocks.matmul import NO_ENDING, launch_tiles, plus_bias
 from blocks.types import number_argument
 
 PROCESSORS = 132  # of an H100 or H200; with more or fewer there are idle ones, or waves
+SHARED = 230000  # bytes of shared memory that tiles may take; of the 232,448 of a program on sm_90
 
 
 @triton.jit
@@ -102,12 +103,19 @@ def launch_matmul(a, b, bias, out, numbers, tile, ending=NO_ENDING):
     (M, N), K = out.shape[-2:], a.shape[-1]
     far = bias is not None and bias.stride(0) != 0
     few = tile[0] * tile[1] < 16384 or a.dim() > 2 or a.element_size() != 2
-    if few or far or not all([described(x) for x in (a, b, out, *ending[1:]) if x is not None]):
+    held = sum([128 * 128 * x.element_size() for x in (out, *ending[1:]) if x is not None])
+    if (
+        few
+        or far
+        or held > SHARED - 2**16
+        or not all([described(x) for x in (a, b, out, *ending[1:]) if x is not None])
+    ):
         launch_tiles(a, b, bias, out, numbers, tile, 1, triton.cdiv(K, tile[2]) * tile[2], ending)
         return
     beta, alpha = numbers
     large = K >= 2048 and N % 256 == 0 and ending[0] is None
-    BLOCK_N, warps, stages = (256, 8, 3) if large else (128, 8 if ending[0] is not None else 4, 4)
+    BLOCK_N, warps = (256, 8) if large else (128, 8 if ending[0] is not None else 4)
+    stages = min((SHARED - held) // (128 * (128 + BLOCK_N)), 4)  # of 64 columns of a and rows of b, 2 bytes each
     tiles = triton.cdiv(M, 128) * triton.cdiv(N, BLOCK_N)
     strides = a.stride(1 if turned(a) else 0), b.stride(1 if turned(b) else 0), 0 if bias is None else bias.stride(1)
     descriptor_kernel[(min(PROCESSORS, tiles),)](
