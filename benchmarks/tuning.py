@@ -17,7 +17,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ TRACE = "tuning"
 DTYPES = (torch.float32, torch.bfloat16)
 FLAT = (1024, 16384, 131072, 1 << 20, 1 << 22)
 SETTINGS = ("aten::nll_loss_backward", "aten::affine_grid_generator", "aten::unfold_backward")  # without an LLM
+FIRST = ("aten::sum", "aten::cat", "aten::native_layer_norm", "aten::nll_loss_backward", "aten::arange")
 SECONDS = 100  # of one search
 BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
 
@@ -96,13 +97,12 @@ def _losses(dtype: torch.dtype) -> None:
         torch.ops.aten.unfold_backward(grad, [rows, length], 1, size, step)
 
 
-def _searches() -> Iterator[tuple[str, list[str]]]:
-    """Each operator with the words that say how it is searched."""
-    for path in sorted(SHIPPED.glob("*.jsonl")):
-        answers = len(load_recordings(SHIPPED, path.name))
-        yield overload_of(path), ["--calls", str(answers)]
-    for overload in SETTINGS:
-        yield overload, ["--no-llm"]
+def _searches(only: Sequence[str] = ()) -> list[tuple[str, list[str]]]:
+    """Each operator with the words that say how it is searched; those of FIRST, then others. only: these."""
+    words = {overload_of(p): ["--calls", str(len(load_recordings(SHIPPED, p.name)))] for p in SHIPPED.glob("*.jsonl")}
+    words |= {overload: ["--no-llm"] for overload in SETTINGS}
+    ranked = [*FIRST, *sorted(words.keys() - set(FIRST))]
+    return [(overload, words[overload]) for overload in ranked if not only or overload in only]
 
 
 def _tune(workspace: Path, overload: str, words: Sequence[str], seconds: float = SECONDS) -> tuple[str, str]:
@@ -133,19 +133,19 @@ def _brief(text: str) -> str:
     return f"{found['exit']} {gain['mean']:.3f} of {found['why']}" if gain else f"{found['exit']} {found['why']}"
 
 
-def judge(workspace: Path, at_once: int) -> None:
+def judge(workspace: Path, at_once: int, only: Sequence[str]) -> None:
     """Have every candidate judged; what was searched is forgotten, the verdicts are kept."""
     with ThreadPoolExecutor(at_once) as pool:
-        list(pool.map(lambda one: _tune(workspace, one[0], one[1], 3 * SECONDS), _searches()))
+        list(pool.map(lambda one: _tune(workspace, one[0], one[1], 3 * SECONDS), _searches(only)))
     for name in ("tune", "kernels"):
         shutil.rmtree(workspace / name, ignore_errors=True)
     (workspace / "skills.jsonl").unlink(missing_ok=True)
 
 
-def search(workspace: Path, out: Path) -> None:
+def search(workspace: Path, out: Path, only: Sequence[str]) -> None:
     """Run the campaign, and keep what it came to."""
     out.mkdir(parents=True, exist_ok=True)
-    for overload, words in _searches():
+    for overload, words in _searches(only):
         printed, told = _tune(workspace, overload, words)
         (out / f"{slug(overload)}.json").write_text(printed)
         (out / f"{slug(overload)}.log").write_text(told)
@@ -210,6 +210,7 @@ def main() -> None:
     parser.add_argument("place", type=Path, help="The workspace; of `write`, what `search` left.")
     parser.add_argument("into", type=Path, nargs="?", help="Where `search` leaves it; of `write`, the page.")
     parser.add_argument("--at-once", type=int, default=5, help="Operators that are judged at once.")
+    parser.add_argument("--only", action="append", default=[], metavar="OVERLOAD", help="This one; may be repeated.")
     asked = parser.parse_args()
     if asked.what in ("search", "write") and asked.into is None:
         parser.error(f"{asked.what} takes two places")
@@ -217,9 +218,9 @@ def main() -> None:
         case "record":
             record(asked.place)
         case "judge":
-            judge(asked.place, asked.at_once)
+            judge(asked.place, asked.at_once, asked.only)
         case "search":
-            search(asked.place, asked.into)
+            search(asked.place, asked.into, asked.only)
         case _:
             write(asked.place, asked.into)
 

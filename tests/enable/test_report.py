@@ -66,6 +66,20 @@ CAMPAIGN = {
     "feedback": {"LINT": {"answers": 1, "answered_again": 1, "got_further": 1}},
 }
 
+NODE = {"outcome": "PASSED", "detail": "", "learned": "", "calls": 1, "reward": 0.5, "mean": 1.0, "noise": 0.01}
+SEARCH = {
+    "overload": "aten::exp",
+    "run": "run-001",
+    "device": "a GPU",
+    "skills": True,
+    "open": [3],
+    "nodes": [
+        {**NODE, "number": 0, "move": "in force", "parents": []},
+        {**NODE, "number": 1, "move": "inherit", "parents": [0], "mean": 1.25, "learned": f"Wide loads. {HOSTILE}"},
+        {**NODE, "number": 2, "move": "combine", "parents": [1, 0], "outcome": "WRONG", "mean": 0.0, "reward": 0.0},
+    ],
+}
+
 
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory):
@@ -256,7 +270,12 @@ def browser():
 @pytest.fixture(scope="module")
 def whole(page, data):
     """The page with a campaign, a dialog and changes, too."""
-    more = {"campaigns": [CAMPAIGN], "dialogs": [DIALOG], "changes": changes({**data, "overloads": []}, data)}
+    more = {
+        "campaigns": [CAMPAIGN],
+        "dialogs": [DIALOG],
+        "searches": [SEARCH],
+        "changes": changes({**data, "overloads": []}, data),
+    }
     path = page.with_name("whole.html")
     path.write_text(html({**data, **more}))
     return path
@@ -292,7 +311,17 @@ def test_every_view_opens(opened):
     for tab in shown.locator("#tabs button").all():
         tab.click()
         assert tab.get_attribute("aria-selected") == "true" and shown.locator("main h2").count() > 0
-    assert shown.locator("#tabs button").count() == 7
+    assert shown.locator("#tabs button").count() == 8
+
+
+def test_the_tree_of_a_search_is_drawn(opened):
+    shown = opened()
+    shown.get_by_role("tab", name="Search for speed").click()
+    assert (shown.locator(".tree circle").count(), shown.locator(".tree line").count()) == (3, 3)
+    words = shown.locator(".tree text").all_text_contents()
+    assert "1, inherit" in words and "1.25 x, 50 % of limit" in words and "WRONG" in words
+    assert HOSTILE in shown.locator("main table").inner_text()
+    assert "candidate 3 has begun and not ended" in shown.locator("main").inner_text()
 
 
 def test_what_changed_is_told(opened, data):

@@ -125,6 +125,18 @@ def test_too_little_is_not_accepted(home, tmp_path, capsys, after, told):
     assert "NOT_FASTER" in capsys.readouterr().out and not (home / "kernels").exists()
 
 
+@pytest.mark.parametrize("budget", [("--tokens", "1"), ("--money", "1e-9", "--prices", "1,1"), ("--minutes", "1e-6")])
+def test_budgets_end_a_search_and_a_larger_one_goes_on(home, tmp_path, capsys, budget):
+    search(home, tmp_path, [answer(OTHER)] * 2, [(OTHER, 9.8)], *budget, "--json", expect=1)
+    found = json.loads(capsys.readouterr().out)
+    spent = "minutes are over" if "--minutes" in budget else f"{budget[0][2:]} is spent"
+    calls = 0 if "--minutes" in budget else 1
+    assert spent in found["why"] and (found["used"]["calls"], found["candidates"]) == (calls, calls)
+    search(home, tmp_path, [answer(OTHER)] * 2, [], "--calls", str(calls + 1), "--json", expect=1)
+    more = json.loads(capsys.readouterr().out)
+    assert (more["directory"], more["used"]["calls"]) == (found["directory"], calls + 1)
+
+
 def test_a_killed_search_goes_on_and_prompts_say_why_a_kernel_is_slow(home, tmp_path, capsys):
     times = times_file(tmp_path / "times.jsonl", NAMES, (SIGMOID, 10.0), [(OTHER, 8.0)])
     words = ["sigmoid", "--trace", "small", "--times", times, "--llm", "manual", "--calls", "1"]

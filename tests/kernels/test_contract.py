@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from generate.tuning.space import Space
 from verify.contract.kernel_file import KernelFile
 from verify.lint import lint, load_profile, render
 from verify.lint.schema import parse_schema
@@ -56,7 +57,9 @@ def test_constants_and_functions(path: Path) -> None:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
     }
     constants = {name: value for name, value in constants.items() if isinstance(value, tuple)}
-    assert constants.keys() - {"LAYOUTS"} == {"OVERLOADS", "DTYPES"}
+    assert constants.keys() - {"LAYOUTS", "SPACE", "TUNED"} == {"OVERLOADS", "DTYPES"}
+    if "SPACE" in constants:
+        assert Space.of(path.read_text(), path.name).default in Space.of(path.read_text(), path.name).settings
     assert all(isinstance(value, tuple) and value for value in constants.values())
     assert list(constants["DTYPES"]) == sorted(set(constants["DTYPES"]))
     assert all(isinstance(getattr(torch, dtype), torch.dtype) for dtype in constants["DTYPES"])
