@@ -66,16 +66,20 @@ def uses(trace: Trace) -> dict[str, Use]:
 
 def cost_of(record: CallRecord) -> Cost:
     """Of one stored call. Bytes: what it reads, aliased ones once, and what it writes."""
-    written = sum(math.prod(t["shape"]) * getattr(torch, t["dtype"]).itemsize for t in _tensors(record.results))
+    written = sum(math.prod(t["shape"]) * getattr(torch, t["dtype"]).itemsize for t in result_tensors(record.results))
     nbytes, flops = float(record.nbytes + written), float(_flops(record))
     return Cost(nbytes, flops, max(nbytes / BANDWIDTH, flops / RATE, LAUNCH))
 
 
-def _tensors(results: Any) -> list[dict[str, Any]]:
+def result_tensors(results: Any) -> list[dict[str, Any]]:
     """The tensors among results, which may be nested; of a sparse one its parts."""
     if isinstance(results, dict):
-        return [results] if results.keys() >= {"shape", "dtype"} else [t for v in results.values() for t in _tensors(v)]
-    return [t for v in results for t in _tensors(v)] if isinstance(results, list) else []
+        return (
+            [results]
+            if results.keys() >= {"shape", "dtype"}
+            else [t for v in results.values() for t in result_tensors(v)]
+        )
+    return [t for v in results for t in result_tensors(v)] if isinstance(results, list) else []
 
 
 def _flops(record: CallRecord) -> int:

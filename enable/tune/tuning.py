@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from enable.cover.cost import Cost, cost_of
+from enable.cover.cost import Cost, cost_of, result_tensors
 from enable.cover.session import Session
 from enable.progress import say
 from enable.refine.acceptance import Accepted
@@ -30,7 +30,8 @@ from generate.tuning.search import Search, SearchEnd, SearchLimits, open_search
 from generate.tuning.skills import Skill, SkillStore, Support, shape_class
 from traces import UserError
 from traces.overloads import call, resolve
-from traces.values import Packed, numel, pack, unpack
+from traces.records import CallRecord
+from traces.values import numel, pack, unpack
 from verify.cases.case import Case
 from verify.operators import group
 from verify.outcome import Outcome
@@ -126,8 +127,8 @@ class TunedOperator:
         served = [o for o in self.refinement.cases if self._match(o) is not None]
         cases = {c.independence: c for o in served for c in self.refinement.cases[o]}
         trace = self.refinement.trace(self.choice.trace)
-        costs = {(r.overload, r.signature): cost_of(r) for r in trace.calls() if r.overload in served}
-        found = [_shape(case, costs.get((case.overload, case.signature))) for case in cases.values()]
+        records = {(r.overload, r.signature): r for r in trace.calls() if r.overload in served}
+        found = [_shape(case, records.get((case.overload, case.signature))) for case in cases.values()]
         return [shape for shape in found if shape.elements]
 
     def _match(self, overload: str) -> Any:
@@ -197,27 +198,19 @@ def family(overload: str) -> str:
     return "fused" if overload.startswith("fused::") else group(overload)
 
 
-def _shape(case: Case, cost: Cost | None) -> TimedShape:
+def _shape(case: Case, record: CallRecord | None) -> TimedShape:
+    """record: the stored call, None of a subgraph, whose results are made to see how large they are."""
     packed = case.load()
-    cost = cost or Cost(nbytes=_bytes(case, packed))
     floats = [t.dtype for t in packed.tensors if "float" in t.dtype]
-    elements = max([numel(t) for t in packed.tensors] + [_largest(case, packed)])
+    if record is None:
+        made = pack({"return": call(resolve(case.overload), unpack(packed))})
+        cost = Cost(nbytes=float(sum(g.nbytes for g in (*packed.groups, *made.groups))))
+        sizes = [numel(t) for t in made.tensors]
+    else:
+        cost, sizes = cost_of(record), [math.prod(t["shape"]) for t in result_tensors(record.results)]
+    elements = max([numel(t) for t in packed.tensors] + sizes, default=0)
     name = f"{case.overload.partition('::')[2]}({describe(packed)})"
     return TimedShape(name, case, cost.nbytes, cost.flops, elements, floats[0] if floats else "float32")
-
-
-def _results(case: Case, packed: Packed) -> Packed:
-    return pack({"return": call(resolve(case.overload), unpack(packed))})
-
-
-def _bytes(case: Case, packed: Packed) -> float:
-    """What a call without a recorded cost moves: its arguments and its results."""
-    return float(sum(g.nbytes for g in (*packed.groups, *_results(case, packed).groups)))
-
-
-def _largest(case: Case, packed: Packed) -> int:
-    """Elements of the largest result."""
-    return max((math.prod(t.shape) for t in _results(case, packed).tensors), default=0)
 
 
 def searched(
