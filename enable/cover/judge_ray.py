@@ -17,6 +17,7 @@ from typing import Any
 
 from enable.cluster import RETRIES
 from traces import UserError
+from traces.subgraphs import define_all, definitions
 from traces.values import Packed
 from verify.cases.case import Case
 from verify.judging.job import Job
@@ -66,7 +67,7 @@ class RayJudge(Judge):
         carried = replace(job, cases=tuple(replace(case, load=_absent) for case in job.cases), needed=None)
         bench = self._benches.get()
         try:
-            yield _FarRun(self._ray, bench, self._ray.put(carried))
+            yield _FarRun(self._ray, bench, self._ray.put(carried), definitions(job.plan.overload))
         except self._ray.exceptions.RayActorError as error:
             if self._closed:
                 raise JudgeClosed("the judge was closed while a case was judged") from error
@@ -77,10 +78,11 @@ class RayJudge(Judge):
 
 
 class _FarRun:
-    """As Run, by an actor. job: what Ray keeps of it."""
+    """As Run, by an actor. job: what Ray keeps of it. subgraphs: what the actor has to know beside ATen."""
 
-    def __init__(self, ray: Any, bench: Any, job: Any) -> None:
+    def __init__(self, ray: Any, bench: Any, job: Any, subgraphs: list[Any]) -> None:
         self._ray, self._bench, self._job, self._lasts = ray, bench, job, False
+        self._subgraphs = subgraphs
 
     def begin(self, case: Case) -> None:
         """Cases travel one by one."""
@@ -88,7 +90,7 @@ class _FarRun:
     def judge(self, case: Case) -> Verdict:
         packed = case.load()
         packed.data = [None if d is None else bytes(d) for d in packed.data]
-        asked = self._bench.judge.remote([self._job], replace(case, load=_Held(packed)))
+        asked = self._bench.judge.remote([self._job], replace(case, load=_Held(packed)), self._subgraphs)
         verdict: Verdict
         try:
             verdict, self._lasts = self._ray.get(asked)
@@ -129,10 +131,11 @@ class _Bench:
         self._run: Run | None = None
         self._stack = ExitStack()
 
-    def judge(self, job: list[Any], case: Case) -> tuple[Verdict, bool]:
+    def judge(self, job: list[Any], case: Case, subgraphs: list[Any]) -> tuple[Verdict, bool]:
         """The verdict on one case, and whether it is to be kept. job: a reference to it, which stays one in a list."""
         import ray
 
+        define_all(subgraphs)
         if self._run is None or job[0] != self._job:
             self._stack.close()
             self._run, self._job = self._stack.enter_context(self._judge.running(ray.get(job[0]))), job[0]

@@ -15,11 +15,13 @@ from enable.cover.finding import Finding
 from enable.cover.recorded import recorded
 from enable.cover.sanitizing import check_sanitizer
 from enable.cover.verification import VerifyRequest, path_of, verify_candidate
+from enable.fusions import check_known
 from enable.naming import full
 from enable.progress import doing, over
 from enable.workspace import Workspace
 from generate.library import Library, Match
 from traces import UserError
+from traces.subgraphs import is_subgraph
 from verify import platforms
 from verify.contract.kernel_file import KernelFile, KernelFileError
 from verify.judging.candidate import read_candidate
@@ -62,14 +64,24 @@ class Verifier:
         path = path_of(target)
         if path is None:
             overload = full(target)
-            match = self._library().match(overload)
+            library = self._library()
+            if is_subgraph(overload):
+                check_known(self._workspace.fusions(), overload)
+            match = library.match(overload)
             if match is None:
-                what, words = ("write one", ("new", overload)) if is_known(overload) else ("see", ("library", "table"))
-                then = f"{what}: {self._workspace.command(*words)}"
+                then = self._unserved(overload)
                 raise UserError(f"{target}: no such file, and no kernel of the library serves it; {then}")
             as_told = None if operator else match
             return self._file(match.kernel.path, operator or overload, request, match.kernel, as_told)
         return self._file(path, operator, request)
+
+    def _unserved(self, overload: str) -> str:
+        """What to do about an operator without a kernel."""
+        if is_subgraph(overload):
+            return f"have one written: {self._workspace.command('refine', '--op', overload)}"
+        if is_known(overload):
+            return f"write one: {self._workspace.command('new', overload)}"
+        return f"see: {self._workspace.command('library', 'table')}"
 
     def verify_library(self, request: VerifyRequest) -> list[Finding]:
         """Judge every kernel file of the library on every overload that it names."""

@@ -15,7 +15,7 @@ from enable.cover.coverage import is_known, read_calls
 from enable.cover.opinfo import Users
 from enable.cover.self_consistency import callable_overloads
 from enable.cover.session import Session
-from enable.fusions import fused_cases
+from enable.fusions import check_known, fused_cases
 from enable.refine.acceptance import Accepted, Proposal, Refused, accept, check, too_few
 from enable.refine.evidence import few, further, independent, split
 from generate.docs import documentation
@@ -25,6 +25,7 @@ from traces import UserError
 from traces.overloads import resolve
 from traces.records import CallRecord
 from traces.store import Trace
+from traces.subgraphs import is_subgraph
 from traces.values import TensorRef
 from verify.cases.case import Case, by_overload
 from verify.comparison.laws import judged_by
@@ -126,6 +127,8 @@ class Refinement:
 
     def operator(self, overload: str) -> Operator:
         """The kernel file that serves `overload`, or would. Raises UserError if no trace here calls it."""
+        if is_subgraph(overload):
+            check_known(self.session.workspace.fusions(), overload)
         resolve(overload)
         if overload not in self.cases and not self._served_by(overload):
             called = sorted(self.cases)

@@ -153,3 +153,17 @@ def test_a_trace_recorded_anew_is_noticed(enable, record, tmp_path):
     workspace = Workspace(tmp_path / "ws")
     with pytest.raises(TraceError, match="recorded anew since|is not stored here"):
         fused_cases(workspace.fusions().values(), workspace.open_trace("small"), "small")
+
+
+@pytest.mark.parametrize("words", [["verify"], ["refine", "small", "--op"]])
+def test_a_fusion_that_is_not_there(enable, record, words):
+    record(chains)
+    status, _, err = enable(*words, "fused::nope_12345678")
+    assert status == 2 and "no fusion fused::nope_12345678 here" in err and "enable fuse MODEL" in err
+
+
+def test_a_fusion_without_a_kernel(enable, record):
+    record(chains)
+    (name, *_) = [f["overload"] for f in json.loads(enable("fuse", "small", "--json")[1])["fusions"]]
+    status, _, err = enable("verify", name)
+    assert status == 2 and f"refine --op {name}" in err
