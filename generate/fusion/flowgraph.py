@@ -143,8 +143,10 @@ class FlowGraph:
                 writers[memory], users[memory] = i, {i}
 
     def _memory(self, value: int) -> int:
-        memory = self.flow.values[value].memory
-        return -1 - value if memory is None else memory
+        """The number of a value's memory; that of its root, where it has none."""
+        memory, root = self.flow.values[value].memory, self.root(value)
+        memory = self.flow.values[root].memory if memory is None else memory
+        return -1 - root if memory is None else memory
 
     def maker(self, value: int) -> int | None:
         """Index of the call that made a value; None of what comes from outside."""

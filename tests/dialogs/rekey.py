@@ -2,6 +2,7 @@
 
     python -m tests.dialogs.rekey first    # the 27 operators of tests/dialogs/first: some minutes; broad: an hour
     python -m tests.dialogs.rekey demo     # generate/recordings
+    python -m tests.dialogs.rekey fused    # a minute: the dialog about a subgraph
     python -m tests.dialogs.rekey broad --openings    # a minute: only how dialogs begin, nothing is judged
 
 A dialog that passes earlier than it did leaves its later answers out; one that runs out of answers is told, and its
@@ -25,6 +26,7 @@ from generate.journal import event_of, read_journal
 from generate.llm import Message
 from generate.machine import DialogLimits, EventKind, State, step
 from generate.recording import to_recording
+from tests.dialogs.fused.record import record_attention
 from tests.dialogs.prepare import CAMPAIGNS, prepare
 
 HERE = Path(__file__).resolve().parent
@@ -36,7 +38,7 @@ How: TypeAlias = Callable[[Path, Sequence[str], Path, Path], None]  # home, comm
 
 def main() -> None:
     """Re-key what the command line names."""
-    which = {"demo": demo, **{name: partial(dialogs, name) for name in CAMPAIGNS}}
+    which = {"demo": demo, "fused": fused, **{name: partial(dialogs, name) for name in CAMPAIGNS}}
     words, how = sys.argv[1:], converse
     if words[1:] == ["--openings"]:
         words, how = words[:1], begin
@@ -62,6 +64,14 @@ def demo(home: Path, how: How) -> None:
     run(home, enable("capture", "nanogpt"))
     command = ["refine", "nanogpt", "--only-failing", "--llm", "manual", "--library", str(library)]
     how(home, command, home / ".enable" / "dialogs", ROOT / "generate" / "recordings")
+
+
+def fused(home: Path, how: How) -> None:
+    """That about a subgraph, beside this file."""
+    record_attention(home / ".enable" / "traces" / "small.trace")
+    run(home, enable("fuse", "small"))
+    command = ["refine", "small", "--op", "fused::bmm_mul_softmax_bmm_94ea02b4", "--llm", "manual"]
+    how(home, command, home / ".enable" / "dialogs", HERE / "fused")
 
 
 def begin(home: Path, command: Sequence[str], runs: Path, recordings: Path) -> None:

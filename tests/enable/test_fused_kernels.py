@@ -14,6 +14,7 @@ from enable.refine.refining import RefineChoice, refine
 from enable.workspace import Workspace
 from generate.llm import Options
 from generate.machine import DialogLimits
+from tests.dialogs.fused.record import record_attention
 from traces.subgraphs import Subgraph, SubgraphCall
 from verify import operators
 from verify.outcome import Outcome
@@ -173,19 +174,13 @@ def test_the_tolerance_is_that_of_the_steps():
 def test_a_recorded_dialog_ends_in_a_kernel(tmp_path):
     """Attention in parts, which is composed of no scalar functions."""
     found = Workspace(tmp_path / "ws")
-    found.traces.mkdir(parents=True)
-    torch.manual_seed(0)
-    kept = []
-    with Recorder(found.trace_path("small"), dataflow=True):
-        for b, n, m, d in ((2, 8, 16, 4), (1, 5, 7, 3), (3, 16, 16, 8), (2, 1, 9, 16), (4, 12, 6, 5), (2, 33, 20, 10)):
-            q, k, v = torch.randn(b, n, d), torch.randn(b, m, d), torch.randn(b, m, d)
-            kept.append(torch.bmm(torch.softmax(torch.bmm(q, k.transpose(1, 2)) * 0.25, -1), v))
+    record_attention(found.trace_path("small"))
     (fusion,) = fuse(found, "small")
     assert fusion.kind == "attention"
     choice = RefineChoice("small", fusion.overload, False, "replay", Options(recordings=DIALOG), DialogLimits(), ())
     (row,) = refine(found, None, "sim", choice)
     assert row["exit"] == "PASSED" and row["calls"] == 2, row["detail"]
-    answers = [json.loads(line) for line in (DIALOG / "attention.jsonl").read_text().splitlines()]
+    answers = [json.loads(line) for line in (DIALOG / "bmm_mul_softmax_bmm_94ea02b4.jsonl").read_text().splitlines()]
     last = [message["content"] for message in answers if message.get("role") == "assistant"][-1]
     assert Path(row["kernel"]).read_text().strip() in last
     match = found.library(None).match(fusion.overload)
