@@ -22,6 +22,9 @@ def command(  # noqa: PLR0913 - one parameter an option
     why: Annotated[
         bool, typer.Option("--why", help="Say which operators can be part of no subgraph, and why.")
     ] = False,
+    compose: Annotated[
+        bool, typer.Option("--compose", help="Make kernels of the library's own functions, without a language model.")
+    ] = False,
     as_json: AsJson = False,
     platform: Platform = PLATFORM,
     library: Library = None,
@@ -30,8 +33,10 @@ def command(  # noqa: PLR0913 - one parameter an option
 
     Chains element by element, reductions and products with what stands around them, and attention: each becomes an
     operator of its own, fused::NAME, with a small file under fusions/ of the workspace. What one kernel for it would
-    save is told in bytes and launches. Kernels for them: enable refine --op fused::NAME.
+    save is told in bytes and launches. Kernels for them: --compose, or enable refine --op fused::NAME; judge them:
+    enable verify fused::NAME.
     """
+    from enable.fuse.composed import compose_all
     from enable.fuse.search import as_json as told
     from enable.fuse.search import fuse, kernel_state, rows
     from enable.tables import table
@@ -45,8 +50,8 @@ def command(  # noqa: PLR0913 - one parameter an option
     if why and model is not None:
         from generate.fusion.finding import barriers
 
-        reasons = barriers(workspace.open_trace(model).dataflow)
-        typer.echo(json.dumps(reasons) if as_json else "\n".join(reasons.values()))
+        barred = barriers(workspace.open_trace(model).dataflow)
+        typer.echo(json.dumps(barred) if as_json else "\n".join(barred.values()))
         return
     known = platforms.load(platform)
     if listed:
@@ -54,6 +59,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     else:
         assert model is not None
         found = fuse(workspace, model, op)
+    reasons = compose_all(workspace, found, library) if compose else {}
     kernels, store = workspace.library(library, known), workspace.verdicts()
     try:
         standings = store.standings(known)
@@ -61,8 +67,10 @@ def command(  # noqa: PLR0913 - one parameter an option
         store.close()
     states = {fusion.overload: kernel_state(kernels, standings, fusion) for fusion in found}
     if as_json:
-        typer.echo(json.dumps({"fusions": [told(f, states[f.overload]) for f in found]}))
+        typer.echo(json.dumps({"fusions": [told(f, states[f.overload]) for f in found], "not_composed": reasons}))
     elif not found:
         typer.echo(f"no fusions yet; find some: {workspace.command('fuse', model or 'MODEL')}")
     else:
         typer.echo(table(rows(found, lambda fusion: states[fusion.overload])))
+        for overload, reason in reasons.items():
+            typer.echo(f"{overload} is not composed: {reason}")

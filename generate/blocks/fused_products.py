@@ -1,10 +1,27 @@
-"""What the ending of a product of matrices is given."""
+"""Products of matrices and what is done to each element of them."""
+
+import torch
+from blocks.fused_elements import fused_elements
+from blocks.matmul import matmul
+
+__all__ = ["ended_product"]
 
 
-def ending_operand(t, shape):
-    """t, broadcast to this shape of a matrix, if its elements lie there one after the other: so an ending reads them.
-    Raises NotImplementedError where they do not."""
-    matrix = t.view(shape) if t.numel() == shape[0] * shape[1] else t.expand(shape)
-    if not matrix.is_contiguous():
-        raise NotImplementedError(f"an operand of strides {tuple(t.stride())} after a product")
-    return matrix
+def ended_product(function, product, operands, shape, dtypes):
+    """function(tile, *operands' tiles) of a product, a tuple of a value for each of new tensors of this shape.
+
+    product: arguments of `matmul`: a, b, bias, beta and alpha. shape: of [M, N] or of as many elements, which operands
+    have, too. It is one launch where operands lie as the matrix does, and there are two of them at most, as of results;
+    else the product comes first, in the type that is computed in.
+    """
+    a, b, *_ = product
+    size = a.shape[0], b.shape[1]
+    if len(operands) < 3 and len(dtypes) < 3 and all([t.is_contiguous() for t in operands]):
+        x, y = [t.view(size) for t in operands] + [None] * (2 - len(operands))
+        second = torch.empty(size, dtype=dtypes[1], device=a.device) if len(dtypes) == 2 else None
+        first = matmul(*product, (function, x, y, second), dtypes[0])
+        return tuple([t.view(shape) for t in (first, second) if t is not None])
+    tile = matmul(*product, dtype=torch.float64 if a.dtype == torch.float64 else torch.float32).view(shape)
+    outs = tuple([torch.empty(shape, dtype=dtype, device=a.device) for dtype in dtypes])
+    fused_elements(function, (tile, *operands, *[tile] * (2 - len(operands))), outs)
+    return outs

@@ -22,7 +22,10 @@ __all__ = [
     "inverse_deviation_of_rows",
     "layer_norm_gradient",
     "of_rows",
+    "reduced_shape",
+    "row_dimensions",
     "row_mean",
+    "with_ones",
 ]
 
 LONGEST_ROW = 65536
@@ -123,13 +126,12 @@ def fused_rows_kernel(
             values = values + (load_tile_of(inputs[k], down, right, mask, rows_inside, cols_inside, LEVELS[k]),)
         results = PROGRAM(*values, mask, n)
         for k in tl.static_range(len(outs)):
-            place = len(inputs) + k
-            down = strided(rows, across[place][0], across[place][1], False, PLAIN)
+            down = strided(rows, across[len(inputs) + k][0], across[len(inputs) + k][1], False, PLAIN)
             value = convert(results[k], outs[k].dtype.element_ty)
-            if LEVELS[place] == 1:
+            if LEVELS[len(inputs) + k] == 1:
                 tl.store(outs[k] + down[:, None], value, mask=rows_inside)
             else:
-                right = strided(cols, along[place][0], along[place][1], False, PLAIN)
+                right = strided(cols, along[len(inputs) + k][0], along[len(inputs) + k][1], False, PLAIN)
                 value = tl.broadcast_to(value, mask.shape)
                 tl.store(outs[k] + down[:, None] + right[None, :], value, mask=mask)
         added = ()
@@ -172,17 +174,16 @@ def fused_columns_kernel(
 def fused_rows(program, inputs, outs, row_outs=(), columns=None, double=False):
     """program(*tiles, mask, n): a tuple of values for `outs`, `row_outs` and then the sums down columns.
 
-    inputs, outs: (tensor, how many of its last dimensions are a row), all of as many rows and elements in each.
+    inputs, outs: (tensor, which of its dimensions are a row), all of as many rows and elements in each.
     row_outs: contiguous tensors of an element a row. columns: (count, finish, outs): finish(*sums, m) makes values of
     as many sums for contiguous outs of an element a column. double: whether sums are in fp64. Rows longer than 65536
     elements raise NotImplementedError.
     """
-    x, trailing = inputs[0] if not outs else outs[0]
-    lead = x.dim() - trailing
-    m, n = math.prod(x.shape[:lead]), math.prod(x.shape[lead:])
+    x, row = outs[0] if outs else inputs[0]
+    m, n = _row_sizes(x, row)
     if n > LONGEST_ROW:
         raise NotImplementedError(f"rows of {n} elements")
-    steps = [_row_steps(t, t.dim() - k, (m, n)) for t, k in (*inputs, *outs)]
+    steps = [_row_steps(t, dims, (m, n)) for t, dims in (*inputs, *outs)]
     BLOCK_M, BLOCK_N = whole_rows(m, n)
     PLAIN = x.numel() < 65536
     tensors = [t for t, _ in outs]
@@ -194,7 +195,7 @@ def fused_rows(program, inputs, outs, row_outs=(), columns=None, double=False):
         kept = torch.float64 if double else torch.float32
         parts = [torch.empty((programs, n), dtype=kept, device=device) for _ in range(columns[0])]
     of_row = ((integers((m,), PLAIN), integers((1,), PLAIN)), (integers((1,), PLAIN), integers((0,), PLAIN)), 1)
-    told = [(_arguments(rows, PLAIN), _arguments(cols, PLAIN), level) for rows, cols, level in steps]
+    told = [(_row_arguments(rows, PLAIN), _row_arguments(cols, PLAIN), level) for rows, cols, level in steps]
     told += [of_row] * len(row_outs)
     levels = [level if k < len(inputs) else 3 for k, (_, _, level) in enumerate(told[: len(steps)])]
     fused_rows_kernel[(programs,)](
@@ -228,22 +229,43 @@ def fused_rows(program, inputs, outs, row_outs=(), columns=None, double=False):
         )
 
 
-def _row_steps(t, lead, sizes):
+def _row_sizes(t, row):
+    n = math.prod([t.shape[d] for d in row])
+    return math.prod([size for d, size in enumerate(t.shape) if d not in row]), n
+
+
+def _row_steps(t, row, sizes):
     """((shape, stride) from row to row, the same in a row, LEVEL of `load_tile_of`)."""
-    m, n = math.prod(t.shape[:lead]), math.prod(t.shape[lead:])
-    if (m, n) != sizes:
-        raise RuntimeError(f"{m} rows of {n} elements beside {sizes[0]} of {sizes[1]}")
-    rows = merge(t.shape[:lead], [t.stride()[:lead]])
-    cols = merge(t.shape[lead:], [t.stride()[lead:]])
-    moves = [any([n > 1 and s != 0 for n, s in zip(t.shape[at], t.stride()[at], strict=True)]) for at in _sides(lead)]
-    rows, cols = [(shape or (size,), stride[0]) for (shape, stride), size in ((rows, m), (cols, n))]
-    return rows, cols, moves[0] + 2 * moves[1]
+    if _row_sizes(t, row) != sizes:
+        raise RuntimeError(f"{_row_sizes(t, row)} rows and elements beside {sizes}")
+    found, level = [], 0
+    for k, dims in enumerate(([d for d in range(t.dim()) if d not in row], list(row))):
+        shape, strides = merge([t.shape[d] for d in dims], [[t.stride(d) for d in dims]])
+        found.append((shape or (sizes[k],), strides[0]))
+        level += (k + 1) * any([t.shape[d] > 1 and t.stride(d) != 0 for d in dims])
+    return found[0], found[1], level
 
 
-def _sides(lead):
-    return slice(0, lead), slice(lead, None)
-
-
-def _arguments(steps, PLAIN):
+def _row_arguments(steps, PLAIN):
     shape, stride = steps
     return integers(shape, PLAIN), integers(stride, PLAIN)
+
+
+def row_dimensions(rank, dims, along):
+    """Which of so many dimensions are a row: these, all if there are none, or, where it is not `along` them, the
+    others."""
+    named = [d % max(rank, 1) for d in dims] if dims else range(rank)
+    return tuple([d for d in range(rank) if (d in named) == along])
+
+
+def reduced_shape(shape, dims, keepdim):
+    """What is left of a shape when it is reduced along these dimensions, along all if there are none."""
+    named = [d % max(len(shape), 1) for d in dims] if dims else range(len(shape))
+    return tuple([1 if d in named else n for d, n in enumerate(shape) if keepdim or d not in named])
+
+
+def with_ones(t, row):
+    """A tensor that lacks the dimensions of a row, with these, of one element each."""
+    for d in row:
+        t = t.unsqueeze(d)
+    return t

@@ -22,7 +22,6 @@ from traces.subgraphs import Subgraph
 
 __all__ = ["Uncomposable", "compose"]
 _WIDTH = 110
-_ENDED_BY = 2  # operands, and results, of what ends a product
 
 
 def compose(subgraph: Subgraph, shapes: Sequence[Sequence[int]], library: Library | None = None) -> str:
@@ -66,15 +65,15 @@ def _rows(steps: ComposedSteps, outputs: list[ComposedValue]) -> list[str]:
     levels = [_level(steps, v) for v in outputs]
     inputs = []
     for used in steps.used:
-        tensor, trailing = _expanded(used, _shape(steps, used.at)), _trailing(steps, used.at)
-        if trailing is None:
+        tensor, row = _expanded(used, _shape(steps, used.at)), _row(steps, used.at)
+        if row is None:
             dropped = used.at.level == "row" and used.at.like.dim() < whole.like.dim()
             tensor = _expanded(used, _shape(steps, used.at), always=dropped)
-            ones = ".unsqueeze(-1)" * steps.trailing if dropped else ""
-            tensor, trailing = f"{tensor}{ones}.expand({space})", steps.trailing
-        inputs.append(f"({tensor}, {trailing})")
+            ones = steps.functions.block("fused_rows", "with_ones") if dropped else ""
+            tensor, row = f"{ones}({tensor}, row).expand({space})" if ones else f"{tensor}.expand({space})", "row"
+        inputs.append(f"({tensor}, {row})")
     of = {name: [k for k, level in enumerate(levels) if level == name] for name in ("element", "row", "column")}
-    outs = [f"(out{k}, {_trailing(steps, outputs[k])})" for k in of["element"]]
+    outs = [f"(out{k}, {_row(steps, outputs[k])})" for k in of["element"]]
     told = [_tuple(inputs), _tuple(outs), _tuple([f"out{k}" for k in of["row"]])]
     main = [_text(outputs[k]) for k in (*of["element"], *of["row"])]
     if of["column"]:
@@ -97,28 +96,19 @@ def _product(steps: ComposedSteps, outputs: list[ComposedValue]) -> list[str]:
     found, (a, b, bias) = steps.product
     if steps.whole is not None or not found.common.is_floating_point:
         raise Uncomposable("a product with a reduction, or of integers")
-    if len(steps.used) > _ENDED_BY or len(outputs) > _ENDED_BY:
-        raise Uncomposable(f"after a product {len(steps.used)} more inputs and {len(outputs)} results, of 2 at most")
-    if any(u.value.like.numel() != u.at.like.numel() for u in steps.used):
-        raise Uncomposable("an operand after a product that is broadcast: an ending reads whole matrices")
+    space = _shape(steps, outputs[0])
     size = steps.wrapper.named(f"({a.tensor}.shape[0], {b.tensor}.shape[1])")
-    matmul = steps.functions.block("matmul", "matmul")
-    operands = ["None", "None"]
-    for k, used in enumerate(steps.used):
-        operand = steps.functions.block("fused_products", "ending_operand")
-        operands[k] = f"{operand}({_expanded(used, _shape(steps, used.at))}, {size})"
-    beta, alpha = found.how["beta"], found.how["alpha"]
     added = "None" if bias is None else f"{bias.tensor}.expand({size})"
-    lines = []
-    if len(outputs) == _ENDED_BY:
-        lines.append(f"second = torch.empty({size}, dtype={outputs[1].like.dtype}, device={a.tensor}.device)")
-    ending = f"(fused, {operands[0]}, {operands[1]}, {'second' if lines else 'None'})"
-    called = f"{matmul}({a.tensor}, {b.tensor}, {added}, {beta!r}, {alpha!r}, {ending}, {outputs[0].like.dtype})"
-    lines.append(f"out0 = {_viewed(called, size, _shape(steps, outputs[0]))}")
-    if len(outputs) == _ENDED_BY:
-        lines.append(f"out1 = {_viewed('second', size, _shape(steps, outputs[1]))}")
-    steps.main.append(f"return {_text(outputs[0])}, {_text(outputs[-1])}")
-    return lines
+    product = [a.tensor, b.tensor, added, repr(found.how["beta"]), repr(found.how["alpha"])]
+    operands = [_viewed(_expanded(u, _shape(steps, u.at)), _shape(steps, u.at), space) for u in steps.used]
+    dtypes = [str(v.like.dtype) for v in outputs]
+    block = steps.functions.block("fused_products", "ended_product")
+    texts = [_text(v) for v in outputs]
+    steps.main.append(f"return {', '.join(texts if len(texts) > 1 else texts * 2)}")
+    results = [f"out{k}" for k in range(len(outputs))]
+    lines = [f"{_tuple(results)} = {block}(fused, {_tuple(product)}, {_tuple(operands)}, {space}, {_tuple(dtypes)})"]
+    shapes = [_shape(steps, v) for v in outputs]
+    return lines + [f"{out} = {out}.view({s})" for out, s in zip(results, shapes, strict=True) if s != space]
 
 
 def _shape(steps: ComposedSteps, value: ComposedValue) -> str:
@@ -143,7 +133,7 @@ def _viewed(tensor: str, shape: str, space: str) -> str:
 def _level(steps: ComposedSteps, value: ComposedValue) -> str:
     """Where an output belongs."""
     assert steps.whole is not None
-    m, n = sizes(steps.whole, steps.trailing)
+    m, n = sizes(steps.whole, steps.row)
     if value.level == "element" and value.like.numel() != m * n:
         if value.like.numel() != m or n == m:
             raise Uncomposable("results of several sizes")
@@ -151,14 +141,22 @@ def _level(steps: ComposedSteps, value: ComposedValue) -> str:
     return value.level
 
 
-def _trailing(steps: ComposedSteps, value: ComposedValue) -> int | None:
-    """How many dimensions of a value are a row; None of what is no element of each row and column."""
+def _row(steps: ComposedSteps, value: ComposedValue) -> str | None:
+    """The dimensions of a value that are a row; None of what is no element of each row and column."""
     assert steps.whole is not None
-    wanted = sizes(steps.whole, steps.trailing)
+    wanted, rank = sizes(steps.whole, steps.row), value.like.dim()
     if value.level == "row" or value.like.numel() != wanted[0] * wanted[1]:
         return None
-    counts = [steps.trailing, *range(value.like.dim() + 1)]
-    return next((k for k in counts if k <= value.like.dim() and sizes(value, k) == wanted), None)
+    if rank == len(steps.whole.shape) and sizes(value, steps.row) == wanted:
+        return "row"
+    counts = [len(steps.row), *range(rank + 1)]
+    trailing = next((k for k in counts if k <= rank and sizes(value, range(rank - k, rank)) == wanted), None)
+    if trailing is None or steps.row != frozenset(range(len(steps.whole.shape))) - frozenset(
+        range(len(steps.whole.shape) - len(steps.row))
+    ):
+        raise Uncomposable("views of what is reduced that do not keep its rows together")
+    steps.ranked = True
+    return str(tuple(range(rank - trailing, rank)))
 
 
 def _allocated(steps: ComposedSteps, outputs: list[ComposedValue]) -> list[str]:
@@ -181,13 +179,15 @@ def _file(
     body: list[str],
 ) -> str:
     names = [f"a{i}" for i in range(len(subgraph.inputs))]
-    ranks = tuple(len(shape) for shape in shapes)
-    expect = steps.functions.block("fused_elements", "expect_ranks")
+    expected = []
+    if steps.ranked:
+        block = steps.functions.block("fused_elements", "expect_ranks")
+        expected = [f"{block}({_tuple(names)}, {tuple(len(shape) for shape in shapes)})"]
     dtypes = sorted({*subgraph.inputs, *(str(v.like.dtype).removeprefix("torch.") for v in outputs)})
     results = [f"out{k}" for k in range(len(outputs))]
     parameters = [used.parameter for used in steps.used]
     if steps.product is not None:
-        parameters = ["acc", *(["x0", "x1"])]
+        parameters = ["acc", *(parameters if len(parameters) > 1 else ["x0", "x1"])]
     elif steps.whole is not None:
         parameters += ["mask", "n"]
     jitted = ["@triton.jit", f"def fused({', '.join(parameters)}):", *_indented(steps.main)]
@@ -206,7 +206,7 @@ def _file(
         *[line for text in steps.functions.texts.values() for line in (*text.split("\n"), "", "")],
         *jitted, "", "",
         f"def wrapper({', '.join(names)}):",
-        *_indented([f"{expect}({_tuple(names)}, {ranks})", *steps.wrapper.lines, *body]),
+        *_indented([*expected, *steps.wrapper.lines, *body]),
         f"    return {', '.join(results)}",
         "",
     ]  # fmt: skip

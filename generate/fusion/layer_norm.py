@@ -20,7 +20,7 @@ def _forward(
     steps: KernelLines, given: Mapping[str, Any], made: Sequence[torch.Tensor], find: Find
 ) -> list[ComposedValue]:
     x, weight, bias = (find(given[name]) for name in ("input", "weight", "bias"))
-    whole, text = _row(steps, x, len(given["normalized_shape"]), made[0])
+    whole, text = _row(steps, x, _row_of(given), made[0])
     block = steps.functions.block
     mean = steps.line(f"{block('fused_rows', 'row_mean')}({text}, mask, n)")
     deviation = block("fused_rows", "inverse_deviation_of_rows")
@@ -31,7 +31,7 @@ def _forward(
     parameter = weight or bias or x
     assert parameter is not None
     kept = _FP32 if parameter.like.dtype in HALVES else parameter.like.dtype
-    row = steps.row_of(whole, made[1])
+    row = steps.reduced(whole, made[1], _row_of(given), "row")
     return [
         steps.held(out, _FP32, made[0].dtype, whole),
         steps.held(mean, _FP32, kept, row),
@@ -45,7 +45,7 @@ def _backward(
     names = ("grad_out", "input", "mean", "rstd", "weight")
     grad, x, mean, rstd, weight = (find(given[name]) for name in names)
     assert grad is not None and x is not None and mean is not None and rstd is not None
-    whole, text = _row(steps, x, len(given["normalized_shape"]), torch.empty_like(x.like))
+    whole, text = _row(steps, x, _row_of(given), torch.empty_like(x.like))
     g = steps.line(_read(steps, grad, whole))
     xhat = steps.line(f"({text} - {_read(steps, mean, whole)}) * {_read(steps, rstd, whole)}")
     found: list[ComposedValue | None] = [None, None, None]
@@ -58,17 +58,26 @@ def _backward(
         like = made[k]
         if given["output_mask"][k] and like is not None:
             total = steps.add_column(summed)
-            found[k] = steps.held(total, _FP32, like.dtype, steps.column_of(whole, like))
+            found[k] = steps.held(total, _FP32, like.dtype, _column_of(steps, whole, like))
     return found
 
 
-def _row(steps: KernelLines, x: ComposedValue | None, trailing: int, like: torch.Tensor) -> tuple[ComposedValue, str]:
+def _row_of(given: Mapping[str, Any]) -> list[int]:
+    return list(range(-len(given["normalized_shape"]), 0))
+
+
+def _column_of(steps: KernelLines, whole: ComposedValue, like: torch.Tensor) -> ComposedValue:
+    shape = f"{steps.wrapper.shape(whole.shapes, steps.functions)}[-{like.dim()}:]"
+    return ComposedValue(like, None, "", "column", (steps.wrapper.named(shape),), True, whole.sources)
+
+
+def _row(steps: KernelLines, x: ComposedValue | None, row: list[int], like: torch.Tensor) -> tuple[ComposedValue, str]:
     """The value that is normalized, and what it is in fp32."""
     assert x is not None
     if x.like.dtype not in (*HALVES, _FP32):
         raise Uncomposable(f"layer normalization of {x.like.dtype}")
     whole = steps.combined([x], like)
-    steps.reduces(whole, trailing)
+    steps.reduces(whole, row, along=True)
     whole.reduced = True
     return whole, steps.line(_read(steps, x, whole))
 

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import torch
 
 from generate.fusion.asking import Uncomposable
 from generate.fusion.functions import TakenFunctions
-from generate.fusion.values import HALVES, ComposedValue, KernelExpression, UsedInput, WrapperLines, types_of
+from generate.fusion.values import (
+    HALVES,
+    ComposedValue,
+    KernelExpression,
+    UsedInput,
+    ValueLevel,
+    WrapperLines,
+    types_of,
+)
 
 
 class KernelLines:
@@ -24,7 +32,8 @@ class KernelLines:
         self.columns: list[str] = []
         self.used: list[UsedInput] = []
         self.whole: ComposedValue | None = None
-        self.trailing = 0
+        self.row: frozenset[int] = frozenset()
+        self.ranked = False
 
     def line(self, text: str, finish: bool = False) -> str:
         """Write `v = text`; returns the variable."""
@@ -74,36 +83,36 @@ class KernelLines:
             like, KernelExpression(variable, dtype, wide), "", at.level, at.shapes, at.reduced, at.sources
         )
 
-    def row_of(self, whole: ComposedValue, like: torch.Tensor) -> ComposedValue:
-        """The level of what is one element a row, without an expression."""
-        shape, k = self.wrapper.shape(whole.shapes, self.functions), self.trailing
+    def reduced(
+        self, whole: ComposedValue, like: torch.Tensor, dims: Sequence[int], level: ValueLevel
+    ) -> ComposedValue:
+        """What is left of a value when it is reduced along these dimensions, as yet without an expression."""
         kept = len(like.shape) == len(whole.shape)
-        told = f"(*{shape}[:-{k}], {', '.join(['1'] * k)})" if kept else f"{shape}[:-{k}]"
-        return ComposedValue(like, None, "", "row", (self.wrapper.named(told),), True, whole.sources)
-
-    def column_of(self, whole: ComposedValue, like: torch.Tensor) -> ComposedValue:
-        """The same of a column."""
-        shape, k = self.wrapper.shape(whole.shapes, self.functions), self.trailing
-        lead = "*[1] * " + str(len(whole.shape) - k) + ", " if len(like.shape) == len(whole.shape) else ""
-        return ComposedValue(
-            like, None, "", "column", (self.wrapper.named(f"({lead}*{shape}[-{k}:],)"),), True, whole.sources
-        )
+        block = self.functions.block("fused_rows", "reduced_shape")
+        told = f"{block}({self.wrapper.shape(whole.shapes, self.functions)}, {tuple(dims)}, {kept})"
+        return ComposedValue(like, None, "", level, (self.wrapper.named(told),), True, whole.sources)
 
     def add_column(self, text: str) -> str:
         """Sum this down columns; returns the sum's variable in `finish`."""
         self.columns.append(f"{self.functions.block('fused_rows', 'column_sum')}({text}, mask)")
         return f"t{len(self.columns) - 1}"
 
-    def reduces(self, whole: ComposedValue, trailing: int) -> None:
-        """Rows are the last so many dimensions of this value. Raises Uncomposable where others were before."""
-        rows = sizes(whole, trailing)
+    def reduces(self, whole: ComposedValue, dims: Sequence[int], along: bool) -> None:
+        """A row is what lies along these dimensions of a value, or else along its others. Raises Uncomposable where
+        rows were others before."""
+        rank = len(whole.shape)
+        named = frozenset(d % max(rank, 1) for d in dims)
+        row = named if along else frozenset(range(rank)) - named
         if self.whole is None:
-            self.whole, self.trailing = whole, trailing
-        elif rows != sizes(self.whole, self.trailing):
+            self.whole, self.row = whole, row
+            block = self.functions.block("fused_rows", "row_dimensions")
+            shape = self.wrapper.shape(whole.shapes, self.functions)
+            self.wrapper.lines.append(f"row = {block}(len({shape}), {tuple(dims)}, {along})")
+        elif sizes(whole, row) != sizes(self.whole, self.row) or (rank == len(self.whole.shape) and row != self.row):
             raise Uncomposable("reductions along rows of different sizes")
 
 
-def sizes(value: ComposedValue, trailing: int) -> tuple[int, int]:
-    """How many rows there are, and elements in each, where the last so many dimensions are a row."""
-    lead = len(value.shape) - trailing
-    return math.prod(value.shape[:lead]), math.prod(value.shape[lead:])
+def sizes(value: ComposedValue, row: Collection[int]) -> tuple[int, int]:
+    """How many rows there are, and elements in each, where these dimensions are a row."""
+    n = math.prod(value.shape[d] for d in row)
+    return math.prod(n for d, n in enumerate(value.shape) if d not in row), n

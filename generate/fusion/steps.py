@@ -82,7 +82,7 @@ class ComposedSteps(KernelLines):
         answer, _ = asked(self._library, step.overload, given)
         before: dict[int, list[ComposedValue]] = {}
         return [
-            None if result is None else self._result(result, operands, like, step, before)
+            None if result is None else self._result(result, operands, like, step, before, given)
             for result, like in zip(answer.results, made, strict=True)
         ]
 
@@ -94,7 +94,7 @@ class ComposedSteps(KernelLines):
             raise Uncomposable(f"{step.overload}: a view with its elements in another order")
         if base in ("alias", "detach"):
             return ComposedValue(like, *_rest(source))
-        if source.level == "row" and (base not in ("squeeze", "unsqueeze") or self.trailing != 1):
+        if source.level == "row" and base not in ("squeeze", "unsqueeze"):
             raise Uncomposable(f"{step.overload}: a view of one element a row")
         shape = self.wrapper.shape(source.shapes, self.functions)
         size = tuple(like.shape)
@@ -103,6 +103,7 @@ class ComposedSteps(KernelLines):
                 size = tuple(given["size"])
             told = f"{self.functions.block('fused_elements', 'viewed_shape')}({shape}, {tuple(given['size'])})"
         elif base == "unsqueeze":
+            self.ranked = True
             at = given["dim"] % len(size)
             told = f"(*{shape}[:{at}], 1, *{shape}[{at}:])"
         else:
@@ -112,6 +113,7 @@ class ComposedSteps(KernelLines):
         return ComposedValue(like, source.expression, tensor, source.level, (named,), True, source.sources)
 
     def _squeezed(self, shape: str, given: Mapping[str, Any], source: ComposedValue) -> str:
+        self.ranked = True
         dims = given.get("dim")
         if dims is None:
             raise Uncomposable("aten::squeeze of all dimensions: it decides by sizes how many there are")
@@ -128,12 +130,13 @@ class ComposedSteps(KernelLines):
         like: torch.Tensor,
         step: SubgraphCall,
         made: dict[int, list[ComposedValue]],
+        given: Mapping[str, Any],
     ) -> ComposedValue:
         """The value of one result of what is asked; made: of what was asked before, by id."""
         found = result.of
         if id(found) not in made:
             inner = [
-                self._result(x, operands, torch.empty_like(like, dtype=x.of.dtypes[x.number]), step, made)
+                self._result(x, operands, torch.empty_like(like, dtype=x.of.dtypes[x.number]), step, made, given)
                 if isinstance(x, AskedResult) else operands[x] if isinstance(x, int) else x
                 for x in found.operands
             ]  # fmt: skip
@@ -144,7 +147,7 @@ class ComposedSteps(KernelLines):
             elif found.kind == "matmul":
                 made[id(found)] = [self._matmul(found, inner, like)]
             else:
-                made[id(found)] = self._reduction(found, inner, like)
+                made[id(found)] = self._reduction(found, inner, like, given)
         return made[id(found)][result.number]
 
     def _elementwise(
@@ -173,17 +176,16 @@ class ComposedSteps(KernelLines):
             for k, d in enumerate(found.dtypes)
         ]
 
-    def _reduction(self, found: AskedOfBlock, inner: list[ComposedValue], like: torch.Tensor) -> list[ComposedValue]:
+    def _reduction(
+        self, found: AskedOfBlock, inner: list[ComposedValue], like: torch.Tensor, given: Mapping[str, Any]
+    ) -> list[ComposedValue]:
         """By `of_rows` along a row, or as a sum down columns."""
         rank, reduced = found.how["rank"], found.how["reduced"]
-        whole_like = torch.empty(inner[0].shape, dtype=found.common, device="meta")
-        whole = self.combined(inner, whole_like)
-        trailing = reduced == frozenset(range(rank - len(reduced), rank))
-        if len(reduced) == rank:
-            raise Uncomposable("a reduction of all elements to one")
-        if not trailing and reduced != frozenset(range(len(reduced))):
-            raise Uncomposable("a reduction along dimensions that are neither the first nor the last")
-        self.reduces(whole, len(reduced) if trailing else rank - len(reduced))
+        whole = self.combined(inner, torch.empty(inner[0].shape, dtype=found.common, device="meta"))
+        dims = self._dimensions(given, rank, reduced)
+        down = reduced == frozenset(range(len(reduced))) and found.kind == "reduce" and found.how["kind"] == "sum"
+        along = not (down and found.common.is_floating_point)
+        self.reduces(whole, dims, along)
         texts = []
         for value in inner:
             own = found.common if found.kind == "reduce" else value.like.dtype
@@ -193,8 +195,9 @@ class ComposedSteps(KernelLines):
         numbers = [number(n, found.common) for n in found.numbers]
         mapping = found.functions["map"]
         mapped = texts[0] if mapping is None else f"{self.functions.take(mapping)}({', '.join([*texts, *numbers])})"
-        if not trailing:
-            return self._summed(found, mapped, numbers, whole, like)
+        if not along:
+            total = self.add_column(mapped)
+            return self._finished(found, [total, "m", *numbers], like, self.reduced(whole, like, dims, "column"))
         least, most = _limits(found.common)
         of_rows = self.functions.block("fused_rows", "of_rows")
         row = self.line(f'{of_rows}({mapped}, mask, "{found.how["kind"]}", {least}, {most})')
@@ -209,7 +212,7 @@ class ComposedSteps(KernelLines):
                     f"{self.functions.take(function)}({', '.join([*texts, *parts])})", found.common, found.dtypes[0], at
                 )
             ]
-        return self._finished(found, [*parts, "n", *numbers], like, self.row_of(whole, like))
+        return self._finished(found, [*parts, "n", *numbers], like, self.reduced(whole, like, dims, "row"))
 
     def _finished(
         self, found: AskedOfBlock, arguments: list[str], like: torch.Tensor, at: ComposedValue
@@ -223,13 +226,16 @@ class ComposedSteps(KernelLines):
             for k, d in enumerate(found.dtypes)
         ]
 
-    def _summed(
-        self, found: AskedOfBlock, mapped: str, numbers: list[str], whole: ComposedValue, like: torch.Tensor
-    ) -> list[ComposedValue]:
-        if found.how["kind"] != "sum" or not found.common.is_floating_point:
-            raise Uncomposable(f"a reduction down columns by {found.how['kind']} of {found.common}")
-        total = self.add_column(mapped)
-        return self._finished(found, [total, "m", *numbers], like, self.column_of(whole, like))
+    def _dimensions(self, given: Mapping[str, Any], rank: int, reduced: frozenset[int]) -> list[int]:
+        """The dimensions that are reduced, as the call names them; all where it names none."""
+        named = given.get("dim")
+        dims = [named] if isinstance(named, int) else list(named or [])
+        if frozenset(d % max(rank, 1) for d in dims) == reduced:
+            return dims
+        if len(reduced) < rank:
+            self.ranked = True
+            return sorted(reduced)
+        return []
 
     def _matmul(self, found: AskedOfBlock, inner: list[Any], like: torch.Tensor) -> ComposedValue:
         if self.product is not None or any(v is not None and v.expression is not None for v in inner):

@@ -1,0 +1,31 @@
+"""Composed kernels of fusions, put into the workspace, where they are judged and served as any other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from enable.fusions import Fusion
+from enable.workspace import Workspace
+from generate.fusion.composing import Uncomposable, compose
+from traces.format import write_durably
+
+GROUP = "fused"
+
+
+def compose_all(workspace: Workspace, fusions: Iterable[Fusion], base: Path | None) -> dict[str, str]:
+    """A kernel file in the workspace for each fusion that has none and that can be composed; by overload, why others
+    cannot be."""
+    library, reasons = workspace.library(base), dict[str, str]()
+    for fusion in fusions:
+        if library.match(fusion.overload) is not None:
+            continue
+        try:
+            text = compose(fusion.subgraph, fusion.shapes[0], library)
+        except Uncomposable as error:
+            reasons[fusion.overload] = str(error)
+            continue
+        path = workspace.kernels / GROUP / f"{fusion.overload.partition('::')[2]}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_durably(path, [text.encode()])
+    return reasons
