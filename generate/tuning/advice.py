@@ -9,6 +9,7 @@ from generate.tuning.occupancy import occupancy
 
 NEAR = 0.8  # of the limit: little is left to gain
 LOW = 0.5  # of a multiprocessor's warps: loads may have to wait for each other
+SPLIT = 128  # elements for each multiprocessor, below which nothing is gained by more programs
 MOST = 12  # shapes that are told, the farthest from the limit first
 
 
@@ -91,7 +92,7 @@ def reasons(device: TimedDevice, shape: TimedShape, times: ShapeTimes) -> Iterat
         held = occupancy(device.target, launch.warps, launch.registers, launch.shared)
         if launch.spills:
             yield f"{launch.kernel} spills {launch.spills} registers to memory: take smaller tiles, or more warps."
-        if launch.programs < device.processors:
+        if launch.programs < device.processors and shape.elements >= SPLIT * device.processors:
             yield (
                 f"{launch.kernel} is {launch.programs} programs on {device.processors} multiprocessors: most are idle; "
                 "take smaller tiles, or split what a program does."
