@@ -38,6 +38,10 @@ def command(  # noqa: PLR0913 - one parameter an option
     only_judged: Annotated[
         bool, typer.Option("--only-judged", help="Kernels serve no call unlike all that they were judged on.")
     ] = False,
+    fused: Annotated[
+        bool,
+        typer.Option("--fused", help="Compile the model; subgraphs are served by one kernel each. On cuda, or cpu."),
+    ] = False,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw the losses, as .svg or .png; with --compare all of them.")
     ] = None,
@@ -58,6 +62,9 @@ def command(  # noqa: PLR0913 - one parameter an option
     On a GPU --compare also trains with PyTorch's own kernels there, and tells the time of a step with each (median of
     20) and the share of the GPU's time that is the library's.
 
+    --fused has torch.compile make graphs of model and loss, puts fused kernels into these (enable fuse), and tells
+    which subgraphs were fused, and which were not and why. On cpu, kernels run in Triton's interpreter.
+
     Exit status 1 if one is farther, or if the device lacked an operator.
     """
     out = sys.stdout
@@ -72,7 +79,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     from enable.train.run import Recipe
     from enable.workspace import Workspace
 
-    choice = Choice(device, compare, fallback, unverified, only_judged)
+    choice = Choice(device, compare, fallback, unverified, only_judged, fused)
     if plot is not None:
         empty_figure(plot)  # what cannot be drawn is told before the training
     recipe = Recipe(model, dict(map(_setting, settings or ())), batch, optimizer, seed, steps)

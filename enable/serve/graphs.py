@@ -40,6 +40,11 @@ class Graph:
         self.unserved: Counter[str] = Counter()
 
     @property
+    def server(self) -> Server:
+        """What asks for kernels."""
+        return self._server
+
+    @property
     def stretches(self) -> list[Stretch]:
         """What is one list of launches each; none before the graph ran once."""
         return [part for part in self._parts or () if isinstance(part, Stretch)]

@@ -15,14 +15,16 @@ from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from enable.library import JUDGED, NothingVerified, Registration, drawing_on_cpu, use
+from enable.fuse.substitution import Substitution
+from enable.library import JUDGED, NothingVerified, Registration, drawing_on_cpu, select, use
 from enable.naming import shown_path
 from enable.remedies import nothing_verified, remedy
 from enable.serve import precision
 from enable.serve.arguments import ELSEWHERE
-from enable.serve.server import NO_KERNEL, REFUSED
+from enable.serve.server import NO_KERNEL, REFUSED, Server
 from enable.tables import table
 from enable.train.draws import Around, Drawing, Draws, Incomparable, shared
+from enable.train.fused import Prepare, compiled_counts, fusing, rows, substituted
 from enable.train.run import Comparison, Recipe, Step, Stopped, compare_with_cpu, on_device
 from enable.train.step_time import StepTime, measure
 from enable.workspace import Workspace
@@ -31,23 +33,32 @@ from traces import UserError
 from traces.overloads import bind, kind, name_of
 
 DEVICES = ("sim", "cuda", "xpu")
+_INTERPRETED = ("sim", "cpu")  # where kernels run in Triton's interpreter; cpu is for fused training alone
 COUNTED = 3  # steps on a GPU in which every call is looked at; this takes as long as the step itself
 
 
 @dataclass(frozen=True)
 class Choice:
     """How to run. fallback: `cpu`, on sim, or None. unverified: whether kernels without verdicts serve. only_judged:
-    whether they serve no call unlike all that they were judged on."""
+    whether they serve no call unlike all that they were judged on. fused: whether the model is compiled, and its
+    subgraphs served by one kernel each."""
 
     device: str
     compare: bool = False
     fallback: str | None = None
     unverified: bool = False
     only_judged: bool = False
+    fused: bool = False
 
     def __post_init__(self) -> None:
         """Raises UserError."""
-        if self.device not in DEVICES:
+        if self.fused and self.device in ("sim", "xpu"):
+            raise UserError(
+                f"--fused on {self.device}: torch.compile makes graphs for cuda, and cpu; choose one of them"
+            )
+        if self.device == "cpu" and not self.fused:
+            raise UserError(f"device 'cpu' is for --fused alone; choose from {', '.join(DEVICES)}")
+        if self.device not in (*DEVICES, "cpu"):
             raise UserError(f"unknown device {self.device!r}; choose from {', '.join(DEVICES)}")
         if self.fallback not in (None, "cpu"):
             raise UserError(f"unknown fallback {self.fallback!r}; there is only --fallback cpu")
@@ -64,7 +75,7 @@ class TrainingReport:
     """What a run came to. comparison: with the CPU, None unless asked for. incomparable: why there is none although it
     was asked for. native: losses of PyTorch's own kernels on the same GPU, and time: of steps there, likewise.
     settings: PyTorch's own for products of float32 there, which a comparison sets aside. stopped: why it ended early,
-    in a line.
+    in a line. fusions: what became of the subgraphs of a compiled model.
     """
 
     recipe: Recipe
@@ -78,6 +89,7 @@ class TrainingReport:
     served: dict[str, dict[str, Any]] = field(default_factory=dict)
     fallbacks: dict[str, dict[str, Any]] = field(default_factory=dict)
     stopped: str | None = None
+    fusions: list[Substitution] = field(default_factory=list)
 
     @property
     def differing(self) -> list[int]:
@@ -121,6 +133,7 @@ class TrainingReport:
             "seconds": [round(s.seconds, 3) for s in self.steps],
             "served": self.served,
             "fallbacks": self.fallbacks,
+            "fusions": [vars(s) for s in self.fusions],
             "stopped": self.stopped,
             "passed": self.passed,
         }
@@ -131,7 +144,10 @@ def run(
 ) -> TrainingReport:
     """Train as asked. tell: given the line of each step as it ends. Raises UserError for what cannot be begun."""
     report, library = TrainingReport(recipe, choice), workspace.library(base)
-    gpu = choice.device != "sim"
+    gpu = choice.device not in _INTERPRETED
+    prepare = None
+    if choice.fused:
+        prepare = fusing(unverified=choice.unverified, library=library, workspace=workspace.root)
     registered = partial(_registered, recipe, choice, workspace, base, library)
     with ExitStack() as stack:
         around: Around = nullcontext
@@ -142,7 +158,9 @@ def run(
             drawing: Drawing = _draws(recipe, choice.device, registered).replayed
         registration = stack.enter_context(registered())  # before the model's code can import Triton
         if choice.compare:
-            if not gpu:
+            if choice.device == "cpu":
+                drawing = lambda: nullcontext(nullcontext)  # noqa: E731 - both draw as PyTorch does there
+            elif not gpu:
                 around = drawing_on_cpu(library, workspace.root)
                 drawing = shared(around)
             try:
@@ -150,11 +168,12 @@ def run(
             except Incomparable as error:
                 report.incomparable = str(error)
         lacking = partial(_lacking, registration, report, workspace, base)
-        outside = _train(report, registration, around, tell, lacking)
-    report.served = _served(registration, library)
+        outside = _train(report, registration, around, tell, lacking, prepare)
+        report.fusions = substituted() if choice.fused else []
+    report.served = _served(registration, library, compiled_counts() if choice.fused else Counter())
     report.fallbacks = _fallbacks(registration, report, outside)
     if choice.compare and gpu and not report.stopped:
-        report.time = measure(recipe, choice.device, registered, library)
+        report.time = measure(recipe, choice.device, registered, library, prepare)
     return report
 
 
@@ -167,6 +186,12 @@ def _registered(
     options["only"] = JUDGED if choice.only_judged else None
     with ExitStack() as stack:
         try:
+            if choice.device == "cpu":  # the reference runs there, too: compiled graphs alone are served
+                select(None, choice.unverified, library, workspace.root, "cpu")
+                nothing = Registration("cpu", Server(lambda overload: None, "cpu"), {}, lambda: None)
+                stack.callback(nothing.undo)
+                yield nothing
+                return
             registration = stack.enter_context(use(choice.device, library=library, **options))
         except NothingVerified as error:
             raise UserError(nothing_verified(recipe, choice.device, workspace, base)) from error
@@ -182,12 +207,13 @@ def _draws(recipe: Recipe, device: str, registered: Callable[[], AbstractContext
     return draws
 
 
-def _train(
+def _train(  # noqa: PLR0913 - what is trained, and what of it is told
     report: TrainingReport,
     registration: Registration,
     around: Around,
     tell: Callable[[str], None],
     lacking: Callable[[], str | None],
+    prepare: Prepare | None,
 ) -> Calls:
     """Train on the device, step by step; returns what was not served on a GPU in the first COUNTED steps.
 
@@ -195,9 +221,9 @@ def _train(
     """
     choice, seen = report.choice, Calls(report.choice.device)
     with ExitStack() as counting:
-        counting.enter_context(seen if choice.device != "sim" else nullcontext())
+        counting.enter_context(seen if choice.device != "sim" and not choice.fused else nullcontext())
         try:
-            for step in on_device(report.recipe, choice.device, around):
+            for step in on_device(report.recipe, choice.device, around, prepare):
                 if not report.steps:
                     tell(_line(_TITLES[: None if report.comparison else _ALONE]))
                 report.steps.append(step)
@@ -244,23 +270,23 @@ def _reasons(registration: Registration) -> dict[str, str]:
     return {**found, **registration.left_out}
 
 
-def _served(registration: Registration, library: Library) -> dict[str, dict[str, Any]]:
-    """By overload, the most called first."""
+def _served(registration: Registration, library: Library, compiled: Counter[str]) -> dict[str, dict[str, Any]]:
+    """By overload, the most called first. compiled: calls of graphs that were served one by one."""
     found = {}
-    for overload, calls in registration.counts.served.most_common():
+    for overload, calls in (registration.counts.served + compiled).most_common():
         match = library.match(overload)
-        assert match is not None
+        kernel = "composed" if match is None else shown_path(match.kernel.path)
         new = registration.counts.unjudged.get(overload, Counter[str]())
-        found[overload] = {"calls": calls, "kernel": shown_path(match.kernel.path), "unjudged": dict(new)}
+        found[overload] = {"calls": calls, "kernel": kernel, "unjudged": dict(new)}
     return found
 
 
 def _fallbacks(registration: Registration, report: TrainingReport, outside: Calls) -> dict[str, dict[str, Any]]:
     """What another implementation did: of sim the CPU's, of a GPU PyTorch's own. outside: calls on a GPU that were not
     served, in the first COUNTED steps."""
-    counts, reasons, gpu = registration.counts, _reasons(registration), report.choice.device != "sim"
+    counts, reasons, gpu = registration.counts, _reasons(registration), report.choice.device not in _INTERPRETED
     calls = outside.calls
-    if report.choice.fallback or gpu:
+    if report.choice.fallback or gpu or report.choice.fused:
         calls |= Counter({name: found.total() for name, found in _unserved(counts.unserved)})
 
     def row(name: str, number: int) -> dict[str, Any]:
@@ -325,6 +351,8 @@ def summary(report: TrainingReport) -> str:
         if found:
             shown = [c for c in ("calls", "precision", column) if c in next(iter(found.values()))]
             lines += ["", table([{title: name, **{c: row[c] for c in shown}} for name, row in found.items()])]
+    if report.choice.fused:
+        lines += ["", table(rows(report.fusions)) if report.fusions else "no graph of the model was compiled"]
     served, others = (sum(row["calls"] for row in found.values()) for found in (report.served, report.fallbacks))
     where = "the CPU" if report.choice.device == "sim" else "PyTorch's own kernels"
     lines += [

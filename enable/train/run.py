@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -170,10 +170,14 @@ def _on_cpu(recipe: Recipe, what: str, around: Around, drawing: Drawing) -> list
         raise UserError(f"{recipe.model}: does not train on the CPU ({_line(error)}); see: enable models") from error
 
 
-def on_device(recipe: Recipe, device: str, around: Around = nullcontext) -> Iterator[Step]:
-    """Train on an accelerator. around: as of `train`. Raises UserError for what cannot be built, Stopped for what a
-    step raises."""
+def on_device(
+    recipe: Recipe, device: str, around: Around = nullcontext, prepare: Callable[[CaptureTarget], None] | None = None
+) -> Iterator[Step]:
+    """Train on an accelerator. around: as of `train`. prepare: what is done to the target first. Raises UserError for
+    what cannot be built, Stopped for what a step raises."""
     target = recipe.build(device)
+    if prepare is not None:
+        prepare(target)
     with warnings.catch_warnings():
         # NumPy's, of lanes that a mask leaves out.
         warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"triton\.runtime\.interpreter")

@@ -42,12 +42,18 @@ class StepTime:
 
 
 def measure(
-    recipe: Recipe, device: str, registered: Callable[[], AbstractContextManager[Any]], library: Library
+    recipe: Recipe,
+    device: str,
+    registered: Callable[[], AbstractContextManager[Any]],
+    library: Library,
+    prepare: Callable[[CaptureTarget], None] | None = None,
 ) -> StepTime:
-    """Train anew, with the kernels that `registered` puts under ATen and without. Raises UserError, and what a step
-    raises."""
+    """Train anew, with the kernels that `registered` puts under ATen and without. prepare: what is done to the target
+    first, with them. Raises UserError, and what a step raises."""
     with registered():
         target = recipe.build(device)
+        if prepare is not None:
+            prepare(target)
         ours = _median(target)
         share = _share(target, device, kernel_names(library))
     native = _median(recipe.build(device))

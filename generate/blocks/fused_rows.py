@@ -78,12 +78,12 @@ def layer_norm_gradient(g, xhat, rstd, mask, n):
 
 
 @triton.jit
-def load_tile_of(x_ptr, across, along, mask, rows_inside, cols_inside, LEVEL: tl.constexpr):
-    """LEVEL: 0 for what is the same for all, 1 for a row, 2 for a column, 3 for what is neither."""
+def load_tile_of(x_ptr, across, along, mask, rows_inside, cols_inside, some, LEVEL: tl.constexpr):
+    """some: whether a row has elements. LEVEL: 0 for what is the same for all, 1 for a row, 2 for a column, 3 for what is neither."""
     if LEVEL == 0:
-        x = tl.load(x_ptr + tl.zeros([1, 1], tl.int32))
+        x = tl.load(x_ptr + tl.zeros([1, 1], tl.int32), mask=some, other=0)
     elif LEVEL == 1:
-        x = tl.load(x_ptr + across[:, None], mask=rows_inside, other=0)
+        x = tl.load(x_ptr + across[:, None], mask=rows_inside & some, other=0)
     elif LEVEL == 2:
         x = tl.load(x_ptr + along[None, :], mask=cols_inside, other=0)
     else:
@@ -123,7 +123,7 @@ def fused_rows_kernel(
         for k in tl.static_range(len(inputs)):
             down = strided(rows, across[k][0], across[k][1], False, PLAIN)
             right = strided(cols, along[k][0], along[k][1], False, PLAIN)
-            values = values + (load_tile_of(inputs[k], down, right, mask, rows_inside, cols_inside, LEVELS[k]),)
+            values = values + (load_tile_of(inputs[k], down, right, mask, rows_inside, cols_inside, n > 0, LEVELS[k]),)
         results = PROGRAM(*values, mask, n)
         for k in tl.static_range(len(outs)):
             down = strided(rows, across[len(inputs) + k][0], across[len(inputs) + k][1], False, PLAIN)

@@ -238,3 +238,36 @@ def test_graphs_of_the_same_options_share_their_kernels():
     torch.compile(function, **options)(torch.randn(4))
     one, other = backend.graphs
     assert one._server is other._server
+
+
+FUSED = {**UNVERIFIED, "fused": True}
+
+
+def test_subgraphs_are_fused_forward_and_backward():
+    backend.substitutions.clear()
+    expected = trained(*model_and_input())
+    model, x = model_and_input()
+    assert trained(torch.compile(model, backend="enablekit", options=FUSED), x) == pytest.approx(expected, 1e-5)
+    found = {(s.phase, s.kind) for s in backend.substitutions if not s.reason}
+    assert found >= {("forward", "product"), ("backward", "reduction")}
+    assert not any(graph.unserved for graph in backend.graphs)
+
+
+def test_what_cannot_be_fused_is_told_and_what_is_left_of_it_is_fused():
+    backend.substitutions.clear()
+
+    def function(x, y):
+        return ((torch.bmm(x, y) + y) * 2).relu()
+
+    x, y = torch.randn(2, 4, 4), torch.randn(2, 4, 4)
+    torch.testing.assert_close(torch.compile(function, backend="enablekit", options=FUSED)(x, y), function(x, y))
+    whole, rest = backend.substitutions
+    assert whole.kind == "product" and "launches one_warp_kernel itself" in whole.reason
+    assert rest.kind == "pointwise" and not rest.reason
+
+
+def test_graphs_whose_sizes_change_are_not_fused():
+    backend.substitutions.clear()
+    function = torch.compile(lambda x: (x * 2).relu(), backend="enablekit", options=FUSED, dynamic=True)
+    torch.testing.assert_close(function(torch.ones(3, 3)), torch.full((3, 3), 2.0))
+    assert [s.reason for s in backend.substitutions] == ["its sizes change from call to call"]
