@@ -13,6 +13,7 @@ from enable.cli import run
 from enable.report.tuning import searches
 from enable.workspace import Workspace
 from generate.journal import read_journal
+from generate.tuning.skills import Skill, SkillStore, Support, shape_class
 from generate.tuning.space import Space, fixed, with_rows
 
 ROOT = Path(__file__).parents[2]
@@ -138,31 +139,29 @@ def test_budgets_end_a_search_and_a_larger_one_goes_on(home, tmp_path, capsys, b
 
 
 def test_a_killed_search_goes_on_and_prompts_say_why_a_kernel_is_slow(home, tmp_path, capsys):
-    times = times_file(tmp_path / "times.jsonl", NAMES, (SIGMOID, 10.0), [(OTHER, 8.0)])
+    times = times_file(tmp_path / "times.jsonl", NAMES, (SIGMOID, 10.0), [(OTHER, 9.8)])
     words = ["sigmoid", "--trace", "small", "--times", times, "--llm", "manual", "--calls", "1"]
     tune(home, *words)
     assert "WAITING" in capsys.readouterr().out
-    run_home = home / "tune" / "aten.sigmoid" / "run-001"
-    prompt = (run_home / "001-prompt.md").read_text()
-    for said in (
-        "# Where its time goes",
-        "sigmoid(self: float32 [1000] stride [1])",
-        "of a launch",
-        "registers",
-        "waves",
-    ):
-        assert said in prompt, said
-    assert "What was learned before" not in prompt
-    before = read_journal(run_home / "journal.jsonl")
-    (run_home / "001-answer.md").write_text(answer(OTHER))
-    tune(home, *words)
-    assert "ACCEPTED" in capsys.readouterr().out
-    assert read_journal(run_home / "journal.jsonl")[: len(before)] == before, "it went on, and did not begin anew"
-    shutil.rmtree(home / "kernels")
-    for number, more, shown in ((2, [], True), (3, ["--no-skills"], False)):
-        tune(home, *words, "--restart", *more)
-        prompt = (run_home.with_name(f"run-{number:03d}") / "001-prompt.md").read_text()
-        assert ("the constant last. (measured on sm_90: aten::sigmoid" in prompt) is shown
+    first = home / "tune" / "aten.sigmoid" / "run-001"
+    prompt = (first / "001-prompt.md").read_text()
+    said = ("# Where its time goes", NAMES[2], "of a launch", "32 registers", "waves on 132")
+    assert [what for what in said if what not in prompt] == [] and "What was learned before" not in prompt
+    before = read_journal(first / "journal.jsonl")
+    (first / "001-answer.md").write_text(answer(OTHER))
+    tune(home, *words, expect=1)
+    assert "1 candidates, 1 LLM calls" in capsys.readouterr().out
+    assert read_journal(first / "journal.jsonl")[: len(before)] == before, "it went on, and did not begin anew"
+
+
+def test_skills_are_shown_unless_they_are_switched_off(home, tmp_path, capsys):
+    times = times_file(tmp_path / "times.jsonl", NAMES, (SIGMOID, 10.0), [])
+    support = Support(NAMES[0], shape_class(64), 9.0, 6.0, 61, "0" * 64, "1" * 64)
+    SkillStore(home / "skills.jsonl").add(Skill("Wide loads.", "pointwise", "aten::exp", "sm_90", (support,)))
+    for number, more in ((1, []), (2, ["--no-skills"])):
+        tune(home, "sigmoid", "--trace", "small", "--times", times, "--llm", "manual", "--calls", "1", *more)
+        prompt = (home / "tune" / "aten.sigmoid" / f"run-{number:03d}" / "001-prompt.md").read_text()
+        assert ("Wide loads. (measured on sm_90: aten::exp" in prompt) is (not more)
 
 
 def test_settings_are_chosen_without_a_model(home, tmp_path, capsys):
