@@ -15,9 +15,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from generate.fusion.describing import steps_text
-from traces.subgraphs import subgraph_of
-
 BUDGET = 9_000  # characters of all docstrings together
 SHARE = 5_000  # of one docstring
 
@@ -108,9 +105,8 @@ _REFERENCE = re.compile(r":(?:func|class|meth|attr):`~?\.?((?:torch|Tensor)\.[\w
 def documentation(overload: str) -> str:
     """Docstrings and formulas for a prompt, as text of at most about BUDGET characters; '' if torch says nothing. Of a
     subgraph its steps."""
-    subgraph = subgraph_of(overload)
-    if subgraph is not None:
-        return steps_text(subgraph)
+    if not overload.startswith("aten::") and (told := _steps(overload)):
+        return told
     base = overload.partition("::")[2].partition(".")[0]
     found = public_function(base)
     formulas = _formulas(base, found is not None)
@@ -123,6 +119,15 @@ def documentation(overload: str) -> str:
         kinds = [kind] + ["it refers to"] * len(docstrings)
         parts += [f"## {kind}: {name}\n\n{text}" for kind, (name, text) in zip(kinds, docstrings, strict=False)]
     return "\n\n".join(parts)
+
+
+def _steps(overload: str) -> str:
+    """Of a subgraph its steps; '' of any other operator."""
+    from generate.fusion.describing import steps_text
+    from traces.subgraphs import subgraph_of
+
+    subgraph = subgraph_of(overload)
+    return "" if subgraph is None else steps_text(subgraph)
 
 
 def _formulas(base: str, documented: bool) -> str:

@@ -22,7 +22,7 @@ __all__ = [
     "inverse_deviation_of_rows",
     "layer_norm_gradient",
     "of_rows",
-    "reduced_shape",
+    "shape_reduced",
     "row_dimensions",
     "row_mean",
     "with_ones",
@@ -258,7 +258,7 @@ def row_dimensions(rank, dims, along):
     return tuple([d for d in range(rank) if (d in named) == along])
 
 
-def reduced_shape(shape, dims, keepdim):
+def shape_reduced(shape, dims, keepdim):
     """What is left of a shape when it is reduced along these dimensions, along all if there are none."""
     named = [d % max(len(shape), 1) for d in dims] if dims else range(len(shape))
     return tuple([1 if d in named else n for d, n in enumerate(shape) if keepdim or d not in named])

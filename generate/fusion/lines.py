@@ -88,7 +88,7 @@ class KernelLines:
     ) -> ComposedValue:
         """What is left of a value when it is reduced along these dimensions, as yet without an expression."""
         kept = len(like.shape) == len(whole.shape)
-        block = self.functions.block("fused_rows", "reduced_shape")
+        block = self.functions.block("fused_rows", "shape_reduced")
         told = f"{block}({self.wrapper.shape(whole.shapes, self.functions)}, {tuple(dims)}, {kept})"
         return ComposedValue(like, None, "", level, (self.wrapper.named(told),), True, whole.sources)
 

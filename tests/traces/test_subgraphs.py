@@ -7,7 +7,7 @@ import torch
 
 from traces import TraceError, UserError
 from traces.overloads import kind, name_of, resolve
-from traces.subgraphs import SubgraphCall, Subgraph, subgraph_of
+from traces.subgraphs import Subgraph, SubgraphCall, subgraph_of
 
 ADD = SubgraphCall("aten::add.Tensor", {"self": {"tensor": 0}, "other": {"tensor": 1}, "alpha": 1})
 GELU = SubgraphCall("aten::gelu", {"self": {"tensor": 2}, "approximate": "tanh"})
