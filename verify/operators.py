@@ -90,6 +90,12 @@ _SUMS = {
     "special_shifted_chebyshev_polynomial_v", "special_shifted_chebyshev_polynomial_w", "std_mean", "sum",
     "sum_to_size", "tensordot", "trace", "var_mean", "vdot", "weight_int8pack_mm",
 }  # fmt: skip
+# Steps of a subgraph that hand errors on about as they are: their slope is nowhere much above 1, or they are products
+# with another argument, whose size counts, too.
+_GENTLE = {
+    "add", "clone", "div", "masked_fill", "mul", "neg", "relu", "sigmoid", "silu", "tanh", "threshold", "to_copy",
+    "where",
+}  # fmt: skip
 
 _PRODUCTS = {
     "addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "conv1d", "conv2d", "conv3d", "convolution", "dot",
@@ -137,8 +143,10 @@ def judged_as(overload: str, tree: Mapping[str, Any]) -> str:
 
 
 def adds_up(overload: str) -> bool:
-    """Whether results are sums of terms of either sign, so that they may be far smaller than these."""
-    return _stem(overload) in _SUMS
+    """Whether results are sums of terms of either sign, so that they may be far smaller than these. So are those of a
+    subgraph in which nothing else makes more of an error than there was."""
+    stems = set(map(_stem, parts(overload)))
+    return bool(stems & _SUMS) and stems <= _SUMS | (_GENTLE if is_subgraph(overload) else set())
 
 
 def multiplies(overload: str) -> bool:

@@ -168,6 +168,10 @@ def test_the_tolerance_is_that_of_the_steps():
     both = Subgraph(("float32",), (cast, exp, step("aten::sin", self={"tensor": 2})), (3,)).define()
     assert operators.group(both._schema.name) == "accumulate"
     assert operators.parts(both._schema.name) == ("aten::_to_copy", "aten::exp", "aten::sin")
+    total = step("aten::sum.dim_IntList", self={"tensor": 1}, dim=[0], keepdim=False, dtype=None)
+    gentle, steep = (step(f"aten::{name}", self={"tensor": 2}) for name in ("relu", "exp"))
+    sums = [Subgraph(("float32",), (cast, total, each), (3,)).define()._schema.name for each in (gentle, steep)]
+    assert list(map(operators.adds_up, sums)) == [True, False]
 
 
 @pytest.mark.timeout(300)
