@@ -154,19 +154,16 @@ def attention_kernel(
     TILE: tl.constexpr,
     PLAIN: tl.constexpr,
 ):
-    """WHOLE: D and Dv are TILE[2]; EVEN: and no tile reaches beyond Tq or Tk; SHORT: the keys are one loop, as if all
-    had to be masked; EMPTY: the logsumexp of no key. Tiles with the most keys before them run first.
-
-    inputs: q, k, v, bias; outs: output, logsumexp; states: where seed, offset and 0 are left.
-    """
+    """inputs: q, k, v, bias; outs: output, logsumexp; states: where seed, offset and 0 are left. WHOLE: D and Dv are
+    TILE[2]; EVEN: and no tile reaches beyond Tq or Tk; SHORT: the keys are one loop, as if all had to be masked; EMPTY:
+    the logsumexp of no key. Tiles with the most keys before them run first."""
     BLOCK_M: tl.constexpr = TILE[0]
     BLOCK_N: tl.constexpr = TILE[1]
     BLOCK_D: tl.constexpr = TILE[2]
     H, Tq, Tk, D, Dv, lse_rows = integer_values(sizes, PLAIN)
     strides = attention_strides(strides, PLAIN)
     head = tl.program_id(1).to(tl.int64)
-    b = head // H
-    h = head % H
+    b, h = head // H, head % H
     k_ptr, v_ptr = head_of(inputs[1], b, h // GROUP, strides[1]), head_of(inputs[2], b, h // GROUP, strides[2])
     bias_ptr = inputs[3]
     if bias_ptr is not None:
@@ -183,8 +180,7 @@ def attention_kernel(
     if CAUSAL is not None:
         end = tl.minimum(Tk, tl.maximum(row + shift + BLOCK_M, 0))
         full = tl.minimum(full, tl.maximum(row + shift + 1, 0) // BLOCK_N * BLOCK_N)
-    if SHORT:
-        full = 0
+    full = 0 if SHORT else full
     for masked in tl.static_range(1 if SHORT else 0, 2):
         sums = attend(
             q,

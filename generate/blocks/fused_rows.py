@@ -79,7 +79,8 @@ def layer_norm_gradient(g, xhat, rstd, mask, n):
 
 @triton.jit
 def load_tile_of(x_ptr, across, along, mask, rows_inside, cols_inside, some, LEVEL: tl.constexpr):
-    """some: whether a row has elements. LEVEL: 0 for what is the same for all, 1 for a row, 2 for a column, 3 for what is neither."""
+    """some: whether a row has elements. LEVEL: 0 for what is the same for all, 1 for a row, 2 for a column, 3 for all
+    else."""
     if LEVEL == 0:
         x = tl.load(x_ptr + tl.zeros([1, 1], tl.int32), mask=some, other=0)
     elif LEVEL == 1:

@@ -1,6 +1,6 @@
 """Settings of a launch that `enable tune --no-llm` chose: a table in the kernel file, by target and number of elements.
 
-A kernel file declares what may be chosen, SPACE = (("BLOCK", (256, 1024)), ("WARPS", (4, 8))), and what was chosen, rows
+A kernel file declares what may be chosen, SPACE = (("BLOCK", (256, 1024)), ("WARPS", (4, 8))), and what was, in rows
 of a target ("" is any), the least number of elements for which the row holds, and a value for each name of SPACE:
 TUNED = (("", 0, 1024, 4), ("sm_90", 65536, 256, 8)). The first row is of any target and of any number.
 """

@@ -9,8 +9,8 @@ import torch
 import triton
 import triton.language as tl
 from blocks.offsets import integer, integer_value, strided, walk
-from blocks.types import compute_types, convert
 from blocks.tuning import tuned
+from blocks.types import compute_types, convert
 
 OVERLOADS = ("aten::unfold_backward",)
 DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")

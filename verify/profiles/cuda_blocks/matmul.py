@@ -114,8 +114,10 @@ def launch_matmul(a, b, bias, out, numbers, tile, ending=NO_ENDING):
         return
     beta, alpha = numbers
     large = K >= 2048 and N % 256 == 0 and ending[0] is None
-    BLOCK_N, warps = (256, 8) if large else (128, 8 if ending[0] is not None else 4)
-    stages = min((SHARED - held) // (128 * (128 + BLOCK_N)), 4)  # of 64 columns of a and rows of b, 2 bytes each
+    BLOCK_N, warps = (256, 8) if large else (128, 4)
+    stages = min(
+        (SHARED - held) // (128 * (128 + BLOCK_N)), 4 if ending[0] is None else 3
+    )  # of 64 columns of a and rows of b, 2 bytes each
     tiles = triton.cdiv(M, 128) * triton.cdiv(N, BLOCK_N)
     strides = a.stride(1 if turned(a) else 0), b.stride(1 if turned(b) else 0), 0 if bias is None else bias.stride(1)
     descriptor_kernel[(min(PROCESSORS, tiles),)](
