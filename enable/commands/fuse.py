@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,7 +15,7 @@ from enable.options import PLATFORM, AsJson, Library, Platform
 def command(  # noqa: PLR0913 - one parameter an option
     context: typer.Context,
     model: Annotated[
-        str | None, typer.Argument(help="A model captured with --dataflow, or the path of a trace.")
+        str | None, typer.Argument(help="A model captured with --dataflow, the path of a trace, or FILE.py.")
     ] = None,
     op: Annotated[
         str | None, typer.Option(metavar="NAME", help="Only subgraphs with this operator among their steps.")
@@ -25,6 +27,9 @@ def command(  # noqa: PLR0913 - one parameter an option
     compose: Annotated[
         bool, typer.Option("--compose", help="Make kernels of the library's own functions, without a language model.")
     ] = False,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Of FILE.py: where to write it; FILE_new.py if not given.")
+    ] = None,
     as_json: AsJson = False,
     platform: Platform = PLATFORM,
     library: Library = None,
@@ -35,7 +40,14 @@ def command(  # noqa: PLR0913 - one parameter an option
     operator of its own, fused::NAME, with a small file under fusions/ of the workspace. What one kernel for it would
     save is told in bytes and launches. Kernels for them: --compose, or enable refine --op fused::NAME; judge them:
     enable verify fused::NAME.
+
+    FILE.py is a problem in KernelBench's format, with Model, get_inputs and get_init_inputs. It is run, in a process of
+    its own, and written anew with ModelNew, on kernels of the library and fused ones; the new file needs torch and
+    Triton alone, and compares the two when it is run.
     """
+    if model is not None and model.endswith(".py"):
+        _problem(Path(model), out, as_json)
+        return
     from enable.fuse.composed import compose_all
     from enable.fuse.search import as_json as told
     from enable.fuse.search import fuse, kernel_state, rows
@@ -74,3 +86,19 @@ def command(  # noqa: PLR0913 - one parameter an option
         typer.echo(table(rows(found, lambda fusion: states[fusion.overload])))
         for overload, reason in reasons.items():
             typer.echo(f"{overload} is not composed: {reason}")
+
+
+def _problem(file: Path, out: Path | None, as_json: bool) -> None:
+    from enable.fuse.problem import compose_problem
+
+    written = out or file.with_name(f"{file.stem}_new.py")
+    found = compose_problem(file, written)
+    if as_json:
+        typer.echo(json.dumps({"file": str(written), **found}))
+        return
+    for title, calls in (("kernel", found["kernels"]), ("PyTorch", found["by_torch"])):
+        for overload, times in calls.items():
+            typer.echo(f"{title:8} {times} x {overload}")
+    for overload, reason in found["not_composed"].items():
+        typer.echo(f"{overload} is not composed: {reason}")
+    typer.echo(f"compare them: {shlex.join(['python', str(written)])}")

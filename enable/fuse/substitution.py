@@ -17,18 +17,13 @@ from enable.fuse.graphs import FlowOfGraph, replace_calls
 from enable.library import entry_of, select
 from enable.serve.entries import NO_FLOATS, Entry
 from generate.fusion.composing import compose
-from generate.fusion.finding import FusionKind, Occurrence, find
+from generate.fusion.finding import PASSES, Occurrence, find
 from generate.library import Library, Match
 from traces import UserError
 from traces.subgraphs import Subgraph
 from verify.contract.derive import plans
 
 SIZES = "its sizes change from call to call"
-_PASSES: tuple[tuple[FusionKind, ...], ...] = (
-    ("pointwise", "reduction", "product", "attention"),
-    ("pointwise", "reduction"),
-    ("pointwise",),
-)
 
 
 @dataclass(frozen=True)
@@ -86,7 +81,7 @@ class FusedKernels:
 def substitute(module: GraphModule, phase: str, number: int, kernels: FusedKernels) -> Iterator[Substitution]:
     """Put fused kernels into a graph; what was done, and what was not and why. number: of the graph."""
     told: dict[str, Substitution] = {}
-    for kinds in _PASSES:
+    for kinds in PASSES:
         graph = FlowOfGraph(module)
         if not graph.sized:
             yield Substitution(number, phase, "", "", 1, SIZES)
@@ -97,7 +92,7 @@ def substitute(module: GraphModule, phase: str, number: int, kernels: FusedKerne
             reason = kernels.objection(occurrence, shapes)
             overload = occurrence.subgraph.overload
             before = told.get(overload) or Substitution(number, phase, occurrence.kind, overload, 0, reason)
-            if kinds is _PASSES[0] or not reason or overload not in told:
+            if kinds is PASSES[0] or not reason or overload not in told:
                 told[overload] = replace(before, times=before.times + 1)
             chosen += [] if reason else [occurrence]
             lacking = lacking or bool(reason)

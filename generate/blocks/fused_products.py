@@ -1,5 +1,7 @@
 """Products of matrices and what is done to each element of them."""
 
+import math
+
 import torch
 from blocks.fused_elements import fused_elements
 from blocks.matmul import matmul
@@ -16,12 +18,14 @@ def ended_product(function, product, operands, shape, dtypes):
     """
     a, b, *_ = product
     size = a.shape[0], b.shape[1]
-    if len(operands) < 3 and len(dtypes) < 3 and all([t.is_contiguous() for t in operands]):
+    alone = size[0] * size[1] == math.prod(shape)  # else the product itself is broadcast
+    if alone and len(operands) < 3 and len(dtypes) < 3 and all([t.is_contiguous() for t in operands]):
         x, y = [t.view(size) for t in operands] + [None] * (2 - len(operands))
         second = torch.empty(size, dtype=dtypes[1], device=a.device) if len(dtypes) == 2 else None
         first = matmul(*product, (function, x, y, second), dtypes[0])
         return tuple([t.view(shape) for t in (first, second) if t is not None])
-    tile = matmul(*product, dtype=torch.float64 if a.dtype == torch.float64 else torch.float32).view(shape)
+    tile = matmul(*product, dtype=torch.float64 if a.dtype == torch.float64 else torch.float32)
+    tile = tile.view(shape) if alone else tile.expand(shape)
     outs = tuple([torch.empty(shape, dtype=dtype, device=a.device) for dtype in dtypes])
     fused_elements(function, (tile, *operands, *[tile] * (2 - len(operands))), outs)
     return outs

@@ -19,6 +19,8 @@ from traces.values import Json
 
 FusionKind: TypeAlias = Literal["pointwise", "reduction", "product", "attention"]
 KINDS: tuple[FusionKind, ...] = get_args(FusionKind)
+PASSES: tuple[tuple[FusionKind, ...], ...] = (KINDS, ("pointwise", "reduction"), ("pointwise",))
+# Where some kinds have no kernel: what to look for then, in what these leave.
 MAX_INPUTS = 8
 MAX_COMPUTING = 24  # calls of a subgraph that are no views
 _SOFTMAX = frozenset({"_softmax", "_safe_softmax"})

@@ -27,17 +27,17 @@ class TakenFunctions:
         self.blocks[module].add(name)
         return name
 
-    def take(self, function: ScalarFunction) -> str:
-        """Returns the name that the function has in the file that is being written."""
-        return self._take(function.name, function.file)
+    def take(self, function: ScalarFunction, called: str = "") -> str:
+        """Returns the name that the function has in the file that is being written. called: what to name it."""
+        return self._take(function.name, function.file, called)
 
-    def _take(self, name: str, file: KernelFile) -> str:
+    def _take(self, name: str, file: KernelFile, called: str = "") -> str:
         own, imported = _parts(file)
         if name not in own:
             return self.block(imported.get(name) or _module_of(name), name)
-        key = (name, own[name][0])
+        key = (name, file.sha256)  # what a text means is its file's affair
         if key not in self._taken:
-            self._taken[key] = new = self._free(name)
+            self._taken[key] = new = self._free(called or name)
             text, uses = own[name]
             for used in sorted(uses & (own.keys() | imported.keys()) - {name}):
                 text = _renamed(text, used, self._take(used, file))
