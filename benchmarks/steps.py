@@ -5,9 +5,10 @@
 
 Ways: eager (PyTorch's own kernels), library (registered; calls that were seen before are launched natively), python
 (registered, without the native way), compile (torch.compile by its own compiler), backend (torch.compile with the
-library's), backend-graphs (the same, launched as CUDA graphs). Each trains anew from the same start; the ways take
-turns for ROUNDS rounds, so that what drifts drifts for all. Times are medians of the steps of all rounds, each waited
-for, in milliseconds; first is the first step, with all that it compiles.
+library's), fused (the same, with a kernel of its own for each subgraph that has one), backend-graphs (as backend,
+launched as CUDA graphs). Each trains anew from the same start; the ways take turns for ROUNDS rounds, so that what
+drifts drifts for all. Times are medians of the steps of all rounds, each waited for, in milliseconds; first is the
+first step, with all that it compiles.
 """
 
 from __future__ import annotations
@@ -54,6 +55,10 @@ WAYS: dict[str, tuple[Callable[[], AbstractContextManager[Any]], Callable[[Captu
     "python": (lambda: registered(native=False), lambda target: None),
     "compile": (nullcontext, compiled()),
     "backend": (lambda: registered(native=True), compiled(backend=enablekit, options={"unverified": True})),
+    "fused": (
+        lambda: registered(native=True),
+        compiled(backend=enablekit, options={"unverified": True, "fused": True}),
+    ),
     "backend-graphs": (
         lambda: registered(native=True),
         compiled(backend=enablekit, options={"unverified": True, "cuda_graphs": True}),

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from traces.dataflow import Dataflow, FlowCall, ValueType
+from traces.dataflow import Dataflow, FlowCall, ValueType, without_own_device
 from traces.overloads import name_of, written
 from traces.values import DTYPE_NAMES, encoded
 from traces.writer import CallSite
@@ -42,7 +42,8 @@ class FlowTape:
 
     def begin(self, op: Any, arguments: dict[str, Any], site: CallSite) -> FlowBegun:
         """Note what a call is about to read."""
-        tree = {name: encoded(_without_generator(value), self._number) for name, value in arguments.items()}
+        told = without_own_device(arguments, _tensors(arguments))
+        tree = {name: encoded(_without_generator(value), self._number) for name, value in told.items()}
         wrote = tuple(t for name in sorted(written(op)) for t in _tensors(arguments[name]))
         writes = tuple(n for n in map(self._number, wrote) if n is not None)
         self._calls.append(FlowCall(name_of(op), tree, (), writes, site.phase, site.module))

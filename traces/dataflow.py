@@ -6,8 +6,11 @@ each value is made once, by one call or by what comes before all of them, and ma
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
+
+import torch
 
 from traces.errors import TraceError
 from traces.values import DTYPE_NAMES, Json
@@ -108,3 +111,13 @@ def numbers(tree: Json) -> Iterator[int]:
     if isinstance(tree, list):
         for value in tree:
             yield from numbers(value)
+
+
+def without_own_device(arguments: dict[str, Any], tensors: Iterable[torch.Tensor]) -> dict[str, Any]:
+    """The arguments of a call but for a device that is the one of all its tensors: then nothing is moved."""
+    if arguments.get("device") is None:
+        return arguments
+    told = torch.device(arguments["device"])
+    held = [t.device for t in tensors]
+    here = held and all(d.type == told.type and told.index in (None, d.index) for d in held)
+    return {**arguments, "device": None} if here else arguments

@@ -11,7 +11,7 @@ from torch._ops import OpOverload
 from torch.fx import GraphModule, Node
 
 from generate.fusion.finding import Occurrence
-from traces.dataflow import Dataflow, FlowCall, ValueType
+from traces.dataflow import Dataflow, FlowCall, ValueType, without_own_device
 from traces.overloads import bind, name_of, written
 from traces.values import DTYPE_NAMES, encoded
 
@@ -52,6 +52,8 @@ class FlowOfGraph:
 
     def _call(self, node: Node, op: OpOverload, found: Any) -> None:
         arguments = bind(op, tuple(node.args), node.kwargs)
+        values = (n.meta.get("val") for n in node.all_input_nodes)
+        arguments = without_own_device(arguments, (v for v in values if isinstance(v, torch.Tensor)))
         tree = {name: encoded(value, self._refer) for name, value in arguments.items()}
         writes = tuple(self.values[arguments[n]] for n in sorted(written(op)) if isinstance(arguments[n], Node))
         if isinstance(found, tuple | list):

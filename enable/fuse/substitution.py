@@ -7,6 +7,7 @@ else, if none are asked for, by one that is composed of the library's functions.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,6 +25,9 @@ from traces.subgraphs import Subgraph
 from verify.contract.derive import plans
 
 SIZES = "its sizes change from call to call"
+APART = "its product has {} elements, at which what follows is faster by itself (docs/results/steps.md)"
+LARGE = 1 << 22  # elements of a product from which what its functions cost exceeds the launch that they save
+_DEAR = ("gelu", "silu", "sigmoid", "tanh", "exp", "log", "erf", "pow", "mish", "softplus", "elu", "hardswish")
 
 
 @dataclass(frozen=True)
@@ -53,9 +57,11 @@ class FusedKernels:
         found = self._entries.get(overload)
         return found if isinstance(found, Entry) else None
 
-    def objection(self, occurrence: Occurrence, shapes: list[tuple[int, ...]]) -> str:
-        """Why no kernel serves it; "" where one does. shapes: of its inputs."""
+    def objection(self, occurrence: Occurrence, shapes: list[tuple[int, ...]], elements: int) -> str:
+        """Why no kernel serves it; "" where one does. shapes: of its inputs. elements: of its largest output."""
         overload = occurrence.subgraph.overload
+        if occurrence.kind == "product" and elements >= LARGE and _is_dear(occurrence.subgraph):
+            return APART.format(f"{elements:,}")
         if overload not in self._entries:
             occurrence.subgraph.define()
             self._entries[overload] = self._find(occurrence.subgraph, shapes)
@@ -78,6 +84,12 @@ class FusedKernels:
         return entry_of(match, kernel.listed | {NO_FLOATS})
 
 
+def _is_dear(subgraph: Subgraph) -> bool:
+    """Whether it takes exponentials and the like of every element: tensor cores wait while a tile's are computed."""
+    bases = [call.overload.partition("::")[2].partition(".")[0] for call in subgraph.steps]
+    return any(base.removesuffix("_backward") in _DEAR for base in bases)
+
+
 def substitute(module: GraphModule, phase: str, number: int, kernels: FusedKernels) -> Iterator[Substitution]:
     """Put fused kernels into a graph; what was done, and what was not and why. number: of the graph."""
     told: dict[str, Substitution] = {}
@@ -89,7 +101,8 @@ def substitute(module: GraphModule, phase: str, number: int, kernels: FusedKerne
         chosen, lacking = [], False
         for occurrence in find(graph.flow, kinds):
             shapes = [graph.flow.values[v].shape for v in occurrence.inputs]
-            reason = kernels.objection(occurrence, shapes)
+            elements = max(math.prod(graph.flow.values[v].shape) for v in occurrence.outputs)
+            reason = kernels.objection(occurrence, shapes, elements)
             overload = occurrence.subgraph.overload
             before = told.get(overload) or Substitution(number, phase, occurrence.kind, overload, 0, reason)
             if kinds is PASSES[0] or not reason or overload not in told:

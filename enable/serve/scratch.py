@@ -21,7 +21,7 @@ def allow() -> None:
 def launcher(kernel: Any) -> Callable[..., None]:
     """How a compiled kernel is launched, from any thread."""
     run: Callable[..., None] = kernel.run
-    if not getattr(kernel.metadata, "global_scratch_size", 0):
+    if not getattr(getattr(kernel, "metadata", None), "global_scratch_size", 0):
         return run
 
     def launch(*arguments: Any) -> None:

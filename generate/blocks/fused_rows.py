@@ -192,7 +192,7 @@ def fused_rows(program, inputs, outs, row_outs=(), columns=None, double=False):
     programs = max(triton.cdiv(m, BLOCK_M), 1)
     parts = []
     if columns is not None:
-        programs = min(programs, 1024)
+        programs = min(programs, 1056)  # eight for each of 132 processors
         kept = torch.float64 if double else torch.float32
         parts = [torch.empty((programs, n), dtype=kept, device=device) for _ in range(columns[0])]
     of_row = ((integers((m,), PLAIN), integers((1,), PLAIN)), (integers((1,), PLAIN), integers((0,), PLAIN)), 1)
@@ -213,7 +213,7 @@ def fused_rows(program, inputs, outs, row_outs=(), columns=None, double=False):
         ACC=tl.float64 if double else tl.float32,
         BLOCK_M=BLOCK_M,
         BLOCK_N=BLOCK_N,
-        num_warps=8 if BLOCK_N <= 8192 else 16,
+        num_warps=4 if BLOCK_N <= 1024 else 8 if BLOCK_N <= 8192 else 16,
     )
     if columns is not None:
         sizes = integer(programs, PLAIN), integer(m, PLAIN), integer(n, PLAIN)

@@ -85,9 +85,17 @@ def _attention(graph: FlowGraph, anchor: int) -> Group:
 
 
 def _product(graph: FlowGraph, anchor: int) -> Group:
-    """A product and what is done to each element of its result."""
+    """A product and what is done to each element of its result; a cast to a wider type is left to what computes with
+    it, which then reads fewer bytes."""
     fits = _of_sizes(graph, _sizes(graph, anchor))
-    return _grown(graph, frozenset((anchor,)), fits, before=False)
+    return _grown(graph, frozenset((anchor,)), lambda call: fits(call) and not _widened(graph, call), before=False)
+
+
+def _widened(graph: FlowGraph, call: FlowCall) -> bool:
+    """Whether it is a cast to a wider type for a pointwise call or a reduction."""
+    made = [v for v in call.results if v is not None]
+    wider = len(call.reads) == len(made) == 1 and graph.nbytes(made[0]) > graph.nbytes(call.reads[0])
+    return wider and any(graph.roles[i] in ("pointwise", "reduction") for i in graph.readers.get(made[0], ()))
 
 
 def _reduction(graph: FlowGraph, anchor: int) -> Group:

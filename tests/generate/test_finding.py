@@ -5,6 +5,7 @@ import torch
 from capture import Recorder
 from generate.fusion.finding import MAX_INPUTS, barriers, find
 from traces import Trace
+from traces.dataflow import without_own_device
 
 
 def found_in(tmp_path, program, **how):
@@ -172,3 +173,12 @@ def test_a_view_of_a_view_that_was_there_before_ends(tmp_path):
     w = torch.randn(4, 8)
     found, _, _ = found_in(tmp_path, lambda: (w.t().exp(), w.t().t().t().exp() * 2))
     assert [kind for kind, *_ in found] == ["pointwise"]
+
+
+def test_a_cast_where_the_tensor_is_moves_nothing():
+    x = torch.ones(3)
+    here = {"self": x, "dtype": torch.float16, "device": torch.device("cpu")}
+    assert without_own_device(here, [x])["device"] is None
+    for elsewhere in (torch.device("meta"), torch.device("cpu", 1), "cuda"):
+        assert without_own_device({**here, "device": elsewhere}, [x])["device"] == elsewhere
+    assert without_own_device({"device": "cpu"}, []) == {"device": "cpu"}  # it makes its result there
