@@ -26,9 +26,9 @@ def fusing(**options: Any) -> Prepare:
         training = target.training
         chosen = {**options, "fused": True}
         if training.model is not None:
-            training.model.compile(backend="enablekit", options=chosen)
+            training.model.compile(backend=backend.enablekit, options=chosen)
         if isinstance(training, Training):
-            training.loss = torch.compile(training.loss, backend="enablekit", options=chosen)
+            training.loss = torch.compile(training.loss, backend=backend.enablekit, options=chosen)
 
     return prepare
 
