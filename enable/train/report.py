@@ -54,7 +54,7 @@ class Choice:
         """Raises UserError."""
         if self.fused and self.device in ("sim", "xpu"):
             raise UserError(
-                f"--fused on {self.device}: torch.compile makes graphs for cuda, and cpu; choose one of them"
+                f"--fused on {self.device}: torch.compile makes graphs for cuda and cpu; choose one of them"
             )
         if self.device == "cpu" and not self.fused:
             raise UserError(f"device 'cpu' is for --fused alone; choose from {', '.join(DEVICES)}")
