@@ -325,14 +325,14 @@ def test_calls_are_counted_once_each(module):
 def test_a_launch_names_what_it_lacks(module):
     make = module._module.Launch
     with pytest.raises(RuntimeError, match="no parameter of type tensordesc"):
-        make(1, (1, 1, 1), 32, 0, ["tensordesc<fp32[1]>"], [0], [])
+        make(1, (1, 1, 1), 32, 0, 0, ["tensordesc<fp32[1]>"], [0], [])
     with pytest.raises(RuntimeError, match="no float is a i32"):
-        make(1, (1, 1, 1), 32, 0, ["i32"], [0], [(0, -1, 0)])
+        make(1, (1, 1, 1), 32, 0, 0, ["i32"], [0], [(0, -1, 0)])
     with pytest.raises(RuntimeError, match="lacks pointers"):
-        make(1, (1, 1, 1), 32, 0, ["*fp32"], [None], [(0, 0, 0)]).run(0, 0)
+        make(1, (1, 1, 1), 32, 0, 0, ["*fp32"], [None], [(0, 0, 0)]).run(0, 0)
     if not torch.cuda.is_available():
         with pytest.raises(RuntimeError, match="no CUDA driver"):
-            make(1, (1, 1, 1), 32, 0, ["i32", "fp32", "u64", "fp64"], [1, 0.5, 2**63, 1.0], []).run(0, 0)
+            make(1, (1, 1, 1), 32, 0, 0, ["i32", "fp32", "u64", "fp64"], [1, 0.5, 2**63, 1.0], []).run(0, 0)
 
 
 def test_where_it_cannot_be_had_the_reason_is_told(tmp_path, monkeypatch):
