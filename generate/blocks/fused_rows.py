@@ -21,7 +21,7 @@ __all__ = [
     "fused_rows",
     "inverse_deviation_of_rows",
     "layer_norm_gradient",
-    "of_rows",
+    "folded_rows",
     "shape_reduced",
     "row_dimensions",
     "row_mean",
@@ -32,7 +32,7 @@ LONGEST_ROW = 65536
 
 
 @triton.jit
-def of_rows(values, mask, KIND: tl.constexpr, LEAST: tl.constexpr, MOST: tl.constexpr):
+def folded_rows(values, mask, KIND: tl.constexpr, LEAST: tl.constexpr, MOST: tl.constexpr):
     """What KIND of blocks/combination.py makes of each row of values: a tuple of [BLOCK_M, 1]. values: as `spread`
     takes them; LEAST, MOST: of the first one's type."""
     values = spread(values, KIND)

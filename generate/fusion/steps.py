@@ -179,7 +179,7 @@ class ComposedSteps(KernelLines):
     def _reduction(
         self, found: AskedOfBlock, inner: list[ComposedValue], like: torch.Tensor, given: Mapping[str, Any]
     ) -> list[ComposedValue]:
-        """By `of_rows` along a row, or as a sum down columns."""
+        """By `folded_rows` along a row, or as a sum down columns."""
         rank, reduced = found.how["rank"], found.how["reduced"]
         whole = self.combined(inner, torch.empty(inner[0].shape, dtype=found.common, device="meta"))
         dims = self._dimensions(given, rank, reduced)
@@ -199,8 +199,8 @@ class ComposedSteps(KernelLines):
             total = self.add_column(mapped)
             return self._finished(found, [total, "m", *numbers], like, self.reduced(whole, like, dims, "column"))
         least, most = _limits(found.common)
-        of_rows = self.functions.block("fused_rows", "of_rows")
-        row = self.line(f'{of_rows}({mapped}, mask, "{found.how["kind"]}", {least}, {most})')
+        folded_rows = self.functions.block("fused_rows", "folded_rows")
+        row = self.line(f'{folded_rows}({mapped}, mask, "{found.how["kind"]}", {least}, {most})')
         count = _COUNTS.get(found.how["kind"], 1)
         parts = [f"{row}[{k}]" for k in range(count)]
         if found.kind == "map_rows":

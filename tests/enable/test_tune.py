@@ -9,6 +9,7 @@ import torch
 from timings import recording, times_file
 
 from capture import Recorder
+from capture.device import compiles
 from enable.cli import run
 from enable.report.tuning import searches
 from enable.workspace import Workspace
@@ -231,6 +232,8 @@ def test_a_file_of_skills_that_is_not_known_is_told(home, tmp_path, capsys, text
 
 @pytest.mark.gpu
 def test_times_of_a_gpu(home, capsys):
+    if not torch.cuda.is_available() or not compiles():
+        pytest.skip("needs a CUDA device, and kernels compiled: pytest -m gpu, without TRITON_INTERPRET")
     tune(home, "sigmoid", "--trace", "small", "--platform", "cuda", "--explain")
     told = capsys.readouterr().out
     assert "us; the limit is" in told and "waves on" in told

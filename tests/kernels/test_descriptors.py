@@ -4,6 +4,7 @@ out by the interpreter."""
 import pytest
 import torch
 
+from capture.device import compiles
 from generate.library import KERNELS
 from verify import platforms
 from verify.cases.case import case_of_values
@@ -87,6 +88,8 @@ def uses_descriptors(a, b):
 def test_served_on_a_gpu(native):
     from enable import library
 
+    if not torch.cuda.is_available() or not compiles():
+        pytest.skip("needs a CUDA device, and kernels compiled: pytest -m gpu, without TRITON_INTERPRET")
     torch.manual_seed(3)
     bias = torch.randn(1528).to(torch.bfloat16).cuda()
     operands = [
