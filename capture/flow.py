@@ -7,7 +7,7 @@ written is counted for each storage. Together with where in the storage a tensor
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from traces.dataflow import Dataflow, FlowCall, ValueType, without_own_device
+from traces.live import tensors_in
 from traces.overloads import name_of, written
 from traces.values import DTYPE_NAMES, encoded
 from traces.writer import CallSite
@@ -42,9 +43,9 @@ class FlowTape:
 
     def begin(self, op: Any, arguments: dict[str, Any], site: CallSite) -> FlowBegun:
         """Note what a call is about to read."""
-        told = without_own_device(arguments, _tensors(arguments))
+        told = without_own_device(arguments, tensors_in(arguments))
         tree = {name: encoded(_without_generator(value), self._number) for name, value in told.items()}
-        wrote = tuple(t for name in sorted(written(op)) for t in _tensors(arguments[name]))
+        wrote = tuple(t for name in sorted(written(op)) for t in tensors_in(arguments[name]))
         writes = tuple(n for n in map(self._number, wrote) if n is not None)
         self._calls.append(FlowCall(name_of(op), tree, (), writes, site.phase, site.module))
         return FlowBegun(len(self._calls) - 1, wrote)
@@ -68,7 +69,7 @@ class FlowTape:
 
     def pass_by(self, values: Any) -> None:
         """Of a call that is not recorded: it reads its arguments, and may write them."""
-        found = tuple(_tensors(values))
+        found = tuple(tensors_in(values))
         self._kept.update(n for n in map(self._number, found) if n is not None)
         self._overwrite(found)
 
@@ -107,16 +108,6 @@ class FlowTape:
             self._numbers[key] = len(self._values)
             self._values.append(ValueType(DTYPE_NAMES[t.dtype], shape, tuple(stride), memory))
         return self._numbers[key]
-
-
-def _tensors(value: Any) -> Iterator[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _tensors(item)
-    elif isinstance(value, dict):
-        yield from _tensors(list(value.values()))
 
 
 def _without_generator(value: Any) -> Any:

@@ -26,6 +26,7 @@ from torch.utils.backend_registration import _setup_privateuseone_for_python_bac
 from capture import sim_autocast, sim_cells
 from capture.sim_module import Guard, Module
 from traces.errors import UserError
+from traces.live import tensors_in
 from traces.overloads import in_python, kind, name_of, resolve, written
 from traces.widening import answer
 
@@ -254,7 +255,7 @@ def _raised(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], res
     """A result as the device's user sees it: arguments that were written are themselves, with their new shapes."""
     outputs: dict[int, torch.Tensor] = {}
     if written(func):
-        for argument in _tensors((args, kwargs)):
+        for argument in tensors_in((args, kwargs)):
             outputs[id(host(argument))] = argument
             if isinstance(argument, SimTensor):
                 _follow(argument)
@@ -284,24 +285,14 @@ def _follow(tensor: SimTensor) -> None:
         torch.Tensor.data.__set__(tensor, SimTensor(held))  # type: ignore[attr-defined]
 
 
-def _tensors(value: Any) -> Iterator[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _tensors(item)
-    elif isinstance(value, dict):
-        yield from _tensors(tuple(value.values()))
-
-
 def _devices(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> set[str]:
     """Types of the devices between which a copy copies."""
-    return {t.device.type for t in _tensors((args, kwargs))} | {_target(func, args, kwargs)}
+    return {t.device.type for t in tensors_in((args, kwargs))} | {_target(func, args, kwargs)}
 
 
 def _check_devices(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Raises RuntimeError as other devices do where a tensor in host memory is mixed in; 0-dim ones are numbers."""
-    strangers = {str(t.device) for t in _tensors((args, kwargs)) if not isinstance(t, SimTensor) and t.dim()}
+    strangers = {str(t.device) for t in tensors_in((args, kwargs)) if not isinstance(t, SimTensor) and t.dim()}
     if strangers:
         where = f"{NAME}:0 and {', '.join(sorted(strangers))}"
         raise RuntimeError(f"{name}: Expected all tensors to be on the same device, but found at least two, {where}!")

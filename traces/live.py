@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import torch
 
@@ -67,3 +68,14 @@ def _unsupported_kind(t: torch.Tensor) -> str | None:  # noqa: PLR0911 - one ret
     if t._is_zerotensor():
         return "zero tensor"
     return "functorch" if torch._C._functorch.is_functorch_wrapped_tensor(t) else None
+
+
+def tensors_in(value: Any) -> Iterator[torch.Tensor]:
+    """Every tensor of a tree of lists, tuples and dicts, in its order."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from tensors_in(item)
+    elif isinstance(value, dict):
+        yield from tensors_in(tuple(value.values()))

@@ -11,8 +11,8 @@ from types import ModuleType
 from typing import Any
 
 from traces.errors import UserError
+from verify.child.aiming import aim
 from verify.child.interpreter import mend
-from verify.child.loading import aim
 
 
 def load_wrapper(path: Path, text: str | None = None) -> Callable[..., Any]:

@@ -24,8 +24,9 @@ import torch
 from enable.tune.resources import resources
 from traces.subgraphs import define_all
 from traces.values import Packed, unpack
+from verify.child.aiming import target
 from verify.child.devices import start
-from verify.child.loading import load_wrappers, target
+from verify.child.loading import load_wrappers
 from verify.contract.derive import Plan, call
 from verify.contract.random_state import bound
 from verify.sandbox.wire import WireError, packed_of, receive, send

@@ -12,14 +12,12 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any
 
-import torch
-
+from verify.child.aiming import aim
 from verify.child.reach import KERNEL, marked
 from verify.contract.callees import serving
 from verify.linking import told_line
 
 MODULE = "enable_kernel_"  # with the role, the name of a kernel file's module
-_TARGET = "TUNING_TARGET"  # of the block `tuned`, which asks for what the device is
 
 
 def load_wrappers(
@@ -52,20 +50,6 @@ def load_wrappers(
         return serving(plain[role], {o: served(callee) for o, callee in (calls or {}).get(role, {}).items()})
 
     return {role: served(role) for role in plain}
-
-
-def aim(module: ModuleType) -> None:
-    """Tell a kernel file that has a table of settings which target's are wanted."""
-    if _TARGET in vars(module):
-        vars(module)[_TARGET] = target()
-
-
-def target() -> str:
-    """What kernels are compiled for on the current device, such as sm_90; '' where this process uses no GPU."""
-    if not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
-        return ""
-    properties = torch.cuda.get_device_properties(torch.cuda.current_device())
-    return str(properties.gcnArchName) if torch.version.hip else f"sm_{properties.major}{properties.minor}"
 
 
 def written(source: str, directory: Path, role: str) -> Path:
