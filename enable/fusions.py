@@ -173,7 +173,7 @@ def _case(fusion: Fusion, trace: Trace, use: RecordedUse) -> Case | None:
         shapes, dtypes = tuple(tuple(ref["shape"]) for ref in refs), tuple(str(ref["dtype"]) for ref in refs)
     except (KeyError, TypeError, IndexError) as error:
         raise TraceError(f"{trace.path}: no inputs of {fusion.overload} there ({error!r})") from error
-    if shapes != use.shapes or dtypes != fusion.subgraph.inputs:
+    if shapes != use.shapes or dtypes != tuple(a.dtype for a in fusion.subgraph.inputs):
         raise TraceError(f"{trace.path} was recorded anew since {fusion.overload} was found: enable fuse {use.trace}")
     name = blake3("\n".join(told).encode()).hexdigest()[:32]
     signature = blake3(f"{fusion.overload}{layouts}".encode()).hexdigest()[:16]

@@ -2,15 +2,17 @@
 
 A subgraph is a list of steps, each a call of an overload, between the tensors that come in and those that go out. It is
 named after its steps and a digest of all that it does, so equal subgraphs of any model are one operator, whatever the
-sizes of their tensors. Defined, PyTorch knows the operator: it runs the steps one after the other, and all that is done
-with an overload (cases, verdicts, kernels, serving) is done with a subgraph, too.
+sizes of their tensors; how these are broadcast is part of it. Defined, PyTorch knows the operator: it runs the steps
+one after the other, and all that is done with an overload (cases, verdicts, kernels, serving) is done with a subgraph,
+too.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -47,11 +49,32 @@ class SubgraphCall:
 
 
 @dataclass(frozen=True)
-class Subgraph:
-    """Steps between tensors. inputs: the dtype of each; these are values 0 to n - 1, and the results of the steps are
-    numbered on from there. outputs: numbers of values, none of them an input."""
+class SubgraphInput:
+    """A tensor that comes in. shape: of each dimension 1, or None for any other size. So it is known which inputs are
+    broadcast, and along what."""
 
-    inputs: tuple[str, ...]
+    dtype: str
+    shape: tuple[int | None, ...]
+
+    @classmethod
+    def like(cls, dtype: str, shape: Iterable[int]) -> SubgraphInput:
+        """That which a tensor of this shape is an example of."""
+        return cls(dtype, tuple(1 if n == 1 else None for n in shape))
+
+    def takes(self, shape: Sequence[int]) -> bool:
+        """Whether a tensor of this shape is one."""
+        return self == SubgraphInput.like(self.dtype, shape)
+
+    def __str__(self) -> str:
+        return f"{self.dtype} [{', '.join('n' if n is None else str(n) for n in self.shape)}]"
+
+
+@dataclass(frozen=True)
+class Subgraph:
+    """Steps between tensors. inputs: these are values 0 to n - 1, and the results of the steps are numbered on from
+    there. outputs: numbers of values, none of them an input."""
+
+    inputs: tuple[SubgraphInput, ...]
     steps: tuple[SubgraphCall, ...]
     outputs: tuple[int, ...]
 
@@ -72,7 +95,8 @@ class Subgraph:
 
     def as_json(self) -> Json:
         steps = [{"overload": s.overload, "arguments": s.arguments, "results": s.results} for s in self.steps]
-        return {"format": FORMAT, "inputs": list(self.inputs), "steps": steps, "outputs": list(self.outputs)}
+        inputs = [{"dtype": a.dtype, "shape": list(a.shape)} for a in self.inputs]
+        return {"format": FORMAT, "inputs": inputs, "steps": steps, "outputs": list(self.outputs)}
 
     @classmethod
     def of_json(cls, value: Json, where: str) -> Subgraph:
@@ -82,7 +106,8 @@ class Subgraph:
             if value["format"] != FORMAT:
                 raise TraceError(f"{where} is format {str(value['format'])[:20]}, this toolkit reads {FORMAT}")
             steps = tuple(SubgraphCall(s["overload"], s["arguments"], s["results"]) for s in value["steps"])
-            made = cls(tuple(value["inputs"]), steps, tuple(value["outputs"]))
+            inputs = tuple(SubgraphInput(a["dtype"], tuple(a["shape"])) for a in value["inputs"])
+            made = cls(inputs, steps, tuple(value["outputs"]))
             made._check(where)
         except (KeyError, TypeError, AttributeError, RecursionError) as error:
             raise TraceError(f"{where}: not a subgraph ({error!r})") from error
@@ -92,8 +117,10 @@ class Subgraph:
         if not 0 < len(self.steps) <= MAX_STEPS:
             raise TraceError(f"{where}: {len(self.steps)} steps, expected 1 to {MAX_STEPS}")
         known = len(self.inputs)
-        if unknown := sorted(set(self.inputs) - set(DTYPE_NAMES.values())):
+        if unknown := sorted({a.dtype for a in self.inputs} - set(DTYPE_NAMES.values())):
             raise TraceError(f"{where}: unknown dtype {unknown[0]!r}")
+        if any(n not in (1, None) for a in self.inputs for n in a.shape):
+            raise TraceError(f"{where}: a size of an input is neither 1 nor null")
         for i, step in enumerate(self.steps):
             resolve(step.overload)
             if not all(isinstance(k, int) and 0 <= k < known for k in step.reads):
@@ -103,7 +130,13 @@ class Subgraph:
             raise TraceError(f"{where}: outputs are {str(self.outputs)[:80]}, expected numbers of results")
 
     def run(self, *tensors: torch.Tensor) -> Any:
-        """The outputs, made by PyTorch step by step: a tensor, or a tuple where there are several."""
+        """The outputs, made by PyTorch step by step: a tensor, or a tuple where there are several.
+
+        Raises RuntimeError, as operators do, for tensors of other shapes than it takes.
+        """
+        for i, (tensor, wanted) in enumerate(zip(tensors, self.inputs, strict=True)):
+            if not wanted.takes(tensor.shape):
+                raise RuntimeError(f"{self.overload}: a{i} has shape {tuple(tensor.shape)}, expected {wanted}, n != 1")
         values: list[Any] = list(tensors)
         for step in self.steps:
             arguments = decoded(step.arguments, values, step.overload, str(tensors[0].device))
@@ -115,7 +148,8 @@ class Subgraph:
     def widened(self) -> Subgraph:
         """The same of float64, in which nothing that lies between is rounded to less."""
         steps = tuple(SubgraphCall(s.overload, _widened(s.arguments), s.results) for s in self.steps)
-        return Subgraph(tuple("float64" if d in _FLOATS else d for d in self.inputs), steps, self.outputs)
+        inputs = tuple(replace(a, dtype="float64" if a.dtype in _FLOATS else a.dtype) for a in self.inputs)
+        return Subgraph(inputs, steps, self.outputs)
 
     def define(self) -> OpOverload:
         """The operator, which PyTorch knows from now on, for the length of the process."""

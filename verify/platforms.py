@@ -32,17 +32,22 @@ class Target:
 
 @dataclass(frozen=True)
 class Device:
-    """One device as a confined child reaches it. place: as PyTorch names it, `cuda:0`; the rest as in Platform."""
+    """One device as a confined child reaches it.
+
+    place: as PyTorch names it, `cuda:0`. target: what kernels are compiled for there, such as sm_90, or `""` where no
+    settings are by it. The rest is as in Platform.
+    """
 
     place: str
     files: tuple[str, ...] = ()
     system_files: tuple[str, ...] = ()
     environment: tuple[str, ...] = ()
+    target: str = ""
 
     @classmethod
     def read(cls, told: Any) -> Device:
         """Of what `asdict` and JSON made of one."""
-        return cls(told["place"], *(tuple(told[name]) for name in _LISTS))
+        return cls(told["place"], target=told["target"], **{name: tuple(told[name]) for name in _LISTS})
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,8 @@ class Platform:
             return ()
         import torch
 
+        from verify.child.aiming import target
+
         here = torch.accelerator.current_accelerator()
         if here is None or here.type != self.device or not self.fits():
             raise UserError(
@@ -84,7 +91,8 @@ class Platform:
             )
         count = torch.accelerator.device_count()
         extra = (self.device_files, self.system_files, self.environment)
-        return tuple(Device(f"{self.device}:{index}", *extra) for index in range(count))
+        targets = [target(index) if self.device == "cuda" else "" for index in range(count)]
+        return tuple(Device(f"{self.device}:{index}", *extra, aim) for index, aim in enumerate(targets))
 
     def fits(self) -> bool:
         """Whether this PyTorch is built for the targets, where builds for several vendors call their device alike."""

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from traces.errors import UserError
-from verify.child.aiming import aim
+from verify.child.aiming import aim, target
 from verify.child.interpreter import mend
 
 
@@ -24,7 +24,7 @@ def load_wrapper(path: Path, text: str | None = None) -> Callable[..., Any]:
     sys.modules[name] = module  # Triton looks a kernel's module up by name
     linecache.cache[str(path)] = len(text), None, text.splitlines(keepends=True), str(path)  # and its text here
     exec(compile(text, str(path), "exec"), module.__dict__)  # noqa: S102 - a kernel of the library, to be run
-    aim(module)
+    aim(module, target())
     wrapper: Callable[..., Any] = module.wrapper
     return wrapper
 

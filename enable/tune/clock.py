@@ -142,7 +142,7 @@ class Kernels:
         prefix = f"{number}_{abs(hash(name)) % 10**8}_"
         sources = {prefix + role: text for role, text in how["sources"].items()}
         calls = {prefix + r: {o: prefix + c for o, c in of.items()} for r, of in how["calls"].items()}
-        found = load_wrappers(sources, home, calls)
+        found = load_wrappers(sources, home, calls, target=target())
         return {role.removeprefix(prefix): wrapper for role, wrapper in found.items() if wrapper is not None}
 
     def calls(self, overload: str, packed: Packed, place: str) -> list[Call]:

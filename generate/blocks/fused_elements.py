@@ -8,14 +8,15 @@ import triton.language as tl
 from blocks.offsets import coalesce, empty_result, plain, plain_value, reach, stride_hint, strided
 from blocks.types import convert
 
-__all__ = ["broadcast_shape", "expect_ranks", "fused_elements", "lying", "viewed_shape"]
+__all__ = ["broadcast_shape", "expect_shapes", "fused_elements", "lying", "viewed_shape"]
 
 
-def expect_ranks(tensors, ranks):
-    """Raises NotImplementedError where tensors have other numbers of dimensions than what was composed is for."""
-    found = tuple([t.dim() for t in tensors])
-    if found != ranks:
-        raise NotImplementedError(f"tensors of {found} dimensions, composed for {ranks}")
+def expect_shapes(tensors, expected):
+    """Raises RuntimeError where tensors have not the shapes that what is composed is for: of each dimension 1, or None
+    for any other size."""
+    for t, shape in zip(tensors, expected, strict=True):
+        if tuple([1 if n == 1 else None for n in t.shape]) != shape:
+            raise RuntimeError(f"a tensor of shape {tuple(t.shape)}, composed for {shape}, where None is not 1")
 
 
 def broadcast_shape(*shapes):

@@ -25,8 +25,8 @@ _WIDTH = 110
 
 
 def compose(subgraph: Subgraph, shapes: Sequence[Sequence[int]], library: Library | None = None) -> str:
-    """The text of a kernel file for a subgraph. shapes: an example's, of its inputs: the kernel serves tensors of as
-    many dimensions. library: the kernels whose functions are taken, the packaged ones if it is None.
+    """The text of a kernel file for a subgraph. shapes: an example's, of its inputs. library: the kernels whose
+    functions are taken, the packaged ones if it is None.
 
     Raises Uncomposable with the reason where blocks do not do.
     """
@@ -38,7 +38,7 @@ def compose(subgraph: Subgraph, shapes: Sequence[Sequence[int]], library: Librar
         body = _product(steps, outputs)
     else:
         body = _elements(steps, outputs) if steps.whole is None else _rows(steps, outputs)
-    return _file(subgraph, steps, outputs, shapes, body)
+    return _file(subgraph, steps, outputs, body)
 
 
 @cache
@@ -155,7 +155,6 @@ def _row(steps: ComposedSteps, value: ComposedValue) -> str | None:
         range(len(steps.whole.shape) - len(steps.row))
     ):
         raise Uncomposable("views of what is reduced that do not keep its rows together")
-    steps.ranked = True
     return str(tuple(range(rank - trailing, rank)))
 
 
@@ -175,15 +174,12 @@ def _file(
     subgraph: Subgraph,
     steps: ComposedSteps,
     outputs: list[ComposedValue],
-    shapes: Sequence[Sequence[int]],
     body: list[str],
 ) -> str:
     names = [f"a{i}" for i in range(len(subgraph.inputs))]
-    expected = []
-    if steps.ranked:
-        block = steps.functions.block("fused_elements", "expect_ranks")
-        expected = [f"{block}({_tuple(names)}, {tuple(len(shape) for shape in shapes)})"]
-    dtypes = sorted({*subgraph.inputs, *(str(v.like.dtype).removeprefix("torch.") for v in outputs)})
+    block = steps.functions.block("fused_elements", "expect_shapes")
+    expected = f"{block}({_tuple(names)}, {tuple(a.shape for a in subgraph.inputs)})"
+    dtypes = sorted({*(a.dtype for a in subgraph.inputs), *(str(v.like.dtype).removeprefix("torch.") for v in outputs)})
     results = [f"out{k}" for k in range(len(outputs))]
     parameters = [used.parameter for used in steps.used]
     if steps.product is not None:
@@ -206,7 +202,7 @@ def _file(
         *[line for text in steps.functions.texts.values() for line in (*text.split("\n"), "", "")],
         *jitted, "", "",
         f"def wrapper({', '.join(names)}):",
-        *_indented([*expected, *steps.wrapper.lines, *body]),
+        *_indented([expected, *steps.wrapper.lines, *body]),
         f"    return {', '.join(results)}",
         "",
     ]  # fmt: skip

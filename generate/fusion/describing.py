@@ -14,7 +14,8 @@ The operator is made of these calls of ATen, in this order:
 """
 _TAIL = """Do all of it in as few passes over memory as there can be: what lies between the steps and is not returned
 need not be stored, and may be kept in float32 where ATen rounds it to less. What is returned has ATen's dtype, shape
-and strides, and is memory of its own. Sizes and layouts may be others than those recorded."""
+and strides, and is memory of its own. Sizes and layouts may be others than those recorded: each n stands for any size
+but 1."""
 
 
 def steps_text(subgraph: Subgraph) -> str:
@@ -27,7 +28,7 @@ def steps_text(subgraph: Subgraph) -> str:
         lines.append(f"    {', '.join(made)} = {_call(step, names)}")
         names += made
     lines.append(f"    return {', '.join(names[k] for k in subgraph.outputs)}")
-    given = [f"    # a{i}: {dtype}" for i, dtype in enumerate(subgraph.inputs)]
+    given = [f"    # a{i}: {told}" for i, told in enumerate(subgraph.inputs)]
     return "\n".join([_HEAD, *given, *lines, "", _TAIL])
 
 

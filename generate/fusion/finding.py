@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from generate.fusion.flowgraph import FlowGraph, Role, barrier
 from traces.dataflow import Dataflow, FlowCall
 from traces.overloads import base_name, resolve
-from traces.subgraphs import Subgraph, SubgraphCall
+from traces.subgraphs import Subgraph, SubgraphCall, SubgraphInput
 from traces.values import Json
 
 FusionKind: TypeAlias = Literal["pointwise", "reduction", "product", "attention"]
@@ -227,8 +227,8 @@ def _occurrence(graph: FlowGraph, kind: FusionKind, group: Group) -> Occurrence 
         written.append(SubgraphCall(call.overload, _arguments(call, numbers), len(call.results)))
         numbers.update((v, count + k) for k, v in enumerate(call.results) if v is not None and v not in numbers)
         count += len(call.results)
-    dtypes = tuple(graph.flow.values[v].dtype for v in inputs)
-    subgraph = Subgraph(dtypes, tuple(written), tuple(numbers[v] for v in outputs))
+    given = tuple(SubgraphInput.like(graph.flow.values[v].dtype, graph.flow.values[v].shape) for v in inputs)
+    subgraph = Subgraph(given, tuple(written), tuple(numbers[v] for v in outputs))
     return Occurrence(
         subgraph, kind, calls, tuple(inputs), tuple(outputs), _saved(graph, group, inputs, outputs), len(group) - 1
     )

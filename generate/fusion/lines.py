@@ -33,7 +33,6 @@ class KernelLines:
         self.used: list[UsedInput] = []
         self.whole: ComposedValue | None = None
         self.row: frozenset[int] = frozenset()
-        self.ranked = False
 
     def line(self, text: str, finish: bool = False) -> str:
         """Write `v = text`; returns the variable."""

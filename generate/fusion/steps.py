@@ -36,8 +36,8 @@ class ComposedSteps(KernelLines):
         self.product: tuple[AskedOfBlock, list[ComposedValue]] | None = None
         self._library = library
         self.values = []
-        for i, (shape, dtype) in enumerate(zip(shapes, subgraph.inputs, strict=True)):
-            like = torch.empty(tuple(shape), dtype=getattr(torch, dtype), device="meta")
+        for i, (shape, wanted) in enumerate(zip(shapes, subgraph.inputs, strict=True)):
+            like = torch.empty(tuple(shape), dtype=getattr(torch, wanted.dtype), device="meta")
             self.values.append(ComposedValue(like, None, f"a{i}", "element", (f"a{i}.shape",), sources=(f"a{i}",)))
         for step in subgraph.steps:
             self._step(step)
@@ -103,7 +103,6 @@ class ComposedSteps(KernelLines):
                 size = tuple(given["size"])
             told = f"{self.functions.block('fused_elements', 'viewed_shape')}({shape}, {tuple(given['size'])})"
         elif base == "unsqueeze":
-            self.ranked = True
             at = given["dim"] % len(size)
             told = f"(*{shape}[:{at}], 1, *{shape}[{at}:])"
         else:
@@ -113,7 +112,6 @@ class ComposedSteps(KernelLines):
         return ComposedValue(like, source.expression, tensor, source.level, (named,), True, source.sources)
 
     def _squeezed(self, shape: str, given: Mapping[str, Any], source: ComposedValue) -> str:
-        self.ranked = True
         dims = given.get("dim")
         if dims is None:
             raise Uncomposable("aten::squeeze of all dimensions: it decides by sizes how many there are")
@@ -233,7 +231,6 @@ class ComposedSteps(KernelLines):
         if frozenset(d % max(rank, 1) for d in dims) == reduced:
             return dims
         if len(reduced) < rank:
-            self.ranked = True
             return sorted(reduced)
         return []
 

@@ -15,7 +15,7 @@ from enable.workspace import Workspace
 from generate.llm import Options
 from generate.machine import DialogLimits
 from tests.dialogs.fused.record import record_attention
-from traces.subgraphs import Subgraph, SubgraphCall
+from traces.subgraphs import Subgraph, SubgraphCall, SubgraphInput
 from verify import operators
 from verify.outcome import Outcome
 
@@ -155,6 +155,9 @@ def test_a_launch_that_does_nothing_is_refused(judged):
     assert found.outcome in (Outcome.WRONG, Outcome.CHEAT)
 
 
+MATRIX = SubgraphInput("float32", (None, None))
+
+
 def step(overload, **arguments):
     return SubgraphCall(overload, arguments)
 
@@ -163,14 +166,14 @@ def test_the_tolerance_is_that_of_the_steps():
     x = {"tensor": 0}
     cast = step("aten::_to_copy", self=x, dtype={"dtype": "bfloat16"})
     exp, relu = step("aten::exp", self={"tensor": 1}), step("aten::relu", self={"tensor": 1})
-    names = [Subgraph(("float32",), (cast, each), (2,)).define()._schema.name for each in (exp, relu)]
+    names = [Subgraph((MATRIX,), (cast, each), (2,)).define()._schema.name for each in (exp, relu)]
     assert [operators.group(name) for name in names] == ["pointwise", "exact"]
-    both = Subgraph(("float32",), (cast, exp, step("aten::sin", self={"tensor": 2})), (3,)).define()
+    both = Subgraph((MATRIX,), (cast, exp, step("aten::sin", self={"tensor": 2})), (3,)).define()
     assert operators.group(both._schema.name) == "accumulate"
     assert operators.parts(both._schema.name) == ("aten::_to_copy", "aten::exp", "aten::sin")
     total = step("aten::sum.dim_IntList", self={"tensor": 1}, dim=[0], keepdim=False, dtype=None)
     gentle, steep = (step(f"aten::{name}", self={"tensor": 2}) for name in ("relu", "exp"))
-    sums = [Subgraph(("float32",), (cast, total, each), (3,)).define()._schema.name for each in (gentle, steep)]
+    sums = [Subgraph((MATRIX,), (cast, total, each), (3,)).define()._schema.name for each in (gentle, steep)]
     assert list(map(operators.adds_up, sums)) == [True, False]
 
 

@@ -7,15 +7,18 @@ import torch
 
 from traces import TraceError, UserError
 from traces.overloads import kind, name_of, resolve
-from traces.subgraphs import Subgraph, SubgraphCall, subgraph_of
+from traces.subgraphs import Subgraph, SubgraphCall, SubgraphInput, subgraph_of
 
 ADD = SubgraphCall("aten::add.Tensor", {"self": {"tensor": 0}, "other": {"tensor": 1}, "alpha": 1})
 GELU = SubgraphCall("aten::gelu", {"self": {"tensor": 2}, "approximate": "tanh"})
 MAX = SubgraphCall("aten::max.dim", {"self": {"tensor": 3}, "dim": 0, "keepdim": False}, results=2)
 
 
+MATRIX, ROW = SubgraphInput("float32", (None, None)), SubgraphInput("bfloat16", (None,))
+
+
 def add_gelu_max():
-    return Subgraph(("float32", "bfloat16"), (ADD, GELU, MAX), (3, 5))
+    return Subgraph((MATRIX, ROW), (ADD, GELU, MAX), (3, 5))
 
 
 def test_a_subgraph_is_an_operator():
@@ -32,16 +35,29 @@ def test_a_subgraph_is_an_operator():
 def test_names_follow_from_what_is_computed():
     overload = add_gelu_max().overload
     assert overload.startswith("fused::add_gelu_max_")
-    other = Subgraph(("float32", "float32"), (ADD, GELU, MAX), (3, 5))
-    assert other.overload != overload
+    others = [
+        SubgraphInput("float32", (None,)),
+        SubgraphInput("bfloat16", (None, None)),
+        SubgraphInput("bfloat16", (1,)),
+    ]
+    assert overload not in {Subgraph((MATRIX, other), (ADD, GELU, MAX), (3, 5)).overload for other in others}
     assert Subgraph.of_json(add_gelu_max().as_json(), "x").overload == overload
+
+
+@pytest.mark.parametrize("shape", [(1,), (5, 7), ()])
+def test_inputs_are_broadcast_as_they_were_found(shape):
+    """A subgraph that adds a row adds no column, and no single number: that is another one."""
+    with pytest.raises(RuntimeError, match=r"a1 has shape .* expected bfloat16 \[n\]"):
+        add_gelu_max().define()(torch.randn(5, 7), torch.randn(shape).bfloat16())
+    assert SubgraphInput.like("bfloat16", shape).takes(shape)
 
 
 def test_devices_among_arguments_are_those_of_the_tensors():
     cast = SubgraphCall("aten::_to_copy", {"self": {"tensor": 0}, "dtype": {"dtype": "float16"}, "layout": None,
                                    "device": {"device": "cuda:0"}, "pin_memory": None, "non_blocking": False,
                                    "memory_format": None})  # fmt: skip
-    assert Subgraph(("float32",), (cast,), (1,)).run(torch.ones(3)).device.type == "cpu"
+    vector = SubgraphInput("float32", (None,))
+    assert Subgraph((vector,), (cast,), (1,)).run(torch.ones(3)).device.type == "cpu"
 
 
 def test_unknown_subgraphs_are_told_with_the_next_command():
@@ -54,8 +70,10 @@ def test_unknown_subgraphs_are_told_with_the_next_command():
     [
         ({"format": 9}, "format 9"),
         ({"steps": []}, "0 steps"),
-        ({"inputs": ["float33", "float32"]}, "unknown dtype"),
-        ({"inputs": ["float32"]}, "not there yet"),
+        ({"inputs": [{"dtype": "float33", "shape": []}]}, "unknown dtype"),
+        ({"inputs": [{"dtype": "float32", "shape": [2]}]}, "neither 1 nor null"),
+        ({"inputs": [{"dtype": "float32", "shape": []}]}, "not there yet"),
+        ({"inputs": ["float32"]}, "not a subgraph"),
         ({"outputs": [0]}, "numbers of results"),
         ({"outputs": None}, "not a subgraph"),
         ({"steps": 3}, "not a subgraph"),

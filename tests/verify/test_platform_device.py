@@ -36,7 +36,7 @@ def test_devices_are_asked_for_by_name_and_refused_in_a_line():
 
 
 def test_a_device_survives_the_way_to_a_child():
-    device = platforms.Device("cuda:1", ("/dev/nvidia*",), ("/sys",), ("LD_LIBRARY_PATH",))
+    device = platforms.Device("cuda:1", ("/dev/nvidia*",), ("/sys",), ("LD_LIBRARY_PATH",), "sm_90")
     assert platforms.Device.read(dataclasses.asdict(device)) == device
 
 

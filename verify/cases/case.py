@@ -110,7 +110,9 @@ def call_aten(overload: str, arguments: dict[str, Any], philox: Philox) -> Any:
     subgraph = subgraph_of(overload)
     with torch.no_grad():
         if subgraph is not None:
-            wide = any(t.dtype is torch.float64 for t in bound.values()) and "float64" not in subgraph.inputs
+            wide = any(t.dtype is torch.float64 for t in bound.values()) and all(
+                a.dtype != "float64" for a in subgraph.inputs
+            )
             return (subgraph.widened() if wide else subgraph).run(*bound.values())
         known = references.has(overload)
         return references.answer(overload, bound, philox) if known else answer(op, *positional(op, bound))

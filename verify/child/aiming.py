@@ -9,15 +9,15 @@ import torch
 _TARGET = "TUNING_TARGET"  # of the block `tuned`, which asks for what the device is
 
 
-def aim(module: ModuleType) -> None:
+def aim(module: ModuleType, target: str) -> None:
     """Tell a kernel file that has a table of settings which target's are wanted."""
     if _TARGET in vars(module):
-        vars(module)[_TARGET] = target()
+        vars(module)[_TARGET] = target
 
 
-def target() -> str:
-    """What kernels are compiled for on the current device, such as sm_90; '' where this process uses no GPU."""
-    if not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+def target(index: int | None = None) -> str:
+    """What kernels are compiled for on a GPU, such as sm_90; on the current one of a process that uses any, else ''."""
+    if index is None and not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         return ""
-    properties = torch.cuda.get_device_properties(torch.cuda.current_device())
+    properties = torch.cuda.get_device_properties(torch.cuda.current_device() if index is None else index)
     return str(properties.gcnArchName) if torch.version.hip else f"sm_{properties.major}{properties.minor}"

@@ -25,11 +25,12 @@ def load_wrappers(
     directory: Path,
     calls: dict[str, dict[str, str]] | None = None,
     watched: bool = False,
+    target: str = "",
 ) -> dict[str, Any]:
     """The wrappers of kernel files by role (`kernel`, `copy`, ...); the files are written to the directory.
 
     calls: of each role, the overloads that its wrapper may call, with the roles of those that serve them. watched: that
-    of KERNEL has marks that tell which statements run.
+    of KERNEL has marks that tell which statements run. target: whose settings they take, `""` for those of any.
     """
     plain: dict[str, Any] = {"copy": None}
     for role, source in sources.items():
@@ -43,7 +44,7 @@ def load_wrappers(
             exec(compile(marked(ast.parse(source), outcomes=True), str(path), "exec"), vars(module))
         else:
             spec.loader.exec_module(module)
-        aim(module)
+        aim(module, target)
         plain[role] = module.wrapper
 
     def served(role: str) -> Any:

@@ -158,7 +158,11 @@ class KernelRunner:
 
     def _call(self, arguments: dict[str, Any], philox: list[int] | None) -> Any:
         self._wrappers = self._wrappers or load_wrappers(
-            self._job["sources"], Path(self._job["directory"]), self._job.get("calls", {}), self._marked
+            self._job["sources"],
+            Path(self._job["directory"]),
+            self._job.get("calls", {}),
+            self._marked,
+            self._job.get("target", ""),
         )
         wrapper = bound(self._wrappers["kernel"], philox)
         copy = self._wrappers["copy"]

@@ -38,7 +38,7 @@ def replay(directory: Path, sandbox: str) -> None:
     load_wrappers({"kernel": KERNEL}, directory / "own")["kernel"](torch.arange(100.0, device=device.place))
     if sandbox == confine.FULL:
         confine.confine(confine.PROFILES["device"], directory, device=device)
-    wrappers = load_wrappers(header["sources"], directory)
+    wrappers = load_wrappers(header["sources"], directory, target=device.target)
     for number, (case, arguments) in enumerate(zip(header["cases"], given, strict=True)):
         sys.stdout.write(f"{CASE}{number}\n")
         sys.stdout.flush()

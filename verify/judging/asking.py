@@ -100,9 +100,15 @@ class Children:
             "takes_out": self._job.kernel.takes_out,
             "own_defaults": not self._job.strict,
             "targets": [asdict(t) for t in self._platform.targets],
+            "target": self._target(),
             "memory_bytes": self._platform.memory_bytes,
             "alignment": self._platform.alignment,
         }
+
+    def _target(self) -> str:
+        """What kernels run on, so that a child which knows no device launches with the same settings."""
+        runs = self._zygotes.get(self._platform.mode)
+        return runs.device.target if runs is not None and runs.device is not None else ""
 
     def _kept(self, mode: str) -> str | None:
         """Where a child that compiles finds what these sources compiled to; the interpreter's has no use for it."""

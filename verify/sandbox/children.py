@@ -49,7 +49,7 @@ class Zygote:
         self, mode: str, sandbox: str = confine.FULL, device: Device | None = None, runner: str = JUDGED
     ) -> None:
         self.mode = mode
-        self._device = device
+        self.device = device
         self._runner = runner
         self.level = confine.level(sandbox)
         self._sandbox = sandbox
@@ -65,10 +65,10 @@ class Zygote:
             "mode": self.mode,
             "runner": self._runner,
             "sandbox": self._sandbox,
-            "device": asdict(self._device) if self._device else None,
+            "device": asdict(self.device) if self.device else None,
             "home": self._home.name,
         }
-        origin = nursery(self._device.environment if self._device else ())
+        origin = nursery(self.device.environment if self.device else ())
         self.control = ours
         try:
             with theirs:
@@ -109,7 +109,7 @@ class Zygote:
         child = Child(self, pid, ours, job["memory_bytes"])
         if "failed" in told:
             with child:
-                place = self._device.place if self._device else self.mode
+                place = self.device.place if self.device else self.mode
                 raise UserError(f"{place} cannot be used ({told['failed']}); see: enable doctor")
         if self._sandbox == confine.FULL:
             self._check(child, told["denied"])

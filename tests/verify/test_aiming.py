@@ -1,0 +1,53 @@
+"""Settings by target: all children of a job launch with those of what its kernels run on."""
+
+from pathlib import Path
+
+import torch
+
+from generate.library import KERNELS, Library
+from verify import platforms
+from verify.cases.case import case_of_values
+from verify.contract.derive import Plan
+from verify.judging.asking import Children
+from verify.judging.job import Job
+from verify.judging.judge import Judge
+from verify.judging.verdicts import VerdictStore
+from verify.outcome import Outcome
+
+# One program of BLOCK elements: more than that many are right with the settings of sm_90 alone.
+SOURCE = '''"""aten::neg(Tensor self) -> Tensor"""
+
+import torch
+import triton
+import triton.language as tl
+from blocks.tuning import tuned
+
+OVERLOADS = ("aten::neg",)
+DTYPES = ("float32",)
+TUNED = (("", 0, 64), ("sm_90", 0, 256))
+
+
+@triton.jit
+def kernel_neg(x, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, -tl.load(x + i, mask=i < n), mask=i < n)
+
+
+def wrapper(self):
+    out = torch.empty_like(self)
+    (block,) = tuned(TUNED, self.shape)
+    kernel_neg[(1,)](self, out, self.numel(), BLOCK=block)
+    return out
+'''
+
+
+def test_every_child_launches_with_the_settings_of_the_device(tmp_path, monkeypatch):
+    kernel = Library(KERNELS).parse(SOURCE, Path("neg.py"))
+    case = case_of_values("aten::neg", self=torch.arange(1.0, 201.0))
+    found = {}
+    for target in ("", "sm_80", "sm_90"):
+        monkeypatch.setattr(Children, "_target", lambda self, target=target: target)
+        with Judge(platforms.load("sim"), VerdictStore(tmp_path / f"{target}.sqlite"), workers=1) as judge:
+            (verdict,) = judge.judge([Job(Plan("aten::neg", "aten::neg"), kernel, (case,))]).values()
+            found[target] = verdict.outcome
+    assert found == {"": Outcome.WRONG, "sm_80": Outcome.WRONG, "sm_90": Outcome.PASS}
