@@ -3,17 +3,18 @@
 import math
 
 import torch
-from blocks.fused_elements import fused_elements
+from blocks.fused_elements import fused_elements, lying
 from blocks.matmul import matmul
 
 __all__ = ["ended_product"]
 
 
-def ended_product(function, product, operands, shape, dtypes):
+def ended_product(function, product, operands, shape, dtypes, orders):
     """function(tile, *operands' tiles) of a product, a tuple of a value for each of new tensors of this shape.
 
     product: arguments of `matmul`: a, b, bias, beta and alpha. shape: of [M, N] or of as many elements, which operands
-    have, too. It is one launch where operands lie as the matrix does, and there are two of them at most, as of results;
+    have, too. orders: of each result, by the numbers of which operands its memory lies, in turn; -1 is the product's.
+    It is one launch where operands lie as the matrix does, and there are two of them at most, as of results;
     else the product comes first, in the type that is computed in.
     """
     a, b, *_ = product
@@ -26,6 +27,7 @@ def ended_product(function, product, operands, shape, dtypes):
         return tuple([t.view(shape) for t in (first, second) if t is not None])
     tile = matmul(*product, dtype=torch.float64 if a.dtype == torch.float64 else torch.float32)
     tile = tile.view(shape) if alone else tile.expand(shape)
-    outs = tuple([torch.empty(shape, dtype=dtype, device=a.device) for dtype in dtypes])
+    known = (*operands, tile)
+    outs = tuple([lying(shape, d, [known[k] for k in order]) for d, order in zip(dtypes, orders, strict=True)])
     fused_elements(function, (tile, *operands, *[tile] * (2 - len(operands))), outs)
     return outs

@@ -15,7 +15,7 @@ import torch
 from generate.fusion.asking import Uncomposable
 from generate.fusion.lines import sizes
 from generate.fusion.steps import ComposedSteps
-from generate.fusion.values import ComposedValue, UsedInput
+from generate.fusion.values import PRODUCT, ComposedValue, UsedInput
 from generate.library import KERNELS, Library
 from traces.dataflow import numbers
 from traces.subgraphs import Subgraph
@@ -106,9 +106,17 @@ def _product(steps: ComposedSteps, outputs: list[ComposedValue]) -> list[str]:
     texts = [_text(v) for v in outputs]
     steps.main.append(f"return {', '.join(texts if len(texts) > 1 else texts * 2)}")
     results = [f"out{k}" for k in range(len(outputs))]
-    lines = [f"{_tuple(results)} = {block}(fused, {_tuple(product)}, {_tuple(operands)}, {space}, {_tuple(dtypes)})"]
+    orders = _tuple([_order(steps, v) for v in outputs])
+    told = f"{_tuple(product)}, {_tuple(operands)}, {space}, {_tuple(dtypes)}, {orders}"
+    lines = [f"{_tuple(results)} = {block}(fused, {told})"]
     shapes = [_shape(steps, v) for v in outputs]
     return lines + [f"{out} = {out}.view({s})" for out, s in zip(results, shapes, strict=True) if s != space]
+
+
+def _order(steps: ComposedSteps, value: ComposedValue) -> str:
+    """By the numbers of which operands, in turn, the memory of a result lies; -1 is the product."""
+    places = {u.tensor: k for k, u in enumerate(steps.used)}
+    return _tuple([str(places.get(s, -1)) for s in ((PRODUCT,) if value.reduced else value.sources)])
 
 
 def _shape(steps: ComposedSteps, value: ComposedValue) -> str:

@@ -12,7 +12,7 @@ from torch.utils._pytree import tree_leaves
 from generate.fusion import layer_norm
 from generate.fusion.asking import AskedOfBlock, AskedResult, Uncomposable, asked
 from generate.fusion.lines import KernelLines
-from generate.fusion.values import HALVES, ComposedValue, KernelExpression, number, types_of
+from generate.fusion.values import HALVES, PRODUCT, ComposedValue, KernelExpression, number, types_of
 from generate.library import Library
 from traces.overloads import base_name, bind, call, kind, resolve
 from traces.subgraphs import Subgraph, SubgraphCall
@@ -240,10 +240,8 @@ class ComposedSteps(KernelLines):
         self.product = found, inner
         a, b = inner[:2]
         shape = (self.wrapper.named(f"({a.tensor}.shape[0], {b.tensor}.shape[1])"),)
-        sources = tuple(s for v in inner if v is not None for s in v.sources)
-        return ComposedValue(
-            like, KernelExpression("acc", like.dtype, like.dtype in HALVES), "", "element", shape, True, sources
-        )
+        acc = KernelExpression("acc", like.dtype, like.dtype in HALVES)
+        return ComposedValue(like, acc, "", "element", shape, sources=(PRODUCT,))
 
 
 _COUNTS = {"welford": 3, "softmax": 2, "safe_softmax": 3, "minmax": 2, "sums": 2, "moments": 4}

@@ -17,6 +17,7 @@ from generate.fusion.asking import AskedNumber, Uncomposable
 from generate.fusion.functions import TakenFunctions
 
 ValueLevel: TypeAlias = Literal["element", "row", "column"]
+PRODUCT = "product"  # in place of an input, of which memory lies in the order of a product's
 HALVES = (torch.float16, torch.bfloat16)
 TYPES = {
     torch.float16: ("tl.float16", "tl.float32"),
@@ -81,7 +82,8 @@ class ComposedValue:
     input, which has one wherever it is used. tensor: an input as the wrapper has it. level: element by element, one of
     a row, or one of a column. shapes: what is broadcast to its shape, as the wrapper's source has it. reduced: whether
     it was made by way of a reduction, or is a view of what was computed: then its memory is in the order of its
-    dimensions. sources: the inputs that it is made of."""
+    dimensions. sources: the inputs that it is made of,
+    in the order in which they decide how its memory lies."""
 
     like: torch.Tensor
     expression: KernelExpression | None = None

@@ -70,7 +70,7 @@ def fused(home: Path, how: How) -> None:
     """That about a subgraph, beside this file."""
     record_attention(home / ".enable" / "traces" / "small.trace")
     run(home, enable("fuse", "small"))
-    command = ["refine", "small", "--op", "fused::bmm_mul_softmax_bmm_94ea02b4", "--llm", "manual"]
+    command = ["refine", "small", "--op", "fused::bmm_mul_softmax_bmm_caf4ebf8", "--llm", "manual"]
     how(home, command, home / ".enable" / "dialogs", HERE / "fused")
 
 

@@ -22,7 +22,7 @@ from verify.outcome import Outcome
 ROOT = Path(__file__).parents[2]
 DIALOG = ROOT / "tests" / "dialogs" / "fused"
 SIZES = ((16, 32), (8, 64), (5, 7), (33, 16), (12, 20), (3, 100))
-NAME = "fused::mul_tanh_add_be836024"
+NAME = "fused::mul_tanh_add_47c41133"
 
 HEAD = f'''"""{NAME}(Tensor a0, Tensor a1, Tensor a2) -> (Tensor, Tensor)"""
 import torch
@@ -187,7 +187,7 @@ def test_a_recorded_dialog_ends_in_a_kernel(tmp_path):
     choice = RefineChoice("small", fusion.overload, False, "replay", Options(recordings=DIALOG), DialogLimits(), ())
     (row,) = refine(found, None, "sim", choice)
     assert row["exit"] == "PASSED" and row["calls"] == 2, row["detail"]
-    answers = [json.loads(line) for line in (DIALOG / "bmm_mul_softmax_bmm_94ea02b4.jsonl").read_text().splitlines()]
+    answers = [json.loads(line) for line in (DIALOG / "bmm_mul_softmax_bmm_caf4ebf8.jsonl").read_text().splitlines()]
     last = [message["content"] for message in answers if message.get("role") == "assistant"][-1]
     assert Path(row["kernel"]).read_text().strip() in last
     match = found.library(None).match(fusion.overload)
