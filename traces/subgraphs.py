@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -129,10 +129,11 @@ class Subgraph:
         if not self.outputs or not all(isinstance(k, int) and len(self.inputs) <= k < known for k in self.outputs):
             raise TraceError(f"{where}: outputs are {str(self.outputs)[:80]}, expected numbers of results")
 
-    def run(self, *tensors: torch.Tensor) -> Any:
+    def run(self, *tensors: torch.Tensor, before: Callable[[str, dict[str, Any]], None] | None = None) -> Any:
         """The outputs, made by PyTorch step by step: a tensor, or a tuple where there are several.
 
-        Raises RuntimeError, as operators do, for tensors of other shapes than it takes.
+        before: is told the overload and the arguments of each step that is to be taken. Raises RuntimeError, as
+        operators do, for tensors of other shapes than it takes.
         """
         for i, (tensor, wanted) in enumerate(zip(tensors, self.inputs, strict=True)):
             if not wanted.takes(tensor.shape):
@@ -140,6 +141,8 @@ class Subgraph:
         values: list[Any] = list(tensors)
         for step in self.steps:
             arguments = decoded(step.arguments, values, step.overload, str(tensors[0].device))
+            if before is not None:
+                before(step.overload, arguments)
             made = call(resolve(step.overload), arguments)
             values += made if isinstance(made, tuple | list) else [made]
         found = tuple(values[k] for k in self.outputs)

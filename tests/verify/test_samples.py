@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from traces import UserError
+from traces.subgraphs import Subgraph, SubgraphCall, SubgraphInput
 from traces.values import unpack
 from verify.cases import opinfo
 from verify.cases.case import NoReference, case_of_values, reference
@@ -167,6 +168,17 @@ def test_a_backward_call_follows_a_forward_one():
     assert not stands("aten::avg_pool2d_backward", {"grad_output": x[:1], "self": x, **pool})
     image = case_of_values("aten::gelu", self=torch.randn(2, 3, 4, 5), approximate="none")
     assert "channels-last arguments" in {v.how for v in extended([image], 1)}
+
+
+def test_every_step_of_a_subgraph_makes_sense_by_itself():
+    """ATen takes a gradient of four rows for a result of three, and reads what lies behind it."""
+    read = {"grad_output": {"tensor": 0}, "output": {"tensor": 1}, "dim": 1, "input_dtype": {"dtype": "float32"}}
+    steps = SubgraphCall("aten::_log_softmax_backward_data", read), SubgraphCall("aten::neg", {"self": {"tensor": 2}})
+    matrix = SubgraphInput("float32", (None, None))
+    name = Subgraph((matrix, matrix), steps, (3,)).define()._schema.name
+    result = torch.randn(3, 2).log_softmax(1)
+    assert stands(name, {"a0": torch.randn(3, 2), "a1": result})
+    assert not stands(name, {"a0": torch.randn(4, 2), "a1": result})
 
 
 def test_layouts_that_aten_itself_reads_wrongly_are_left_out():

@@ -16,15 +16,16 @@ from typing import Any
 
 import torch
 
-from traces.overloads import base_name, bind, call, kind, resolve, written
+from traces.overloads import bind, call, kind, resolve, written
 from traces.subgraphs import define_all
 from traces.values import Packed, Rebuilt, TensorRef, by_storage, unpack
 from verify.cases import references
 from verify.cases.arguments import LAST, Arguments, fits, tensors
 from verify.cases.case import aten_answer, holds_sparse, same_bits
+from verify.cases.soundness import ERRORS, is_sound
 from verify.child.serve import stderr_to
 from verify.contract.random_state import Philox
-from verify.operators import elementwise, group
+from verify.operators import elementwise
 
 MARGIN = 4096  # bytes on either side of an argument, and four times what the largest has
 MAX_MARGIN = 1 << 20
@@ -32,9 +33,6 @@ _WIDER = dict.fromkeys((torch.float16, torch.bfloat16, torch.float32), torch.flo
 _FILLERS = (0xFF, 0x41)  # what the margins hold: NaN, and 12 as a float32; -1, and a large integer
 _M_PERTURB = -6  # of <malloc.h>
 _BLOCKS = 16  # of a size around what ATen allocates
-_EPS = 1e-5  # of a forward call, which is not handed to the backward one
-_INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
-_ERRORS = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError)
 
 
 class Trial:
@@ -61,7 +59,7 @@ class Trial:
 def _answered(overload: str, packed: Packed, philox: Philox) -> tuple[dict[str, Any], Packed]:
     try:
         return {"status": "ok", "error": ""}, aten_answer(overload, packed, philox)
-    except _ERRORS as error:
+    except ERRORS as error:
         return {"status": "ok", "error": str(error)}, Packed({})
 
 
@@ -71,9 +69,7 @@ def has_answer(overload: str, packed: Packed) -> bool:
     Results that are too large for Triton's interpreter, and infinite ones of finite arguments, are no answer here, nor
     are integers made of NaN and infinities.
     """
-    if _is_cast_to_integers(overload, packed) or _lacks_dimension(overload, packed) or not _follows(overload, packed):
-        return False
-    if _writes_twice(overload, packed) or _lacks_segments(overload, packed):
+    if not is_sound(overload, unpack(packed)):
         return False
     with TemporaryFile() as said, stderr_to(said):
         tried = [_surrounded_answer(overload, packed, filler) for filler in _FILLERS]
@@ -88,81 +84,6 @@ def has_answer(overload: str, packed: Packed) -> bool:
     if not draws and not holds_sparse(packed.tree) and not _same_in_other_layouts(overload, packed, made):
         return False
     return all(fits(overload, r.shape) for r in made) and not _overflows(overload, tensors(unpack(packed)), made)
-
-
-def _follows(overload: str, packed: Packed) -> bool:
-    """Whether a backward call can come after a call of its forward operator, where the arguments tell: that has to
-    answer, and the gradient has to be of its result's shape, unless both are pointwise and may broadcast."""
-    arguments = unpack(packed)
-    gradient = next((v for name, v in arguments.items() if name.startswith("grad")), None)
-    result = next((arguments[name] for name in ("output", "result") if name in arguments), None)
-    shapes = {tuple(t.shape) for t in (gradient, result) if isinstance(t, torch.Tensor)}
-    if "_backward" in overload and not elementwise(overload) and len(shapes) > 1:
-        return False
-    op = getattr(torch.ops.aten, base_name(resolve(overload)).removesuffix("_backward"), None)
-    if not overload.endswith("_backward") or op is None or "default" not in op.overloads():
-        return True
-    wanted = [a for a in op.default._schema.arguments if a.name in arguments or not a.has_default_value()]
-    given = {a.name: arguments.get(a.name, _EPS) for a in wanted if a.name in arguments or str(a.type) == "float"}
-    if len(given) < len(wanted):
-        return True
-    try:
-        result = op.default(**given)
-    except _ERRORS:
-        return False
-    made = result[0] if isinstance(result, tuple) else result
-    return elementwise(overload) or not isinstance(gradient, torch.Tensor) or gradient.shape == made.shape
-
-
-def _is_cast_to_integers(overload: str, packed: Packed) -> bool:
-    """Whether numbers that are not finite are to become integers, of which each processor makes others; or numbers on
-    their way to something else, such as a sum, of which nobody says whether each is cut or the whole."""
-    arguments = unpack(packed)
-    to = arguments.get("dtype", arguments["self"].dtype if "src" in arguments else None)
-    given = [t for t in tensors(arguments) if t.is_floating_point()]
-    if not given or not isinstance(to, torch.dtype) or to not in _INTEGERS:
-        return False
-    return group(overload) == "accumulate" or not all(bool(t.isfinite().all()) for t in given)
-
-
-def _lacks_dimension(overload: str, packed: Packed) -> bool:
-    """Whether a transform names a dimension that its tensor has not: ATen takes the size that lies in memory there."""
-    if not overload.startswith("aten::_fft_"):
-        return False
-    arguments = unpack(packed)
-    return any(not -arguments["self"].dim() <= d < arguments["self"].dim() for d in arguments["dim"])
-
-
-def _writes_twice(overload: str, packed: Packed) -> bool:
-    """Whether elements that are written lie at one place, and nobody says which of them stays there."""
-    if base_name(resolve(overload)) != "as_strided_scatter":
-        return False
-    arguments = unpack(packed)
-    size, stride = arguments["size"], arguments["stride"]
-    if len(size) != len(stride) or math.prod(size) > arguments["src"].numel():
-        return False  # refused
-    places = torch.zeros(1, dtype=torch.int64)
-    for n, step in zip(size, stride, strict=True):
-        places = (places[:, None] + torch.arange(n) * step).reshape(-1)
-    return len(set(places.tolist())) < places.numel()
-
-
-def _lacks_segments(overload: str, packed: Packed) -> bool:
-    """Whether segments lie beyond their data, or what is said of them is of other rows or results: ATen takes what lies
-    in memory there."""
-    if base_name(resolve(overload)).removeprefix("_").removesuffix("_backward") != "segment_reduce":
-        return False
-    arguments = unpack(packed)
-    data, axis, offsets = arguments["data"], arguments["axis"], arguments.get("offsets")
-    given = arguments.get("lengths") if offsets is None else offsets
-    if given is None or given.dim() == 0 or not -data.dim() <= axis < data.dim():
-        return False  # refused
-    axis %= data.dim()
-    shape = (*data.shape[:axis], given.shape[-1] - (offsets is not None), *data.shape[axis + 1 :])
-    ends = given if offsets is not None else given.cumsum(-1)
-    beyond = bool(((ends < 0) | (ends > data.shape[axis])).any())
-    sized = [arguments[name].shape for name in ("grad", "output") if name in arguments]
-    return beyond or given.shape[:-1] != data.shape[:axis] or any(other != shape for other in sized)
 
 
 def idle_places(overload: str, packed: Packed, places: Sequence[tuple[str, int | None, int]]) -> list[int]:
@@ -294,7 +215,7 @@ def _answer(overload: str, arguments: Arguments) -> list[torch.Tensor] | None:
     try:
         bound = bind(op, (), arguments)
         found = references.answer(overload, bound, (0, 0)) if references.has(overload) else call(op, bound)
-    except _ERRORS:
+    except ERRORS:
         return None
     return tensors({"return": found, **{name: arguments[name] for name in written(op)}})
 

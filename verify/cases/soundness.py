@@ -1,0 +1,113 @@
+"""Calls that ATen answers though they make no sense: it reads what lies in memory, or says what others do not.
+
+Of a subgraph each step is such a call.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from traces.overloads import base_name, resolve
+from traces.subgraphs import subgraph_of
+from verify.cases.arguments import Arguments, tensors
+from verify.operators import elementwise, group
+
+ERRORS = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError)  # of ATen's
+_EPS = 1e-5  # of a forward call, which is not handed to the backward one
+_INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+
+
+class _NotSound(Exception):
+    """A step of a subgraph."""
+
+
+def is_sound(overload: str, arguments: Arguments) -> bool:
+    """Whether the arguments, which may be written, fit together as far as ATen does not see to it itself."""
+    subgraph = subgraph_of(overload)
+    if subgraph is None:
+        return not any(fault(overload, arguments) for fault in _FAULTS)
+
+    def check(step: str, given: Arguments) -> None:
+        if not is_sound(step, given):
+            raise _NotSound
+
+    try:
+        subgraph.run(*arguments.values(), before=check)
+    except (_NotSound, *ERRORS):
+        return False
+    return True
+
+
+def _follows_nothing(overload: str, arguments: Arguments) -> bool:
+    """Whether no call of its forward operator can come before a backward call, where the arguments tell: that has to
+    answer, and the gradient has to be of its result's shape, unless both are pointwise and may broadcast."""
+    gradient = next((v for name, v in arguments.items() if name.startswith("grad")), None)
+    result = next((arguments[name] for name in ("output", "result") if name in arguments), None)
+    shapes = {tuple(t.shape) for t in (gradient, result) if isinstance(t, torch.Tensor)}
+    if "_backward" in overload and not elementwise(overload) and len(shapes) > 1:
+        return True
+    op = getattr(torch.ops.aten, base_name(resolve(overload)).removesuffix("_backward"), None)
+    if not overload.endswith("_backward") or op is None or "default" not in op.overloads():
+        return False
+    wanted = [a for a in op.default._schema.arguments if a.name in arguments or not a.has_default_value()]
+    given = {a.name: arguments.get(a.name, _EPS) for a in wanted if a.name in arguments or str(a.type) == "float"}
+    if len(given) < len(wanted):
+        return False
+    try:
+        result = op.default(**given)
+    except ERRORS:
+        return True
+    made = result[0] if isinstance(result, tuple) else result
+    return not elementwise(overload) and isinstance(gradient, torch.Tensor) and gradient.shape != made.shape
+
+
+def _is_cast_to_integers(overload: str, arguments: Arguments) -> bool:
+    """Whether numbers that are not finite are to become integers, of which each processor makes others; or numbers on
+    their way to something else, such as a sum, of which nobody says whether each is cut or the whole."""
+    to = arguments.get("dtype", arguments["self"].dtype if "src" in arguments else None)
+    given = [t for t in tensors(arguments) if t.is_floating_point()]
+    if not given or not isinstance(to, torch.dtype) or to not in _INTEGERS:
+        return False
+    return group(overload) == "accumulate" or not all(bool(t.isfinite().all()) for t in given)
+
+
+def _lacks_dimension(overload: str, arguments: Arguments) -> bool:
+    """Whether a transform names a dimension that its tensor has not: ATen takes the size that lies in memory there."""
+    if not overload.startswith("aten::_fft_"):
+        return False
+    return any(not -arguments["self"].dim() <= d < arguments["self"].dim() for d in arguments["dim"])
+
+
+def _writes_twice(overload: str, arguments: Arguments) -> bool:
+    """Whether elements that are written lie at one place, and nobody says which of them stays there."""
+    if base_name(resolve(overload)) != "as_strided_scatter":
+        return False
+    size, stride = arguments["size"], arguments["stride"]
+    if len(size) != len(stride) or math.prod(size) > arguments["src"].numel():
+        return False  # refused
+    places = torch.zeros(1, dtype=torch.int64)
+    for n, step in zip(size, stride, strict=True):
+        places = (places[:, None] + torch.arange(n) * step).reshape(-1)
+    return len(set(places.tolist())) < places.numel()
+
+
+def _lacks_segments(overload: str, arguments: Arguments) -> bool:
+    """Whether segments lie beyond their data, or what is said of them is of other rows or results: ATen takes what lies
+    in memory there."""
+    if base_name(resolve(overload)).removeprefix("_").removesuffix("_backward") != "segment_reduce":
+        return False
+    data, axis, offsets = arguments["data"], arguments["axis"], arguments.get("offsets")
+    given = arguments.get("lengths") if offsets is None else offsets
+    if given is None or given.dim() == 0 or not -data.dim() <= axis < data.dim():
+        return False  # refused
+    axis %= data.dim()
+    shape = (*data.shape[:axis], given.shape[-1] - (offsets is not None), *data.shape[axis + 1 :])
+    ends = given if offsets is not None else given.cumsum(-1)
+    beyond = bool(((ends < 0) | (ends > data.shape[axis])).any())
+    sized = [arguments[name].shape for name in ("grad", "output") if name in arguments]
+    return beyond or given.shape[:-1] != data.shape[:axis] or any(other != shape for other in sized)
+
+
+_FAULTS = (_is_cast_to_integers, _lacks_dimension, _follows_nothing, _writes_twice, _lacks_segments)
