@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import secrets
 import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from enable.options import PLATFORM, AsJson, Library, Platform
+from enable.options import PLATFORM, AsJson, Library, Platform, library_words, typed
 
 
 def command(  # noqa: PLR0913 - one parameter an option
@@ -27,6 +28,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     compose: Annotated[
         bool, typer.Option("--compose", help="Make kernels of the library's own functions, without a language model.")
     ] = False,
+    verify: Annotated[bool, typer.Option("--verify", help="Judge their kernels, as enable verify does.")] = False,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Of FILE.py: where to write it; FILE_new.py if not given.")
     ] = None,
@@ -39,7 +41,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     Chains element by element, reductions and products with what stands around them, and attention: each becomes an
     operator of its own, fused::NAME, with a small file under fusions/ of the workspace. What one kernel for it would
     save is told in bytes and launches. Kernels for them: --compose, or enable refine --op fused::NAME; judge them:
-    enable verify fused::NAME.
+    --verify, or one alone: enable verify fused::NAME. Exit status 1 if --verify finds one that is not right.
 
     FILE.py is a problem in KernelBench's format, with Model, get_inputs and get_init_inputs. It is run, in a process of
     its own, and written anew with ModelNew, on kernels of the library and fused ones; the new file needs torch and
@@ -72,6 +74,7 @@ def command(  # noqa: PLR0913 - one parameter an option
         assert model is not None
         found = fuse(workspace, model, op)
     reasons = compose_all(workspace, found, library) if compose else {}
+    refused = _judged(context, [fusion.overload for fusion in found], platform, library) if verify else {}
     kernels, store = workspace.library(library, known), workspace.verdicts()
     try:
         standings = store.standings(known)
@@ -79,13 +82,44 @@ def command(  # noqa: PLR0913 - one parameter an option
         store.close()
     states = {fusion.overload: kernel_state(kernels, standings, fusion) for fusion in found}
     if as_json:
-        typer.echo(json.dumps({"fusions": [told(f, states[f.overload]) for f in found], "not_composed": reasons}))
+        fusions = [told(f, states[f.overload]) for f in found]
+        typer.echo(json.dumps({"fusions": fusions, "not_composed": reasons, "refused": sorted(refused)}))
     elif not found:
         typer.echo(f"no fusions yet; find some: {workspace.command('fuse', model or 'MODEL')}")
     else:
         typer.echo(table(rows(found, lambda fusion: states[fusion.overload])))
         for overload, reason in reasons.items():
             typer.echo(f"{overload} is not composed: {reason}")
+        typer.echo("\n".join(refused.values()), nl=bool(refused))
+        if next_ := _next(set(states.values()), compose, verify):
+            typer.echo(f"  next    {workspace.command('fuse', *([model] if model else ['--list']), *next_)}")
+    if refused:
+        raise typer.Exit(1)
+
+
+def _next(states: set[str], composed: bool, judged: bool) -> tuple[str, ...]:
+    """The options that bring kernels further, in these states."""
+    if "none" in states and not composed:
+        return "--compose", "--verify"
+    return ("--verify",) if "made" in states and not judged else ()
+
+
+def _judged(context: typer.Context, overloads: list[str], platform: str, library: Path | None) -> dict[str, str]:
+    """What is told of those of their kernels that are not right, by overload."""
+    from enable.cover.finding import finding_lines
+    from enable.cover.verification import VerifyRequest
+    from enable.cover.verifier import Verifier
+
+    program = ["enable", *typed(context.parent), "verify"]
+    options = [*library_words(library), *([] if platform == PLATFORM else ["--platform", platform])]
+    seed = secrets.randbits(31)
+    with Verifier(context.obj, library, platform, "triton-cuda", "full") as verifier:
+        found = verifier.verify_fusions(overloads, VerifyRequest(seed=seed))
+    return {
+        f.overloads[0]: finding_lines(f, [*program, f.overloads[0], *options, "--seed", str(seed)])
+        for f in found
+        if f.outcome != "PASS"
+    }
 
 
 def _problem(file: Path, out: Path | None, as_json: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -96,6 +97,20 @@ class Verifier:
                 return found
 
             return self.judge.each(one, kernels)
+
+    def verify_fusions(self, overloads: Sequence[str], request: VerifyRequest) -> list[Finding]:
+        """Judge the kernels of these subgraphs, in their order; those that have none are left out."""
+        library, request = self._library(), replace(request, every=True)
+        matches = {overload: match for overload in overloads if (match := library.match(overload)) is not None}
+        with doing("verify fused kernels", len(matches)) as progress:
+
+            def one(overload: str) -> Finding:
+                match = matches[overload]
+                found = self._file(match.kernel.path, overload, request, match.kernel, match)
+                progress.step(overload)
+                return found
+
+            return self.judge.each(one, matches)
 
     def report(self, corpus: Path, request: VerifyRequest) -> Table:
         """Judge every file of a corpus, on cases that are the same everywhere. Raises UserError if there is none."""

@@ -78,7 +78,7 @@ class FusedKernels:
         except UserError as error:
             return str(error)
         if not self.unverified:
-            return "its kernel is not made yet, or in no verdict; make it: enable fuse MODEL --compose, then verify it"
+            return "it has no verified kernel; make one of its trace: enable fuse MODEL --compose --verify"
         kernel = self.library.parse(text, Path("composed") / f"{overload.partition('::')[2]}.py")
         match = Match(plans(overload)[0], kernel, None, True)
         return entry_of(match, kernel.listed | {NO_FLOATS})

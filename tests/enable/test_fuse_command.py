@@ -97,6 +97,24 @@ def test_what_a_trace_holds_no_more_is_forgotten(enable, record, tmp_path):
     assert found["steps"] == ["aten::sin", "aten::cos"]
 
 
+def test_kernels_are_composed_and_judged(enable, record, tmp_path):
+    kept = []
+    record(lambda: kept.extend(torch.randn(n, m).mul(2).sin() for n, m in ((4, 8), (3, 5))))
+    status, out, _ = enable("fuse", "small")
+    assert status == 0 and out.endswith("fuse small --compose --verify\n")
+    status, out, _ = enable("fuse", "small", "--compose", "--verify")
+    assert status == 0 and " verified " in out and "next" not in out
+    (path,) = (tmp_path / "ws" / "kernels" / "fused").glob("*.py")
+    path.write_text(path.read_text().replace("return (v1,)", "return (v1 + 1,)"))
+    assert enable("fuse", "--list")[1].endswith("fuse --list --verify\n")
+    status, out, _ = enable("fuse", "small", "--verify")
+    again = next(line for line in out.split("\n") if line.startswith("  again  "))
+    assert status == 1 and "WRONG" in out
+    words = again.split(" verify ")[1].split()
+    assert words[0] == f"fused::{path.stem}" and enable("verify", *words)[0] == 1
+    assert json.loads(enable("fuse", "small", "--verify", "--json")[1])["refused"] == [f"fused::{path.stem}"]
+
+
 @pytest.mark.parametrize(
     ("program", "how", "words", "told"),
     [
