@@ -19,6 +19,7 @@ from typing import Any
 import torch
 from torch.fx import GraphModule
 
+from enable.fuse.copies import drop_copies
 from enable.fuse.substitution import FusedKernels, Substitution, substitute
 from enable.library import native_way, select
 from enable.options import WORKSPACE
@@ -51,6 +52,7 @@ def enablekit(module: GraphModule, inputs: Sequence[Any], options: Mapping[str, 
     on_graphs = _CudaGraphs(len(inputs)) if chosen.get("cuda_graphs") and server.compiles else None
 
     def compiled(graph: GraphModule, given: Sequence[Any], phase: str) -> Any:
+        drop_copies(graph)
         if kernels is not None:
             substitutions.extend(substitute(graph, phase, len(graphs), kernels))
         made = Graph(graph, server)
