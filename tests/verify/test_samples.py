@@ -170,6 +170,13 @@ def test_a_backward_call_follows_a_forward_one():
     assert "channels-last arguments" in {v.how for v in extended([image], 1)}
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.complex64])
+def test_sums_of_what_is_cut_on_the_way_are_left_out(dtype):
+    """-1.5 as uint8 is another number on each processor."""
+    x = torch.full((3, 5), -1.5, dtype=dtype)
+    assert stands("aten::sum", {"self": x, "dtype": None}) and not stands("aten::sum", {"self": x, "dtype": torch.uint8})
+
+
 def test_every_step_of_a_subgraph_makes_sense_by_itself():
     """ATen takes a gradient of four rows for a result of three, and reads what lies behind it."""
     read = {"grad_output": {"tensor": 0}, "output": {"tensor": 1}, "dim": 1, "input_dtype": {"dtype": "float32"}}
