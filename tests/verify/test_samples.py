@@ -170,11 +170,22 @@ def test_a_backward_call_follows_a_forward_one():
     assert "channels-last arguments" in {v.how for v in extended([image], 1)}
 
 
+@pytest.mark.parametrize("dim", [0, -1])
+def test_a_dimension_between_others_is_long_too(dim):
+    """A kernel may be right along the first and the last alone, and for the few elements of the case between these."""
+    case = case_of_values("aten::cumsum", self=torch.rand(5, 6, 4), dim=dim, dtype=None)
+    for seed in (5, 6):
+        found = [unpack(v.case.load()) for v in extended([case], seed, "BLOCK = 16", 128)]
+        assert any(a["dim"] == 1 and a["self"].dim() == 3 and a["self"].shape[1] > 16 for a in found)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.complex64])
 def test_sums_of_what_is_cut_on_the_way_are_left_out(dtype):
     """-1.5 as uint8 is another number on each processor."""
     x = torch.full((3, 5), -1.5, dtype=dtype)
-    assert stands("aten::sum", {"self": x, "dtype": None}) and not stands("aten::sum", {"self": x, "dtype": torch.uint8})
+    assert stands("aten::sum", {"self": x, "dtype": None}) and not stands(
+        "aten::sum", {"self": x, "dtype": torch.uint8}
+    )
 
 
 def test_every_step_of_a_subgraph_makes_sense_by_itself():

@@ -87,7 +87,7 @@ _MAX = 2  # the mode of bags of which the largest element counts
 
 class _Tried(NamedTuple):
     """Scores' softmax [B, H, Tq, Tk], wide; by what dropout multiplies it; the output [B, H, Tq, D]; logsumexp of the
-    scores [B, H, Tq], infinity where all are masked."""
+    scores [B, H, Tq], infinity where all are masked, and NaN where the largest is, as the difference to it."""
 
     probabilities: Tensor
     dropout: Tensor
@@ -106,6 +106,7 @@ def _forward(a: Mapping[str, Any], bias: Tensor | None, philox: Philox) -> _Trie
         diagonal = 0 if "attn_bias" in a else columns - rows  # flash attention alone takes no bias
         scores = scores.masked_fill(~torch.ones(rows, columns, dtype=torch.bool).tril(diagonal), -math.inf)
     lse = scores.logsumexp(-1)
+    lse = lse.masked_fill(lse == math.inf, math.nan)
     lse = lse.masked_fill(lse == -math.inf, math.inf)
     probabilities = torch.exp(scores - lse.unsqueeze(-1))
     dropout = torch.ones_like(scores)
@@ -117,10 +118,14 @@ def _forward(a: Mapping[str, Any], bias: Tensor | None, philox: Philox) -> _Trie
 
 
 def _check(a: Mapping[str, Any]) -> None:
-    """Raises RuntimeError for sizes that do not fit, as ATen's functions for GPUs do."""
+    """Raises RuntimeError for sizes and dtypes that do not fit, as ATen's functions for GPUs do."""
+    dtypes = {a[name].dtype for name in ("query", "key", "value")}
+    if len(dtypes) > 1 or not all(dtype.is_floating_point for dtype in dtypes):
+        raise RuntimeError(f"query, key and value of {', '.join(sorted(map(str, dtypes)))}")
     q, k, v = (a[name].shape for name in ("query", "key", "value"))
     results = [a[name].shape for name in ("out", "grad_out", "grad_out_") if name in a]
-    fits = q[:2] == k[:2] == v[:2] and q[3] == k[3] and k[2] == v[2]
+    fits = len(q) == len(k) == len(v) == 4 and q[:2] == k[:2] == v[:2] and q[3] == k[3] and k[2] == v[2]
+    fits &= "attn_bias" in a or q[3:] == v[3:]  # flash attention, again
     if "logsumexp" in a:
         rows = -(-q[2] // 32) * 32 if "grad_out_" in a else q[2]  # as the efficient forward pads it
         fits &= a["logsumexp"].shape[:3] == (*q[:2], rows) and a["logsumexp"].shape[3:] in ((), (1,))

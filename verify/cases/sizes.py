@@ -49,9 +49,26 @@ def sizes(
     for size in _drawn(known, generator):
         often = _ALONG if _is_line(size, arguments) and not elementwise(overload) else 1
         each += [_of_one(overload, arguments, size, known, generator, blocks)] * often
+    each += [_between(overload, arguments, generator, blocks)]
     flat = itertools.chain(_alike(arguments, generator), _flat(overload, arguments, generator, blocks))
     for several in itertools.zip_longest(flat, _ranks(overload, arguments, generator), *each):
         yield from filter(None, several)
+
+
+def _between(
+    overload: str, arguments: Arguments, generator: torch.Generator, blocks: Sequence[int]
+) -> Iterator[tuple[str, Arguments]]:
+    """Other sizes along a dimension that lies between others, where the call names one that does not."""
+    dim, rank = arguments.get("dim"), max((t.dim() for t in tensors(arguments)), default=0)
+    if type(dim) is not int or rank < 3 or dim % rank not in (0, rank - 1):
+        return
+    changed = {**arguments, "dim": rank - 2}
+    if not stands(overload, changed):
+        return
+    known = _sizes_of(overload, changed)
+    for size in [s for s in known if _is_line(s, changed)][:1]:
+        for how, variant in _of_one(overload, changed, size, known, generator, blocks):
+            yield f"dim = {rank - 2}, {how}", variant
 
 
 def _alike(arguments: Arguments, generator: torch.Generator) -> Iterator[tuple[str, Arguments]]:

@@ -16,6 +16,7 @@ from verify.operators import elementwise, group
 
 ERRORS = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError)  # of ATen's
 _EPS = 1e-5  # of a forward call, which is not handed to the backward one
+_FLASH = frozenset(f"aten::_scaled_dot_product_flash_attention{end}" for end in ("", "_backward"))
 _INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 
@@ -110,4 +111,19 @@ def _lacks_segments(overload: str, arguments: Arguments) -> bool:
     return beyond or given.shape[:-1] != data.shape[:axis] or any(other != shape for other in sized)
 
 
-_FAULTS = (_is_cast_to_integers, _lacks_dimension, _follows_nothing, _writes_twice, _lacks_segments)
+def _has_infinite_scores(overload: str, arguments: Arguments) -> bool:
+    """Whether a query or a key of flash attention is infinite: kernels take scores' difference to the largest, and look
+    for none but masks that leave nothing to take it to."""
+    if overload not in _FLASH:
+        return False
+    return any(bool(arguments[name].isinf().any()) for name in ("query", "key"))
+
+
+_FAULTS = (
+    _has_infinite_scores,
+    _is_cast_to_integers,
+    _lacks_dimension,
+    _follows_nothing,
+    _writes_twice,
+    _lacks_segments,
+)

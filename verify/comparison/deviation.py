@@ -185,6 +185,8 @@ def _unsure(overload: str, expected: Expected, index: int) -> float:
     others = [real(aligned(overload, expected, packed, index)).to(torch.float64) for packed in expected.nudged]
     moved = max((largest(other - exact) for other in others if other.shape == exact.shape), default=0.0)
     as_atens = min(atens, NUDGES * moved, MOST_AS_ATENS * largest(exact))
+    if not bool(exact.any()):  # all of it cancels, such as gradients of a softmax of one: nothing is relative to that
+        return max(NUDGES * moved, as_atens)
     return max(moved, as_atens, min(max(NUDGES * moved, ATENS * atens), most))
 
 
