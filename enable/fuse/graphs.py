@@ -12,20 +12,23 @@ from torch.fx import GraphModule, Node
 
 from generate.fusion.finding import Occurrence
 from traces.dataflow import Dataflow, FlowCall, ValueType, without_own_device
-from traces.overloads import bind, name_of, written
+from traces.overloads import base_name, bind, name_of, written
 from traces.values import DTYPE_NAMES, encoded
 
 
 class FlowOfGraph:
     """The dataflow of a graph of ATen calls, whose nodes tell in `meta["val"]` what they make. nodes: that each call
-    of the flow is, and values: the number of the value that each node is. sized: whether no size may change."""
+    of the flow is, and values: the number of the value that each node is.
+
+    Sizes that change from call to call are those of the call for which the graph was made, if they are never 1;
+    else 0, which no subgraph takes.
+    """
 
     def __init__(self, module: GraphModule) -> None:
         self.nodes: list[Node] = []
         self.values: dict[Node, int] = {}
         self._types: list[ValueType] = []
         self._parts: dict[Node, list[int | None]] = {}
-        self.sized = True
         self._calls: list[FlowCall] = []
         self._sources: set[int] = set()
         self._kept: set[int] = set()
@@ -45,9 +48,7 @@ class FlowOfGraph:
             self._call(node, node.target, found)
         elif isinstance(found, torch.Tensor):
             self._sources.add(self._value(node, found))
-        else:
-            self.sized = self.sized and found is None
-            # what is no tensor, and no call of ATen, may read anything
+        else:  # what is no tensor, and no call of ATen, may read anything
             self._kept |= {self.values[n] for n in node.all_input_nodes if n in self.values}
 
     def _call(self, node: Node, op: OpOverload, found: Any) -> None:
@@ -55,6 +56,8 @@ class FlowOfGraph:
         values = (n.meta.get("val") for n in node.all_input_nodes)
         arguments = without_own_device(arguments, (v for v in values if isinstance(v, torch.Tensor)))
         tree = {name: encoded(value, self._refer) for name, value in arguments.items()}
+        if base_name(op) in ("_unsafe_view", "view") and _changes(arguments["size"]) == [0]:
+            tree["size"][0] = -1  # as many as there are
         writes = tuple(self.values[arguments[n]] for n in sorted(written(op)) if isinstance(arguments[n], Node))
         if isinstance(found, tuple | list):
             results = [self._typed(t) if isinstance(t, torch.Tensor) else None for t in found]
@@ -63,7 +66,6 @@ class FlowOfGraph:
             results = [self._value(node, found)]
         else:
             results = [None]
-            self.sized = self.sized and not isinstance(found, torch.SymInt | torch.SymFloat | torch.SymBool)
         self._calls.append(FlowCall(name_of(op), tree, tuple(results), writes))
         self.nodes.append(node)
 
@@ -75,13 +77,24 @@ class FlowOfGraph:
         return self.values[node]
 
     def _typed(self, tensor: torch.Tensor) -> int:
-        sizes = (*tensor.shape, *(tensor.stride() if tensor.layout is torch.strided else ()))
-        self.sized = self.sized and not any(isinstance(n, torch.SymInt) for n in sizes)
         plain = tensor.layout is torch.strided
         memory = int(tensor.untyped_storage()._cdata) if plain else None
-        shape, stride = tuple(tensor.shape), tuple(tensor.stride()) if plain else ()
+        shape, stride = tuple(map(_size, tensor.shape)), tuple(map(_size, tensor.stride())) if plain else ()
         self._types.append(ValueType(DTYPE_NAMES[tensor.dtype], shape, stride, memory))
         return len(self._types) - 1
+
+
+def _size(n: int | torch.SymInt) -> int:
+    """Of a call, where it is no constant; 0 where it may be 1, or nobody knows yet."""
+    if isinstance(n, int):
+        return n
+    known = n.node.shape_env.bound_sympy(n.node.expr).lower > 1
+    return int(n.node.hint) if known and n.node.hint is not None else 0
+
+
+def _changes(sizes: Any) -> list[int]:
+    """The places of sizes that are no constants; none in what is a dtype."""
+    return [i for i, n in enumerate(sizes) if isinstance(n, Node)] if isinstance(sizes, list) else []
 
 
 def replace_calls(module: GraphModule, graph: FlowOfGraph, chosen: Iterable[Occurrence]) -> None:

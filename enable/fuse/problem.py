@@ -65,6 +65,7 @@ def _composed(source: str, name: str, model: Any, inputs: list[Any]) -> dict[str
     import jinja2
     import torch
     from torch.fx.experimental.proxy_tensor import make_fx
+    from torch.fx.experimental.symbolic_shapes import free_symbols
 
     from enable.fuse.graphs import FlowOfGraph, replace_calls
     from generate.fusion.composing import Uncomposable, compose
@@ -85,11 +86,12 @@ def _composed(source: str, name: str, model: Any, inputs: list[Any]) -> dict[str
         tensors = [inputs[i] for i in places]
         trace = make_fx(forward, tracing_mode="fake")
         module = _author(lambda: trace(state, tensors), "its forward cannot be traced")
+    made = [node.meta["val"] for node in module.graph.nodes if node.meta.get("val") is not None]
+    if any(map(free_symbols, made)):
+        raise UserError("what it does depends on data (how large a tensor is); only sizes and types may decide")
     library, fused, reasons = Library(KERNELS), dict[str, Any](), dict[str, str]()
     for kinds in PASSES:
         graph, chosen = FlowOfGraph(module), []
-        if not graph.sized:
-            raise UserError("what it does depends on data (how large a tensor is); only sizes and types may decide")
         for occurrence in find(graph.flow, kinds):
             overload = occurrence.subgraph.overload
             shapes = [graph.flow.values[v].shape for v in occurrence.inputs]

@@ -24,7 +24,6 @@ from traces import UserError
 from traces.subgraphs import Subgraph
 from verify.contract.derive import plans
 
-SIZES = "its sizes change from call to call"
 APART = "its product has {} elements, at which what follows is faster by itself (docs/results/steps.md)"
 LARGE = 1 << 22  # elements of a product from which what its functions cost exceeds the launch that they save
 _DEAR = ("gelu", "silu", "sigmoid", "tanh", "exp", "log", "erf", "pow", "mish", "softplus", "elu", "hardswish")
@@ -95,9 +94,6 @@ def substitute(module: GraphModule, phase: str, number: int, kernels: FusedKerne
     told: dict[str, Substitution] = {}
     for kinds in PASSES:
         graph = FlowOfGraph(module)
-        if not graph.sized:
-            yield Substitution(number, phase, "", "", 1, SIZES)
-            return
         chosen, lacking = [], False
         for occurrence in find(graph.flow, kinds):
             shapes = [graph.flow.values[v].shape for v in occurrence.inputs]

@@ -160,6 +160,8 @@ class FlowGraph:
             call = self.flow.calls[made]
             if call.writes or not call.reads or (in_order and base_name(resolve(call.overload)) not in _IN_ORDER):
                 break
+            if _holds(call.arguments, "unsupported"):  # such as a size that only the program knows
+                break
             calls.append(made)
             value = call.reads[0]
         return value, calls[::-1]

@@ -266,8 +266,38 @@ def test_what_cannot_be_fused_is_told_and_what_is_left_of_it_is_fused():
     assert rest.kind == "pointwise" and not rest.reason
 
 
-def test_graphs_whose_sizes_change_are_not_fused():
+def test_sizes_that_change_are_fused_where_they_are_never_1():
+    """From the second size on one graph is for all, by the same kernels as the first; a size of 1 has its own."""
     backend.substitutions.clear()
-    function = torch.compile(lambda x: (x * 2).relu(), backend="enablekit", options=FUSED, dynamic=True)
-    torch.testing.assert_close(function(torch.ones(3, 3)), torch.full((3, 3), 2.0))
-    assert [s.reason for s in backend.substitutions] == ["its sizes change from call to call"]
+
+    def function(x, w, y):
+        product = (x.view(x.shape[0] * x.shape[1], 8) @ w).view(x.shape[0], x.shape[1], 8)
+        return torch.nn.functional.layer_norm((product + y).relu() * 2, (8,)), (x[::2] * 2).relu()
+
+    compiled = torch.compile(function, backend="enablekit", options=FUSED)
+    w = torch.randn(8, 8)
+    for n in (4, 7, 5, 1):
+        x, y = torch.randn(n, 6, 8, requires_grad=True), torch.randn(n, 6, 8)
+        given = [x, w, y]
+        found, expected = compiled(*given), function(*given)
+        for a, b in zip(found, expected, strict=True):
+            torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)
+        (of_found,), (of_expected,) = (torch.autograd.grad(sum(t.sum() for t in r), x) for r in (found, expected))
+        torch.testing.assert_close(of_found, of_expected, rtol=1e-4, atol=1e-4)
+    fused: list[set[str]] = [set() for _ in backend.graphs]
+    for found in backend.substitutions:
+        assert not found.reason
+        fused[found.graph].add(found.overload)
+    (first, of_first, changing, of_changing, one, of_one) = fused
+    assert {n for n in first if "mm" in n} == changing  # without what is made of x[::2], which may be one row
+    assert {n for n in of_first if "mm" in n or "norm" in n} == of_changing and len(of_changing) == 2
+    assert one and of_one and not (one | of_one) & (changing | of_changing)
+
+
+def test_numbers_that_change_are_no_part_of_a_subgraph():
+    backend.substitutions.clear()
+    function = lambda x: (x * x.shape[0]).relu() * 2  # noqa: E731
+    compiled = torch.compile(function, backend="enablekit", options=FUSED, dynamic=True)
+    for n in (3, 5):
+        torch.testing.assert_close(compiled(torch.ones(n, 3)), function(torch.ones(n, 3)))
+    assert {s.overload.rpartition("_")[0] for s in backend.substitutions} == {"fused::relu_mul"}
