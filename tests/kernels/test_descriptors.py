@@ -24,6 +24,7 @@ lint: triton-nvidia
 targets:
   - {backend: cuda, arch: 80, warp_size: 32, shared_bytes: 166912}
   - {backend: cuda, arch: 90, warp_size: 32, shared_bytes: 232448}
+  - {backend: cuda, arch: 100, warp_size: 32, shared_bytes: 232448}
 """
 
 
@@ -62,6 +63,14 @@ def test_a_bias_is_added(judge):
     torch.manual_seed(1)
     bias = torch.randn(1528).to(torch.bfloat16)
     found = verdict(judge, "addmm", self=bias, mat1=matrix(1400, 72), mat2=matrix(72, 1528), beta=0.5, alpha=2)
+    assert found.outcome is Outcome.PASS, f"{found.detail}\n{found.report}"
+
+
+def test_long_sums_have_wider_tiles(judge):
+    torch.manual_seed(4)
+    a, b = matrix(1400, 2048), matrix(2048, 1536)
+    assert uses_descriptors(a, b)
+    found = verdict(judge, "mm", self=a, mat2=b)
     assert found.outcome is Outcome.PASS, f"{found.detail}\n{found.report}"
 
 
