@@ -50,7 +50,7 @@ def _elements(steps: ComposedSteps, outputs: list[ComposedValue]) -> list[str]:
     """The lines of a wrapper that launches all element by element."""
     if len({v.like.numel() for v in (*outputs, *(u.at for u in steps.used))}) > 1:
         raise Uncomposable("results of several sizes")
-    space = _shape(steps, outputs[0])
+    space = _space(steps, outputs)
     inputs = [_viewed(_expanded(u, _shape(steps, u.at)), _shape(steps, u.at), space) for u in steps.used]
     outs = [_viewed(f"out{k}", _shape(steps, v), space) for k, v in enumerate(outputs)]
     block = steps.functions.block("fused_elements", "fused_elements")
@@ -96,7 +96,7 @@ def _product(steps: ComposedSteps, outputs: list[ComposedValue]) -> list[str]:
     found, (a, b, bias) = steps.product
     if steps.whole is not None or not found.common.is_floating_point:
         raise Uncomposable("a product with a reduction, or of integers")
-    space = _shape(steps, outputs[0])
+    space = _space(steps, outputs)
     size = steps.wrapper.named(f"({a.tensor}.shape[0], {b.tensor}.shape[1])")
     added = "None" if bias is None else f"{bias.tensor}.expand({size})"
     product = [a.tensor, b.tensor, added, repr(found.how["beta"]), repr(found.how["alpha"])]
@@ -111,6 +111,12 @@ def _product(steps: ComposedSteps, outputs: list[ComposedValue]) -> list[str]:
     lines = [f"{_tuple(results)} = {block}(fused, {told})"]
     shapes = [_shape(steps, v) for v in outputs]
     return lines + [f"{out} = {out}.view({s})" for out, s in zip(results, shapes, strict=True) if s != space]
+
+
+def _space(steps: ComposedSteps, outputs: list[ComposedValue]) -> str:
+    """The shape over which a kernel goes: that of an input where there is one, which may lie so that no view of another
+    shape can be had; results are new and lie as they should."""
+    return _shape(steps, steps.used[0].at if steps.used else outputs[0])
 
 
 def _order(steps: ComposedSteps, value: ComposedValue) -> str:

@@ -86,9 +86,21 @@ def _attention(graph: FlowGraph, anchor: int) -> Group:
 
 def _product(graph: FlowGraph, anchor: int) -> Group:
     """A product and what is done to each element of its result; a cast to a wider type is left to what computes with
-    it, which then reads fewer bytes."""
-    fits = _of_sizes(graph, _sizes(graph, anchor))
-    return _grown(graph, frozenset((anchor,)), lambda call: fits(call) and not _widened(graph, call), before=False)
+    it, which then reads fewer bytes, and what only reductions read to these."""
+    of_size = _of_sizes(graph, _sizes(graph, anchor))
+
+    def fits(call: FlowCall) -> bool:
+        return of_size(call) and not _widened(graph, call) and not _reduced_alone(graph, call)
+
+    return _grown(graph, frozenset((anchor,)), fits, before=False)
+
+
+def _reduced_alone(graph: FlowGraph, call: FlowCall) -> bool:
+    """Whether nothing but reductions reads its results."""
+    made = [v for v in call.results if v is not None]
+    readers = [graph.roles[i] for v in made for i in graph.readers.get(v, ())]
+    kept = any(v in graph.kept for v in made)
+    return bool(readers) and not kept and all(role == "reduction" for role in readers)
 
 
 def _widened(graph: FlowGraph, call: FlowCall) -> bool:

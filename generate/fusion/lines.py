@@ -65,7 +65,11 @@ class KernelLines:
         ranked = [v for v in operands if v.like.dim() or not like.dim()]
         shapes = tuple(dict.fromkeys(s for v in ranked for s in v.shapes))
         sources = tuple(dict.fromkeys(s for v in operands for s in v.sources))
-        return ComposedValue(like, None, "", level, shapes, any(v.reduced for v in operands), sources)  # type: ignore[arg-type]
+        reduced = any(v.reduced for v in operands)
+        if level == "element" and reduced:
+            sources = _deciding(operands, like.numel())
+            reduced = not sources
+        return ComposedValue(like, None, "", level, shapes, reduced, sources)  # type: ignore[arg-type]
 
     def held(
         self, text: str, common: torch.dtype, dtype: torch.dtype, at: ComposedValue, cast: bool = False
@@ -109,6 +113,17 @@ class KernelLines:
             self.wrapper.lines.append(f"row = {block}(len({shape}), {tuple(dims)}, {along})")
         elif sizes(whole, row) != sizes(self.whole, self.row) or (rank == len(self.whole.shape) and row != self.row):
             raise Uncomposable("reductions along rows of different sizes")
+
+
+def _deciding(operands: Sequence[ComposedValue], count: int) -> tuple[str, ...]:
+    """The inputs that decide how memory of so many elements lies: those before the first that lies in the order of all
+    its dimensions. One that is broadcast over rows, as what is left of a reduction is, decides nothing."""
+    found: list[str] = []
+    for value in operands:
+        if value.reduced and value.like.numel() == count:
+            break
+        found += [] if value.reduced else value.sources
+    return tuple(dict.fromkeys(found))
 
 
 def sizes(value: ComposedValue, row: Collection[int]) -> tuple[int, int]:

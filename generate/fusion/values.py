@@ -82,8 +82,7 @@ class ComposedValue:
     input, which has one wherever it is used. tensor: an input as the wrapper has it. level: element by element, one of
     a row, or one of a column. shapes: what is broadcast to its shape, as the wrapper's source has it. reduced: whether
     it was made by way of a reduction, or is a view of what was computed: then its memory is in the order of its
-    dimensions. sources: the inputs that it is made of,
-    in the order in which they decide how its memory lies."""
+    dimensions. sources: the inputs that it is made of, in the order in which they decide how its memory lies."""
 
     like: torch.Tensor
     expression: KernelExpression | None = None

@@ -13,7 +13,7 @@ PROBLEMS = Path(__file__).parents[1] / "problems"
 FUSED = {
     "level2_add_norm_relu": "fused::add_native_layer_norm_relu",
     "level2_linear_gelu_scale": "fused::addmm_gelu_mul",
-    "level2_product_mean": "fused::mm_clamp",
+    "level2_product_mean": "fused::clamp_mean",
     "level2_swish_bias_softmax": "fused::sigmoid_mul_add_softmax",
     "level3_block": "fused::addmm_view_gelu",
     "level3_mlp": "fused::addmm_relu",

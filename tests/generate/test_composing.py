@@ -144,6 +144,33 @@ def test_it_serves_other_sizes_and_declines_what_is_broadcast_otherwise():
                 run(x, y, ROW, ROW)
 
 
+def root_mean_squares(x, w):
+    scale = torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)
+    return w * (x * scale), scale
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (0, 2, 1), (1, 0, 2), (2, 1, 0)])
+def test_what_a_row_is_scaled_by_lies_as_the_row_does(order):
+    """What is left of a reduction is broadcast over its rows, and has no say in how these lie."""
+    x = drawn(*(CUBE.shape[d] for d in order)).permute([order.index(d) for d in range(3)])
+    ((_, subgraph, given),) = subgraphs(root_mean_squares, CUBE, ROW)
+    for result, expected in zip(composed(subgraph, given)(x, ROW), subgraph.run(x, ROW), strict=True):
+        torch.testing.assert_close(result, expected, rtol=1e-5, atol=1e-5)
+        assert result.stride() == expected.stride()
+
+
+@pytest.mark.parametrize("spaced", [False, True])
+def test_operands_of_a_view_of_a_product_lie_as_they_like(spaced):
+    a, b, scale = drawn(12, 5), drawn(5, 8), drawn(3, 4, 8)
+    scale = torch.stack([scale, scale], 1)[:, 0] if spaced else scale  # no view of it is [12, 8]
+    ((_, subgraph, given),) = subgraphs(
+        lambda a, b, s: (lambda p: (p, p.view(3, 4, 8) * s))(a @ b), a, b, drawn(3, 4, 8)
+    )
+    for result, expected in zip(composed(subgraph, given)(a, b, scale), subgraph.run(a, b, scale), strict=True):
+        torch.testing.assert_close(result, expected, rtol=1e-4, atol=1e-4)
+        assert result.stride() == expected.stride()
+
+
 def test_an_intermediate_is_rounded_only_where_a_cast_says_so():
     x, third = torch.full((4,), 1.0), torch.full((4,), 1 / 3)
     ((_, cast, given),) = subgraphs(lambda x, y: (x * y).to(BF16).to(FP32) * 3, x, third)

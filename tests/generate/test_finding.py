@@ -102,6 +102,19 @@ def test_products_take_what_is_done_to_their_results(tmp_path):
     assert o.subgraph.steps[1].arguments["size"] == [-1, 3, 5]  # for any batch
 
 
+def test_products_leave_what_only_reductions_read_to_these(tmp_path):
+    """Root mean squares: the squares, which nobody else reads, are made where their mean is."""
+    x, w = torch.randn(6, 4), torch.randn(5, 4)
+
+    def program():
+        h = torch.nn.functional.linear(x, w) + 1
+        return h * torch.rsqrt(h.pow(2).mean(-1, keepdim=True))
+
+    found, _, _ = found_in(tmp_path, program)
+    steps = ["pow", "mean", "rsqrt", "mul"]
+    assert found == [("product", ["mm", "add"], 2, 1), ("reduction", steps, 1, 1)]
+
+
 def test_reductions_take_what_stands_before_and_after(tmp_path):
     x = torch.randn(6, 4)
     found, _, _ = found_in(tmp_path, lambda: ((x * 2).exp().sum(-1)).sqrt())
