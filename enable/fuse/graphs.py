@@ -88,8 +88,9 @@ def _size(n: int | torch.SymInt) -> int:
     """Of a call, where it is no constant; 0 where it may be 1, or nobody knows yet."""
     if isinstance(n, int):
         return n
-    known = n.node.shape_env.bound_sympy(n.node.expr).lower > 1
-    return int(n.node.hint) if known and n.node.hint is not None else 0
+    known = getattr(n.node, "shape_env", None)  # of nested tensors there is none
+    never_1 = known is not None and known.bound_sympy(n.node.expr).lower > 1
+    return int(n.node.hint) if never_1 and n.node.hint is not None else 0
 
 
 def _changes(sizes: Any) -> list[int]:

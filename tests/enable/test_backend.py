@@ -294,6 +294,17 @@ def test_sizes_that_change_are_fused_where_they_are_never_1():
     assert one and of_one and not (one | of_one) & (changing | of_changing)
 
 
+@torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True)
+def test_sizes_that_nobody_knows_before_are_not_fused():
+    backend.substitutions.clear()
+    function = lambda x: ((x * 2).relu(), (x.nonzero() * 2 + 1).abs())  # noqa: E731
+    compiled = torch.compile(function, backend="enablekit", options=FUSED)
+    for n in (4, 6):
+        x = torch.randn(n, 3)
+        assert all(map(torch.equal, compiled(x), function(x)))
+    assert {s.overload.rpartition("_")[0] for s in backend.substitutions} == {"fused::mul_relu"}
+
+
 def test_numbers_that_change_are_no_part_of_a_subgraph():
     backend.substitutions.clear()
     function = lambda x: (x * x.shape[0]).relu() * 2  # noqa: E731
