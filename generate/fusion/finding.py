@@ -171,6 +171,8 @@ def _grown(  # noqa: PLR0913 - each is a way to grow
 def _with(graph: FlowGraph, group: Group, call: int, in_order: bool) -> Group | None:
     """The set with one more call; None where that is none that can be fused."""
     larger = group | {call}
+    if len({graph.flow.calls[i].phase for i in larger}) > 1:  # what a program does at different times, in other graphs
+        return None
     if len(larger) > MAX_COMPUTING or not graph.is_free(call) or not graph.is_plain(graph.flow.calls[call]):
         return None
     if not graph.is_convex(larger):

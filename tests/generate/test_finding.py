@@ -115,6 +115,18 @@ def test_products_leave_what_only_reductions_read_to_these(tmp_path):
     assert found == [("product", ["mm", "add"], 2, 1), ("reduction", steps, 1, 1)]
 
 
+def test_a_subgraph_is_of_one_phase(tmp_path):
+    """What backward computes of a result of forward alone is none of forward's business, though it could run there."""
+    w = torch.randn(4, requires_grad=True)
+
+    def program():
+        (w.exp() * 2).sin().sum().backward()
+
+    found, flow, occurrences = found_in(tmp_path, program)
+    phases = [{flow.calls[i].phase for i in o.calls} for o in occurrences]
+    assert phases == [{"forward"}, {"backward"}] and found[1][1] == ["cos", "mul", "mul", "mul"]
+
+
 def test_reductions_take_what_stands_before_and_after(tmp_path):
     x = torch.randn(6, 4)
     found, _, _ = found_in(tmp_path, lambda: ((x * 2).exp().sum(-1)).sqrt())
