@@ -72,7 +72,7 @@ def command(  # noqa: PLR0913 - one parameter an option
         found = [f for f in workspace.fusions().values() if model is None or any(u.trace == model for u in f.uses)]
     else:
         assert model is not None
-        found = fuse(workspace, model, op)
+        found = fuse(workspace, model, op, workspace.library(library, known))
     reasons = compose_all(workspace, found, library) if compose else {}
     refused = _judged(context, [fusion.overload for fusion in found], platform, library) if verify else {}
     kernels, store = workspace.library(library, known), workspace.verdicts()

@@ -12,7 +12,8 @@ from enable.cover.cost import BANDWIDTH, LAUNCH
 from enable.fusions import Fusion, RecordedUse
 from enable.naming import full, means, near
 from enable.workspace import Workspace
-from generate.fusion.finding import Occurrence, barriers, find
+from generate.fusion.composing import Uncomposable, compose
+from generate.fusion.finding import PASSES, Occurrence, barriers, find
 from generate.library import Library
 from traces import UserError
 from traces.contents import REPLAYABLE
@@ -21,18 +22,20 @@ from traces.store import Trace
 from verify.judging.verdicts import Standings
 
 
-def fuse(workspace: Workspace, model: str, operator: str | None = None) -> list[Fusion]:
+def fuse(workspace: Workspace, model: str, operator: str | None = None, library: Library | None = None) -> list[Fusion]:
     """Find the subgraphs of a trace, and keep them beside those of other traces; those that save most first.
 
-    operator: only those with this one among their steps. Raises UserError where there is no dataflow, no contents, or
-    nothing to be found.
+    operator: only those with this one among their steps. library: whose kernels and functions decide what else is
+    looked for, the workspace's if it is None. Raises UserError where there is no dataflow, no contents, or nothing to
+    be found.
     """
     trace = workspace.open_trace(model)
     flow = trace.dataflow
     known = workspace.fusions()
     if operator is not None:
         _check_operator(flow, model, operator)
-    occurrences = [o for o in find(flow) if operator is None or _has(o, operator)]
+    every = _found(flow, library or workspace.library(None))
+    occurrences = [o for o in every if operator is None or _has(o, operator)]
     if not occurrences:
         raise UserError(_none_found(workspace, flow, model, operator))
     name = _name(workspace, trace, model)
@@ -47,6 +50,36 @@ def fuse(workspace: Workspace, model: str, operator: str | None = None) -> list[
     for overload in set() if operator else known.keys() - {fusion.overload for fusion in found}:
         _forget(workspace, known[overload], name)
     return sorted(found, key=lambda fusion: (-seconds(fusion), fusion.overload))
+
+
+def _found(flow: Dataflow, library: Library) -> list[Occurrence]:
+    """All subgraphs; and where one has no kernel and none can be composed, what can be fused of its steps."""
+    found: list[Occurrence] = []
+    taken: list[Occurrence] = []
+    served: dict[str, bool] = {}
+    for kinds in PASSES:
+        known = {occurrence.calls for occurrence in found}
+        new = [occurrence for occurrence in find(flow, kinds, taken) if occurrence.calls not in known]
+        found += new
+        for occurrence in new:
+            name = occurrence.subgraph.overload
+            if name not in served:
+                served[name] = occurrence.kind == "pointwise" or _has_kernel(flow, occurrence, library)
+            taken += [occurrence] if served[name] else []
+        if all(served[occurrence.subgraph.overload] for occurrence in new):
+            break
+    return found
+
+
+def _has_kernel(flow: Dataflow, occurrence: Occurrence, library: Library) -> bool:
+    occurrence.subgraph.define()
+    if library.match(occurrence.subgraph.overload) is not None:
+        return True
+    try:
+        compose(occurrence.subgraph, [flow.values[value].shape for value in occurrence.inputs], library)
+    except Uncomposable:
+        return False
+    return True
 
 
 def seconds(fusion: Fusion) -> float:

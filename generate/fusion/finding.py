@@ -42,10 +42,12 @@ class Occurrence:
     launches: int
 
 
-def find(flow: Dataflow, kinds: Collection[FusionKind] = KINDS) -> list[Occurrence]:
+def find(flow: Dataflow, kinds: Collection[FusionKind] = KINDS, taken: Collection[Occurrence] = ()) -> list[Occurrence]:
     """All that is worth fusing of these kinds, in the order of the first calls. No call is in two of them but views,
-    and all can be fused at once."""
+    and all can be fused at once; with those that are taken, too, which were found in this flow before."""
     graph = FlowGraph(flow)
+    for before in taken:
+        graph.join(frozenset(i for i in before.calls if graph.roles[i] != "view"))
     found: list[Occurrence] = []
     for kind in (k for k in _GROWING if k in kinds):
         grow, anchors = _GROWING[kind]

@@ -97,6 +97,24 @@ def test_what_a_trace_holds_no_more_is_forgotten(enable, record, tmp_path):
     assert found["steps"] == ["aten::sin", "aten::cos"]
 
 
+def test_what_can_be_fused_of_what_has_no_kernel_is_found_too(enable, record):
+    """Attention launches itself; what turns its queries is done element by element."""
+    q, s = torch.randn(1, 2, 8, 4), torch.randn(8, 4)
+    kept = []
+    attention = torch.nn.functional.scaled_dot_product_attention
+    record(lambda: kept.append(attention(q * s + q.neg() * s, q, q)))
+    found = json.loads(enable("fuse", "small", "--compose", "--json")[1])
+    whole, part = sorted(found["fusions"], key=lambda f: -len(f["steps"]))
+    assert (whole["kind"], whole["kernel"]) == ("attention", "none") and list(found["not_composed"]) == [
+        whole["overload"]
+    ]
+    assert (part["kind"], part["kernel"]) == ("pointwise", "made") and set(part["steps"]) < set(whole["steps"])
+    assert {f["overload"] for f in json.loads(enable("fuse", "small", "--json")[1])["fusions"]} == {
+        whole["overload"],
+        part["overload"],
+    }
+
+
 def test_kernels_are_composed_and_judged(enable, record, tmp_path):
     kept = []
     record(lambda: kept.extend(torch.randn(n, m).mul(2).sin() for n, m in ((4, 8), (3, 5))))

@@ -182,8 +182,8 @@ def test_a_recorded_dialog_ends_in_a_kernel(tmp_path):
     """Attention in parts, which is composed of no scalar functions."""
     found = Workspace(tmp_path / "ws")
     record_attention(found.trace_path("small"))
-    (fusion,) = fuse(found, "small")
-    assert fusion.kind == "attention"
+    fusion, rest = fuse(found, "small")  # and what can be composed of it
+    assert (fusion.kind, rest.kind) == ("attention", "reduction")
     choice = RefineChoice("small", fusion.overload, False, "replay", Options(recordings=DIALOG), DialogLimits(), ())
     (row,) = refine(found, None, "sim", choice)
     assert row["exit"] == "PASSED" and row["calls"] == 2, row["detail"]

@@ -3,7 +3,7 @@
 import torch
 
 from capture import Recorder
-from generate.fusion.finding import MAX_INPUTS, barriers, find
+from generate.fusion.finding import MAX_INPUTS, PASSES, barriers, find
 from traces import Trace
 from traces.dataflow import without_own_device
 
@@ -113,6 +113,15 @@ def test_products_leave_what_only_reductions_read_to_these(tmp_path):
     found, _, _ = found_in(tmp_path, program)
     steps = ["pow", "mean", "rsqrt", "mul"]
     assert found == [("product", ["mm", "add"], 2, 1), ("reduction", steps, 1, 1)]
+
+
+def test_what_others_leave_is_found_beside_them(tmp_path):
+    x, w = torch.randn(6, 4), torch.randn(5, 4)
+    program = lambda: (torch.nn.functional.linear(x, w) + 1).relu().softmax(-1)  # noqa: E731
+    _, flow, (product, reduction) = found_in(tmp_path, program)
+    assert [o.calls for o in find(flow, PASSES[1], [product])] == [reduction.calls]
+    (other,) = find(flow, PASSES[2])
+    assert set(other.calls) < {*product.calls, *reduction.calls}
 
 
 def test_a_subgraph_is_of_one_phase(tmp_path):
