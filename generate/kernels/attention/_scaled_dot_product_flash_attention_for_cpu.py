@@ -19,7 +19,7 @@ def wrapper(query, key, value, dropout_p=0.0, is_causal=False, *, attn_mask=None
     (B, H, Tq, D), Hk = query.shape, key.shape[1]
     check_attention(query, key, value, H if H % max(Hk, 1) else Hk, D)
     if not D:  # ATen looks at no key then
-        key, value, attn_mask = key[:, :, :0], value[:, :, :0], None
+        key, value, attn_mask = key.narrow(2, 0, 0), value.narrow(2, 0, 0), None
     out = torch.empty_like(query)
     logsumexp = torch.empty((B, Tq, H), dtype=torch.float32, device=query.device).transpose(1, 2)
     BLOCK_D = max(triton.next_power_of_2(D), 16)
