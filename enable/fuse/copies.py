@@ -15,7 +15,7 @@ def drop_copies(module: GraphModule) -> int:
     """Have what reads a `clone` read its source, where both lie in memory alike; how many are gone.
 
     In a graph that writes nothing one can be told from the other only from outside: a copy stays where it leaves the
-    graph, and its source comes in or leaves, too.
+    graph, and its source comes in, is a constant, or leaves, too.
     """
     nodes = list(module.graph.nodes)
     if any(isinstance(n.target, OpOverload) and n.target._schema.is_mutable for n in nodes):
@@ -45,7 +45,7 @@ def _told_apart(copy: Node) -> bool:
     assert isinstance(source, Node)
     while _is_view(source):
         source = source.all_input_nodes[0]
-    return _leaves(copy) and (source.op == "placeholder" or _leaves(source))
+    return _leaves(copy) and (source.op != "call_function" or _leaves(source))
 
 
 def _leaves(node: Node) -> bool:

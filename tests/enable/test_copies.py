@@ -38,3 +38,14 @@ def test_copies_go_where_nobody_can_tell(function, dropped):
     found = module(X.clone())
     for a, b in zip(*(v if isinstance(v, tuple) else (v,) for v in (found, expected)), strict=True):
         assert torch.equal(a, b) and a.stride() == b.stride()
+
+
+def test_a_constant_of_a_graph_is_not_handed_out():
+    """Whoever writes to the result would change what the next call gives."""
+    graph = torch.fx.Graph()
+    copy = graph.call_function(torch.ops.aten.clone.default, (graph.get_attr("held"),))
+    for node in (copy, copy.args[0]):
+        node.meta["val"] = X
+    graph.output(copy)
+    module = torch.fx.GraphModule({"held": X.clone()}, graph)
+    assert drop_copies(module) == 0 and module() is not module.held
