@@ -40,8 +40,8 @@ class Verifier:
         """Raises UserError for an unknown platform, profile or sandbox, or if nothing can be sanitized there."""
         self._workspace = Workspace(workspace)
         self._base = library
-        self._profile = load_profile(profile)
-        known = platforms.load(platform)
+        known, chosen = platforms.load(platform), load_profile(profile)
+        self._profile = chosen if chosen.blocks else chosen.of_platform(load_profile(known.lint))
         if sanitize:
             check_sanitizer(known)
         self._platform = replace(known, alignment=max(known.alignment, self._profile.alignment))

@@ -11,6 +11,8 @@ from program import enable
 
 from enable.cli import run
 from enable.options import CACHE_VARIABLE
+from enable.workspace import Workspace
+from verify import platforms
 
 ROOT = Path(__file__).parents[2]
 CORPUS = ROOT / "tests" / "verify" / "corpus"
@@ -108,6 +110,24 @@ def test_bad_input_is_told_in_a_line(arguments, words, tmp_path):
     assert found.returncode == 2 and found.stdout == ""
     assert found.stderr.startswith("enable: ") and found.stderr.count("\n") == 1, found.stderr
     assert words in found.stderr
+
+
+def test_a_kernel_is_judged_with_the_blocks_of_its_platform(tmp_path, monkeypatch, capsys):
+    """What is judged is what is served there: the product through descriptors, by name as well as by file."""
+    monkeypatch.chdir(tmp_path)
+    Path("chip.yaml").write_text("base: sim\ndescription: the blocks of cuda\nlint: triton-nvidia\n")
+    few = ("--cases", "opinfo", "--limit", "1", "--seed", "1", "--platform", "./chip.yaml")
+    assert run(["verify", "mm", *few]) == 0, capsys.readouterr().out
+    platform = platforms.load("./chip.yaml")
+    workspace = Workspace(tmp_path / ".enable")
+    served, plain = workspace.library(None, platform).match("aten::mm"), workspace.library(None, None).match("aten::mm")
+    store = workspace.verdicts()
+    try:
+        standings = store.standings(platform)
+    finally:
+        store.close()
+    assert standings[served.kernels, "aten::mm"].passed and not standings[plain.kernels, "aten::mm"].passed
+    assert run(["verify", str(served.kernel.path), *few]) == 0, capsys.readouterr().out
 
 
 def test_lint_tells_every_violation(tmp_path):

@@ -139,6 +139,28 @@ class Profile:
             ),
         )
 
+    def of_platform(self, dialect: Profile) -> Profile:
+        """This dialect for files that are linked with the blocks of a platform's, if it has any: they may use what that
+        allows."""
+        if not dialect.blocks:
+            return self
+        host, kernel = dialect.host, dialect.kernel
+        attributes = {name: self.host.attributes.get(name, frozenset()) | of for name, of in host.attributes.items()}
+        return replace(
+            self,
+            blocks=dialect.blocks,
+            host=replace(
+                self.host,
+                functions=host.functions | self.host.functions,
+                attributes=self.host.attributes | attributes,
+            ),
+            kernel=replace(
+                self.kernel,
+                names=self.kernel.names | kernel.names,
+                attributes=self.kernel.attributes | kernel.attributes,
+            ),
+        )
+
     @property
     def bare(self) -> bool:
         """Whether a file may do without docstring, declarations and imports, and be written in any honest style."""
