@@ -9,21 +9,10 @@ from torch.utils.checkpoint import checkpoint
 
 from capture import Recorder
 from enable import library
-from enable.cli import run
 
 SETTINGS = {"n_layer": "1", "n_embd": "16", "n_head": "2", "block_size": "8", "dropout": "0.2"}
 SMALL = ["nanogpt", "--batch", "2", "--optimizer", "sgd", "--unverified", "--steps", "2", "--json"]
 SMALL += [w for name, value in SETTINGS.items() for w in ("--set", f"{name}={value}")]
-
-
-@pytest.fixture
-def enable(tmp_path, capfd):
-    def call(*words):
-        capfd.readouterr()
-        status = run(["--workspace", str(tmp_path / "workspace"), *map(str, words)])
-        return status, *capfd.readouterr()
-
-    return call
 
 
 def test_nanogpt_with_dropout_trains_as_the_cpu_does_and_twice_alike(enable):

@@ -9,7 +9,6 @@ import torch
 from shared import packaged, without
 
 from capture import sim
-from enable.cli import run
 from enable.train.report import Calls
 from enable.train.rounding import Truncating
 from enable.train.run import EPS, MARGIN, Comparison, Recipe, Step, tolerances, train
@@ -24,18 +23,6 @@ from verify.outcome import Outcome, Verdict
 SMALL = ["nanogpt", "--batch", "2", "--optimizer", "sgd", "--unverified"]
 SMALL += [w for s in ("n_layer=1", "n_embd=16", "n_head=2", "block_size=8") for w in ("--set", s)]
 GPT2 = ["n_layer=2", "n_embd=16", "n_head=2", "vocab_size=32", "n_positions=8", "bos_token_id=0", "eos_token_id=0"]
-
-
-@pytest.fixture
-def enable(tmp_path, capfd):
-    """A function that runs a command in a workspace of its own; returns exit status, stdout and stderr."""
-
-    def call(*words):
-        capfd.readouterr()
-        status = run(["--workspace", str(tmp_path / "workspace"), *map(str, words)])
-        return status, *capfd.readouterr()
-
-    return call
 
 
 @pytest.fixture

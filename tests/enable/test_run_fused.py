@@ -5,22 +5,11 @@ import shutil
 
 import pytest
 
-from enable.cli import run
 from generate.library import KERNELS
 
 SMALL = ["nanogpt", "--fused", "--device", "cpu", "--batch", "2", "--optimizer", "sgd", "--unverified", "--compare"]
 SMALL += [w for s in ("n_layer=1", "n_embd=16", "n_head=2", "block_size=8") for w in ("--set", s)]
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning", "ignore::FutureWarning")
-
-
-@pytest.fixture
-def enable(tmp_path, capfd):
-    def call(*words):
-        capfd.readouterr()
-        status = run(["--workspace", str(tmp_path / "workspace"), *map(str, words)])
-        return status, *capfd.readouterr()
-
-    return call
 
 
 def test_nanogpt_trains_with_fused_kernels(enable):
