@@ -5,13 +5,13 @@
     python -m benchmarks.kernels dlrm --batch 1024
 
 Every call of one step, after a first one, is timed where it occurs, once for each signature: the device's time between
-two events, median of REPEATS, the L2 cache flushed before each. A call is launch-bound (marked *) where the host takes
-longer to launch the library's kernels than the GPU to run them. limit: the time that the GPU needs at the least, to
-move each tensor of the call once at the bandwidth of a large copy, or for its multiplications at the rate of a large
-matrix product of that dtype, both measured first; of the library's time. Ratios are ATen's time by the library's, so
-that above 1 is faster, and mean the geometric mean over signatures. FlagGems runs in a process of its own, which is
-started anew after the overload that ended it or that took over --gems-each seconds, and without it. At last
-the whole step is timed with the library registered and without.
+two events, median of REPEATS. Before each the L2 cache is flushed, as often as the host needs to launch the call
+meanwhile. A call is launch-bound (marked *) where the host takes longer to launch the library's kernels than the GPU to
+run them. limit: the time that the GPU needs at the least, to move each tensor of the call once at the bandwidth of a
+large copy, or for its multiplications at the rate of a large matrix product of that dtype, both measured first; of the
+library's time. Ratios are ATen's time by the library's, so that above 1 is faster, and mean the geometric mean over
+signatures. FlagGems runs in a process of its own, which is started anew after the overload that ended it or that took
+over --gems-each seconds, and without it. At last the whole step is timed with the library registered and without.
 """
 
 from __future__ import annotations
@@ -86,6 +86,7 @@ IMPORTED = {
 }
 _FROM_BLOCKS = re.compile(r"^from blocks\.\w+ import (.*)$", re.MULTILINE)
 FLUSHED = 256 << 20  # bytes; more than any L2 cache has
+MOST_FLUSHES = 50  # before a call
 
 
 @dataclass(frozen=True)
@@ -113,20 +114,23 @@ class Timer:
         self.flush = torch.empty(FLUSHED, dtype=torch.uint8, device=device)
         self._rates: dict[torch.dtype, float] = {}
         self.device = device
+        self.bandwidth = 0.0
         source = torch.empty(1 << 30, dtype=torch.uint8, device=device)
         target = torch.empty_like(source)
         self.bandwidth = 2 * (1 << 30) / self.gpu(lambda: target.copy_(source))  # bytes a microsecond
 
     def gpu(self, call: Callable[[], Any]) -> float:
-        """Median time between two events, microseconds."""
+        """Median time between two events, microseconds; before the first, flushes last until the host is through."""
         for _ in range(WARM):
             call()
+        flushes = 1 + min(math.ceil(2 * self.host(call) * self.bandwidth / FLUSHED), MOST_FLUSHES)
         events = [
             (torch.Event(self.device, enable_timing=True), torch.Event(self.device, enable_timing=True))
             for _ in range(REPEATS)
         ]
         for before, after in events:
-            self.flush.zero_()
+            for _ in range(flushes):
+                self.flush.zero_()
             before.record()
             call()
             after.record()

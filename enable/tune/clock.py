@@ -2,13 +2,15 @@
 
     python -m enable.tune.clock FD      # the end of a socket; what goes over it are frames, verify/sandbox/wire.py
 
-The kernels were linted and judged before. A time is that between two events, with the L2 cache flushed before the
-first; the host's is until the call returns. The order of the turns is rotated from round to round.
+The kernels were linted and judged before. A time is the GPU's, between two events, with the L2 cache flushed before
+the first, and as often as the host needs to launch the call meanwhile: what the host takes is told apart, until the
+call returns. The order of the turns is rotated from round to round.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 import socket
 import statistics
 import sys
@@ -49,19 +51,25 @@ class Clock:
         self.place = torch.device(place)
         self._flush = torch.empty(FLUSHED, dtype=torch.uint8, device=self.place)
         self._told: dict[str, Any] = {}
+        self._flushing = 0.0
+        (flushes,) = self.rounds([self._flush.zero_], WARM)
+        self._flushing = statistics.median(flushes)  # microseconds
 
     def rounds(self, calls: list[Call], count: int) -> list[list[float]]:
         """Microseconds of each call in each of so many rounds."""
+        flushes = []
         for run in calls:
             for _ in range(WARM):
                 run()
+            flushes.append(1 + math.ceil(2 * self.host(run) / self._flushing) if self._flushing else 1)
         taken: list[list[float]] = [[] for _ in calls]
         for number in range(count):
             events = {}
             for k in range(len(calls)):
                 at = (k + number) % len(calls)
                 events[at] = torch.Event(self.place, enable_timing=True), torch.Event(self.place, enable_timing=True)
-                self._flush.zero_()
+                for _ in range(flushes[at]):
+                    self._flush.zero_()
                 events[at][0].record()
                 calls[at]()
                 events[at][1].record()
