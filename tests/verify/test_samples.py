@@ -93,6 +93,11 @@ def test_operators_that_take_no_tensors():
         assert cases and any(c.overload == f"aten::{operator}" for c in cases)
 
 
+def test_a_device_is_one_for_which_another_may_stand_in():
+    cases = opinfo_cases(["aten::arange.start_step"], ("float32", "bfloat16"))
+    assert cases and all(case.load().tree["device"] == {"device": "cpu"} for case in cases)
+
+
 def test_numbers_become_lists_of_the_length_that_the_schema_has():
     cases = opinfo_cases(["aten::max_pool2d"], ("float32",))
     assert {len(unpack(c.load())["kernel_size"]) for c in cases} == {2}

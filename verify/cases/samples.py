@@ -245,10 +245,18 @@ def _samples(info: Any, dtype: torch.dtype, most: int) -> Iterator[tuple[tuple[A
             yield (sample.input, *sample.args), dict(sample.kwargs)
 
 
-def _listed(op: OpOverload, arguments: dict[str, Any]) -> dict[str, Any]:
-    """With a single number where the schema has a list of them as that list, as ATen takes it."""
+def _as_taken(op: OpOverload, arguments: dict[str, Any]) -> dict[str, Any]:
+    """As ATen takes them: a single number is a list where the schema has one, and the name of a device is the device,
+    for which another may stand in where the call is made."""
     lists = {a.name: getattr(a, "N", None) or 1 for a in op._schema.arguments if "List[int]" in str(a.type)}
-    return {n: [value] * lists[n] if n in lists and type(value) is int else value for n, value in arguments.items()}
+    devices = {a.name for a in op._schema.arguments if "Device" in str(a.type)}
+
+    def taken(name: str, value: Any) -> Any:
+        if name in lists and type(value) is int:
+            return [value] * lists[name]
+        return torch.device(value) if name in devices and isinstance(value, str) else value
+
+    return {name: taken(name, value) for name, value in arguments.items()}
 
 
 def _hides_a_tensor(op: OpOverload, arguments: dict[str, Any]) -> bool:
@@ -266,7 +274,7 @@ def _bound(overloads: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]) 
         if len(args) > positional or kwargs.keys() - names:
             continue
         try:
-            arguments = _listed(op, bind(op, args, kwargs))
+            arguments = _as_taken(op, bind(op, args, kwargs))
             if _hides_a_tensor(op, arguments):
                 continue
             call(op, {k: v.clone() if k in written(op) else v for k, v in arguments.items()})
