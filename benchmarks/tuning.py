@@ -33,7 +33,7 @@ TRACE = "tuning"
 DTYPES = (torch.float32, torch.bfloat16)
 FLAT = (1024, 16384, 131072, 1 << 20, 1 << 22)
 SETTINGS = ("aten::nll_loss_backward", "aten::affine_grid_generator", "aten::unfold_backward")  # without an LLM
-FIRST = ("aten::sum", "aten::cat", "aten::native_layer_norm", "aten::nll_loss_backward", "aten::arange")
+FIRST = ("aten::sum", "aten::_grouped_mm", "aten::cat", "aten::native_layer_norm", "aten::nll_loss_backward", "aten::arange")
 SECONDS = 100  # of one search
 BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
 
@@ -49,6 +49,7 @@ def record(workspace: Path) -> None:
             _rows(dtype)
             _joins(dtype)
             _losses(dtype)
+            _products(dtype)
 
 
 def _elements(dtype: torch.dtype) -> None:
@@ -78,6 +79,14 @@ def _joins(dtype: torch.dtype) -> None:
         parts = [torch.randn(128, 100, dtype=dtype) for _ in range(count)]
         torch.cat(parts, 0)
         torch.stack(parts, 0)
+
+
+def _products(dtype: torch.dtype) -> None:
+    for groups, rows, depth, width in ((4, 1024, 512, 1024), (8, 2048, 1024, 1024), (8, 512, 256, 512)):
+        ends = torch.arange(1, groups + 1, dtype=torch.int32) * (rows // groups)
+        x, weights = torch.randn(rows, depth, dtype=dtype), torch.randn(groups, depth, width, dtype=dtype)
+        torch.ops.aten._grouped_mm(x, weights, ends)
+        torch.ops.aten._grouped_mm(x, weights.transpose(1, 2).contiguous().transpose(1, 2), ends)
 
 
 def _losses(dtype: torch.dtype) -> None:
