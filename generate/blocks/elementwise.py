@@ -77,39 +77,47 @@ def elementwise_kernel(
     RESULTS: tl.constexpr,
     SMALL: tl.constexpr,
     WIDE: tl.constexpr,
+    ROUNDS: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Of each operand, and of each result, one for every tensor of the list. RESULTS: of several, those to keep.
+    """ROUNDS times BLOCK elements of one tensor, which is looked up once. Of each operand, and of each result, one for
+    every tensor of the list. RESULTS: of several, those to keep.
 
     KINDS of operands: a "tensor" with its strides, a tensor of one "element", a "number", a "pointer" that the function
     may store to.
     """
     program = tl.program_id(0) - plain_value(pick(firsts, firsts))
-    start = program.to(tl.int64) * BLOCK if WIDE else program * BLOCK
+    first = (program.to(tl.int64) if WIDE else program) * (ROUNDS * BLOCK)
     n = plain_value(pick(sizes, firsts))
-    values = ()
-    if SOURCE is not None:
-        arguments = ()
-        for k in tl.static_range(len(source)):
-            arguments = arguments + (number_value(source[k], tl.int64),)
-        values = values + (SOURCE(start, BLOCK, *arguments),)
-    i = start + tl.arange(0, BLOCK)
-    reads = ()
+    own, targets = (), ()
     for k in tl.static_range(len(KINDS)):
-        if KINDS[k] == "tensor":
-            reads = reads + (pick(operands[k], firsts) + strided(i, shape, strides[k], HINTS[k]),)
-        else:
-            reads = reads + (pick(operands[k], firsts),)
-    writes = ()
+        own = own + (pick(operands[k], firsts),)
     for k in tl.static_range(len(outs)):
-        offset = strided(i, shape, strides[len(KINDS) + k], HINTS[len(KINDS) + k])
-        writes = writes + (pick(outs[k], firsts) + offset,)
-    if SMALL:  # soon compiled
-        apply(FUNCTION, values, reads, writes, i < n, KINDS, COMMON, OPMATH, RESULTS)
-    elif start + BLOCK <= n:
-        apply(FUNCTION, values, reads, writes, None, KINDS, COMMON, OPMATH, RESULTS)
-    else:
-        apply(FUNCTION, values, reads, writes, i < n, KINDS, COMMON, OPMATH, RESULTS)
+        targets = targets + (pick(outs[k], firsts),)
+    for at in range(0, ROUNDS * BLOCK, BLOCK):
+        start = first + at
+        values = ()
+        if SOURCE is not None:
+            arguments = ()
+            for k in tl.static_range(len(source)):
+                arguments = arguments + (number_value(source[k], tl.int64),)
+            values = values + (SOURCE(start, BLOCK, *arguments),)
+        i = start + tl.arange(0, BLOCK)
+        reads = ()
+        for k in tl.static_range(len(KINDS)):
+            if KINDS[k] == "tensor":
+                reads = reads + (own[k] + strided(i, shape, strides[k], HINTS[k]),)
+            else:
+                reads = reads + (own[k],)
+        writes = ()
+        for k in tl.static_range(len(outs)):
+            writes = writes + (targets[k] + strided(i, shape, strides[len(KINDS) + k], HINTS[len(KINDS) + k]),)
+        if SMALL:  # soon compiled
+            apply(FUNCTION, values, reads, writes, i < n, KINDS, COMMON, OPMATH, RESULTS)
+        elif start + BLOCK <= n:
+            apply(FUNCTION, values, reads, writes, None, KINDS, COMMON, OPMATH, RESULTS)
+        else:
+            apply(FUNCTION, values, reads, writes, i < n, KINDS, COMMON, OPMATH, RESULTS)
 
 
 def elementwise(function, *operands, numbers=(), source=None, common=None, dtype=None, to_float=False, out=None):
@@ -206,16 +214,18 @@ def _launch(members, function, kinds, common, results, source):
     small = max(sizes) < 4096
     if small:
         BLOCK, warps = 512, 4
+    count = len(members)
+    # in a list tensors take time to be looked up: four programs for 132 processors each are enough
+    rounds = 4 if count > 1 and not small and sum(sizes) >= 4 * BLOCK * 528 else 1
     firsts, programs = [], 0
     for n in sizes:
         firsts.append(plain(programs))
-        programs += triton.cdiv(n, BLOCK)
-    count = len(members)
+        programs += triton.cdiv(n, rounds * BLOCK)
     lacking = (1 if count == 1 else 8 if count <= 8 else 32) - count  # few variants count for more than the padding
     members = members + members[-1:] * lacking
     firsts += [plain(programs)] * lacking
     sizes += sizes[-1:] * lacking
-    wide = max(sizes) > 2147479551 or reach(shape, strides) > 2147483647
+    wide = max(sizes) > 2147483647 - 2 * rounds * BLOCK or reach(shape, strides) > 2147483647
     if small and count == 1 and len(shape) < 4:  # few variants count for more than few divisions
         shape = shape or (sizes[0],)
         lacking = 4 - len(shape)
@@ -244,6 +254,7 @@ def _launch(members, function, kinds, common, results, source):
         RESULTS=results,
         SMALL=small,
         WIDE=wide,
+        ROUNDS=rounds,
         BLOCK=BLOCK,
         num_warps=warps,
     )

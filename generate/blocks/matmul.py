@@ -328,6 +328,18 @@ def matmul(a, b, bias=None, beta=1, alpha=1, ending=NO_ENDING, dtype=None):
     return out
 
 
+def plain_part_sums(a, b, out, tile, parts, part):
+    """Of each part of K the product, [parts, M, N] in fp32."""
+    sums = torch.empty((parts, *out.shape), dtype=torch.float32, device=out.device)
+    launch_tiles(a, b, None, sums, (0, 1), (*tile[:3], 4), parts, part)  # a warp has many rows: K is long enough
+    return sums
+
+
+def part_sums(a, b, out, tile, parts, part):
+    """The same. A platform may have another way, and other parts."""
+    return plain_part_sums(a, b, out, tile, parts, part)
+
+
 def _launch_parts(a, b, bias, out, numbers, tile, ending):
     """One launch, or two where K is cut into parts of 8 steps at the least: two tiles for each of 132 processors."""
     (M, N), K, BLOCK_K = out.shape, a.shape[1], tile[2]
@@ -338,8 +350,8 @@ def _launch_parts(a, b, bias, out, numbers, tile, ending):
     if parts == 1:
         launch_matmul(a, b, bias, out, numbers, tile, ending)
         return
-    sums = torch.empty((parts, M, N), dtype=torch.float32, device=out.device)
-    launch_tiles(a, b, None, sums, (0, 1), (*tile[:3], 4), parts, part)  # a warp has many rows: K is long enough
+    sums = part_sums(a, b, out, tile, parts, part)
+    parts = sums.shape[0]
     CHUNK = min(triton.next_power_of_2(parts), 64)
     more = matmul_strides(bias, False), tuple([number_argument(v, a.dtype) for v in numbers])
     add_parts_kernel[(triton.cdiv(M * N, 2048 // CHUNK),)](

@@ -188,11 +188,18 @@ def _value_dtypes(kind, common, index):
     return (opmath,) * {"welford": 3, "softmax": 2, "minmax": 2, "sums": 2, "moments": 4}.get(kind, 1)
 
 
+def _several(kind):
+    """Whether each lane holds several values."""
+    return kind in ("argmax", "argmin", "welford", "moments")
+
+
 def _in_parts(how, inputs, outs, m, n, rows, cols, values):
     """Few outputs of many elements in two launches, all others in one: four programs for 132 processors each."""
-    elements = 2048 if how[0] in ("argmax", "argmin", "welford", "moments") else 8192  # all lanes hold several values
+    several = _several(how[0])
+    elements = 2048 if several else min(max(triton.next_power_of_2(m * n // 528), 2048), 4096)
     BLOCK_M, BLOCK_N = _tile(m, n, rows[1][0][-1], cols[1][0][-1], elements)
-    parts = max(min(528 // triton.cdiv(m, BLOCK_M), n // (2 * BLOCK_N)), 1)
+    parts = n // (2 * BLOCK_N) if several else n // BLOCK_N if n >= 8 * BLOCK_N else 1
+    parts = max(min(528 // triton.cdiv(m, BLOCK_M), parts), 1)
     steps = triton.cdiv(triton.cdiv(n, parts), BLOCK_N)
     parts = triton.cdiv(n, steps * BLOCK_N) if n else 1
     if parts == 1:
@@ -249,7 +256,7 @@ def _launch_reduction(how, inputs, outs, sizes, rows, cols, tile):
         WIDE=reach(*rows) + reach(*cols) > 2147483647 - BLOCK_M * BLOCK_N,
         BLOCK_M=BLOCK_M,
         BLOCK_N=BLOCK_N,
-        num_warps=8,
+        num_warps=4 if large and (BLOCK_M * BLOCK_N <= 1024 or (BLOCK_M > 1 and _several(kind))) else 8,
     )
 
 

@@ -1,6 +1,8 @@
 """The blocks of the platform cuda, whose products go through tensor descriptors: compiled for its targets, and carried
 out by the interpreter."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -43,8 +45,12 @@ def matrix(rows, columns, turned=False, offset=0):
     return t.view(columns, rows).t() if turned else t.view(rows, columns)
 
 
-def verdict(judge, overload, **arguments):
+def verdict(judge, overload, on="", **arguments):
+    """on: the target with whose settings it is carried out, too."""
     kernel = KernelFile.read(KERNELS / f"matmul/{overload}.py", BLOCKS)
+    unset = 'TUNING_TARGET = ""'
+    assert kernel.source.count(unset) == 1
+    kernel = replace(kernel, source=kernel.source.replace(unset, f'TUNING_TARGET = "{on}"'))
     case = case_of_values(f"aten::{overload}", **arguments)
     job = Job(Plan(case.overload, case.overload), kernel, (case,), repeats=1)
     return next(iter(judge.judge([job]).values()))
@@ -71,6 +77,23 @@ def test_long_sums_have_wider_tiles(judge):
     a, b = matrix(1400, 2048), matrix(2048, 1536)
     assert uses_descriptors(a, b)
     found = verdict(judge, "mm", self=a, mat2=b)
+    assert found.outcome is Outcome.PASS, f"{found.detail}\n{found.report}"
+
+
+@pytest.mark.parametrize("turned", [(False, True), (True, False)])
+def test_many_rows_have_higher_tiles(judge, turned):
+    torch.manual_seed(5)
+    a, b = matrix(33800, 72, turned[0]), matrix(72, 136, turned[1])
+    assert uses_descriptors(a, b)
+    found = verdict(judge, "mm", "sm_90", self=a, mat2=b)
+    assert found.outcome is Outcome.PASS, f"{found.detail}\n{found.report}"
+
+
+@pytest.mark.parametrize("m, n", [(256, 136), (136, 136)])
+def test_parts_of_long_sums_are_added(judge, m, n):
+    """Weight gradients: K is the number of tokens."""
+    torch.manual_seed(6)
+    found = verdict(judge, "mm", self=matrix(m, 8000, True), mat2=matrix(8000, n))
     assert found.outcome is Outcome.PASS, f"{found.detail}\n{found.report}"
 
 

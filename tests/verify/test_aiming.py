@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 import torch
 
 from generate.library import KERNELS, Library
@@ -51,3 +52,22 @@ def test_every_child_launches_with_the_settings_of_the_device(tmp_path, monkeypa
             (verdict,) = judge.judge([Job(Plan("aten::neg", "aten::neg"), kernel, (case,))]).values()
             found[target] = verdict.outcome
     assert found == {"": Outcome.WRONG, "sm_80": Outcome.WRONG, "sm_90": Outcome.PASS}
+
+
+@pytest.mark.parametrize(
+    "rows, expected",
+    [
+        ('(("", 0, 256, 4), ("sm_90", 0, 256, 64))', Outcome.COMPILE_ERROR),  # of 64 warps no program can be had
+        ('(("", 0, 256, 64), ("sm_90", 0, 256, 4))', Outcome.PASS),
+        ('(("", 0, 256, 4), ("sm_80", 0, 256, 64))', Outcome.PASS),  # sm_80 is no target of sim
+    ],
+)
+def test_each_target_is_compiled_for_with_its_own_settings(tmp_path, rows, expected):
+    source = SOURCE.replace('(("", 0, 64), ("sm_90", 0, 256))', rows).replace("(block,) =", "block, warps =")
+    source = source.replace("BLOCK=block)", "BLOCK=block, num_warps=warps)")
+    kernel = Library(KERNELS).parse(source, Path("neg.py"))
+    case = case_of_values("aten::neg", self=torch.arange(1.0, 201.0))
+    with Judge(platforms.load("sim"), VerdictStore(tmp_path / "verdicts.sqlite"), workers=1) as judge:
+        (verdict,) = judge.judge([Job(Plan("aten::neg", "aten::neg"), kernel, (case,))]).values()
+    assert verdict.outcome is expected, verdict.detail
+    assert expected is Outcome.PASS or "64 warps" in verdict.detail

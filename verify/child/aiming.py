@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from types import ModuleType
+from typing import Any
 
 import torch
 
@@ -10,9 +12,19 @@ _TARGET = "TUNING_TARGET"  # of the block `tuned`, which asks for what the devic
 
 
 def aim(module: ModuleType, target: str) -> None:
-    """Tell a kernel file that has a table of settings which target's are wanted."""
+    """Tell a kernel file that has settings by target which target's are wanted."""
     if _TARGET in vars(module):
         vars(module)[_TARGET] = target
+
+
+def has_settings(sources: Iterable[str]) -> bool:
+    """Whether one of these files has settings by target."""
+    return any(_TARGET in source for source in sources)
+
+
+def name_of(target: dict[str, Any]) -> str:
+    """How kernel files name a platform's target."""
+    return f"sm_{target['arch']}" if target["backend"] == "cuda" else str(target["arch"])
 
 
 def target(index: int | None = None) -> str:

@@ -47,8 +47,19 @@ class CompileOnlyDriver:
         return torch.device("cpu")
 
 
-def patch_compiler(targets: list[dict[str, Any]]) -> None:
-    """Have every launch compile for every target, and do no more."""
+class Targets:
+    """Those of the platform, and those for which launches compile now: all, unless it is said otherwise."""
+
+    def __init__(self) -> None:
+        self.every = self.now = list[dict[str, Any]]()
+
+
+targets = Targets()
+
+
+def patch_compiler(every: list[dict[str, Any]]) -> None:
+    """Have every launch compile for the targets, and do no more."""
+    targets.every = targets.now = every
     from triton import knobs
     from triton.runtime import driver
     from triton.runtime.jit import JITFunction
@@ -73,14 +84,15 @@ def patch_compiler(targets: list[dict[str, Any]]) -> None:
 
         def compile_for(target: dict[str, Any], given: dict[str, Any]) -> Any:
             driver.set_active(CompileOnlyDriver(target))
-            self.device_caches.pop(0, None) if len(targets) > 1 else None
+            self.device_caches.pop(0, None) if len(targets.every) > 1 else None
             compiled = original(self, grid=grid, warmup=True, **given)
             _check_threads(self.__name__, compiled, target)
             _check_shared_memory(self.__name__, compiled, target)
             return compiled
 
+        compiled = None
         with launching():
-            for target in targets:
+            for target in targets.now:
                 try:
                     try:
                         compiled = compile_for(target, usual)

@@ -22,8 +22,9 @@ import torch
 from traces.subgraphs import define_all
 from traces.values import Packed, Rebuilt, on_host, pack, unpack
 from verify.child import devices
+from verify.child.aiming import has_settings, name_of
 from verify.child.answers import Counters, EarlierResults, complaints, protected, strided
-from verify.child.compiling import patch_compiler
+from verify.child.compiling import patch_compiler, targets
 from verify.child.far import far
 from verify.child.fresh import fresh
 from verify.child.global_state import GlobalState
@@ -102,7 +103,10 @@ class KernelRunner:
 
     def run(self, header: dict[str, Any], packed: Packed) -> tuple[dict[str, Any], Packed]:
         """Answer one request. Raises whatever the candidate raises; `notes` then still say what it did."""
+        by_target = not self._executes and has_settings(self._job["sources"].values())
+        refused = self._compile_for_each(header, packed) if by_target else ""
         notes.clear(header.get("scalars"))
+        notes.refused = refused
         reached.clear()
         seed = header.get("seed", 0)
         given = self._rebuild(packed, bool(header.get("reuse")))
@@ -137,6 +141,22 @@ class KernelRunner:
         told = {"status": "ok", "outside": outside, "reached": reached.told(), "log": log}
         return {**told, **notes.reply()}, answer
 
+    def _compile_for_each(self, header: dict[str, Any], packed: Packed) -> str:
+        """Compile what a file launches with the settings of each target, for that; the compiler's log of what it
+        refused. What the request is answered with then compiles nothing: it is launched with those of the device."""
+        refused, self._wrappers = "", None
+        for target in targets.every:
+            notes.clear(header.get("scalars"))
+            launch_log.clear(None)
+            targets.now = [target]
+            try:
+                with torch.no_grad(), watched(), redirect_stdout(Printed()):
+                    self._call(unpack(packed), header.get("philox"), name_of(target))
+            finally:
+                targets.now, self._wrappers = [], None
+            refused = refused or notes.refused
+        return refused
+
     def _rebuild(self, packed: Packed, reuse: bool) -> dict[str, Any]:
         last = self._packed
         same = last is not None and (packed.groups, packed.tensors) == (last.groups, last.tensors)
@@ -156,13 +176,14 @@ class KernelRunner:
         if self._place != "cpu":
             torch.accelerator.synchronize(torch.device(self._place))
 
-    def _call(self, arguments: dict[str, Any], philox: list[int] | None) -> Any:
+    def _call(self, arguments: dict[str, Any], philox: list[int] | None, target: str | None = None) -> Any:
+        """target: whose settings are launched with, by default those of the device."""
         self._wrappers = self._wrappers or load_wrappers(
             self._job["sources"],
             Path(self._job["directory"]),
             self._job.get("calls", {}),
             self._marked,
-            self._job.get("target", ""),
+            self._job.get("target", "") if target is None else target,
         )
         wrapper = bound(self._wrappers["kernel"], philox)
         copy = self._wrappers["copy"]

@@ -4,11 +4,14 @@ What a descriptor tells is loaded by the memory system itself (TMA, from sm_90 o
 elsewhere), and the next tile's operands are on their way while the last tile is stored.
 """
 
+import torch
 import triton
 import triton.language as tl
-from blocks.matmul import NO_ENDING, launch_tiles, plus_bias
+from blocks.matmul import NO_ENDING, launch_tiles, plain_part_sums, plus_bias
+from blocks.tuning import TUNING_TARGET
 from blocks.types import number_argument
 
+HIGH_TILES = ("sm_90", "sm_100")  # have the shared memory for tiles of 256 rows
 PROCESSORS = 132  # of an H100 or H200; with more or fewer there are idle ones, or waves
 SHARED = 230000  # bytes of shared memory that tiles may take; of the 232,448 of a program on sm_90
 
@@ -20,6 +23,29 @@ def tile_place(tile, down, across):
     height = tl.minimum(down - group * 8, 8)
     inside = tile % (8 * across)
     return group * 8 + inside % height, inside // height
+
+
+@triton.jit
+def operand_rows(a_ptr, b_ptr, sizes, strides, TILE: tl.constexpr, TURNED: tl.constexpr):
+    """Descriptors of a and b, in tiles."""
+    M, N, K = sizes
+    if TURNED[0]:
+        a_rows = tl.make_tensor_descriptor(a_ptr, [K, M], [strides[0], 1], [TILE[2], TILE[0]])
+    else:
+        a_rows = tl.make_tensor_descriptor(a_ptr, [M, K], [strides[0], 1], [TILE[0], TILE[2]])
+    if TURNED[1]:
+        b_rows = tl.make_tensor_descriptor(b_ptr, [N, K], [strides[1], 1], [TILE[1], TILE[2]])
+    else:
+        b_rows = tl.make_tensor_descriptor(b_ptr, [K, N], [strides[1], 1], [TILE[2], TILE[1]])
+    return a_rows, b_rows
+
+
+@triton.jit
+def tile_sum(a_rows, b_rows, row, col, k, acc, TURNED: tl.constexpr):
+    """acc and the product of the tiles of a and b that begin at row, col and k."""
+    a = a_rows.load([k, row]).T if TURNED[0] else a_rows.load([row, k])
+    b = b_rows.load([col, k]).T if TURNED[1] else b_rows.load([k, col])
+    return tl.dot(a, b, acc)
 
 
 @triton.jit
@@ -35,23 +61,19 @@ def descriptor_kernel(
     TILE: tl.constexpr,
     TURNED: tl.constexpr,
     PROGRAMS: tl.constexpr,
+    HALVES: tl.constexpr,
     EPILOGUE: tl.constexpr,
 ):
-    """Every PROGRAMS-th tile of beta * bias + alpha * a @ b from its own on. TURNED: which of a, b lie by columns."""
+    """Every PROGRAMS-th tile of beta * bias + alpha * a @ b from its own on. TURNED: which of a, b lie by columns.
+    HALVES: without an ending, half of a tile's columns are stored after the other, in half of the shared memory."""
     BLOCK_M: tl.constexpr = TILE[0]
     BLOCK_N: tl.constexpr = TILE[1]
     BLOCK_K: tl.constexpr = TILE[2]
     M, N, K = sizes
-    if TURNED[0]:
-        a_rows = tl.make_tensor_descriptor(a_ptr, [K, M], [strides[0], 1], [BLOCK_K, BLOCK_M])
-    else:
-        a_rows = tl.make_tensor_descriptor(a_ptr, [M, K], [strides[0], 1], [BLOCK_M, BLOCK_K])
-    if TURNED[1]:
-        b_rows = tl.make_tensor_descriptor(b_ptr, [N, K], [strides[1], 1], [BLOCK_N, BLOCK_K])
-    else:
-        b_rows = tl.make_tensor_descriptor(b_ptr, [K, N], [strides[1], 1], [BLOCK_K, BLOCK_N])
+    a_rows, b_rows = operand_rows(a_ptr, b_ptr, sizes, strides, TILE, TURNED)
     wide = tl.full([], N, tl.int64)
-    out_rows = tl.make_tensor_descriptor(out_ptr, [M, N], [wide, 1], [BLOCK_M, BLOCK_N])
+    WIDTH: tl.constexpr = BLOCK_N // 2 if HALVES else BLOCK_N
+    out_rows = tl.make_tensor_descriptor(out_ptr, [M, N], [wide, 1], [BLOCK_M, WIDTH])
     x_ptr, y_ptr, second_ptr = ending
     if x_ptr is not None:
         x_rows = tl.make_tensor_descriptor(x_ptr, [M, N], [wide, 1], [BLOCK_M, BLOCK_N])
@@ -65,18 +87,14 @@ def descriptor_kernel(
         row, col = tile_place(tile, down, across)
         acc = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
         for step in range(steps):
-            if TURNED[0]:
-                a = a_rows.load([step * BLOCK_K, row * BLOCK_M]).T
-            else:
-                a = a_rows.load([row * BLOCK_M, step * BLOCK_K])
-            if TURNED[1]:
-                b = b_rows.load([col * BLOCK_N, step * BLOCK_K]).T
-            else:
-                b = b_rows.load([step * BLOCK_K, col * BLOCK_N])
-            acc = tl.dot(a, b, acc)
+            acc = tile_sum(a_rows, b_rows, row * BLOCK_M, col * BLOCK_N, step * BLOCK_K, acc, TURNED)
         cols = col * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
         acc = plus_bias(acc, bias_ptr, cols * 0, cols, (0, 0, strides[2]), cols < N, numbers)
-        if EPILOGUE is None:
+        if HALVES:
+            left, right = tl.split(tl.permute(tl.reshape(acc, (BLOCK_M, 2, WIDTH)), (0, 2, 1)))
+            out_rows.store([row * BLOCK_M, col * BLOCK_N], left.to(out_ptr.dtype.element_ty))
+            out_rows.store([row * BLOCK_M, col * BLOCK_N + WIDTH], right.to(out_ptr.dtype.element_ty))
+        elif EPILOGUE is None:
             out_rows.store([row * BLOCK_M, col * BLOCK_N], acc.to(out_ptr.dtype.element_ty))
         else:
             x = 0.0 if x_ptr is None else x_rows.load([row * BLOCK_M, col * BLOCK_N])
@@ -85,6 +103,24 @@ def descriptor_kernel(
             out_rows.store([row * BLOCK_M, col * BLOCK_N], first.to(out_ptr.dtype.element_ty))
             if second_ptr is not None:
                 second_rows.store([row * BLOCK_M, col * BLOCK_N], second.to(second_ptr.dtype.element_ty))
+
+
+@triton.jit
+def parts_kernel(a_ptr, b_ptr, sums_ptr, sizes, strides, part, TILE: tl.constexpr, TURNED: tl.constexpr):
+    """A tile of a[:, ks] @ b[ks, :] in sums [parts, M, N], for the ks of part program_id(1)."""
+    BLOCK_M: tl.constexpr = TILE[0]
+    BLOCK_N: tl.constexpr = TILE[1]
+    M, N, K = sizes
+    a_rows, b_rows = operand_rows(a_ptr, b_ptr, sizes, strides, TILE, TURNED)
+    down = tl.cdiv(M, BLOCK_M)
+    row, col = tl.program_id(0) % down * BLOCK_M, tl.program_id(0) // down * BLOCK_N
+    first = tl.program_id(1) * part
+    acc = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
+    for k in range(first, tl.minimum(first + part, K), TILE[2]):
+        acc = tile_sum(a_rows, b_rows, row, col, k, acc, TURNED)
+    rows, cols = row + tl.arange(0, BLOCK_M)[:, None], col + tl.arange(0, BLOCK_N)[None, :]
+    sums_ptr += (tl.program_id(1).to(tl.int64) * M + rows) * N + cols
+    tl.store(sums_ptr, acc, mask=(rows < M) & (cols < N))
 
 
 def described(x):
@@ -96,6 +132,11 @@ def described(x):
 def turned(x):
     """Whether a matrix that a descriptor can tell of lies by columns."""
     return x.stride(0) == 1 and x.stride(1) != 1
+
+
+def product_strides(a, b):
+    """How far apart the rows of a and b lie, or the columns of what lies by columns."""
+    return a.stride(1 if turned(a) else 0), b.stride(1 if turned(b) else 0)
 
 
 def launch_matmul(a, b, bias, out, numbers, tile, ending=NO_ENDING):
@@ -113,13 +154,19 @@ def launch_matmul(a, b, bias, out, numbers, tile, ending=NO_ENDING):
         launch_tiles(a, b, bias, out, numbers, tile, 1, triton.cdiv(K, tile[2]) * tile[2], ending)
         return
     beta, alpha = numbers
-    large = K >= 2048 and N % 256 == 0 and ending[0] is None
-    BLOCK_N, warps = (256, 8) if large else (128, 4)
-    stages = min(
-        (SHARED - held) // (128 * (128 + BLOCK_N)), 4 if ending[0] is None else 3
-    )  # of 64 columns of a and rows of b, 2 bytes each
-    tiles = triton.cdiv(M, 128) * triton.cdiv(N, BLOCK_N)
-    strides = a.stride(1 if turned(a) else 0), b.stride(1 if turned(b) else 0), 0 if bias is None else bias.stride(1)
+    BLOCK_M, BLOCK_N, warps, halves = 128, 128, 4, False
+    if ending[0] is None and K >= 2048 and N % 256 == 0:
+        BLOCK_N, warps = 256, 8
+    elif (
+        ending[0] is None
+        and out.element_size() == 2
+        and N <= 3 * K
+        and M >= 256 * PROCESSORS
+        and TUNING_TARGET in HIGH_TILES
+    ):
+        BLOCK_M, warps, halves = 256, 8, True
+    stages = (SHARED - held) // (128 * (BLOCK_M + BLOCK_N))  # of 64 columns of a and rows of b, 2 bytes each
+    tiles = triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N)
     descriptor_kernel[(min(PROCESSORS, tiles),)](
         a,
         b,
@@ -127,12 +174,40 @@ def launch_matmul(a, b, bias, out, numbers, tile, ending=NO_ENDING):
         out,
         ending[1:],
         (M, N, K),
-        strides,
+        (*product_strides(a, b), 0 if bias is None else bias.stride(1)),
         (number_argument(beta, a.dtype), number_argument(alpha, a.dtype)),
-        TILE=(128, BLOCK_N, 64),
+        TILE=(BLOCK_M, BLOCK_N, 64),
         TURNED=(turned(a), turned(b)),
         PROGRAMS=PROCESSORS,
+        HALVES=halves,
         EPILOGUE=ending[0],
         num_warps=warps,
-        num_stages=stages,
+        num_stages=min(stages, 4 if ending[0] is None else 3),
     )
+
+
+def part_sums(a, b, out, tile, parts, part):
+    """In the place of the plain one, likewise: a program a processor of wide tiles, or two of others."""
+    (M, N), K = out.shape, a.shape[1]
+    if tile[0] * tile[1] < 16384 or a.element_size() != 2 or not (described(a) and described(b)):
+        return plain_part_sums(a, b, out, tile, parts, part)
+    BLOCK_M, BLOCK_N = (256, 128) if M % 256 == 0 else (128, 256) if N % 256 == 0 else (128, 128)
+    tiles = triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N)
+    wide = BLOCK_M * BLOCK_N > 16384
+    parts = max(min((1 if wide else 2) * PROCESSORS // tiles, K // 512), 1)
+    part = triton.cdiv(triton.cdiv(K, parts), 64) * 64
+    parts = triton.cdiv(K, part)
+    sums = torch.empty((parts, M, N), dtype=torch.float32, device=out.device)
+    parts_kernel[(tiles, parts)](
+        a,
+        b,
+        sums,
+        (M, N, K),
+        product_strides(a, b),
+        part,
+        TILE=(BLOCK_M, BLOCK_N, 64),
+        TURNED=(turned(a), turned(b)),
+        num_warps=8,
+        num_stages=4 if wide else 3,
+    )
+    return sums
