@@ -33,7 +33,14 @@ TRACE = "tuning"
 DTYPES = (torch.float32, torch.bfloat16)
 FLAT = (1024, 16384, 131072, 1 << 20, 1 << 22)
 SETTINGS = ("aten::nll_loss_backward", "aten::affine_grid_generator", "aten::unfold_backward")  # without an LLM
-FIRST = ("aten::sum", "aten::_grouped_mm", "aten::cat", "aten::native_layer_norm", "aten::nll_loss_backward", "aten::arange")
+FIRST = (
+    "aten::sum",
+    "aten::_grouped_mm",
+    "aten::cat",
+    "aten::native_layer_norm",
+    "aten::nll_loss_backward",
+    "aten::arange",
+)
 SECONDS = 100  # of one search
 BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
 

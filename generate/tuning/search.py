@@ -96,11 +96,12 @@ class Search:
         return {"calls": self._budget.calls, "tokens": self._budget.tokens, "money": self._budget.money}
 
     def run(self) -> SearchEnd:
-        """Grow the tree until a budget is spent, somebody has to answer, or the model fails. What the tester or the
-        timer of the kernel in force raises passes through; the journal stays resumable."""
+        """Grow the tree until a budget is spent, somebody has to answer, or the model fails. What was begun is ended
+        first: its answers may be there, and paid for. What the tester or the timer of the kernel in force raises passes
+        through; the journal stays resumable."""
         if not self.tree.nodes:
             self.time_root()
-        while not (why := self._over()):
+        while "begun" in self.journal.records[-1] or not (why := self._over()):
             ended = self._grow(self._begun())
             if isinstance(ended, SearchEnd):
                 return ended

@@ -155,6 +155,25 @@ def test_a_killed_search_goes_on_and_prompts_say_why_a_kernel_is_slow(home, tmp_
     assert read_journal(first / "journal.jsonl")[: len(before)] == before, "it went on, and did not begin anew"
 
 
+def test_what_was_answered_before_a_kill_is_judged_though_the_budget_is_spent(home, tmp_path, capsys):
+    budget = ("--calls", "1", "--json")
+    search(home, tmp_path, [answer(OTHER)], [(OTHER, 9.8)], *budget, expect=1)
+    first = json.loads(capsys.readouterr().out)
+    run_directory = Path(first["directory"])
+    (node,) = run_directory.glob("nodes/001/*/run-001/journal.jsonl")
+    lines = node.read_text().splitlines(keepends=True)
+    answered = next(i for i, line in enumerate(lines) if '"ANSWERED"' in line)
+    node.write_text("".join(lines[: answered + 1]))
+    journal = run_directory / "journal.jsonl"
+    journal.write_text("".join(journal.read_text().splitlines(keepends=True)[:-1]))  # without the end of the node
+    search(home, tmp_path, [answer(OTHER)], [], *budget, expect=1)
+    again = json.loads(capsys.readouterr().out)
+    assert [again[n] for n in ("candidates", "gain", "used", "directory")] == [
+        first[n] for n in ("candidates", "gain", "used", "directory")
+    ]
+    assert again["candidates"] == 1
+
+
 def test_skills_are_shown_unless_they_are_switched_off(home, tmp_path, capsys):
     times = times_file(tmp_path / "times.jsonl", NAMES, (SIGMOID, 10.0), [])
     support = Support(NAMES[0], shape_class(64), 9.0, 6.0, 61, "0" * 64, "1" * 64)
