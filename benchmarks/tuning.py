@@ -183,17 +183,21 @@ def write(out: Path, page: Path) -> None:
     found = [json.loads(p.read_text()) for p in sorted(out.glob("aten.*.json")) if p.read_text().startswith("{")]
     text = page.read_text(encoding="utf-8")
     head, tail = text[: text.index(BEGIN) + len(BEGIN)], text[text.index(END) :]
-    page.write_text(f"{head}\n{_device(out)}\n{_table(found)}\n{_skills(out)}{tail}", encoding="utf-8")
+    page.write_text(f"{head}\n{_device(out)}\n{_table(found)}\n{_skills(out, found)}{tail}", encoding="utf-8")
 
 
 def _device(out: Path) -> str:
-    for path in sorted((out / "tune").glob("*.times.jsonl")):
-        device = json.loads(path.read_text().splitlines()[1])["measured"]["device"]
-        beside = device["beside"]
-        alone = "nobody could tell whether others used it" if beside is None else f"{beside} other processes on it"
-        moved, launch = device["bandwidth"] / 1e6, device["launch"]
-        return f"One {device['name']}, {alone}: a copy moves {moved:.2f} TB/s, a launch takes {launch:.1f} us.\n"
-    return ""
+    lines = [
+        line for path in sorted((out / "tune").glob("*.times.jsonl")) for line in path.read_text().splitlines()[1:]
+    ]
+    devices = [json.loads(line)["measured"]["device"] for line in lines]
+    if not devices:
+        return ""
+    beside, device = [d["beside"] for d in devices], devices[0]
+    others = "an unknown number of" if None in beside else f"{min(beside)} to {max(beside)}"
+    moved, launch = device["bandwidth"] / 1e6, device["launch"]
+    told = f"One {device['name']}, with {others} other processes on it while times were taken"
+    return f"{told}: a copy moves {moved:.2f} TB/s, a launch takes {launch:.1f} us.\n"
 
 
 def _table(found: Sequence[dict[str, Any]]) -> str:
@@ -213,10 +217,10 @@ def _table(found: Sequence[dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _skills(out: Path) -> str:
-    path = out / "skills.jsonl"
+def _skills(out: Path, found: Sequence[dict[str, Any]]) -> str:
+    path, accepted = out / "skills.jsonl", {one["overload"] for one in found if one["exit"] == "ACCEPTED"}
     lines = [json.loads(line) for line in path.read_text().splitlines()[1:]] if path.exists() else []
-    told = [f"- {skill['overload']}: {skill['text']}" for skill in lines]
+    told = [f"- {skill['overload']}: {skill['text']}" for skill in lines if skill["overload"] in accepted]
     return "\n".join(["Skills that were kept:\n", *told, "\n"]) if told else ""
 
 

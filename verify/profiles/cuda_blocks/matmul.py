@@ -119,8 +119,8 @@ def parts_kernel(a_ptr, b_ptr, sums_ptr, sizes, strides, part, TILE: tl.constexp
     for k in range(first, tl.minimum(first + part, K), TILE[2]):
         acc = tile_sum(a_rows, b_rows, row, col, k, acc, TURNED)
     rows, cols = row + tl.arange(0, BLOCK_M)[:, None], col + tl.arange(0, BLOCK_N)[None, :]
-    sums_ptr += (tl.program_id(1).to(tl.int64) * M + rows) * N + cols
-    tl.store(sums_ptr, acc, mask=(rows < M) & (cols < N))
+    sums_ptr += tl.program_id(1).to(tl.int64) * M * N
+    tl.store(sums_ptr + rows * N + cols, acc, mask=(rows < M) & (cols < N))
 
 
 def described(x):
@@ -187,14 +187,15 @@ def launch_matmul(a, b, bias, out, numbers, tile, ending=NO_ENDING):
 
 
 def part_sums(a, b, out, tile, parts, part):
-    """In the place of the plain one, likewise: a program a processor of wide tiles, or two of others."""
+    """In the place of the plain one, likewise: a program a processor, of tiles of 256 rows or columns where no program
+    has to do with fewer."""
     (M, N), K = out.shape, a.shape[1]
-    if tile[0] * tile[1] < 16384 or a.element_size() != 2 or not (described(a) and described(b)):
+    fits = (M % 256 == 0 or N % 256 == 0) and tile[0] * tile[1] == 16384
+    if not fits or a.element_size() != 2 or not (described(a) and described(b)):
         return plain_part_sums(a, b, out, tile, parts, part)
-    BLOCK_M, BLOCK_N = (256, 128) if M % 256 == 0 else (128, 256) if N % 256 == 0 else (128, 128)
+    BLOCK_M, BLOCK_N = (256, 128) if M % 256 == 0 else (128, 256)
     tiles = triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N)
-    wide = BLOCK_M * BLOCK_N > 16384
-    parts = max(min((1 if wide else 2) * PROCESSORS // tiles, K // 512), 1)
+    parts = max(min(PROCESSORS // tiles, K // 512), 1)
     part = triton.cdiv(triton.cdiv(K, parts), 64) * 64
     parts = triton.cdiv(K, part)
     sums = torch.empty((parts, M, N), dtype=torch.float32, device=out.device)
@@ -208,6 +209,6 @@ def part_sums(a, b, out, tile, parts, part):
         TILE=(BLOCK_M, BLOCK_N, 64),
         TURNED=(turned(a), turned(b)),
         num_warps=8,
-        num_stages=4 if wide else 3,
+        num_stages=4,
     )
     return sums
