@@ -159,10 +159,10 @@ def judge(workspace: Path, at_once: int, only: Sequence[str]) -> None:
 
 
 def search(workspace: Path, out: Path, only: Sequence[str]) -> None:
-    """Run the campaign, and keep what it came to."""
+    """Run the campaign, each search anew, and keep what it came to."""
     out.mkdir(parents=True, exist_ok=True)
     for overload, words in _searches(only):
-        printed, told = _tune(workspace, overload, words)
+        printed, told = _tune(workspace, overload, [*words, "--restart"])
         (out / f"{slug(overload)}.json").write_text(printed)
         (out / f"{slug(overload)}.log").write_text(told)
         _keep(workspace, out)
@@ -194,7 +194,7 @@ def _device(out: Path) -> str:
     if not devices:
         return ""
     beside, device = [d["beside"] for d in devices], devices[0]
-    others = "an unknown number of" if None in beside else f"{min(beside)} to {max(beside)}"
+    others = "nobody knows how many" if None in beside else " to ".join(map(str, sorted({min(beside), max(beside)})))
     moved, launch = device["bandwidth"] / 1e6, device["launch"]
     told = f"One {device['name']}, with {others} other processes on it while times were taken"
     return f"{told}: a copy moves {moved:.2f} TB/s, a launch takes {launch:.1f} us.\n"

@@ -36,6 +36,7 @@ from verify.sandbox.wire import WireError, packed_of, receive, send
 FLUSHED = 256 << 20  # bytes; more than any L2 cache has
 COPIED = 1 << 30  # bytes, of the copy whose bandwidth is the limit
 SQUARE = 8192  # of the product whose rate is the limit
+MOST_FLUSHES = 50  # before a call
 WARM = 3
 HOST_ROUNDS = 9
 DRAWN = (0, 0)  # key and counter of kernels that draw
@@ -61,7 +62,8 @@ class Clock:
         for run in calls:
             for _ in range(WARM):
                 run()
-            flushes.append(1 + math.ceil(2 * self.host(run) / self._flushing) if self._flushing else 1)
+            launching = math.ceil(2 * self.host(run) / self._flushing) if self._flushing else 0
+            flushes.append(1 + min(launching, MOST_FLUSHES))
         taken: list[list[float]] = [[] for _ in calls]
         for number in range(count):
             events = {}

@@ -216,8 +216,11 @@ def empty_like_bthd(x):
 
 
 def backward_block(query, value):
-    """Queries and keys of a tile that fit the registers."""
-    return 64 if max(query.shape[3], value.shape[3]) <= 64 and query.dtype != torch.float32 else 32
+    """Queries and keys of a tile that fit the registers, and beyond 256 features the shared memory."""
+    D = max(query.shape[3], value.shape[3])
+    if D > 256:
+        return 16
+    return 64 if D <= 64 and query.dtype != torch.float32 else 32
 
 
 def attention_backward(inputs, grads, state, causal, dropout_p, scale, block, fp32=False):

@@ -18,5 +18,6 @@ def wrapper(grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, *
     check_attention(query, key, value, H if H % max(Hk, 1) else Hk, D)
     grads = *[empty_like_bthd(x) for x in (query, key, value)], None
     inputs, causal = (grad_out, query, key, value, attn_mask, out, logsumexp), "upper" if is_causal else None
-    attention_backward(inputs, grads, (None, None), causal, 0.0, scale, 64 if D <= 32 else 32, fp32=True)
+    block = 64 if D <= 32 else 32 if D <= 256 else 16
+    attention_backward(inputs, grads, (None, None), causal, 0.0, scale, block, fp32=True)
     return grads[:3]

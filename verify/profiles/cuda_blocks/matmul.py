@@ -12,7 +12,6 @@ from blocks.tuning import TUNING_TARGET
 from blocks.types import number_argument
 
 HIGH_TILES = ("sm_90", "sm_100")  # have the shared memory for tiles of 256 rows
-PROCESSORS = 132  # of an H100 or H200; with more or fewer there are idle ones, or waves
 SHARED = 230000  # bytes of shared memory that tiles may take; of the 232,448 of a program on sm_90
 
 
@@ -134,6 +133,11 @@ def turned(x):
     return x.stride(0) == 1 and x.stride(1) != 1
 
 
+def processors():
+    """Multiprocessors of an A100, an H100 or H200, or a B200; with more or fewer there are idle ones, or waves."""
+    return 108 if TUNING_TARGET == "sm_80" else 148 if TUNING_TARGET == "sm_100" else 132
+
+
 def product_strides(a, b):
     """How far apart the rows of a and b lie, or the columns of what lies by columns."""
     return a.stride(1 if turned(a) else 0), b.stride(1 if turned(b) else 0)
@@ -161,13 +165,13 @@ def launch_matmul(a, b, bias, out, numbers, tile, ending=NO_ENDING):
         ending[0] is None
         and out.element_size() == 2
         and N <= 3 * K
-        and M >= 256 * PROCESSORS
+        and M >= 256 * processors()
         and TUNING_TARGET in HIGH_TILES
     ):
         BLOCK_M, warps, halves = 256, 8, True
     stages = (SHARED - held) // (128 * (BLOCK_M + BLOCK_N))  # of 64 columns of a and rows of b, 2 bytes each
     tiles = triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N)
-    descriptor_kernel[(min(PROCESSORS, tiles),)](
+    descriptor_kernel[(min(processors(), tiles),)](
         a,
         b,
         bias,
@@ -178,7 +182,7 @@ def launch_matmul(a, b, bias, out, numbers, tile, ending=NO_ENDING):
         (number_argument(beta, a.dtype), number_argument(alpha, a.dtype)),
         TILE=(BLOCK_M, BLOCK_N, 64),
         TURNED=(turned(a), turned(b)),
-        PROGRAMS=PROCESSORS,
+        PROGRAMS=processors(),
         HALVES=halves,
         EPILOGUE=ending[0],
         num_warps=warps,
@@ -195,7 +199,7 @@ def part_sums(a, b, out, tile, parts, part):
         return plain_part_sums(a, b, out, tile, parts, part)
     BLOCK_M, BLOCK_N = (256, 128) if M % 256 == 0 else (128, 256)
     tiles = triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N)
-    parts = max(min(PROCESSORS // tiles, K // 512), 1)
+    parts = max(min(processors() // tiles, K // 512), 1)
     part = triton.cdiv(triton.cdiv(K, parts), 64) * 64
     parts = triton.cdiv(K, part)
     sums = torch.empty((parts, M, N), dtype=torch.float32, device=out.device)
