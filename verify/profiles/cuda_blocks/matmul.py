@@ -165,7 +165,7 @@ def launch_matmul(a, b, bias, out, numbers, tile, ending=NO_ENDING):
         ending[0] is None
         and out.element_size() == 2
         and N <= 3 * K
-        and M >= 256 * processors()
+        and 256 * processors() <= M
         and TUNING_TARGET in HIGH_TILES
     ):
         BLOCK_M, warps, halves = 256, 8, True
