@@ -80,10 +80,9 @@ def test_long_sums_have_wider_tiles(judge):
     assert found.outcome is Outcome.PASS, f"{found.detail}\n{found.report}"
 
 
-@pytest.mark.parametrize("turned", [(False, True), (True, False)])
-def test_many_rows_have_higher_tiles(judge, turned):
+def test_many_rows_have_higher_tiles(judge):
     torch.manual_seed(5)
-    a, b = matrix(33800, 72, turned[0]), matrix(72, 136, turned[1])
+    a, b = matrix(33800, 72), matrix(72, 136, turned=True)
     assert uses_descriptors(a, b)
     found = verdict(judge, "mm", "sm_90", self=a, mat2=b)
     assert found.outcome is Outcome.PASS, f"{found.detail}\n{found.report}"
