@@ -153,16 +153,22 @@ def judge(workspace: Path, at_once: int, only: Sequence[str]) -> None:
     """Have every candidate judged; what was searched is forgotten, the verdicts are kept."""
     with ThreadPoolExecutor(at_once) as pool:
         list(pool.map(lambda one: _tune(workspace, one[0], one[1], 3 * SECONDS), _searches(only)))
+    _forget(workspace)
+
+
+def _forget(workspace: Path) -> None:
+    """Trees, accepted kernels and what was learned; not the verdicts."""
     for name in ("tune", "kernels"):
         shutil.rmtree(workspace / name, ignore_errors=True)
     (workspace / "skills.jsonl").unlink(missing_ok=True)
 
 
 def search(workspace: Path, out: Path, only: Sequence[str]) -> None:
-    """Run the campaign, each search anew, and keep what it came to."""
+    """Run the campaign from the packaged kernels, and keep what it came to."""
+    _forget(workspace)  # what a `judge` that was ended may have left
     out.mkdir(parents=True, exist_ok=True)
     for overload, words in _searches(only):
-        printed, told = _tune(workspace, overload, [*words, "--restart"])
+        printed, told = _tune(workspace, overload, words)
         (out / f"{slug(overload)}.json").write_text(printed)
         (out / f"{slug(overload)}.log").write_text(told)
         _keep(workspace, out)
@@ -194,7 +200,7 @@ def _device(out: Path) -> str:
     if not devices:
         return ""
     beside, device = [d["beside"] for d in devices], devices[0]
-    others = "nobody knows how many" if None in beside else " to ".join(map(str, sorted({min(beside), max(beside)})))
+    others = "an unknown number of" if None in beside else " to ".join(map(str, sorted({min(beside), max(beside)})))
     moved, launch = device["bandwidth"] / 1e6, device["launch"]
     told = f"One {device['name']}, with {others} other processes on it while times were taken"
     return f"{told}: a copy moves {moved:.2f} TB/s, a launch takes {launch:.1f} us.\n"

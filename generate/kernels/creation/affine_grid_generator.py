@@ -12,7 +12,13 @@ from blocks.tuning import tuned
 OVERLOADS = ("aten::affine_grid_generator",)
 DTYPES = ("bfloat16", "float16", "float32", "float64")
 SPACE = (("BLOCK", (128, 256, 512, 1024, 2048)), ("WARPS", (4, 8)))
-TUNED = (("", 0, 1024, 4),)
+TUNED = (
+    ("", 0, 1024, 4),
+    ("sm_90", 1024, 128, 4),
+    ("sm_90", 65536, 256, 8),
+    ("sm_90", 524288, 256, 4),
+    ("sm_90", 2097152, 1024, 4),
+)
 
 
 @triton.jit

@@ -191,8 +191,8 @@ def launch_matmul(a, b, bias, out, numbers, tile, ending=NO_ENDING):
 
 
 def part_sums(a, b, out, tile, parts, part):
-    """In the place of the plain one, likewise: a program a processor, of tiles of 256 rows or columns where no program
-    has to do with fewer."""
+    """In the place of the plain one, likewise: a program a processor, in tiles of 256 rows or columns, where M or N is
+    a multiple of that."""
     (M, N), K = out.shape, a.shape[1]
     fits = (M % 256 == 0 or N % 256 == 0) and tile[0] * tile[1] == 16384
     if not fits or a.element_size() != 2 or not (described(a) and described(b)):
