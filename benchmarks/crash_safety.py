@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from contextlib import closing, suppress
 from pathlib import Path
 from types import TracebackType
@@ -97,6 +98,8 @@ def _command(arguments: list[str], place: Path) -> NoReturn:
         main(arguments)
     except SystemExit as end:
         status = end.code
+    except Exception:  # noqa: BLE001 - told as a command would
+        traceback.print_exc()
     finally:
         sys.stdout.flush()
         sys.stderr.flush()

@@ -43,6 +43,7 @@ from enable.serve.server import Server
 from enable.tables import table
 from enable.train import step_time
 from enable.train.run import Recipe
+from enable.tune.clock import FLUSHED, flushes_before
 from generate.library import KERNELS, Library
 from traces.overloads import bind, kind, name_of, written
 from verify.child.devices import is_lost
@@ -85,8 +86,6 @@ IMPORTED = {
     "expm1": "bound by arithmetic: divisions are rounded exactly",
 }
 _FROM_BLOCKS = re.compile(r"^from blocks\.\w+ import (.*)$", re.MULTILINE)
-FLUSHED = 256 << 20  # bytes; more than any L2 cache has
-MOST_FLUSHES = 50  # before a call
 
 
 @dataclass(frozen=True)
@@ -123,7 +122,7 @@ class Timer:
         """Median time between two events, microseconds; before the first, flushes last until the host is through."""
         for _ in range(WARM):
             call()
-        flushes = 1 + min(math.ceil(2 * self.host(call) * self.bandwidth / FLUSHED), MOST_FLUSHES)
+        flushes = flushes_before(self.host(call), self.bandwidth and FLUSHED / self.bandwidth)
         events = [
             (torch.Event(self.device, enable_timing=True), torch.Event(self.device, enable_timing=True))
             for _ in range(REPEATS)

@@ -62,8 +62,7 @@ class Clock:
         for run in calls:
             for _ in range(WARM):
                 run()
-            launching = math.ceil(2 * self.host(run) / self._flushing) if self._flushing else 0
-            flushes.append(1 + min(launching, MOST_FLUSHES))
+            flushes.append(flushes_before(self.host(run), self._flushing))
         taken: list[list[float]] = [[] for _ in calls]
         for number in range(count):
             events = {}
@@ -111,6 +110,14 @@ class Clock:
         a = torch.randn(SQUARE, SQUARE, device=self.place).to(dtype)
         (taken,) = self.rounds([lambda: a @ a], 5)
         return round(2 * SQUARE**3 / statistics.median(taken), 1)
+
+
+def flushes_before(host: float, flush: float) -> int:
+    """How often the cache is flushed before a call, so that the GPU is at it for twice as long as the host launches.
+
+    host: microseconds of that; flush: of one flush, 0.0 where it is not known, which gives 1.
+    """
+    return 1 + min(math.ceil(2 * host / flush), MOST_FLUSHES) if flush else 1
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """The judge on committed kernels: the first word of a file's name is the outcome that it must get."""
 
 import subprocess
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -224,6 +225,31 @@ def test_what_closing_kills_has_no_verdict(tmp_path):
         judge.close()
         with pytest.raises(JudgeClosed):
             future.result()
+    store.close()
+
+
+def test_what_another_worker_met_is_told_not_that_the_judge_was_closed(tmp_path):
+    """A full disk closes the judge from inside; a worker that gives up for that may be heard first."""
+    store = VerdictStore(tmp_path / "verdicts.sqlite")
+    given_up = threading.Event()
+
+    def fail(item):
+        raise OSError("no space left")
+
+    def work(meets):
+        if not meets:
+            while not judge._closed:
+                time.sleep(0.001)
+            given_up.set()
+            raise JudgeClosed("the judge was closed while a case was judged")
+        try:
+            judge.each(fail, [None])
+        finally:
+            assert given_up.wait(10)
+            time.sleep(0.2)
+
+    with Judge(platforms.load("sim"), store, workers=2) as judge, pytest.raises(OSError, match="no space left"):
+        judge.each(work, [False, True])
     store.close()
 
 

@@ -7,7 +7,7 @@ import importlib.util
 import linecache
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any
@@ -51,6 +51,12 @@ def load_wrappers(
         return serving(plain[role], {o: served(callee) for o, callee in (calls or {}).get(role, {}).items()})
 
     return {role: served(role) for role in plain}
+
+
+def aim_loaded(roles: Iterable[str], target: str) -> None:
+    """Have the kernel files of these roles take the settings of another target."""
+    for role in roles:
+        aim(sys.modules[f"{MODULE}{role}"], target)
 
 
 def written(source: str, directory: Path, role: str) -> Path:

@@ -32,7 +32,7 @@ from verify.child.guards import Printed, count_threads, notes, watch_threads, wa
 from verify.child.launch_log import launch_log
 from verify.child.launches import patch_texts
 from verify.child.libdevice import mend_libdevice
-from verify.child.loading import described, load_wrappers
+from verify.child.loading import aim_loaded, described, load_wrappers
 from verify.child.reach import patch_rewriter, reached
 from verify.child.rerun import Rerun
 from verify.child.simulator import patch_interpreter, simulator
@@ -144,7 +144,7 @@ class KernelRunner:
     def _compile_for_each(self, header: dict[str, Any], packed: Packed) -> str:
         """Compile what a file launches with the settings of each target, for that; the compiler's log of what it
         refused. What the request is answered with then compiles nothing: it is launched with those of the device."""
-        refused, self._wrappers = "", None
+        refused = ""
         for target in targets.every:
             notes.clear(header.get("scalars"))
             launch_log.clear(None)
@@ -153,7 +153,7 @@ class KernelRunner:
                 with torch.no_grad(), watched(), redirect_stdout(Printed()):
                     self._call(unpack(packed), header.get("philox"), name_of(target))
             finally:
-                targets.now, self._wrappers = [], None
+                targets.now = []
             refused = refused or notes.refused
         return refused
 
@@ -178,13 +178,11 @@ class KernelRunner:
 
     def _call(self, arguments: dict[str, Any], philox: list[int] | None, target: str | None = None) -> Any:
         """target: whose settings are launched with, by default those of the device."""
-        self._wrappers = self._wrappers or load_wrappers(
-            self._job["sources"],
-            Path(self._job["directory"]),
-            self._job.get("calls", {}),
-            self._marked,
-            self._job.get("target", "") if target is None else target,
-        )
+        sources = self._job["sources"]
+        if self._wrappers is None:
+            directory, calls = Path(self._job["directory"]), self._job.get("calls", {})
+            self._wrappers = load_wrappers(sources, directory, calls, self._marked)
+        aim_loaded(sources, self._job.get("target", "") if target is None else target)
         wrapper = bound(self._wrappers["kernel"], philox)
         copy = self._wrappers["copy"]
         own = self._job.get("own_defaults", False)

@@ -9,7 +9,7 @@ import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -157,13 +157,21 @@ class Judge:
 
     def each(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
         """What `work` returns of each item, as many at once as there are workers; if one raises the judge is closed."""
-        with ThreadPoolExecutor(self._workers) as pool, ExitStack() as failed:
-            failed.callback(self.close)  # so that no worker goes on waiting for its child
-            failed.callback(pool.shutdown, wait=False, cancel_futures=True)
-            futures = [pool.submit(work, item) for item in items]
-            for future in as_completed(futures):
-                future.result()
-            failed.pop_all()
+        futures: list[Future[R]] = []
+        try:
+            with ThreadPoolExecutor(self._workers) as pool, ExitStack() as failed:
+                failed.callback(self.close)  # so that no worker goes on waiting for its child
+                failed.callback(pool.shutdown, wait=False, cancel_futures=True)
+                futures += [pool.submit(work, item) for item in items]
+                for future in as_completed(futures):
+                    future.result()
+                failed.pop_all()
+        except JudgeClosed:  # since another worker met what is to be told
+            for future in futures:
+                error = None if future.cancelled() else future.exception()
+                if error is not None and not isinstance(error, JudgeClosed):
+                    raise error from None
+            raise
         return [future.result() for future in futures]
 
     def warm(self, off: Collection[str] = ()) -> None:
