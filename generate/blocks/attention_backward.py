@@ -14,6 +14,8 @@ import triton.language as tl
 from blocks.attention import attention_stride_arguments, attention_strides, head_of, kept_scores, load_rows, store_rows
 from blocks.offsets import integer_values, integers
 
+FEW = 16
+
 
 @triton.jit
 def score_gradient(
@@ -98,7 +100,7 @@ def key_value_kernel(
     H, Tq, Tk, D, Dv = integer_values(sizes, PLAIN)
     strides = attention_strides(strides, PLAIN)
     grad_ptr, q_ptr, k_ptr, v_ptr, bias_ptr, lse_ptr, delta_ptr = inputs
-    PRECISION: tl.constexpr = "ieee" if k_ptr.dtype.element_ty == tl.float32 else "tf32"
+    PRECISION: tl.constexpr = "ieee" if FP32 or k_ptr.dtype.element_ty == tl.float32 else "tf32"
     shared = tl.program_id(1).to(tl.int64)
     b, hk = shared // (H // GROUP), shared % (H // GROUP)
     first = tl.program_id(0) * BLOCK
@@ -167,7 +169,7 @@ def query_kernel(
     H, Tq, Tk, D, Dv = integer_values(sizes, PLAIN)
     strides = attention_strides(strides, PLAIN)
     grad_ptr, q_ptr, k_ptr, v_ptr, bias_ptr, lse_ptr, delta_ptr = inputs
-    PRECISION: tl.constexpr = "ieee" if k_ptr.dtype.element_ty == tl.float32 else "tf32"
+    PRECISION: tl.constexpr = "ieee" if FP32 or k_ptr.dtype.element_ty == tl.float32 else "tf32"
     head = tl.program_id(1).to(tl.int64)
     b, h = head // H, head % H
     k_ptr, v_ptr = head_of(k_ptr, b, h // GROUP, strides[2]), head_of(v_ptr, b, h // GROUP, strides[3])
@@ -227,7 +229,8 @@ def attention_backward(inputs, grads, state, causal, dropout_p, scale, block, fp
     """grads: where the gradients of query, key, value and bias go, the last of them or None.
 
     inputs: the output's gradient, query, key, value, bias or None, output, logsumexp; state: where the seed and the
-    offset of the forward call are. block: queries and keys of a tile; fp32: multiply in fp32.
+    offset of the forward call are. block: queries and keys of a tile; fp32: multiply in fp32, as is done where heads
+    have fewer than FEW features: what dS loses in 16 bits is then not made up for by how many are added.
     """
     grad, query, key, value, bias, out, lse = inputs
     (B, H, Tq, D), (Hk, Tk), Dv = query.shape, key.shape[1:3], value.shape[3]
@@ -262,7 +265,7 @@ def attention_backward(inputs, grads, state, causal, dropout_p, scale, block, fp
             GROUP=max(H, 1) // max(Hk, 1),
             CAUSAL=causal,
             DROPOUT=dropout_p > 0,
-            FP32=fp32,
+            FP32=fp32 or min(D, Dv) < FEW,
             EVEN=even,
             BLOCK=block,
             BLOCK_D=BLOCK_D,

@@ -22,7 +22,19 @@ CASES = {
             [True, True, True, False],
             True,
         ),
+        (
+            "f16[4,8,21,16]",
+            "f16[4,8,21,1]",
+            "f16[4,8,39,1]",
+            "f16[4,8,39,16]",
+            None,
+            0.0,
+            [True, True, True, False],
+        ),
     ],
+}
+FAULTS = {
+    "dS in 16 bits where one feature is multiplied": ("FP32=fp32 or min(D, Dv) < FEW", "FP32=fp32"),
 }
 FORWARD = {
     "aten::_scaled_dot_product_efficient_attention_backward": (
