@@ -57,6 +57,12 @@ def record(workspace: Path) -> None:
             _joins(dtype)
             _losses(dtype)
             _products(dtype)
+        for dtype in DTYPES:
+            _bags(dtype)
+            _windows(dtype)
+            _chunks(dtype)
+        _distances()
+        _alignments()
 
 
 def _elements(dtype: torch.dtype) -> None:
@@ -94,6 +100,63 @@ def _products(dtype: torch.dtype) -> None:
         x, weights = torch.randn(rows, depth, dtype=dtype), torch.randn(groups, depth, width, dtype=dtype)
         torch.ops.aten._grouped_mm(x, weights, ends)
         torch.ops.aten._grouped_mm(x, weights.transpose(1, 2).contiguous().transpose(1, 2), ends)
+
+
+def _bags(dtype: torch.dtype) -> None:
+    for rows, width, count, bags in (
+        (100000, 64, 65536, 2048),
+        (100000, 128, 16384, 128),
+        (1000, 16, 4096, 4096),
+        (50000, 256, 8192, 512),
+    ):
+        table, offsets = torch.randn(rows, width, dtype=dtype), torch.arange(bags) * (count // bags)
+        for mode, weights in ((0, None), (0, torch.rand(count, dtype=dtype)), (1, None)):
+            indices = torch.randint(0, rows, (count,))
+            torch.ops.aten._embedding_bag(table, indices, offsets, False, mode, False, weights)
+
+
+def _windows(dtype: torch.dtype) -> None:
+    for shape, kernel, stride, padding in (
+        ((32, 64, 112, 112), 3, 2, 1),
+        ((32, 256, 28, 28), 2, 2, 0),
+        ((8, 512, 14, 14), 3, 1, 1),
+        ((4, 16, 224, 224), 2, 2, 0),
+        ((64, 128, 7, 7), 7, 1, 0),
+    ):
+        x = torch.randn(shape, dtype=dtype)
+        how = [kernel] * 2, [stride] * 2, [padding] * 2
+        found = torch.ops.aten.avg_pool2d(x, *how)
+        torch.ops.aten.avg_pool2d_backward(found, x, *how, False, True, None)
+        torch.ops.aten.max_pool2d_with_indices(x, *how)
+
+
+def _chunks(dtype: torch.dtype) -> None:
+    layer = ((768,), (768,), (2304, 768), (2304,), (768, 768), (768,), (3072, 768), (3072,), (768, 3072), (768,))
+    for shapes, chunks in ((4 * layer, 8), (layer, 2), (12 * ((256,), (64, 64)), 4), (3 * ((64, 3, 7, 7), (1000,)), 8)):
+        torch.ops.aten._chunk_cat([torch.randn(shape, dtype=dtype) for shape in shapes], 0, chunks)
+
+
+def _distances() -> None:
+    for x, y, orders in (
+        ((4096, 64), (4096, 64), (2.0, 1.0)),
+        ((1024, 128), (1024, 128), (2.0,)),
+        ((8, 512, 32), (8, 512, 32), (2.0, float("inf"))),
+        ((256, 16), (2048, 16), (2.0, 1.0)),
+        ((100, 3), (100, 3), (2.0,)),
+    ):
+        rows, others = torch.randn(x), torch.randn(y)
+        torch.ops.aten._euclidean_dist(rows, others)
+        for order in orders:
+            torch.ops.aten._cdist_forward(rows, others, order, None)
+
+
+def _alignments() -> None:
+    for steps, count, classes, longest in ((256, 32, 64, 64), (64, 8, 32, 16), (512, 16, 128, 100), (50, 4, 20, 10)):
+        scores = torch.randn(steps, count, classes).log_softmax(2)
+        labels = torch.randint(1, classes, (count, longest))
+        lengths = [steps] * count, [longest - i % (longest // 2) for i in range(count)]
+        losses, alpha = torch.ops.aten._ctc_loss(scores, labels, *lengths)
+        torch.ops.aten._ctc_loss_backward(torch.ones(count), scores, labels, *lengths, losses, alpha, 0)
 
 
 def _losses(dtype: torch.dtype) -> None:
