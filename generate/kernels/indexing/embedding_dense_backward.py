@@ -15,6 +15,7 @@ Work is O(tokens * columns + rows * columns); launches are two, and two per digi
 import torch
 import triton
 import triton.language as tl
+from blocks.copies import copied
 from blocks.offsets import integer, integer_value, strided, walk
 from blocks.radix import sort_keys
 
@@ -214,7 +215,8 @@ def scan(grad_output, indices, out, padding_idx, scale_grad_by_freq):
 def wrapper(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq):
     m, n = indices.numel(), grad_output.shape[-1]
     if grad_output.shape[:-1] != indices.shape:
-        grad_output = grad_output.view((*indices.shape, n))  # an error where it has not a row for each index
+        whole = grad_output if grad_output.is_contiguous() else copied(grad_output)
+        grad_output = whole.view((*indices.shape, n))  # an error where it has not a row for each index
     out = torch.empty((num_weights, n), dtype=grad_output.dtype, device=grad_output.device)
     if num_weights * max(m, LEAST_COMPARISONS) <= MOST_COMPARISONS:
         scan(grad_output, indices, out, padding_idx, scale_grad_by_freq)
