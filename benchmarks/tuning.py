@@ -61,6 +61,7 @@ def record(workspace: Path) -> None:
             _bags(dtype)
             _windows(dtype)
             _chunks(dtype)
+            _lookups(dtype)
         _distances()
         _alignments()
 
@@ -105,9 +106,9 @@ def _products(dtype: torch.dtype) -> None:
 def _bags(dtype: torch.dtype) -> None:
     for rows, width, count, bags in (
         (100000, 64, 65536, 2048),
-        (100000, 128, 16384, 128),
+        (20000, 128, 16384, 128),
         (1000, 16, 4096, 4096),
-        (50000, 256, 8192, 512),
+        (10000, 256, 8192, 512),
     ):
         table, offsets = torch.randn(rows, width, dtype=dtype), torch.arange(bags) * (count // bags)
         for mode, weights in ((0, None), (0, torch.rand(count, dtype=dtype)), (1, None)):
@@ -117,7 +118,7 @@ def _bags(dtype: torch.dtype) -> None:
 
 def _windows(dtype: torch.dtype) -> None:
     for shape, kernel, stride, padding in (
-        ((32, 64, 112, 112), 3, 2, 1),
+        ((8, 64, 112, 112), 3, 2, 1),
         ((32, 256, 28, 28), 2, 2, 0),
         ((8, 512, 14, 14), 3, 1, 1),
         ((4, 16, 224, 224), 2, 2, 0),
@@ -132,7 +133,7 @@ def _windows(dtype: torch.dtype) -> None:
 
 def _chunks(dtype: torch.dtype) -> None:
     layer = ((768,), (768,), (2304, 768), (2304,), (768, 768), (768,), (3072, 768), (3072,), (768, 3072), (768,))
-    for shapes, chunks in ((4 * layer, 8), (layer, 2), (12 * ((256,), (64, 64)), 4), (3 * ((64, 3, 7, 7), (1000,)), 8)):
+    for shapes, chunks in ((2 * layer, 8), (layer, 2), (12 * ((256,), (64, 64)), 4), (3 * ((64, 3, 7, 7), (1000,)), 8)):
         torch.ops.aten._chunk_cat([torch.randn(shape, dtype=dtype) for shape in shapes], 0, chunks)
 
 
@@ -151,12 +152,30 @@ def _distances() -> None:
 
 
 def _alignments() -> None:
-    for steps, count, classes, longest in ((256, 32, 64, 64), (64, 8, 32, 16), (512, 16, 128, 100), (50, 4, 20, 10)):
+    for steps, count, classes, longest in (
+        (256, 32, 64, 64),
+        (64, 8, 32, 16),
+        (512, 16, 128, 100),
+        (50, 4, 20, 10),
+        (128, 128, 30, 40),
+    ):
         scores = torch.randn(steps, count, classes).log_softmax(2)
         labels = torch.randint(1, classes, (count, longest))
         lengths = [steps] * count, [longest - i % (longest // 2) for i in range(count)]
         losses, alpha = torch.ops.aten._ctc_loss(scores, labels, *lengths)
         torch.ops.aten._ctc_loss_backward(torch.ones(count), scores, labels, *lengths, losses, alpha, 0)
+
+
+def _lookups(dtype: torch.dtype) -> None:
+    for tokens, words, width in (
+        (32768, 71, 384),
+        (16384, 256, 256),
+        (8192, 100, 64),
+        (768, 65, 128),
+        (2048, 30522, 128),
+    ):
+        grad, indices = torch.randn(tokens, width, dtype=dtype), torch.randint(0, words, (tokens,))
+        torch.ops.aten.embedding_dense_backward(grad, indices, words, -1, False)
 
 
 def _losses(dtype: torch.dtype) -> None:
