@@ -34,6 +34,13 @@ DTYPES = (torch.float32, torch.bfloat16)
 FLAT = (1024, 16384, 131072, 1 << 20, 1 << 22)
 SETTINGS = ("aten::nll_loss_backward", "aten::affine_grid_generator", "aten::unfold_backward")  # without an LLM
 FIRST = (
+    "aten::_cdist_forward",
+    "aten::_euclidean_dist",
+    "aten::_embedding_bag",
+    "aten::embedding_dense_backward",
+    "aten::_chunk_cat",
+    "aten::_ctc_loss",
+    "aten::_ctc_loss_backward",
     "aten::sum",
     "aten::_grouped_mm",
     "aten::cat",
@@ -64,6 +71,7 @@ def record(workspace: Path) -> None:
             _lookups(dtype)
         _distances()
         _alignments()
+        _counts()
 
 
 def _elements(dtype: torch.dtype) -> None:
@@ -164,6 +172,11 @@ def _alignments() -> None:
         lengths = [steps] * count, [longest - i % (longest // 2) for i in range(count)]
         losses, alpha = torch.ops.aten._ctc_loss(scores, labels, *lengths)
         torch.ops.aten._ctc_loss_backward(torch.ones(count), scores, labels, *lengths, losses, alpha, 0)
+
+
+def _counts() -> None:
+    for count, bins in ((65536, 100), (1 << 20, 1000), (4096, 20), (1 << 18, 5000), (1 << 22, 64)):
+        torch.bincount(torch.randint(0, bins, (count,)))
 
 
 def _lookups(dtype: torch.dtype) -> None:

@@ -70,9 +70,9 @@ class Blocks:
 
 
 def blocks_in(directories: Sequence[Path] = ()) -> Blocks:
-    """The blocks of these directories, before ours: a function of one takes the place of ours of the same name.
+    """The blocks of these directories, before ours: a function takes the place of ours of the same name and module.
 
-    Raises UserError for a module that is not Python, and for a name that stands in two modules of one directory.
+    Raises UserError for a module that is not Python, and for a name that stands in two modules.
     """
     return _read(state(directories))
 
@@ -97,6 +97,9 @@ def _read(directories: State) -> Blocks:
                 if block.name in here:
                     raise UserError(f"{path}: {block.name} is already in {here[block.name].place}; rename one of them")
                 here[block.name] = block
+                of = found.get(block.name, block).place.split(":")[0]
+                if of != block.place.split(":")[0]:
+                    raise UserError(f"{path}: {block.name} would take the place of that of {of}; rename it")
         found |= here
     return Blocks(found, tuple(imports))
 

@@ -20,8 +20,8 @@ from traces.store import Trace
 from traces.subgraphs import subgraph_of
 from traces.values import Packed, numel, on_host, pack, unpack
 from traces.widening import answer
-from verify.cases import left, oracle, ranks, references
-from verify.cases.elements import as_number, mapped, positive, widen
+from verify.cases import bags, left, oracle, ranks, references
+from verify.cases.elements import as_number, frozen, mapped, positive, widen
 from verify.contract.random_state import Philox
 from verify.operators import adds_up, judged_as
 
@@ -222,6 +222,8 @@ def reference(case: Case, philox: Philox = (0, 0)) -> Expected:
         ask = partial(left.ask_again, ask)
     if ranks.depends(case.overload, before):
         ask = partial(ranks.ask_for, ask, torch.finfo(getattr(torch, before.tensors[0].dtype)).eps)
+    if bags.ends_early(case.overload, before):
+        ask = partial(bags.ask_cut, ask)
     try:
         values = ask(case.overload, widened, philox) if widened is not None else native
     except (RuntimeError, NotImplementedError, TypeError):
@@ -239,7 +241,7 @@ def _settled(overload: str, packed: Packed, philox: Philox) -> Packed:
     arguments = unpack(packed)
     if not references.settle(overload, bind(resolve(overload), (), arguments), philox):
         return packed
-    return replace(packed, data=[None if d is None else bytes(d) for d in pack(arguments).data])
+    return replace(packed, data=frozen(pack(arguments)).data)
 
 
 def _sizes(ask: Ask, overload: str, packed: Packed, native: Packed, philox: Philox) -> Packed | None:

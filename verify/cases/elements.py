@@ -56,6 +56,11 @@ def _mapped_span(data: Bytes | None, *dtypes: str, change: Callable[[torch.Tenso
     return change(values).view(torch.uint8).numpy().tobytes()
 
 
+def frozen(packed: Packed) -> Packed:
+    """The call as it is now, whatever is written to its tensors later."""
+    return replace(packed, data=[None if d is None else bytes(d) for d in packed.data])
+
+
 def widen(packed: Packed) -> Packed | None:
     """The same call in float64, or complex128: every group of one floating dtype is converted as a whole, so aliasing
     stays.

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import torch
 
 from traces.overloads import call, resolve
 from traces.values import Packed, pack, unpack
+from verify.cases.elements import frozen
 from verify.contract.random_state import Philox
 
 # The argument, by the overload that takes it, the overload that leaves it, and what else that is given.
@@ -34,4 +34,4 @@ def ask_again(ask: Callable[[str, Packed, Philox], Packed], overload: str, packe
     given = {a.name: arguments[a.name] for a in op._schema.arguments if a.name in arguments}
     with torch.no_grad():
         changed = pack({**arguments, name: call(op, {**given, **more})})
-    return ask(overload, replace(changed, data=[None if d is None else bytes(d) for d in changed.data]), philox)
+    return ask(overload, frozen(changed), philox)

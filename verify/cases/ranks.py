@@ -4,12 +4,12 @@ which the reference is, a matrix of float32 would have another rank."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import torch
 
 from traces.values import Packed, pack, unpack
+from verify.cases.elements import frozen
 from verify.contract.random_state import Philox
 
 _TAKEN_BY = {  # the argument, which is a tensor or a number
@@ -35,8 +35,8 @@ def ask_for(
         given: object = step * max(arguments["self"].shape[-2:])
     else:
         given = _relative(arguments, step)
-    answer = unpack(ask(overload, _frozen(pack({**arguments, name: given})), philox))
-    return _frozen(pack({**answer, name: None}))
+    answer = unpack(ask(overload, frozen(pack({**arguments, name: given})), philox))
+    return frozen(pack({**answer, name: None}))
 
 
 def _relative(arguments: Mapping[str, Any], step: float) -> torch.Tensor:
@@ -44,7 +44,3 @@ def _relative(arguments: Mapping[str, Any], step: float) -> torch.Tensor:
     if arguments["atol"] is not None:
         rtol = torch.where(arguments["atol"] > 0, 0.0, rtol)
     return rtol
-
-
-def _frozen(packed: Packed) -> Packed:
-    return replace(packed, data=[None if d is None else bytes(d) for d in packed.data])

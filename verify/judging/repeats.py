@@ -11,6 +11,7 @@ import torch
 
 from traces.overloads import resolve, written
 from traces.values import Packed, by_storage
+from verify.cases.bags import changed_by_strides
 from verify.cases.case import (
     Case,
     Expected,
@@ -99,6 +100,7 @@ class Repeats:
             or is_view(expected)
             or holds_sparse(expected.before.tree)
             or by_storage(expected.before.tree)
+            or changed_by_strides(overload, expected.before)
         ):
             return None
         for far, how in (APART, ACROSS) if self._job.strict else (APART,):

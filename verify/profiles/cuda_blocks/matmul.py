@@ -16,7 +16,7 @@ SHARED = 230000  # bytes of shared memory that tiles may take; of the 232,448 of
 
 
 @triton.jit
-def tile_place(tile, down, across):
+def tile_in_order(tile, down, across):
     """Row and column of a tile: eight rows of tiles together, so that what they share is still at hand."""
     group = tile // (8 * across)
     height = tl.minimum(down - group * 8, 8)
@@ -83,7 +83,7 @@ def descriptor_kernel(
     down, across = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)
     steps = tl.cdiv(K, BLOCK_K)
     for tile in tl.range(tl.program_id(0), down * across, PROGRAMS, flatten=True):
-        row, col = tile_place(tile, down, across)
+        row, col = tile_in_order(tile, down, across)
         acc = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
         for step in range(steps):
             acc = tile_sum(a_rows, b_rows, row * BLOCK_M, col * BLOCK_N, step * BLOCK_K, acc, TURNED)
