@@ -105,21 +105,39 @@ def descriptor_kernel(
 
 
 @triton.jit
-def parts_kernel(a_ptr, b_ptr, sums_ptr, sizes, strides, part, TILE: tl.constexpr, TURNED: tl.constexpr):
-    """A tile of a[:, ks] @ b[ks, :] in sums [parts, M, N], for the ks of part program_id(1)."""
-    BLOCK_M: tl.constexpr = TILE[0]
-    BLOCK_N: tl.constexpr = TILE[1]
+def part_of_tile(
+    a_ptr, b_ptr, sums_ptr, sizes, strides, row, col, first, end, TILE: tl.constexpr, TURNED: tl.constexpr
+):
+    """The tile at row and col of a[:, first:end] @ b[first:end, :] in sums [M, N]."""
     M, N, K = sizes
     a_rows, b_rows = operand_rows(a_ptr, b_ptr, sizes, strides, TILE, TURNED)
-    down = tl.cdiv(M, BLOCK_M)
-    row, col = tl.program_id(0) % down * BLOCK_M, tl.program_id(0) // down * BLOCK_N
-    first = tl.program_id(1) * part
-    acc = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
-    for k in range(first, tl.minimum(first + part, K), TILE[2]):
+    acc = tl.zeros([TILE[0], TILE[1]], tl.float32)
+    for k in range(first, end, TILE[2]):
         acc = tile_sum(a_rows, b_rows, row, col, k, acc, TURNED)
-    rows, cols = row + tl.arange(0, BLOCK_M)[:, None], col + tl.arange(0, BLOCK_N)[None, :]
-    sums_ptr += tl.program_id(1).to(tl.int64) * M * N
+    rows, cols = row + tl.arange(0, TILE[0])[:, None], col + tl.arange(0, TILE[1])[None, :]
     tl.store(sums_ptr + rows * N + cols, acc, mask=(rows < M) & (cols < N))
+
+
+@triton.jit
+def parts_kernel(a_ptr, b_ptr, sums_ptr, sizes, strides, part, WIDE: tl.constexpr, TURNED: tl.constexpr):
+    """A tile of a[:, ks] @ b[ks, :] in sums [parts, M, N], for the ks of part program_id(1). WIDE: tiles have 256
+    columns, and where fewer are left 256 rows; else all have these."""
+    M, N, K = sizes
+    first = tl.program_id(1) * part
+    end = tl.minimum(first + part, K)
+    sums_ptr += tl.program_id(1).to(tl.int64) * M * N
+    tile, down, wide = tl.program_id(0), tl.cdiv(M, 128), 0
+    if WIDE:
+        wide = down * (N // 256)
+    if tile < wide:
+        row, col = tile % down * 128, tile // down * 256
+        part_of_tile(a_ptr, b_ptr, sums_ptr, sizes, strides, row, col, first, end, (128, 256, 64), TURNED)
+    else:
+        tile, down = tile - wide, tl.cdiv(M, 256)
+        row, col = tile % down * 256, tile // down * 128
+        if WIDE:
+            col += N // 256 * 256
+        part_of_tile(a_ptr, b_ptr, sums_ptr, sizes, strides, row, col, first, end, (256, 128, 64), TURNED)
 
 
 def described(x):
@@ -192,13 +210,14 @@ def launch_matmul(a, b, bias, out, numbers, tile, ending=NO_ENDING):
 
 def part_sums(a, b, out, tile, parts, part):
     """In the place of the plain one, likewise: a program a processor, in tiles of 256 rows or columns, where M or N is
-    a multiple of that."""
+    a multiple of 128."""
     (M, N), K = out.shape, a.shape[1]
-    fits = (M % 256 == 0 or N % 256 == 0) and tile[0] * tile[1] == 16384
+    fits = tile[0] * tile[1] == 16384 and (M % 128 == 0 or N % 128 == 0)
     if not fits or a.element_size() != 2 or not (described(a) and described(b)):
         return plain_part_sums(a, b, out, tile, parts, part)
-    BLOCK_M, BLOCK_N = (256, 128) if M % 256 == 0 else (128, 256)
-    tiles = triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N)
+    wide = M % 256 > 0 and N >= 256
+    left = N % 256 if wide else N
+    tiles = triton.cdiv(M, 128) * (N // 256 if wide else 0) + triton.cdiv(M, 256) * triton.cdiv(left, 128)
     parts = max(min(processors() // tiles, K // 512), 1)
     part = triton.cdiv(triton.cdiv(K, parts), 64) * 64
     parts = triton.cdiv(K, part)
@@ -210,7 +229,7 @@ def part_sums(a, b, out, tile, parts, part):
         (M, N, K),
         product_strides(a, b),
         part,
-        TILE=(BLOCK_M, BLOCK_N, 64),
+        WIDE=wide,
         TURNED=(turned(a), turned(b)),
         num_warps=8,
         num_stages=4,
