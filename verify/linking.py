@@ -97,9 +97,10 @@ def _read(directories: State) -> Blocks:
                 if block.name in here:
                     raise UserError(f"{path}: {block.name} is already in {here[block.name].place}; rename one of them")
                 here[block.name] = block
-                of = found.get(block.name, block).place.split(":")[0]
-                if of != block.place.split(":")[0]:
-                    raise UserError(f"{path}: {block.name} would take the place of that of {of}; rename it")
+                ours = found.get(block.name, block).place.split(":")[0]
+                if ours != block.place.split(":")[0]:
+                    where = ours.removeprefix(f"{_PACKAGE}/")
+                    raise UserError(f"{path}: {block.name} is a name of {ours}; write it in {where}, or rename it")
         found |= here
     return Blocks(found, tuple(imports))
 

@@ -128,7 +128,7 @@ def test_a_directory_with_one_name_twice(tmp_path):
 def test_a_platform_takes_the_place_of_blocks_of_the_same_module_alone(tmp_path):
     """What another module calls by that name would be linked instead."""
     (tmp_path / "matmul.py").write_text("def tile_place():\n    pass\n")
-    with pytest.raises(UserError, match="place of that of blocks/window_tiles.py; rename it"):
+    with pytest.raises(UserError, match="is a name of blocks/window_tiles.py; write it in window_tiles.py, or"):
         blocks_in((tmp_path,))
     (tmp_path / "matmul.py").rename(tmp_path / "window_tiles.py")
     assert "pass" in blocks_in((tmp_path,)).blocks["tile_place"].text
