@@ -71,7 +71,6 @@ def record(workspace: Path) -> None:
             _lookups(dtype)
         _distances()
         _alignments()
-        _counts()
 
 
 def _elements(dtype: torch.dtype) -> None:
@@ -172,11 +171,6 @@ def _alignments() -> None:
         lengths = [steps] * count, [longest - i % (longest // 2) for i in range(count)]
         losses, alpha = torch.ops.aten._ctc_loss(scores, labels, *lengths)
         torch.ops.aten._ctc_loss_backward(torch.ones(count), scores, labels, *lengths, losses, alpha, 0)
-
-
-def _counts() -> None:
-    for count, bins in ((65536, 100), (1 << 20, 1000), (4096, 20), (1 << 18, 5000), (1 << 22, 64)):
-        torch.bincount(torch.randint(0, bins, (count,)))
 
 
 def _lookups(dtype: torch.dtype) -> None:
