@@ -43,28 +43,27 @@ def start(program, *arguments, **options):
 def test_11_killed_at_random_moments(tmp_path):
     draw = random.Random(0)
     unfinished = reopened = 0
-    server = start(PROGRAM, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    for kill in range(KILLS // 5):
-        directory = tmp_path / str(kill)
-        children = []
-        for part in range(5):
-            (directory / str(part)).mkdir(parents=True)
-            print(directory / str(part), file=server.stdin, flush=True)
-            children.append(int(server.stdout.readline()))
-        for child in children:
-            time.sleep(draw.uniform(0.0, 0.3))
-            os.kill(child, signal.SIGKILL)
-            while Path(f"/proc/{child}").exists():
-                time.sleep(0.001)
-        for path in sorted(directory.glob("*/*.trace")):
-            if not (path / "manifest.json").is_file():  # killed while the directory was made
-                assert not list(path.glob("blobs-*.safetensors"))
-                continue
-            trace = Trace.open(path, partial=True)
-            unfinished += not trace.complete
-            reopened += 1
-            assert not verify(trace).mismatches
-    server.communicate()
+    with start(PROGRAM, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        for kill in range(KILLS // 5):
+            directory = tmp_path / str(kill)
+            children = []
+            for part in range(5):
+                (directory / str(part)).mkdir(parents=True)
+                print(directory / str(part), file=server.stdin, flush=True)
+                children.append(int(server.stdout.readline()))
+            for child in children:
+                time.sleep(draw.uniform(0.0, 0.3))
+                os.kill(child, signal.SIGKILL)
+                while Path(f"/proc/{child}").exists():
+                    time.sleep(0.001)
+            for path in sorted(directory.glob("*/*.trace")):
+                if not (path / "manifest.json").is_file():  # killed while the directory was made
+                    assert not list(path.glob("blobs-*.safetensors"))
+                    continue
+                trace = Trace.open(path, partial=True)
+                unfinished += not trace.complete
+                reopened += 1
+                assert not verify(trace).mismatches
     assert reopened >= 0.8 * KILLS
     assert unfinished > KILLS // 4
 

@@ -106,11 +106,13 @@ def descriptor_kernel(
 
 @triton.jit
 def part_of_tile(
-    a_ptr, b_ptr, sums_ptr, sizes, strides, row, col, first, end, TILE: tl.constexpr, TURNED: tl.constexpr
+    a_ptr, b_ptr, sums_ptr, sizes, strides, tile, begin, first, end, TILE: tl.constexpr, TURNED: tl.constexpr
 ):
-    """The tile at row and col of a[:, first:end] @ b[first:end, :] in sums [M, N]."""
+    """A tile, of those from column `begin` on, of a[:, first:end] @ b[first:end, :] in sums [M, N]."""
     M, N, K = sizes
     a_rows, b_rows = operand_rows(a_ptr, b_ptr, sizes, strides, TILE, TURNED)
+    down = tl.cdiv(M, TILE[0])
+    row, col = tile % down * TILE[0], begin + tile // down * TILE[1]
     acc = tl.zeros([TILE[0], TILE[1]], tl.float32)
     for k in range(first, end, TILE[2]):
         acc = tile_sum(a_rows, b_rows, row, col, k, acc, TURNED)
@@ -126,18 +128,17 @@ def parts_kernel(a_ptr, b_ptr, sums_ptr, sizes, strides, part, WIDE: tl.constexp
     first = tl.program_id(1) * part
     end = tl.minimum(first + part, K)
     sums_ptr += tl.program_id(1).to(tl.int64) * M * N
-    tile, down, wide = tl.program_id(0), tl.cdiv(M, 128), 0
+    tile = tl.program_id(0)
     if WIDE:
-        wide = down * (N // 256)
-    if tile < wide:
-        row, col = tile % down * 128, tile // down * 256
-        part_of_tile(a_ptr, b_ptr, sums_ptr, sizes, strides, row, col, first, end, (128, 256, 64), TURNED)
+        wide = tl.cdiv(M, 128) * (N // 256)
+        if tile < wide:
+            part_of_tile(a_ptr, b_ptr, sums_ptr, sizes, strides, tile, 0, first, end, (128, 256, 64), TURNED)
+        else:
+            begin = N // 256 * 256
+            tile -= wide
+            part_of_tile(a_ptr, b_ptr, sums_ptr, sizes, strides, tile, begin, first, end, (256, 128, 64), TURNED)
     else:
-        tile, down = tile - wide, tl.cdiv(M, 256)
-        row, col = tile % down * 256, tile // down * 128
-        if WIDE:
-            col += N // 256 * 256
-        part_of_tile(a_ptr, b_ptr, sums_ptr, sizes, strides, row, col, first, end, (256, 128, 64), TURNED)
+        part_of_tile(a_ptr, b_ptr, sums_ptr, sizes, strides, tile, 0, first, end, (256, 128, 64), TURNED)
 
 
 def described(x):
@@ -210,12 +211,12 @@ def launch_matmul(a, b, bias, out, numbers, tile, ending=NO_ENDING):
 
 def part_sums(a, b, out, tile, parts, part):
     """In the place of the plain one, likewise: a program a processor, in tiles of 256 rows or columns, where M or N is
-    a multiple of 128."""
+    a multiple of that, or N of 128 and neither is less than 256."""
     (M, N), K = out.shape, a.shape[1]
-    fits = tile[0] * tile[1] == 16384 and (M % 128 == 0 or N % 128 == 0)
-    if not fits or a.element_size() != 2 or not (described(a) and described(b)):
+    even = M % 256 == 0 or N % 256 == 0 or (N % 128 == 0 and min(M, N) >= 256)
+    if not even or tile[0] * tile[1] != 16384 or a.element_size() != 2 or not (described(a) and described(b)):
         return plain_part_sums(a, b, out, tile, parts, part)
-    wide = M % 256 > 0 and N >= 256
+    wide = M % 256 > 0
     left = N % 256 if wide else N
     tiles = triton.cdiv(M, 128) * (N // 256 if wide else 0) + triton.cdiv(M, 256) * triton.cdiv(left, 128)
     parts = max(min(processors() // tiles, K // 512), 1)
