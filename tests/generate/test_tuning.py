@@ -10,6 +10,8 @@ from timings import H100, measurement, recording, shape_times
 
 from enable.tune.profiler import ABSENT, lines, profiled
 from generate.llm import Message, Options, ProviderError, Request, load_provider
+from generate.llm.turns import SHIPPED
+from generate.recording import load_recordings, overload_of
 from generate.tuning.advice import reasons, told
 from generate.tuning.measurement import ROUNDS, Measurement, TimedLaunch, TimedShape, gain
 from generate.tuning.occupancy import occupancy
@@ -17,6 +19,7 @@ from generate.tuning.skills import Skill, SkillStore, Support, shape_class
 from generate.tuning.space import Space, fixed, size_class, with_rows
 from generate.tuning.tree import Move, Tree, TreeNode
 from traces import TraceError, UserError
+from verify.lint import lint_answer, load_profile
 
 NAMES = ["a", "b", "c"]
 FILE = 'SPACE = (("BLOCK", (128, 256)), ("WARPS", (4, 8)))\nTUNED = (("", 0, 256, 4),)\nX = 1\n'
@@ -267,3 +270,11 @@ def test_recorded_answers_are_given_in_turn(tmp_path):
 def test_the_campaign_has_answers_for_five_operators():
     model = load_provider("turns")
     assert len(model._answers) >= 5 and all(len(answers) >= 2 for answers in model._answers.values())
+
+
+@pytest.mark.parametrize("profile", ["triton", "triton-nvidia"])
+def test_lint_has_nothing_against_them(profile):
+    rules = load_profile(profile)
+    for path in SHIPPED.glob("*.jsonl"):
+        for exchange in load_recordings(SHIPPED, path.name):
+            assert lint_answer(exchange.answer.text, rules, overload_of(path))[1] == [], exchange.where

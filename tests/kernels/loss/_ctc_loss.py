@@ -8,6 +8,7 @@ CASES = {
         ("f32[4,2,5]", "i32(1,1,1,2,3)", [4, 3], [3, 2], 0, True),
         ("f32[3,70,4]", "i64[70,1]<3", [3] * 70, [1] * 69 + [0], 3),
         ("f64[2,1,4]", "i64[1,520]<4", [2], [520], 3),
+        ("f32[4,1,5]=inf", "i64(1,2)", [4], [2]),
     ],
     "aten::_ctc_loss.Tensor": [
         ("f32[7,3,5]", "i64[3,4]{1,3}<5", "i64(7,4,3)", "i32(3,2,4)"),
@@ -17,6 +18,7 @@ CASES = {
 FAULTS = {
     "over equal labels": ("s - 2, inside & (s > 1), blank", "s - 1, inside & (s > 1), blank"),
     "nothing waits": ("tl.debug_barrier()", "pass"),
+    "begins anywhere": ("(t > 0) | (s < 2)", "(t > 0) | (s < 4)"),
     "one end": ("2 * labels - tl.arange(0, 2)", "2 * labels + tl.arange(0, 2) * 0"),
 }
 REFUSED = {
