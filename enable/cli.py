@@ -7,6 +7,7 @@ in one line; 130 interrupted.
 from __future__ import annotations
 
 import difflib
+import gc
 import importlib
 import importlib.metadata
 import pkgutil
@@ -83,7 +84,9 @@ for _module in _NAMES:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the program on `arguments` (default: the process's own) and exit."""
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+    status = run(sys.argv[1:] if arguments is None else arguments)
+    gc.freeze()  # nothing that is here still has to be looked through for garbage: 0.5 s less to end
+    sys.exit(status)
 
 
 def run(arguments: list[str]) -> int:

@@ -1,7 +1,7 @@
 """Distances of rows: norms of the differences of each row to each of others, or of each pair of rows, and gradients.
 
-A program takes BLOCK_M rows and BLOCK_N others, or of gradients BLOCK_K columns and all others. Norms of orders other
-than 0, 1, 2 and infinity are made of powers in fp64. Pairs lie as (0, 1), (0, 2), ... (1, 2), ...
+A program takes a tile of distances in registers, or of gradients BLOCK_M rows, BLOCK_K columns and all others. Norms of
+orders other than 0, 1, 2 and infinity are made of powers in fp64. Pairs lie as (0, 1), (0, 2), ... (1, 2), ...
 """
 
 import math
@@ -10,7 +10,6 @@ import torch
 import triton
 import triton.language as tl
 from blocks.arithmetic import root, sign_of
-from blocks.combination import larger_of
 from blocks.norms import power_of_magnitude
 from blocks.offsets import integer_values, integers, merge, reach, strided
 from blocks.types import compute_types, identical_dtypes, number_argument, number_value
@@ -66,6 +65,20 @@ def norm_slope(d, grad, distance, p, ORDER: tl.constexpr):
 
 
 @triton.jit
+def column_of(values, columns, k):
+    """Of values [columns, ...] those of column k: where a thread has all columns, the compiler leaves no operation."""
+    bits = values.to(tl.int64 if values.dtype.is_fp64() else tl.int32, bitcast=True)
+    return tl.sum(tl.where(columns == k, bits, 0), 0).to(values.dtype, bitcast=True)
+
+
+@triton.jit
+def columns_at(x_ptr, start, width, stride, inside, BLOCK_K: tl.constexpr):
+    """[BLOCK_K, ...] of the columns from `start` on, 0 where there is none."""
+    k = (start + tl.arange(0, BLOCK_K))[:, None, None]
+    return tl.load(x_ptr + k * stride, mask=inside & (k < width), other=0)
+
+
+@triton.jit
 def distance_kernel(
     x_ptr,
     y_ptr,
@@ -80,48 +93,64 @@ def distance_kernel(
     PAIRS: tl.constexpr,
     OPMATH: tl.constexpr,
     WIDE: tl.constexpr,
-    BLOCK_M: tl.constexpr,
-    BLOCK_N: tl.constexpr,
+    TILE: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ):
-    """sizes: numbers of rows, others, columns and pairs; batch: of these, with strides of rows and of others."""
+    """sizes: numbers of rows, others, columns and pairs; batch: of these, with strides of rows and of others.
+
+    TILE: rows and others of a thread, and threads along each. Row r of a thread lies TILE[2] rows behind its row r - 1,
+    so that threads side by side read rows side by side. A thread has all BLOCK_K columns of its rows: it sums alone.
+    Only a tile in which a sum is infinite is summed again, by terms that are NaN where those of products are.
+    """
+    RM: tl.constexpr = TILE[0]
+    RN: tl.constexpr = TILE[1]
+    TM: tl.constexpr = TILE[2]
+    TN: tl.constexpr = TILE[3]
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     ACC: tl.constexpr = tl.float64 if ORDER == "p" else OPMATH
     m, n, width, count = integer_values(sizes, True)
     x_strides, y_strides = integer_values(x_strides, True), integer_values(y_strides, True)
     p = number_value(p, tl.float64)
     program = tl.program_id(0).to(INDEX)
-    tiles = tl.cdiv(n, BLOCK_N)
-    cols = program % tiles * BLOCK_N + tl.arange(0, BLOCK_N)
+    tiles = tl.cdiv(n, RN * TN)
+    cols = program % tiles * (RN * TN) + tl.arange(0, RN)[:, None] * TN + tl.arange(0, TN)[None, :]
     program = program // tiles
-    tiles = tl.cdiv(m, BLOCK_M)
-    rows = program % tiles * BLOCK_M + tl.arange(0, BLOCK_M)
+    tiles = tl.cdiv(m, RM * TM)
+    rows = program % tiles * (RM * TM) + tl.arange(0, RM)[:, None] * TM + tl.arange(0, TM)[None, :]
     own = program // tiles
-    x_ptr += strided(own, batch, batch_strides[0], 0)
-    y_ptr += strided(own, batch, batch_strides[1], 0)
-    acc = tl.zeros([BLOCK_M, BLOCK_N], ACC)
-    for start in range(0, width, BLOCK_K):
-        k = start + tl.arange(0, BLOCK_K).to(INDEX)
-        place = rows[:, None] * x_strides[0] + k[None, :] * x_strides[1]
-        x = tl.load(x_ptr + place, mask=(rows < m)[:, None] & (k < width)[None, :], other=0)
-        place = cols[:, None] * y_strides[0] + k[None, :] * y_strides[1]
-        y = tl.load(y_ptr + place, mask=(cols < n)[:, None] & (k < width)[None, :], other=0)
-        terms = norm_term(x[:, None, :] - y[None, :, :], p, ORDER)
-        if ORDER == "products":
-            endless = (tl.abs(x) == float("inf"))[:, None, :] | (tl.abs(y) == float("inf"))[None, :, :]
-            whole = (x * x)[:, None, :] + (y * y)[None, :, :] - 2 * x[:, None, :] * y[None, :, :]
-            terms = tl.where(endless, whole, terms)
-        terms = tl.where((k < width)[None, None, :], terms, 0)
-        if ORDER == "inf":
-            acc = larger_of(acc, tl.reduce(terms, 2, larger_of))
-        else:
-            acc += tl.sum(terms, 2)
-    mask = (rows < m)[:, None] & (cols < n)[None, :]
+    x_ptr += strided(own, batch, batch_strides[0], 0) + rows[None, :, :] * x_strides[0]
+    y_ptr += strided(own, batch, batch_strides[1], 0) + cols[None, :, :] * y_strides[0]
+    x_inside, y_inside = (rows < m)[None, :, :], (cols < n)[None, :, :]
+    acc = tl.zeros([RM, RN, TM, TN], ACC)
+    columns = tl.arange(0, BLOCK_K)[:, None, None, None, None]
+    for start in tl.range(0, width, BLOCK_K, num_stages=3):
+        x = columns_at(x_ptr, tl.cast(start, INDEX), width, x_strides[1], x_inside, BLOCK_K)
+        y = columns_at(y_ptr, tl.cast(start, INDEX), width, y_strides[1], y_inside, BLOCK_K)
+        d = x[:, :, None, :, None] - y[:, None, :, None, :]
+        for j in tl.static_range(BLOCK_K):
+            term = norm_term(column_of(d, columns, j), p, ORDER)
+            if ORDER == "p":  # of no column it is infinite where p is below 0
+                term = tl.where(start + j < width, term, 0)
+            if ORDER == "inf":
+                acc = tl.maximum(acc, term, propagate_nan=tl.PropagateNan.ALL)
+            else:
+                acc += term
+    if ORDER == "products":
+        infinite = tl.sum((acc == float("inf")).to(tl.int32))
+        if infinite > 0:
+            acc = tl.zeros([RM, RN, TM, TN], ACC)
+            for start in range(0, width):
+                x = columns_at(x_ptr, tl.cast(start, INDEX), width, x_strides[1], x_inside, 1)[:, :, None, :, None]
+                y = columns_at(y_ptr, tl.cast(start, INDEX), width, y_strides[1], y_inside, 1)[:, None, :, None, :]
+                endless = (tl.abs(x) == float("inf")) | (tl.abs(y) == float("inf"))
+                acc += tl.sum(tl.where(endless, x * x + y * y - 2 * x * y, (x - y) * (x - y)), 0)
+    rows, cols = rows[:, None, :, None], cols[None, :, None, :]
+    mask = (rows < m) & (cols < n)
     if PAIRS:
-        place = pair_place(rows[:, None], cols[None, :], n)
-        mask &= (rows[:, None] < cols[None, :]) & (place < count)
+        place = pair_place(rows, cols, n)
+        mask &= (rows < cols) & (place < count)
     else:
-        place = (own * m + rows)[:, None] * n + cols[None, :]
+        place = (own * m + rows) * n + cols
     tl.store(out_ptr + place, norm_of_terms(acc, p, ORDER).to(OPMATH), mask=mask)
 
 
@@ -195,9 +224,17 @@ def _order(p, negative):
 
 
 def _constants(order, x, pairs, tensors, n):
-    """The constants of a launch. n: as many elements need offsets."""
+    """The constants of a launch but for its tile. n: as many elements need offsets."""
     wide = max([n, *[reach(t.shape, [t.stride()]) for t in tensors]]) > 2147479551
-    return order, pairs, compute_types(x.dtype)[1], wide, 16, 16, 16
+    return order, pairs, compute_types(x.dtype)[1], wide
+
+
+def _pair_tile(m, n, count, costly):
+    """TILE of `distance_kernel` for so many distances, and columns at a time. costly: terms that take registers."""
+    if costly or count < 65536 or min(m, n) < 32:
+        return (2, 2, 8, 16), 4
+    each = 4 if count < 4194304 else 8
+    return (each, each, 8, 16), 8
 
 
 def _batch(tensors, dims):
@@ -253,11 +290,14 @@ def distances(x, y, p, pairs=None, products=False):
     order = "products" if products else _order(p, pairs is not None)
     constants = _constants(order, x, pairs is not None, (x, y), max(out.numel(), m * n))
     if out.numel():
-        programs = math.prod(x.shape[:dims]) * triton.cdiv(m, 16) * triton.cdiv(n, 16)
+        tile, block = _pair_tile(m, n, out.numel(), order == "p" or x.dtype == torch.float64)
+        tiles = triton.cdiv(m, tile[0] * tile[2]) * triton.cdiv(n, tile[1] * tile[3])
         steps = [integers(t.stride()[dims:], True) for t in (x, y)]
         sizes = integers((m, n, width, pairs or 0), True)
         number = number_argument(p, torch.float64)
-        distance_kernel[(programs,)](x, y, out, sizes, *_batch((x, y), dims), *steps, number, *constants, num_warps=8)
+        distance_kernel[(math.prod(x.shape[:dims]) * tiles,)](
+            x, y, out, sizes, *_batch((x, y), dims), *steps, number, *constants, tile, block, num_warps=4
+        )
     return out
 
 
@@ -301,6 +341,9 @@ def distances_backward(grad, x, y, p, distance, pairs=None):
             steps,
             number_argument(p, torch.float64),
             *constants,
+            16,
+            16,
+            16,
             num_warps=8,
         )
     return out
