@@ -9,7 +9,7 @@ demo: $(VENV)/installed
 	BIN=$(BIN) bash demo/run.sh
 
 test: $(VENV)/installed lint
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .

@@ -1,8 +1,7 @@
 """Bags of embeddings: rows of a table, of which those of a bag are summed, averaged or compared.
 
-A program takes BAGS bags, ROWS items of each at a time, and adds their rows up in fp32 (fp64 for fp64), or keeps the
-largest (2) and its index. The bags of the items are recorded unless rows are plainly added up, without padding, in 16
-or 32 bits.
+A program takes BAGS bags, and adds the rows of their items up in fp32 (fp64 for fp64), or keeps the largest (2) and its
+index. The bags of the items are recorded unless rows are plainly added up, without padding, in 16 or 32 bits.
 """
 
 import torch
@@ -12,7 +11,15 @@ from blocks.types import compute_types
 
 
 @triton.jit
-def bags_kernel(
+def items_of(indices_ptr, stride, begin, row, length):
+    """The items of these rows of the bags, which of them there are, and their indices."""
+    inside = row < length
+    item = begin + row
+    return item, inside, tl.load(indices_ptr + item * stride, mask=inside, other=0).to(tl.int64)
+
+
+@triton.jit
+def bag_sums_kernel(
     weight_ptr,
     indices_ptr,
     offsets_ptr,
@@ -33,11 +40,84 @@ def bags_kernel(
     offsets_stride,
     weights_stride,
     OPMATH: tl.constexpr,
-    MODE: tl.constexpr,
+    MEAN: tl.constexpr,
+    DEEP: tl.constexpr,
     BAGS: tl.constexpr,
     ROWS: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
+    """ends: how many offsets end a bag; the last of the others ends with the items.
+
+    A lane takes 16 bytes of a row and adds up all items of its bag, DEEP of them at a time, while the indices of the
+    next are on their way. Only where bags are few are their items spread over ROWS lanes, whose sums meet at the end.
+    """
+    bag = tl.program_id(0).to(tl.int64) * BAGS + tl.arange(0, BAGS)
+    col = tl.program_id(1).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
+    known = bag < bags
+    begin = tl.load(offsets_ptr + bag * offsets_stride, mask=known, other=0).to(tl.int64)
+    end = tl.load(offsets_ptr + (bag + 1) * offsets_stride, mask=known & (bag + 1 < ends), other=m).to(tl.int64)
+    length = tl.where(known, end - begin, 0)
+    tagged = tl.where(tl.program_id(1) == 0, m, 0)
+    place = tl.arange(0, DEEP)[:, None] * ROWS + tl.arange(0, ROWS)[None, :]
+    acc = tl.zeros([BAGS, ROWS, BLOCK_N], OPMATH)
+    count = tl.zeros([BAGS, ROWS], tl.int64)
+    first, size, row = begin[None, :, None], length[None, :, None], place.to(tl.int64)[:, None, :]
+    item, inside, index = items_of(indices_ptr, indices_stride, first, row, size)
+    for _ in range(0, tl.max(length, 0), DEEP * ROWS):
+        row += DEEP * ROWS
+        next_item, next_inside, next_index = items_of(indices_ptr, indices_stride, first, row, size)
+        used = inside & (index != padding_idx)
+        valid = used & (index >= 0) & (index < height)  # an index out of range adds nothing
+        mask = valid[:, :, :, None] & (col < cols)[None, None, None, :]
+        offset = (index * weight_stride[0])[:, :, :, None] + (col * weight_stride[1])[None, None, None, :]
+        x = tl.load(weight_ptr + offset, mask=mask, other=0).to(OPMATH)
+        if weights_ptr is not None:
+            x = x * tl.load(weights_ptr + item * weights_stride, mask=used, other=0).to(OPMATH)[:, :, :, None]
+        acc += tl.sum(x, 0)
+        count += tl.sum(used.to(tl.int32), 0)
+        if offset2bag_ptr is not None:
+            tag = bag[None, :, None] + tl.zeros_like(item)
+            tl.store(offset2bag_ptr + item, tag.to(offset2bag_ptr.dtype.element_ty), mask=inside & (item < tagged))
+        item, inside, index = next_item, next_inside, next_index
+    total, number = tl.sum(acc, 1), tl.sum(count, 1)
+    if MEAN:
+        total = total / tl.maximum(number, 1).to(OPMATH)[:, None]
+    else:
+        number = tl.zeros_like(number)
+    mask = known[:, None] & (col < cols)[None, :]
+    tl.store(out_ptr + bag[:, None] * cols + col[None, :], total.to(out_ptr.dtype.element_ty), mask=mask)
+    if tl.program_id(1) == 0:
+        told = number.to(bag_size_ptr.dtype.element_ty)
+        tl.store(bag_size_ptr + bag, told, mask=bag < sizes)
+        tl.store(maximum_ptr + bag, told, mask=bag < sizes)
+
+
+@triton.jit
+def bag_maxima_kernel(
+    weight_ptr,
+    indices_ptr,
+    offsets_ptr,
+    weights_ptr,
+    out_ptr,
+    offset2bag_ptr,
+    bag_size_ptr,
+    maximum_ptr,
+    m,
+    bags,
+    ends,
+    sizes,
+    cols,
+    height,
+    padding_idx,
+    weight_stride,
+    indices_stride,
+    offsets_stride,
+    weights_stride,
+    OPMATH: tl.constexpr,
+    BAGS: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+):
+    """As `bag_sums_kernel`, an item of each bag at a time."""
     bag = tl.program_id(0).to(tl.int64) * BAGS + tl.arange(0, BAGS)
     col = tl.program_id(1).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
     known = bag < bags
@@ -48,42 +128,29 @@ def bags_kernel(
     acc = tl.zeros([BAGS, BLOCK_N], OPMATH)
     winner = tl.zeros([BAGS, BLOCK_N], tl.int64)
     count = tl.zeros([BAGS], tl.int64)
-    for start in range(0, tl.max(length, 0), ROWS):
-        row = start + tl.arange(0, ROWS).to(tl.int64)
-        inside = row[None, :] < length[:, None]
-        item = begin[:, None] + row[None, :]
+    for row in range(0, tl.max(length, 0)):
+        inside = row < length
+        item = begin + row
         index = tl.load(indices_ptr + item * indices_stride, mask=inside, other=0).to(tl.int64)
         used = inside & (index != padding_idx)
-        valid = used & (index >= 0) & (index < height)  # an index out of range adds nothing
-        mask = valid[:, :, None] & (col < cols)[None, None, :]
-        offset = index[:, :, None] * weight_stride[0] + col[None, None, :] * weight_stride[1]
+        valid = used & (index >= 0) & (index < height)
+        mask = valid[:, None] & (col < cols)[None, :]
+        offset = index[:, None] * weight_stride[0] + col[None, :] * weight_stride[1]
         x = tl.load(weight_ptr + offset, mask=mask, other=0).to(OPMATH)
         if weights_ptr is not None:
-            x = x * tl.load(weights_ptr + item * weights_stride, mask=used, other=0).to(OPMATH)[:, :, None]
-        if MODE == 2:  # an item at a time
-            x = tl.sum(x, 1)
-            better = (tl.sum(used.to(tl.int32), 1) > 0)[:, None] & ((count == 0)[:, None] | (x > acc))
-            acc = tl.where(better, x, acc)
-            winner = tl.where(better, tl.sum(index, 1)[:, None], winner)
-        else:
-            acc += tl.sum(x, 1)
-        count += tl.sum(used.to(tl.int64), 1)
+            x = x * tl.load(weights_ptr + item * weights_stride, mask=used, other=0).to(OPMATH)[:, None]
+        better = used[:, None] & ((count == 0)[:, None] | (x > acc))
+        acc = tl.where(better, x, acc)
+        winner = tl.where(better, index[:, None], winner)
+        count += used.to(tl.int64)
         if offset2bag_ptr is not None:
-            tag = bag[:, None] + tl.zeros_like(item)
-            tl.store(offset2bag_ptr + item, tag.to(offset2bag_ptr.dtype.element_ty), mask=inside & (item < tagged))
-    if MODE == 1:
-        acc = acc / tl.maximum(count, 1).to(acc.dtype)[:, None]
+            tl.store(offset2bag_ptr + item, bag.to(offset2bag_ptr.dtype.element_ty), mask=inside & (item < tagged))
     mask = known[:, None] & (col < cols)[None, :]
     tl.store(out_ptr + bag[:, None] * cols + col[None, :], acc.to(out_ptr.dtype.element_ty), mask=mask)
-    if MODE == 0:
-        count = tl.zeros_like(count)
     kind = bag_size_ptr.dtype.element_ty
-    if MODE == 2:
-        tl.store(maximum_ptr + bag[:, None] * cols + col[None, :], winner.to(kind), mask=mask)
+    tl.store(maximum_ptr + bag[:, None] * cols + col[None, :], winner.to(kind), mask=mask)
     if tl.program_id(1) == 0:
         tl.store(bag_size_ptr + bag, count.to(kind), mask=bag < sizes)
-        if MODE != 2:
-            tl.store(maximum_ptr + bag, count.to(kind), mask=bag < sizes)
 
 
 def embedding_bags(weight, indices, offsets, mode, per_sample_weights, include_last_offset, padding_idx, sizes=None):
@@ -99,8 +166,7 @@ def embedding_bags(weight, indices, offsets, mode, per_sample_weights, include_l
     offset2bag = torch.empty(0 if unrecorded else m, dtype=dtype, device=device)
     bag_size = torch.empty(sizes, dtype=dtype, device=device)
     maximum = torch.empty((bags, cols) if mode == 2 else sizes, dtype=dtype, device=device)
-    BAGS, ROWS, BLOCK_N, num_warps = _bags_tile(m, bags, cols, mode)
-    bags_kernel[(triton.cdiv(max(bags, sizes), BAGS), max(triton.cdiv(cols, BLOCK_N), 1))](
+    given = (
         weight,
         indices,
         offsets,
@@ -120,23 +186,34 @@ def embedding_bags(weight, indices, offsets, mode, per_sample_weights, include_l
         indices.stride(0),
         offsets.stride(0),
         0 if per_sample_weights is None else per_sample_weights.stride(0),
-        OPMATH=compute_types(weight.dtype)[1],
-        MODE=mode,
-        BAGS=BAGS,
-        ROWS=ROWS,
-        BLOCK_N=BLOCK_N,
-        num_warps=num_warps,
+        compute_types(weight.dtype)[1],
     )
+    DEEP, BAGS, ROWS, BLOCK_N, num_warps = _bags_tile(m, bags, cols, weight.element_size(), mode == 2)
+    grid = triton.cdiv(max(bags, sizes), BAGS), max(triton.cdiv(cols, BLOCK_N), 1)
+    if mode == 2:
+        bag_maxima_kernel[grid](*given, BAGS, BLOCK_N, num_warps=num_warps)
+    else:
+        bag_sums_kernel[grid](*given, mode == 1, DEEP, BAGS, ROWS, BLOCK_N, num_warps=num_warps)
     return out, offset2bag, bag_size, maximum
 
 
-def _bags_tile(m, bags, cols, mode):
-    """Bags, items of a bag at a time and columns of a program, and its warps: about 2048 elements, fewer where few bags
-    would leave it idle; the maximum takes an item at a time."""
+def _bags_tile(m, bags, cols, itemsize, maxima):
+    """Items that a lane has on their way, bags, items and columns of lanes, and warps.
+
+    Of sums lanes take 16 bytes of a row; items of a bag are spread over several, as far as 16,384 lanes and 512 of a
+    program allow; in fp64 a lane adds up a bag's items in their order. Of maxima a program has about 2,048 elements,
+    fewer where few bags would leave a GPU idle.
+    """
     BLOCK_N = min(triton.next_power_of_2(max(cols, 1)), 256)
-    ROWS = 1 if mode == 2 else min(triton.next_power_of_2(max(m // max(bags, 1), 1)), 8)
-    BAGS = max(min(2048 // (BLOCK_N * ROWS), triton.next_power_of_2(max(bags // 512, 1))), 1)
-    return BAGS, ROWS, BLOCK_N, max(1, min(BAGS * ROWS * BLOCK_N // 256, 8))
+    if maxima:
+        BAGS = max(min(2048 // BLOCK_N, triton.next_power_of_2(max(bags // 512, 1))), 1)
+        return 1, BAGS, 1, BLOCK_N, max(1, min(BAGS * BLOCK_N // 256, 8))
+    lanes = max(BLOCK_N * itemsize // 16, 1)
+    items = 1 if itemsize == 8 else triton.next_power_of_2(max(m // max(bags, 1), 1))
+    DEEP = min(items, 8)
+    ROWS = max(min(items // DEEP, 512 // lanes, 16384 // (lanes * triton.next_power_of_2(max(bags, 1)))), 1)
+    BAGS = max(32 // (ROWS * lanes), 1)
+    return DEEP, BAGS, ROWS, BLOCK_N, max(BAGS * ROWS * lanes // 32, 1)
 
 
 def _sums_only(weight, mode, per_sample_weights, padding_idx):

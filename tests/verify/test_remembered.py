@@ -7,12 +7,15 @@ import sys
 import pytest
 import torch
 
+from traces import UserError
 from traces.values import Packed
 from verify.cases import opinfo
+from verify.cases.oracle import Trusted
 from verify.cases.samples import opinfo_cases
 from verify.child import answers, global_state, quick
 from verify.child.answers import EarlierResults
 from verify.child.global_state import GlobalState
+from verify.sandbox.nursery import SAMPLED
 
 
 def plain(a, b):
@@ -159,4 +162,14 @@ def test_what_that_process_raises_is_told(tmp_path):
     asked = {"overloads": ["aten::no_such"], "dtypes": ["float32"], "every": True}
     with pytest.raises(RuntimeError, match="no_such"):
         opinfo._READER.ask(Packed({}), {"path": str(tmp_path / "kept.json"), "samples": asked})
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_process_that_ends_before_it_has_them_is_told_in_one_line(tmp_path, monkeypatch):
+    reader = Trusted(SAMPLED, memory_bytes=8 << 30, seconds=1e-6)
+    monkeypatch.setattr(opinfo, "_READER", reader)
+    monkeypatch.delitem(sys.modules, opinfo._DATABASE, raising=False)
+    with pytest.raises(UserError, match=r"^OpInfo's samples of aten::gelu: the process .* ended twice \(no answer"):
+        opinfo.kept_cases(tmp_path, ["aten::gelu"], ("float32",))
+    reader.close()
     assert not list(tmp_path.iterdir())

@@ -19,6 +19,7 @@ from typing import Any
 
 import torch
 
+from traces import UserError
 from traces.overloads import name_of
 from traces.subgraphs import is_subgraph
 from traces.values import Bytes, Packed
@@ -26,6 +27,7 @@ from verify.cases import of_forwards, of_schema, samples
 from verify.cases.case import Case, case_of_packed
 from verify.cases.oracle import Trusted
 from verify.cases.samples import foreach_infos, opinfo_cases
+from verify.sandbox.children import ChildDied
 from verify.sandbox.nursery import SAMPLED
 
 _READER = Trusted(SAMPLED, memory_bytes=8 << 30, seconds=1800.0)  # of all samples of some operators
@@ -60,9 +62,24 @@ def _kept(path: Path, samples_of: dict[str, Any] | None) -> list[Any]:
         keep(path, samples_of)
     elif not path.is_file():
         with _LOCK:
-            _READER.ask(Packed({}), {"path": str(path.absolute()), "samples": samples_of})
+            _read(path, samples_of)
     found: list[Any] = json.loads(path.read_text())
     return found
+
+
+def _read(path: Path, samples_of: dict[str, Any] | None) -> None:
+    """Have the child make the file, and another where it dies, as PyTorch makes samples by calling itself."""
+    for last in (False, True):
+        try:
+            _READER.ask(Packed({}), {"path": str(path.absolute()), "samples": samples_of})
+            return
+        except ChildDied as death:
+            if last:
+                asked = ", ".join(samples_of["overloads"]) if samples_of else "all operators"
+                raise UserError(
+                    f"OpInfo's samples of {asked}: the process in which PyTorch {torch.__version__} makes them ended "
+                    f"twice ({death.how}); try again, or with another PyTorch"
+                ) from death
 
 
 def keep(path: Path, samples_of: dict[str, Any] | None) -> None:

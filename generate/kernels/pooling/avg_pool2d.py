@@ -1,16 +1,166 @@
 """aten::avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool
     count_include_pad=True, int? divisor_override=None) -> Tensor
 
-The sum of a window by its size: a gradient is gathered of the windows that have the element.
+The sum of a window by its size. Small windows of contiguous planes: a lane of a flat grid makes two elements, one below
+the other, so that rows in both windows are read once; of windows at every other column two elements are read at a time.
+A window that is the whole plane is the mean of a row. All else is as in other poolings.
 """
 
-from blocks.pooling import window_average
-from blocks.windows import suggested_format
+import torch
+import triton
+import triton.language as tl
+from blocks.arithmetic import divide
+from blocks.offsets import integer_values, integers, plain, plain_value
+from blocks.planes import ends_beyond, magic_numbers, magic_quotient, on_planes, tap_inside, window_extent
+from blocks.pooling import sliding_axes, sliding_taps
+from blocks.types import compute_types, convert
+from blocks.windows import batched, suggested_format, windows
 
 OVERLOADS = ("aten::avg_pool2d",)
 DTYPES = ("bfloat16", "float16", "float32", "float64", "int64")
 
 
+@triton.jit
+def row_sum(x_ptr, pair_ptr, valid, left, W, K: tl.constexpr, P: tl.constexpr, OVER: tl.constexpr, FIRST: tl.constexpr):
+    """The sum of a row of a window. FIRST: taps before those that are read two at a time; K: none is."""
+    ACC: tl.constexpr = tl.float32 if x_ptr.dtype.element_ty.primitive_bitwidth < 64 else x_ptr.dtype.element_ty
+    acc = tl.zeros(valid.shape, ACC)
+    for t in tl.static_range(K):
+        mask = valid & tap_inside(left, t, W, K, P, 1, OVER)
+        if t >= FIRST and (t - FIRST) % 2 == 0 and t + 1 < K:
+            both = tl.load(pair_ptr + (t - FIRST), mask=mask[:, None], other=0)
+            acc += tl.sum(both.to(ACC), 1)
+        elif t < FIRST or (t - FIRST) % 2 == 0:
+            acc += tl.load(x_ptr + t, mask=mask, other=0).to(ACC)
+    return acc
+
+
+@triton.jit
+def quotient_of_sum(acc, top, left, H, W, divisor, WINDOW: tl.constexpr, SIZED: tl.constexpr, PADDED: tl.constexpr):
+    if SIZED:
+        size = window_extent(top, H, WINDOW[0], WINDOW[4], PADDED)
+        size = size * window_extent(left, W, WINDOW[1], WINDOW[5], PADDED)
+    else:
+        size = tl.zeros_like(left) + plain_value(divisor)
+    size = size.to(acc.dtype)
+    return acc // size if acc.dtype.is_int() else divide(acc, size)
+
+
+@triton.jit
+def average_kernel(
+    x_ptr,
+    out_ptr,
+    n,
+    down,
+    across,
+    sizes,
+    divisor,
+    WINDOW: tl.constexpr,
+    OVER: tl.constexpr,
+    ODD: tl.constexpr,
+    SIZED: tl.constexpr,
+    PADDED: tl.constexpr,
+    PAIRS: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """Lanes are of two rows of results, the second of which may be missing where ODD. SIZED: a window is divided by its
+    own size, where PADDED with padding, else by `divisor`. PAIRS: windows are at every other column of an even number.
+    """
+    KH: tl.constexpr = WINDOW[0]
+    SH: tl.constexpr = WINDOW[2]
+    FIRST: tl.constexpr = WINDOW[5] % 2 if PAIRS else WINDOW[1]
+    H, W, OH, OW = integer_values(sizes, True)
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = i < plain_value(n)
+    pair = magic_quotient(i, across)
+    plane = magic_quotient(pair, down)
+    row = (pair - plane * ((OH + 1) // 2)) * 2
+    column = i - pair * OW
+    top, left = row * SH - WINDOW[4], column * WINDOW[3] - WINDOW[5]
+    line = plane * H + top
+    pair_ptr = x_ptr + (line * (W // 2) + column - WINDOW[5] // 2)[:, None] * 2 + tl.arange(0, 2)[None, :]
+    x_ptr += line * W + left
+    out_ptr += (plane * OH + row) * OW + column
+    step = W // 2 * 2 if PAIRS else W
+    for t in tl.static_range(SH + KH):
+        valid = inside & tap_inside(top, t, H, SH + KH, WINDOW[4], 1, OVER or ODD)
+        part = row_sum(x_ptr, pair_ptr, valid, left, W, WINDOW[1], WINDOW[5], OVER, FIRST)
+        if t == 0:
+            upper = part
+        elif t < KH:
+            upper += part
+        if t == SH:
+            lower = part
+        elif t > SH:
+            lower += part
+        x_ptr += W
+        pair_ptr += step
+    upper = quotient_of_sum(upper, top, left, H, W, divisor, WINDOW, SIZED, PADDED)
+    lower = quotient_of_sum(lower, top + SH, left, H, W, divisor, WINDOW, SIZED, PADDED)
+    tl.store(out_ptr, convert(upper, out_ptr.dtype.element_ty), mask=inside)
+    tl.store(out_ptr + OW, convert(lower, out_ptr.dtype.element_ty), mask=inside & (row + 1 < OH) if ODD else inside)
+
+
+@triton.jit
+def plane_kernel(
+    x_ptr, out_ptr, planes, size, divisor, ACC: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr
+):
+    """The sum of each plane by the divisor."""
+    plane, size = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), plain_value(size)
+    inside = plane < plain_value(planes)
+    x_ptr += (plane * size)[:, None]
+    acc = tl.zeros([BLOCK_M, BLOCK_N], ACC)
+    for start in range(0, size, BLOCK_N):
+        i = start + tl.arange(0, BLOCK_N)[None, :]
+        acc += tl.load(x_ptr + i, mask=inside[:, None] & (i < size), other=0).to(ACC)
+    by = (tl.zeros_like(plane) + plain_value(divisor)).to(ACC)
+    out = tl.sum(acc, 1)
+    out = out // by if ACC.is_int() else divide(out, by)
+    tl.store(out_ptr + plane, convert(out, out_ptr.dtype.element_ty), mask=inside)
+
+
 def wrapper(self, kernel_size, stride=(), padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
-    how = kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    return window_average(self, 2, *how, suggested_format(self))
+    if divisor_override == 0:
+        raise RuntimeError("divisor must be not zero")
+    counted = 1 if count_include_pad else 0
+    how = (counted, 1) if divisor_override is None else (2, divisor_override)
+    axes, sizes = sliding_axes(self, 2, kernel_size, stride, padding, 1, ceil_mode, *how)
+    shape = (*self.shape[:-2], *sizes)
+    out = torch.empty(shape, dtype=self.dtype, device=self.device, memory_format=suggested_format(self))
+    n, ACC = out.numel(), compute_types(self.dtype)[1]
+    (SH, PH, _, KH, H, OH, _, _), (SW, PW, _, KW, W, OW, _, _) = axes[0][0], axes[1][0]
+    whole = (KH, KW, PH, PW) == (H, W, 0, 0)
+    fits = on_planes(self, out) and abs(divisor_override or 1) < 2**29
+    if n == 0 or not fits or (KH * KW > 32 and not whole):
+        function, taps = sliding_taps(axes)
+        windows(function, "mean", batched(self, 2), batched(out, 2), axes, taps)
+        return out
+    divisor = KH * KW if divisor_override is None else divisor_override
+    disguised = plain(divisor)
+    if whole:
+        BLOCK_N = min(triton.next_power_of_2(H * W), 1024)
+        BLOCK_M = max(512 // BLOCK_N, 1)
+        given = self, out, plain(n), plain(H * W), disguised
+        plane_kernel[(triton.cdiv(n, BLOCK_M),)](*given, ACC=ACC, BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, num_warps=4)
+        return out
+    over = ends_beyond(axes)
+    lanes = n // OH * triton.cdiv(OH, 2)
+    BLOCK = 512 if lanes >= 1048576 else 256
+    average_kernel[(triton.cdiv(lanes, BLOCK),)](
+        self,
+        out,
+        plain(lanes),
+        magic_numbers(triton.cdiv(OH, 2)),
+        magic_numbers(OW),
+        integers((H, W, OH, OW), True),
+        disguised,
+        WINDOW=(KH, KW, SH, SW, PH, PW),
+        OVER=over,
+        ODD=OH % 2 == 1,
+        SIZED=divisor_override is None and (over or (not count_include_pad and PH + PW > 0)),
+        PADDED=count_include_pad,
+        PAIRS=SW == 2 and W % 2 == 0,
+        BLOCK=BLOCK,
+        num_warps=4,
+    )
+    return out

@@ -1,0 +1,58 @@
+"""Contiguous planes of a batch and small windows on them, of which a lane of a flat grid has one or few.
+
+A lane's coordinates come from its number by a product and a shift, taps are unrolled, and only those that may lie
+outside are masked.
+"""
+
+import math
+
+import triton
+import triton.language as tl
+from blocks.offsets import plain, plain_value
+
+__all__ = ["ends_beyond", "magic_numbers", "magic_quotient", "on_planes", "tap_inside", "window_extent"]
+
+
+def magic_numbers(d):
+    """Integers by which `magic_quotient` divides by d, which is from 1 to 2^31."""
+    shift = math.frexp(d - 0.5)[1]
+    return plain((2 ** (31 + shift) + d - 1) // d), plain(shift)
+
+
+@triton.jit
+def magic_quotient(i, by):
+    """i // d, of i from 0 to 2^31."""
+    high = tl.umulhi((2 * i).to(tl.uint32), plain_value(by[0]).to(tl.uint32))
+    return (high >> plain_value(by[1]).to(tl.uint32)).to(tl.int32)
+
+
+@triton.jit
+def tap_inside(start, t, size, K: tl.constexpr, P: tl.constexpr, D: tl.constexpr, OVER: tl.constexpr):
+    """Whether tap t of a window of K with dilation D and padding P is inside the input: of most it is known.
+
+    OVER: whether windows may end beyond the padding.
+    """
+    found = start == start
+    if t * D < P:
+        found &= start + t * D >= 0
+    if OVER or t * D >= (K - 1) * D + 1 - P:
+        found &= start + t * D < size
+    return found
+
+
+@triton.jit
+def window_extent(start, size, K: tl.constexpr, P: tl.constexpr, PADDED: tl.constexpr):
+    """How many taps of a window count along an axis. PADDED: those in the padding, too."""
+    end = tl.minimum(start + K, size + P if PADDED else size)
+    return tl.maximum(end - (start if PADDED else tl.maximum(start, 0)), 1)
+
+
+def on_planes(given, out):
+    """Whether both lie plane after plane, and offsets of a lane need 32 bits."""
+    return given.is_contiguous() and out.is_contiguous() and max(given.numel(), out.numel()) < 2147483647 - 4096
+
+
+def ends_beyond(axes):
+    """Whether a window may end beyond the padding. axes: of `sliding_axes`, two."""
+    (SH, PH, DH, KH, H, OH, _, _), (SW, PW, DW, KW, W, OW, _, _) = axes[0][0], axes[1][0]
+    return (OH - 1) * SH + (KH - 1) * DH + 1 > H + 2 * PH or (OW - 1) * SW + (KW - 1) * DW + 1 > W + 2 * PW
