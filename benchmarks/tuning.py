@@ -3,8 +3,6 @@
     python -m benchmarks.tuning record WORKSPACE          # a trace of calls, at sizes of models
     python -m benchmarks.tuning judge WORKSPACE           # every candidate, several operators at once; no times
     python -m benchmarks.tuning search WORKSPACE OUT      # the campaign, one operator after the other, on a GPU
-    python -m benchmarks.tuning times WORKSPACE OUT       # or only its times, of every candidate, nothing judged,
-    python -m benchmarks.tuning replay WORKSPACE OUT      # and the campaign by these, judged on `sim`, without a GPU
     python -m benchmarks.tuning write OUT docs/results/tune.md
 
 Verdicts are kept, so that the campaign itself waits for times alone. OUT gets what each run printed, the times it took
@@ -27,15 +25,9 @@ from typing import Any
 import torch
 
 from capture import Recorder
-from enable.cover.session import Session
-from enable.tune.timing import timer_for
-from enable.tune.tuning import TimedOperator, TuneChoice
-from enable.workspace import Workspace
 from generate.journal import slug
 from generate.llm.turns import SHIPPED
 from generate.recording import load_recordings, overload_of
-from generate.tuning.measurement import CONFIRMING, ROUNDS, gain
-from verify.lint import take_source
 
 TRACE = "tuning"
 DTYPES = (torch.float32, torch.bfloat16)
@@ -57,7 +49,6 @@ FIRST = (
     "aten::arange",
 )
 SECONDS = 100  # of one search
-CUDA = ["--platform", "cuda"]
 BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
 
 
@@ -219,13 +210,13 @@ def _searches(only: Sequence[str] = ()) -> list[tuple[str, list[str]]]:
     return [(overload, words[overload]) for overload in ranked if not only or overload in only]
 
 
-def _tune(workspace: Path, overload: str, words: Sequence[str], seconds: float | None = SECONDS) -> tuple[str, str]:
-    """What a search printed, on either stream. words: after the operator and the trace."""
+def _tune(workspace: Path, overload: str, words: Sequence[str], seconds: float = SECONDS) -> tuple[str, str]:
+    """What a search printed, on either stream."""
     command = [sys.executable, "-m", "enable", "--workspace", str(workspace), "tune", overload, "--trace", TRACE]
     begun = time.monotonic()
     try:
         done = subprocess.run(
-            [*command, "--json", *words],
+            [*command, "--platform", "cuda", "--json", *words],
             capture_output=True,
             text=True,
             timeout=seconds,
@@ -250,7 +241,7 @@ def _brief(text: str) -> str:
 def judge(workspace: Path, at_once: int, only: Sequence[str]) -> None:
     """Have every candidate judged; what was searched is forgotten, the verdicts are kept."""
     with ThreadPoolExecutor(at_once) as pool:
-        list(pool.map(lambda one: _tune(workspace, one[0], [*CUDA, *one[1]], 3 * SECONDS), _searches(only)))
+        list(pool.map(lambda one: _tune(workspace, one[0], one[1], 3 * SECONDS), _searches(only)))
     _forget(workspace)
 
 
@@ -261,36 +252,12 @@ def _forget(workspace: Path) -> None:
     (workspace / "skills.jsonl").unlink(missing_ok=True)
 
 
-def times(workspace: Path, out: Path, only: Sequence[str]) -> None:
-    """Take all the times that a search of each operator may ask for, with its recorded answers in their order."""
-    for overload, words in _searches(only):
-        if "--calls" not in words:
-            continue  # settings are timed in pairs that depend on what was fastest
-        begun, kept = time.monotonic(), _times(out, overload)
-        kept.unlink(missing_ok=True)
-        with Session(Workspace(workspace), None, "cuda") as session, timer_for(session.platform, None, kept) as timer:
-            timed = TimedOperator(session, TuneChoice(overload, TRACE))
-            force = timed.kernel.written
-            timed.time(timer, [force], ROUNDS)
-            for exchange in load_recordings(SHIPPED, f"{slug(overload).partition('.')[2]}.jsonl"):
-                source = take_source(exchange.answer.text, session.platform.lint)[0] or ""
-                for rounds in (ROUNDS, CONFIRMING):
-                    found = gain(timed.time(timer, [force, source], rounds), 1)
-                print(f"{overload}  {found.mean:.3f}  {found.refusal}", flush=True)
-        print(f"{overload}  {time.monotonic() - begun:.0f} s", flush=True)
-
-
-def _times(out: Path, overload: str) -> Path:
-    return out / "tune" / f"{slug(overload)}.times.jsonl"
-
-
-def search(workspace: Path, out: Path, only: Sequence[str], taken: bool = False) -> None:
-    """Run the campaign from the packaged kernels, and keep what it came to. taken: by the times in `out`, on `sim`."""
+def search(workspace: Path, out: Path, only: Sequence[str]) -> None:
+    """Run the campaign from the packaged kernels, and keep what it came to."""
     _forget(workspace)  # what a `judge` that was ended may have left
     out.mkdir(parents=True, exist_ok=True)
     for overload, words in _searches(only):
-        how = ["--times", str(_times(out, overload))] if taken else CUDA
-        printed, told = _tune(workspace, overload, [*how, *words], None if taken else SECONDS)
+        printed, told = _tune(workspace, overload, words)
         (out / f"{slug(overload)}.json").write_text(printed)
         (out / f"{slug(overload)}.log").write_text(told)
         _keep(workspace, out)
@@ -354,23 +321,21 @@ def _skills(out: Path, found: Sequence[dict[str, Any]]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("what", choices=("record", "judge", "search", "times", "replay", "write"))
+    parser.add_argument("what", choices=("record", "judge", "search", "write"))
     parser.add_argument("place", type=Path, help="The workspace; of `write`, what `search` left.")
-    parser.add_argument("into", type=Path, nargs="?", help="Where it is left; of `write`, the page.")
+    parser.add_argument("into", type=Path, nargs="?", help="Where `search` leaves it; of `write`, the page.")
     parser.add_argument("--at-once", type=int, default=5, help="Operators that are judged at once.")
     parser.add_argument("--only", action="append", default=[], metavar="OVERLOAD", help="This one; may be repeated.")
     asked = parser.parse_args()
-    if asked.what not in ("record", "judge") and asked.into is None:
+    if asked.what in ("search", "write") and asked.into is None:
         parser.error(f"{asked.what} takes two places")
     match asked.what:
         case "record":
             record(asked.place)
         case "judge":
             judge(asked.place, asked.at_once, asked.only)
-        case "times":
-            times(asked.place, asked.into, asked.only)
-        case "search" | "replay":
-            search(asked.place, asked.into, asked.only, taken=asked.what == "replay")
+        case "search":
+            search(asked.place, asked.into, asked.only)
         case _:
             write(asked.place, asked.into)
 

@@ -91,11 +91,11 @@ class TunedTrial:
     reason: str = ""
 
 
-class TimedOperator:
-    """The kernel in force and the shapes it is timed on."""
+class TunedOperator:
+    """The kernel in force, the shapes it is timed on, and how a candidate replaces it."""
 
     def __init__(self, session: Session, choice: TuneChoice) -> None:
-        """Raises UserError where there is nothing to time, or nothing to time it on."""
+        """Raises UserError where there is nothing to tune, or nothing to tune it on."""
         self.session, self.choice = session, choice
         self.refinement = Refinement(session, [choice.trace], few_cases=choice.few_cases)
         called = {s.overload for s in self.refinement.trace(choice.trace).signatures.values()}
@@ -111,6 +111,16 @@ class TimedOperator:
             raise UserError(f"{choice.overload}: has no kernel that could be made faster; have one written: {refine}")
         self.kernel = kernel
         self.shapes = tuple(self._shapes())
+        self.task = self.refinement.task(self.operator, choice.command)
+        if self.task.failing is not None:
+            detail = self.task.failing.detail.partition("\n")[0]
+            refine = session.refining(choice.trace, "--op", choice.overload, overloads=[choice.overload])
+            raise UserError(f"{choice.overload}: its kernel is not right ({detail}); mend it first: {refine}")
+
+    @property
+    def home(self) -> Path:
+        """Where searches of this workspace are kept."""
+        return self.session.workspace.root / "tune"
 
     def _shapes(self) -> list[TimedShape]:
         """A case of each signature, of every overload that the kernel serves."""
@@ -136,24 +146,6 @@ class TimedOperator:
     def time(self, timer: KernelTimer, texts: Sequence[str], rounds: int) -> Measurement:
         """Of kernel files, the first in force."""
         return timer([self.timed_kernel(text) for text in texts], self.shapes, rounds)
-
-
-class TunedOperator(TimedOperator):
-    """A kernel in force that is right, and how a candidate replaces it."""
-
-    def __init__(self, session: Session, choice: TuneChoice) -> None:
-        """Raises UserError where there is nothing to tune, or nothing to tune it on."""
-        super().__init__(session, choice)
-        self.task = self.refinement.task(self.operator, choice.command)
-        if self.task.failing is not None:
-            detail = self.task.failing.detail.partition("\n")[0]
-            refine = session.refining(choice.trace, "--op", choice.overload, overloads=[choice.overload])
-            raise UserError(f"{choice.overload}: its kernel is not right ({detail}); mend it first: {refine}")
-
-    @property
-    def home(self) -> Path:
-        """Where searches of this workspace are kept."""
-        return self.session.workspace.root / "tune"
 
     def accept(self, timer: KernelTimer, source: str, provenance: dict[str, Any], learned: str) -> TunedTrial:
         """Time a candidate anew, judge it in full, and put it in force if nothing speaks against it."""
