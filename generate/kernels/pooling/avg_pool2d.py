@@ -102,7 +102,7 @@ def average_kernel(
 
 
 @triton.jit
-def plane_kernel(
+def plane_average_kernel(
     x_ptr, out_ptr, planes, size, divisor, ACC: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr
 ):
     """The sum of each plane by the divisor."""
@@ -141,7 +141,7 @@ def wrapper(self, kernel_size, stride=(), padding=0, ceil_mode=False, count_incl
         BLOCK_N = min(triton.next_power_of_2(H * W), 1024)
         BLOCK_M = max(512 // BLOCK_N, 1)
         given = self, out, plain(n), plain(H * W), disguised
-        plane_kernel[(triton.cdiv(n, BLOCK_M),)](*given, ACC=ACC, BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, num_warps=4)
+        plane_average_kernel[(triton.cdiv(n, BLOCK_M),)](*given, ACC=ACC, BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, num_warps=4)
         return out
     over = ends_beyond(axes)
     lanes = n // OH * triton.cdiv(OH, 2)

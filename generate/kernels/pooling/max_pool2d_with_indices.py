@@ -78,7 +78,7 @@ def window_largest_kernel(
 
 
 @triton.jit
-def plane_kernel(
+def plane_largest_kernel(
     x_ptr,
     out_ptr,
     index_ptr,
@@ -120,7 +120,7 @@ def wrapper(self, kernel_size, stride=(), padding=0, dilation=1, ceil_mode=False
     if whole:
         BLOCK_N = min(triton.next_power_of_2(H * W), 1024)
         BLOCK_M = max(512 // BLOCK_N, 1)
-        plane_kernel[(triton.cdiv(n, BLOCK_M),)](
+        plane_largest_kernel[(triton.cdiv(n, BLOCK_M),)](
             self,
             out,
             indices,

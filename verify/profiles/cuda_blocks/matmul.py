@@ -211,9 +211,9 @@ def launch_matmul(a, b, bias, out, numbers, tile, ending=NO_ENDING):
 
 def part_sums(a, b, out, tile, parts, part):
     """In the place of the plain one, likewise: a program a processor, in tiles of 256 rows or columns, where M or N is
-    a multiple of that, or N of 128 and neither is less than 256."""
+    a multiple of that, or N of 128 and both are large: 1,152 x 384 is 1.1 times as fast so, 384 x 384 was 0.77."""
     (M, N), K = out.shape, a.shape[1]
-    even = M % 256 == 0 or N % 256 == 0 or (N % 128 == 0 and min(M, N) >= 256)
+    even = M % 256 == 0 or N % 256 == 0 or (N % 128 == 0 and min(M, N) >= 256 and max(M, N) >= 512)
     if not even or tile[0] * tile[1] != 16384 or a.element_size() != 2 or not (described(a) and described(b)):
         return plain_part_sums(a, b, out, tile, parts, part)
     wide = M % 256 > 0
