@@ -11,6 +11,15 @@ from blocks.types import compute_types
 
 
 @triton.jit
+def bounds_of(offsets_ptr, stride, bag, known, ends, m):
+    """Where the items of bags begin, and how many these are. ends: how many offsets end a bag; others end with the m
+    items."""
+    begin = tl.load(offsets_ptr + bag * stride, mask=known, other=0).to(tl.int64)
+    end = tl.load(offsets_ptr + (bag + 1) * stride, mask=known & (bag + 1 < ends), other=m).to(tl.int64)
+    return begin, tl.where(known, end - begin, 0)
+
+
+@triton.jit
 def items_of(indices_ptr, stride, begin, row, length):
     """The items of these rows of the bags, which of them there are, and their indices."""
     inside = row < length
@@ -46,7 +55,7 @@ def bag_sums_kernel(
     ROWS: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """ends: how many offsets end a bag; the last of the others ends with the items.
+    """The sums of bags, or their means.
 
     A lane takes 16 bytes of a row and adds up all items of its bag, DEEP of them at a time, while the indices of the
     next are on their way. Only where bags are few are their items spread over ROWS lanes, whose sums meet at the end.
@@ -54,9 +63,7 @@ def bag_sums_kernel(
     bag = tl.program_id(0).to(tl.int64) * BAGS + tl.arange(0, BAGS)
     col = tl.program_id(1).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
     known = bag < bags
-    begin = tl.load(offsets_ptr + bag * offsets_stride, mask=known, other=0).to(tl.int64)
-    end = tl.load(offsets_ptr + (bag + 1) * offsets_stride, mask=known & (bag + 1 < ends), other=m).to(tl.int64)
-    length = tl.where(known, end - begin, 0)
+    begin, length = bounds_of(offsets_ptr, offsets_stride, bag, known, ends, m)
     tagged = tl.where(tl.program_id(1) == 0, m, 0)
     place = tl.arange(0, DEEP)[:, None] * ROWS + tl.arange(0, ROWS)[None, :]
     acc = tl.zeros([BAGS, ROWS, BLOCK_N], OPMATH)
@@ -117,21 +124,17 @@ def bag_maxima_kernel(
     BAGS: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """As `bag_sums_kernel`, an item of each bag at a time."""
+    """The largest of each column of a bag and its index, an item of each bag at a time."""
     bag = tl.program_id(0).to(tl.int64) * BAGS + tl.arange(0, BAGS)
     col = tl.program_id(1).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
     known = bag < bags
-    begin = tl.load(offsets_ptr + bag * offsets_stride, mask=known, other=0).to(tl.int64)
-    end = tl.load(offsets_ptr + (bag + 1) * offsets_stride, mask=known & (bag + 1 < ends), other=m).to(tl.int64)
-    length = tl.where(known, end - begin, 0)
+    begin, length = bounds_of(offsets_ptr, offsets_stride, bag, known, ends, m)
     tagged = tl.where(tl.program_id(1) == 0, m, 0)
     acc = tl.zeros([BAGS, BLOCK_N], OPMATH)
     winner = tl.zeros([BAGS, BLOCK_N], tl.int64)
     count = tl.zeros([BAGS], tl.int64)
     for row in range(0, tl.max(length, 0)):
-        inside = row < length
-        item = begin + row
-        index = tl.load(indices_ptr + item * indices_stride, mask=inside, other=0).to(tl.int64)
+        item, inside, index = items_of(indices_ptr, indices_stride, begin, row, length)
         used = inside & (index != padding_idx)
         valid = used & (index >= 0) & (index < height)
         mask = valid[:, None] & (col < cols)[None, :]

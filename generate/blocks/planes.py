@@ -8,9 +8,10 @@ import math
 
 import triton
 import triton.language as tl
+from blocks.arithmetic import divide
 from blocks.offsets import plain, plain_value
 
-__all__ = ["ends_beyond", "magic_numbers", "magic_quotient", "on_planes", "tap_inside", "window_extent"]
+__all__ = ["by_window", "ends_beyond", "magic_numbers", "magic_quotient", "on_planes", "tap_inside"]
 
 
 def magic_numbers(d):
@@ -45,6 +46,21 @@ def window_extent(start, size, K: tl.constexpr, P: tl.constexpr, PADDED: tl.cons
     """How many taps of a window count along an axis. PADDED: those in the padding, too."""
     end = tl.minimum(start + K, size + P if PADDED else size)
     return tl.maximum(end - (start if PADDED else tl.maximum(start, 0)), 1)
+
+
+@triton.jit
+def by_window(x, top, left, sizes, divisor, WINDOW: tl.constexpr, SIZED: tl.constexpr, PADDED: tl.constexpr):
+    """x by the size of the window that begins at top and left, where SIZED, else by the divisor.
+
+    sizes: of the input, rows and columns first; WINDOW: its sizes, strides and padding, each of rows and of columns.
+    """
+    if SIZED:
+        size = window_extent(top, sizes[0], WINDOW[0], WINDOW[4], PADDED)
+        size = size * window_extent(left, sizes[1], WINDOW[1], WINDOW[5], PADDED)
+    else:
+        size = tl.zeros_like(left) + plain_value(divisor)
+    size = size.to(x.dtype)
+    return x // size if x.dtype.is_int() else divide(x, size)
 
 
 def on_planes(given, out):

@@ -68,17 +68,17 @@ def _kept(path: Path, samples_of: dict[str, Any] | None) -> list[Any]:
 
 
 def _read(path: Path, samples_of: dict[str, Any] | None) -> None:
-    """Have the child make the file, and another where it dies, as PyTorch makes samples by calling itself."""
+    """Have the child make the file, and another where PyTorch, of which it runs much, brings it down."""
     for last in (False, True):
         try:
             _READER.ask(Packed({}), {"path": str(path.absolute()), "samples": samples_of})
             return
         except ChildDied as death:
-            if last:
+            if last or death.timeout:
                 asked = ", ".join(samples_of["overloads"]) if samples_of else "all operators"
                 raise UserError(
                     f"OpInfo's samples of {asked}: the process in which PyTorch {torch.__version__} makes them ended "
-                    f"twice ({death.how}); try again, or with another PyTorch"
+                    f"({death.how}); try again, or with another PyTorch"
                 ) from death
 
 

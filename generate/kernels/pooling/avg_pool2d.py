@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 from blocks.arithmetic import divide
 from blocks.offsets import integer_values, integers, plain, plain_value
-from blocks.planes import ends_beyond, magic_numbers, magic_quotient, on_planes, tap_inside, window_extent
+from blocks.planes import by_window, ends_beyond, magic_numbers, magic_quotient, on_planes, tap_inside
 from blocks.pooling import sliding_axes, sliding_taps
 from blocks.types import compute_types, convert
 from blocks.windows import batched, suggested_format, windows
@@ -33,17 +33,6 @@ def row_sum(x_ptr, pair_ptr, valid, left, W, K: tl.constexpr, P: tl.constexpr, O
         elif t < FIRST or (t - FIRST) % 2 == 0:
             acc += tl.load(x_ptr + t, mask=mask, other=0).to(ACC)
     return acc
-
-
-@triton.jit
-def quotient_of_sum(acc, top, left, H, W, divisor, WINDOW: tl.constexpr, SIZED: tl.constexpr, PADDED: tl.constexpr):
-    if SIZED:
-        size = window_extent(top, H, WINDOW[0], WINDOW[4], PADDED)
-        size = size * window_extent(left, W, WINDOW[1], WINDOW[5], PADDED)
-    else:
-        size = tl.zeros_like(left) + plain_value(divisor)
-    size = size.to(acc.dtype)
-    return acc // size if acc.dtype.is_int() else divide(acc, size)
 
 
 @triton.jit
@@ -95,8 +84,8 @@ def average_kernel(
             lower += part
         x_ptr += W
         pair_ptr += step
-    upper = quotient_of_sum(upper, top, left, H, W, divisor, WINDOW, SIZED, PADDED)
-    lower = quotient_of_sum(lower, top + SH, left, H, W, divisor, WINDOW, SIZED, PADDED)
+    upper = by_window(upper, top, left, (H, W), divisor, WINDOW, SIZED, PADDED)
+    lower = by_window(lower, top + SH, left, (H, W), divisor, WINDOW, SIZED, PADDED)
     tl.store(out_ptr, convert(upper, out_ptr.dtype.element_ty), mask=inside)
     tl.store(out_ptr + OW, convert(lower, out_ptr.dtype.element_ty), mask=inside & (row + 1 < OH) if ODD else inside)
 

@@ -11,30 +11,13 @@ import triton
 import triton.language as tl
 from blocks.arithmetic import divide
 from blocks.offsets import integer_values, integers, plain, plain_value
-from blocks.planes import ends_beyond, magic_numbers, magic_quotient, on_planes, window_extent
+from blocks.planes import by_window, ends_beyond, magic_numbers, magic_quotient, on_planes
 from blocks.pooling import expect_gradient, sliding_axes, sliding_back, taps_back
 from blocks.types import compute_types, convert
 from blocks.windows import batched, suggested_format, windows
 
 OVERLOADS = ("aten::avg_pool2d_backward",)
 DTYPES = ("bfloat16", "float16", "float32", "float64", "int64")
-
-
-@triton.jit
-def window_share(
-    grad_ptr, inside, top, left, sizes, divisor, WINDOW: tl.constexpr, SIZED: tl.constexpr, PADDED: tl.constexpr
-):
-    """What a window gives to each of its elements. SIZED: it is divided by its own size, where PADDED with padding."""
-    GIVEN: tl.constexpr = grad_ptr.dtype.element_ty
-    ACC: tl.constexpr = GIVEN if GIVEN.primitive_bitwidth == 64 else tl.float32
-    grad = tl.load(grad_ptr, mask=inside, other=0).to(ACC)
-    if SIZED:
-        size = window_extent(top, sizes[0], WINDOW[0], WINDOW[4], PADDED)
-        size = size * window_extent(left, sizes[1], WINDOW[1], WINDOW[5], PADDED)
-    else:
-        size = tl.zeros_like(left) + divisor
-    size = size.to(ACC)
-    return grad // size if ACC.is_int() else divide(grad, size)
 
 
 @triton.jit
@@ -52,7 +35,10 @@ def cell_kernel(
     PAIRS: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Window j of cell b begins at element (b + j) * stride - padding. PAIRS: two columns are stored at a time."""
+    """Window j of cell b begins at element (b + j) * stride - padding. SIZED: what a window gives is divided by its own
+    size, where PADDED with padding. PAIRS: two columns are stored at a time."""
+    GIVEN: tl.constexpr = grad_ptr.dtype.element_ty
+    ACC: tl.constexpr = GIVEN if GIVEN.primitive_bitwidth == 64 else tl.float32
     KH: tl.constexpr = WINDOW[0]
     KW: tl.constexpr = WINDOW[1]
     SH: tl.constexpr = WINDOW[2]
@@ -77,13 +63,14 @@ def cell_kernel(
         for c in tl.static_range(COLUMNS):
             x = column + (FIRST_COLUMN + c)
             mask = valid & (x >= 0) & (x < OW)
-            given = grad_ptr + ((plane * OH + y) * OW + x), mask, y * SH - PH, x * SW - PW, (H, W)
-            shares = shares + (window_share(*given, plain_value(divisor), WINDOW, SIZED, PADDED),)
+            grad = tl.load(grad_ptr + ((plane * OH + y) * OW + x), mask=mask, other=0).to(ACC)
+            given = grad, y * SH - PH, x * SW - PW, (H, W), divisor
+            shares = shares + (by_window(*given, WINDOW, SIZED, PADDED),)
     line = plane * H + row * SH
     for a in tl.static_range(SH):
         sums = ()
         for b in tl.static_range(SW):
-            acc = tl.zeros([BLOCK], shares[0].dtype)
+            acc = tl.zeros([BLOCK], ACC)
             for r in tl.static_range(ROWS):
                 for c in tl.static_range(COLUMNS):
                     down_by = a + PH - (FIRST_ROW + r) * SH
