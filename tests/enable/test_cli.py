@@ -196,5 +196,5 @@ def test_python_dash_m_works_beside_other_packages_of_the_same_names(tmp_path):
 def test_doctor(tmp_path):
     result = enable("doctor", "--json", cwd=tmp_path)
     found = json.loads(result.stdout)
-    assert result.returncode == 0 and found["ok"], found
+    assert result.returncode == 0 and found["ok"] and result.stderr == "", result.stderr
     assert "compiled, executed and compared" in next(c for c in found["checks"] if c["name"] == "sim")["detail"]
