@@ -30,6 +30,7 @@ from generate.llm.turns import SHIPPED
 from generate.recording import load_recordings, overload_of
 
 TRACE = "tuning"
+BRANCHES = "tuning-branches"
 DTYPES = (torch.float32, torch.bfloat16)
 FLAT = (1024, 16384, 131072, 1 << 20, 1 << 22)
 SETTINGS = ("aten::nll_loss_backward", "aten::affine_grid_generator", "aten::unfold_backward")  # without an LLM
@@ -53,11 +54,9 @@ BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
 
 
 def record(workspace: Path) -> None:
-    """Record the calls; those of one operator differ in sizes and dtypes."""
-    path = workspace / "traces" / f"{TRACE}.trace"
-    shutil.rmtree(path, ignore_errors=True)
-    torch.manual_seed(0)
-    with Recorder(path, values="full", max_bytes=4 << 30):
+    """Record the calls; those of one operator differ in sizes and dtypes. Nothing is timed on BRANCHES: what the
+    recorded candidates ask of a call comes out either way with them, where no call of a model's size is the other."""
+    with _recorded(workspace, TRACE):
         for dtype in DTYPES:
             _elements(dtype)
             _rows(dtype)
@@ -71,6 +70,30 @@ def record(workspace: Path) -> None:
             _lookups(dtype)
         _distances()
         _alignments()
+    with _recorded(workspace, BRANCHES):
+        _branches()
+
+
+def _recorded(workspace: Path, name: str) -> Recorder:
+    path = workspace / "traces" / f"{name}.trace"
+    shutil.rmtree(path, ignore_errors=True)
+    torch.manual_seed(0)
+    return Recorder(path, values="full", max_bytes=4 << 30)
+
+
+def _branches() -> None:
+    torch.ops.aten.avg_pool2d(torch.randn(1, 32, 257, 257), [2, 2], [1, 1], [0, 0])
+    for shape, kernel, stride in (((2, 3, 9, 7), 2, 2), ((2, 3, 24, 24), 5, 5), ((2, 3, 24, 24), 7, 1)):
+        x = torch.randn(shape)
+        how = [kernel] * 2, [stride] * 2, [0, 0]
+        for padded in (True, False):
+            found = torch.ops.aten.avg_pool2d(x, *how, False, padded)
+            torch.ops.aten.avg_pool2d_backward(found, x, *how, False, padded, None)
+    weights = torch.rand(24)[::2]
+    torch.ops.aten._embedding_bag(
+        torch.randn(10, 8), torch.randint(0, 10, (12,)), torch.arange(0, 12, 3), False, 0, False, weights
+    )
+    torch.ops.aten._chunk_cat([torch.randn(2049, 2049)], 0, 2)
 
 
 def _elements(dtype: torch.dtype) -> None:

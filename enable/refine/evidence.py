@@ -68,9 +68,9 @@ def further(
     chosen = samples[:: max(1, -(-len(samples) // max(1, most[0])))]
     start = [*chosen, *given]
     start += _in_integers(start, dtypes) if most[1] else []
-    made = extended(start, 0, source, most[1]) if most[1] and start else []
+    made = _made(tuple(start), source, most[1]) if most[1] and start else ()
     known = {case.id for case in given}
-    return [case for case in (*start, *(v.case for v in made)) if case.id not in known]
+    return [case for case in (*start, *made) if case.id not in known]
 
 
 def _in_integers(cases: Sequence[Case], dtypes: Sequence[str]) -> list[Case]:
@@ -88,6 +88,11 @@ def _in_integers(cases: Sequence[Case], dtypes: Sequence[str]) -> list[Case]:
             told = f"as {dtype}".replace("torch.", "")
             found.append(replace(case_of_values(cases[0].overload, **arguments), signature=told))
     return found
+
+
+@lru_cache(maxsize=8)  # a test of a kernel and its acceptance ask for the same several times, and ATen answers each one
+def _made(cases: tuple[Case, ...], source: str, most: int) -> Sequence[Case]:
+    return tuple(variant.case for variant in extended(list(cases), 0, source, most))
 
 
 @lru_cache(maxsize=8)
