@@ -8,7 +8,7 @@ import triton
 import triton.language as tl
 from blocks.offsets import plain, plain_value, strided, walk
 
-__all__ = ["label_of", "label_strides", "lengths_of", "log_sum"]
+__all__ = ["label_of", "label_strides", "lengths_of", "log_sum", "log_sum_two", "steps_of"]
 
 
 @triton.jit
@@ -115,3 +115,21 @@ def log_sum(x, y, z):
     most = tl.maximum(tl.maximum(x, y), z)
     most = tl.where(most == float("-inf"), 0.0, most)
     return tl.log(tl.exp(x - most) + tl.exp(y - most) + tl.exp(z - most)) + most
+
+
+@triton.jit
+def log_sum_two(x, y):
+    """log(exp(x) + exp(y)) of numbers that may be minus infinity."""
+    most = tl.maximum(x, y)
+    most = tl.where(most == float("-inf"), 0.0, most)
+    return tl.log(tl.exp(x - most) + tl.exp(y - most)) + most
+
+
+@triton.jit
+def steps_of(ptr, left, stride, mask, AHEAD: tl.constexpr):
+    """What lies there and at the AHEAD - 1 steps after it, `stride` apart, of which `left` are left: a tuple."""
+    found = ()
+    for i in tl.static_range(AHEAD):
+        found = found + (tl.load(ptr, mask=mask & (i < left), other=0),)
+        ptr += stride
+    return found

@@ -3,6 +3,10 @@
 
 Gradient rows are summed in fp32 in an order that does not change from run to run: no atomics.
 
+A small vocabulary and many tokens: a matrix of ones where a token's index is a row's is multiplied with the gradients, each
+of fp32 as three of bf16 that add up to it, by programs that take a part of the tokens each; parts are added up in their order.
+An infinity or NaN meets zeros there and would be in every row: a part that has NaN anywhere is summed again, token by token.
+
 Few comparisons of vocabulary rows with indices: a program per vocabulary row and part of the indices sums the gradient
 rows of all indices equal to its own, GATHER at a time; a second kernel adds up the parts in their order.
 
@@ -23,8 +27,71 @@ OVERLOADS = ("aten::embedding_dense_backward",)
 DTYPES = ("bfloat16", "float16", "float32")
 
 MOST_COMPARISONS = 33554432  # of vocabulary rows with indices; beyond, sorting is faster
+SMALL_VOCABULARY = 256
+MANY_TOKENS = 8192
+SCANNED = 128  # words of fp32 up to which one after the other is faster than three products
 LEAST_COMPARISONS = 1024  # what a vocabulary row costs at least, in comparisons
 CHUNK = 16
+
+
+@triton.jit
+def add_product(mine, x, acc):
+    """acc and the sums of the rows of x that are each's own."""
+    if x.dtype == tl.float32:
+        ones = mine.to(tl.bfloat16)
+        for _ in tl.static_range(3):
+            part = x.to(tl.bfloat16)
+            acc = tl.dot(ones, part, acc)
+            x = x - part.to(tl.float32)
+    else:
+        acc = tl.dot(mine.to(x.dtype), x, acc)
+    return acc
+
+
+@triton.jit
+def products_kernel(
+    grad_ptr,
+    indices_ptr,
+    sums_ptr,
+    m,
+    n,
+    words,
+    part,
+    padding_idx,
+    indices_steps,
+    grad_steps,
+    grad_col_stride,
+    WORDS: tl.constexpr,
+    TOKENS: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+):
+    """Of tokens program_id(1) * part and on, `part` of them: sums[program_id(1), words, n]."""
+    cols = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    word = tl.program_id(2) * WORDS + tl.arange(0, WORDS)
+    begin = tl.program_id(1).to(tl.int64) * part
+    end = tl.minimum(begin + part, m)
+    acc = tl.zeros([WORDS, BLOCK_N], tl.float32)
+    for start in range(begin, end, TOKENS):
+        token = start + tl.arange(0, TOKENS)
+        place = strided(token, indices_steps[0], indices_steps[1][0], False, False)
+        index = tl.load(indices_ptr + place, mask=token < end, other=-1)
+        mine = (word[:, None] == index[None, :]) & (index != padding_idx)[None, :]
+        place = strided(token, grad_steps[0], grad_steps[1][0], False, False)
+        offset = place[:, None] + (cols * grad_col_stride)[None, :]
+        x = tl.load(grad_ptr + offset, mask=(token < end)[:, None] & (cols < n)[None, :], other=0)
+        acc = add_product(mine, x, acc)
+    if tl.max(tl.reshape((acc != acc).to(tl.int32), [WORDS * BLOCK_N]), 0) > 0:
+        acc = tl.zeros([WORDS, BLOCK_N], tl.float32)
+        for at in range(begin, end):
+            token = tl.cast(at, tl.int64)
+            index = tl.load(indices_ptr + strided(token, indices_steps[0], indices_steps[1][0], False, False))
+            place = strided(token, grad_steps[0], grad_steps[1][0], False, False)
+            x = tl.load(grad_ptr + place + cols * grad_col_stride, mask=cols < n, other=0).to(tl.float32)
+            mine = (word == index) & (index != padding_idx)
+            acc += tl.where(mine[:, None], x[None, :], 0.0)
+    sums_ptr += tl.program_id(1).to(tl.int64) * words * n
+    mask = (word < words)[:, None] & (cols < n)[None, :]
+    tl.store(sums_ptr + word[:, None] * n + cols[None, :], acc.to(sums_ptr.dtype.element_ty), mask=mask)
 
 
 @triton.jit
@@ -177,6 +244,37 @@ def pieces_kernel(
         tl.store(out_ptr + word * n + cols, total.to(out_ptr.dtype.element_ty), mask=cols < n)
 
 
+def multiply(grad_output, indices, out, padding_idx):
+    """Multiplies with ones, for each of few words."""
+    m, (words, n) = indices.numel(), out.shape
+    WORDS = min(max(triton.next_power_of_2(words), 16), 128)
+    BLOCK_N = min(max(triton.next_power_of_2(n), 16), 128)
+    across, down = triton.cdiv(n, BLOCK_N), triton.cdiv(words, WORDS)
+    parts = max(min(264 // (across * down), triton.cdiv(m, 512)), 1)
+    part = triton.cdiv(triton.cdiv(m, parts), 64) * 64
+    parts = triton.cdiv(m, part)
+    sums = torch.empty((parts, words, n), dtype=torch.float32, device=out.device) if parts > 1 else out
+    products_kernel[(across, parts, down)](
+        grad_output,
+        indices,
+        sums,
+        m,
+        n,
+        words,
+        part,
+        padding_idx,
+        walk([indices], range(indices.dim()), False),
+        walk([grad_output], range(indices.dim()), False),
+        grad_output.stride(-1),
+        WORDS=WORDS,
+        TOKENS=64,
+        BLOCK_N=BLOCK_N,
+        num_warps=8 if WORDS * BLOCK_N >= 8192 else 4,
+    )
+    if parts > 1:
+        parts_kernel[(triton.cdiv(out.numel(), 1024),)](sums, out, out.numel(), parts, BLOCK=1024)
+
+
 def scan(grad_output, indices, out, padding_idx, scale_grad_by_freq):
     """Compares every vocabulary row with every index."""
     m, (num_weights, n) = indices.numel(), out.shape
@@ -218,6 +316,10 @@ def wrapper(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq):
         whole = grad_output if grad_output.is_contiguous() else copied(grad_output)
         grad_output = whole.view((*indices.shape, n))  # an error where it has not a row for each index
     out = torch.empty((num_weights, n), dtype=grad_output.dtype, device=grad_output.device)
+    few = (SCANNED if grad_output.dtype == torch.float32 else 0) < num_weights <= SMALL_VOCABULARY
+    if few and m >= MANY_TOKENS and n and not scale_grad_by_freq:
+        multiply(grad_output, indices, out, padding_idx)
+        return out
     if num_weights * max(m, LEAST_COMPARISONS) <= MOST_COMPARISONS:
         scan(grad_output, indices, out, padding_idx, scale_grad_by_freq)
         return out

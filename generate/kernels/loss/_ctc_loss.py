@@ -4,18 +4,28 @@ aten::_ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, T
     bool zero_infinity=False) -> (Tensor, Tensor)
 
 Graves et al. 2006, equations 5 to 8: alpha of a state at a step is the probability of all ways that lead there. A
-program takes a sequence, step by step, with a lane for each state; states that a sequence has not, and steps after its
-last, have the logarithm of 0. log_probs: [T, N, C]; results: the losses [N] and the logarithms of alpha
-[N, T, 2 * labels + 1], of as many labels as the longest has. zero_infinity is for the gradient alone.
+program takes a sequence, step by step, and keeps alpha in registers: a thread has a blank and the label behind it, and
+needs of its neighbour only the label before. Where labels fill the lanes, the blank behind them is in all lanes alike.
+log_probs of the next AHEAD steps are on their way meanwhile. States that a sequence has not, and steps after its last,
+have the logarithm of 0. log_probs: [T, N, C]; results: the losses [N] and the logarithms of alpha
+[N, T, 2 * labels + 1], of as many labels as the longest has. Of more than 1024 labels alpha is in memory.
+zero_infinity is for the gradient alone.
 """
 
 import torch
 import triton
 import triton.language as tl
-from blocks.alignments import label_of, label_strides, lengths_of, log_sum
+from blocks.alignments import label_of, label_strides, lengths_of, log_sum, log_sum_two, steps_of
 
 OVERLOADS = ("aten::_ctc_loss", "aten::_ctc_loss.Tensor")
 DTYPES = ("float32", "float64")
+
+
+@triton.jit
+def loss_of(last_blank, last_label, steps, labels):
+    """Of alpha of the last two states at the last step; the second is minus infinity where there is no label."""
+    found = log_sum_two(last_blank, last_label)
+    return tl.where((steps == 0) & (labels == 0), 0.0, -found)
 
 
 @triton.jit
@@ -29,9 +39,76 @@ def alpha_kernel(
     blank,
     strides,
     target_stride,
+    FULL: tl.constexpr,
+    LANES: tl.constexpr,
+    AHEAD: tl.constexpr,
+):
+    """sizes: T, N, C and the number of states; target_stride: `label_strides`; FULL: whether the longest sequence has
+    LANES labels. Before the first step a sequence is in its first blank."""
+    T, N, C, width = sizes
+    n = tl.program_id(0).to(tl.int64)
+    steps, labels = tl.load(table_ptr + n), tl.load(table_ptr + N + n)
+    targets_ptr += n * target_stride[0] + tl.load(table_ptr + 2 * N + n) * target_stride[2]
+    k = tl.arange(0, LANES)
+    state = 2 * k.to(tl.int64) + 1
+    has_blank, has_label = k <= labels, k < labels
+    label = label_of(targets_ptr, state, has_label, blank, C, target_stride[1])
+    follows = has_label & (k > 0)
+    skips = follows & (label != label_of(targets_ptr, state - 2, follows, blank, C, target_stride[1]))
+    log_probs_ptr += n * strides[1]
+    blank_ptr, label_ptr = log_probs_ptr + tl.cast(blank, tl.int64) * strides[2], log_probs_ptr + label * strides[2]
+    alpha_ptr += n * T * width + 2 * k
+    nothing = tl.full([LANES], float("-inf"), alpha_ptr.dtype.element_ty)
+    blanks, names = tl.where(k == 0, 0.0, nothing), nothing
+    before, last = tl.maximum(k - 1, 0), tl.full([LANES], LANES - 1, tl.int32)
+    final = nothing  # the blank behind LANES labels
+    p_blank = steps_of(blank_ptr, steps, strides[0], True, AHEAD)
+    p_label = steps_of(label_ptr, steps, strides[0], has_label, AHEAD)
+    for first in range(0, T, AHEAD):
+        left, rest = (steps - first).to(tl.int32), T - first
+        blank_ptr += AHEAD * tl.cast(strides[0], tl.int64)
+        label_ptr += AHEAD * tl.cast(strides[0], tl.int64)
+        next_blank = steps_of(blank_ptr, left - AHEAD, strides[0], True, AHEAD)
+        next_label = steps_of(label_ptr, left - AHEAD, strides[0], has_label, AHEAD)
+        for i in tl.static_range(AHEAD):
+            moves_last = tl.gather(names, last, 0) if FULL else nothing
+            begun = (k == 0) | (first + i > 0)  # at the first step only the first two states are reached
+            moves = tl.where(k > 0, tl.gather(names, before, 0), nothing)
+            ways = log_sum(names, blanks, tl.where(skips, moves, nothing)) + p_label[i]
+            ways_blank = log_sum_two(blanks, moves) + p_blank[i]
+            ways = tl.where(has_label & begun, ways, nothing)
+            ways_blank = tl.where(has_blank & begun, ways_blank, nothing)
+            now, now_blank = tl.where(i < left, ways, nothing), tl.where(i < left, ways_blank, nothing)
+            tl.store(alpha_ptr, now_blank, mask=(2 * k < width) & (i < rest))
+            tl.store(alpha_ptr + 1, now, mask=(2 * k + 1 < width) & (i < rest))
+            names, blanks = tl.where(i < left, ways, names), tl.where(i < left, ways_blank, blanks)
+            if FULL:
+                ways_blank = log_sum_two(final, moves_last) + p_blank[i]
+                ways_blank = tl.where((labels == LANES) & (first + i > 0), ways_blank, nothing)
+                now_blank = tl.where(i < left, ways_blank, nothing)
+                tl.store(alpha_ptr + 2 * LANES, now_blank, mask=(k == 0) & (i < rest))
+                final = tl.where(i < left, ways_blank, final)
+            alpha_ptr += width
+        p_blank, p_label = next_blank, next_label
+    last_blank = tl.sum(tl.where(k == labels % LANES, tl.where(labels == LANES, final, blanks), 0.0), 0)
+    last_label = tl.where(labels > 0, tl.sum(tl.where(k == labels - 1, names, 0.0), 0), float("-inf"))
+    tl.store(losses_ptr + n, loss_of(last_blank, last_label, steps, labels))
+
+
+@triton.jit
+def long_alpha_kernel(
+    log_probs_ptr,
+    targets_ptr,
+    table_ptr,
+    losses_ptr,
+    alpha_ptr,
+    sizes,
+    blank,
+    strides,
+    target_stride,
     BLOCK: tl.constexpr,
 ):
-    """sizes: T, N, C and the number of states; target_stride: `label_strides`."""
+    """As `alpha_kernel`, with a lane for each state and alpha of the step before read where it was stored."""
     T, N, C, width = sizes
     n = tl.program_id(0).to(tl.int64)
     steps, labels = tl.load(table_ptr + n), tl.load(table_ptr + N + n)
@@ -44,9 +121,8 @@ def alpha_kernel(
             s = (first + tl.arange(0, BLOCK)).to(tl.int64)
             inside = (t < steps) & (s < 2 * labels + 1)
             label = label_of(targets_ptr, s, inside, blank, C, target_stride[1])
-            skips = (
-                inside & (s > 1) & (label != label_of(targets_ptr, s - 2, inside & (s > 1), blank, C, target_stride[1]))
-            )
+            third = inside & (s > 1)
+            skips = third & (label != label_of(targets_ptr, s - 2, third, blank, C, target_stride[1]))
             before_ptr = alpha_ptr + (t - 1) * width + s
             stays = tl.load(before_ptr, mask=inside & (t > 0), other=float("-inf"))
             moves = tl.load(before_ptr - 1, mask=inside & (t > 0) & (s > 0), other=float("-inf"))
@@ -56,12 +132,10 @@ def alpha_kernel(
             there = inside & ((t > 0) | (s < 2))
             tl.store(alpha_ptr + t * width + s, tl.where(there, ways + p, float("-inf")), mask=s < width)
         tl.debug_barrier()
-    last = 2 * labels - tl.arange(0, 2)
-    ends = tl.load(alpha_ptr + (steps - 1) * width + last, mask=(last >= 0) & (steps > 0), other=float("-inf"))
-    most = tl.max(ends, 0)
-    most = tl.where(most == float("-inf"), 0.0, most)
-    found = tl.log(tl.sum(tl.exp(ends - most), 0)) + most
-    tl.store(losses_ptr + n, tl.where((steps == 0) & (labels == 0), 0.0, -found))
+    end_ptr = alpha_ptr + (steps - 1) * width + 2 * labels
+    last_blank = tl.load(end_ptr, mask=steps > 0, other=float("-inf"))
+    last_label = tl.load(end_ptr - 1, mask=(steps > 0) & (labels > 0), other=float("-inf"))
+    tl.store(losses_ptr + n, loss_of(last_blank, last_label, steps, labels))
 
 
 def wrapper(log_probs, targets, input_lengths, target_lengths, blank=0, zero_infinity=False):
@@ -69,18 +143,13 @@ def wrapper(log_probs, targets, input_lengths, target_lengths, blank=0, zero_inf
     (T, N, C), width = log_probs.shape, 2 * longest + 1
     losses = torch.empty(N, dtype=log_probs.dtype, device=log_probs.device)
     alpha = torch.empty((N, T, width), dtype=log_probs.dtype, device=log_probs.device)
-    BLOCK = min(max(triton.next_power_of_2(width), 64), 1024)
-    alpha_kernel[(N,)](
-        log_probs,
-        targets,
-        table,
-        losses,
-        alpha,
-        (T, N, C, width),
-        blank,
-        log_probs.stride(),
-        label_strides(targets),
-        BLOCK=BLOCK,
-        num_warps=max(BLOCK // 128, 1),
-    )
+    arguments = (log_probs, targets, table, losses, alpha, (T, N, C, width), blank)
+    strides = (log_probs.stride(), label_strides(targets))
+    LANES = max(triton.next_power_of_2(longest), 32)
+    if LANES > 1024:
+        long_alpha_kernel[(N,)](*arguments, *strides, BLOCK=1024, num_warps=8)
+    else:
+        ahead, warps = (8, 1) if LANES == 32 else (4, LANES // 32)
+        full = longest == LANES
+        alpha_kernel[(N,)](*arguments, *strides, FULL=full, LANES=LANES, AHEAD=ahead, num_warps=warps)
     return losses, alpha

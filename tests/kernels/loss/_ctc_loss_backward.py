@@ -12,6 +12,8 @@ CASES = {
         ("f32[2]{0}", "f32[4,2,5]", "i32(1,1,1,2,3)", [4, 3], [3, 2], 0, True),
         ("f32[70]", "f32[3,70,4]", "i64[70,1]<3", [3] * 70, [1] * 69 + [0], 3),
         ("f64[1]", "f64[2,1,4]", "i64[1,520]<4", [2], [520], 3),
+        ("f32[2]", "f32[3,2,4]", "i64[2,1025]<3", [3, 3], [1025, 2], 3),
+        ("f32[2]", "f32[40,2,300]", "i64[2,32]<299", [40, 37], [32, 20], 299),
     ],
     "aten::_ctc_loss_backward.Tensor": [
         ("f32[3]", "f32[7,3,5]", "i64[3,4]{1,3}<5", "i64(7,4,3)", "i32(3,2,4)", 0),
@@ -19,6 +21,8 @@ CASES = {
     ],
 }
 FAULTS = {
-    "over equal labels": ("s + 2, third, blank", "s + 1, third, blank"),
-    "steps after the last": ("inside & (t < tl.load(table_ptr + n, mask=inside, other=0))", "inside & (n >= 0)"),
+    "over equal labels": ("state + 2, leads, blank", "state + 1, leads, blank"),
+    "over equal labels of many": ("s + 2, third, blank", "s + 1, third, blank"),
+    "steps after the last": ("inside = (t < steps) & (c < C)", "inside = (t < T) & (c < C)"),
+    "both of the last states": ("& ~final_blank[None, :]", "& (t >= 0)"),
 }
