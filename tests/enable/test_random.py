@@ -79,6 +79,26 @@ def test_the_calls_generator_decides(overload, work):
     assert registration.counts.served[overload] == 6 and not registration.counts.unserved
 
 
+@pytest.mark.parametrize(
+    "overload, work",
+    [
+        ("aten::randint", lambda: torch.randint(9, (5,))),
+        ("aten::randint.low", lambda: torch.randint(2, 9, (5,))),
+        ("aten::randperm", lambda: torch.randperm(5)),
+        ("aten::tril_indices", lambda: torch.tril_indices(3, 4)),
+        ("aten::triu_indices", lambda: torch.triu_indices(3, 4)),
+    ],
+)
+def test_a_dtype_that_nobody_names_is_the_schemas(overload, work):
+    """Which has a number for it, and the dispatcher hands nothing over that is the default."""
+    with on_cpu(overload) as registration:
+        made = work()
+    assert registration.counts.served[overload] == 1
+    expected = work()
+    assert (made.dtype, made.shape) == (torch.int64, expected.shape)
+    assert "rand" in overload or torch.equal(made, expected)
+
+
 def test_a_saved_state_gives_the_same_draws():
     with on_cpu("aten::bernoulli_.float"):
         torch.manual_seed(1)

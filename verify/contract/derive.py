@@ -188,8 +188,9 @@ def call_direct(
 def _defaults(op: torch._ops.OpOverload) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Of the positional arguments, None where there is none, and of the others by name."""
     schema = op._schema.arguments
-    return tuple(a.default_value for a in schema if not a.kwarg_only), {
-        a.name: a.default_value for a in schema if a.kwarg_only
+    found = bind(op, (), {a.name: None for a in schema if not a.has_default_value()})
+    return tuple(found[a.name] for a in schema if not a.kwarg_only), {
+        a.name: found[a.name] for a in schema if a.kwarg_only
     }
 
 
