@@ -119,7 +119,16 @@ def _has_infinite_scores(overload: str, arguments: Arguments) -> bool:
     return any(bool(arguments[name].isinf().any()) for name in ("query", "key"))
 
 
+def _has_foreign_labels(overload: str, arguments: Arguments) -> bool:
+    """Whether labels of a sequence are none of those that there are probabilities of: ATen takes another sequence's."""
+    if base_name(resolve(overload)).removesuffix("_backward") != "_ctc_loss" or arguments["log_probs"].dim() != 3:
+        return False
+    targets = arguments["targets"]
+    return bool(((targets < 0) | (targets >= arguments["log_probs"].shape[2])).any())
+
+
 _FAULTS = (
+    _has_foreign_labels,
     _has_infinite_scores,
     _is_cast_to_integers,
     _lacks_dimension,
