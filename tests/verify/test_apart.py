@@ -179,11 +179,12 @@ def test_segments_lie_within_their_data(changed, sound):
     assert stands("aten::_segment_reduce_backward", {**call, **results}) is sound
 
 
-@pytest.mark.parametrize("labels, sound", [([[1, 2]], True), ([[1, 5]], False), ([[-1, 2]], False)])
-def test_labels_are_those_that_there_are_probabilities_of(labels, sound):
-    call = {"log_probs": torch.randn(4, 1, 5).log_softmax(2), "targets": torch.tensor(labels)}
-    call |= {"input_lengths": [4], "target_lengths": [2], "blank": 0}
+@pytest.mark.parametrize("label, sound", [(2, True), (7, False), (-1, False)])
+def test_labels_are_those_that_there_are_probabilities_of(label, sound):
+    """7 of 5 is the next sequence's 2."""
+    call = {"log_probs": torch.randn(4, 2, 5).log_softmax(2), "targets": torch.tensor([[1, label], [1, 2]])}
+    call |= {"input_lengths": [4, 4], "target_lengths": [2, 2], "blank": 0}
     assert stands("aten::_ctc_loss", {**call, "zero_infinity": False}) is sound
-    losses, alpha = torch.ops.aten._ctc_loss(call["log_probs"], torch.tensor([[1, 2]]), [4], [2])
-    given = {"grad": torch.ones(1), **call, "neg_log_likelihood": losses, "log_alpha": alpha, "zero_infinity": False}
+    losses, alpha = torch.ops.aten._ctc_loss(call["log_probs"], torch.tensor([[1, 2], [1, 2]]), [4, 4], [2, 2])
+    given = {"grad": torch.ones(2), **call, "neg_log_likelihood": losses, "log_alpha": alpha, "zero_infinity": False}
     assert stands("aten::_ctc_loss_backward", given) is sound
