@@ -3,9 +3,10 @@
 
 Gradient rows are summed in fp32 in an order that does not change from run to run: no atomics.
 
-A small vocabulary and many tokens: a matrix of ones where a token's index is a row's is multiplied with the gradients, each
-of fp32 as three of bf16 that add up to it, by programs that take a part of the tokens each; parts are added up in their order.
-An infinity or NaN meets zeros there and would be in every row: a part that has NaN anywhere is summed again, token by token.
+A small vocabulary and many tokens: a matrix of ones where a token's index is a row's is multiplied with the gradients,
+each of fp32 as three of bf16 that add up to it, by programs that take a part of the tokens each; parts are added up in
+their order. An infinity or NaN meets zeros there and would be in every row: a part that has NaN anywhere is summed
+again, token by token.
 
 Few comparisons of vocabulary rows with indices: a program per vocabulary row and part of the indices sums the gradient
 rows of all indices equal to its own, GATHER at a time; a second kernel adds up the parts in their order.
