@@ -94,6 +94,14 @@ def _branches() -> None:
         torch.randn(10, 8), torch.randint(0, 10, (12,)), torch.arange(0, 12, 3), False, 0, False, weights
     )
     torch.ops.aten._chunk_cat([torch.randn(2049, 2049)], 0, 2)
+    for steps, count in ((3, 1025), (80, 32)):
+        scores, labels = torch.randn(steps, 2, 5).log_softmax(2), torch.randint(1, 5, (2, count))
+        _aligned(scores, labels, [steps, steps], [count, 2])
+
+
+def _aligned(scores: torch.Tensor, labels: torch.Tensor, *lengths: list[int]) -> None:
+    losses, alpha = torch.ops.aten._ctc_loss(scores, labels, *lengths)
+    torch.ops.aten._ctc_loss_backward(torch.ones_like(losses), scores, labels, *lengths, losses, alpha, 0)
 
 
 def _elements(dtype: torch.dtype) -> None:
@@ -191,9 +199,7 @@ def _alignments() -> None:
     ):
         scores = torch.randn(steps, count, classes).log_softmax(2)
         labels = torch.randint(1, classes, (count, longest))
-        lengths = [steps] * count, [longest - i % (longest // 2) for i in range(count)]
-        losses, alpha = torch.ops.aten._ctc_loss(scores, labels, *lengths)
-        torch.ops.aten._ctc_loss_backward(torch.ones(count), scores, labels, *lengths, losses, alpha, 0)
+        _aligned(scores, labels, [steps] * count, [longest - i % (longest // 2) for i in range(count)])
 
 
 def _lookups(dtype: torch.dtype) -> None:

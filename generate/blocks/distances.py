@@ -93,6 +93,7 @@ def distance_kernel(
     PAIRS: tl.constexpr,
     OPMATH: tl.constexpr,
     WIDE: tl.constexpr,
+    PLAIN: tl.constexpr,
     TILE: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ):
@@ -108,8 +109,8 @@ def distance_kernel(
     TN: tl.constexpr = TILE[3]
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     ACC: tl.constexpr = tl.float64 if ORDER == "p" else OPMATH
-    m, n, width, count = integer_values(sizes, True)
-    x_strides, y_strides = integer_values(x_strides, True), integer_values(y_strides, True)
+    m, n, width, count = integer_values(sizes, PLAIN)
+    x_strides, y_strides = integer_values(x_strides, PLAIN), integer_values(y_strides, PLAIN)
     p = number_value(p, tl.float64)
     program = tl.program_id(0).to(INDEX)
     tiles = tl.cdiv(n, RN * TN)
@@ -292,11 +293,12 @@ def distances(x, y, p, pairs=None, products=False):
     if out.numel():
         tile, block = _pair_tile(m, n, out.numel(), order == "p" or x.dtype == torch.float64)
         tiles = triton.cdiv(m, tile[0] * tile[2]) * triton.cdiv(n, tile[1] * tile[3])
-        steps = [integers(t.stride()[dims:], True) for t in (x, y)]
-        sizes = integers((m, n, width, pairs or 0), True)
+        PLAIN = out.numel() < 65536
+        steps = [integers(t.stride()[dims:], PLAIN) for t in (x, y)]
+        sizes = integers((m, n, width, pairs or 0), PLAIN)
         number = number_argument(p, torch.float64)
         distance_kernel[(math.prod(x.shape[:dims]) * tiles,)](
-            x, y, out, sizes, *_batch((x, y), dims), *steps, number, *constants, tile, block, num_warps=4
+            x, y, out, sizes, *_batch((x, y), dims), *steps, number, *constants, PLAIN, tile, block, num_warps=4
         )
     return out
 

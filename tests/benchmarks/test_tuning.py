@@ -26,7 +26,7 @@ def test_every_search_has_shapes_of_its_own(tmp_path):
     assert all(shapes[overload] >= 5 for overload, _ in searches), shapes
     branches = Trace.open(tmp_path / "traces" / "tuning-branches.trace")
     asked = {signature.overload for signature in branches.signatures.values()} & {overload for overload, _ in searches}
-    assert len(asked) == 4, asked
+    assert len(asked) == 6, asked
 
 
 def test_the_page_is_made_of_what_was_left(tmp_path):
