@@ -7,7 +7,7 @@ the host on a stream of its own: the program's next kernels, and the hashes of t
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +18,8 @@ from traces.span import Span
 SLOT = 4 << 20  # bytes
 SMALL = 64 << 10  # bytes; what is shorter is copied without a slot
 _SLAB = 8  # slots that are allocated at once
-_ROOMS = 16  # of SLOT bytes on each GPU
+_TOGETHER = 8  # slots that are filled by copies that are waited for together
+_ROOMS = 4  # of so many slots on each GPU
 _SPARE = 1 << 30  # bytes that must be free on a GPU for it to have them
 
 
@@ -83,15 +84,18 @@ class Slots:
         with torch.cuda.device(raw.device):
             if raw.numel() <= SMALL:
                 host = torch.empty(raw.numel(), dtype=torch.uint8, pin_memory=True)
-                yield Chunk(host.numpy().data, ready=_copy(raw, host))
+                yield Chunk(host.numpy().data, ready=_copy([raw], [host]))
                 return
             outlet = self._outlets.get(raw.device)
             if outlet is None:
                 outlet = self._outlets[raw.device] = _Outlet(raw.device)
-            for piece in torch.split(raw, SLOT):
-                slot = self.take()
-                host = slot[: len(piece)]
-                yield Chunk(host.numpy().data, slot, outlet.copy(piece, host))
+            many = SLOT * min(_TOGETHER, self._slots)
+            for part in torch.split(raw, many):
+                pieces = torch.split(part, SLOT)
+                slots = [self.take() for _ in pieces]
+                hosts = [slot[: len(piece)] for slot, piece in zip(slots, pieces, strict=True)]
+                ready = outlet.copy(part, hosts)
+                yield from (Chunk(host.numpy().data, slot, ready) for host, slot in zip(hosts, slots, strict=True))
 
 
 class _Outlet:
@@ -104,29 +108,32 @@ class _Outlet:
     def __init__(self, device: torch.device) -> None:
         free, _ = torch.cuda.mem_get_info(device)
         number = _ROOMS if free >= _SPARE else 0
-        self._rooms = [torch.empty(SLOT, dtype=torch.uint8, device=device) for _ in range(number)]
+        self._rooms = [torch.empty(_TOGETHER * SLOT, dtype=torch.uint8, device=device) for _ in range(number)]
         self._arrived: list[torch.cuda.Event | None] = [None] * number
         self._next = 0
         self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
-    def copy(self, source: torch.Tensor, target: torch.Tensor) -> torch.cuda.Event:
-        """Begin to copy up to SLOT bytes, as they are now on the device's current stream; when they have arrived."""
+    def copy(self, source: torch.Tensor, targets: Sequence[torch.Tensor]) -> torch.cuda.Event:
+        """Begin to copy bytes, as they are now on the device's current stream, to up to _TOGETHER slots; when they have
+        arrived."""
         if not self._rooms:
-            return _copy(source, target)
+            return _copy(torch.split(source, SLOT), targets)
         number, self._next = self._next, (self._next + 1) % len(self._rooms)
-        room, before = self._rooms[number][: len(source)], self._arrived[number]
+        before = self._arrived[number]
         if before is not None:
             before.wait()
-        there = _copy(source, room)
+        room = self._rooms[number][: len(source)]
+        there = _copy([source], [room])
         with torch.cuda.stream(self._stream):
             there.wait()
-            arrived = self._arrived[number] = _copy(room, target)
+            arrived = self._arrived[number] = _copy(torch.split(room, SLOT), targets)
         return arrived
 
 
-def _copy(source: torch.Tensor, target: torch.Tensor) -> torch.cuda.Event:
+def _copy(sources: Sequence[torch.Tensor], targets: Sequence[torch.Tensor]) -> torch.cuda.Event:
     """Begin to copy bytes in the order of the device's current stream."""
-    target.copy_(source, non_blocking=True)
+    for source, target in zip(sources, targets, strict=True):
+        target.copy_(source, non_blocking=True)
     ready = torch.cuda.Event()  # type: ignore[no-untyped-call]
     ready.record()
     return ready

@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 from blocks.arithmetic import root, sign_of
 from blocks.norms import power_of_magnitude
-from blocks.offsets import integer_values, integers, merge, reach, strided
+from blocks.offsets import integer_values, integers, reach, strided, walk
 from blocks.types import compute_types, identical_dtypes, number_argument, number_value
 
 __all__ = ["distances", "distances_backward", "first_of_each", "first_pairs", "rows_of_pairs"]
@@ -119,8 +119,8 @@ def distance_kernel(
     tiles = tl.cdiv(m, RM * TM)
     rows = program % tiles * (RM * TM) + tl.arange(0, RM)[:, None] * TM + tl.arange(0, TM)[None, :]
     own = program // tiles
-    x_ptr += strided(own, batch, batch_strides[0], 0) + rows[None, :, :] * x_strides[0]
-    y_ptr += strided(own, batch, batch_strides[1], 0) + cols[None, :, :] * y_strides[0]
+    x_ptr += strided(own, batch, batch_strides[0], 0, PLAIN) + rows[None, :, :] * x_strides[0]
+    y_ptr += strided(own, batch, batch_strides[1], 0, PLAIN) + cols[None, :, :] * y_strides[0]
     x_inside, y_inside = (rows < m)[None, :, :], (cols < n)[None, :, :]
     acc = tl.zeros([RM, RN, TM, TN], ACC)
     columns = tl.arange(0, BLOCK_K)[:, None, None, None, None]
@@ -238,14 +238,6 @@ def _pair_tile(m, n, count, costly):
     return (each, each, 8, 16), 8
 
 
-def _batch(tensors, dims):
-    """Sizes and strides of the first dimensions, which all of these have alike."""
-    shape, strides = merge(tensors[0].shape[:dims], [t.stride()[:dims] for t in tensors])
-    if not shape:
-        shape = (math.prod(tensors[0].shape[:dims]),)
-    return integers(shape, True), tuple([integers(s, True) for s in strides])
-
-
 def _paired_rows(x, y, alike=True):
     """Rows and others, [..., rows, columns], of one batch. Raises RuntimeError."""
     identical_dtypes(x, y)
@@ -297,8 +289,11 @@ def distances(x, y, p, pairs=None, products=False):
         steps = [integers(t.stride()[dims:], PLAIN) for t in (x, y)]
         sizes = integers((m, n, width, pairs or 0), PLAIN)
         number = number_argument(p, torch.float64)
+        batch = walk((x, y), range(dims), PLAIN)
+        if dims == 0:  # a stride of 0 keeps what the compiler knows of addresses
+            batch = integers((1,), PLAIN), (integers((0,), PLAIN), integers((0,), PLAIN))
         distance_kernel[(math.prod(x.shape[:dims]) * tiles,)](
-            x, y, out, sizes, *_batch((x, y), dims), *steps, number, *constants, PLAIN, tile, block, num_warps=4
+            x, y, out, sizes, *batch, *steps, number, *constants, PLAIN, tile, block, num_warps=4
         )
     return out
 
@@ -327,7 +322,7 @@ def distances_backward(grad, x, y, p, distance, pairs=None):
     if out.numel():
         programs = math.prod(x.shape[:dims]) * triton.cdiv(m, 16) * triton.cdiv(width, 16)
         x_steps, y_steps, grad_steps, steps = [integers(t.stride()[dims:], True) for t in tensors]
-        batch = _batch(tensors, dims)
+        batch = walk(tensors, range(dims), True)
         distance_backward_kernel[(programs,)](
             grad,
             x,
