@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 demo: $(VENV)/installed
 	BIN=$(BIN) bash demo/run.sh
 
-test: $(VENV)/installed lint
+test: $(VENV)/installed lint # three workers on two cores: some wait for processes that they started
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 lint: $(VENV)/installed
