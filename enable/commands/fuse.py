@@ -70,6 +70,8 @@ def command(  # noqa: PLR0913 - one parameter an option
     known = platforms.load(platform)
     if listed:
         found = [f for f in workspace.fusions().values() if model is None or any(u.trace == model for u in f.uses)]
+        if model is not None and not found:
+            _ = workspace.open_trace(model).dataflow  # refuses a trace that is not there, or was captured without
     else:
         assert model is not None
         found = fuse(workspace, model, op, workspace.library(library, known))

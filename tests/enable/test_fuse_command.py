@@ -180,6 +180,17 @@ def test_damaged_files_are_named(enable, record, tmp_path, change, told):
     assert status == 2 and told in err
 
 
+def test_a_list_of_a_trace_that_cannot_be_searched_is_refused(enable, record, tmp_path):
+    record(chains)
+    assert enable("fuse", "small", "--list")[1].endswith("fuse small\n")  # the next command, which is not refused
+    with Recorder(tmp_path / "ws" / "traces" / "plain.trace"):
+        torch.ones(3).sin().cos()
+    for trace, told in (("nope", "nope"), ("plain", "holds no dataflow; record it: ")):
+        for options in ((), ("--json",)):
+            status, out, err = enable("fuse", trace, "--list", *options)
+            assert (status, out) == (2, "") and told in err
+
+
 def test_a_trace_recorded_anew_is_noticed(enable, record, tmp_path):
     record(chains)
     enable("fuse", "small")
