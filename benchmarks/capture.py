@@ -145,7 +145,8 @@ def wait_for_the_disk(path: Path) -> None:
     before, now = -1, 0
     while before != now:
         time.sleep(2.0)
-        before, now = now, sum(file.stat().st_size for file in path.iterdir())
+        files = [file for file in path.iterdir() if file.suffix != ".tmp"]  # which go while they are looked at
+        before, now = now, sum(file.stat().st_size for file in files)
 
 
 def full_capture(title: str, training: Training, directory: Path) -> None:

@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache
+from threading import Lock, local
 from typing import TypeAlias
 
 import torch
@@ -27,11 +28,53 @@ def compiles() -> bool:
     return type(triton.language.softmax).__name__ != "InterpretedFunction"  # what was decided when it was imported
 
 
+class _Board:
+    """Rows of zeros on a GPU, for kernels of one stream to add sums to; made together, so that none has to be."""
+
+    def __init__(self, device: torch.device, width: int, dtype: torch.dtype, stream: torch.cuda.Stream) -> None:
+        self.sums = torch.zeros((_ROWS, width), dtype=dtype, device=device)
+        self.bits = self.sums.view(torch.int64)
+        self.used = 0
+        self.stream = stream
+        self._known: list[list[float]] = []
+        self._lock = Lock()
+
+    def row(self, number: int) -> list[float]:
+        """What stands in a row that a kernel was launched for, from whatever thread: all that are launched are read
+        together, in stream order, when the first that is not known is asked for."""
+        with self._lock:
+            if number >= len(self._known):
+                with torch.cuda.stream(self.stream):
+                    self._known = self.sums[: self.used].tolist()
+            return self._known[number]
+
+
+_ROWS = 1024
+
+
+class _Local(local):
+    """Of a thread."""
+
+    def __init__(self) -> None:
+        self.boards: dict[tuple[torch.device, torch.dtype], _Board] = {}
+
+
+_LOCAL = _Local()
+
+
+def _board(device: torch.device, width: int, dtype: torch.dtype, rows: int) -> _Board:
+    """One of the current stream of a device, with so many rows that are not used."""
+    board, stream = _LOCAL.boards.get((device, dtype)), torch.cuda.current_stream(device)
+    if board is None or board.used + rows > _ROWS or board.stream != stream:
+        board = _LOCAL.boards[device, dtype] = _Board(device, width, dtype, stream)
+    return board
+
+
 def hashes(contents: list[torch.Tensor]) -> list[Hash]:
     """Of uint8 tensors that are contiguous. Waits for the device, once for all of them."""
     if not contents:
         return []
-    from capture.device_kernels import hash_into, word_size
+    from capture.device_kernels import hash_into
 
     by_device: dict[torch.device, list[int]] = defaultdict(list)
     for i, raw in enumerate(contents):
@@ -39,11 +82,14 @@ def hashes(contents: list[torch.Tensor]) -> list[Hash]:
     found: dict[int, Hash] = {}
     for device, members in by_device.items():
         with torch.cuda.device(device):
-            sums = torch.zeros((len(members), 2), dtype=torch.int64, device=device)
-            for row, i in zip(sums, members, strict=True):
-                hash_into(row, contents[i])
-        for i, (first, second) in zip(members, sums.tolist(), strict=True):
-            found[i] = (contents[i].numel(), word_size(contents[i]), first, second)
+            for start in range(0, len(members), _ROWS):
+                some = members[start : start + _ROWS]
+                board = _board(device, 2, torch.int64, len(some))
+                first = board.used
+                sizes = [hash_into(board.sums, first + k, contents[i]) for k, i in enumerate(some)]
+                board.used += len(some)
+                for i, size, sums in zip(some, sizes, board.sums[first : board.used].tolist(), strict=True):
+                    found[i] = (contents[i].numel(), size, *sums)
     return [found[i] for i in range(len(contents))]
 
 
@@ -52,13 +98,12 @@ class DeviceMoments:
     """Moments of `count` elements, as `traces.fingerprint.moments` defines them, that a device is still computing."""
 
     count: int
-    sums: torch.Tensor  # float64[3], pinned
-    ready: torch.cuda.Event
+    board: _Board
+    row: int
 
     def wait(self) -> list[float]:
         """Mean, mean |x| and max |x|."""
-        self.ready.synchronize()
-        return from_sums(self.count, self.sums)
+        return from_sums(self.count, self.board.row(self.row))
 
 
 def start_moments(t: torch.Tensor) -> DeviceMoments | None:
@@ -69,17 +114,15 @@ def start_moments(t: torch.Tensor) -> DeviceMoments | None:
 
     with torch.no_grad(), torch.cuda.device(t.device):
         flat = t.detach().resolve_conj().resolve_neg()
-        flat = (torch.view_as_real(flat) if flat.is_complex() else flat).contiguous().reshape(-1)
-        sums = torch.zeros(3, dtype=torch.float64, device=t.device)
-        moments_into(sums, flat)
-        host = torch.empty(3, dtype=torch.float64, pin_memory=True)
-        host.copy_(sums, non_blocking=True)
-        ready = torch.cuda.Event()  # type: ignore[no-untyped-call]
-        ready.record()
-    return DeviceMoments(flat.numel(), host, ready)
+        flat = (torch.view_as_real(flat) if flat.is_complex() else flat).contiguous()
+        board = _board(t.device, 3, torch.float64, 1)
+        row = board.used
+        moments_into(board.sums, board.bits, row, flat)
+        board.used += 1
+    return DeviceMoments(flat.numel(), board, row)
 
 
-def from_sums(count: int, sums: torch.Tensor) -> list[float]:
+def from_sums(count: int, sums: list[float]) -> list[float]:
     """The moments of which `moments_into` gave the sums."""
-    total, absolute, greatest = sums.tolist()
+    total, absolute, greatest = sums
     return [total / count, absolute / count, math.nan if math.isnan(absolute) else greatest]

@@ -24,9 +24,17 @@ def _mixed(word, position, first: tl.constexpr, second: tl.constexpr):  # type: 
     return h ^ (h >> 32)
 
 
-@triton.jit  # type: ignore[untyped-decorator]
-def _hash_words(x_ptr, n, sums_ptr, BLOCK: tl.constexpr, BLOCKS: tl.constexpr):  # type: ignore[no-untyped-def]
+@triton.jit(do_not_specialize=["row"])  # type: ignore[untyped-decorator]
+def _hash_words(x_ptr, n, sums_ptr, row, WORD: tl.constexpr, BLOCK: tl.constexpr, BLOCKS: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Adds to sums[row, :2] those of the n words of WORD bytes at x_ptr."""
     program = tl.program_id(0).to(tl.int64)
+    sums_ptr += row.to(tl.int64) * 2
+    if WORD == 2:
+        x_ptr = x_ptr.to(tl.pointer_type(tl.int16))
+    elif WORD == 4:
+        x_ptr = x_ptr.to(tl.pointer_type(tl.int32))
+    elif WORD == 8:
+        x_ptr = x_ptr.to(tl.pointer_type(tl.int64))
     a = tl.zeros([BLOCK], tl.uint64)
     b = tl.zeros([BLOCK], tl.uint64)
     for k in range(BLOCKS):
@@ -41,9 +49,13 @@ def _hash_words(x_ptr, n, sums_ptr, BLOCK: tl.constexpr, BLOCKS: tl.constexpr): 
     tl.atomic_add(sums_ptr + 1, tl.sum(b.to(tl.int64, bitcast=True), axis=0))
 
 
-@triton.jit  # type: ignore[untyped-decorator]
-def _sum_up(x_ptr, n, sums_ptr, greatest_ptr, BLOCK: tl.constexpr, BLOCKS: tl.constexpr):  # type: ignore[no-untyped-def]
+@triton.jit(do_not_specialize=["row"])  # type: ignore[untyped-decorator]
+def _sum_up(x_ptr, n, sums_ptr, bits_ptr, row, BLOCK: tl.constexpr, BLOCKS: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Adds to sums[row, :2] the sum of the n elements and that of |x|, and puts max |x| beside them; bits_ptr: where
+    sums begins, too."""
     program = tl.program_id(0).to(tl.int64)
+    sums_ptr += row.to(tl.int64) * 3
+    bits_ptr += row.to(tl.int64) * 3
     total = tl.zeros([BLOCK], tl.float64)
     absolute = tl.zeros([BLOCK], tl.float64)
     greatest = tl.zeros([BLOCK], tl.float64)
@@ -56,25 +68,24 @@ def _sum_up(x_ptr, n, sums_ptr, greatest_ptr, BLOCK: tl.constexpr, BLOCKS: tl.co
     tl.atomic_add(sums_ptr, tl.sum(total, axis=0))
     tl.atomic_add(sums_ptr + 1, tl.sum(absolute, axis=0))
     # Doubles that are not negative are ordered as their bits are.
-    tl.atomic_max(greatest_ptr, tl.max(greatest, axis=0).to(tl.int64, bitcast=True))
+    tl.atomic_max(bits_ptr + 2, tl.max(greatest, axis=0).to(tl.int64, bitcast=True))
 
 
-def hash_into(sums: torch.Tensor, raw: torch.Tensor) -> None:
-    """Add the hash's two sums to zeros, int64[2]. raw: contiguous, uint8."""
-    words = raw.view({1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[word_size(raw)])
-    _hash_words[_grid(words)](words, words.numel(), sums, BLOCK=BLOCK, BLOCKS=BLOCKS)
+def hash_into(sums: torch.Tensor, row: int, raw: torch.Tensor) -> int:
+    """Add the hash's two sums to a row of zeros of int64[rows, 2]; how many bytes are hashed as one word, which differs
+    with the address. raw: contiguous, uint8."""
+    size, word = raw.numel(), math.gcd(raw.data_ptr(), raw.numel(), 8)
+    _hash_words[_grid(size // word)](raw, size // word, sums, row, WORD=word, BLOCK=BLOCK, BLOCKS=BLOCKS)
+    return word
 
 
-def moments_into(sums: torch.Tensor, flat: torch.Tensor) -> None:
-    """Add sum and sum of |x| to zeros, float64[3], and max |x| beside them. flat: contiguous, of no complex numbers."""
-    flat = flat.view(torch.uint8) if flat.dtype is torch.bool else flat
-    _sum_up[_grid(flat)](flat, flat.numel(), sums, sums.view(torch.int64)[2:], BLOCK=BLOCK, BLOCKS=BLOCKS)
+def moments_into(sums: torch.Tensor, bits: torch.Tensor, row: int, x: torch.Tensor) -> None:
+    """Add sum and sum of |x| to a row of zeros of float64[rows, 3], and max |x| beside them. bits: the same memory as
+    int64; x: contiguous, of no complex numbers."""
+    x = x.view(torch.uint8) if x.dtype is torch.bool else x
+    size = x.numel()
+    _sum_up[_grid(size)](x, size, sums, bits, row, BLOCK=BLOCK, BLOCKS=BLOCKS)
 
 
-def word_size(raw: torch.Tensor) -> int:
-    """How many bytes are hashed as one word; other addresses may give other hashes."""
-    return math.gcd(raw.data_ptr(), raw.numel(), 8)
-
-
-def _grid(x: torch.Tensor) -> tuple[int]:
-    return (triton.cdiv(x.numel(), BLOCK * BLOCKS),)
+def _grid(size: int) -> tuple[int]:
+    return (-(-size // (BLOCK * BLOCKS)),)

@@ -12,6 +12,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any, TypeAlias
 
 import torch
@@ -100,16 +101,22 @@ class Pipeline:
         self._thread = threading.Thread(target=self._work, name="trace writer", daemon=True)
         self._thread.start()
 
-    def put(self, contents: Contents, span: Span) -> None:
-        """Store a span as it is now. Waits while the queue is full."""
+    def put(self, stored: list[tuple[Contents, Span]]) -> None:
+        """Store spans as they are now. Waits while the queue is full."""
         self._last = time.monotonic()
-        large = span.nbytes >= self._large
-        if contents.copy is not None:
-            self._send(_Blob(contents.token, span.nbytes, large, contents.copy))
-            return
-        self._send(_Blob(contents.token, span.nbytes, large))
-        for chunk in self._slots.chunks(span, contents.raw):
-            self._send(chunk)
+        for copied, some in groupby(stored, key=lambda one: one[0].copy is not None):
+            members = list(some)
+            blobs = [_Blob(c.token, span.nbytes, span.nbytes >= self._large, c.copy) for c, span in members]
+            if copied:
+                for blob in blobs:
+                    self._send(blob)
+                continue
+            begun = -1
+            for i, chunk in self._slots.chunks([(span, contents.raw) for contents, span in members]):
+                if i != begun:
+                    self._send(blobs[i])
+                    begun = i
+                self._send(chunk)
 
     def put_bytes(self, token: Token, data: bytes) -> None:
         """Take over some bytes."""

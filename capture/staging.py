@@ -7,8 +7,9 @@ the host on a stream of its own: the program's next kernels, and the hashes of t
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby, zip_longest
 
 import numpy as np
 import torch
@@ -63,15 +64,20 @@ class Slots:
             self._free.append(slot)
             self._changed.notify()
 
-    def chunks(self, span: Span, raw: torch.Tensor | None = None) -> Iterator[Chunk]:
-        """Copies of a span's bytes, piece by piece, as they are now on the current stream of its device.
+    def chunks(self, spans: Iterable[tuple[Span, torch.Tensor | None]]) -> Iterator[tuple[int, Chunk]]:
+        """Copies of the bytes of spans, piece by piece, as they are now on the current streams of their devices, each
+        with the number of its span.
 
-        raw: the bytes as a tensor, if there is one already.
+        A span comes with its bytes as a tensor, if there is one already. At most _TOGETHER slots are taken ahead of
+        what was yielded.
         """
-        if span.device.type == "cpu":
-            yield from self._from_host(span.host())
-        else:
-            yield from self._from_device(span.raw() if raw is None else raw)
+        for device, some in groupby(enumerate(spans), key=lambda numbered: numbered[1][0].device):
+            if device.type == "cpu":
+                for i, (span, _) in some:
+                    yield from ((i, chunk) for chunk in self._from_host(span.host()))
+            else:
+                with torch.cuda.device(device):
+                    yield from self._from_device(device, [(i, s.raw() if raw is None else raw) for i, (s, raw) in some])
 
     def _from_host(self, data: memoryview) -> Iterator[Chunk]:
         for start in range(0, len(data), SLOT):
@@ -80,61 +86,100 @@ class Slots:
             np.copyto(slot.numpy()[: len(piece)], piece)
             yield Chunk(slot.numpy().data[: len(piece)], slot)
 
-    def _from_device(self, raw: torch.Tensor) -> Iterator[Chunk]:
-        with torch.cuda.device(raw.device):
+    def _from_device(self, device: torch.device, raws: list[tuple[int, torch.Tensor]]) -> Iterator[tuple[int, Chunk]]:
+        parts: list[_Part] = []
+        left = most = min(_TOGETHER, self._slots)
+        for i, raw in raws:
             if raw.numel() <= SMALL:
-                host = torch.empty(raw.numel(), dtype=torch.uint8, pin_memory=True)
-                yield Chunk(host.numpy().data, ready=_copy([raw], [host]))
-                return
-            outlet = self._outlets.get(raw.device)
+                parts.append(_Part(i, raw, [torch.empty(raw.numel(), dtype=torch.uint8, pin_memory=True)]))
+                continue
+            start = 0
+            while start < raw.numel():
+                piece = raw[start : start + left * SLOT]
+                slots = [self.take() for _ in range(-(-piece.numel() // SLOT))]
+                parts.append(_Part(i, piece, [s[: piece.numel() - k * SLOT] for k, s in enumerate(slots)], slots))
+                start, left = start + piece.numel(), left - len(slots)
+                if not left:
+                    yield from self._copied(device, parts)
+                    parts, left = [], most
+        yield from self._copied(device, parts)
+
+    def _copied(self, device: torch.device, parts: list[_Part]) -> Iterator[tuple[int, Chunk]]:
+        small, large = [p for p in parts if not p.slots], [p for p in parts if p.slots]
+        ready = _copy([p.source for p in small], [p.hosts[0] for p in small]) if small else None
+        arrived = None
+        if large:
+            outlet = self._outlets.get(device)
             if outlet is None:
-                outlet = self._outlets[raw.device] = _Outlet(raw.device)
-            many = SLOT * min(_TOGETHER, self._slots)
-            for part in torch.split(raw, many):
-                pieces = torch.split(part, SLOT)
-                slots = [self.take() for _ in pieces]
-                hosts = [slot[: len(piece)] for slot, piece in zip(slots, pieces, strict=True)]
-                ready = outlet.copy(part, hosts)
-                yield from (Chunk(host.numpy().data, slot, ready) for host, slot in zip(hosts, slots, strict=True))
+                outlet = self._outlets[device] = _Outlet()
+            arrived = outlet.copy(large)
+        for part in parts:
+            for host, slot in zip_longest(part.hosts, part.slots):
+                yield part.span, Chunk(host.numpy().data, slot, arrived if part.slots else ready)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Consecutive bytes of a span on a GPU. hosts: where they go, piece by piece; slots: these, if they are slots."""
+
+    span: int
+    source: torch.Tensor
+    hosts: list[torch.Tensor]
+    slots: list[torch.Tensor] = field(default_factory=list)
+
+
+class _Room:
+    """Memory of _TOGETHER slots on the current GPU. there: when bytes have been copied to it. arrived: when they have
+    been copied on, of the last that were; None before the first."""
+
+    def __init__(self) -> None:
+        self.bytes = torch.empty(_TOGETHER * SLOT, dtype=torch.uint8, device="cuda")
+        self.there = torch.cuda.Event()  # type: ignore[no-untyped-call]
+        self.arrived: torch.cuda.Event | None = None
 
 
 class _Outlet:
-    """The way from one GPU to the host: rooms, used in turn, and a stream for the copies out of them.
+    """The way from the current GPU to the host: rooms, used in turn, and a stream for the copies out of them.
 
     A room is used again when its copy has arrived, for which the GPU waits and not the host. Without memory to spare
     there are no rooms, and the program's kernels wait for the copies.
     """
 
-    def __init__(self, device: torch.device) -> None:
-        free, _ = torch.cuda.mem_get_info(device)
-        number = _ROOMS if free >= _SPARE else 0
-        self._rooms = [torch.empty(_TOGETHER * SLOT, dtype=torch.uint8, device=device) for _ in range(number)]
-        self._arrived: list[torch.cuda.Event | None] = [None] * number
-        self._next = 0
-        self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+    def __init__(self) -> None:
+        free, _ = torch.cuda.mem_get_info()
+        self._rooms = [_Room() for _ in range(_ROOMS if free >= _SPARE else 0)]
+        self._stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
 
-    def copy(self, source: torch.Tensor, targets: Sequence[torch.Tensor]) -> torch.cuda.Event:
-        """Begin to copy bytes, as they are now on the device's current stream, to up to _TOGETHER slots; when they have
-        arrived."""
+    def copy(self, parts: list[_Part]) -> torch.cuda.Event:
+        """Begin to copy bytes, as they are now on the device's current stream, to up to _TOGETHER slots; an event that
+        comes when they have arrived, or later: after the next copy by way of the same room."""
+        hosts = [host for part in parts for host in part.hosts]
         if not self._rooms:
-            return _copy(torch.split(source, SLOT), targets)
-        number, self._next = self._next, (self._next + 1) % len(self._rooms)
-        before = self._arrived[number]
-        if before is not None:
-            before.wait()
-        room = self._rooms[number][: len(source)]
-        there = _copy([source], [room])
+            return _copy([piece for part in parts for piece in torch.split(part.source, SLOT)], hosts)
+        room = self._rooms.pop(0)
+        self._rooms.append(room)
+        if room.arrived is not None:
+            room.arrived.wait()
+        at, places = 0, []
+        for part in parts:
+            places.append(room.bytes[at : at + part.source.numel()])
+            at += len(part.slots) * SLOT
+        _copy([part.source for part in parts], places, room.there)
         with torch.cuda.stream(self._stream):
-            there.wait()
-            arrived = self._arrived[number] = _copy(torch.split(room, SLOT), targets)
-        return arrived
+            room.there.wait()
+            pieces = [piece for place in places for piece in torch.split(place, SLOT)]
+            room.arrived = _copy(pieces, hosts, room.arrived)
+        return room.arrived
 
 
-def _copy(sources: Sequence[torch.Tensor], targets: Sequence[torch.Tensor]) -> torch.cuda.Event:
-    """Begin to copy bytes in the order of the device's current stream."""
+def _copy(
+    sources: Sequence[torch.Tensor], targets: Sequence[torch.Tensor], ready: torch.cuda.Event | None = None
+) -> torch.cuda.Event:
+    """Begin to copy bytes in the order of the device's current stream. ready: the event to use again, if any; to make
+    one takes the host longer than a copy."""
     for source, target in zip(sources, targets, strict=True):
         target.copy_(source, non_blocking=True)
-    ready = torch.cuda.Event()  # type: ignore[no-untyped-call]
+    ready = ready or torch.cuda.Event()  # type: ignore[no-untyped-call]
     ready.record()
     return ready
 

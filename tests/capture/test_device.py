@@ -25,9 +25,10 @@ def test_moments_are_those_of_the_host():
         from traces.fingerprint import moments
         torch.manual_seed(0)
         def found(x):
-            sums = torch.zeros(3, dtype=torch.float64)
-            moments_into(sums, x)
-            return from_sums(len(x), sums)
+            sums = torch.zeros((3, 3), dtype=torch.float64)
+            moments_into(sums, sums.view(torch.int64), 1, x)
+            assert not sums[::2].any()  # the rows of others
+            return from_sums(len(x), sums[1].tolist())
         for dtype in (torch.float32, torch.bfloat16, torch.float64, torch.int64, torch.int8, torch.uint8, torch.bool):
             for n in (1, 1000, 40_000):
                 x = (10 * torch.randn(n)).to(dtype)
@@ -47,9 +48,10 @@ def test_a_hash_depends_on_every_byte_and_on_their_order():
         import torch
         from capture.device_kernels import hash_into
         def found(raw):
-            sums = torch.zeros(2, dtype=torch.int64)
-            hash_into(sums, raw)
-            return tuple(sums.tolist())
+            sums = torch.zeros((3, 2), dtype=torch.int64)
+            hash_into(sums, 1, raw)
+            assert not sums[::2].any()  # the rows of others
+            return tuple(sums[1].tolist())
         x = torch.randint(0, 255, (40_000,), dtype=torch.uint8)
         others = [x.flip(0).contiguous(), x.roll(8)]
         for i in (0, 1, 16_383, 39_999):
