@@ -31,11 +31,12 @@ def compiles() -> bool:
 class _Board:
     """Rows of zeros on a GPU, for kernels of one stream to add sums to; made together, so that none has to be."""
 
-    def __init__(self, device: torch.device, width: int, dtype: torch.dtype, stream: torch.cuda.Stream) -> None:
+    def __init__(self, device: torch.device, width: int, dtype: torch.dtype) -> None:
         self.sums = torch.zeros((_ROWS, width), dtype=dtype, device=device)
         self.bits = self.sums.view(torch.int64)
         self.used = 0
-        self.stream = stream
+        self._stream = torch.cuda.current_stream(device)
+        self.stream: int = self._stream.cuda_stream
         self._known: list[list[float]] = []
         self._lock = Lock()
 
@@ -44,7 +45,7 @@ class _Board:
         together, in stream order, when the first that is not known is asked for."""
         with self._lock:
             if number >= len(self._known):
-                with torch.cuda.stream(self.stream):
+                with torch.cuda.stream(self._stream):
                     self._known = self.sums[: self.used].tolist()
             return self._known[number]
 
@@ -64,9 +65,9 @@ _LOCAL = _Local()
 
 def _board(device: torch.device, width: int, dtype: torch.dtype, rows: int) -> _Board:
     """One of the current stream of a device, with so many rows that are not used."""
-    board, stream = _LOCAL.boards.get((device, dtype)), torch.cuda.current_stream(device)
+    board, stream = _LOCAL.boards.get((device, dtype)), torch._C._cuda_getCurrentRawStream(device.index)
     if board is None or board.used + rows > _ROWS or board.stream != stream:
-        board = _LOCAL.boards[device, dtype] = _Board(device, width, dtype, stream)
+        board = _LOCAL.boards[device, dtype] = _Board(device, width, dtype)
     return board
 
 

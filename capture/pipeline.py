@@ -191,8 +191,8 @@ class Pipeline:
                 for _ in chunks:  # slots are given back whatever happened
                     pass
         elif isinstance(message, Chunk):  # of a blob that failed
-            if message.slot is not None:
-                self._slots.give(message.slot)
+            if message.slot:
+                self._slots.give(message.host)
         elif self.error is not None:
             return
         elif message is _FENCE:
@@ -210,9 +210,9 @@ class Pipeline:
                     chunk.ready.synchronize()
                 yield chunk.data
             finally:
-                nbytes -= len(chunk.data)
-                if chunk.slot is not None:
-                    self._slots.give(chunk.slot)
+                nbytes -= chunk.size
+                if chunk.slot:
+                    self._slots.give(chunk.host)
 
     def _store(self, blob: _Blob, chunks: Iterator[memoryview]) -> str:
         if blob.large:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import groupby, zip_longest
+from itertools import groupby
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -20,38 +20,49 @@ SLOT = 4 << 20  # bytes
 SMALL = 64 << 10  # bytes; what is shorter is copied without a slot
 _SLAB = 8  # slots that are allocated at once
 _TOGETHER = 8  # slots that are filled by copies that are waited for together
-_ROOMS = 4  # of so many slots on each GPU
+_ROOMS = (4, 32)  # of so many slots on each GPU: at least and at most
 _SPARE = 1 << 30  # bytes that must be free on a GPU for it to have them
+_SHARE = 32  # of what is free rooms are to take this part
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """Consecutive bytes of a span. slot: to give back. ready: end of the copy from a device, if there is one."""
+class Chunk(NamedTuple):
+    """Consecutive bytes of a span: the first `size` of `host`. slot: whether that is to be given back. ready: end of
+    the copy from a device, if there is one."""
 
-    data: memoryview
-    slot: torch.Tensor | None = None
+    host: torch.Tensor
+    size: int
+    slot: bool
     ready: torch.cuda.Event | None = None
+
+    @property
+    def data(self) -> memoryview:
+        return self.host.numpy().data[: self.size]
 
 
 class Slots:
-    """At most `limit` bytes, at least one slot. `take` waits until one is free."""
+    """At most `limit` bytes, at least one slot. `take` waits until there are as many as it is asked for."""
 
     def __init__(self, limit: int) -> None:
         self._free: list[torch.Tensor] = []
         self._slots = self._left = max(1, limit // SLOT)  # in all, and those that may still be allocated
+        self._most = min(_TOGETHER, self._slots)  # that are taken ahead of what is given back
         self._changed = threading.Condition()
         self._outlets: dict[torch.device, _Outlet] = {}
 
-    def take(self) -> torch.Tensor:
-        """A uint8 tensor of SLOT bytes in host memory."""
+    def take(self, number: int) -> list[torch.Tensor]:
+        """uint8 tensors of SLOT bytes in host memory, not more than there are in all."""
         with self._changed:
-            if not self._free and self._left:
-                number = min(_SLAB, self._left)
-                self._left -= number
-                slab = torch.empty(number * SLOT, dtype=torch.uint8, pin_memory=on_cuda())
+            while len(self._free) < number:
+                if not self._left:
+                    self._changed.wait()
+                    continue
+                some = min(_SLAB, self._left)
+                self._left -= some
+                slab = torch.empty(some * SLOT, dtype=torch.uint8, pin_memory=on_cuda())
                 self._free += torch.split(slab, SLOT)
-            self._changed.wait_for(lambda: self._free)
-            return self._free.pop()
+            taken = self._free[-number:]
+            del self._free[-number:]
+            return taken
 
     @property
     def scarce(self) -> bool:
@@ -82,106 +93,129 @@ class Slots:
     def _from_host(self, data: memoryview) -> Iterator[Chunk]:
         for start in range(0, len(data), SLOT):
             piece = np.frombuffer(data[start : start + SLOT], np.uint8)
-            slot = self.take()
+            (slot,) = self.take(1)
             np.copyto(slot.numpy()[: len(piece)], piece)
-            yield Chunk(slot.numpy().data[: len(piece)], slot)
+            yield Chunk(slot, len(piece), slot=True)
 
     def _from_device(self, device: torch.device, raws: list[tuple[int, torch.Tensor]]) -> Iterator[tuple[int, Chunk]]:
         parts: list[_Part] = []
-        left = most = min(_TOGETHER, self._slots)
+        left = self._most
         for i, raw in raws:
-            if raw.numel() <= SMALL:
-                parts.append(_Part(i, raw, [torch.empty(raw.numel(), dtype=torch.uint8, pin_memory=True)]))
+            size = raw.numel()
+            if size <= SMALL:
+                host = torch.empty(size, dtype=torch.uint8, pin_memory=True)
+                parts.append(_Part(i, raw, size, [host], slots=False))
                 continue
-            start = 0
-            while start < raw.numel():
-                piece = raw[start : start + left * SLOT]
-                slots = [self.take() for _ in range(-(-piece.numel() // SLOT))]
-                parts.append(_Part(i, piece, [s[: piece.numel() - k * SLOT] for k, s in enumerate(slots)], slots))
-                start, left = start + piece.numel(), left - len(slots)
+            for start, end in _ranges(size, left, self._most):
+                part = raw if end - start == size else raw[start:end]
+                hosts = self.take(_slots(end - start))
+                parts.append(_Part(i, part, end - start, hosts, slots=True))
+                left -= len(hosts)
                 if not left:
                     yield from self._copied(device, parts)
-                    parts, left = [], most
+                    parts, left = [], self._most
         yield from self._copied(device, parts)
 
     def _copied(self, device: torch.device, parts: list[_Part]) -> Iterator[tuple[int, Chunk]]:
-        small, large = [p for p in parts if not p.slots], [p for p in parts if p.slots]
-        ready = _copy([p.source for p in small], [p.hosts[0] for p in small]) if small else None
-        arrived = None
-        if large:
+        ready = arrived = None
+        if small := [p for p in parts if not p.slots]:
+            for part in small:
+                part.hosts[0].copy_(part.source, non_blocking=True)
+            ready = torch.cuda.Event()  # type: ignore[no-untyped-call]
+            ready.record()
+        if large := [p for p in parts if p.slots]:
             outlet = self._outlets.get(device)
             if outlet is None:
                 outlet = self._outlets[device] = _Outlet()
             arrived = outlet.copy(large)
-        for part in parts:
-            for host, slot in zip_longest(part.hosts, part.slots):
-                yield part.span, Chunk(host.numpy().data, slot, arrived if part.slots else ready)
+        for span, _, size, hosts, slots in parts:
+            for k, host in enumerate(hosts):
+                yield span, Chunk(host, min(size - k * SLOT, SLOT), slots, arrived if slots else ready)
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """Consecutive bytes of a span on a GPU. hosts: where they go, piece by piece; slots: these, if they are slots."""
+class _Part(NamedTuple):
+    """`size` consecutive bytes of a span on a GPU, and where they go, SLOT by SLOT. slots: whether these are slots."""
 
     span: int
     source: torch.Tensor
+    size: int
     hosts: list[torch.Tensor]
-    slots: list[torch.Tensor] = field(default_factory=list)
+    slots: bool
+
+
+def _slots(size: int) -> int:
+    return -(-size // SLOT)
+
+
+def _ranges(size: int, left: int, most: int) -> Iterator[tuple[int, int]]:
+    """Parts of `size` bytes that fit `left` slots, and then `most`."""
+    start = 0
+    while start < size:
+        end = min(start + left * SLOT, size)
+        yield start, end
+        start, left = end, most
 
 
 class _Room:
-    """Memory of _TOGETHER slots on the current GPU. there: when bytes have been copied to it. arrived: when they have
-    been copied on, of the last that were; None before the first."""
+    """Memory of _TOGETHER slots on the current GPU. there, arrived: events of when the last bytes that came were there,
+    and had been copied on; made once, since to make one takes the host longer than a copy."""
 
     def __init__(self) -> None:
         self.bytes = torch.empty(_TOGETHER * SLOT, dtype=torch.uint8, device="cuda")
-        self.there = torch.cuda.Event()  # type: ignore[no-untyped-call]
-        self.arrived: torch.cuda.Event | None = None
+        self.slots = torch.split(self.bytes, SLOT)
+        self.there, self.arrived = torch.cuda.Event(), torch.cuda.Event()  # type: ignore[no-untyped-call]
 
 
 class _Outlet:
     """The way from the current GPU to the host: rooms, used in turn, and a stream for the copies out of them.
 
-    A room is used again when its copy has arrived, for which the GPU waits and not the host. Without memory to spare
-    there are no rooms, and the program's kernels wait for the copies.
+    A room is used again when its copy has arrived, for which the GPU waits and not the host: calls that bring much and
+    calls that bring little share the bus if there are many. Without memory to spare there are no rooms, and the
+    program's kernels wait for the copies.
     """
 
     def __init__(self) -> None:
         free, _ = torch.cuda.mem_get_info()
-        self._rooms = [_Room() for _ in range(_ROOMS if free >= _SPARE else 0)]
+        least, most = _ROOMS
+        number = min(max(free // _SHARE // (_TOGETHER * SLOT), least), most) if free >= _SPARE else 0
+        self._rooms = [_Room() for _ in range(number)]
         self._stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
 
     def copy(self, parts: list[_Part]) -> torch.cuda.Event:
         """Begin to copy bytes, as they are now on the device's current stream, to up to _TOGETHER slots; an event that
         comes when they have arrived, or later: after the next copy by way of the same room."""
-        hosts = [host for part in parts for host in part.hosts]
+        stream = torch.cuda.current_stream()
         if not self._rooms:
-            return _copy([piece for part in parts for piece in torch.split(part.source, SLOT)], hosts)
+            for part in parts:
+                _fill(part, torch.split(part.source, SLOT))
+            ready = torch.cuda.Event()  # type: ignore[no-untyped-call]
+            ready.record(stream)
+            return ready
         room = self._rooms.pop(0)
         self._rooms.append(room)
-        if room.arrived is not None:
-            room.arrived.wait()
-        at, places = 0, []
+        stream.wait_event(room.arrived)
+        places, at = [], 0
         for part in parts:
-            places.append(room.bytes[at : at + part.source.numel()])
-            at += len(part.slots) * SLOT
-        _copy([part.source for part in parts], places, room.there)
+            places.append(room.slots[at : at + len(part.hosts)])
+            room.bytes[at * SLOT : at * SLOT + part.size].copy_(part.source, non_blocking=True)
+            at += len(part.hosts)
+        room.there.record(stream)
         with torch.cuda.stream(self._stream):
-            room.there.wait()
-            pieces = [piece for place in places for piece in torch.split(place, SLOT)]
-            room.arrived = _copy(pieces, hosts, room.arrived)
+            self._stream.wait_event(room.there)
+            for part, slots in zip(parts, places, strict=True):
+                _fill(part, slots)
+            room.arrived.record(self._stream)
         return room.arrived
 
 
-def _copy(
-    sources: Sequence[torch.Tensor], targets: Sequence[torch.Tensor], ready: torch.cuda.Event | None = None
-) -> torch.cuda.Event:
-    """Begin to copy bytes in the order of the device's current stream. ready: the event to use again, if any; to make
-    one takes the host longer than a copy."""
-    for source, target in zip(sources, targets, strict=True):
-        target.copy_(source, non_blocking=True)
-    ready = ready or torch.cuda.Event()  # type: ignore[no-untyped-call]
-    ready.record()
-    return ready
+def _fill(part: _Part, pieces: Sequence[torch.Tensor]) -> None:
+    """Begin to copy a part from where it lies, SLOT by SLOT, to its hosts."""
+    left = part.size
+    for host, piece in zip(part.hosts, pieces, strict=True):
+        if left < SLOT:
+            host, piece = host[:left], piece[:left]  # noqa: PLW2901 - of the last the beginning alone
+        host.copy_(piece, non_blocking=True)
+        left -= SLOT
 
 
 def on_cuda() -> bool:
