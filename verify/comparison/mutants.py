@@ -42,8 +42,11 @@ class Caught:
         return [name for name, noticed in self.mutants.items() if not noticed]
 
 
-def try_mutants(overload: str, cases: list[Case]) -> Caught:
-    """Put ATen's own answer and every mutant of it to the comparison."""
+def try_mutants(overload: str, cases: list[Case], enough: int | None = None) -> Caught:
+    """Put ATen's own answer and every mutant of it to the comparison.
+
+    enough: by how many cases a mutant is noticed before it is no longer tried.
+    """
     found = Caught(overload)
     for case in cases:
         try:
@@ -55,6 +58,8 @@ def try_mutants(overload: str, cases: list[Case]) -> Caught:
         assert honest is not None
         found.itself += compare(overload, expected, honest) is None
         for name, mutant in _mutants(overload):
+            if enough is not None and found.mutants.get(name, 0) >= enough:
+                continue
             got = _answer(overload, expected, mutant)
             if got is None or _same(got, honest):
                 found.equal.add(name)
