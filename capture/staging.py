@@ -20,9 +20,8 @@ SLOT = 4 << 20  # bytes
 SMALL = 64 << 10  # bytes; what is shorter is copied without a slot
 _SLAB = 8  # slots that are allocated at once
 _TOGETHER = 8  # slots that are filled by copies that are waited for together
-_ROOMS = (4, 32)  # of so many slots on each GPU: at least and at most
+_ROOMS = 4  # of so many slots on each GPU
 _SPARE = 1 << 30  # bytes that must be free on a GPU for it to have them
-_SHARE = 32  # of what is free rooms are to take this part
 
 
 class Chunk(NamedTuple):
@@ -169,16 +168,13 @@ class _Room:
 class _Outlet:
     """The way from the current GPU to the host: rooms, used in turn, and a stream for the copies out of them.
 
-    A room is used again when its copy has arrived, for which the GPU waits and not the host: calls that bring much and
-    calls that bring little share the bus if there are many. Without memory to spare there are no rooms, and the
-    program's kernels wait for the copies.
+    A room is used again when its copy has arrived, for which the GPU waits and not the host. Without memory to spare
+    there are no rooms, and the program's kernels wait for the copies.
     """
 
     def __init__(self) -> None:
         free, _ = torch.cuda.mem_get_info()
-        least, most = _ROOMS
-        number = min(max(free // _SHARE // (_TOGETHER * SLOT), least), most) if free >= _SPARE else 0
-        self._rooms = [_Room() for _ in range(number)]
+        self._rooms = [_Room() for _ in range(_ROOMS if free >= _SPARE else 0)]
         self._stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
 
     def copy(self, parts: list[_Part]) -> torch.cuda.Event:

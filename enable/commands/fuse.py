@@ -6,11 +6,15 @@ import json
 import secrets
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from enable.options import PLATFORM, AsJson, Library, Platform, library_words, typed
+
+if TYPE_CHECKING:
+    from enable.fusions import Fusion
+    from enable.workspace import Workspace
 
 
 def command(  # noqa: PLR0913 - one parameter an option
@@ -69,9 +73,7 @@ def command(  # noqa: PLR0913 - one parameter an option
         return
     known = platforms.load(platform)
     if listed:
-        found = [f for f in workspace.fusions().values() if model is None or any(u.trace == model for u in f.uses)]
-        if model is not None and not found:
-            _ = workspace.open_trace(model).dataflow  # refuses a trace that is not there, or was captured without
+        found = _listed(workspace, model)
     else:
         assert model is not None
         found = fuse(workspace, model, op, workspace.library(library, known))
@@ -97,6 +99,14 @@ def command(  # noqa: PLR0913 - one parameter an option
             typer.echo(f"  next    {workspace.command('fuse', *([model] if model else ['--list']), *next_)}")
     if refused:
         raise typer.Exit(1)
+
+
+def _listed(workspace: Workspace, trace: str | None) -> list[Fusion]:
+    """What was found, in a trace if one is named. Raises UserError for one in which nothing could have been."""
+    found = [f for f in workspace.fusions().values() if trace is None or any(u.trace == trace for u in f.uses)]
+    if trace is not None and not found:
+        _ = workspace.open_trace(trace).dataflow
+    return found
 
 
 def _next(states: set[str], composed: bool, judged: bool) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """Rows: what the elements of each come to along a dimension, by which they are then mapped.
 
-A program takes BLOCK_M rows. Rows that fit its registers are read once; longer ones twice.
+A program takes BLOCK_M rows. Rows that fit its registers are read once, those of a little more elements than a power of
+two in two pieces; longer ones twice.
 """
 
 import math
@@ -57,9 +58,11 @@ def rows_kernel(
     PLAIN: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
+    REST: tl.constexpr,
     WHOLE: tl.constexpr,
 ):
-    """across, along: (shape, strides of each input and of the result) from row to row and in a row."""
+    """across, along: (shape, strides of each input and of the result) from row to row and in a row. REST: of rows that
+    are WHOLE, how many lanes there are for what is beyond BLOCK_N."""
     LAST: tl.constexpr = len(inputs)
     DTYPE: tl.constexpr = out_ptr.dtype.element_ty
     rows = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
@@ -74,6 +77,13 @@ def rows_kernel(
         mask = inside & (lanes < n)
         values = load_row(bases, lanes, along[0], along[1], mask, PADDING, COMMONS, OPMATH, PLAIN)
         found = folded(spread(MAP(*values), KIND), KIND)
+        if REST > 0:
+            more = BLOCK_N + tl.arange(0, REST).to(tl.int64)[None, :]
+            beyond = inside & (more < n)
+            others = load_row(bases, more, along[0], along[1], beyond, PADDING, COMMONS, OPMATH, PLAIN)
+            found = combined(found, folded(spread(MAP(*others), KIND), KIND), KIND)
+            place = strided(more, along[0], along[1][LAST], False, PLAIN)
+            tl.store(out_ptr + place, mapped(FUNCTION, others, found, DTYPE), mask=beyond)
         place = strided(lanes, along[0], along[1][LAST], False, PLAIN)
         tl.store(out_ptr + place, mapped(FUNCTION, values, found, DTYPE), mask=mask)
     else:
@@ -116,7 +126,7 @@ def map_rows(function, inputs, dim, *, kind, dtype, map=None, commons=None, long
     along = dims[dim:][:1]
     n = x.shape[dim] if dims else 1
     m = out.numel() // n
-    BLOCK_M, BLOCK_N, warps = _row_tile(m, n, longest)
+    BLOCK_M, BLOCK_N, REST, warps = _row_tile(m, n, longest)
     PLAIN = out.numel() < 65536
     rows_kernel[(triton.cdiv(m, BLOCK_M),)](
         tuple(inputs),
@@ -134,20 +144,25 @@ def map_rows(function, inputs, dim, *, kind, dtype, map=None, commons=None, long
         PLAIN=PLAIN,
         BLOCK_M=BLOCK_M,
         BLOCK_N=BLOCK_N,
-        WHOLE=n <= BLOCK_N,
+        REST=REST,
+        WHOLE=n <= BLOCK_N + REST,
         num_warps=warps,
     )
     return out
 
 
 def _row_tile(m, n, longest):
-    """BLOCK_M, BLOCK_N and warps: of rows of up to 1024 elements one warp holds as many as are 1024."""
+    """BLOCK_M, BLOCK_N, REST and warps: of rows of up to 1024 elements one warp holds as many as are 1024, and of few
+    more than a power of two that and the rest."""
     BLOCK_N = triton.next_power_of_2(n)
     if n <= 1024 and m * n < 4096:
-        return *small_tile(n, 1024), 1
+        BLOCK_M, BLOCK_N = small_tile(n, 1024)
+        return BLOCK_M, BLOCK_N, 0, 1
     if n <= 1024:
-        return min(triton.next_power_of_2(m), 1024 // BLOCK_N), BLOCK_N, 1
-    return (1, 4096, 8) if longest < BLOCK_N else (1, BLOCK_N, BLOCK_N * 8 // longest)
+        REST = max(triton.next_power_of_2(n - BLOCK_N // 2), 8)
+        BLOCK_N, REST = (BLOCK_N // 2, REST) if 16 <= REST * 2 <= BLOCK_N // 2 else (BLOCK_N, 0)
+        return min(triton.next_power_of_2(m), 1024 // BLOCK_N), BLOCK_N, REST, 1
+    return (1, 4096, 0, 8) if longest < BLOCK_N else (1, BLOCK_N, 0, BLOCK_N * 8 // longest)
 
 
 def whole_rows(m, n):

@@ -10,6 +10,7 @@ CASES = {
         ("f32[3,4]{1,3}", 1, False),
         ("f32(nan, 1, 2)", 0, False),
         ("f32(inf, 1, 2)", 0, False),
+        ("f32[66,70]", 1, False),
     ],
 }
 FAULTS = {
