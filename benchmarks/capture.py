@@ -40,7 +40,8 @@ SMALL_STEPS = 40
 LARGE = {"n_layer": "2", "n_embd": "1024", "n_head": "16", "block_size": "512"}  # the bus decides, with LARGE_BATCH
 LARGE_BATCH = 32
 LIMIT = 40 << 30  # bytes of contents, on disk and in memory
-FULL_STEPS = 2  # timed steps of a capture of all contents
+WARM_STEPS = 2  # that allocate the pinned memory; in the first, which is slow, less waits there at once
+FULL_STEPS = 2  # timed steps of a capture of all contents, after these
 
 
 class NoOpMode(TorchDispatchMode):
@@ -156,11 +157,7 @@ def full_capture(title: str, training: Training, directory: Path) -> None:
     rates, eagers, recordeds, copied = [], [], [], 0
     limits = {"per_signature": 1 << 30, "max_bytes": LIMIT, "max_blob": LIMIT, "queue_bytes": LIMIT}
     with Recorder(path, force=True, **limits) as recorder:
-        for _ in range(2):  # allocate the pinned memory; in the first, which is slow, less waits there at once
-            timed_step(training, batch, end=recorder.step)
-            with recorder.pause():
-                wait_for_the_disk(path)
-        for _ in range(FULL_STEPS):
+        for _ in range(WARM_STEPS + FULL_STEPS):
             with recorder.pause():
                 wait_for_the_disk(path)
                 gc.collect()
@@ -173,7 +170,7 @@ def full_capture(title: str, training: Training, directory: Path) -> None:
     durable = time.perf_counter() - start
     manifest = Trace.open(path).manifest
     calls = manifest["stored"] / manifest["steps"]
-    eager, recorded, rate = map(statistics.median, (eagers, recordeds, rates))
+    eager, recorded, rate = (statistics.median(values[WARM_STEPS:]) for values in (eagers, recordeds, rates))
     bare = bare_rate()
     print(f"{title}: all contents of a step, {copied / 1e9:.3f} GB in {calls:.0f} calls, {manifest['levels']}")
     print(

@@ -41,12 +41,12 @@ class _Board:
         self._lock = Lock()
 
     def row(self, number: int) -> list[float]:
-        """What stands in a row that a kernel was launched for, from whatever thread: all that are launched are read
-        together, in stream order, when the first that is not known is asked for."""
+        """What stands in a row that a kernel was launched for, from whatever thread: all that are launched by then are
+        read together, in stream order, when one that is not known is asked for."""
         with self._lock:
             if number >= len(self._known):
                 with torch.cuda.stream(self._stream):
-                    self._known = self.sums[: self.used].tolist()
+                    self._known += self.sums[len(self._known) : self.used].tolist()
             return self._known[number]
 
 

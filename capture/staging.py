@@ -100,16 +100,16 @@ class Slots:
         parts: list[_Part] = []
         left = self._most
         for i, raw in raws:
-            size = raw.numel()
+            size, start = raw.numel(), 0
             if size <= SMALL:
                 host = torch.empty(size, dtype=torch.uint8, pin_memory=True)
-                parts.append(_Part(i, raw, size, [host], slots=False))
+                parts.append(_Part(i, raw, [host], slots=False))
                 continue
-            for start, end in _ranges(size, left, self._most):
-                part = raw if end - start == size else raw[start:end]
-                hosts = self.take(_slots(end - start))
-                parts.append(_Part(i, part, end - start, hosts, slots=True))
-                left -= len(hosts)
+            while start < size:
+                part = raw[start : start + left * SLOT]
+                hosts = self.take(-(-part.numel() // SLOT))
+                parts.append(_Part(i, part, hosts, slots=True))
+                start, left = start + part.numel(), left - len(hosts)
                 if not left:
                     yield from self._copied(device, parts)
                     parts, left = [], self._most
@@ -127,32 +127,18 @@ class Slots:
             if outlet is None:
                 outlet = self._outlets[device] = _Outlet()
             arrived = outlet.copy(large)
-        for span, _, size, hosts, slots in parts:
+        for span, source, hosts, slots in parts:
             for k, host in enumerate(hosts):
-                yield span, Chunk(host, min(size - k * SLOT, SLOT), slots, arrived if slots else ready)
+                yield span, Chunk(host, min(source.numel() - k * SLOT, SLOT), slots, arrived if slots else ready)
 
 
 class _Part(NamedTuple):
-    """`size` consecutive bytes of a span on a GPU, and where they go, SLOT by SLOT. slots: whether these are slots."""
+    """Consecutive bytes of a span on a GPU, and where they go, SLOT by SLOT. slots: whether these are slots."""
 
     span: int
     source: torch.Tensor
-    size: int
     hosts: list[torch.Tensor]
     slots: bool
-
-
-def _slots(size: int) -> int:
-    return -(-size // SLOT)
-
-
-def _ranges(size: int, left: int, most: int) -> Iterator[tuple[int, int]]:
-    """Parts of `size` bytes that fit `left` slots, and then `most`."""
-    start = 0
-    while start < size:
-        end = min(start + left * SLOT, size)
-        yield start, end
-        start, left = end, most
 
 
 class _Room:
@@ -193,7 +179,7 @@ class _Outlet:
         places, at = [], 0
         for part in parts:
             places.append(room.slots[at : at + len(part.hosts)])
-            room.bytes[at * SLOT : at * SLOT + part.size].copy_(part.source, non_blocking=True)
+            room.bytes[at * SLOT : at * SLOT + part.source.numel()].copy_(part.source, non_blocking=True)
             at += len(part.hosts)
         room.there.record(stream)
         with torch.cuda.stream(self._stream):
@@ -206,7 +192,7 @@ class _Outlet:
 
 def _fill(part: _Part, pieces: Sequence[torch.Tensor]) -> None:
     """Begin to copy a part from where it lies, SLOT by SLOT, to its hosts."""
-    left = part.size
+    left = part.source.numel()
     for host, piece in zip(part.hosts, pieces, strict=True):
         if left < SLOT:
             host, piece = host[:left], piece[:left]  # noqa: PLW2901 - of the last the beginning alone

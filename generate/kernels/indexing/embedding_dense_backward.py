@@ -4,12 +4,12 @@
 Gradient rows are summed in fp32 in an order that does not change from run to run: no atomics.
 
 A small vocabulary and many tokens: a matrix of ones where a token's index is a row's is multiplied with the gradients,
-each of fp32 as three of bf16 that add up to it, by programs that take a part of the tokens each; parts are added up in
-their order. An infinity or NaN meets zeros there and would be in every row: a part that has NaN anywhere is summed
+each of fp32 as three of bf16 that add up to it, by programs that take a part of the tokens each; a second kernel adds
+up the parts. An infinity or NaN meets zeros there and would be in every row: a part that has NaN anywhere is summed
 again, token by token.
 
 Few comparisons of vocabulary rows with indices: a program per vocabulary row and part of the indices sums the gradient
-rows of all indices equal to its own, GATHER at a time; a second kernel adds up the parts in their order.
+rows of all indices equal to its own, GATHER at a time; that second kernel adds up the parts.
 
 Else the tokens are sorted by their index with a stable radix sort: each block of tokens counts its digits, then finds
 its places from the counts of all blocks. Sorted, tokens of one index are a run. A program per CHUNK sorted tokens sums
@@ -248,6 +248,7 @@ def pieces_kernel(
 
 
 def add_parts(sums, out):
+    """out = the sum of sums, which has a dimension more in front."""
     parts_kernel[(triton.cdiv(out.numel(), 128),)](sums, out, out.numel(), sums.shape[0], PARTS=16, BLOCK=128)
 
 
