@@ -28,6 +28,20 @@ def compiles() -> bool:
     return type(triton.language.softmax).__name__ != "InterpretedFunction"  # what was decided when it was imported
 
 
+def begin_copy(target: torch.Tensor, source: torch.Tensor) -> None:
+    """Begin to copy a few bytes that are contiguous on the current GPU to as many in pinned memory.
+
+    By a kernel: a copy of PyTorch's, however short, would wait for what is on the bus before it, and the program's next
+    kernels for the copy.
+    """
+    if compiles():
+        from capture.device_kernels import copy_into
+
+        copy_into(target, source)
+    else:
+        target.copy_(source, non_blocking=True)
+
+
 class _Board:
     """Rows of zeros on a GPU, for kernels of one stream to add sums to; made together, so that none has to be."""
 
@@ -39,6 +53,15 @@ class _Board:
         self.stream: int = self._stream.cuda_stream
         self._known: list[list[float]] = []
         self._lock = Lock()
+        self._host: torch.Tensor | None = None
+
+    def rows(self, first: int, last: int) -> list[tuple[int, int]]:
+        """What stands in rows for which kernels were launched. Waits for these."""
+        if self._host is None:
+            self._host = torch.empty(self.sums.shape, dtype=self.sums.dtype, pin_memory=True)
+        begin_copy(self._host[first:last], self.sums[first:last])
+        self._stream.synchronize()
+        return [(a, b) for a, b in self._host[first:last].tolist()]
 
     def row(self, number: int) -> list[float]:
         """What stands in a row that a kernel was launched for, from whatever thread: all that are launched by then are
@@ -89,7 +112,7 @@ def hashes(contents: list[torch.Tensor]) -> list[Hash]:
                 first = board.used
                 sizes = [hash_into(board.sums, first + k, contents[i]) for k, i in enumerate(some)]
                 board.used += len(some)
-                for i, size, sums in zip(some, sizes, board.sums[first : board.used].tolist(), strict=True):
+                for i, size, sums in zip(some, sizes, board.rows(first, board.used), strict=True):
                     found[i] = (contents[i].numel(), size, *sums)
     return [found[i] for i in range(len(contents))]
 

@@ -13,7 +13,7 @@ import triton
 import triton.language as tl
 
 BLOCK = 1024
-BLOCKS = 16  # per program
+BLOCKS = 4  # per program
 
 
 @triton.jit  # type: ignore[untyped-decorator]
@@ -24,17 +24,26 @@ def _mixed(word, position, first: tl.constexpr, second: tl.constexpr):  # type: 
     return h ^ (h >> 32)
 
 
+@triton.jit  # type: ignore[untyped-decorator]
+def _of_words(ptr, WORD: tl.constexpr):  # type: ignore[no-untyped-def]
+    """A pointer to words of so many bytes."""
+    if WORD == 1:
+        ptr = ptr.to(tl.pointer_type(tl.uint8))
+    elif WORD == 2:
+        ptr = ptr.to(tl.pointer_type(tl.int16))
+    elif WORD == 4:
+        ptr = ptr.to(tl.pointer_type(tl.int32))
+    else:
+        ptr = ptr.to(tl.pointer_type(tl.int64))
+    return ptr
+
+
 @triton.jit(do_not_specialize=["row"])  # type: ignore[untyped-decorator]
 def _hash_words(x_ptr, n, sums_ptr, row, WORD: tl.constexpr, BLOCK: tl.constexpr, BLOCKS: tl.constexpr):  # type: ignore[no-untyped-def]
     """Adds to sums[row, :2] those of the n words of WORD bytes at x_ptr."""
     program = tl.program_id(0).to(tl.int64)
     sums_ptr += row.to(tl.int64) * 2
-    if WORD == 2:
-        x_ptr = x_ptr.to(tl.pointer_type(tl.int16))
-    elif WORD == 4:
-        x_ptr = x_ptr.to(tl.pointer_type(tl.int32))
-    elif WORD == 8:
-        x_ptr = x_ptr.to(tl.pointer_type(tl.int64))
+    x_ptr = _of_words(x_ptr, WORD)
     a = tl.zeros([BLOCK], tl.uint64)
     b = tl.zeros([BLOCK], tl.uint64)
     for k in range(BLOCKS):
@@ -71,12 +80,29 @@ def _sum_up(x_ptr, n, sums_ptr, bits_ptr, row, BLOCK: tl.constexpr, BLOCKS: tl.c
     tl.atomic_max(bits_ptr + 2, tl.max(greatest, axis=0).to(tl.int64, bitcast=True))
 
 
+@triton.jit  # type: ignore[untyped-decorator]
+def _copy_words(x_ptr, to_ptr, n, WORD: tl.constexpr, BLOCK: tl.constexpr, BLOCKS: tl.constexpr):  # type: ignore[no-untyped-def]
+    """The n words of WORD bytes at x_ptr to to_ptr."""
+    program = tl.program_id(0).to(tl.int64)
+    x_ptr, to_ptr = _of_words(x_ptr, WORD), _of_words(to_ptr, WORD)
+    for k in range(BLOCKS):
+        position = (program * BLOCKS + k) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(to_ptr + position, tl.load(x_ptr + position, mask=position < n), mask=position < n)
+
+
 def hash_into(sums: torch.Tensor, row: int, raw: torch.Tensor) -> int:
     """Add the hash's two sums to a row of zeros of int64[rows, 2]; how many bytes are hashed as one word, which differs
     with the address. raw: contiguous, uint8."""
     size, word = raw.numel(), math.gcd(raw.data_ptr(), raw.numel(), 8)
     _hash_words[_grid(size // word)](raw, size // word, sums, row, WORD=word, BLOCK=BLOCK, BLOCKS=BLOCKS)
     return word
+
+
+def copy_into(target: torch.Tensor, source: torch.Tensor) -> None:
+    """Begin to copy what is contiguous to as many bytes, on the GPU or in pinned memory of the host."""
+    size = source.numel() * source.element_size()
+    word = math.gcd(source.data_ptr(), target.data_ptr(), size, 8)
+    _copy_words[_grid(size // word)](source, target, size // word, WORD=word, BLOCK=BLOCK, BLOCKS=BLOCKS)
 
 
 def moments_into(sums: torch.Tensor, bits: torch.Tensor, row: int, x: torch.Tensor) -> None:

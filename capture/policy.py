@@ -7,6 +7,7 @@ replayed, and what a backward operator takes from its forward operator comes fro
 
 from __future__ import annotations
 
+import math
 import secrets
 from dataclasses import dataclass, field
 from typing import Any
@@ -182,8 +183,9 @@ class Policy:
 
     def _compact(self, part: _Part, owner: str, taken: Taken) -> bool:
         """Store a tensor without the gaps of its span, if these are most of it."""
-        tensor = part.only_tensor() if part.small and part.span.nbytes > SMALL else None
-        if tensor is None or tensor.numel() * tensor.element_size() * SPARSE > part.span.nbytes:
+        least = SPARSE * math.prod(part.tensors[0].shape) * (part.dtype.itemsize if part.dtype else 1)
+        tensor = part.only_tensor() if part.small and part.span.nbytes > SMALL and least <= part.span.nbytes else None
+        if tensor is None:
             return False
         spec = {"level": "full", "compact": True}
         pending = self._bytes(owner, {"blob": _to_bytes(tensor)}, taken, spec)

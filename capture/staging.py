@@ -14,9 +14,10 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from capture.device import begin_copy
 from traces.span import Span
 
-SLOT = 4 << 20  # bytes
+SLOT = 4 << 20  # bytes; copies of 32 MB were slower, since what else comes from the GPU waits for each
 SMALL = 64 << 10  # bytes; what is shorter is copied without a slot
 _SLAB = 8  # slots that are allocated at once
 _TOGETHER = 8  # slots that are filled by copies that are waited for together
@@ -119,7 +120,7 @@ class Slots:
         ready = arrived = None
         if small := [p for p in parts if not p.slots]:
             for part in small:
-                part.hosts[0].copy_(part.source, non_blocking=True)
+                begin_copy(part.hosts[0], part.source)
             ready = torch.cuda.Event()  # type: ignore[no-untyped-call]
             ready.record()
         if large := [p for p in parts if p.slots]:
@@ -182,11 +183,14 @@ class _Outlet:
             room.bytes[at * SLOT : at * SLOT + part.source.numel()].copy_(part.source, non_blocking=True)
             at += len(part.hosts)
         room.there.record(stream)
-        with torch.cuda.stream(self._stream):
+        torch.cuda.set_stream(self._stream)  # `with torch.cuda.stream()` takes the host as long as two copies
+        try:
             self._stream.wait_event(room.there)
             for part, slots in zip(parts, places, strict=True):
                 _fill(part, slots)
             room.arrived.record(self._stream)
+        finally:
+            torch.cuda.set_stream(stream)
         return room.arrived
 
 

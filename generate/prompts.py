@@ -139,12 +139,13 @@ def _dialect(profile: Profile) -> dict[str, Any]:
         "imports": [
             f"import {module}" if alias == module else f"import {module} as {alias}"
             for alias, module in profile.imports.items()
+            if not module.startswith("triton.experimental")  # Gluon, which blocks are written in
         ],
         "host_functions": host.functions,
         "host_values": host.values,
         "tensor_attributes": tensor,
         "host_builtins": host.builtins,
-        "kernel_names": kernel.names,
+        "kernel_names": [name for name in kernel.names if name.startswith("tl.")],
         "kernel_attributes": kernel.attributes,
         "kernel_builtins": kernel.builtins,
         "blocks": _blocks(profile),

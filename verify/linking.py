@@ -48,10 +48,13 @@ class Block:
 
 @dataclass(frozen=True)
 class Blocks:
-    """Every block of a directory, by name, and of each module the statements that import what is no block."""
+    """Every block of a directory, by name, and the statements by which modules import what is no block.
+
+    imports: with the name that each gives, if only a platform's blocks use it; then it stands in no file but theirs.
+    """
 
     blocks: dict[str, Block]
-    imports: tuple[str, ...]
+    imports: dict[str, str]
 
     def module(self, name: str) -> dict[str, Block]:
         """The public blocks of one module."""
@@ -89,11 +92,11 @@ def state(directories: Sequence[Path] = ()) -> State:
 @lru_cache(maxsize=8)
 def _read(directories: State) -> Blocks:
     found: dict[str, Block] = {}
-    imports: dict[str, None] = {}
-    for files in reversed(directories):
+    imports: dict[str, str] = {}
+    for position, files in enumerate(reversed(directories)):
         here: dict[str, Block] = {}
         for path, _ in files:
-            for block in _module(path, imports):
+            for block in _module(path, imports, ours=position == 0):
                 if block.name in here:
                     raise UserError(f"{path}: {block.name} is already in {here[block.name].place}; rename one of them")
                 here[block.name] = block
@@ -102,10 +105,10 @@ def _read(directories: State) -> Blocks:
                     where = ours.removeprefix(f"{_PACKAGE}/")
                     raise UserError(f"{path}: {block.name} is a name of {ours}; write it in {where}, or rename it")
         found |= here
-    return Blocks(found, tuple(imports))
+    return Blocks(found, imports)
 
 
-def _module(path: Path, imports: dict[str, None]) -> list[Block]:
+def _module(path: Path, imports: dict[str, str], ours: bool) -> list[Block]:
     text = path.read_text(encoding="utf-8")
     lines = text.split("\n")
     try:
@@ -124,7 +127,7 @@ def _module(path: Path, imports: dict[str, None]) -> list[Block]:
             signature = summary = ""
         else:
             if isinstance(node, ast.Import):
-                imports[ast.unparse(node)] = None
+                imports.setdefault(ast.unparse(node), "" if ours else node.names[0].asname or node.names[0].name)
             continue
         uses = frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
         place = f"{_PACKAGE}/{path.name}:{first}"
@@ -172,7 +175,8 @@ def link(source: str, directories: Sequence[Path] = (), now: State | None = None
             )
             raise LinkError(own[block.name], what, "give your own another name")
     have = {ast.unparse(n) for n in tree.body if isinstance(n, ast.Import)}
-    missing = [text for text in blocks.imports if text not in have]
+    used = frozenset[str]().union(*(b.uses for b in needed))
+    missing = [text for text, name in blocks.imports.items() if text not in have and (not name or name in used)]
     parts = ["\n".join(lines).rstrip("\n"), *(["\n".join(missing)] if missing else [])]
     return "\n\n\n".join([*parts, *(f"# {b.place}\n{b.text}" for b in needed)]) + "\n"
 

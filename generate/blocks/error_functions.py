@@ -132,3 +132,19 @@ def inverse_erf_by_steps(size, rest):
         y = y - divide(u, 1 + y * u)
     r = tl.where(rest == 0, float("inf"), tl.where(size == 0, 0.0, y))
     return tl.where((size >= 0) & (rest >= 0), r, float("nan"))
+
+
+@triton.jit
+def normal_distribution(x):
+    """Phi(x) and e^(-x^2 / 2) of fp32, for results of 16 bits: the smaller tail with a relative error of 2^-21 where
+    |x| <= 1.5 and of 2^-15 everywhere.
+
+    Phi(-|x|) e^(x^2 / 2) is a polynomial in t = 1 / (1 + p |x|) (the form is Hastings', 1955). Coefficients are of
+    least relative error over |x| <= 20, weighted by 64 up to 1.5, by reweighted least squares at 6,002 points.
+    """
+    t = 1 / (1 + 0.3505454545 * tl.abs(x))
+    power = tl.exp2(x * x * -0.7213475204444817)
+    tail = power * t * polynomial(t, (
+        0.04515521687, -0.1854954543, 0.2109151927, 0.009275052818, 0.142962967, 0.1372065391, 0.139980541,
+    ))  # fmt: skip
+    return tl.where(x < 0, tail, 1 - tail), power

@@ -20,3 +20,6 @@ def tuned(table, *shapes):
         if row[1] <= n and row[0] in ("", TUNING_TARGET):
             values = row[2:]
     return values
+
+
+TRITON = ""  # such as 3.9: likewise told, where kernels are compiled; nothing where they are interpreted

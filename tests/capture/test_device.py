@@ -63,5 +63,20 @@ def test_a_hash_depends_on_every_byte_and_on_their_order():
     assert interpreted(program) == ["7"]
 
 
+def test_bytes_are_copied_alone():
+    program = """
+        import torch
+        from capture.device_kernels import copy_into
+        source, target = torch.randint(1, 256, (50_000,), dtype=torch.uint8), torch.zeros(50_000, dtype=torch.uint8)
+        for first, last in ((0, 40_000), (8, 24), (4, 40_004), (2, 6), (1, 39_000), (49_999, 50_000)):
+            copy_into(target[first:last], source[first:last])
+            assert torch.equal(target[first:last], source[first:last]), (first, last)
+            assert not target[:first].any() and not target[last:].any(), (first, last)
+            target.zero_()
+        print("same")
+    """
+    assert interpreted(program) == ["same"]
+
+
 def test_a_process_that_interprets_kernels_lets_the_host_look_at_contents():
     assert interpreted("from capture.device import compiles; print(compiles())") == ["False"]

@@ -127,7 +127,7 @@ def test_killed_at_random_moments_it_goes_on_to_the_same_end(home, tmp_path_fact
     (home / ".enable" / "verdicts.sqlite").unlink()
     assert enable(alone, "generate", "--config", "campaign.toml").returncode == 0
     draw, kills = random.Random(5), 0
-    while kills < 3:
+    while kills < 2:
         process = subprocess.Popen(
             [PROGRAM, "generate", "--config", "campaign.toml"],
             cwd=home,

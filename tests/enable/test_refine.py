@@ -22,7 +22,8 @@ PROGRAM = Path(sys.executable).parent / "enable"
 GELU = (ROOT / "generate/kernels/pointwise/gelu.py").read_text()
 RIGHT = f"Here it is.\n\n```python\n{GELU}```\n"
 WRONG = RIGHT.replace("0.5 * x * (1 + tl.erf", "0.6 * x * (1 + tl.erf")
-CHEAT = RIGHT.replace(" else gelu, self,", " else gelu, torch.nn.functional.gelu(self),")
+CHEAT = RIGHT.replace(" else exact, self,", " else exact, torch.nn.functional.gelu(self),")
+assert RIGHT not in (WRONG, CHEAT)
 SMALL = ["--batch", "2", "--set", "n_layer=1", "--set", "n_embd=32", "--set", "n_head=2", "--set", "block_size=16"]
 
 

@@ -99,3 +99,8 @@ def test_an_operator_whose_result_is_sized_by_values_is_told_that_it_may_read_th
     masked = replace(TASK, overload="aten::masked_select", sized_by_data=True)
     assert "read the count back with `.item()`" in opening(masked, State())[1].content
     assert ".item()" not in opening(TASK, State())[1].content
+
+
+def test_a_model_is_told_of_one_language():
+    text = system("triton-nvidia")
+    assert "tl.make_tensor_descriptor" in text and "gluon" not in text and "hopper." not in text

@@ -74,7 +74,7 @@ def test_a_bias_is_added(judge):
 
 def test_long_sums_have_wider_tiles(judge):
     torch.manual_seed(4)
-    a, b = matrix(1400, 2048), matrix(2048, 1536)
+    a, b = matrix(1400, 2048), matrix(2048, 1792)  # in so many tiles that K is not cut into parts
     assert uses_descriptors(a, b)
     found = verdict(judge, "mm", self=a, mat2=b)
     assert found.outcome is Outcome.PASS, f"{found.detail}\n{found.report}"
@@ -114,13 +114,74 @@ def uses_descriptors(a, b):
     return names["described"](a) and names["described"](b) and tiles >= 128  # fewer are made smaller
 
 
+@pytest.mark.parametrize(
+    ("target", "version", "k", "dtype", "ending", "chosen"),
+    [
+        ("sm_90", "3.6", 64, torch.bfloat16, None, True),
+        ("sm_90", "3.9", 2047, torch.bfloat16, None, True),
+        ("sm_90", "3.8", 64, torch.bfloat16, None, False),
+        ("sm_90", "", 64, torch.bfloat16, None, False),
+        ("sm_100", "3.9", 64, torch.bfloat16, None, False),
+        ("sm_90", "3.9", 63, torch.bfloat16, None, False),
+        ("sm_90", "3.9", 2048, torch.bfloat16, None, False),
+        ("sm_90", "3.9", 64, torch.float32, None, False),
+        ("sm_90", "3.9", 64, torch.bfloat16, "an epilogue", False),
+    ],
+)
+def test_gluon_serves_where_it_was_tried(target, version, k, dtype, ending, chosen):
+    parts = KernelFile.read(KERNELS / "matmul/mm.py", BLOCKS).source.split("\n\n\n")
+    names = {"TUNING_TARGET": target, "TRITON": version}
+    for name in ("GLUON = ", "def alternates("):
+        exec(next(part for part in parts if name in part), names)  # noqa: S102 - a block of ours
+    assert names["alternates"](matrix(8, k), torch.empty(8, 8, dtype=dtype), (ending, None, None, None)) is chosen
+
+
+def needs_a_gpu():
+    if not torch.cuda.is_available() or not compiles():
+        pytest.skip("needs a CUDA device, and kernels compiled: pytest -m gpu, without TRITON_INTERPRET")
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    ("m", "k", "n", "dtype"),
+    [
+        (1400, 72, 1528, torch.float16),
+        (33800, 384, 136, torch.bfloat16),
+        (2056, 1992, 1160, torch.float16),
+        (1544, 2120, 1792, torch.bfloat16),
+    ],
+)
+def test_judged_on_a_gpu(tmp_path, m, k, n, dtype):
+    """Of every layout: a tile a program and several, of few steps and of many, up to edges within a tile."""
+    needs_a_gpu()
+    torch.manual_seed(7)
+    pairs = [
+        (matrix(m, k, left).to(dtype), matrix(k, n, right).to(dtype))
+        for left in (False, True)
+        for right in (False, True)
+    ]
+    bias = torch.randn(n).to(dtype)
+    cases = {
+        "mm": [case_of_values("aten::mm", self=a, mat2=b) for a, b in pairs],
+        "addmm": [case_of_values("aten::addmm", self=bias, mat1=a, mat2=b, beta=0.5, alpha=3) for a, b in pairs],
+    }
+    plans = [
+        Job(Plan(f"aten::{name}", f"aten::{name}"), KernelFile.read(KERNELS / f"matmul/{name}.py", BLOCKS), tuple(some))
+        for name, some in cases.items()
+    ]
+    store = VerdictStore(tmp_path / "verdicts.sqlite")
+    with Judge(platforms.load("cuda"), store, workers=1) as judge:
+        found = judge.judge(plans)
+    store.close()
+    assert len(found) == 8 and all(v.outcome is Outcome.PASS for v in found.values()), found
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("native", [True, False])
 def test_served_on_a_gpu(native):
     from enable import library
 
-    if not torch.cuda.is_available() or not compiles():
-        pytest.skip("needs a CUDA device, and kernels compiled: pytest -m gpu, without TRITON_INTERPRET")
+    needs_a_gpu()
     torch.manual_seed(3)
     bias = torch.randn(1528).to(torch.bfloat16).cuda()
     operands = [

@@ -223,6 +223,47 @@ def test_bad_profiles_are_refused(tmp_path, monkeypatch, text, complaint):
         profiles._packaged.__wrapped__("x")
 
 
+GLUON = """import triton
+import triton.experimental.gluon as gluon
+import triton.experimental.gluon.language as gl
+import triton.experimental.gluon.language.nvidia.hopper as hopper
+
+
+@gluon.jit
+def kernel(x_ptr, n, SIZE: gl.constexpr):
+    i = gl.program_id(0) * SIZE + gl.arange(0, SIZE)
+    hopper.fence_async_shared()
+
+
+def wrapper(input):
+    kernel[(1,)](input, 1, SIZE=32)
+    return input
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("", "", None),
+        ("gl.arange", "gl.arrange", ("name", "did you mean gl.arange?")),
+        ("hopper.fence", "hopper.mbarrier.fence", ("name", "hopper.mbarrier.fence_async_shared is not in the dialect")),
+        ("@gluon.jit", "@gluon.jit(noinline=True)", ("decorator", "decorator @gluon.jit(noinline=True)")),
+        ("input, 1,", "input, gl.program_id(0),", ("scope", "gl.program_id outside a @triton.jit function")),
+        ("gl.program_id(0)", "helper(0)", ("unknown-name", "helper is not defined")),
+        ("return input", "return gl", ("module-value", "gl used as a value")),
+    ],
+)
+def test_gluon_is_a_language_of_kernels_on_nvidia(old, new, told):
+    platform = ANY.of_platform(load_profile("triton-nvidia"))
+    found = lint(GLUON.replace(old, new) if old else GLUON, platform)
+    assert [v.rule for v in found] == ([told[0]] if told else []), found
+    assert not told or told[1] in f"{found[0].what} {found[0].instead}"
+
+
+def test_gluon_is_unknown_elsewhere():
+    assert {v.rule for v in lint(GLUON, ANY)} >= {"import", "decorator"}
+
+
 # -- the command -------------------------------------------------------------------------------------------------------
 
 

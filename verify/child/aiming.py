@@ -1,7 +1,8 @@
-"""Kernel files with a table of settings are told which device's are wanted."""
+"""Kernel files with a table of settings are told which device's are wanted, and which Triton compiles them."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
@@ -9,12 +10,23 @@ from typing import Any
 import torch
 
 _TARGET = "TUNING_TARGET"  # of the block `tuned`, which asks for what the device is
+_TRITON = "TRITON"  # of the same module, for blocks that are written in what few versions have
 
 
 def aim(module: ModuleType, target: str) -> None:
-    """Tell a kernel file that has settings by target which target's are wanted."""
+    """Tell a kernel file that has settings by target which target's are wanted, and what compiles it."""
     if _TARGET in vars(module):
         vars(module)[_TARGET] = target
+    if _TRITON in vars(module):
+        vars(module)[_TRITON] = _compiler()
+
+
+def _compiler() -> str:
+    """Triton's version, such as 3.9, where it compiles kernels; `""` where it interprets them."""
+    triton = sys.modules["triton"]
+    if type(triton.language.softmax).__name__ == "InterpretedFunction":
+        return ""
+    return ".".join(triton.__version__.split(".")[:2])
 
 
 def has_settings(sources: Iterable[str]) -> bool:

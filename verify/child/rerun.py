@@ -24,7 +24,7 @@ from verify.child.reach import reached
 from verify.child.simulator import simulator
 
 _IMPORTS = frozenset({"triton", "math"})
-_CONSTEXPR = ("tl.constexpr", "triton.language.constexpr", "constexpr")
+_CONSTEXPR = ("tl.constexpr", "gl.constexpr", "triton.language.constexpr", "constexpr")
 _NUMBERS = (ast.Constant, ast.Tuple, ast.UnaryOp, ast.BinOp, ast.unaryop, ast.operator, ast.expr_context)
 
 
@@ -74,7 +74,8 @@ def load_kernels(sources: dict[str, str], directory: Path) -> dict[str, ModuleTy
 
 
 def kernels_alone(tree: ast.Module) -> ast.Module:
-    """The program without what is no kernel. Of decorators `triton.jit` stays; by the others the wrapper has chosen."""
+    """The program without what is no kernel. Of decorators what makes kernels stays; by the others the wrapper has
+    chosen."""
     kept: list[ast.stmt] = []
     numbers: set[str] = set()
     for statement in tree.body:
@@ -97,7 +98,7 @@ def kernels_alone(tree: ast.Module) -> ast.Module:
 def _kernel_alone(node: ast.FunctionDef, numbers: set[str]) -> list[ast.stmt]:
     """A kernel, of whose head nothing is computed; or nothing, of another function."""
     marks = [d.func if isinstance(d, ast.Call) else d for d in node.decorator_list]
-    kernel = [mark for mark in marks if ast.unparse(mark) in ("triton.jit", "jit")]
+    kernel = [mark for mark in marks if ast.unparse(mark) in ("triton.jit", "gluon.jit", "jit")]
     given = node.args
     for parameter in (*given.posonlyargs, *given.args, *given.kwonlyargs):
         told = parameter.annotation and ast.unparse(parameter.annotation)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from verify.lint.expressions import ExpressionRules
-from verify.lint.names import is_kernel, shown
+from verify.lint.names import JITS, is_kernel, shown
 from verify.lint.profile import Profile
 
 
@@ -18,8 +18,9 @@ def check_decorators(tree: ast.Module, expressions: ExpressionRules) -> None:
         jits, kernel = 0, is_kernel(node, names.modules)
         for decorator in node.decorator_list:
             dotted = names.dotted(decorator.func if isinstance(decorator, ast.Call) else decorator) or ""
-            jits += dotted == "triton.jit"
-            plain = dotted == "triton.jit" and not isinstance(decorator, ast.Call)
+            jits += dotted in JITS
+            known = dotted == "triton.jit" or (dotted in JITS and dotted.partition(".")[0] in profile.imports)
+            plain = known and not isinstance(decorator, ast.Call)
             if plain or (isinstance(decorator, ast.Call) and _allowed(decorator, dotted, kernel, profile)):
                 _arguments(decorator, dotted, expressions)
                 continue

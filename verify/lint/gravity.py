@@ -6,9 +6,9 @@ import importlib
 from collections.abc import Iterable
 from functools import cache
 
-from verify.lint.names import Violation
+from verify.lint.names import LANGUAGES, Violation
 
-_MODULES = {"tl": "triton.language", "torch": "torch", "triton": "triton", "math": "math"}
+_MODULES = {name: module for module, name in LANGUAGES.items()} | {name: name for name in ("torch", "triton", "math")}
 _FORM = frozenset(  # rules on how a file is written: what breaks them would not run, or would not be found
     {
         *("size", "encoding", "syntax", "depth", "answer-format", "blocks"),

@@ -8,6 +8,7 @@ import builtins
 from verify.lint.names import Findings, Names, check_end, parameters, refused_name, shown, similar
 from verify.lint.profile import Profile
 
+_CONSTEXPR = frozenset({"tl.constexpr", "gl.constexpr"})
 _PRINTS = frozenset({"tl.device_print", "tl.static_print", "print"})
 
 
@@ -29,7 +30,7 @@ class _KernelRules:
         stored = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         self.locals = self.parameters | stored
         self.modules = frozenset(names.modules.values())
-        constexpr = [p for p in parameters(node) if p.annotation and names.dotted(p.annotation) == "tl.constexpr"]
+        constexpr = [p for p in parameters(node) if p.annotation and names.dotted(p.annotation) in _CONSTEXPR]
         self.callables = {p.arg for p in constexpr}  # parameters that may be functions
 
     def check(self) -> None:

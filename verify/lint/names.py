@@ -33,6 +33,14 @@ _PARTS = 100  # nodes of a tree that are worth showing
 _LONGEST_NAME = 40  # characters of a name that may be a misspelt one
 _LONGEST_ALIAS = 500  # characters of a dotted name
 ATEN = "torch.ops.aten."
+JITS = frozenset({"triton.jit", "gluon.jit"})  # what makes a function a kernel
+LANGUAGES = {  # modules -> how their names are written here, whatever a file calls them; longer ones first
+    "triton.language": "tl",
+    "triton.experimental.gluon.language.nvidia.hopper": "hopper",
+    "triton.experimental.gluon.language": "gl",
+    "triton.experimental.gluon": "gluon",
+}
+_IN_KERNELS = frozenset({"tl", "gl", "hopper"})  # of these the ones that host code does not use
 
 
 @dataclass(frozen=True, order=True)
@@ -141,9 +149,9 @@ def called_operators(tree: ast.Module) -> tuple[str, ...]:
 
 def canonical(dotted: str) -> str:
     """A dotted name with one name for each module: `tl` for the language, and one device library."""
-    prefix = "triton.language"
-    if dotted == prefix or dotted.startswith(prefix + "."):
-        dotted = "tl" + dotted[len(prefix) :]
+    for module, name in LANGUAGES.items():
+        if dotted == module or dotted.startswith(module + "."):
+            dotted = name + dotted[len(module) :]
     return dotted.replace("tl.extra.cuda.libdevice", "tl.extra.libdevice", 1)
 
 
@@ -218,9 +226,9 @@ def check_end(loop: ast.While, findings: Findings) -> None:
 
 
 def is_kernel(function: Function, modules: dict[str, str]) -> bool:
-    """Whether any decorator of the function is `triton.jit`, called or not."""
+    """Whether any decorator of the function is `triton.jit` or `gluon.jit`, called or not."""
     decorators = [d.func if isinstance(d, ast.Call) else d for d in function.decorator_list]
-    return any(dotted_name(d, modules) == "triton.jit" for d in decorators)
+    return any(dotted_name(d, modules) in JITS for d in decorators)
 
 
 def parameters(function: Function | ast.Lambda) -> list[ast.arg]:
@@ -296,11 +304,11 @@ def similar(name: str, choices: frozenset[str] | set[str]) -> str:
 def refused_name(dotted: str, inside_kernel: bool, profile: Profile) -> tuple[str, str, str]:
     """(rule, what, instead) for a dotted name that this scope does not allow."""
     module = dotted.partition(".")[0]
-    if inside_kernel and module != "tl":
+    if inside_kernel and module not in _IN_KERNELS:
         hint = profile.hints.get(dotted, "") if module == "triton" else ""
         default = "use the tl function, or pass the value as an argument; a kernel's body knows only tl"
         return "scope", f"{dotted} inside a @triton.jit function", hint or default
-    if not inside_kernel and module == "tl":
+    if not inside_kernel and module in _IN_KERNELS:
         default = "move the computation into a @triton.jit function; choose between dtypes there by a tl.constexpr flag"
         return "scope", f"{dotted} outside a @triton.jit function", default
     if inside_kernel:

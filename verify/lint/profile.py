@@ -149,6 +149,7 @@ class Profile:
         return replace(
             self,
             blocks=dialect.blocks,
+            imports=self.imports | dialect.imports,
             host=replace(
                 self.host,
                 functions=host.functions | self.host.functions,
@@ -158,6 +159,7 @@ class Profile:
                 self.kernel,
                 names=self.kernel.names | kernel.names,
                 attributes=self.kernel.attributes | kernel.attributes,
+                annotations=self.kernel.annotations | kernel.annotations,
             ),
         )
 

@@ -6,6 +6,7 @@ x * Phi(x). 'tanh' (arXiv:1606.08415) uses 0.5 * (1 + tanh(u)) = sigmoid(2u) wit
 import triton
 import triton.language as tl
 from blocks.elementwise import elementwise
+from blocks.error_functions import normal_distribution
 
 OVERLOADS = ("aten::gelu",)
 DTYPES = ("bfloat16", "float16", "float32", "float64")
@@ -17,9 +18,16 @@ def gelu(x):
 
 
 @triton.jit
+def gelu_16_bits(x):
+    distribution, _ = normal_distribution(x)
+    return x * distribution
+
+
+@triton.jit
 def gelu_tanh(x):
     return x / (1 + tl.exp(-2 * 0.7978845608028654 * (x + 0.044715 * x * x * x)))
 
 
 def wrapper(self, *, approximate="none", out=None):
-    return elementwise(gelu_tanh if approximate == "tanh" else gelu, self, out=out)
+    exact = gelu_16_bits if self.element_size() == 2 else gelu
+    return elementwise(gelu_tanh if approximate == "tanh" else exact, self, out=out)

@@ -7,6 +7,7 @@ grad * (Phi(x) + x * phi(x)). 'tanh' differentiates x * sigmoid(2u) with u = sqr
 import triton
 import triton.language as tl
 from blocks.elementwise import elementwise
+from blocks.error_functions import normal_distribution
 
 OVERLOADS = ("aten::gelu_backward",)
 DTYPES = ("bfloat16", "float16", "float32", "float64")
@@ -18,6 +19,12 @@ def gelu_backward(grad, x):
 
 
 @triton.jit
+def gelu_backward_16_bits(grad, x):
+    distribution, power = normal_distribution(x)
+    return grad * (distribution + x * 0.3989422804014327 * power)
+
+
+@triton.jit
 def gelu_tanh_backward(grad, x):
     u = 0.7978845608028654 * (x + 0.044715 * x * x * x)
     s = 1 / (1 + tl.exp(-2 * u))
@@ -25,5 +32,5 @@ def gelu_tanh_backward(grad, x):
 
 
 def wrapper(grad_output, self, *, approximate="none", out=None):
-    function = gelu_tanh_backward if approximate == "tanh" else gelu_backward
-    return elementwise(function, grad_output, self, out=out)
+    exact = gelu_backward_16_bits if grad_output.element_size() == 2 else gelu_backward
+    return elementwise(gelu_tanh_backward if approximate == "tanh" else exact, grad_output, self, out=out)

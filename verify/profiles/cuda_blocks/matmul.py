@@ -7,6 +7,7 @@ elsewhere), and the next tile's operands are on their way while the last tile is
 import torch
 import triton
 import triton.language as tl
+from blocks.alternating import alternates, launch_alternating
 from blocks.matmul import NO_ENDING, launch_tiles, plain_part_sums, plus_bias
 from blocks.tuning import TUNING_TARGET
 from blocks.types import number_argument
@@ -87,7 +88,7 @@ def descriptor_kernel(
         acc = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
         for step in range(steps):
             acc = tile_sum(a_rows, b_rows, row * BLOCK_M, col * BLOCK_N, step * BLOCK_K, acc, TURNED)
-        cols = col * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
+        cols = (col * BLOCK_N + tl.arange(0, BLOCK_N)).to(tl.int64)[None, :]
         acc = plus_bias(acc, bias_ptr, cols * 0, cols, (0, 0, strides[2]), cols < N, numbers)
         if HALVES:
             left, right = tl.split(tl.permute(tl.reshape(acc, (BLOCK_M, 2, WIDTH)), (0, 2, 1)))
@@ -167,18 +168,21 @@ def launch_matmul(a, b, bias, out, numbers, tile, ending=NO_ENDING):
     (M, N), K = out.shape[-2:], a.shape[-1]
     far = bias is not None and bias.stride(0) != 0
     few = tile[0] * tile[1] < 16384 or a.dim() > 2 or a.element_size() != 2
-    held = sum([128 * 128 * x.element_size() for x in (out, *ending[1:]) if x is not None])
+    size = sum([x.element_size() for x in (out, *ending[1:]) if x is not None])  # of an element of each
     if (
         few
         or far
-        or held > SHARED - 2**16
+        or 128 * 128 * size > SHARED - 2**16
         or not all([described(x) for x in (a, b, out, *ending[1:]) if x is not None])
     ):
         launch_tiles(a, b, bias, out, numbers, tile, 1, triton.cdiv(K, tile[2]) * tile[2], ending)
         return
+    if alternates(a, out, ending):
+        launch_alternating(a, b, bias, out, numbers, product_strides(a, b), (turned(a), turned(b)))
+        return
     beta, alpha = numbers
     BLOCK_M, BLOCK_N, warps, halves = 128, 128, 4, False
-    if ending[0] is None and K >= 2048 and N % 256 == 0:
+    if ending[0] is None and out.element_size() == 2 and K >= 2048 and N % 256 == 0:
         BLOCK_N, warps = 256, 8
     elif (
         ending[0] is None
@@ -188,6 +192,7 @@ def launch_matmul(a, b, bias, out, numbers, tile, ending=NO_ENDING):
         and TUNING_TARGET in HIGH_TILES
     ):
         BLOCK_M, warps, halves = 256, 8, True
+    held = BLOCK_M * BLOCK_N * size // (2 if halves else 1)  # what waits to be stored
     stages = (SHARED - held) // (128 * (BLOCK_M + BLOCK_N))  # of 64 columns of a and rows of b, 2 bytes each
     tiles = triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N)
     descriptor_kernel[(min(processors(), tiles),)](

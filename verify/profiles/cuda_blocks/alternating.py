@@ -1,0 +1,211 @@
+"""Products of matrices in half precision on sm_90, in Gluon, Triton's lower language, which says what each warp does.
+
+Four warps load (by TMA), and two groups of four take tiles in turn: one multiplies while the other stores what it has.
+"""
+
+import triton
+import triton.experimental.gluon as gluon
+import triton.experimental.gluon.language as gl
+import triton.experimental.gluon.language.nvidia.hopper as hopper
+from blocks.tuning import TRITON, TUNING_TARGET
+from blocks.types import number_argument
+
+GLUON = ("3.6", "3.9")  # versions of Triton whose names for copies are known: they changed between these two
+STAGES = 6  # of 64 columns of a and rows of b, which wait in shared memory
+
+
+@gluon.jit
+def alternating_tile(tile, down, across, GROUP: gl.constexpr):
+    """Row and column of a tile: GROUP rows of tiles together, so that what they share is still at hand."""
+    group = tile // (GROUP * across)
+    height = gl.minimum(down - group * GROUP, GROUP)
+    inside = tile % (GROUP * across)
+    return group * GROUP + inside % height, inside // height
+
+
+@gluon.jit
+def load_of_3_6(rows, at, full, stage):
+    """Begin to load a tile into shared memory; `full` counts its bytes."""
+    hopper.tma.async_copy_global_to_shared(rows, at, full, stage)
+
+
+@gluon.jit
+def load_of_3_9(rows, at, full, stage):
+    hopper.tma.async_load(rows, at, full, stage)
+
+
+@gluon.jit
+def store_of_3_6(rows, at, stage):
+    """Begin to store a tile out of shared memory."""
+    hopper.tma.async_copy_shared_to_global(rows, at, stage)
+
+
+@gluon.jit
+def store_of_3_9(rows, at, stage):
+    hopper.tma.async_store(rows, at, stage)
+
+
+@gluon.jit
+def load_alternating(
+    operands,
+    shared,
+    tiles,
+    TURNED: gl.constexpr,
+    GROUP: gl.constexpr,
+    DEPTH: gl.constexpr,
+    LOAD: gl.constexpr,
+):
+    """All operands of this program's tiles, each when a stage is free."""
+    a_rows, b_rows = operands
+    a_stages, b_stages, full, free, _, _ = shared
+    down, across, steps = tiles
+    n = 0
+    for tile in range(gl.program_id(0), down * across, gl.num_programs(0)):
+        row, col = alternating_tile(tile, down, across, GROUP)
+        for step in range(steps):
+            stage = n % DEPTH
+            hopper.mbarrier.wait(free.index(stage), ((n // DEPTH) & 1) ^ 1)
+            arrival = full.index(stage)
+            hopper.mbarrier.expect(arrival, 2 * 128 * 64 * 2)
+            a_at = [step * 64, row * 128] if TURNED[0] else [row * 128, step * 64]
+            b_at = [col * 128, step * 64] if TURNED[1] else [step * 64, col * 128]
+            LOAD(a_rows, a_at, arrival, a_stages.index(stage))
+            LOAD(b_rows, b_at, arrival, b_stages.index(stage))
+            n += 1
+
+
+@gluon.jit
+def multiply_alternating(
+    out_rows,
+    bias,
+    shared,
+    tiles,
+    WHICH: gl.constexpr,
+    TURNED: gl.constexpr,
+    GROUP: gl.constexpr,
+    DEPTH: gl.constexpr,
+    STORE: gl.constexpr,
+):
+    """Every second of this program's tiles, from the first (WHICH 0) or second (1) on. `turns` tell each group when the
+    other has begun its last product: only then are all stages of an earlier tile known to have been full."""
+    a_stages, b_stages, full, free, stores, turns = shared
+    down, across, steps = tiles
+    bias_ptr, N, bias_stride, beta, alpha = bias
+    layout: gl.constexpr = gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[4, 1], instr_shape=[16, 128, 16])
+    half: gl.constexpr = gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[4, 1], instr_shape=[16, 64, 16])
+    n = steps * WHICH
+    parity = 1 - WHICH
+    first = gl.program_id(0) + WHICH * gl.num_programs(0)
+    for tile in range(first, down * across, 2 * gl.num_programs(0)):
+        row, col = alternating_tile(tile, down, across, GROUP)
+        hopper.mbarrier.wait(turns.index(WHICH), parity)
+        parity ^= 1
+        acc = gl.zeros((128, 128), gl.float32, layout)
+        for step in range(steps):
+            stage = n % DEPTH
+            hopper.mbarrier.wait(full.index(stage), (n // DEPTH) & 1)
+            a = a_stages.index(stage).permute((1, 0)) if TURNED[0] else a_stages.index(stage)
+            b = b_stages.index(stage).permute((1, 0)) if TURNED[1] else b_stages.index(stage)
+            acc = hopper.warpgroup_mma(a, b, acc, is_async=True)
+            acc = hopper.warpgroup_mma_wait(1, deps=(acc,))
+            hopper.mbarrier.arrive(free.index((n + DEPTH - 1) % DEPTH), pred=step > 0)
+            n += 1
+        hopper.mbarrier.arrive(turns.index(1 - WHICH))
+        acc = hopper.warpgroup_mma_wait(0, deps=(acc,))
+        hopper.mbarrier.arrive(free.index((n + DEPTH - 1) % DEPTH))
+        n += steps
+        acc *= alpha
+        if bias_ptr is not None:
+            cols = (col * 128 + gl.arange(0, 128, gl.SliceLayout(0, layout))).to(gl.int64)
+            acc += (beta * gl.load(bias_ptr + cols * bias_stride, mask=cols < N, other=0.0).to(gl.float32))[None, :]
+        halves = gl.split(gl.permute(gl.reshape(acc.to(out_rows.dtype), (128, 2, 64)), (0, 2, 1)))
+        for k in gl.static_range(2):
+            hopper.tma.store_wait(0)  # until what was stored from there before has been read
+            stores.index(WHICH).store(gl.convert_layout(halves[k], half))
+            hopper.fence_async_shared()
+            STORE(out_rows, [row * 128, col * 128 + k * 64], stores.index(WHICH))
+    hopper.tma.store_wait(0)
+
+
+@gluon.jit
+def alternating_kernel(
+    a_ptr,
+    b_ptr,
+    bias_ptr,
+    out_ptr,
+    sizes,
+    strides,
+    factors,
+    TURNED: gl.constexpr,
+    GROUP: gl.constexpr,
+    DEPTH: gl.constexpr,
+    LOAD: gl.constexpr,
+    STORE: gl.constexpr,
+):
+    """beta * bias + alpha * a @ b, 128 x 128 elements a tile, in tiles as many programs apart as there are.
+    TURNED: which of a, b lie by columns. LOAD, STORE: of the Triton that compiles this."""
+    M, N, K = sizes
+    dtype: gl.constexpr = a_ptr.dtype.element_ty
+    a_tile: gl.constexpr = [64, 128] if TURNED[0] else [128, 64]
+    b_tile: gl.constexpr = [128, 64] if TURNED[1] else [64, 128]
+    a_layout: gl.constexpr = gl.NVMMASharedLayout.get_default_for(a_tile, dtype)
+    b_layout: gl.constexpr = gl.NVMMASharedLayout.get_default_for(b_tile, dtype)
+    out_layout: gl.constexpr = gl.NVMMASharedLayout.get_default_for([128, 64], dtype)
+    a_shape = (K, M) if TURNED[0] else (M, K)
+    b_shape = (N, K) if TURNED[1] else (K, N)
+    a_rows = hopper.tma.make_tensor_descriptor(a_ptr, a_shape, [strides[0], 1], a_tile, a_layout)
+    b_rows = hopper.tma.make_tensor_descriptor(b_ptr, b_shape, [strides[1], 1], b_tile, b_layout)
+    out_rows = hopper.tma.make_tensor_descriptor(out_ptr, (M, N), [strides[3], 1], [128, 64], out_layout)
+    a_stages = gl.allocate_shared_memory(dtype, [DEPTH] + a_tile, a_layout)
+    b_stages = gl.allocate_shared_memory(dtype, [DEPTH] + b_tile, b_layout)
+    stores = gl.allocate_shared_memory(dtype, [2, 128, 64], out_layout)
+    full = gl.allocate_shared_memory(gl.int64, [DEPTH, 1], hopper.mbarrier.MBarrierLayout())
+    free = gl.allocate_shared_memory(gl.int64, [DEPTH, 1], hopper.mbarrier.MBarrierLayout())
+    turns = gl.allocate_shared_memory(gl.int64, [2, 1], hopper.mbarrier.MBarrierLayout())
+    for i in gl.static_range(DEPTH):
+        hopper.mbarrier.init(full.index(i), count=1)
+        hopper.mbarrier.init(free.index(i), count=1)
+    for i in gl.static_range(2):
+        hopper.mbarrier.init(turns.index(i), count=1)
+    hopper.fence_async_shared()
+    tiles = gl.cdiv(M, 128), gl.cdiv(N, 128), gl.cdiv(K, 64)
+    shared = a_stages, b_stages, full, free, stores, turns
+    bias = bias_ptr, N, strides[2], factors[0], factors[1]
+    gl.warp_specialize(
+        [
+            (multiply_alternating, (out_rows, bias, shared, tiles, gl.constexpr(0), TURNED, GROUP, DEPTH, STORE)),
+            (multiply_alternating, (out_rows, bias, shared, tiles, gl.constexpr(1), TURNED, GROUP, DEPTH, STORE)),
+            (load_alternating, ((a_rows, b_rows), shared, tiles, TURNED, GROUP, DEPTH, LOAD)),
+        ],
+        [4, 4],  # warps, beside those of the launch
+        [232, 40],  # registers of each of their threads
+    )
+
+
+def alternates(a, out, ending):
+    """Whether `launch_alternating` serves a product that tensor descriptors can tell of."""
+    known = TUNING_TARGET == "sm_90" and TRITON in GLUON and ending[0] is None
+    return known and out.dtype == a.dtype and 64 <= a.shape[1] < 2048
+
+
+def launch_alternating(a, b, bias, out, numbers, strides, by_columns):
+    """out[...] = beta * bias + alpha * a @ b. strides: how far apart rows or columns of a and b lie; by_columns:
+    which lie by columns."""
+    (M, N), K = out.shape, a.shape[1]
+    beta, alpha = numbers
+    programs = min(132, triton.cdiv(M, 128) * triton.cdiv(N, 128))
+    alternating_kernel[(programs,)](
+        a,
+        b,
+        bias,
+        out,
+        (M, N, K),
+        (*strides, 0 if bias is None else bias.stride(1), N),
+        (number_argument(beta, a.dtype), number_argument(alpha, a.dtype)),
+        TURNED=by_columns,
+        GROUP=8 if max(N, K) <= 512 else 1,
+        DEPTH=STAGES,
+        LOAD=load_of_3_6 if TRITON == "3.6" else load_of_3_9,
+        STORE=store_of_3_6 if TRITON == "3.6" else store_of_3_9,
+        num_warps=4,
+    )
