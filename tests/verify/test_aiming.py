@@ -1,5 +1,9 @@
 """Settings by target: all children of a job launch with those of what its kernels run on."""
 
+import os
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -14,6 +18,8 @@ from verify.judging.job import Job
 from verify.judging.judge import Judge
 from verify.judging.verdicts import VerdictStore
 from verify.outcome import Outcome
+
+ROOT = Path(__file__).parents[2]
 
 # One program of BLOCK elements: more than that many are right with the settings of sm_90 alone.
 SOURCE = '''"""aten::neg(Tensor self) -> Tensor"""
@@ -71,3 +77,19 @@ def test_each_target_is_compiled_for_with_its_own_settings(tmp_path, rows, expec
         (verdict,) = judge.judge([Job(Plan("aten::neg", "aten::neg"), kernel, (case,))]).values()
     assert verdict.outcome is expected, verdict.detail
     assert expected is Outcome.PASS or "64 warps" in verdict.detail
+
+
+@pytest.mark.parametrize("interpreted", [True, False])
+def test_a_block_is_told_which_triton_compiles_it(interpreted):
+    program = """
+        import triton, triton.language
+        from types import SimpleNamespace
+        from verify.child.aiming import aim
+        block = SimpleNamespace(TRITON="", TUNING_TARGET="")
+        aim(block, "sm_90")
+        print(block.TUNING_TARGET, block.TRITON == ".".join(triton.__version__.split(".")[:2]), block.TRITON == "")
+    """
+    environment = {**os.environ, "TRITON_INTERPRET": str(int(interpreted))}
+    run = [sys.executable, "-c", textwrap.dedent(program)]
+    told = subprocess.run(run, env=environment, capture_output=True, text=True, check=True, cwd=ROOT)
+    assert told.stdout.split() == ["sm_90", str(not interpreted), str(interpreted)]

@@ -99,6 +99,13 @@ def test_a_block_of_a_platform_takes_the_place_of_ours(tmp_path):
     assert theirs.sha256 != ours.sha256 and theirs.written == ours.written == EXP
 
 
+def test_what_a_platforms_blocks_import_stands_where_these_are():
+    blocks, line = load_profile("triton-nvidia").blocks, "import triton.experimental.gluon as gluon\n"
+    product, exp = (KernelFile.read(KERNELS / name, blocks).source for name in ("matmul/mm.py", "pointwise/exp.py"))
+    assert product.count(line) == 1 and line not in exp
+    assert line not in KernelFile.read(KERNELS / "matmul/mm.py").source
+
+
 def test_mtia_has_its_own_types_and_speaks_the_library():
     profile = load_profile("mtia-like")
     ours, theirs = (KernelFile.parse(EXP, Path("exp.py"), blocks).source for blocks in ((), profile.blocks))
