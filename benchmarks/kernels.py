@@ -54,7 +54,7 @@ REPEATS = 15
 WARM = 3
 BEHIND = 0.95  # times ATen's speed: an overload below it is told with the reason
 REASONS = {
-    "aten::mm": "of sums over many rows: the same warps load and multiply, on 126 to 130 of 132 processors",
+    "aten::mm": "the same warps load, multiply and store; PyTorch's have warps for each",
     "aten::_scaled_dot_product_cudnn_attention": "one tile of scores at a time, no products beside exponentials",
     "aten::_scaled_dot_product_cudnn_attention_backward": "one tile of scores at a time, in two kernels",
     "aten::_foreach_norm.Scalar": "the host launches it for 64 tensors at a time",

@@ -138,8 +138,7 @@ def _dialect(profile: Profile) -> dict[str, Any]:
     return {
         "imports": [
             f"import {module}" if alias == module else f"import {module} as {alias}"
-            for alias, module in profile.imports.items()
-            if not module.startswith("triton.experimental")  # Gluon, which blocks are written in
+            for alias, module in profile.usual_imports.items()
         ],
         "host_functions": host.functions,
         "host_values": host.values,

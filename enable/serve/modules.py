@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from traces.errors import UserError
-from verify.child.aiming import aim, target
+from verify.child.aiming import aim, compiler, target
 from verify.child.interpreter import mend
 
 
@@ -34,9 +34,9 @@ def set_up_triton(interpreted: bool) -> None:
     if "triton" not in sys.modules and interpreted:
         os.environ["TRITON_INTERPRET"] = "1"
     os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")  # as where kernels are judged
-    import triton.language
+    import triton.language  # noqa: F401 - which decides
 
-    found = type(triton.language.softmax).__name__ == "InterpretedFunction"
+    found = not compiler()
     if found != interpreted:
         must = "interpret kernels: set TRITON_INTERPRET=1" if interpreted else "compile kernels: unset TRITON_INTERPRET"
         raise UserError(f"Triton has to {must} before Python starts")

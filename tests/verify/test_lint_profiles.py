@@ -223,6 +223,7 @@ def test_bad_profiles_are_refused(tmp_path, monkeypatch, text, complaint):
         profiles._packaged.__wrapped__("x")
 
 
+UNROLLED = "unroll", "gl.static_range of 9999 iterations"
 GLUON = """import triton
 import triton.experimental.gluon as gluon
 import triton.experimental.gluon.language as gl
@@ -251,6 +252,11 @@ def wrapper(input):
         ("input, 1,", "input, gl.program_id(0),", ("scope", "gl.program_id outside a @triton.jit function")),
         ("gl.program_id(0)", "helper(0)", ("unknown-name", "helper is not defined")),
         ("return input", "return gl", ("module-value", "gl used as a value")),
+        (
+            "hopper.fence_async_shared()",
+            "for k in gl.static_range(9999):\n        i += k",
+            ("unroll", "of 9999 iterations"),
+        ),
     ],
 )
 def test_gluon_is_a_language_of_kernels_on_nvidia(old, new, told):
@@ -258,6 +264,11 @@ def test_gluon_is_a_language_of_kernels_on_nvidia(old, new, told):
     found = lint(GLUON.replace(old, new) if old else GLUON, platform)
     assert [v.rule for v in found] == ([told[0]] if told else []), found
     assert not told or told[1] in f"{found[0].what} {found[0].instead}"
+
+
+def test_a_file_without_gluon_may_call_its_own_names_so():
+    own = bare("hopper = torch.empty_like(input)\nkernel[(1,)](input, hopper, 1)\nreturn hopper", "gl = tl.load(x_ptr)")
+    assert render(lint(own, ANY.of_platform(load_profile("triton-nvidia")))) == render(lint(own, ANY)) == ""
 
 
 def test_gluon_is_unknown_elsewhere():

@@ -18,10 +18,10 @@ def aim(module: ModuleType, target: str) -> None:
     if _TARGET in vars(module):
         vars(module)[_TARGET] = target
     if _TRITON in vars(module):
-        vars(module)[_TRITON] = _compiler()
+        vars(module)[_TRITON] = compiler()
 
 
-def _compiler() -> str:
+def compiler() -> str:
     """Triton's version, such as 3.9, where it compiles kernels; `""` where it interprets them."""
     triton = sys.modules["triton"]
     if type(triton.language.softmax).__name__ == "InterpretedFunction":

@@ -19,7 +19,7 @@ def check_decorators(tree: ast.Module, expressions: ExpressionRules) -> None:
         for decorator in node.decorator_list:
             dotted = names.dotted(decorator.func if isinstance(decorator, ast.Call) else decorator) or ""
             jits += dotted in JITS
-            known = dotted == "triton.jit" or (dotted in JITS and dotted.partition(".")[0] in profile.imports)
+            known = dotted in JITS and dotted.partition(".")[0] in profile.imports
             plain = known and not isinstance(decorator, ast.Call)
             if plain or (isinstance(decorator, ast.Call) and _allowed(decorator, dotted, kernel, profile)):
                 _arguments(decorator, dotted, expressions)

@@ -9,6 +9,7 @@ from verify.lint.names import Findings, Names, check_end, parameters, refused_na
 from verify.lint.profile import Profile
 
 _CONSTEXPR = frozenset({"tl.constexpr", "gl.constexpr"})
+_UNROLLED = frozenset({"tl.static_range", "gl.static_range"})
 _PRINTS = frozenset({"tl.device_print", "tl.static_print", "print"})
 
 
@@ -129,14 +130,15 @@ class _KernelRules:
             self.findings.add("call", node, what, "call tl functions and other @triton.jit functions by name")
 
     def _unrolled(self, node: ast.Call) -> None:
-        """Iterations of tl.static_range between literal bounds."""
+        """Iterations between literal bounds of a loop that is unrolled."""
         bounds = [b for b in map(_integer, node.args) if b is not None]
-        if self.names.dotted(node.func) != "tl.static_range" or not bounds or len(bounds) != len(node.args):
+        called = self.names.dotted(node.func)
+        if called not in _UNROLLED or not bounds or len(bounds) != len(node.args):
             return
         start, stop, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
         count = -((start - stop) // step) if step else 0  # not len(range(...)), which fails beyond 63 bits
         if count > self.profile.limits["unroll"]:
-            what = f"tl.static_range of {count} iterations"
+            what = f"{called} of {count} iterations"
             self.findings.add("unroll", node, what, "use range or tl.range, which are not unrolled")
 
     def _targets(self, node: ast.Assign | ast.AugAssign | ast.AnnAssign | ast.For) -> None:

@@ -158,9 +158,9 @@ def canonical(dotted: str) -> str:
 def collect_names(tree: ast.Module, profile: Profile) -> Names:
     """Find every alias of a module wherever it is made, and what the module defines.
 
-    A bare file has the profile's imports without writing them.
+    A bare file has the profile's usual imports without writing them.
     """
-    modules = {alias: canonical(m) for alias, m in profile.imports.items()} if profile.bare else {}
+    modules = {alias: canonical(m) for alias, m in profile.usual_imports.items()} if profile.bare else {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for a in node.names:

@@ -164,6 +164,11 @@ class Profile:
         )
 
     @property
+    def usual_imports(self) -> dict[str, str]:
+        """Those that any file may want: without Gluon, in which blocks of a platform are written."""
+        return {alias: m for alias, m in self.imports.items() if not m.startswith("triton.experimental")}
+
+    @property
     def bare(self) -> bool:
         """Whether a file may do without docstring, declarations and imports, and be written in any honest style."""
         return self.contract == "bare"

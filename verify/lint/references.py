@@ -39,7 +39,7 @@ def _unknown(node: ast.Name, scope: Scope) -> None:
     else:
         rule, what, default = "unknown-name", f"{name} is not defined", "define it, or pass it as an argument"
     choices = profile.host.builtins | profile.host.exceptions | scope.env.keys() | names.constants.keys()
-    advice = f"add `{_import_line(name)}` at the top" if name in profile.imports else ""
+    advice = f"add `{_import_line(name)}` at the top" if name in profile.usual_imports else ""
     hint = advice or profile.hints.get(name) or similar(name, choices | names.kernels.keys()) or default
     scope.findings.add(rule, node, what, hint)
 

@@ -7,6 +7,7 @@ import triton
 import triton.experimental.gluon as gluon
 import triton.experimental.gluon.language as gl
 import triton.experimental.gluon.language.nvidia.hopper as hopper
+from blocks.matmul import processors, product_strides, turned
 from blocks.tuning import TRITON, TUNING_TARGET
 from blocks.types import number_argument
 
@@ -188,21 +189,20 @@ def alternates(a, out, ending):
     return known and out.dtype == a.dtype and 64 <= a.shape[1] < 2048
 
 
-def launch_alternating(a, b, bias, out, numbers, strides, by_columns):
-    """out[...] = beta * bias + alpha * a @ b. strides: how far apart rows or columns of a and b lie; by_columns:
-    which lie by columns."""
+def launch_alternating(a, b, bias, out, numbers):
+    """out[...] = beta * bias + alpha * a @ b."""
     (M, N), K = out.shape, a.shape[1]
     beta, alpha = numbers
-    programs = min(132, triton.cdiv(M, 128) * triton.cdiv(N, 128))
+    programs = min(processors(), triton.cdiv(M, 128) * triton.cdiv(N, 128))
     alternating_kernel[(programs,)](
         a,
         b,
         bias,
         out,
         (M, N, K),
-        (*strides, 0 if bias is None else bias.stride(1), N),
+        (*product_strides(a, b), 0 if bias is None else bias.stride(1), N),
         (number_argument(beta, a.dtype), number_argument(alpha, a.dtype)),
-        TURNED=by_columns,
+        TURNED=(turned(a), turned(b)),
         GROUP=8 if max(N, K) <= 512 else 1,
         DEPTH=STAGES,
         LOAD=load_of_3_6 if TRITON == "3.6" else load_of_3_9,

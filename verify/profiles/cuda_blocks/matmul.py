@@ -178,7 +178,7 @@ def launch_matmul(a, b, bias, out, numbers, tile, ending=NO_ENDING):
         launch_tiles(a, b, bias, out, numbers, tile, 1, triton.cdiv(K, tile[2]) * tile[2], ending)
         return
     if alternates(a, out, ending):
-        launch_alternating(a, b, bias, out, numbers, product_strides(a, b), (turned(a), turned(b)))
+        launch_alternating(a, b, bias, out, numbers)
         return
     beta, alpha = numbers
     BLOCK_M, BLOCK_N, warps, halves = 128, 128, 4, False
