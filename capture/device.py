@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from threading import Lock, local
 from typing import TypeAlias
 
@@ -43,17 +43,23 @@ def begin_copy(target: torch.Tensor, source: torch.Tensor) -> None:
 
 
 class _Board:
-    """Rows of zeros on a GPU, for kernels of one stream to add sums to; made together, so that none has to be."""
+    """Rows of zeros on a GPU, for sums of kernels of one stream; made together, so that none has to be."""
 
     def __init__(self, device: torch.device, width: int, dtype: torch.dtype) -> None:
         self.sums = torch.zeros((_ROWS, width), dtype=dtype, device=device)
-        self.bits = self.sums.view(torch.int64)
         self.used = 0
         self._stream = torch.cuda.current_stream(device)
         self.stream: int = self._stream.cuda_stream
         self._known: list[list[float]] = []
         self._lock = Lock()
         self._host: torch.Tensor | None = None
+
+    @cached_property
+    def room(self) -> torch.Tensor:
+        """For `moments_into`."""
+        from capture.device_kernels import ROOM
+
+        return torch.zeros(ROOM, dtype=torch.float64, device=self.sums.device)
 
     def rows(self, first: int, last: int) -> list[tuple[int, int]]:
         """What stands in rows for which kernels were launched. Waits for these."""
@@ -141,7 +147,7 @@ def start_moments(t: torch.Tensor) -> DeviceMoments | None:
         flat = (torch.view_as_real(flat) if flat.is_complex() else flat).contiguous()
         board = _board(t.device, 3, torch.float64, 1)
         row = board.used
-        moments_into(board.sums, board.bits, row, flat)
+        moments_into(board.sums, row, flat, board.room)
         board.used += 1
     return DeviceMoments(flat.numel(), board, row)
 

@@ -14,6 +14,7 @@ import triton.language as tl
 
 BLOCK = 1024
 BLOCKS = 4  # per program
+ROOM = 3 * BLOCK + 1  # doubles that programs of one sum leave each other
 
 
 @triton.jit  # type: ignore[untyped-decorator]
@@ -58,26 +59,47 @@ def _hash_words(x_ptr, n, sums_ptr, row, WORD: tl.constexpr, BLOCK: tl.constexpr
     tl.atomic_add(sums_ptr + 1, tl.sum(b.to(tl.int64, bitcast=True), axis=0))
 
 
-@triton.jit(do_not_specialize=["row"])  # type: ignore[untyped-decorator]
-def _sum_up(x_ptr, n, sums_ptr, bits_ptr, row, BLOCK: tl.constexpr, BLOCKS: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Adds to sums[row, :2] the sum of the n elements and that of |x|, and puts max |x| beside them; bits_ptr: where
-    sums begins, too."""
+@triton.jit
+def _left(ptr, mask):  # type: ignore[no-untyped-def]
+    """What other programs have stored, past the nearest cache, which does not hear of it."""
+    return tl.load(ptr, mask=mask, other=0, cache_modifier=".cg")
+
+
+@triton.jit(do_not_specialize=["row", "blocks"])  # type: ignore[untyped-decorator]
+def _sum_up(x_ptr, n, blocks, sums_ptr, row, room_ptr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Puts into sums[row, :3] the sum of the n elements, that of |x| and max |x|.
+
+    Of several programs, of so many blocks each, that which comes last adds up what all have left in the room, in one
+    order however they came; behind it stands how many came."""
     program = tl.program_id(0).to(tl.int64)
+    programs = tl.num_programs(0)
     sums_ptr += row.to(tl.int64) * 3
-    bits_ptr += row.to(tl.int64) * 3
     total = tl.zeros([BLOCK], tl.float64)
     absolute = tl.zeros([BLOCK], tl.float64)
     greatest = tl.zeros([BLOCK], tl.float64)
-    for k in range(BLOCKS):
-        position = (program * BLOCKS + k) * BLOCK + tl.arange(0, BLOCK)
+    for k in range(blocks):
+        position = (program * blocks + k) * BLOCK + tl.arange(0, BLOCK)
         x = tl.load(x_ptr + position, mask=position < n, other=0).to(tl.float64)
         total += x
         absolute += tl.abs(x)
         greatest = tl.maximum(greatest, tl.abs(x))
-    tl.atomic_add(sums_ptr, tl.sum(total, axis=0))
-    tl.atomic_add(sums_ptr + 1, tl.sum(absolute, axis=0))
-    # Doubles that are not negative are ordered as their bits are.
-    tl.atomic_max(bits_ptr + 2, tl.max(greatest, axis=0).to(tl.int64, bitcast=True))
+    if programs == 1:
+        tl.store(sums_ptr, tl.sum(total, axis=0))
+        tl.store(sums_ptr + 1, tl.sum(absolute, axis=0))
+        tl.store(sums_ptr + 2, tl.max(greatest, axis=0))
+    else:
+        tl.store(room_ptr + program, tl.sum(total, axis=0))
+        tl.store(room_ptr + BLOCK + program, tl.sum(absolute, axis=0))
+        tl.store(room_ptr + 2 * BLOCK + program, tl.max(greatest, axis=0))
+        came_ptr = (room_ptr + 3 * BLOCK).to(tl.pointer_type(tl.int64))
+        tl.debug_barrier()
+        if tl.atomic_add(came_ptr, 1) == programs - 1:
+            i = tl.arange(0, BLOCK)
+            left_ptr = room_ptr + i
+            tl.store(sums_ptr, tl.sum(_left(left_ptr, i < programs), axis=0))
+            tl.store(sums_ptr + 1, tl.sum(_left(left_ptr + BLOCK, i < programs), axis=0))
+            tl.store(sums_ptr + 2, tl.max(_left(left_ptr + 2 * BLOCK, i < programs), axis=0))
+            tl.store(came_ptr, 0)
 
 
 @triton.jit  # type: ignore[untyped-decorator]
@@ -105,12 +127,15 @@ def copy_into(target: torch.Tensor, source: torch.Tensor) -> None:
     _copy_words[_grid(size // word)](source, target, size // word, WORD=word, BLOCK=BLOCK, BLOCKS=BLOCKS)
 
 
-def moments_into(sums: torch.Tensor, bits: torch.Tensor, row: int, x: torch.Tensor) -> None:
-    """Add sum and sum of |x| to a row of zeros of float64[rows, 3], and max |x| beside them. bits: the same memory as
-    int64; x: contiguous, of no complex numbers."""
+def moments_into(sums: torch.Tensor, row: int, x: torch.Tensor, room: torch.Tensor) -> None:
+    """Put sum, sum of |x| and max |x| into a row of float64[rows, 3], the same of equal contents to the last bit.
+
+    x: contiguous, of no complex numbers. room: zeros of float64[ROOM] at first, for kernels of one stream.
+    """
     x = x.view(torch.uint8) if x.dtype is torch.bool else x
-    size = x.numel()
-    _sum_up[_grid(size)](x, size, sums, bits, row, BLOCK=BLOCK, BLOCKS=BLOCKS)
+    blocks = max(-(-x.numel() // BLOCK**2), BLOCKS)  # of at most BLOCK programs
+    grid = (-(-x.numel() // (BLOCK * blocks)),)
+    _sum_up[grid](x, x.numel(), blocks, sums, row, room, BLOCK=BLOCK)
 
 
 def _grid(size: int) -> tuple[int]:

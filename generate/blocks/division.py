@@ -9,7 +9,7 @@ from blocks.types import common_dtype
 
 
 @triton.jit
-def floor_quotient(x, y):
+def long_floor_quotient(x, y):
     r = exact_remainder(x, y)
     q = divide(x - r, y)
     q = tl.where((r != 0) & ((r < 0) != (y < 0)), q - 1, q)
@@ -48,3 +48,19 @@ def divide_whole(self, other, rounding_mode, out=None):
     else:
         function = truncated_quotient if floating else truncated_quotient_of_integers
     return elementwise(function, self, other, out=out)
+
+
+@triton.jit
+def floor_quotient(x, y):
+    """At once where the quotient has 20 bits, as `rest_of` finds it; else by `long_floor_quotient`."""
+    a, b = tl.abs(x), tl.abs(y)
+    short = (a < b * 1048576.0) & (b < float("inf"))  # nor is it of a NaN, or of y = 0
+    whole = tl.floor(a / b)
+    left = tl.fma(whole * -1.0, b, a)
+    whole = tl.where(left < 0, whole - 1, tl.where(left >= b, whole + 1, whole))
+    down = tl.where(tl.fma(whole * -1.0, b, a) > 0, whole + 1, whole) * -1.0
+    whole = tl.where((x < 0) != (y < 0), down, whole)
+    whole = tl.where(whole == 0, x * 0.0 * y, whole)  # a zero of the quotient's sign
+    if tl.max(tl.where(short, 0, 1), 0) > 0:
+        whole = tl.where(short, whole, long_floor_quotient(x, y))
+    return whole

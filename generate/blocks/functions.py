@@ -264,11 +264,11 @@ def power_of_two(k, x):
 
 @triton.jit
 def rest_of(x, y):
-    """The remainder of positive numbers, x < 2^21 y: that of a quotient that is too large or small by up to 1 is exact,
-    and so is its correction."""
-    left = tl.fma(tl.floor(x / y) * -1.0, y, x)
-    left = tl.where(left < 0, left + y, left)
-    return tl.where(left >= y, left - y, left)
+    """The remainder of positive numbers, x < 2^21 y: that of a quotient too large or small by up to 1 tells of which of
+    these it is, rounded or not, and that of the right one is exact."""
+    whole = tl.floor(x / y)
+    left = tl.fma(whole * -1.0, y, x)
+    return tl.fma(tl.where(left < 0, whole - 1, tl.where(left >= y, whole + 1, whole)) * -1.0, y, x)
 
 
 @triton.jit
