@@ -1,8 +1,8 @@
 """aten::bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor
 
 The largest number, which is read from the device, says how many bins there are. A program counts in bins of its own
-where these are few, and adds what it found by atomics; weights are added by atomics, in float32 if they are of that
-type and else in float64.
+where these are few, for the elements, and adds what it found by atomics; weights are added by atomics, in float32 if
+they are of that type and else in float64.
 """
 
 import torch
@@ -28,7 +28,7 @@ def most_if_negative(x):
 def bincount_kernel(
     x_ptr, weights_ptr, out_ptr, n, bins, stride, weight_stride, SIZE: tl.constexpr, BLOCK: tl.constexpr
 ):
-    """SIZE: as add_counts."""
+    """A block, by atomics. SIZE: as add_counts."""
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     n, bins = plain_value(n), plain_value(bins)
     place = tl.load(x_ptr + i * plain_value(stride), mask=i < n, other=0).to(tl.int64)
@@ -40,6 +40,20 @@ def bincount_kernel(
         tl.atomic_add(out_ptr + place, weight, mask=inside, sem="relaxed")
     else:
         add_counts(out_ptr, place, inside, bins, SIZE)
+
+
+@triton.jit
+def long_count_kernel(x_ptr, out_ptr, n, bins, stride, SIZE: tl.constexpr, BLOCK: tl.constexpr, BLOCKS: tl.constexpr):
+    """So many blocks, counted in SIZE bins of the program's own, of which it adds each but once."""
+    n, bins = plain_value(n), plain_value(bins)
+    counts = tl.zeros([SIZE], tl.int32)
+    for k in range(BLOCKS):
+        i = (tl.program_id(0).to(tl.int64) * BLOCKS + k) * BLOCK + tl.arange(0, BLOCK)
+        place = tl.load(x_ptr + i * plain_value(stride), mask=i < n, other=0).to(tl.int64)
+        inside = (i < n) & (place >= 0) & (place < bins)
+        counts += tl.histogram(place.to(tl.int32), SIZE, inside)
+    k = tl.arange(0, SIZE)
+    tl.atomic_add(out_ptr + k, counts.to(tl.int64), mask=(k < bins) & (counts > 0), sem="relaxed")
 
 
 def wrapper(self, weights=None, minlength=0):
@@ -57,7 +71,12 @@ def wrapper(self, weights=None, minlength=0):
             raise RuntimeError("bins of negative numbers")
         bins = max(most + 1, minlength)
     out = fill(torch.empty(bins, dtype=dtype, device=self.device), 0)
-    if n:
+    size = max(triton.next_power_of_2(bins), 16)
+    if weights is None and size <= 1024 and n >= 4096 * size and n >= 1 << 20:  # what a program adds is then the least
+        long_count_kernel[(triton.cdiv(n, 16384),)](
+            self, out, plain(n), plain(bins), plain(self.stride(0)), SIZE=size, BLOCK=2048, BLOCKS=8
+        )
+    elif n:
         bincount_kernel[(triton.cdiv(n, 1024),)](
             self,
             weights,
@@ -66,7 +85,7 @@ def wrapper(self, weights=None, minlength=0):
             plain(bins),
             plain(self.stride(0)),
             0 if weights is None else plain(weights.stride(0)),
-            SIZE=0 if weights is not None or bins > 128 else max(triton.next_power_of_2(bins), 16),
+            SIZE=0 if weights is not None or bins > 128 else size,
             BLOCK=1024,
         )
     return out

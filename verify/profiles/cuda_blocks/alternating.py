@@ -203,7 +203,7 @@ def launch_alternating(a, b, bias, out, numbers):
         (*product_strides(a, b), 0 if bias is None else bias.stride(1), N),
         (number_argument(beta, a.dtype), number_argument(alpha, a.dtype)),
         TURNED=(turned(a), turned(b)),
-        GROUP=8 if max(N, K) <= 512 else 1,
+        GROUP=8 if max(N, K) <= 512 or N > 2048 else 1,
         DEPTH=STAGES,
         LOAD=load_of_3_6 if TRITON == "3.6" else load_of_3_9,
         STORE=store_of_3_6 if TRITON == "3.6" else store_of_3_9,
