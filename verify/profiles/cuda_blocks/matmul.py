@@ -182,11 +182,11 @@ def launch_matmul(a, b, bias, out, numbers, tile, ending=NO_ENDING):
         return
     beta, alpha = numbers
     BLOCK_M, BLOCK_N, warps, halves = 128, 128, 4, False
-    plain = ending[0] is None and out.element_size() == 2
+    alone = ending[0] is None and out.element_size() == 2
     held_twice = bias is not None and TUNING_TARGET == "sm_100"  # sums go through shared memory before it is added
-    if plain and K >= 2048 and N % 256 == 0 and not held_twice:
+    if alone and K >= 2048 and N % 256 == 0 and not held_twice:
         BLOCK_N, warps = 256, 8
-    elif plain and N <= 3 * K and 256 * processors() <= M and TUNING_TARGET in HIGH_TILES:
+    elif alone and N <= 3 * K and 256 * processors() <= M and TUNING_TARGET in HIGH_TILES:
         BLOCK_M, warps, halves = 256, 8, True
     held = BLOCK_M * BLOCK_N * size // (2 if halves else 1)  # what waits to be stored
     stages = (SHARED - held) // (128 * (BLOCK_M + BLOCK_N))  # of 64 columns of a and rows of b, 2 bytes each
