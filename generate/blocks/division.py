@@ -4,7 +4,7 @@ import triton
 import triton.language as tl
 from blocks.arithmetic import divide
 from blocks.elementwise import elementwise
-from blocks.functions import exact_remainder, toward_zero, with_sign
+from blocks.functions import exact_remainder, toward_zero, whole_quotient, with_sign
 from blocks.types import common_dtype
 
 
@@ -52,18 +52,15 @@ def divide_whole(self, other, rounding_mode, out=None):
 
 @triton.jit
 def floor_quotient(x, y):
-    """At once where the quotient has 20 bits, as `rest_of` finds it, or y is 0; else by `long_floor_quotient`."""
+    """At once where the quotient has 20 bits, or y is 0; else by `long_floor_quotient`."""
     a, b = tl.abs(x), tl.abs(y)
     none = (b == 0) & (a < float("inf"))
     short = none | ((a < b * 1048576.0) & (b < float("inf")))  # nor is it of a NaN
-    rough = a / b
-    whole = tl.floor(rough)
-    left = tl.fma(whole * -1.0, b, a)
-    whole = tl.where(left < 0, whole - 1, tl.where(left >= b, whole + 1, whole))
+    whole = whole_quotient(a, b)
     down = tl.where(tl.fma(whole * -1.0, b, a) > 0, whole + 1, whole) * -1.0
     whole = tl.where((x < 0) != (y < 0), down, whole)
     zero = x * 0.0 * y  # of the quotient's sign
-    whole = tl.where(none, with_sign(rough, zero), tl.where(whole == 0, zero, whole))
+    whole = tl.where(none, with_sign(a / b, zero), tl.where(whole == 0, zero, whole))
     if tl.max(tl.where(short, 0, 1), 0) > 0:
         whole = tl.where(short, whole, long_floor_quotient(x, y))
     return whole

@@ -264,11 +264,8 @@ def power_of_two(k, x):
 
 @triton.jit
 def rest_of(x, y):
-    """The remainder of positive numbers, x < 2^21 y: that of a quotient too large or small by up to 1 tells of which of
-    these it is, rounded or not, and that of the right one is exact."""
-    whole = tl.floor(x / y)
-    left = tl.fma(whole * -1.0, y, x)
-    return tl.fma(tl.where(left < 0, whole - 1, tl.where(left >= y, whole + 1, whole)) * -1.0, y, x)
+    """The remainder of positive numbers, x < 2^21 y, exact."""
+    return tl.fma(whole_quotient(x, y) * -1.0, y, x)
 
 
 @triton.jit
@@ -283,3 +280,12 @@ def exact_remainder(x, y):
         step = b * power_of_two(tl.where(r >= b, k, 0), b)
         r = tl.where(r >= b, rest_of(r, step), r)
     return tl.where(bad, float("nan"), with_sign(r, x))
+
+
+@triton.jit
+def whole_quotient(x, y):
+    """floor(x / y) of positive numbers, x < 2^21 y: a division may miss it by 1, which the remainder tells, rounded or
+    not."""
+    whole = tl.floor(x / y)
+    left = tl.fma(whole * -1.0, y, x)
+    return tl.where(left < 0, whole - 1, tl.where(left >= y, whole + 1, whole))

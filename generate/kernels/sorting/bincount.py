@@ -25,10 +25,8 @@ def most_if_negative(x):
 
 
 @triton.jit
-def bincount_kernel(
-    x_ptr, weights_ptr, out_ptr, n, bins, stride, weight_stride, SIZE: tl.constexpr, BLOCK: tl.constexpr
-):
-    """A block, by atomics. SIZE: as add_counts."""
+def bin_by_bin_kernel(x_ptr, weights_ptr, out_ptr, n, bins, stride, weight_stride, BLOCK: tl.constexpr):
+    """A block, each element or weight by an atomic of its own."""
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     n, bins = plain_value(n), plain_value(bins)
     place = tl.load(x_ptr + i * plain_value(stride), mask=i < n, other=0).to(tl.int64)
@@ -39,11 +37,11 @@ def bincount_kernel(
         )
         tl.atomic_add(out_ptr + place, weight, mask=inside, sem="relaxed")
     else:
-        add_counts(out_ptr, place, inside, bins, SIZE)
+        add_counts(out_ptr, place, inside, bins, 0)
 
 
 @triton.jit
-def long_count_kernel(x_ptr, out_ptr, n, bins, stride, SIZE: tl.constexpr, BLOCK: tl.constexpr, BLOCKS: tl.constexpr):
+def own_bins_kernel(x_ptr, out_ptr, n, bins, stride, SIZE: tl.constexpr, BLOCK: tl.constexpr, BLOCKS: tl.constexpr):
     """So many blocks, counted in SIZE bins of the program's own, of which it adds each but once."""
     n, bins = plain_value(n), plain_value(bins)
     counts = tl.zeros([SIZE], tl.int32)
@@ -71,21 +69,13 @@ def wrapper(self, weights=None, minlength=0):
             raise RuntimeError("bins of negative numbers")
         bins = max(most + 1, minlength)
     out = fill(torch.empty(bins, dtype=dtype, device=self.device), 0)
+    sizes = plain(n), plain(bins), plain(self.stride(0))
     size = max(triton.next_power_of_2(bins), 16)
-    if weights is None and size <= 1024 and n >= 4096 * size and n >= 1 << 20:  # what a program adds is then the least
-        long_count_kernel[(triton.cdiv(n, 16384),)](
-            self, out, plain(n), plain(bins), plain(self.stride(0)), SIZE=size, BLOCK=2048, BLOCKS=8
-        )
+    long = size <= 1024 and n >= 1 << 20 and n >= 4096 * size  # what programs add is then little beside what they count
+    if n and weights is None and (bins <= 128 or long):
+        BLOCK, BLOCKS = (2048, 8) if long else (1024, 1)
+        own_bins_kernel[(triton.cdiv(n, BLOCK * BLOCKS),)](self, out, *sizes, SIZE=size, BLOCK=BLOCK, BLOCKS=BLOCKS)
     elif n:
-        bincount_kernel[(triton.cdiv(n, 1024),)](
-            self,
-            weights,
-            out,
-            plain(n),
-            plain(bins),
-            plain(self.stride(0)),
-            0 if weights is None else plain(weights.stride(0)),
-            SIZE=0 if weights is not None or bins > 128 else size,
-            BLOCK=1024,
-        )
+        weight_stride = 0 if weights is None else plain(weights.stride(0))
+        bin_by_bin_kernel[(triton.cdiv(n, 1024),)](self, weights, out, *sizes, weight_stride, BLOCK=1024)
     return out
