@@ -30,6 +30,7 @@ from enable.serve.shortcuts import (
 from traces.overloads import moves_data, name_of, written
 
 Place: TypeAlias = tuple[int, int] | list[Any]  # whose pointer and bytes from it; of a tuple its elements' by number
+_TRITON = ("triton.language.", "triton.runtime.", "triton.experimental.gluon.")  # whose types a kernel may be given
 _PATCHED = threading.RLock()  # a wrapper may call what another registration serves
 
 
@@ -109,7 +110,7 @@ class _Follower:
             found = [(i, self._place(item)) for i, item in enumerate(value)]
             return [(i, place) for i, place in found if place is not None] or None
         known = isinstance(value, int | float | str | torch.dtype | None)
-        if not known and not type(value).__module__.startswith(("triton.language.", "triton.runtime.")):
+        if not known and not type(value).__module__.startswith(_TRITON):
             raise _Unclear
         return None
 

@@ -248,8 +248,13 @@ def attention(inputs, outs, states, causal, dropout_p, scale, philox, tile, fp32
     """inputs: query, key, value, bias or None; outs: output and logsumexp [B, H, rows from Tq on], or None.
 
     states: where the seed, the offset and 0 go, or None. tile: as `attention_tile` has it. fp32: multiply in fp32;
-    empty: the logsumexp of a query that sees no key.
+    empty: the logsumexp of a query that sees no key. A platform may have another way.
     """
+    tiled_attention(inputs, outs, states, causal, dropout_p, scale, philox, tile, fp32, empty)
+
+
+def tiled_attention(inputs, outs, states, causal, dropout_p, scale, philox, tile, fp32, empty):
+    """The same, a program a tile of queries."""
     query, key, value, bias = inputs
     (B, H, Tq, D), Tk, Dv = query.shape, key.shape[2], value.shape[3]
     lse_rows = Tq if outs[1] is None else outs[1].shape[2]

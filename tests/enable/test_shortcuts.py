@@ -554,3 +554,18 @@ def test_two_arguments_that_are_one_tensor_are_no_rule():
             answer, made[key] = shortcut_of(wrapper, *pair)
         assert answer.tolist() == [total, total]
     assert len(made) == 2
+
+
+def test_constants_that_a_launch_is_known_by():
+    """Functions of both languages may be told to a kernel; what a later call may change unseen may not."""
+    import triton
+    import triton.experimental.gluon as gluon
+
+    follower = watching._Follower([], False)
+    assert follower._place((triton.jit(doubled_in_a_kernel), gluon.jit(doubled_in_a_kernel), 64, None)) is None
+    with pytest.raises(watching._Unclear):
+        follower._place((64, [64]))
+
+
+def doubled_in_a_kernel(x):
+    return x + x

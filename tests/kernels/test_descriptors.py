@@ -1,5 +1,5 @@
-"""The blocks of the platform cuda, whose products go through tensor descriptors: compiled for its targets, and carried
-out by the interpreter."""
+"""The blocks of the platform cuda, whose products and attention go through tensor descriptors: compiled for its
+targets, and carried out by the interpreter where that knows them."""
 
 from dataclasses import replace
 
@@ -136,6 +136,48 @@ def test_gluon_serves_where_it_was_tried(target, version, k, dtype, ending, chos
     assert names["alternates"](matrix(8, k), torch.empty(8, 8, dtype=dtype), (ending, None, None, None)) is chosen
 
 
+@pytest.mark.parametrize(
+    ("changed", "chosen"),
+    [
+        ({}, True),
+        ({"target": "sm_100"}, False),
+        ({"target": "sm_80"}, False),
+        ({"version": "3.8"}, False),
+        ({"dtype": torch.float32}, False),
+        ({"D": 128}, True),
+        ({"D": 96}, False),
+        ({"Tq": 127, "Tk": 1024}, False),
+        ({"Tk": 511}, False),
+        ({"Tk": 0}, False),
+        ({"bias": torch.zeros(1)}, False),
+        ({"dropout_p": 0.5}, False),
+        ({"scale": -1.0}, False),
+        ({"scale": 2.0}, True),
+        ({"fp32": True}, False),
+        ({"offset": 1}, False),
+        ({"apart": 65}, False),
+        ({"apart": 72}, True),
+    ],
+)
+def test_groups_serve_attention_where_they_were_tried(changed, chosen):
+    given = {"target": "sm_90", "version": "3.6", "dtype": torch.float16, "D": 64, "Tq": 128, "Tk": 512, "bias": None}
+    given |= {"dropout_p": 0.0, "scale": None, "fp32": False, "offset": 0, "apart": changed.get("D", 64)} | changed
+    path = KERNELS / "attention/_scaled_dot_product_efficient_attention.py"
+    parts = KernelFile.read(path, BLOCKS).source.split("\n\n\n")
+    names = {"TUNING_TARGET": given["target"], "TRITON": given["version"]}
+    for name in ("GLUON = ", "LEAST = ", "def heads_described(", "def groups_serve("):
+        exec(next(part for part in parts if name in part), names)  # noqa: S102 - a block of ours
+
+    def tensor(T):  # its 512 heads lie in one place
+        rows = torch.empty(T * given["apart"] + 1, dtype=given["dtype"])[given["offset"] :]
+        return rows.as_strided((32, 16, T, given["D"]), (0, 0, given["apart"], 1))
+
+    query, key, value = tensor(given["Tq"]), tensor(given["Tk"]), tensor(given["Tk"])
+    inputs, outs = (query, key, value, given["bias"]), (query.contiguous(), None)
+    more = given["dropout_p"], given["scale"], given["fp32"]
+    assert names["groups_serve"](inputs, outs, "upper", *more) is chosen
+
+
 def needs_a_gpu():
     if not torch.cuda.is_available() or not compiles():
         pytest.skip("needs a CUDA device, and kernels compiled: pytest -m gpu, without TRITON_INTERPRET")
@@ -174,6 +216,54 @@ def test_judged_on_a_gpu(tmp_path, m, k, n, dtype):
         found = judge.judge(plans)
     store.close()
     assert len(found) == 8
+    assert not (bad := [v for v in found.values() if v.outcome is not Outcome.PASS]), bad
+
+
+def heads(B, H, T, D, dtype):
+    """Queries, keys or values as a layer's projection leaves them."""
+    return torch.randn(B, T, H, D).to(dtype).transpose(1, 2)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    ("B", "H", "Tq", "Tk", "D", "dtype"),
+    [
+        (2, 3, 256, 256, 64, torch.bfloat16),  # 32 keys a stage where a mask is causal
+        (1, 2, 700, 700, 64, torch.float16),  # 64 keys, several items a head, edges within a tile
+        (3, 50, 197, 197, 64, torch.bfloat16),  # several items a program
+        (1, 1, 130, 333, 64, torch.float16),
+        (1, 2, 333, 130, 64, torch.bfloat16),  # by flash's mask, queries that see no key
+        (1, 2, 300, 300, 128, torch.bfloat16),
+        (1, 1, 129, 257, 128, torch.float16),
+    ],
+)
+def test_attention_judged_on_a_gpu(tmp_path, B, H, Tq, Tk, D, dtype):
+    needs_a_gpu()
+    torch.manual_seed(8)
+    query, key, value = heads(B, H, Tq, D, dtype), heads(B, H, Tk, D, dtype), heads(B, H, Tk, D, dtype)
+    given = {"query": query, "key": key, "value": value}
+    plans = []
+    for name, more in (
+        ("efficient", {"attn_bias": None, "compute_log_sumexp": True}),
+        ("cudnn", {"attn_bias": None, "compute_log_sumexp": True}),
+        ("flash", {}),
+    ):
+        overload = f"aten::_scaled_dot_product_{name}_attention"
+        file = f"attention/_scaled_dot_product_{name.replace('cudnn', 'efficient')}_attention.py"
+        cases = [
+            case_of_values(overload, **given, **more, is_causal=causal, scale=scale)
+            for causal in (True, False)
+            for scale in (None, 0.3)
+        ]
+        kernel = KernelFile.read(KERNELS / file, BLOCKS)
+        assert kernel.source.count("LEAST = 2**25") == 1
+        kernel = replace(kernel, source=kernel.source.replace("LEAST = 2**25", "LEAST = 0"))
+        plans.append(Job(Plan(overload, overload), kernel, tuple(cases)))
+    store = VerdictStore(tmp_path / "verdicts.sqlite")
+    with Judge(platforms.load("cuda"), store, workers=1) as judge:
+        found = judge.judge(plans)
+    store.close()
+    assert len(found) == 12
     assert not (bad := [v for v in found.values() if v.outcome is not Outcome.PASS]), bad
 
 
