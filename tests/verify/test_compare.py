@@ -442,6 +442,22 @@ def test_the_sign_of_a_complex_zero_is_not_laid_down():
     assert "wrong" in judged("aten::neg", {"self": torch.zeros(2)}, lambda self: torch.zeros(2))
 
 
+@pytest.mark.parametrize("native", [-0.0, 0.0])
+def test_a_zero_has_a_sign_that_aten_gives_it_in_float32_or_in_float64(native):
+    """Which of them that is in float32 may be the processor's: the verdict on a right kernel must not be."""
+    x = torch.full((3,), -0.0)
+    arguments = {"self": x, "approximate": "none"}
+    expected = reference(case_of_values("aten::gelu", **arguments))
+    assert contents(expected.values, 1).signbit().all()
+    expected = replace(expected, native=frozen(**arguments, **{"return": torch.full((3,), native)}))
+
+    def mismatch(zero):
+        return compare("aten::gelu", expected, frozen(**arguments, **{"return": torch.full((3,), zero)}))
+
+    assert mismatch(-0.0) is None
+    assert (mismatch(0.0) is None) is (math.copysign(1, native) > 0)
+
+
 def test_zeros_are_no_answer_to_an_ill_conditioned_case():
     matrix = torch.ones(4, 4) + 1e-6 * torch.eye(4)
     assert "wrong" in judged(

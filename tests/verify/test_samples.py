@@ -235,7 +235,7 @@ def test_values_are_other_values_and_special_ones_only_where_they_are_specified(
 
     exp = all_values("aten::exp")
     assert exp.isnan().any() and (exp == math.inf).any() and (exp == -math.inf).any()
-    assert not all_values("aten::gelu", approximate="none").isnan().any()
+    assert all_values("aten::var.correction").isfinite().all()  # what comes of them depends on the algorithm
     tiny = torch.finfo(torch.float32).tiny
     assert ((exp != 0) & (exp.abs() < tiny)).any() and (exp < -0.5).any() and (exp > 10).any()
 
