@@ -146,6 +146,7 @@ class Recorder:
         self._stack.close()
         self._modules.stop()
         self._drain()
+        self._tallies.settle()
         steps = self._steps
         if steps.doubtful and self._fence is not None:  # the program never marked a step: these calls are too many
             seq, self.skipped = self._fence
@@ -221,6 +222,7 @@ class Recorder:
         self._steady = self._tallies.known if settled and self._recording else None
         self._follow_modules()
         if self._steps.doubtful and self._fence is None and self._tape is not None:
+            self._tallies.settle()
             self._fence = self._seq, Counter(self.skipped)
             self._tape.fence()
 
@@ -318,6 +320,7 @@ class Recorder:
                 if flow is not None:
                     flow.pass_by((args, kwargs))
                 return None
+        self._tallies.settle()  # what was counted before
         entry.signature.count(phase, steps.number)
         self._seq += 1
         settled = steps.number >= self._settled

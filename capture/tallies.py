@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from operator import sub
 from typing import Any, TypeAlias
 
 from torch._ops import OpOverload
@@ -17,21 +18,20 @@ Count: TypeAlias = Callable[[], int]
 Known: TypeAlias = dict[str, dict[int, Callable[..., Count | None]]]  # by phase, and by id of the overload
 
 
-@dataclass(slots=True)
-class _Tally:
-    signature: SignatureCount
-    phase: str
-    ticks: itertools.count[int]
-    drained: int = 0  # the number that it gives out first after the calls that are counted already
-
-
 class Tallies:
-    """Counters of signatures by phase. known: what finds the counter of a call by its arguments; to call it counts."""
+    """Counters of signatures by phase. known: what finds the counter of a call by its arguments; to call it counts.
+
+    Steps whose calls are the same are handed on to the signatures together, by `settle`.
+    """
 
     def __init__(self) -> None:
         self.known: Known = {}
         self._counters: dict[tuple[str, int], dict[Key, Count]] = {}
-        self._tallies: list[_Tally] = []
+        self._counted: list[tuple[SignatureCount, str]] = []  # with the phase
+        self._ticks: list[itertools.count[int]] = []  # of each
+        self._next: list[int] = []  # that each gives out if nothing is counted
+        self._calls: list[int] = []  # of each in every step of those that are not yet handed on
+        self._first = self._last = 0  # of these
 
     def start(
         self, op: Any, phase: str, args: tuple[Any, ...], kwargs: Mapping[str, Any], signature: SignatureCount
@@ -43,19 +43,32 @@ class Tallies:
         with suppress(AttributeError, RuntimeError, TypeError):  # see by_key
             key: Key = by_key(op, tuple)(*args, **kwargs)
             if key not in counters:
-                tally = _Tally(signature, phase, itertools.count())
-                counters[key] = tally.ticks.__next__
-                self._tallies.append(tally)
+                ticks = itertools.count()
+                counters[key] = ticks.__next__
+                self._ticks.append(ticks)
+                self._next.append(0)
+                self._counted.append((signature, phase))
                 self.known.setdefault(phase, {})[id(op)] = by_key(op, counters.get)
 
     def drain(self, step: int) -> int:
-        """Hand what was counted since the last time on to the signatures; returns how many calls these were."""
-        total = 0
-        for tally in self._tallies:
-            now = next(tally.ticks)  # reading gives out a number too
-            calls = now - tally.drained
-            tally.drained = now + 1
+        """How many calls were counted since the last time, all of this step."""
+        now = list(map(next, self._ticks))  # reading gives out a number too
+        calls = list(map(sub, now, self._next))
+        self._next = [number + 1 for number in now]
+        if step != self._last + 1 or calls != self._calls:
+            self.settle()
+            self._first, self._calls = step, calls
+        self._last = step
+        return sum(calls)
+
+    def settle(self) -> None:
+        """Hand what was counted up to the last `drain` on to the signatures."""
+        if not any(self._calls):
+            return
+        found: dict[int, tuple[SignatureCount, Counter[str]]] = {}
+        for (signature, phase), calls in zip(self._counted, self._calls, strict=False):  # some may be newer
             if calls:
-                tally.signature.count(tally.phase, step, calls)
-                total += calls
-        return total
+                found.setdefault(id(signature), (signature, Counter()))[1][phase] += calls
+        for signature, phases in found.values():
+            signature.count_alike(phases, self._first, self._last)
+        self._calls = []

@@ -7,7 +7,7 @@ import os
 import platform
 import shutil
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
@@ -63,15 +63,28 @@ class SignatureCount:
         self.phases[phase] += calls
         self._in_step += calls
 
+    def count_alike(self, phases: Mapping[str, int], first: int, last: int) -> None:
+        """So many more calls by phase in each of these steps. first: as of `count`."""
+        for phase, calls in phases.items():
+            self.count(phase, first, calls)
+            self.phases[phase] += calls * (last - first)
+        if last > first:
+            self._end_step()
+            self._step, self._in_step = last, sum(phases.values())
+            self._add_run(first + 1, last - 1, self._in_step)
+
     def _end_step(self) -> None:
-        calls, self._in_step = self._in_step, 0
-        if not calls:
+        self._add_run(self._step, self._step, self._in_step)
+        self._in_step = 0
+
+    def _add_run(self, first: int, last: int, calls: int) -> None:
+        if not calls or last < first:
             return
-        last = self.steps[-1] if self.steps else [0, -1, 0]
-        if last[1] == self._step - 1 and last[2] == calls:
-            last[1] = self._step
+        run = self.steps[-1] if self.steps else [0, -1, 0]
+        if run[1] == first - 1 and run[2] == calls:
+            run[1] = last
         else:
-            self.steps.append([self._step, self._step, calls])
+            self.steps.append([first, last, calls])
 
     def keep(self) -> None:
         """Note the counts, to which `cut` goes back."""

@@ -86,6 +86,37 @@ def test_20_equal_steps_are_counted_exactly_and_not_stored(tmp_path, make):
     assert held[1:] == held[1:2] * (STEPS - 1)
 
 
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning")
+def test_20_unequal_steps_are_counted_exactly(tmp_path):
+    """In runs of equal ones and alone; cos is called in two phases, and of nested tensors, whose calls have no key."""
+    nested = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])
+
+    def work(mode, times, step):
+        x = torch.ones(3, requires_grad=True)
+        for _ in range(times):
+            x.detach().cos()
+        with mode.phase("backward"):
+            x.sin().sum().backward()
+        if step % 3 == 2:
+            nested.cos()
+
+    turns = [2, 2, 2, 2, 2, 1, 1, 3, 0, 0, 2, 2, 2]
+    with Census() as census:
+        for census.step, times in enumerate(turns):
+            work(census, times, census.step)
+    with Recorder(tmp_path / "a.trace") as recorder:
+        for step, times in enumerate(turns):
+            work(recorder, times, step)
+            recorder.step()
+    assert not recorder.errors
+    trace = Trace.open(tmp_path / "a.trace")
+    assert by_step(trace) == census.steps
+    phases = by_phase(trace)
+    assert sum(phases.values()) == sum(census.steps.values())
+    of_cos = {p: n for (overload, arguments, p), n in phases.items() if overload == "aten::cos" and "[3]" in arguments}
+    assert of_cos == {"forward": sum(turns), "backward": len(turns)}
+
+
 def test_20_two_threads_are_counted_exactly(tmp_path):
     """Each runs the same steps beside the other, and one of them also what the other does not."""
     together = threading.Barrier(2, timeout=60)

@@ -73,6 +73,21 @@ def test_counts_by_phase_and_by_runs_of_steps(tmp_path):
     assert found.calls == 8
 
 
+def test_alike_steps_count_as_one_after_another(tmp_path):
+    several = [({"f": 2}, 0, 3), ({"f": 1, "b": 1}, 4, 4), ({"f": 3}, 4, 9), ({"b": 3}, 9, 10), ({"f": 3}, 12, 14)]
+    writer = TraceWriter(tmp_path / "a.trace")
+    together, apart = (writer.signature("aten::add.Tensor", "compute", told) for told in ("together", "apart"))
+    for phases, first, last in several:
+        together.count_alike(phases, first, last)
+        for step in range(first, last + 1):
+            for phase, calls in phases.items():
+                apart.count(phase, step, calls)
+    assert together.phases == apart.phases == {"f": 36, "b": 7}
+    assert together.as_json()["steps"] == apart.as_json()["steps"]
+    assert together.steps == [[0, 3, 2], [4, 4, 5], [5, 8, 3], [9, 9, 6], [10, 10, 3], [12, 14, 3]]
+    writer.close()
+
+
 def test_equal_bytes_are_kept_once(tmp_path):
     writer = TraceWriter(tmp_path / "a.trace")
     x = torch.arange(1000.0)
