@@ -76,7 +76,8 @@ def _part(kind: str, name: str, first: str) -> str:
 
 
 def _number(name: str) -> str:
-    return f"BUCKET({name}) if type({name}) is float else {name} if type({name}) is int else TOKEN({name})"
+    itself = f"type({name}) is int or {name} is OMITTED or {name} is None"
+    return f"BUCKET({name}) if type({name}) is float else {name} if {itself} else TOKEN({name})"
 
 
 @cache

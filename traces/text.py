@@ -43,11 +43,15 @@ def describe(header: dict[str, Json]) -> str:
 
 def bucket(value: float) -> str:
     """0, 1, negative, positive, or not finite."""
-    if value in (0.0, 1.0):
-        return str(int(value))
-    if not math.isfinite(value):
-        return "nan" if math.isnan(value) else "inf"
-    return "negative" if value < 0 else "positive"
+    if value == 0.0:
+        return "0"
+    if value == 1.0:
+        return "1"
+    if 0.0 < value < math.inf:
+        return "positive"
+    if -math.inf < value < 0.0:
+        return "negative"
+    return "nan" if math.isnan(value) else "inf"
 
 
 def row_major(shape: list[int] | tuple[int, ...]) -> tuple[int, ...]:
