@@ -372,10 +372,8 @@ class Recorder:
     def _store(self, seen: _Seen, result: Any) -> None:
         if seen.tape is not self._tape:  # the trace has begun anew
             return
-        stored = None
-        if (
-            seen.sample is not None and not seen.entry.wanted and seen.flow is None
-        ):  # a call inside this one was stored, or another thread's
+        stored, wanted = None, seen.entry.wanted or seen.flow is not None
+        if seen.sample is not None and not wanted:  # a call inside this one was stored, or another thread's
             self._tape.discard(seen.sample)
         elif seen.sample is not None:
             seen.entry.wanted = max(seen.entry.wanted - 1, 0)
