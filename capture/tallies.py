@@ -53,17 +53,19 @@ class Tallies:
     def drain(self, step: int) -> int:
         """How many calls were counted since the last time, all of this step."""
         now = list(map(next, self._ticks))  # reading gives out a number too
-        calls = list(map(sub, now, self._next))
+        calls: list[int] = list(map(sub, now, self._next))
         self._next = [number + 1 for number in now]
-        if step != self._last + 1 or calls != self._calls:
-            self.settle()
-            self._first, self._calls = step, calls
-        self._last = step
-        return sum(calls)
+        total = sum(calls)
+        if total:
+            if step != self._last + 1 or calls != self._calls:
+                self.settle()
+                self._first, self._calls = step, calls
+            self._last = step
+        return total
 
     def settle(self) -> None:
         """Hand what was counted up to the last `drain` on to the signatures."""
-        if not any(self._calls):
+        if not self._calls:
             return
         found: dict[int, tuple[SignatureCount, Counter[str]]] = {}
         for (signature, phase), calls in zip(self._counted, self._calls, strict=False):  # some may be newer
