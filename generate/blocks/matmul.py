@@ -242,14 +242,16 @@ def add_parts_kernel(
     CHUNK: tl.constexpr,
     EPILOGUE: tl.constexpr,
 ):
-    """out = beta * bias + alpha * the sum of `count` parts of n elements each, in rows of N; CHUNK parts at a time."""
-    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    """out = beta * bias + alpha * the sum of `count` parts of n elements each, in rows of N; CHUNK parts at a time. All
+    but the bias is contiguous: there n elements are one row."""
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     acc = tl.zeros([CHUNK, BLOCK], tl.float32)
     for start in range(0, count, CHUNK):
         k = (start + tl.arange(0, CHUNK)).to(tl.int64)
         acc += tl.load(parts_ptr + k[:, None] * n + i[None, :], mask=(k < count)[:, None] & (i < n)[None, :], other=0.0)
-    total = plus_bias(tl.sum(acc, 0), bias_ptr, i // N, i % N, bias_stride, i < n, numbers)
-    store_ended(total, out_ptr, ending, i // N, i % N, N, i < n, EPILOGUE)
+    rows, cols = (i // N).to(tl.int64), (i % N).to(tl.int64)
+    total = plus_bias(tl.sum(acc, 0), bias_ptr, rows, cols, bias_stride, i < n, numbers)
+    store_ended(total, out_ptr, ending, 0, i, N, i < n, EPILOGUE)
 
 
 @triton.jit
@@ -350,10 +352,27 @@ def _launch_parts(a, b, bias, out, numbers, tile, ending):
     if parts == 1:
         launch_matmul(a, b, bias, out, numbers, tile, ending)
         return
-    sums = part_sums(a, b, out, tile, parts, part)
-    parts = sums.shape[0]
-    CHUNK = min(triton.next_power_of_2(parts), 64)
-    more = matmul_strides(bias, False), tuple([number_argument(v, a.dtype) for v in numbers])
+    add_up_parts(part_sums(a, b, out, tile, parts, part), bias, out, numbers, ending, a.dtype)
+
+
+def add_up_parts(sums, bias, out, numbers, ending, dtype):
+    """out = beta * bias + alpha * the sum of sums [parts, M, N]; numbers are those two, of operands of this dtype. Of a
+    large matrix a thread adds parts of its own elements, 16 at a time, and asks no other one."""
+    parts, M, N = sums.shape
+    large = M * N >= 65536
+    CHUNK = min(triton.next_power_of_2(parts), 16 if large else 64)
+    more = matmul_strides(bias, False), tuple([number_argument(v, dtype) for v in numbers])
     add_parts_kernel[(triton.cdiv(M * N, 2048 // CHUNK),)](
-        sums, bias, out, ending[1:], M * N, N, parts, *more, BLOCK=2048 // CHUNK, CHUNK=CHUNK, EPILOGUE=ending[0]
+        sums,
+        bias,
+        out,
+        ending[1:],
+        M * N,
+        N,
+        parts,
+        *more,
+        BLOCK=2048 // CHUNK,
+        CHUNK=CHUNK,
+        EPILOGUE=ending[0],
+        num_warps=1 if large else 4,
     )

@@ -197,37 +197,50 @@ def _in_parts(how, inputs, outs, m, n, rows, cols, values):
     """Few outputs of many elements in two launches, all others in one: four programs for 132 processors each."""
     several = _several(how[0])
     elements = 2048 if several else min(max(triton.next_power_of_2(m * n // 528), 2048), 4096)
-    BLOCK_M, BLOCK_N = _tile(m, n, rows[1][0][-1], cols[1][0][-1], elements)
+    BLOCK_M, BLOCK_N, warps = _tile(m, n, rows[1][0][-1], cols[1][0][-1], elements, several, inputs[0].element_size())
     parts = n // (2 * BLOCK_N) if several else n // BLOCK_N if n >= 8 * BLOCK_N else 1
     parts = max(min(528 // triton.cdiv(m, BLOCK_M), parts), 1)
     steps = triton.cdiv(triton.cdiv(n, parts), BLOCK_N)
     parts = triton.cdiv(n, steps * BLOCK_N) if n else 1
     if parts == 1:
-        _launch_reduction(how, inputs, outs, (m, n, n, steps), rows, cols, (BLOCK_M, BLOCK_N, 1))
+        _launch_reduction(how, inputs, outs, (m, n, n, steps), rows, cols, (BLOCK_M, BLOCK_N, 1), warps)
         return
     held = [torch.empty((parts, m), dtype=d, device=outs[0].device) for d in values]
     kind, map, finish, numbers, index, common = how
     then = kind, None, finish, numbers, None, common
     how = kind, map, None, numbers, index, common
-    _launch_reduction(how, inputs, held, (m, n, n, steps), rows, cols, (BLOCK_M, BLOCK_N, parts))
+    _launch_reduction(how, inputs, held, (m, n, n, steps), rows, cols, (BLOCK_M, BLOCK_N, parts), warps)
     rows, cols = ((), [(1,)] * len(held)), ((parts,), [(m,)] * len(held))
     BLOCK_N = triton.next_power_of_2(parts)
     tile = min(triton.next_power_of_2(m), 2048 // BLOCK_N), BLOCK_N, 1
-    _launch_reduction(then, held, outs, (m, parts, n, 1), rows, cols, tile)
+    _launch_reduction(then, held, outs, (m, parts, n, 1), rows, cols, tile, _warps(m * parts, tile, several))
 
 
-def _tile(m, n, stride, reduced_stride, elements):
-    """BLOCK_M and BLOCK_N, of so many elements: the longer along the smaller of the two innermost strides."""
+def _tile(m, n, stride, reduced_stride, elements, several, size):
+    """BLOCK_M, BLOCK_N and warps, of so many elements, each of this size: the longer along the smaller of the two
+    innermost strides. Of many short columns a thread has some to itself, 16 bytes of a row: what warps have to tell
+    each other is most of the time of such sums."""
     if m * n < 4096:
-        return small_tile(n, 2048)
-    if m > 1 and n > 1 and stride < reduced_stride:
+        tile = small_tile(n, 2048)
+    elif m > 1 and n > 1 and stride < reduced_stride:
+        if n <= 64 and m >= 32768:
+            columns, held = max(16 // size, 1), 16 if several else 32
+            return 32 * columns, min(triton.next_power_of_2(n), max(held // columns, 1)), 1
         BLOCK_M = min(triton.next_power_of_2(m), 128)
-        return BLOCK_M, min(triton.next_power_of_2(n), elements // BLOCK_M)
-    BLOCK_N = min(triton.next_power_of_2(max(n, 1)), elements)
-    return min(triton.next_power_of_2(max(m, 1)), elements // BLOCK_N), BLOCK_N
+        tile = BLOCK_M, min(triton.next_power_of_2(n), elements // BLOCK_M)
+    else:
+        BLOCK_N = min(triton.next_power_of_2(max(n, 1)), elements)
+        tile = min(triton.next_power_of_2(max(m, 1)), elements // BLOCK_N), BLOCK_N
+    return *tile, _warps(m * n, tile, several)
 
 
-def _launch_reduction(how, inputs, outs, sizes, rows, cols, tile):
+def _warps(elements, tile, several):
+    """Of a program, by its tile."""
+    few = tile[0] * tile[1] <= 1024 or (tile[0] > 1 and several)
+    return 4 if elements >= 4096 and few else 8
+
+
+def _launch_reduction(how, inputs, outs, sizes, rows, cols, tile, warps):
     kind, map, finish, numbers, index, common = how
     COMMON, OPMATH = compute_types(common)
     BLOCK_M, BLOCK_N, parts = tile
@@ -256,7 +269,7 @@ def _launch_reduction(how, inputs, outs, sizes, rows, cols, tile):
         WIDE=reach(*rows) + reach(*cols) > 2147483647 - BLOCK_M * BLOCK_N,
         BLOCK_M=BLOCK_M,
         BLOCK_N=BLOCK_N,
-        num_warps=4 if large and (BLOCK_M * BLOCK_N <= 1024 or (BLOCK_M > 1 and _several(kind))) else 8,
+        num_warps=warps,
     )
 
 

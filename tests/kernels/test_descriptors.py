@@ -1,10 +1,12 @@
 """The blocks of the platform cuda, whose products and attention go through tensor descriptors: compiled for its
 targets, and carried out by the interpreter where that knows them."""
 
+import math
 from dataclasses import replace
 
 import pytest
 import torch
+import triton
 
 from capture.device import compiles
 from generate.library import KERNELS
@@ -178,6 +180,35 @@ def test_groups_serve_attention_where_they_were_tried(changed, chosen):
     assert names["groups_serve"](inputs, outs, "upper", *more) is chosen
 
 
+@pytest.mark.parametrize(
+    ("target", "version", "sizes", "otherwise", "chosen"),
+    [
+        ("sm_90", "3.6", (1152, 384, 262144), 0.9, ((9, 14, 7830, 3, 181), 16, 132)),
+        ("sm_90", "3.9", (1536, 384, 262144), 0.9, ((12, 11, 8192, 1, 0), 11, 132)),
+        ("sm_90", "3.6", (768, 3072, 65536), 0.55, ((48, 2, 1505, 4, 181), 5, 132)),
+        ("sm_90", "3.6", (3072, 1024, 65536), 0.5, ((64, 2, 2048, 1, 0), 2, 128)),
+        ("sm_90", "3.6", (1024, 1024, 65536), 0.92, None),
+        ("sm_90", "3.6", (1152, 384, 20000), 0.0, None),
+        ("sm_90", "3.6", (4096, 4096, 65536), 0.0, None),
+        ("sm_90", "3.8", (1536, 384, 262144), 0.9, None),
+        ("sm_100", "3.9", (1536, 384, 262144), 0.9, None),
+    ],
+)
+def test_shares_of_long_sums_are_planned(target, version, sizes, otherwise, chosen):
+    """By the conditions of the block: worth it, on a GPU and by a Triton that it was tried on. Every column of every
+    tile is in one share."""
+    names = {"TUNING_TARGET": target, "TRITON": version, "triton": triton, "math": math}
+    parts = KernelFile.read(KERNELS / "matmul/mm.py", BLOCKS).source.split("\n\n\n")
+    for name in ("GLUON = ", "DEEP = ", "ADDED = ", "processors", "worth", "plan_shares", "shares_serve"):
+        part = next(part for part in parts if (name if " = " in name else f"def {name}(") in part)
+        exec(part, names)  # noqa: S102 - a block of ours
+    assert names["shares_serve"](sizes, otherwise) == chosen
+    if chosen is not None:
+        (tiles, regular, whole, shares, short), sums, programs = chosen
+        assert (programs - regular * tiles) * shares == (sums - regular) * tiles
+        assert whole + (sums - regular) * short == -(-sizes[2] // 32)
+
+
 def needs_a_gpu():
     if not torch.cuda.is_available() or not compiles():
         pytest.skip("needs a CUDA device, and kernels compiled: pytest -m gpu, without TRITON_INTERPRET")
@@ -191,10 +222,13 @@ def needs_a_gpu():
         (33800, 384, 136, torch.bfloat16),
         (2056, 1992, 1160, torch.float16),
         (1544, 2120, 1792, torch.bfloat16),
+        (1152, 70000, 384, torch.bfloat16),
+        (760, 8264, 3000, torch.float16),
     ],
 )
 def test_judged_on_a_gpu(tmp_path, m, k, n, dtype):
-    """Of every layout: a tile a program and several, of few steps and of many, up to edges within a tile."""
+    """Of every layout: a tile a program and several, of few steps and of many, up to edges within a tile; the last two
+    in shares of long sums, of which some programs have several."""
     needs_a_gpu()
     torch.manual_seed(7)
     pairs = [

@@ -8,7 +8,8 @@ import torch
 import triton
 import triton.language as tl
 from blocks.alternating import alternates, launch_alternating
-from blocks.matmul import NO_ENDING, launch_tiles, plain_part_sums, plus_bias
+from blocks.long_sums import shares_serve, sum_shares, worth
+from blocks.matmul import NO_ENDING, add_up_parts, launch_tiles, plain_part_sums, plus_bias
 from blocks.tuning import TUNING_TARGET
 from blocks.types import number_argument
 
@@ -191,6 +192,10 @@ def launch_matmul(a, b, bias, out, numbers, tile, ending=NO_ENDING):
     held = BLOCK_M * BLOCK_N * size // (2 if halves else 1)  # what waits to be stored
     stages = (SHARED - held) // (128 * (BLOCK_M + BLOCK_N))  # of 64 columns of a and rows of b, 2 bytes each
     tiles = triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N)
+    plan = shares_serve((M, N, K), worth((M, N, K), (tiles, BLOCK_M * BLOCK_N), tiles, 1))
+    if plan is not None:
+        add_up_parts(sum_shares(a, b, out, plan), bias, out, numbers, ending, a.dtype)
+        return
     descriptor_kernel[(min(processors(), tiles),)](
         a,
         b,
@@ -211,24 +216,36 @@ def launch_matmul(a, b, bias, out, numbers, tile, ending=NO_ENDING):
 
 
 def part_sums(a, b, out, tile, parts, part):
-    """In the place of the plain one, likewise: a program a processor, in tiles of 256 rows or columns, where M or N is
-    a multiple of that, or N of 128 and both are large: 1,152 x 384 is 1.1 times as fast so, 384 x 384 was 0.77."""
+    """In the place of the plain one, likewise: by groups where that is worth more, or by a program a processor, in
+    tiles of 256 rows or columns, where M or N is a multiple of that, or N of 128 and both are large: 1,152 x 384 is 1.1
+    times as fast so, 384 x 384 was 0.77."""
     (M, N), K = out.shape, a.shape[1]
-    even = M % 256 == 0 or N % 256 == 0 or (N % 128 == 0 and min(M, N) >= 256 and max(M, N) >= 512)
-    if not even or tile[0] * tile[1] != 16384 or a.element_size() != 2 or not (described(a) and described(b)):
+    if tile[0] * tile[1] != 16384 or a.element_size() != 2 or not (described(a) and described(b)):
         return plain_part_sums(a, b, out, tile, parts, part)
+    sizes = M, N, K
     wide = M % 256 > 0
     left = N % 256 if wide else N
     tiles = triton.cdiv(M, 128) * (N // 256 if wide else 0) + triton.cdiv(M, 256) * triton.cdiv(left, 128)
-    parts = max(min(processors() // tiles, K // 512), 1)
-    part = triton.cdiv(triton.cdiv(K, parts), 64) * 64
-    parts = triton.cdiv(K, part)
+    if M % 256 == 0 or N % 256 == 0 or (N % 128 == 0 and min(M, N) >= 256 and max(M, N) >= 512):
+        parts = max(min(processors() // tiles, K // 512), 1)
+        part = triton.cdiv(triton.cdiv(K, parts), 64) * 64
+        parts = triton.cdiv(K, part)
+        otherwise = worth(sizes, (tiles, 32768), tiles * parts, parts)
+    else:
+        count = triton.cdiv(M, tile[0]) * triton.cdiv(N, tile[1])
+        otherwise = worth(sizes, (count, 16384), triton.cdiv(count * parts, 2), parts)
+        tiles = 0
+    plan = shares_serve(sizes, otherwise)
+    if plan is not None:
+        return sum_shares(a, b, out, plan)
+    if tiles == 0:
+        return plain_part_sums(a, b, out, tile, parts, part)
     sums = torch.empty((parts, M, N), dtype=torch.float32, device=out.device)
     parts_kernel[(tiles, parts)](
         a,
         b,
         sums,
-        (M, N, K),
+        sizes,
         product_strides(a, b),
         part,
         WIDE=wide,

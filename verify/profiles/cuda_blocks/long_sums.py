@@ -1,0 +1,202 @@
+"""Products with long sums in half precision on sm_90, in Gluon: four warps load, three groups of four multiply.
+
+A tile has 384 x 128 elements, of which a group has 128 rows. The sum of a tile is cut into parts, so that every
+processor has as many products to make: gradients of weights, whose sums go over all tokens, have few tiles.
+"""
+
+import math
+
+import torch
+import triton
+import triton.experimental.gluon as gluon
+import triton.experimental.gluon.language as gl
+import triton.experimental.gluon.language.nvidia.hopper as hopper
+from blocks.alternating import GLUON, load_of_3_6, load_of_3_9
+from blocks.grouped import barriers_of
+from blocks.matmul import processors, product_strides, turned
+from blocks.tuning import TRITON, TUNING_TARGET
+
+DEEP = 32  # columns of a and rows of b in a stage
+ADDED = 800  # as long as a program takes to store its tile and have it added, it makes products of so many columns
+
+
+@gluon.jit
+def share_here(i, plan):
+    """Tile, part, first step and steps of this program's i-th share. The programs after `parts` for each tile divide
+    what is left of all sums, from step `whole` on, in shares of `short` steps: a program has `shares` of them."""
+    tiles, parts, whole, shares, short = plan
+    late = gl.program_id(0) - parts * tiles
+    if late < 0:
+        tile = gl.program_id(0) % tiles
+        part = gl.program_id(0) // tiles
+        first = part * (whole // parts) + gl.minimum(part, whole % parts)
+        steps = whole // parts + gl.where(part < whole % parts, 1, 0)
+    else:
+        share = late * shares + i
+        tile = share % tiles
+        part = parts + share // tiles
+        first = whole + share // tiles * short
+        steps = short
+    return tile, part, first, steps
+
+
+@gluon.jit
+def shares_here(plan):
+    """How many shares this program has."""
+    tiles, parts, _, shares, _ = plan
+    return gl.where(gl.program_id(0) < parts * tiles, 1, shares)
+
+
+@gluon.jit
+def load_shares(
+    operands, shared, plan, down, TURNED: gl.constexpr, DEPTH: gl.constexpr, STEP: gl.constexpr, LOAD: gl.constexpr
+):
+    """All operands of this program's shares, each when a stage is free."""
+    a_rows, b_rows = operands
+    a_stages, b_stages, full, free = shared
+    n = 0
+    for i in range(shares_here(plan)):
+        tile, _, first, steps = share_here(i, plan)
+        row = tile % down * 384
+        col = tile // down * 128
+        for step in range(first, first + steps):
+            stage = n % DEPTH
+            hopper.mbarrier.wait(free.index(stage), ((n // DEPTH) & 1) ^ 1)
+            arrival = full.index(stage)
+            hopper.mbarrier.expect(arrival, (384 + 128) * STEP * 2)
+            b_at = [col, step * STEP] if TURNED[1] else [step * STEP, col]
+            LOAD(b_rows, b_at, arrival, b_stages.index(stage))
+            for group in gl.static_range(3):
+                a_at = [step * STEP, row + group * 128] if TURNED[0] else [row + group * 128, step * STEP]
+                LOAD(a_rows, a_at, arrival, a_stages.index(stage * 3 + group))
+            n += 1
+
+
+@gluon.jit
+def multiply_shares(sums, shared, plan, down, WHICH: gl.constexpr, TURNED: gl.constexpr, DEPTH: gl.constexpr):
+    """128 rows of the tile of each of this program's shares, by group WHICH."""
+    sums_ptr, M, N = sums
+    a_stages, b_stages, full, free = shared
+    layout: gl.constexpr = gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[4, 1], instr_shape=[16, 128, 16])
+    n = 0
+    for i in range(shares_here(plan)):
+        tile, part, _, steps = share_here(i, plan)
+        acc = gl.zeros((128, 128), gl.float32, layout)
+        for step in range(steps):
+            stage = n % DEPTH
+            hopper.mbarrier.wait(full.index(stage), (n // DEPTH) & 1)
+            rows = a_stages.index(stage * 3 + WHICH)
+            a = rows.permute((1, 0)) if TURNED[0] else rows
+            b = b_stages.index(stage).permute((1, 0)) if TURNED[1] else b_stages.index(stage)
+            acc = hopper.warpgroup_mma(a, b, acc, is_async=True)
+            acc = hopper.warpgroup_mma_wait(1, deps=(acc,))
+            hopper.mbarrier.arrive(free.index((n + DEPTH - 1) % DEPTH), pred=step > 0)
+            n += 1
+        acc = hopper.warpgroup_mma_wait(0, deps=(acc,))
+        hopper.mbarrier.arrive(free.index((n + DEPTH - 1) % DEPTH))
+        row = tile % down * 384 + WHICH * 128 + gl.arange(0, 128, gl.SliceLayout(1, layout))
+        col = tile // down * 128 + gl.arange(0, 128, gl.SliceLayout(0, layout))
+        at = sums_ptr + part.to(gl.int64) * M * N
+        gl.store(at + row[:, None] * N + col[None, :], acc, mask=(row < M)[:, None] & (col < N)[None, :])
+
+
+@gluon.jit
+def shares_kernel(
+    a_ptr,
+    b_ptr,
+    sums_ptr,
+    sizes,
+    strides,
+    plan,
+    TURNED: gl.constexpr,
+    DEPTH: gl.constexpr,
+    STEP: gl.constexpr,
+    LOAD: gl.constexpr,
+):
+    """Of a @ b the parts, in sums [parts, M, N]. TURNED: which of a, b lie by columns. LOAD: of this Triton."""
+    M, N, K = sizes
+    dtype: gl.constexpr = a_ptr.dtype.element_ty
+    a_tile: gl.constexpr = [STEP, 128] if TURNED[0] else [128, STEP]
+    b_tile: gl.constexpr = [128, STEP] if TURNED[1] else [STEP, 128]
+    a_layout: gl.constexpr = gl.NVMMASharedLayout.get_default_for(a_tile, dtype)
+    b_layout: gl.constexpr = gl.NVMMASharedLayout.get_default_for(b_tile, dtype)
+    a_shape = (K, M) if TURNED[0] else (M, K)
+    b_shape = (N, K) if TURNED[1] else (K, N)
+    a_rows = hopper.tma.make_tensor_descriptor(a_ptr, a_shape, [strides[0], 1], a_tile, a_layout)
+    b_rows = hopper.tma.make_tensor_descriptor(b_ptr, b_shape, [strides[1], 1], b_tile, b_layout)
+    a_stages = gl.allocate_shared_memory(dtype, [DEPTH * 3] + a_tile, a_layout)
+    b_stages = gl.allocate_shared_memory(dtype, [DEPTH] + b_tile, b_layout)
+    shared = a_stages, b_stages, barriers_of(DEPTH, 1), barriers_of(DEPTH, 3)
+    hopper.fence_async_shared()
+    down = gl.cdiv(M, 384)
+    sums = sums_ptr, M, N
+    gl.warp_specialize(
+        [
+            (multiply_shares, (sums, shared, plan, down, gl.constexpr(0), TURNED, DEPTH)),
+            (multiply_shares, (sums, shared, plan, down, gl.constexpr(1), TURNED, DEPTH)),
+            (multiply_shares, (sums, shared, plan, down, gl.constexpr(2), TURNED, DEPTH)),
+            (load_shares, ((a_rows, b_rows), shared, plan, down, TURNED, DEPTH, STEP, LOAD)),
+        ],
+        [4, 4, 4],  # warps, beside those of the launch
+        [160, 160, 32],  # registers of each of their threads
+    )
+
+
+def worth(sizes, tiles, programs, parts):
+    """Which share of the processors' time is spent on products that are asked for. tiles: how many, and of how many
+    elements; parts: how many sums are added afterwards."""
+    (M, N, K), (count, area) = sizes, tiles
+    busy = programs / (triton.cdiv(programs, processors()) * processors())
+    return M * N / (count * area) * busy / (1 + ADDED * (parts if parts > 1 else 0) / max(K, 1))
+
+
+def plan_shares(sizes):
+    """Tiles, parts, `whole`, shares and `short` as `share_here` has them; how many parts there are in all; programs.
+    None if there are more tiles than processors, or K is short."""
+    M, N, K = sizes
+    tiles, steps = triton.cdiv(M, 384) * triton.cdiv(N, 128), triton.cdiv(K, DEEP)
+    parts = processors() // tiles
+    if parts == 0 or steps < 64 * parts:
+        return None
+    late, each, cuts = 0, 1, 0  # programs beside those, shares of each, cuts of what is left of a sum
+    for count in range(1, processors() - parts * tiles + 1):
+        common = math.gcd(count, tiles)
+        if count // common <= 3 and tiles // common <= 4:
+            late, each, cuts = count, tiles // common, count // common
+    # a share costs 8 steps more than its own, to begin and to be stored
+    short = max(int((steps / parts - 8 * (each - 1)) / (each + cuts / parts)), 0) if late else 0
+    if short == 0:
+        return (tiles, parts, steps, 1, 0), parts, parts * tiles
+    return (tiles, parts, steps - cuts * short, each, short), parts + cuts, parts * tiles + late
+
+
+def shares_serve(sizes, otherwise):
+    """The plan by which `sum_shares` is to make a product that descriptors can tell of, or None. otherwise: what any
+    other way is worth."""
+    if TUNING_TARGET != "sm_90" or TRITON not in GLUON:
+        return None
+    plan = plan_shares(sizes)
+    M, N, _ = sizes
+    tiles = triton.cdiv(M, 384) * triton.cdiv(N, 128), 384 * 128
+    return plan if plan is not None and worth(sizes, tiles, plan[2], plan[1]) > otherwise else None
+
+
+def sum_shares(a, b, out, plan):
+    """Of a @ b the parts by a plan, [parts, M, N] in fp32. a and b may have more rows and columns than out [M, N]."""
+    (M, N), K = out.shape, a.shape[1]
+    how, parts, programs = plan
+    sums = torch.empty((parts, M, N), dtype=torch.float32, device=a.device)
+    shares_kernel[(programs,)](
+        a,
+        b,
+        sums,
+        (M, N, K),
+        product_strides(a, b),
+        how,
+        TURNED=(turned(a), turned(b)),
+        DEPTH=192 // DEEP,
+        STEP=DEEP,
+        LOAD=load_of_3_6 if TRITON == "3.6" else load_of_3_9,
+        num_warps=4,
+    )
+    return sums
