@@ -1,4 +1,4 @@
-"""`enable generate` and `enable campaign` as a user types them."""
+"""`enable generate` and `enable campaign` as a user types them, in this process but where it is killed."""
 
 import json
 import os
@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import program
 import pytest
 
 from enable.cli import run
@@ -26,15 +27,16 @@ SLIPS = {"exp": ("tl.exp(x)", "tl.log(x)"), "reciprocal": ("x.shape, 1,", "x.sha
 WRONG = {name: text.replace(*SLIPS[name]) for name, text in RIGHT.items()}
 
 
-def environment(url=None):
-    env = {k: v for k, v in os.environ.items() if not k.startswith("OPENAI_")}
-    env["ENABLE_LIBRARY"] = "library"
-    return env | ({"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "sk-test"} if url else {})
+def enable(home, *arguments, url=None):
+    without = {name: None for name in os.environ if name.startswith("OPENAI_")}
+    endpoint = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "sk-test"} if url else {}
+    return program.enable(*arguments, cwd=home, ENABLE_LIBRARY="library", **without | endpoint)
 
 
-def enable(home, *arguments, url=None, timeout=400):
-    command = [PROGRAM, *map(str, arguments)]
-    return subprocess.run(command, cwd=home, capture_output=True, text=True, timeout=timeout, env=environment(url))
+def started(home, *arguments, **options):
+    """A process of its own, to be killed."""
+    own = {k: v for k, v in os.environ.items() if not k.startswith("OPENAI_")} | {"ENABLE_LIBRARY": "library"}
+    return subprocess.Popen([PROGRAM, *arguments], cwd=home, env=own, **options)
 
 
 def generate(home, *arguments, **options):
@@ -128,14 +130,8 @@ def test_killed_at_random_moments_it_goes_on_to_the_same_end(home, tmp_path_fact
     assert enable(alone, "generate", "--config", "campaign.toml").returncode == 0
     draw, kills = random.Random(5), 0
     while kills < 2:
-        process = subprocess.Popen(
-            [PROGRAM, "generate", "--config", "campaign.toml"],
-            cwd=home,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env=environment(),
-            start_new_session=True,
-        )
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        process = started(home, "generate", "--config", "campaign.toml", **quiet, start_new_session=True)
         time.sleep(2 + draw.random() * 6)
         if process.poll() is not None:
             break
@@ -235,9 +231,9 @@ def test_ray_comes_to_the_same_end_also_when_a_worker_is_killed(home, tmp_path_f
     alone = tmp_path_factory.mktemp("alone")
     shutil.copytree(home, alone, dirs_exist_ok=True)
     assert enable(alone, "generate", "--config", "campaign.toml").returncode == 0
-    command = [PROGRAM, "generate", "--config", "campaign.toml", "--engine", "ray"]
     with open(home / "told", "w") as told:
-        process = subprocess.Popen(command, cwd=home, stdout=told, stderr=told, env=environment())
+        words = ("generate", "--config", "campaign.toml", "--engine", "ray")
+        process = started(home, *words, stdout=told, stderr=told)
         victim, journals = None, home / ".enable" / "campaigns"
         while victim is None or not list(journals.rglob("journal.jsonl")):  # one is at work
             assert process.poll() is None, (home / "told").read_text()

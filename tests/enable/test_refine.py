@@ -1,4 +1,6 @@
-"""`enable refine` as a user types it, against a real HTTP endpoint in this process."""
+"""`enable refine` as a user types it, against a real HTTP endpoint in this process.
+
+The program runs in this process too, but where it is interrupted."""
 
 import json
 import os
@@ -14,6 +16,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from program import enable
 
 from capture import Recorder
 
@@ -33,9 +36,8 @@ def prepared(tmp_path_factory):
     home = tmp_path_factory.mktemp("refine")
     shutil.copytree(ROOT / "generate" / "kernels", home / "library")
     (home / "library" / "pointwise" / "gelu.py").unlink()
-    command = [PROGRAM, "capture", "nanogpt", *SMALL, "--optimizer", "adamw-fused"]
-    subprocess.run(command, cwd=home, check=True, capture_output=True)
-    subprocess.run([PROGRAM, "coverage", "nanogpt"], cwd=home, capture_output=True, env=environment())
+    assert enable("capture", "nanogpt", *SMALL, "--optimizer", "adamw-fused", cwd=home).returncode == 0
+    enable("coverage", "nanogpt", cwd=home, **environment())
     return home
 
 
@@ -45,15 +47,17 @@ def home(prepared, tmp_path):
     return tmp_path
 
 
+GELU_BY_TEST = ["refine", "nanogpt", "--op", "aten::gelu", "--llm", "openai", "--model", "test"]
+
+
 def environment(url=None, key="sk-test"):
-    env = {k: v for k, v in os.environ.items() if not k.startswith("OPENAI_")}
-    env["ENABLE_LIBRARY"] = "library"
-    return env | ({"OPENAI_BASE_URL": url} if url else {}) | ({"OPENAI_API_KEY": key} if key else {})
+    """What differs from this process's; None is taken away."""
+    without = {name: None for name in os.environ if name.startswith("OPENAI_")}
+    return without | {"ENABLE_LIBRARY": "library", "OPENAI_BASE_URL": url, "OPENAI_API_KEY": key}
 
 
 def refine(home, *arguments, **env):
-    command = [PROGRAM, "refine", "nanogpt", "--op", "aten::gelu", "--llm", "openai", "--model", "test", *arguments]
-    return subprocess.run(command, cwd=home, capture_output=True, text=True, timeout=240, env=environment(**env))
+    return enable(*GELU_BY_TEST, *arguments, cwd=home, **environment(**env))
 
 
 def test_from_missing_to_covered(home, server):
@@ -66,9 +70,7 @@ def test_from_missing_to_covered(home, server):
     told = [request["messages"][-1]["content"] for request in server.requests]
     assert "Write the kernel file for `aten::gelu`" in told[0]
     assert "```python" in told[1] and "torch.nn.functional.gelu" in told[2] and "elements wrong" in told[3]
-    coverage = subprocess.run(
-        [PROGRAM, "coverage", "nanogpt", "--json"], cwd=home, capture_output=True, text=True, env=environment()
-    )
+    coverage = enable("coverage", "nanogpt", "--json", cwd=home, **environment())
     subset = json.loads(coverage.stdout)["opinfo_subset"]
     assert subset["matched"] == subset["passed_after_refinement"] == subset["passed_out_of_the_box"] + 1
     assert "sk-test" not in "".join(p.read_text() for p in (home / ".enable" / "dialogs").rglob("*") if p.is_file())
@@ -76,8 +78,7 @@ def test_from_missing_to_covered(home, server):
 
 def test_nothing_to_refine(home):
     shutil.copy(ROOT / "generate/kernels/pointwise/gelu.py", home / "library" / "pointwise")
-    command = [PROGRAM, "refine", "--only-failing", "--llm", "manual"]
-    result = subprocess.run(command, cwd=home, capture_output=True, text=True, env=environment())
+    result = enable("refine", "--only-failing", "--llm", "manual", cwd=home, **environment())
     assert result.returncode == 0 and "nothing to refine" in result.stdout
 
 
@@ -109,21 +110,21 @@ def test_interrupted_and_resumed_without_asking_again(home, server):
         return RIGHT
 
     server.replies = [WRONG, slow, RIGHT]
-    command = [PROGRAM, "refine", "nanogpt", "--op", "aten::gelu", "--llm", "openai", "--model", "test"]
+    own = {name: value for name, value in environment(server.url).items() if value is not None}
     running = subprocess.Popen(
-        [*command, "--restart"],
+        [PROGRAM, *GELU_BY_TEST, "--restart"],
         cwd=home,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=environment(server.url),
+        env=os.environ | own,
     )
     assert blocked.wait(120)
     running.send_signal(signal.SIGINT)
     _, stderr = running.communicate(timeout=60)
     assert running.returncode == 130 and "Traceback" not in stderr
     typed = stderr.splitlines()[-1].partition("run: ")[2]
-    assert typed == shlex.join(["enable", *command[1:]]), stderr
+    assert typed == shlex.join(["enable", *GELU_BY_TEST]), stderr
     assert refine(home, url=server.url).returncode == 0
     first = [request["messages"] for request in server.requests]
     assert len(first) == 3 and first[1] == first[2], "only the call that was cut off is made again"
@@ -143,12 +144,11 @@ def test_the_command_of_a_waiting_run_goes_on_with_that_run(home):
     """Limits are in the journal's header, so that a command without them would begin another run."""
     (home / ".enable").rename(home / "space")
     (home / "library").rename(home / "my library")
-    env = {k: v for k, v in environment().items() if k != "ENABLE_LIBRARY"}
     given = [word for option in GIVEN.items() for word in option]
-    command = [PROGRAM, "--workspace", "space", "refine", "--only-failing", "--restart", *given, "--json"]
+    command = ["--workspace", "space", "refine", "--only-failing", "--restart", *given, "--json"]
 
     def run(command):
-        result = subprocess.run(command, cwd=home, capture_output=True, text=True, timeout=240, env=env)
+        result = enable(*command, cwd=home, **environment() | {"ENABLE_LIBRARY": None})
         assert result.returncode == 0, result.stderr
         (found,) = json.loads(result.stdout)["operators"]
         return found
@@ -159,7 +159,7 @@ def test_the_command_of_a_waiting_run_goes_on_with_that_run(home):
     assert typed == ["enable", "--workspace", "space", "refine", *given, "--json", "--op", "aten::gelu"]
     (run_directory,) = (home / "space" / "dialogs" / "aten.gelu").iterdir()
     (run_directory / "001-answer.md").write_text(RIGHT)
-    passed = run([PROGRAM, *typed[1:]])
+    passed = run(typed[1:])
     assert (passed["exit"], passed["calls"]) == ("PASSED", 1)
     assert list(run_directory.parent.iterdir()) == [run_directory]
 
@@ -209,8 +209,7 @@ def test_a_prompt_tells_of_recorded_dtypes_and_numbers(home):
         _ = x * 2.5
     for name in ("pointwise/sgn.py", "indexing/index_select.py", "pointwise/mul.py"):
         (home / "library" / name).unlink()
-    command = [PROGRAM, "refine", "mixed", "--only-failing", "--llm", "manual", "--few-cases"]
-    subprocess.run(command, cwd=home, capture_output=True, timeout=240, env=environment())
+    enable("refine", "mixed", "--only-failing", "--llm", "manual", "--few-cases", cwd=home, **environment())
     prompts = {p.parents[1].name: p.read_text() for p in (home / ".enable" / "dialogs").rglob("001-prompt.md")}
     assert "At least float32, int64.\n" in prompts["aten.sgn"]
     assert "At least float32.\n" in prompts["aten.index_select"]
