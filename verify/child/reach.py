@@ -51,7 +51,7 @@ reached = Reached()
 
 def marked(tree: Any, outcomes: bool) -> Any:
     """The program with a mark before each statement of its functions and, if wanted, around each comparison."""
-    return ast.fix_missing_locations(_Marks(outcomes).visit(tree))
+    return _Marks(outcomes).visit(tree)
 
 
 def patch_rewriter() -> None:
@@ -69,6 +69,9 @@ def patch_rewriter() -> None:
     setattr(builtins, _CAME_OUT, reached.came_out)
 
 
+_HOLD_STATEMENTS = (ast.stmt, ast.excepthandler, ast.match_case)
+
+
 class _Marks(ast.NodeTransformer):
     def __init__(self, outcomes: bool) -> None:
         self._outcomes = outcomes
@@ -81,7 +84,12 @@ class _Marks(ast.NodeTransformer):
         return node
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
-        super().generic_visit(node)
+        if self._outcomes:
+            super().generic_visit(node)
+        else:  # what is marked is no part of an expression
+            for child in ast.iter_child_nodes(node):
+                if isinstance(child, _HOLD_STATEMENTS):
+                    self.visit(child)
         if self._depth:
             for name in ("body", "orelse", "finalbody"):
                 statements = getattr(node, name, None)
@@ -102,5 +110,7 @@ def _with_mark(statement: ast.stmt) -> list[ast.stmt]:
 
 
 def _call(name: str, at: Any, *values: ast.expr) -> ast.Call:
-    place = [ast.Constant(n) for n in ((at.lineno, at.col_offset) if values else (at.lineno,))]
-    return ast.copy_location(ast.Call(ast.Name(name, ast.Load()), [*place, *values], []), at)
+    """A call at the place of `at`; every part of it is there."""
+    place = [ast.copy_location(ast.Constant(n), at) for n in ((at.lineno, at.col_offset) if values else (at.lineno,))]
+    called = ast.copy_location(ast.Name(name, ast.Load()), at)
+    return ast.copy_location(ast.Call(called, [*place, *values], []), at)
