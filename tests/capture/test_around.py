@@ -256,6 +256,20 @@ def test_quantised_weights_are_plain_integers(trace):
     assert all(packaged().match(name) for name in ("aten::_int_mm", "aten::_weight_int8pack_mm"))
 
 
+def test_the_library_has_all_that_some_ask_for(output):
+    """Of plain operators, of lists of tensors and of integers. That of the others is swept."""
+    titles = ("Activation checkpointing", "FSDP2", "Quantised linear layers")
+    for title in titles:
+        output(title)
+    names = [TRACES[title][0] for title in titles]
+    found = json.loads(in_this_process(["enable", "coverage", *names, "--json"]))
+    assert [model["name"] for model in found["models"]] == names
+    for model in found["models"]:
+        told = f"{model['overloads']['covered']} of {model['overloads']['compute']} overloads (100.0 %)"
+        assert f"\n{model['name']}: {told}" in PAGE and model["calls"]["percent"] == 100, model
+
+
+@pytest.mark.sweep
 def test_the_library_has_all_that_they_ask_for(output):
     """And trains some of them."""
     for title in EXAMPLES:

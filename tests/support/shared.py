@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from enable.options import CACHE_VARIABLE
 from generate.library import KERNELS, Library
@@ -26,6 +29,18 @@ def without(overloads: Iterable[str], target: Path) -> Path:
     dropped = {match.kernel.path for match in matches if match is not None}
     shutil.copytree(KERNELS, target, ignore=lambda place, names: [n for n in names if Path(place) / n in dropped])
     return target
+
+
+def sampled(rows: Iterable[Any], in_ci: Sequence[Any]) -> list[Any]:
+    """Parameters of a test: those of the sample, which CI runs, and the others, which are swept. Each of the sample is
+    one of the rows; a row of several values is a tuple."""
+    every = list(rows)
+    assert all(row in every for row in in_ci), [row for row in in_ci if row not in every]
+    marks = [() if row in in_ci else pytest.mark.sweep for row in every]
+    return [
+        pytest.param(*(row if isinstance(row, tuple) else (row,)), marks=mark)
+        for row, mark in zip(every, marks, strict=True)
+    ]
 
 
 def compiled() -> Path:

@@ -1,11 +1,12 @@
 """The judge on fused attention: forward and backward have to drop what is laid down, for pairs they cannot know."""
 
+import itertools
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from shared import compiled, packaged
+from shared import compiled, packaged, sampled
 
 from traces.overloads import call, resolve
 from verify import platforms
@@ -89,10 +90,11 @@ def backward(kind, dtype, dropout_p, is_causal=False, **sizes):
 CALLS = {"forward": forward, "backward": backward}
 
 
+PASSING = [*((kind, p) for kind in KINDS for p in (0.0, 0.2)), ("efficient", 1.0)]
+
+
 @pytest.mark.parametrize("direction", CALLS)
-@pytest.mark.parametrize(
-    ("kind", "dropout_p"), [*((kind, p) for kind in KINDS for p in (0.0, 0.2)), ("efficient", 1.0)]
-)
+@pytest.mark.parametrize(("kind", "dropout_p"), sampled(PASSING, [p for p in PASSING if p[1] or p[0] == "efficient"]))
 def test_the_librarys_pass(kind, direction, dropout_p, verdict_of):
     verdict = verdict_of(*CALLS[direction](kind, torch.float16, dropout_p))
     assert verdict.outcome is Outcome.PASS, verdict
@@ -106,9 +108,10 @@ def test_causal_with_bias_in_float32(direction, verdict_of):
     assert verdict_of(*given).outcome is Outcome.PASS
 
 
-@pytest.mark.parametrize("direction", CALLS)
-@pytest.mark.parametrize("lying", ["bthd", "split"])
-@pytest.mark.parametrize("kind", ["cudnn", "flash"])
+LYING = list(itertools.product(("cudnn", "flash"), ("bthd", "split"), CALLS))
+
+
+@pytest.mark.parametrize(("kind", "lying", "direction"), sampled(LYING, [LYING[i] for i in (0, 3, 5, 6)]))
 def test_results_lie_as_the_queries(kind, lying, direction, verdict_of):
     overload, given = CALLS[direction](kind, torch.bfloat16, 0.0, lying=lying)
     assert verdict_of(overload, given).outcome is Outcome.PASS
@@ -129,8 +132,10 @@ SIZES = {
 }
 
 
-@pytest.mark.parametrize("direction", CALLS)
-@pytest.mark.parametrize("name", SIZES)
+SIZED = list(itertools.product(SIZES, CALLS))
+
+
+@pytest.mark.parametrize(("name", "direction"), sampled(SIZED, [row for i, row in enumerate(SIZED) if i % 4 in (0, 3)]))
 def test_sizes_of_causal_flash_attention(name, direction, verdict_of):
     verdict = verdict_of(*CALLS[direction]("flash", torch.float16, 0.2, is_causal=True, **SIZES[name]))
     assert verdict.outcome is Outcome.PASS, verdict
@@ -160,8 +165,12 @@ def test_a_causal_mask_from_the_other_corner_is_refused(direction, verdict_of):
     assert (verdict.outcome, verdict.layer) == (Outcome.WRONG, "compare"), verdict
 
 
-@pytest.mark.parametrize("sizes", [{"batch": 0}, {"rows": 0}, {"columns": 0}], ids=str)
-@pytest.mark.parametrize("kind", KINDS)
+NOTHING = ({"batch": 0}, {"rows": 0}, {"columns": 0})
+
+
+@pytest.mark.parametrize(
+    ("kind", "sizes"), sampled(itertools.product(KINDS, NOTHING), list(zip(KINDS, NOTHING, strict=True))), ids=str
+)
 def test_the_state_of_the_generator_is_told_of_nothing_too(kind, sizes, verdict_of):
     verdict = verdict_of(*forward(kind, torch.float16, 0.2, **sizes))
     assert verdict.outcome is Outcome.PASS, verdict

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from pathlib import Path
 
 import pytest
 import torch
-from shared import packaged
+from shared import packaged, sampled
 
 from verify.cases.case import case_of_values
 from verify.contract.kernel_file import KernelFile
@@ -56,9 +57,13 @@ def test_unscale(judge, dtype):
     assert_passes(judge, UNSCALE, **unscaled(gradients(dtype)))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
-@pytest.mark.parametrize("place", [(0, 0), (0, 4999), (1, 20), (2, 0), (4, 47)])
+VALUES, PLACES = (math.inf, -math.inf, math.nan), ((0, 0), (0, 4999), (1, 20), (2, 0), (4, 47))
+FLAGGED = list(itertools.product(PLACES, VALUES, DTYPES))
+# Each value at each place, and each of both in each dtype.
+IN_CI = [(p, v, DTYPES[(i + j) % 3]) for i, p in enumerate(PLACES) for j, v in enumerate(VALUES)]
+
+
+@pytest.mark.parametrize(("place", "value", "dtype"), sampled(FLAGGED, IN_CI))
 def test_unscale_flags_what_is_not_finite(judge, dtype, value, place):
     grads = gradients(dtype)
     which, element = place
