@@ -18,8 +18,7 @@ BAD = sorted((CORPUS / "bad").glob("*.py"))
 HONEST = sorted((CORPUS / "honest").glob("*.py"))
 EVERY = 10  # `enable verify --report` judges all of them too
 PUBLIC = "# public:"  # those that are judged here but for the slow
-# Swept: a minute each. A product and a loop of another kind are judged here; a tuple is in the sweep alone.
-SLOW = ("max_dim_tuple", "bmm_batch_axis", "exp_python_chunk_loop")
+SLOW = ("bmm_batch_axis", "exp_python_chunk_loop")  # swept: half a minute each; a product and a loop stay
 THOROUGH, QUICK = (
     VerifyRequest(seed=1),
     VerifyRequest(seed=1, limit=12),

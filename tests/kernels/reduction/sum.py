@@ -1,4 +1,4 @@
-"""Of all, of rows, of columns; long ones."""
+"""Of all, of rows, of columns, short ones too; long ones."""
 
 OPINFO = 4
 CASES = {
@@ -10,6 +10,8 @@ CASES = {
     "aten::sum.dim_IntList": [
         ("f32[33,3000]", [1]),
         ("f32[3000,33]", [0], True),
+        ("f32[9,33000]", [0]),
+        ("bf16[5,33000]", [0], True),
         ("bf16[4,5,6]", [0, 2]),
         ("bool[40,9]", [1]),
         ("f32[0,5]", [0]),

@@ -17,7 +17,7 @@ from blocks.matmul import processors, product_strides, turned
 from blocks.tuning import TRITON, TUNING_TARGET
 
 DEEP = 32  # columns of a and rows of b in a stage
-ADDED = 800  # as long as a program takes to store its tile and have it added, it makes products of so many columns
+ADDED = 800  # columns of a whose products take a program as long as to store their sum and have it added
 
 
 @gluon.jit
@@ -143,8 +143,8 @@ def shares_kernel(
 
 
 def worth(sizes, tiles, programs, parts):
-    """Which share of the processors' time is spent on products that are asked for. tiles: how many, and of how many
-    elements; parts: how many sums are added afterwards."""
+    """Which share of the processors' time goes to products that are asked for. tiles: how many, and of how many
+    elements; programs: a processor has one at a time; parts: how many sums are added afterwards, 1 if none."""
     (M, N, K), (count, area) = sizes, tiles
     busy = programs / (triton.cdiv(programs, processors()) * processors())
     return M * N / (count * area) * busy / (1 + ADDED * (parts if parts > 1 else 0) / max(K, 1))

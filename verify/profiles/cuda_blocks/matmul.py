@@ -223,22 +223,21 @@ def part_sums(a, b, out, tile, parts, part):
     if tile[0] * tile[1] != 16384 or a.element_size() != 2 or not (described(a) and described(b)):
         return plain_part_sums(a, b, out, tile, parts, part)
     sizes = M, N, K
+    even = M % 256 == 0 or N % 256 == 0 or (N % 128 == 0 and min(M, N) >= 256 and max(M, N) >= 512)
     wide = M % 256 > 0
-    left = N % 256 if wide else N
-    tiles = triton.cdiv(M, 128) * (N // 256 if wide else 0) + triton.cdiv(M, 256) * triton.cdiv(left, 128)
-    if M % 256 == 0 or N % 256 == 0 or (N % 128 == 0 and min(M, N) >= 256 and max(M, N) >= 512):
-        parts = max(min(processors() // tiles, K // 512), 1)
-        part = triton.cdiv(triton.cdiv(K, parts), 64) * 64
+    if even:
+        left = N % 256 if wide else N
+        tiles = triton.cdiv(M, 128) * (N // 256 if wide else 0) + triton.cdiv(M, 256) * triton.cdiv(left, 128)
+        part = triton.cdiv(triton.cdiv(K, max(min(processors() // tiles, K // 512), 1)), 64) * 64
         parts = triton.cdiv(K, part)
-        otherwise = worth(sizes, (tiles, 32768), tiles * parts, parts)
+        otherwise = worth(sizes, (tiles, 256 * 128), tiles * parts, parts)
     else:
-        count = triton.cdiv(M, tile[0]) * triton.cdiv(N, tile[1])
-        otherwise = worth(sizes, (count, 16384), triton.cdiv(count * parts, 2), parts)
-        tiles = 0
+        tiles = triton.cdiv(M, tile[0]) * triton.cdiv(N, tile[1])
+        otherwise = worth(sizes, (tiles, 128 * 128), triton.cdiv(tiles * parts, 2), parts)
     plan = shares_serve(sizes, otherwise)
     if plan is not None:
         return sum_shares(a, b, out, plan)
-    if tiles == 0:
+    if not even:
         return plain_part_sums(a, b, out, tile, parts, part)
     sums = torch.empty((parts, M, N), dtype=torch.float32, device=out.device)
     parts_kernel[(tiles, parts)](
