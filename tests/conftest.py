@@ -21,8 +21,6 @@ def pytest_configure(config: pytest.Config) -> None:
     """Kernels run in this process without a GPU, but where a GPU's tests are asked for. Triton looks when imported."""
     if config.option.markexpr.strip() != "gpu":
         os.environ.setdefault("TRITON_INTERPRET", "1")
-    # Workers share the cores already: a thread pool in each spins while it waits. torch looks when imported.
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
     if CACHE_VARIABLE not in os.environ:  # those that start tests share it with those who run them
         shared = tempfile.TemporaryDirectory(prefix="enable-tests-")
         config.add_cleanup(shared.cleanup)

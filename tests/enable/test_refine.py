@@ -110,14 +110,14 @@ def test_interrupted_and_resumed_without_asking_again(home, server):
         return RIGHT
 
     server.replies = [WRONG, slow, RIGHT]
-    own = {name: value for name, value in environment(server.url).items() if value is not None}
+    own = {name: value for name, value in (os.environ | environment(server.url)).items() if value is not None}
     running = subprocess.Popen(
         [PROGRAM, *GELU_BY_TEST, "--restart"],
         cwd=home,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | own,
+        env=own,
     )
     assert blocked.wait(120)
     running.send_signal(signal.SIGINT)

@@ -33,7 +33,6 @@ from verify.sandbox import confine, wire
 from verify.sandbox.processes import HOME_PREFIX, MEMORY, await_end, remove
 
 _PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
-_SIM = 90  # the architecture that sim compiles for
 
 
 def nurse(control: socket.socket) -> None:
@@ -146,16 +145,12 @@ def serve(
 
 
 def _warm(mode: str) -> None:
-    """What a process pays for its first launch, paid before the fork: a hash of Triton, what it imports, and a process
-    that tells the version of ptxas."""
+    """What a process pays for its first launch, paid before the fork: a hash of Triton, and what it imports."""
     if mode in (COMPILE, EXECUTE):
         importlib.import_module("numpy.ctypeslib")
         importlib.import_module("triton.experimental.gluon")
     if mode == COMPILE:
         importlib.import_module("triton.runtime.cache").triton_key()
-        compiler = importlib.import_module("triton.backends.nvidia.compiler")
-        with suppress(RuntimeError, OSError):  # where there is none, whoever compiles is told
-            compiler.get_ptxas_version(_SIM)
 
 
 def _work(  # noqa: PLR0913 - one call, in a child that is to lose everything else
