@@ -8,11 +8,12 @@ import triton.language as tl
 from blocks.creation import fill
 from blocks.elementwise import pick
 from blocks.offsets import integer, integer_value, integers, plain, plain_value, small_tile
+from blocks.tiles import copy_into
 
 
 def copied(view, out=None):
     """A contiguous copy of what a view shows, or `out`."""
-    return fill(torch.empty(view.shape, dtype=view.dtype, device=view.device) if out is None else out, view)
+    return copy_into(torch.empty(view.shape, dtype=view.dtype, device=view.device) if out is None else out, view)
 
 
 def same_strides(x):

@@ -8,6 +8,7 @@ import triton.language as tl
 from blocks.arithmetic import divide, root
 from blocks.elementwise import elementwise
 from blocks.reduction import reduce
+from blocks.tiles import in_tiles
 from blocks.windows import window_result
 
 
@@ -93,7 +94,7 @@ def expect_channels(x, *vectors):
 def normalize(x, mean, rstd, weight, bias, out, common):
     """(x - mean) * rstd * weight + bias in `out`; all but x and out are broadcast."""
     weight, bias = 1.0 if weight is None else weight, -0.0 if bias is None else bias
-    return elementwise(normalized, x, mean, rstd, weight, bias, common=common, out=out)
+    return in_tiles(normalized, x, mean, rstd, weight, bias, common=common, out=out)
 
 
 def batch_norm(x, weight, bias, running_mean, running_var, training, momentum, eps):
@@ -142,10 +143,10 @@ def batch_norm_gradients(grad, x, weight, running, saved, train, eps, output_mas
         sums = [by_channel(t, x) for t in (total, product)]
         grad_input = window_result(x, x.shape)
         operands = x, grad, *views, weights, *sums
-        elementwise(normalized_back_by_weight, *operands, numbers=(n,), common=common, out=grad_input)
+        in_tiles(normalized_back_by_weight, *operands, n, common=common, out=grad_input)
     elif output_mask[0]:
         grad_input = window_result(x, x.shape)
-        elementwise(scaled_back, grad, views[1], weights, common=common, out=grad_input)
+        in_tiles(scaled_back, grad, views[1], weights, common=common, out=grad_input)
     return grad_input, grad_weight if output_mask[1] else None, grad_bias if output_mask[2] else None
 
 
@@ -210,7 +211,7 @@ def group_norm_gradients(grad, x, mean, rstd, weight, sizes, group, output_mask)
         operands = grouped, grads, means, rstds, weights, *sums
         count = max(grouped.numel() // max(N * group, 1), 1)
         out = by_group(grad_input, sizes, group)
-        elementwise(normalized_back, *operands, numbers=(count,), common=common, out=out)
+        in_tiles(normalized_back, *operands, count, common=common, out=out)
     if output_mask[1] and weight is not None:
         grad_weight = reduce("sum", [product.view(N, C)], [0], dtype=weight.dtype, common=common)
     if output_mask[2] and weight is not None:

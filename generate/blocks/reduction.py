@@ -17,6 +17,24 @@ __all__ = ["exponential_share", "index_alone", "reduce", "value_and_index", "wit
 
 
 @triton.jit
+def zeros_for(inputs, OWN: tl.constexpr, OPMATH: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    """For each input, of its OWN type or of that to compute in."""
+    zeros = ()
+    for k in tl.static_range(len(inputs)):
+        zeros = zeros + (tl.zeros([BLOCK_M, BLOCK_N], inputs[k].dtype.element_ty if OWN else OPMATH),)
+    return zeros
+
+
+@triton.jit
+def elements_at(bases, cols, mask, shape, strides, HINTS: tl.constexpr):
+    """Of each input, those of these columns."""
+    found = ()
+    for k in tl.static_range(len(bases)):
+        found = found + (tl.load(bases[k] + strided(cols, shape, strides[k], HINTS[k])[None, :], mask=mask, other=0),)
+    return found
+
+
+@triton.jit
 def reduction_kernel(
     inputs,
     outs,
@@ -59,12 +77,7 @@ def reduction_kernel(
     arguments = ()
     for k in tl.static_range(len(numbers)):
         arguments = arguments + (number_value(numbers[k], OPMATH),)
-    nothing = ()
-    for k in tl.static_range(len(inputs)):
-        if MAP is None:
-            nothing = nothing + (tl.zeros([BLOCK_M, BLOCK_N], inputs[k].dtype.element_ty),)
-        else:
-            nothing = nothing + (tl.zeros([BLOCK_M, BLOCK_N], OPMATH),)
+    nothing = zeros_for(inputs, MAP is None, OPMATH, BLOCK_M, BLOCK_N)
     if MAP is None:
         values = nothing
     elif INDEXED is not None:
@@ -74,6 +87,8 @@ def reduction_kernel(
     none = neutral(values, KIND, LEAST, MOST)
     acc = none
     begin = tl.program_id(1).to(INDEX) * part
+    cols = begin + tl.arange(0, BLOCK_N)
+    ahead = elements_at(bases, cols, (rows < m)[:, None] & (cols < n)[None, :], reduced_shape, reduced_strides, HINTS)
     if INDEXED is not None:  # where all are the least, that is the first
         acc = none[0], tl.broadcast_to((begin + tl.arange(0, BLOCK_N)).to(INDEXED)[None, :], [BLOCK_M, BLOCK_N])
     for start in range(0, part, BLOCK_N):
@@ -81,9 +96,10 @@ def reduction_kernel(
         mask = (rows < m)[:, None] & (cols < n)[None, :]
         read = ()
         for k in tl.static_range(len(inputs)):
-            offset = strided(cols, reduced_shape, reduced_strides[k], HINTS[k])[None, :]
-            x = tl.load(bases[k] + offset, mask=mask, other=0)
-            read = read + (x if MAP is None else convert(x, COMMON).to(OPMATH),)
+            read = read + (ahead[k] if MAP is None else convert(ahead[k], COMMON).to(OPMATH),)
+        then = cols + BLOCK_N  # on their way while these are combined
+        more = (rows < m)[:, None] & ((then < n) & (start + BLOCK_N < part))[None, :]
+        ahead = elements_at(bases, then, more, reduced_shape, reduced_strides, HINTS)
         if MAP is None:
             values = read
         elif INDEXED is not None:
@@ -218,14 +234,16 @@ def _in_parts(how, inputs, outs, m, n, rows, cols, values):
 
 def _tile(m, n, stride, reduced_stride, elements, several, size):
     """BLOCK_M, BLOCK_N and warps, of so many elements, each of this size: the longer along the smaller of the two
-    innermost strides. Of many short columns a thread has some to itself, 16 bytes of a row: what warps have to tell
-    each other is most of the time of such sums."""
+    innermost strides. Of many columns a thread has some to itself, 16 bytes of a row, and a program as few warps as
+    leave 8 to a processor: what warps have to tell each other is most of the time of short sums."""
     if m * n < 4096:
         tile = small_tile(n, 2048)
     elif m > 1 and n > 1 and stride < reduced_stride:
-        if n <= 64 and m >= 32768:
-            columns, held = max(16 // size, 1), 16 if several else 32
-            return 32 * columns, min(triton.next_power_of_2(n), max(held // columns, 1)), 1
+        columns, held = max(16 // size, 1), 16 if several else 32
+        programs = m // (32 * columns)
+        if (n <= 64 and m >= 32768) or (programs >= 512 and not several):
+            warps = 1 if n <= 64 or programs > 1056 else 2 if programs > 528 else 4
+            return 32 * columns, min(triton.next_power_of_2(n), max(held // columns, 1) * warps), warps
         BLOCK_M = min(triton.next_power_of_2(m), 128)
         tile = BLOCK_M, min(triton.next_power_of_2(n), elements // BLOCK_M)
     else:
@@ -245,6 +263,7 @@ def _launch_reduction(how, inputs, outs, sizes, rows, cols, tile, warps):
     COMMON, OPMATH = compute_types(common)
     BLOCK_M, BLOCK_N, parts = tile
     large = sizes[0] * sizes[1] >= 4096
+    counted = sizes[1] + (sizes[3] + 1) * BLOCK_N  # columns beyond the last, too
     least, most = dtype_limits(common)
     reduction_kernel[(triton.cdiv(sizes[0], BLOCK_M), parts)](
         tuple(inputs),
@@ -266,7 +285,7 @@ def _launch_reduction(how, inputs, outs, sizes, rows, cols, tile, warps):
         EVEN=(large and sizes[0] % 16 == 0, large and sizes[1] % 16 == 0),
         LEAST=least,
         MOST=most,
-        WIDE=reach(*rows) + reach(*cols) > 2147483647 - BLOCK_M * BLOCK_N,
+        WIDE=max(reach(*rows) + reach(*cols) + BLOCK_M * BLOCK_N, counted) > 2147483647,
         BLOCK_M=BLOCK_M,
         BLOCK_N=BLOCK_N,
         num_warps=warps,

@@ -16,7 +16,8 @@ from blocks.windows import suggested_format, windows
 @triton.jit
 def nearest_source(o, a, f):
     half = tl.where(a[2] == 1, 0.5, 0.0).to(f[0].dtype)
-    return tl.minimum(tl.floor((o.to(f[0].dtype) + half) * f[0]).to(o.dtype), a[0] - 1)
+    at = ((o.to(f[0].dtype) + half) * f[0]).to(o.dtype)  # its floor: it is not below 0, unless it overflows
+    return tl.maximum(tl.minimum(at, a[0] - 1), 0)
 
 
 @triton.jit

@@ -126,7 +126,9 @@ def map_rows(function, inputs, dim, *, kind, dtype, map=None, commons=None, long
     along = dims[dim:][:1]
     n = x.shape[dim] if dims else 1
     m = out.numel() // n
-    BLOCK_M, BLOCK_N, REST, warps = _row_tile(m, n, longest)
+    beside = [x.stride(d) for d in dims if d not in along and x.shape[d] > 1]
+    columns = bool(along and beside) and min(beside) < x.stride(dim)
+    BLOCK_M, BLOCK_N, REST, warps = _column_tile(m, n, longest) if columns else _row_tile(m, n, longest)
     PLAIN = out.numel() < 65536
     rows_kernel[(triton.cdiv(m, BLOCK_M),)](
         tuple(inputs),
@@ -163,6 +165,18 @@ def _row_tile(m, n, longest):
         BLOCK_N, REST = (BLOCK_N // 2, REST) if 16 <= REST * 2 <= BLOCK_N // 2 else (BLOCK_N, 0)
         return min(triton.next_power_of_2(m), 1024 // BLOCK_N), BLOCK_N, REST, 1
     return (1, 4096, 0, 8) if longest < BLOCK_N else (1, BLOCK_N, 0, BLOCK_N * 8 // longest)
+
+
+def _column_tile(m, n, longest):
+    """The same for rows whose elements lie farther apart than neighbouring rows: of these a program has 16 at least,
+    since less would not be a whole sector of memory. Whole are 16 of up to an eighth of what a row may have."""
+    BLOCK_N = triton.next_power_of_2(n)
+    if BLOCK_N <= 32 or m * n < 4096:
+        return _row_tile(m, n, longest)
+    if longest // 8 < BLOCK_N:
+        return 32, 64, 0, 8
+    BLOCK_M = 32 if longest // 16 >= BLOCK_N else 16
+    return BLOCK_M, BLOCK_N, 0, BLOCK_M * BLOCK_N * 8 // longest
 
 
 def whole_rows(m, n):

@@ -11,6 +11,7 @@ import torch
 import triton
 import triton.language as tl
 from blocks.arithmetic import divide
+from blocks.line_copies import copy_lines, fits_lines
 from blocks.offsets import integer_values, integers, plain, plain_value, reach
 from blocks.types import compute_types, convert, number_argument, number_value
 from blocks.window_tiles import fits_tiles, tile_arguments, tile_kernel, tile_largest_kernel, unrolled
@@ -222,8 +223,9 @@ def _products(axes):
 def windows(axis, mode, x, out, axes, most, chosen=None, float_type=torch.float32):
     """Each element of `out` of its window in x, both [batch, channel, ...]; `out` is new memory, in either format.
 
-    axes: (integers, floats) of each; most: the most taps of a window along each. mode: copy (of one tap), sum, weigh
-    (sum of values times weights), mean (sum by the product of sizes), share (sum of values, each by its sizes).
+    axes: (integers, floats) of each; most: the most taps of a window along each. mode: copy (of one tap, which is
+    there), sum, weigh (sum of values times weights), mean (sum by the product of sizes), share (sum of values, each by
+    its sizes).
     chosen: an index in the plane of `out` for each element of x, which counts for that element alone.
     """
     if out.numel() == 0:
@@ -235,6 +237,8 @@ def windows(axis, mode, x, out, axes, most, chosen=None, float_type=torch.float3
     wide = wide or (chosen is not None and reach(chosen.shape, [chosen.stride()]) > 2147483647)
     chosen_strides = () if chosen is None else integers(chosen.stride(), True)
     element_wise = chosen is not None and math.prod(taps) > 1  # of an index each: faster element by element
+    if mode == "copy" and fits_lines(x, out, last, axes):
+        return copy_lines(axis, x, out, last, numbers, FLOAT)
     if not element_wise and fits_tiles(taps, mode == "mean"):
         grid, rows, most, own = tile_arguments(out, last, taps, wide)
         given = x, chosen, out, rows, sizes, strides, chosen_strides, most, numbers

@@ -6,7 +6,7 @@ Another device is the platform's transfer, not a kernel's work.
 
 import torch
 from blocks.complex_numbers import convert_into
-from blocks.creation import fill
+from blocks.tiles import copy_into
 
 OVERLOADS = ("aten::_to_copy",)
 DTYPES = (
@@ -21,4 +21,4 @@ def wrapper(self, *, dtype=None, layout=None, device=None, pin_memory=None, non_
     out = torch.empty_like(self, dtype=dtype, memory_format=memory_format or torch.preserve_format)
     if self.is_complex() or out.is_complex():
         return convert_into(out, self)
-    return fill(out, self)
+    return copy_into(out, self)

@@ -5,7 +5,7 @@ Of a sparse tensor, its indices and values; where the conjugate bit is set, the 
 
 import torch
 from blocks.complex_numbers import as_reals, conjugated
-from blocks.creation import fill
+from blocks.tiles import copy_into
 
 OVERLOADS = ("aten::clone",)
 DTYPES = (
@@ -22,5 +22,5 @@ def wrapper(self, *, memory_format=None):
     out = torch.empty_like(self, memory_format=memory_format or torch.preserve_format)
     if self.is_conj():
         return conjugated(self.conj(), out)
-    fill(as_reals(out), as_reals(self))
+    copy_into(as_reals(out), as_reals(self))
     return out

@@ -1,7 +1,7 @@
 """aten::copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)"""
 
 from blocks.complex_numbers import convert_into
-from blocks.creation import fill
+from blocks.tiles import copy_into
 
 OVERLOADS = ("aten::copy_",)
 DTYPES = (
@@ -13,4 +13,4 @@ DTYPES = (
 def wrapper(self, src, non_blocking=False):
     if self.is_complex() or src.is_complex():
         return convert_into(self, src)
-    return fill(self, src)
+    return copy_into(self, src)

@@ -23,7 +23,6 @@ def kernel_nll_loss2d_backward(
     weight_ptr,
     total_ptr,
     out_ptr,
-    n,
     sizes,
     grad_strides,
     target_strides,
@@ -32,27 +31,34 @@ def kernel_nll_loss2d_backward(
     OPMATH: tl.constexpr,
     MEAN: tl.constexpr,
     WIDE: tl.constexpr,
+    CLASSES: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """sizes: numbers of classes, of lines and of pixels of a line."""
+    """BLOCK pixels of one image, of which the target is read once for CLASSES classes; sizes: numbers of classes, of
+    pixels of an image and of a line."""
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
-    i = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)
-    inside = i < plain_value(n)
-    classes, height, width = plain_value(sizes[0]), plain_value(sizes[1]), plain_value(sizes[2])
-    x = i % width
-    y = i // width % height
-    plane = i // (width * height)
-    image, own = plane // classes, plane % classes
+    classes, pixels, width = plain_value(sizes[0]), plain_value(sizes[1]), plain_value(sizes[2])
+    blocks, parts = tl.cdiv(pixels, BLOCK), tl.cdiv(classes, CLASSES)
+    i = (tl.program_id(0) % blocks).to(INDEX) * BLOCK + tl.arange(0, BLOCK)
+    first = (tl.program_id(0) // blocks % parts) * CLASSES
+    image = (tl.program_id(0) // (blocks * parts)).to(INDEX)
+    inside = i < pixels
+    y, x = i // width, i % width
     place = image * plain_value(target_strides[0]) + y * plain_value(target_strides[1])
-    target = tl.load(target_ptr + place + x * plain_value(target_strides[2]), mask=inside, other=0)
-    hit = inside & (target != ignore_index) & (target == own)
+    target = tl.load(target_ptr + place + x * plain_value(target_strides[2]), mask=inside, other=-1)
+    last = tl.minimum(first + CLASSES, classes)
+    counts = (target != ignore_index) & (target >= first) & (target < last)
     place = image * plain_value(grad_strides[0]) + y * plain_value(grad_strides[1]) + x * plain_value(grad_strides[2])
-    grad = -tl.load(grad_ptr + place, mask=hit, other=0).to(OPMATH)
+    grad = -tl.load(grad_ptr + place, mask=counts, other=0).to(OPMATH)
     if weight_ptr is not None:
-        grad *= tl.load(weight_ptr + own * plain_value(weight_stride), mask=hit, other=0).to(OPMATH)
+        grad *= tl.load(weight_ptr + target * plain_value(weight_stride), mask=counts, other=0).to(OPMATH)
     if MEAN:
         grad /= tl.load(total_ptr).to(OPMATH)
-    tl.store(out_ptr + i, tl.where(hit, grad, 0).to(out_ptr.dtype.element_ty), mask=inside)
+    own = tl.where(counts, target, -1).to(tl.int32)
+    out_ptr += (image * classes + first) * pixels + i
+    for k in range(first, last):
+        tl.store(out_ptr, tl.where(own == k, grad, 0).to(out_ptr.dtype.element_ty), mask=inside)
+        out_ptr += pixels
 
 
 def wrapper(grad_output, self, target, weight, reduction, ignore_index, total_weight):
@@ -64,23 +70,27 @@ def wrapper(grad_output, self, target, weight, reduction, ignore_index, total_we
     out = torch.empty_like(self)
     if total_weight.numel() != 1 or not out.is_contiguous():
         raise RuntimeError(f"{total_weight.numel()} total weights, or scores of strides {self.stride()}")
-    n = out.numel()
-    kernel_nll_loss2d_backward[(triton.cdiv(n, 2048),)](
-        grad,
-        target,
-        weight,
-        total_weight,
-        out,
-        plain(n),
-        tuple([plain(k) for k in self.shape[1:]]),
-        tuple([plain(k) for k in grad.stride()]),
-        tuple([plain(k) for k in target.stride()]),
-        plain(0 if weight is None else weight.stride(0)),
-        ignore_index,
-        OPMATH=compute_types(self.dtype)[1],
-        MEAN=reduction == 1,
-        WIDE=are_wide(n, grad, target),
-        BLOCK=2048,
-        num_warps=8,
-    )
+    images, classes, height, width = self.shape
+    pixels = height * width
+    BLOCK = min(triton.next_power_of_2(max(pixels, 64)), 1024)
+    programs = images * triton.cdiv(classes, 32) * triton.cdiv(pixels, BLOCK)
+    if programs:
+        kernel_nll_loss2d_backward[(programs,)](
+            grad,
+            target,
+            weight,
+            total_weight,
+            out,
+            (plain(classes), plain(pixels), plain(width)),
+            tuple([plain(k) for k in grad.stride()]),
+            tuple([plain(k) for k in target.stride()]),
+            plain(0 if weight is None else weight.stride(0)),
+            ignore_index,
+            OPMATH=compute_types(self.dtype)[1],
+            MEAN=reduction == 1,
+            WIDE=are_wide(out.numel(), grad, target),
+            CLASSES=32,
+            BLOCK=BLOCK,
+            num_warps=4,
+        )
     return out

@@ -1,8 +1,8 @@
 """aten::nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, SymInt
     ignore_index, Tensor total_weight) -> Tensor
 
-One flat grid over the [row, class] gradient: -weight[target] * grad at the target's class, divided by total_weight for
-the mean (1), and 0 everywhere else and in ignored rows.
+Tiles of the [row, class] gradient: -weight[target] * grad at the target's class, divided by total_weight for the mean
+(1), and 0 everywhere else and in ignored rows.
 """
 
 import torch
@@ -31,23 +31,25 @@ def kernel_nll_loss_backward(
     weight_stride,
     MEAN: tl.constexpr,
     WIDE: tl.constexpr,
-    BLOCK: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
 ):
-    start = tl.program_id(0).to(tl.int64) * BLOCK
-    i = start + tl.arange(0, BLOCK)
-    within = (start % classes).to(tl.int64 if WIDE else tl.int32) + tl.arange(
-        0, BLOCK
-    )  # of rows from the block's first on, in fewer bits
-    row = start // classes + within // classes
-    target = tl.load(target_ptr + row * target_stride, mask=i < n, other=0).to(tl.int64)
-    hit = (i < n) & (target != ignore_index) & (target == within % classes)
-    grad = -tl.load(grad_ptr + row * grad_stride, mask=hit, other=0).to(tl.float32)
+    """n: rows."""
+    INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
+    across = tl.cdiv(classes, BLOCK_N)
+    rows = (tl.program_id(0) // across).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
+    columns = (tl.program_id(0) % across).to(INDEX) * BLOCK_N + tl.arange(0, BLOCK_N)
+    target = tl.load(target_ptr + rows * target_stride, mask=rows < n, other=-1).to(tl.int64)
+    counts = (target != ignore_index) & (target >= 0) & (target < classes)
+    grad = -tl.load(grad_ptr + rows * grad_stride, mask=counts, other=0).to(tl.float32)
     if weight_ptr is not None:
-        grad *= tl.load(weight_ptr + target * weight_stride, mask=hit, other=0).to(tl.float32)
+        grad *= tl.load(weight_ptr + target * weight_stride, mask=counts, other=0).to(tl.float32)
     if MEAN:
         grad /= tl.load(total_ptr).to(tl.float32)
-    out = tl.where(hit, grad, 0)
-    tl.store(out_ptr + i, out.to(out_ptr.dtype.element_ty), mask=i < n)
+    own = tl.where(counts, target, -1).to(INDEX)
+    out = tl.where(columns[None, :] == own[:, None], grad[:, None], 0).to(out_ptr.dtype.element_ty)
+    place = rows.to(INDEX)[:, None] * classes + columns[None, :]
+    tl.store(out_ptr + place, out, mask=(rows < n)[:, None] & (columns < classes)[None, :])
 
 
 def wrapper(grad_output, self, target, weight, reduction, ignore_index, total_weight):
@@ -57,23 +59,26 @@ def wrapper(grad_output, self, target, weight, reduction, ignore_index, total_we
     if weight is not None and weight.shape[0] != self.shape[-1]:
         raise RuntimeError(f"{weight.shape[0]} weights of {self.shape[-1]} classes")
     out = torch.empty(self.shape, dtype=self.dtype, device=self.device)
-    n = out.numel()
+    n, classes = rows, self.shape[-1]
     BLOCK, warps = tuned(TUNED, out.shape)
-    kernel_nll_loss_backward[(triton.cdiv(n, BLOCK),)](
-        grad_output,
-        target,
-        weight,
-        total_weight,
-        out,
-        n,
-        self.shape[-1],
-        ignore_index,
-        grad_output.stride(0) if grad_output.dim() else 0,
-        target.stride(0) if target.dim() else 0,
-        0 if weight is None else weight.stride(0),
-        MEAN=reduction == 1,
-        WIDE=self.shape[-1] >= 2**30,
-        BLOCK=BLOCK,
-        num_warps=warps,
-    )
+    BLOCK_N = min(triton.next_power_of_2(classes), BLOCK)
+    if rows:
+        kernel_nll_loss_backward[(triton.cdiv(n, BLOCK // BLOCK_N) * triton.cdiv(classes, BLOCK_N),)](
+            grad_output,
+            target,
+            weight,
+            total_weight,
+            out,
+            n,
+            classes,
+            ignore_index,
+            grad_output.stride(0) if grad_output.dim() else 0,
+            target.stride(0) if target.dim() else 0,
+            0 if weight is None else weight.stride(0),
+            MEAN=reduction == 1,
+            WIDE=out.numel() >= 2**31 - 2 * BLOCK,
+            BLOCK_M=BLOCK // BLOCK_N,
+            BLOCK_N=BLOCK_N,
+            num_warps=warps,
+        )
     return out

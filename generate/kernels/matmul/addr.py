@@ -3,8 +3,11 @@
 self is broadcast, and does not count where beta is 0.
 """
 
+import torch
 import triton
-from blocks.elementwise import elementwise
+from blocks.offsets import empty_result
+from blocks.tiles import in_tiles
+from blocks.types import common_dtype
 
 OVERLOADS = ("aten::addr",)
 DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
@@ -22,4 +25,7 @@ def outer_alone(x, u, v, alpha):
 
 def wrapper(self, vec1, vec2, *, beta=1, alpha=1, out=None):
     function, numbers = (outer_alone, (alpha,)) if beta == 0 else (plus_outer, (beta, alpha))
-    return elementwise(function, self, vec1.unsqueeze(1), vec2, numbers=numbers, out=out)
+    common = common_dtype(self, vec1, vec2)
+    operands = torch.broadcast_tensors(self, vec1.unsqueeze(1), vec2)
+    out = empty_result(operands, common) if out is None else out
+    return in_tiles(function, *operands, *numbers, common=common, out=out)

@@ -5,6 +5,7 @@ CASES = {
     "aten::native_batch_norm": [
         ("f32[5,7,3,4]", "f32[7]", "f32[7]", "f32[7]", "f32[7]u", True, 0.1, 1e-05),
         ("bf16[5,7,9]", "f32[7]", "f32[7]", "f32[7]", "f32[7]u", False, 0.1, 1e-05),
+        ("f32[3,7,13,16]", "f32[7]", "f32[7]", "f32[7]", "f32[7]u", True, 0.1, 1e-05),
         ("f64[5,7]", None, None, None, None, True, 0.1, 1e-05),
     ],
     "aten::_native_batch_norm_legit": [

@@ -1,4 +1,4 @@
-"""Sides that differ; one that is cut off."""
+"""Sides that differ; one that is cut off; results of many elements."""
 
 OPINFO = 4
 CASES = {
@@ -6,5 +6,7 @@ CASES = {
         ("f32[2,3,9]", [2, 1]),
         ("f32[3,9]", [-1, 1]),
         ("f32[2,3,9]", [9, 0]),
+        ("f32[3,5,300]", [2, 1]),
+        ("f32[2,2,2000]{9000,2,4}", [70, -1]),
     ],
 }

@@ -1,4 +1,4 @@
-"""Of all, of rows, of columns; NaN."""
+"""Of all, of rows, of columns, many of them too; NaN."""
 
 OPINFO = 4
 CASES = {
@@ -6,6 +6,7 @@ CASES = {
         ("f32[70000]",),
         ("f32[33,3000]", [1]),
         ("bf16[3000,33]", [0], True),
+        ("f64[66,32800]", [0]),
         ("i8[4,5,6]", [0, 2]),
         ("f32(nan, 1, -inf, inf)", [0]),
     ],

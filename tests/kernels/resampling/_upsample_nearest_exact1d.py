@@ -1,4 +1,4 @@
-"""Up and down; with scales."""
+"""Up and down; with scales; results of many elements."""
 
 CASES = {
     "aten::_upsample_nearest_exact1d": [
@@ -6,5 +6,7 @@ CASES = {
         ("f32[2,3,9]", [4]),
         ("f32[2,3,9]", [23], 2.5),
         ("f32[2,3,9]", [18]),
+        ("f32[3,5,150]", [300]),
+        ("f32[3,5,250]", [601]),
     ],
 }

@@ -1,4 +1,4 @@
-"""Up and down; with scales."""
+"""Up and down; with scales; results of many elements, and channels that lie last."""
 
 CASES = {
     "aten::_upsample_nearest_exact2d": [
@@ -6,5 +6,7 @@ CASES = {
         ("f32[2,3,7,9]", [3, 5]),
         ("f32[2,3,7,9]", [15, 20], 2.5, 2.5),
         ("f32[2,3,7,9]", [14, 18]),
+        ("f32[2,3,14,15]", [28, 31]),
+        ("f32[2,12,7,9]{756,1,108,12}", [14, 18]),
     ],
 }

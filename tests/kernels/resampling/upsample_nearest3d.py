@@ -1,4 +1,4 @@
-"""Up and down; with scales."""
+"""Up and down; with scales; results of many elements."""
 
 CASES = {
     "aten::upsample_nearest3d": [
@@ -6,5 +6,6 @@ CASES = {
         ("f32[2,3,5,6,7]", [2, 4, 3]),
         ("f32[2,3,5,6,7]", [11, 9, 15], 2.5, 2.5, 2.5),
         ("f32[2,3,5,6,7]", [10, 12, 14]),
+        ("f32[2,3,6,7,7]", [9, 10, 14]),
     ],
 }

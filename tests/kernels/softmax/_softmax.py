@@ -1,4 +1,4 @@
-"""Along rows and columns, long rows, special values."""
+"""Along rows and columns, long rows and columns, special values."""
 
 CASES = {
     "aten::_softmax": [
@@ -6,6 +6,8 @@ CASES = {
         ("f32[33,70]", 0, False),
         ("bf16[4,5,130]", -1, False),
         ("f32[5,3000]", 1, False),
+        ("f32[2,300,18]", 1, False),
+        ("bf16[1100,20]", 0, False),
         ("f32[3,4]{1,3}", 1, False),
         ("f32(nan, 1, 2)", 0, False),
         ("f32(inf, 1, 2)", 0, False),

@@ -1,0 +1,127 @@
+"""Copies of one tap an axis, in groups of neighbours in memory, each of which a thread stores at once.
+
+Where lines of the result come from is computed for a group: it lies in one line, or reaches into the next, so that an
+element costs a choice between two lines, its place along the line, and a load.
+"""
+
+import triton
+import triton.language as tl
+from blocks.offsets import integer_values, integers, plain, plain_value, reach
+from blocks.planes import magic_numbers, magic_quotient
+from blocks.types import number_value
+
+__all__ = ["copy_lines", "fits_lines"]
+
+
+@triton.jit
+def copied_place(AXIS: tl.constexpr, o, numbers, FLOAT: tl.constexpr):
+    """Where along an axis the element at o comes from."""
+    floats = ()
+    for j in tl.static_range(len(numbers[1])):
+        floats = floats + (number_value(numbers[1][j], FLOAT),)
+    return AXIS(o, 0, integer_values(numbers[0], True), floats)[0]
+
+
+@triton.jit
+def line_source(
+    row, AXIS: tl.constexpr, AXES: tl.constexpr, sizes, by, strides, numbers, JOINED: tl.constexpr, FLOAT: tl.constexpr
+):
+    """Offset in the input of the line that row of the result comes from. Rows run through the first so many axes, and
+    through channels before them, unless these lie last. JOINED: whether batch and channels step as one dimension."""
+    offset = row * 0
+    for k in tl.static_range(AXES - 1, -1, -1):
+        outer = magic_quotient(row, by[k + 2])
+        place = copied_place(AXIS, row - outer * sizes[k + 2], numbers[k], FLOAT)
+        offset += place * strides[k + 2]
+        row = outer
+    if JOINED:
+        offset += row * strides[1]
+    elif len(numbers) == AXES:
+        offset += row * strides[0]
+    else:
+        outer = magic_quotient(row, by[1])
+        offset += outer * strides[0] + (row - outer * sizes[1]) * strides[1]
+    return offset
+
+
+@triton.jit
+def line_copy_kernel(
+    x_ptr,
+    out_ptr,
+    n,
+    lines,
+    sizes,
+    by,
+    strides,
+    numbers,
+    AXIS: tl.constexpr,
+    LAST: tl.constexpr,
+    JOINED: tl.constexpr,
+    WHOLE: tl.constexpr,
+    FLOAT: tl.constexpr,
+    GROUP: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """WHOLE: whether a line is of whole groups."""
+    AXES: tl.constexpr = len(numbers)
+    INNER: tl.constexpr = 1 if LAST else AXES + 1
+    OUTER: tl.constexpr = AXES if LAST else AXES - 1
+    n, last_row = plain_value(n), plain_value(lines) - 1
+    sizes, strides = integer_values(sizes, True), integer_values(strides, True)
+    start = tl.program_id(0) * (BLOCK * GROUP)
+    first, lane = (start + tl.arange(0, BLOCK) * GROUP)[:, None], tl.arange(0, GROUP)[None, :]
+    row = magic_quotient(first, by[INNER])
+    place = first - row * sizes[INNER] + lane
+    row = tl.minimum(row, last_row)
+    offset = line_source(row, AXIS, OUTER, sizes, by, strides, numbers, JOINED, FLOAT)
+    if not WHOLE:
+        row = tl.minimum(row + 1, last_row)
+        following = line_source(row, AXIS, OUTER, sizes, by, strides, numbers, JOINED, FLOAT)
+        beyond = place >= sizes[INNER]
+        offset = tl.where(beyond, following, offset)
+        place = tl.where(beyond, place - sizes[INNER], place)
+    if not LAST:
+        place = copied_place(AXIS, place, numbers[AXES - 1], FLOAT)
+    x = tl.load(x_ptr + (offset + place * strides[INNER]))
+    if start + BLOCK * GROUP <= n:  # a mask that may end within a group would part the stores
+        tl.store(out_ptr + (first + lane), x)
+    else:
+        tl.store(out_ptr + (first + lane), x, mask=first + lane < n)
+
+
+def line_group(dtype):
+    """How many neighbours a thread stores at once."""
+    return min(16 // dtype.itemsize, 8)
+
+
+def fits_lines(x, out, last, axes):
+    """Whether results are many, their lines no shorter than a group, and offsets of 32 bits."""
+    inner = out.shape[1 if last else -1]
+    most = max(out.numel(), reach(x.shape, [x.stride()]), 4 * max([abs(v) for a, _ in axes for v in a]))
+    return out.numel() >= 4096 and inner >= line_group(out.dtype) and most < 2147483647 - 4096
+
+
+def copy_lines(axis, x, out, last, numbers, FLOAT):
+    """Each element of `out` of the one element of x that `axis` tells, which is always there; channels of `out` lie
+    `last`, or lines along its last axis are contiguous. numbers: of each axis, as arguments of a launch."""
+    n, inner, GROUP = out.numel(), out.shape[1 if last else -1], line_group(out.dtype)
+    BLOCK = 2048 // GROUP  # 16 elements a thread
+    line_copy_kernel[(triton.cdiv(n, BLOCK * GROUP),)](
+        x,
+        out,
+        plain(n),
+        plain(n // inner),
+        integers(out.shape, True),
+        tuple([magic_numbers(size) for size in out.shape]),
+        integers(x.stride(), True),
+        numbers,
+        AXIS=axis,
+        LAST=last,
+        JOINED=not last and x.stride(0) == x.shape[1] * x.stride(1),
+        WHOLE=inner % GROUP == 0,
+        FLOAT=FLOAT,
+        GROUP=GROUP,
+        BLOCK=BLOCK,
+        num_warps=4,
+    )
+    return out

@@ -1,0 +1,166 @@
+"""Element by element in tiles of two dimensions: where an operand lies in another order than the result, or is the same
+for all of a row.
+
+A program of blocks/elementwise.py takes elements in the order of the result: of an operand that lies in another it
+would read single elements, far from each other, and of one that a row shares the same element again and again.
+"""
+
+import torch
+import triton
+import triton.language as tl
+from blocks.arithmetic import identity
+from blocks.creation import as_bits, fill
+from blocks.elementwise import elementwise
+from blocks.offsets import coalesce, plain, plain_value, reach, sixteenths
+from blocks.types import compute_types, convert, number_argument, number_value
+
+__all__ = ["copy_into", "in_tiles"]
+
+
+@triton.jit
+def other_dimensions(ptr, rest, shape, stride, EVEN: tl.constexpr, ACROSS: tl.constexpr):
+    """The pointer moved to this flat index in all dimensions but ACROSS and the last."""
+    for k in tl.static_range(len(shape) - 2, -1, -1):
+        if k != ACROSS:
+            size = plain_value(shape[k])
+            ptr += rest % size * sixteenths(plain_value(stride[k]), EVEN)
+            rest = rest // size
+    return ptr
+
+
+@triton.jit
+def lanes_apart(i, stride, STEP: tl.constexpr, EVEN: tl.constexpr):
+    return i if STEP == 1 else i * sixteenths(plain_value(stride), EVEN)
+
+
+@triton.jit
+def tiled_kernel(
+    operands,
+    out_ptr,
+    shape,
+    strides,
+    FUNCTION: tl.constexpr,
+    DOWN: tl.constexpr,
+    ALONG: tl.constexpr,
+    EVEN: tl.constexpr,
+    COMMON: tl.constexpr,
+    OPMATH: tl.constexpr,
+    WIDE: tl.constexpr,
+    ACROSS: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+):
+    """Of each operand and of the result DOWN and ALONG, strides along dimension ACROSS and along the last if they are 0
+    or 1, else 2 (None of a number), and EVEN, whether 16 divides the others; EVEN of the two sizes, too."""
+    INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
+    OUT: tl.constexpr = len(operands)
+    LAST: tl.constexpr = len(shape) - 1
+    m = sixteenths(plain_value(shape[ACROSS]), EVEN[OUT + 1])
+    n = sixteenths(plain_value(shape[LAST]), EVEN[OUT + 2])
+    across = tl.cdiv(n, BLOCK_N)
+    columns = (tl.program_id(0) % across).to(INDEX) * BLOCK_N + tl.arange(0, BLOCK_N)
+    tile, tiles = tl.program_id(0) // across, tl.cdiv(m, BLOCK_M)
+    rows = (tile % tiles).to(INDEX) * BLOCK_M + tl.arange(0, BLOCK_M)
+    rest = (tile // tiles).to(INDEX)
+    inside = (rows < m)[:, None] & (columns < n)[None, :]
+    values = ()
+    for k in tl.static_range(len(operands)):
+        if DOWN[k] is None:
+            values = values + (number_value(operands[k], OPMATH),)
+        else:
+            ptr = other_dimensions(operands[k], rest, shape, strides[k], EVEN[k], ACROSS)
+            down = lanes_apart(rows, strides[k][ACROSS], DOWN[k], EVEN[k])
+            along = lanes_apart(columns, strides[k][LAST], ALONG[k], EVEN[k])
+            if DOWN[k] and ALONG[k]:
+                x = tl.load(ptr + (down[:, None] + along[None, :]), mask=inside, other=0)
+            elif DOWN[k]:  # once for each row, not for each element
+                x = tl.load(ptr + down, mask=rows < m, other=0)[:, None]
+            elif ALONG[k]:
+                x = tl.load(ptr + along, mask=columns < n, other=0)[None, :]
+            else:
+                x = tl.load(ptr)
+            values = values + (tl.broadcast_to(convert(x, COMMON).to(OPMATH), [BLOCK_M, BLOCK_N]),)
+    result = convert(FUNCTION(*values), out_ptr.dtype.element_ty)
+    out_ptr = other_dimensions(out_ptr, rest, shape, strides[OUT], EVEN[OUT], ACROSS)
+    down = lanes_apart(rows, strides[OUT][ACROSS], DOWN[OUT], EVEN[OUT])
+    along = lanes_apart(columns, strides[OUT][LAST], ALONG[OUT], EVEN[OUT])
+    tl.store(out_ptr + (down[:, None] + along[None, :]), result, mask=inside)
+
+
+def in_tiles(function, *operands, common, out):
+    """function(*operands) of each element, in `out`. operands: tensors, which are broadcast to it, and numbers."""
+    shape, strides = coalesce([*[x.expand(out.shape) for x in operands if isinstance(x, torch.Tensor)], out])
+    tile = tiling(shape, strides, out.element_size()) if out.numel() >= 4096 else None
+    if tile is None:
+        return elementwise(function, *operands, common=common, out=out)
+    across, BLOCK_M, BLOCK_N = tile
+    wide = reach(shape, strides) > 2147483647
+    arguments, steps = [], []
+    for x in operands:
+        if isinstance(x, torch.Tensor):
+            arguments.append(x)
+            steps.append(strides.pop(0))
+        else:
+            arguments.append(number_argument(x, common))
+            steps.append(None)
+    steps.append(strides.pop(0))
+    sizes = shape[across], shape[-1]
+    programs = out.numel() // (sizes[0] * sizes[1]) * triton.cdiv(sizes[0], BLOCK_M) * triton.cdiv(sizes[1], BLOCK_N)
+    COMMON, OPMATH = compute_types(common)
+    tiled_kernel[(programs,)](
+        tuple(arguments),
+        out,
+        tuple([plain(n) for n in shape]),
+        tuple([tuple([plain(s) for s in own or ()]) for own in steps]),
+        FUNCTION=function,
+        DOWN=tuple([None if own is None else min(own[across], 2) for own in steps]),
+        ALONG=tuple([None if own is None else min(own[-1], 2) for own in steps]),
+        EVEN=(
+            *[own is not None and _even(own, (across, len(shape) - 1)) for own in steps],
+            *[size % 16 == 0 for size in sizes],
+        ),
+        COMMON=COMMON,
+        OPMATH=OPMATH,
+        WIDE=wide,
+        ACROSS=across,
+        BLOCK_M=BLOCK_M,
+        BLOCK_N=BLOCK_N,
+        num_warps=max(min(BLOCK_M * BLOCK_N // 256, 8), 1),
+    )
+    return out
+
+
+def tiling(shape, strides, size):
+    """Which dimension is walked across beside the last, BLOCK_M along it and BLOCK_N along the last, for a result of
+    elements of this size. None where tiles would not pay, or be full of lanes beyond the ends."""
+    if len(shape) < 2:
+        return None
+    inner = [s.index(1) for s in strides if s[-1] > 1 and 1 in s]
+    if inner:  # each side of a tile in whole lines of memory
+        BLOCK_M, BLOCK_N = fullest(shape[inner[0]], (64, 32)), fullest(shape[-1], (64, 32))
+        BLOCK_M = BLOCK_M if size < 8 else min(BLOCK_M, 32)
+        return (inner[0], BLOCK_M, BLOCK_N) if BLOCK_M * BLOCK_N >= 512 else None
+    if all([s[-1] for s in strides]):
+        return None
+    BLOCK_N = fullest(shape[-1], (1024, 512, 256, 128))
+    BLOCK_M = min(triton.next_power_of_2(shape[-2]), max((2048 if size < 8 else 1024) // BLOCK_N, 1))
+    return (len(shape) - 2, BLOCK_M, BLOCK_N) if BLOCK_M * BLOCK_N >= 1024 else None
+
+
+def _even(strides, tiled):
+    """Whether all strides are multiples of 16, but for those of 1 of the tile's own dimensions."""
+    return all([s % 16 == 0 or (s == 1 and k in tiled) for k, s in enumerate(strides)])
+
+
+def fullest(n, blocks):
+    """Of these blocks, the largest first, that by which n elements are rounded up least; less if less holds n."""
+    return min(triton.next_power_of_2(n), min(blocks, key=lambda block: triton.cdiv(n, block) * block))
+
+
+def copy_into(out, value):
+    """`out`, filled with the elements of a tensor, which is broadcast, in its type, as by `fill`."""
+    if value.is_floating_point() and out.dtype == torch.uint8:
+        return fill(out, value)
+    value, held = as_bits(value, out)
+    in_tiles(identity, value, common=held.dtype, out=held)
+    return out
