@@ -405,6 +405,7 @@ def test_an_answer_as_a_difference(opened):
     shown = opened()
     shown.get_by_role("tab", name="Campaigns").click()
     shown.locator("#dialogs .tabulator-row").first.click()
+    shown.locator("#dialog .added").wait_for()
     assert shown.locator("#dialog .added").all_inner_texts() == ["+c"]
     assert shown.locator("#dialog .removed").all_inner_texts() == ["-b"]
 
