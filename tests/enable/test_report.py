@@ -369,6 +369,17 @@ def test_from_an_overload_to_its_failing_case(opened):
     assert shown.locator("#failure-title").inner_text() == "aten::exp: WRONG"
 
 
+def open_dialog(shown):
+    """Click the first dialog until it opens: while charts are drawn above it a click may miss it."""
+    shown.get_by_role("tab", name="Campaigns").click()
+    for _ in range(10):
+        shown.locator("#dialogs .tabulator-row").first.click()
+        if shown.locator("#dialog-title").count():
+            return
+        shown.wait_for_timeout(500)
+    raise AssertionError("no dialog opens")
+
+
 def test_hostile_names_are_shown(opened):
     shown = opened()
     for tab in shown.locator("#tabs button").all():
@@ -377,8 +388,7 @@ def test_hostile_names_are_shown(opened):
     shown.get_by_role("tab", name="Failing cases").click()
     shown.locator("#failing .tabulator-row").first.click()
     assert HOSTILE in shown.locator("#failure").inner_text()
-    shown.get_by_role("tab", name="Campaigns").click()
-    shown.locator("#dialogs .tabulator-row").first.click()
+    open_dialog(shown)
     assert HOSTILE in shown.locator("#dialog").inner_text()
     assert shown.evaluate("window.hostile") is None and shown.locator("img").count() == 0
 
@@ -403,9 +413,7 @@ def test_the_policy_holds(browser, whole):
 
 def test_an_answer_as_a_difference(opened):
     shown = opened()
-    shown.get_by_role("tab", name="Campaigns").click()
-    shown.locator("#dialogs .tabulator-row").first.click()
-    shown.locator("#dialog .added").wait_for()
+    open_dialog(shown)
     assert shown.locator("#dialog .added").all_inner_texts() == ["+c"]
     assert shown.locator("#dialog .removed").all_inner_texts() == ["-b"]
 
