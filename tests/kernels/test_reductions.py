@@ -4,16 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-from shared import packaged
+from shared import Launches, packaged
 
 from verify.child.loading import load_wrappers
-
-
-class Launches(list):
-    """Stands for a kernel and notes what it is launched with."""
-
-    def __getitem__(self, grid):
-        return lambda *args, **constants: self.append((grid, args, constants))
 
 
 @pytest.mark.parametrize("n", [2**31 - 1, 2**31 - 70_000, 2**31 - 5_000_000, 2**30])
@@ -23,7 +16,7 @@ def test_columns_that_a_program_counts_to_fit_its_integers(tmp_path, overload, n
     wrapper = load_wrappers({"kernel": kernel.source}, tmp_path)["kernel"]
     wrapper.__globals__["reduction_kernel"] = launches = Launches()
     wrapper(torch.zeros(1, dtype=torch.int8).expand(n))
-    (_, parts), args, constants = list.__getitem__(launches, 0)
+    (_, parts), args, constants = launches.noted[0]
     steps = args[6] // 2 - 1  # as `plain` has it
     assert n <= parts * steps * constants["BLOCK_N"]
     counted = (parts * steps + 1) * constants["BLOCK_N"]  # one step more is asked for, and is not read

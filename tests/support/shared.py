@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,16 @@ from verify.contract.derive import plans
 def packaged() -> Library:
     """The library of the package."""
     return Library(KERNELS)
+
+
+class Launches:
+    """Stands for a kernel and notes what it is launched with: grid, arguments and constants of each launch."""
+
+    def __init__(self) -> None:
+        self.noted: list[tuple[Any, tuple[Any, ...], dict[str, Any]]] = []
+
+    def __getitem__(self, grid: Any) -> Callable[..., None]:
+        return lambda *args, **constants: self.noted.append((grid, args, constants))
 
 
 def without(overloads: Iterable[str], target: Path) -> Path:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from shared import packaged, sampled
+from shared import Launches, packaged, sampled
 
 from verify.cases.case import case_of_values
 from verify.child.loading import load_wrappers
@@ -149,19 +149,12 @@ def test_faults(judge, name):
 # ---- launches --------------------------------------------------------------------------------------------------------
 
 
-class Launches(list):
-    """Stands for a kernel and notes what it is launched with."""
-
-    def __getitem__(self, grid):
-        return lambda *args, **constants: self.append((grid, args))
-
-
 def launched(tmp_path, tensors):
     match = packaged().match("aten::_foreach_neg_")
     wrapper = load_wrappers({"kernel": match.kernel.source}, tmp_path)["kernel"]
     wrapper.__globals__["elementwise_kernel"] = found = Launches()
     call(match.plan, {"self": tensors}, wrapper, True, None)
-    return [(grid[0], *args) for grid, args in list.__iter__(found)]
+    return [(grid[0], *args) for grid, args, _ in found.noted]
 
 
 @pytest.mark.parametrize("count, lengths", [(0, []), (1, [1]), (8, [8]), (9, [32]), (70, [32, 32, 8])])
