@@ -17,6 +17,7 @@ class Text:
     sha256 = "0" * 64
 
 
+@pytest.mark.sweep
 def test_every_search_has_shapes_of_its_own(tmp_path):
     record(tmp_path)
     trace = Trace.open(tmp_path / "traces" / "tuning.trace")

@@ -8,11 +8,13 @@ import subprocess
 import sys
 import textwrap
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import torch
 from shared import compiled
+from warm import python
 
 import capture.tape
 from capture import Recorder
@@ -368,15 +370,10 @@ def make():
 
 def test_15_the_command_in_each_of_two_ranks(tmp_path):
     (tmp_path / "ranks.py").write_text(textwrap.dedent(RANKS))
-    command = [sys.executable, "-m", "enable", "capture", "ranks:make", "--out", "out.trace"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    children = [
-        subprocess.Popen(command, cwd=tmp_path, env={**environment, "RANK": rank}, stderr=subprocess.PIPE, text=True)
-        for rank in "01"
-    ]
-    for child in children:
-        _, err = child.communicate(timeout=120)
-        assert child.returncode == 0, err
+    words = ("-m", "enable", "capture", "ranks:make", "--out", "out.trace")
+    with ThreadPoolExecutor(2) as ranks:
+        for done in ranks.map(lambda rank: python(*words, cwd=tmp_path, RANK=rank), "01"):
+            assert done.returncode == 0, done.stderr
     traces = [Trace.open(tmp_path / f"out-rank{rank}.trace") for rank in range(2)]
     assert sorted(p.name for p in tmp_path.glob("*.trace")) == ["out-rank0.trace", "out-rank1.trace"]
     for rank, trace in enumerate(traces):

@@ -6,17 +6,17 @@ import json
 import os
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from shared import packaged
+from warm import python
 
 from enable.cli import run
 from traces import Trace
 
-ROOT = Path(__file__).parents[2]
+ROOT, BIN = Path(__file__).parents[2], Path(sys.executable).parent
 PAGE = (ROOT / "docs/around.md").read_text()
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
 SECTIONS = {text.partition("\n")[0]: BLOCK.findall(text) for text in PAGE.split("\n## ")[1:]}
@@ -42,10 +42,10 @@ def blocks(title, language):
 
 def in_a_process(command):
     """As in the user's shell. Nothing warns."""
-    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    path = os.pathsep.join((str(BIN), os.environ["PATH"]))
     own = {"PATH": path, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "TORCHINDUCTOR_CACHE_DIR": "inductor"}
-    env = {**os.environ, **own}
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
+    name, *rest = command
+    done = python(*rest if name == "python" else (BIN / name, *rest), cwd=Path(), **own)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Warning" not in done.stderr, done.stderr
     return done.stdout

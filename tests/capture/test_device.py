@@ -1,18 +1,15 @@
 """What a GPU computes of contents, checked on the CPU by Triton's interpreter."""
 
-import os
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
+
+from warm import python
 
 ROOT = Path(__file__).parents[2]
 
 
 def interpreted(program):
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TRITON_INTERPRET": "1"}
-    command = [sys.executable, "-c", textwrap.dedent(program)]
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    run = python("-c", textwrap.dedent(program), cwd=ROOT, TRITON_INTERPRET="1")
     assert run.returncode == 0, run.stderr
     return run.stdout.split()
 

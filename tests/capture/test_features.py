@@ -1,9 +1,7 @@
 """Acceptance test 15: what PyTorch does around a step is recorded as documented, and never raises."""
 
-import os
-import subprocess
-import sys
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from pathlib import Path
 
@@ -11,6 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from warm import python
 
 from capture import Recorder, sim
 from traces import Trace, verify
@@ -173,14 +172,9 @@ def test_15_distributed_data_parallel(tmp_path):
         assert recorder.skipped["collectives"], recorder.skipped
         dist.destroy_process_group()
     """
-    command = [sys.executable, "-c", textwrap.dedent(program)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    ranks = [
-        subprocess.Popen([*command, str(r), str(tmp_path)], env=environment, stderr=subprocess.PIPE, text=True)
-        for r in range(2)
-    ]
-    for rank in ranks:
-        _, err = rank.communicate(timeout=120)
-        assert rank.returncode == 0, err
+    with ThreadPoolExecutor(2) as ranks:
+        code = textwrap.dedent(program)
+        for done in ranks.map(lambda rank: python("-c", code, rank, tmp_path, cwd=ROOT), range(2)):
+            assert done.returncode == 0, done.stderr
     for r in range(2):
         assert "aten::addmm" in overloads(tmp_path / f"step-rank{r}.trace")

@@ -1,12 +1,11 @@
 """Models of other libraries, where what those need is not all there."""
 
 import os
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
 import pytest
+from warm import python
 
 from capture.libraries import import_library
 from capture.settings import parse
@@ -37,9 +36,7 @@ def test_a_torchvision_of_another_torch_is_no_obstacle(tmp_path):
     for name, text in (("torchvision", TORCHVISION), ("timm", "import torchvision")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text(text)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
-    command = [sys.executable, "-c", textwrap.dedent(PROGRAM)]
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    run = python("-c", textwrap.dedent(PROGRAM), cwd=ROOT, PYTHONPATH=os.pathsep.join([str(tmp_path), str(ROOT)]))
     assert run.stdout == "torchvision has no nms\n", run.stderr
 
 

@@ -2,8 +2,6 @@
 
 import errno
 import os
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils.checkpoint import checkpoint
+from warm import python
 
 import capture.recorder
 import capture.tape
@@ -192,10 +191,7 @@ def test_a_project_with_packages_of_the_same_names_as_ours(tmp_path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, "train.py"], cwd=project, env=environment, capture_output=True, text=True, timeout=120
-    )
+    done = python("train.py", cwd=project, PYTHONPATH=os.pathsep.join(paths))
     assert done.returncode == 0, done.stderr
     trace = Trace.open(project / "step.trace")
     assert trace.manifest["steps"] == 2

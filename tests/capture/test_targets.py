@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from warm import python
 
 from capture.settings import Setting, of_default, of_signature, parse
 from capture.targets import load_target, trace_name
@@ -92,9 +93,7 @@ def project(tmp_path_factory):
 
 
 def capture(directory, *arguments, program=(PROGRAM,)):
-    env = {**os.environ, "OMP_NUM_THREADS": "1"}
-    command = [*program, "capture", *arguments]
-    return subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=120, env=env)
+    return python(*program, "capture", *arguments, cwd=directory)
 
 
 def assert_refused(result, *words):
@@ -104,7 +103,7 @@ def assert_refused(result, *words):
     assert all(word in line[0] for word in words), line[0]
 
 
-@pytest.mark.parametrize("program", [(PROGRAM,), (sys.executable, "-m", "enable")], ids=["console", "python -m"])
+@pytest.mark.parametrize("program", [(PROGRAM,), ("-m", "enable")], ids=["console", "python -m"])
 def test_17_a_project_with_packages_named_like_ours(project, tmp_path, program):
     result = capture(project, "pkg.train:parts", "--set", "width=6", "--json", "--out", tmp_path / "t", program=program)
     assert result.returncode == 0, result.stderr

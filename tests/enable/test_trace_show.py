@@ -3,11 +3,12 @@
 import json
 import shlex
 import shutil
-import subprocess
+import sys
 
 import program
 import pytest
 import torch
+from warm import python
 
 from capture import Recorder
 from enable.cli import run
@@ -102,7 +103,8 @@ def test_export_one_call_as_a_script(directory, tmp_path):
     assert made.returncode == 0, made.stderr
     typed = shlex.split(made.stdout.splitlines()[-1])
     assert typed[0] == "next"
-    found = subprocess.run(typed[1:], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert typed[1] == sys.executable
+    found = python(*typed[2:], cwd=tmp_path)
     assert found.returncode == 0 and "float32[64, 4], bit-exact" in found.stdout
 
 

@@ -1,9 +1,9 @@
 """Every kernel file of the library is judged on its data: the file of the same group and name beside this one.
 
 CI judges those whose text, with the blocks linked into it, is another than the one that docs/results/library.json has
-verdicts of, and of the others the shortest file of each group: a change of a block changes the text of every kernel on
-it. `-m ""` judges all; with ENABLE_WORKSPACE set the verdicts are kept there, and `enable library record` puts them
-down.
+verdicts of: a change of a block changes the text of every kernel on it. Of the others it judges the shortest file of
+each group, on a case or two of each overload. `-m ""` judges all; with ENABLE_WORKSPACE set the verdicts are kept
+there, and `enable library record` puts them down.
 """
 
 from __future__ import annotations
@@ -39,25 +39,27 @@ pytestmark = pytest.mark.filterwarnings("ignore:Sparse invariant checks:UserWarn
 
 
 def sample(recorded):
-    """The files that CI judges."""
-    met, chosen = set(), set()
+    """The files that CI judges: those that changed, and of the others one of each group."""
+    met, changed, chosen = set(), set(), set()
     kernels = {name: KernelFile.read(KERNELS / name) for name in FILES}
     for name, kernel in sorted(kernels.items(), key=lambda item: len(item[1].source)):
         matches = [packaged().match(overload) for overload in kernel.overloads]
         known = [recorded.get(match.plan.overload, {}).get("sim", {}).get("sources") for match in matches]
         group = Path(name).parent
-        if known != [sources(match) for match in matches] or group not in met:
+        if known != [sources(match) for match in matches]:
+            changed.add(name)
+        elif group not in met:
             chosen.add(name)
-            met.add(group)
-    return chosen
+        met.add(group)
+    return changed, chosen
 
 
-SAMPLE = sample(read_results(RESULTS))
+CHANGED, SAMPLE = sample(read_results(RESULTS))
 
 
-def named(files):
+def named(files, in_ci=CHANGED | SAMPLE):
     """ids are names of operators, so that `-k gelu` works."""
-    swept = {name: () if name in SAMPLE else pytest.mark.sweep for name in files}
+    swept = {name: () if name in in_ci else pytest.mark.sweep for name in files}
     return pytest.mark.parametrize(
         "name", [pytest.param(f, id=f.removesuffix(".py"), marks=marks) for f, marks in swept.items()]
     )
@@ -96,24 +98,37 @@ def test_every_kernel_file_has_its_data_and_the_other_way_round():
 
 
 def test_the_sample_has_each_group_and_what_changed():
-    assert {Path(name).parent for name in SAMPLE} == {Path(name).parent for name in FILES}
+    assert {Path(name).parent for name in CHANGED | SAMPLE} == {Path(name).parent for name in FILES}
     recorded = read_results(RESULTS)
     changed = {o: {p: row | {"sources": "other"} for p, row in rows.items()} for o, rows in recorded.items()}
-    assert sample({}) == sample(changed) == set(FILES)
+    assert sample({}) == sample(changed) == (set(FILES), set())
     del recorded["aten::special_erfcx"]
-    assert "special/special_erfcx.py" in sample(recorded) - sample(read_results(RESULTS))
+    assert sample(recorded)[0] - CHANGED == {"special/special_erfcx.py"}
 
 
-@named(FILES)
-def test_a_kernel_is_right(name, data_of, verdicts_of):
-    kernel = KernelFile.read(KERNELS / name)
-    data = data_of(HERE / name, kernel)
-    verdicts = verdicts_of(kernel, data.cases)
+def assert_right(kernel, cases, verdicts_of):
+    """It passes on the cases, and each of its overloads has one."""
+    verdicts = verdicts_of(kernel, cases)
     failed = {key: (v.outcome, v.detail) for key, v in verdicts.items() if v.outcome is not Outcome.PASS}
     assert not failed, failed
-    judged = Counter(plan.base for case in data.cases for plan in plans(case.overload)[:1])
-    judged += Counter(case.overload for case in data.cases)
+    judged = Counter(plan.base for case in cases for plan in plans(case.overload)[:1])
+    judged += Counter(case.overload for case in cases)
     assert not [o for o in kernel.overloads if not judged[o]], "each overload has a case"
+
+
+@named(FILES, CHANGED)
+def test_a_kernel_is_right(name, data_of, verdicts_of):
+    kernel = KernelFile.read(KERNELS / name)
+    assert_right(kernel, data_of(HERE / name, kernel).cases, verdicts_of)
+
+
+@named(sorted(SAMPLE))
+def test_a_kernel_is_right_as_far_as_its_first_and_last_cases_tell(name, data_of, verdicts_of):
+    kernel = KernelFile.read(KERNELS / name)
+    of = {}
+    for case in data_of(HERE / name, kernel).cases:
+        of.setdefault(case.overload, []).append(case)
+    assert_right(kernel, [case for cases in of.values() for case in dict.fromkeys((cases[0], cases[-1]))], verdicts_of)
 
 
 def refusals(kernel, data, verdicts_of):

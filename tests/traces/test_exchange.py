@@ -1,13 +1,12 @@
 """Traces in other tools' forms, and back. Acceptance test 19."""
 
 import json
-import subprocess
-import sys
 from collections import Counter
 
 import pytest
 import torch
 from torch.profiler import ExecutionTraceObserver
+from warm import python
 
 from capture import Recorder
 from capture.signatures import describe as describe_live
@@ -263,7 +262,7 @@ def test_unknown_form_and_empty_file(tmp_path):
 
 
 def run_repro(path):
-    return subprocess.run([sys.executable, "-I", path / "repro.py"], capture_output=True, text=True, timeout=120)
+    return python("repro.py", cwd=path)
 
 
 REPRODUCED = [

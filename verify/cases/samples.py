@@ -237,11 +237,17 @@ class _Outermost(SchemaCheckMode):
 
 
 def _samples(info: Any, dtype: torch.dtype, most: int) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    from torch.testing._internal.common_utils import SEED, set_rng_seed
+
     torch.manual_seed(0)
     random.seed(0)  # some generators choose their samples with it
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of functions that are deprecated, or that the samples use in unusual ways
-        for sample in itertools.islice(info.sample_inputs("cpu", dtype, requires_grad=False), most):
+        samples = iter(info.sample_inputs_func(info, "cpu", dtype, False))
+        for _ in range(most):
+            set_rng_seed(SEED)  # as info.sample_inputs does, which reads the sources of all callers for a unittest
+            if (sample := next(samples, None)) is None:
+                return
             yield (sample.input, *sample.args), dict(sample.kwargs)
 
 
