@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def interpreted(program):
-    run = python("-c", textwrap.dedent(program), cwd=ROOT, TRITON_INTERPRET="1")
+    run = python("-c", textwrap.dedent(program), cwd=ROOT)
     assert run.returncode == 0, run.stderr
     return run.stdout.split()
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from warm import python
 
 from enable.cli import run as enable
 from generate.dialog import open_journal, refine_operator
@@ -249,8 +250,7 @@ def test_a_journal_holds_no_values_that_its_trace_does_not_hold(home, endpoint):
     """A report on a wrong kernel lists the largest numbers; of a seeded trace those drawn, not those of the user."""
     (home / "private.py").write_text(PRIVATE)
     endpoint.replies = [WRONG]
-    command = [sys.executable, "-c", REFINE]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=240)
+    done = python("-c", REFINE, cwd=home, timeout=240)
     assert done.returncode == 1, done.stderr
     (journal,) = home.glob(".enable/dialogs/aten.exp/run-*/journal.jsonl")
     numbers = set(re.findall(r"\d+\.?\d*", journal.read_text()))

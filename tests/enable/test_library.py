@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from warm import python
 
 from enable import library
 from enable.library import select
@@ -204,8 +205,8 @@ def test_verdicts_of_others_do_not_count(keep, tmp_path):
 
 def test_what_the_judge_says_is_what_registration_reads(tmp_path):
     """From `enable verify` to a served call."""
-    command = [sys.executable, "-m", "enable", "--workspace", str(tmp_path), "verify", "aten::neg", "--cases", "opinfo"]
-    told = subprocess.run(command, capture_output=True, text=True, timeout=200, cwd=KERNELS.parents[1])
+    command = ["-m", "enable", "--workspace", tmp_path, "verify", "aten::neg", "--cases", "opinfo"]
+    told = python(*command, cwd=KERNELS.parents[1], timeout=200)
     assert told.returncode == 0, told.stdout + told.stderr
     with library.use("cpu", ops=["aten::neg"], workspace=tmp_path) as registration:
         torch.testing.assert_close(-ATEN_EXP, torch.neg(ATEN_EXP.to(torch.complex128)).real.float())

@@ -1,14 +1,12 @@
 """Problems in KernelBench's format become files with ModelNew, which compare themselves with Model."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from shared import sampled
+from warm import python
 
 PROBLEMS = Path(__file__).parents[1] / "problems"
 FUSED = {
@@ -22,13 +20,11 @@ FUSED = {
 
 
 def enable(*words):
-    return subprocess.run([sys.executable, "-m", "enable", *words], capture_output=True, text=True, timeout=300)
+    return python("-m", "enable", *words, cwd=Path.cwd(), timeout=300)
 
 
 def run(path):
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"TRITON_INTERPRET": "1"}
-    words = [sys.executable, "-W", "ignore", path.name]
-    return subprocess.run(words, cwd=path.parent, env=environment, capture_output=True, text=True, timeout=300)
+    return python(path.name, cwd=path.parent, timeout=300, PYTHONPATH="", TRITON_INTERPRET="1")
 
 
 SOLVED = sorted(p.stem for p in PROBLEMS.glob("*.py"))

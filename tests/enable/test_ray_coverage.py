@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from warm import python
 
 ROOT = Path(__file__).parents[2]
 COVERAGE = [sys.executable, "-m", "enable", "coverage", "opinfo", "--json"]
@@ -21,8 +22,7 @@ def home(tmp_path_factory):
     """A workspace with a trace of two operators of OpInfo, and the answer of coverage on local children."""
     directory = tmp_path_factory.mktemp("ray")
     chosen = ["--op", "sqrt", "--op", "neg", "--dtype", "float32"]
-    capture = [sys.executable, "-m", "enable", "capture", "opinfo", *chosen]
-    subprocess.run(capture, cwd=directory, env=environment(), check=True, capture_output=True)
+    python("-m", "enable", "capture", "opinfo", *chosen, cwd=directory).check_returncode()
     return directory
 
 
@@ -42,7 +42,7 @@ def verdicts(directory):
 
 def test_the_same_verdicts_as_local_also_when_a_worker_is_killed(home):
     pytest.importorskip("ray")
-    local = subprocess.run(COVERAGE, cwd=home, env=environment(), capture_output=True, text=True, check=True)
+    local = python(*COVERAGE[1:], cwd=home)
     kept = verdicts(home)
     (home / ".enable" / "verdicts.sqlite").unlink()
     with open(home / "stdout", "w") as out, open(home / "stderr", "w") as err:
@@ -66,5 +66,5 @@ def words_of(process):
 
 
 def test_an_unknown_engine_is_told_in_one_line(home):
-    done = subprocess.run([*COVERAGE, "--engine", "slurm"], cwd=home, env=environment(), capture_output=True, text=True)
+    done = python(*COVERAGE[1:], "--engine", "slurm", cwd=home)
     assert (done.returncode, done.stderr) == (2, "enable: unknown engine 'slurm'; choose from local, ray\n")

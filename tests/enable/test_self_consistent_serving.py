@@ -1,13 +1,11 @@
 """A kernel that calls kernels of the library, registered under PyTorch and exported: the library still answers."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 
 import pytest
 import torch
+from warm import python
 
 from capture import Recorder
 from enable import library
@@ -64,8 +62,8 @@ def test_exported_with_what_it_calls(kernels, tmp_path):
     entries = library.select(["aten::_softmax"], unverified=True, library=kernels).entries
     export("package", tmp_path / "out", entries, Label("theirs", "basis"), force=False)
     code = "import torch, theirs; print(torch.softmax(torch.linspace(-2, 2, 12).view(3, 4), 1).tolist())"
-    environment = {**os.environ, "THEIRS_DEVICE": "cpu", "TRITON_INTERPRET": "1", "PYTHONPATH": str(tmp_path / "out")}
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    environment = {"THEIRS_DEVICE": "cpu", "TRITON_INTERPRET": "1", "PYTHONPATH": str(tmp_path / "out")}
+    done = python("-c", code, cwd=tmp_path, **environment)
     assert done.returncode == 0, done.stderr
     torch.testing.assert_close(torch.tensor(json.loads(done.stdout)), TWICE)
     told = export("backendbench", tmp_path / "bb", entries, Label("theirs", "basis"), force=False)

@@ -23,7 +23,8 @@ OURS = {str(Path(__file__).parent), str(Path(__file__).parents[2])}  # what pyte
 def python(*arguments: Any, cwd: Path, timeout: float = 120, **environment: str) -> CompletedProcess[str]:
     """What `python ARGUMENTS` does in a directory: a script, `-m MODULE` or `-c CODE`, with its arguments.
 
-    environment: variables beside those of this process. Raises TimeoutError, and the process is gone, after seconds.
+    environment: variables beside those of this process; for TRITON_INTERPRET, which Triton reads first, it is too late.
+    Raises TimeoutError, and the process is gone, after `timeout` seconds.
     """
     command = [str(argument) for argument in arguments]
     with tempfile.TemporaryDirectory() as directory:
@@ -40,7 +41,7 @@ def python(*arguments: Any, cwd: Path, timeout: float = 120, **environment: str)
 
 @cache
 def _server() -> ForkServerContext:
-    """torch with what a first optimizer imports. It looks at the number of threads once, when it is imported."""
+    """torch with what a first optimizer imports, Triton as this process has it. The number of threads is read then."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["torch", "torch._dynamo"])
     with pytest.MonkeyPatch.context() as patch:
