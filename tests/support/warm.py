@@ -20,7 +20,7 @@ import pytest
 OURS = {str(Path(__file__).parent), str(Path(__file__).parents[2])}  # what pytest alone puts on the path
 
 
-def python(*arguments: Any, cwd: Path, timeout: float = 120, **environment: str) -> CompletedProcess[str]:
+def python(*arguments: Any, cwd: Path, timeout: float = 240, **environment: str) -> CompletedProcess[str]:
     """What `python ARGUMENTS` does in a directory: a script, `-m MODULE` or `-c CODE`, with its arguments.
 
     environment: variables beside those of this process; for TRITON_INTERPRET, which Triton reads first, it is too late.

@@ -1,5 +1,6 @@
 """The judge on committed kernels: the first word of a file's name is the outcome that it must get."""
 
+import functools
 import subprocess
 import threading
 import time
@@ -42,10 +43,16 @@ def verdict_on(judge, path, cases=(EXP,)):
     return [found[plan.overload, c.id] for c in cases]
 
 
+@pytest.fixture(scope="module")
+def once(judge):
+    """A function of a path: the verdict on its kernel, which is judged once, though it be no verdict for good."""
+    return functools.cache(lambda path: verdict_on(judge, path)[0])
+
+
 @pytest.mark.parametrize("path", KERNELS, ids=lambda p: p.stem)
-def test_outcome(judge, path):
+def test_outcome(once, path):
     expected = next(o for o in Outcome if path.stem.startswith(o.value.lower()))
-    (verdict,) = verdict_on(judge, path)
+    verdict = once(path)
     assert verdict.outcome is expected, verdict
     assert bool(verdict.detail) or expected is Outcome.PASS
     assert bool(verdict.layer) == (expected not in (Outcome.PASS, Outcome.SKIPPED))
@@ -177,9 +184,9 @@ def test_reports_say_where_and_what(judge):
     assert "aten::exp" in verdict.detail
 
 
-def test_reports_hold_nothing_of_this_machine(judge):
+def test_reports_hold_nothing_of_this_machine(once):
     for path in KERNELS:
-        (verdict,) = verdict_on(judge, path)
+        verdict = once(path)
         assert "/tmp" not in verdict.report and "enable-" not in verdict.report and ".py" not in verdict.report
 
 

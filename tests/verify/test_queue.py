@@ -66,6 +66,8 @@ def test_twenty_good_kernels_among_all_that_hang_and_crash(tmp_path):
     bad = {name: job(hostile(body), 200 + i) for i, (name, body) in enumerate(HOSTILE.items())}
     queue = [each for pair in zip(good, bad.values(), strict=False) for each in pair] + good[len(bad) :]
     store = VerdictStore(tmp_path / "verdicts.sqlite")
+    with Judge(platform, store, workers=1) as judge:
+        judge.judge([job(KERNEL, 99)])
     others = set(descendants(os.getpid()))  # those that ATen is asked in outlive a judge
     with Judge(platform, store, workers=2) as judge:
         verdicts = judge.judge(queue)
@@ -96,7 +98,14 @@ with t.Judge(t.platforms.load("sim"), store, workers=2) as judge:
 """
 
 
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda s: s.name)
+STOPS = [  # Python dies of the last two alike
+    signal.SIGINT,
+    signal.SIGKILL,
+    pytest.param(signal.SIGTERM, marks=pytest.mark.sweep),
+]
+
+
+@pytest.mark.parametrize("sent", STOPS, ids=lambda s: s.name)
 def test_no_child_is_left_when_the_judge_stops(tmp_path, sent):
     temporary = tmp_path / "tmp"
     temporary.mkdir()

@@ -7,6 +7,7 @@ import math
 
 import pytest
 import torch
+from shared import sampled
 
 from verify.comparison import draws as random_tests
 from verify.comparison.draws import ends, examine
@@ -133,7 +134,10 @@ def test_atens_own_draws_pass(name):
     assert drawn(name) == ""
 
 
-@pytest.mark.parametrize("name", ["exponential", "dice", "geometric", "without replacement", "permutation of few"])
+RARE = ["exponential", "dice", "geometric", "without replacement", "permutation of few"]
+
+
+@pytest.mark.parametrize("name", sampled(RARE, RARE[2::2]))  # the cheapest of numbers and of permutations
 def test_false_alarms_are_as_rare_as_is_said(name, monkeypatch):
     """At a level where alarms could be counted they are no more than the level allows."""
     level, cases = 0.2, 20
@@ -281,7 +285,7 @@ def test_others_pass(name, monkeypatch):
     assert drawn(name) == ""
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", sampled(range(5), [1]))
 def test_calls_of_few_draws_are_not_spread_alike(seed):
     """Several of each pair's kind, of which many have the same draws."""
     torch.manual_seed(seed)

@@ -52,15 +52,14 @@ def test_where_it_cannot_be_had_it_is_refused_in_one_line(lacking):
     nnp = "import ctypes; ctypes.CDLL(None).prctl(38, 1, 0, 0, 0)\n"
     start = "from verify.sandbox.children import Zygote\ntry: Zygote('execute')\n"
     start += "except Exception as error: print(type(error).__name__, error)\n"
-    start += "with __import__('contextlib').closing(Zygote('execute', 'none')) as z: print(z.level)"
-    done = python(WITHOUT.format(filter=nnp + LACKS[lacking], then=start))
-    refused, level = done.stdout.strip().split("\n")
+    start += "with __import__('contextlib').closing(Zygote('execute', 'none')) as z: print(z.level, flush=True)\n"
+    doctor = "sys.argv = ['enable', 'doctor']\nfrom enable.cli import main\nmain()"
+    done = python(WITHOUT.format(filter=nnp + LACKS[lacking], then=start + doctor))
+    refused, level, *told = done.stdout.strip().split("\n")
     assert refused.startswith("UserError ") and lacking in refused and "--sandbox none" in refused
     assert level == "none"
-    doctor = "sys.argv = ['enable', 'doctor']\nfrom enable.cli import main\nmain()"
-    done = python(WITHOUT.format(filter=nnp + LACKS[lacking], then=doctor))
     assert done.returncode == 1
-    (line,) = [line for line in done.stdout.split("\n") if " sandbox " in line]
+    (line,) = [line for line in told if " sandbox " in line]
     assert line.startswith("FAIL") and lacking in line
 
 
