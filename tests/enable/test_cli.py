@@ -9,8 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 from program import enable
 
+from capture import Recorder
 from enable.reference import reference
 
 ROOT = Path(__file__).parents[2]
@@ -23,6 +25,17 @@ def captured(tmp_path_factory):
     result = enable("capture", "nanogpt", *SMALL, "--optimizer", "adamw-fused", cwd=directory)
     assert result.returncode == 0, result.stderr
     return directory
+
+
+@pytest.fixture(scope="module")
+def small(captured):
+    """That directory with a trace of three operators beside it."""
+    torch.manual_seed(0)
+    x, weight = torch.randn(6, 8), torch.randn(8, 4)
+    with Recorder(captured / ".enable" / "traces" / "small.trace") as recorder:
+        torch.nn.functional.gelu(x.mm(weight)).view(-1)
+        recorder.step()
+    return captured
 
 
 SMALL = ["--batch", "2", "--set", "n_layer=1", "--set", "n_embd=32", "--set", "n_head=2", "--set", "block_size=16"]
@@ -42,8 +55,8 @@ def test_reference_page_is_what_help_prints():
     assert page.read_text() == reference(), "the help texts changed: make docs"
 
 
-def test_coverage_json(captured):
-    result = enable("coverage", "nanogpt", "--json", cwd=captured)
+def test_coverage_json(small):
+    result = enable("coverage", "small", "--json", cwd=small)
     assert result.returncode == 0, result.stderr
     found = json.loads(result.stdout)
     assert found["overloads"]["percent"] == 100
@@ -57,27 +70,27 @@ def test_coverage_json(captured):
     assert rows["aten::view"]["outcome"] is None and rows["aten::view"]["kind"] == "view"
 
 
-def test_second_coverage_judges_nothing(captured):
-    enable("coverage", "nanogpt", cwd=captured)
-    store = captured / ".enable" / "verdicts.sqlite"
+def test_second_coverage_judges_nothing(small):
+    enable("coverage", "small", cwd=small)
+    store = small / ".enable" / "verdicts.sqlite"
 
     def newest():
         with contextlib.closing(sqlite3.connect(store)) as database:
             return database.execute("SELECT max(created), count(*) FROM verdicts").fetchone()
 
     before = newest()
-    assert enable("coverage", "nanogpt", cwd=captured).returncode == 0
+    assert enable("coverage", "small", cwd=small).returncode == 0
     assert newest() == before
 
 
-def test_a_missing_kernel_is_not_covered(captured, tmp_path):
+def test_a_missing_kernel_is_not_covered(small, tmp_path):
     library = tmp_path / "library"
     shutil.copytree(ROOT / "generate" / "kernels", library)
     (library / "pointwise" / "gelu.py").unlink()
-    result = enable("coverage", "nanogpt", "--json", "--library", library, cwd=captured)
+    result = enable("coverage", "small", "--json", "--library", library, cwd=small)
     row = next(r for r in json.loads(result.stdout)["rows"] if r["overload"] == "aten::gelu")
     assert (row["kernel"], row["outcome"], row["state"]) == (None, None, "no kernel")
-    assert "enable refine nanogpt --op aten::gelu" in row["detail"]
+    assert "enable refine small --op aten::gelu" in row["detail"]
 
 
 def test_trace_show_and_verify(captured):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import warm
 
 from enable.cli import run
 
@@ -16,9 +17,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def enable(*arguments, cwd):
-    command = [sys.executable, "-m", "enable", "--workspace", str(cwd / "ws"), "export", *arguments]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=200, env=environment)
+    return warm.python("-m", "enable", "--workspace", cwd / "ws", "export", *arguments, cwd=cwd, timeout=200)
 
 
 @pytest.fixture(scope="module")

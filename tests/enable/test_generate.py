@@ -12,6 +12,7 @@ from pathlib import Path
 
 import program
 import pytest
+from shared import sampled
 
 from enable.cli import run
 from generate.journal import read_journal
@@ -78,6 +79,16 @@ def home(prepared, tmp_path):
     return tmp_path
 
 
+@pytest.fixture(scope="module")
+def undisturbed(prepared, tmp_path_factory):
+    """Where the campaign ran to its end, and what it printed."""
+    home = tmp_path_factory.mktemp("undisturbed")
+    shutil.copytree(prepared, home, dirs_exist_ok=True)
+    result = enable(home, "generate", "--config", "campaign.toml", "--json")
+    assert result.returncode == 0, result.stderr
+    return home, json.loads(result.stdout)
+
+
 def what_remains(home, name="offline"):
     """The library, the journals' events and the counts of a campaign: what has to be the same however it came about."""
     kernels = {p.name: p.read_text() for p in (home / ".enable" / "kernels").glob("*/*.py")}
@@ -96,10 +107,8 @@ def test_from_the_prompt_to_the_library(prepared):
     assert all(row["seconds"]["tests"] > 0 for row in found["operators"])
 
 
-def test_offline_from_a_file_and_again_it_has_nothing_to_do(home):
-    result = enable(home, "generate", "--config", "campaign.toml", "--json")
-    assert result.returncode == 0, result.stderr
-    found = json.loads(result.stdout)
+def test_offline_from_a_file_and_again_it_has_nothing_to_do(undisturbed):
+    home, found = undisturbed
     assert (found["campaign"], found["exits"], found["calls"]) == ("offline", {"PASSED": 2}, 4)
     kernels, events, _ = what_remains(home)
     assert kernels == {f"{name}.py": SOURCES[name] for name in NAMES}
@@ -122,14 +131,12 @@ def test_offline_from_a_file_and_again_it_has_nothing_to_do(home):
     assert [bool(turn["diff"]) for turn in answers] == [False, True] and answers[0]["then"]
 
 
-def test_killed_at_random_moments_it_goes_on_to_the_same_end(home, tmp_path_factory):
+@pytest.mark.parametrize("times", sampled([1, 2], [1]))
+def test_killed_at_random_moments_it_goes_on_to_the_same_end(home, undisturbed, times):
     """benchmarks/campaign.py does this 30 times."""
-    alone = tmp_path_factory.mktemp("alone")
-    shutil.copytree(home, alone, dirs_exist_ok=True)
     (home / ".enable" / "verdicts.sqlite").unlink()
-    assert enable(alone, "generate", "--config", "campaign.toml").returncode == 0
     draw, kills = random.Random(5), 0
-    while kills < 2:
+    while kills < times:
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         process = started(home, "generate", "--config", "campaign.toml", **quiet, start_new_session=True)
         time.sleep(2 + draw.random() * 6)
@@ -140,7 +147,7 @@ def test_killed_at_random_moments_it_goes_on_to_the_same_end(home, tmp_path_fact
         kills += 1
     assert kills
     assert enable(home, "generate", "--config", "campaign.toml").returncode == 0
-    assert what_remains(home) == what_remains(alone)
+    assert what_remains(home) == what_remains(undisturbed[0])
 
 
 def test_a_campaign_of_other_settings_is_refused_and_may_begin_anew(home):
@@ -226,11 +233,8 @@ def test_bad_input_is_told_in_one_line(home, arguments, told, monkeypatch, capsy
     assert not (home / ".enable" / "campaigns").exists()
 
 
-def test_ray_comes_to_the_same_end_also_when_a_worker_is_killed(home, tmp_path_factory):
+def test_ray_comes_to_the_same_end_also_when_a_worker_is_killed(home, undisturbed):
     pytest.importorskip("ray")
-    alone = tmp_path_factory.mktemp("alone")
-    shutil.copytree(home, alone, dirs_exist_ok=True)
-    assert enable(alone, "generate", "--config", "campaign.toml").returncode == 0
     with open(home / "told", "w") as told:
         words = ("generate", "--config", "campaign.toml", "--engine", "ray")
         process = started(home, *words, stdout=told, stderr=told)
@@ -241,7 +245,7 @@ def test_ray_comes_to_the_same_end_also_when_a_worker_is_killed(home, tmp_path_f
             victim = next((p for p in Path("/proc").glob("[0-9]*") if words_of(p).startswith(b"ray::_hold")), None)
         os.kill(int(victim.name), signal.SIGKILL)
         assert process.wait(300) == 0, (home / "told").read_text()
-    assert what_remains(home) == what_remains(alone)
+    assert what_remains(home) == what_remains(undisturbed[0])
 
 
 def words_of(process):

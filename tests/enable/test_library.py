@@ -1,5 +1,6 @@
 """Registration: on CPU tensors, where a GPU is absent, and on `sim`."""
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from shared import sampled
 from warm import python
 
 from enable import library
@@ -401,9 +403,13 @@ def test_a_kernel_that_changed_is_loaded_anew(tmp_path):
         assert x.neg().shape == (7,)
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.int32, torch.bool])
-@pytest.mark.parametrize("shape", [(3,), ()])
-def test_numbers_promote_natively_as_ever(dtype, shape):
+PROMOTED = [((3,), torch.float64), ((), torch.float16), ((3,), torch.int32), ((), torch.bool)]
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype"), sampled(itertools.product([(3,), ()], [dtype for _, dtype in PROMOTED]), PROMOTED)
+)
+def test_numbers_promote_natively_as_ever(shape, dtype):
     """Beside a dtype that no kernel serves, or in the place of the first operand, which no kernel takes."""
     x = torch.ones(shape).to(dtype)
     work = [

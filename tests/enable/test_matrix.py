@@ -40,7 +40,8 @@ def covered(workspace, capfd):
 
 
 def configurations(sample, **choices):
-    """All combinations; CI runs the sample of them, which has each value with most of the others."""
+    """All combinations. CI runs the sample of them: each device, and dtypes and tables that other tests do not have;
+    every optimizer of nanoGPT is in test_nanogpt.py, in float32."""
     every = itertools.product(*choices.values())
     return [pytest.param(*values, marks=[] if values in sample else [pytest.mark.sweep]) for values in every]
 
@@ -49,10 +50,8 @@ def configurations(sample, **choices):
     ("device", "dropout", "dtype", "optimizer"),
     configurations(
         {
-            ("sim", "0.2", "f32", "adamw"),
-            ("sim", "0.0", "bf16", "adamw-foreach"),
             ("sim", "0.2", "f16", "adamw-fused"),
-            ("cpu", "0.0", "bf16", "sgd"),
+            ("cpu", "0.0", "bf16", "adamw-foreach"),
         },
         device=("sim", "cpu"),
         dropout=("0.0", "0.2"),
@@ -69,7 +68,7 @@ def test_nanogpt(covered, device, dropout, dtype, optimizer):
 @pytest.mark.parametrize(
     ("device", "sparse", "optimizer"),
     configurations(
-        {("sim", "true", "adagrad"), ("sim", "true", "rowwise-adagrad"), ("cpu", "false", "sgd")},
+        {("sim", "true", "rowwise-adagrad"), ("cpu", "false", "adagrad")},
         device=("sim", "cpu"),
         sparse=("true", "false"),
         optimizer=("sgd", "adagrad", "rowwise-adagrad"),

@@ -1,12 +1,11 @@
 """The native way to launch: on the CPU its keys, memory and answers, on a GPU the launches, too."""
 
-import subprocess
-import sys
 import threading
 from contextlib import ExitStack, contextmanager
 
 import pytest
 import torch
+from program import enable
 
 from capture.device import compiles
 from enable import library
@@ -376,8 +375,7 @@ def test_it_is_of_cuda_alone(tmp_path):
 
 
 def test_doctor_tells_of_it(tmp_path):
-    command = [sys.executable, "-m", "enable", "--workspace", str(tmp_path), "doctor"]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = enable("doctor", cwd=tmp_path)
     line = next(line for line in done.stdout.splitlines() if "native" in line)
     assert line.split(maxsplit=2)[2] in ("to be built at the first registration on a GPU", "built"), line
 

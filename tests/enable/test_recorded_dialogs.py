@@ -1,17 +1,15 @@
 """Dialogs that a real model held (docs/results/dialogs.md), replayed offline: a sample of each campaign."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from program import enable
 from shared import sampled
+from warm import python
 
 pytestmark = pytest.mark.timeout(900)  # half a minute on two quiet cores
 ROOT = Path(__file__).parents[2]
-PROGRAM = Path(sys.executable).parent / "enable"
 DIALOGS = ROOT / "tests" / "dialogs"
 SAMPLE = {
     "first": ("aten::heaviside",),
@@ -23,21 +21,11 @@ TESTS = {"first": ("heaviside",), "broad": ("trace",)}  # operator tests whose c
 # The dialogs of the first campaign are replayed in the same way.
 @pytest.mark.parametrize("which", sampled(SAMPLE, ["broad"]))
 def test_recorded_dialogs_lead_to_the_same_kernels(tmp_path, which):
-    prepared = [sys.executable, "-m", "tests.dialogs.prepare", which, *TESTS[which]]
-    environment = {"PYTHONPATH": str(ROOT)}
-    subprocess.run(prepared, cwd=tmp_path, check=True, capture_output=True, env={**os.environ, **environment})
+    prepared = python("-m", "tests.dialogs.prepare", which, *TESTS[which], cwd=tmp_path, PYTHONPATH=str(ROOT))
+    assert prepared.returncode == 0, prepared.stderr
     chosen = [word for name in SAMPLE[which] for word in ("--op", name)]
-    command = [
-        PROGRAM,
-        "generate",
-        "--config",
-        DIALOGS / which / "campaign.toml",
-        "--library",
-        "library",
-        *chosen,
-        "--json",
-    ]
-    told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=800)
+    campaign = DIALOGS / which / "campaign.toml"
+    told = enable("generate", "--config", campaign, "--library", "library", *chosen, "--json", cwd=tmp_path)
     assert told.returncode == 0, told.stderr[-2000:]
     found = json.loads(told.stdout)
     assert found["exits"] == {"PASSED": len(SAMPLE[which])}

@@ -27,17 +27,20 @@ RIGHT = f"Here it is.\n\n```python\n{GELU}```\n"
 WRONG = RIGHT.replace("0.5 * x * (1 + tl.erf", "0.6 * x * (1 + tl.erf")
 CHEAT = RIGHT.replace(" else exact, self,", " else exact, torch.nn.functional.gelu(self),")
 assert RIGHT not in (WRONG, CHEAT)
-SMALL = ["--batch", "2", "--set", "n_layer=1", "--set", "n_embd=32", "--set", "n_head=2", "--set", "block_size=16"]
 
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory):
-    """A workspace with a small nanoGPT trace, its verdicts, and a library without gelu."""
+    """A workspace with the trace of a small net, its verdicts, and a library without gelu."""
     home = tmp_path_factory.mktemp("refine")
     shutil.copytree(ROOT / "generate" / "kernels", home / "library")
     (home / "library" / "pointwise" / "gelu.py").unlink()
-    assert enable("capture", "nanogpt", *SMALL, "--optimizer", "adamw-fused", cwd=home).returncode == 0
-    enable("coverage", "nanogpt", cwd=home, **environment())
+    torch.manual_seed(0)
+    x, weight = torch.randn(16, 32), torch.randn(32, 24)
+    with Recorder(home / ".enable" / "traces" / "net.trace") as recorder:
+        torch.nn.functional.gelu(x @ weight)
+        recorder.step()
+    enable("coverage", "net", cwd=home, **environment())
     return home
 
 
@@ -47,7 +50,7 @@ def home(prepared, tmp_path):
     return tmp_path
 
 
-GELU_BY_TEST = ["refine", "nanogpt", "--op", "aten::gelu", "--llm", "openai", "--model", "test"]
+GELU_BY_TEST = ["refine", "net", "--op", "aten::gelu", "--llm", "openai", "--model", "test"]
 
 
 def environment(url=None, key="sk-test"):
@@ -70,7 +73,7 @@ def test_from_missing_to_covered(home, server):
     told = [request["messages"][-1]["content"] for request in server.requests]
     assert "Write the kernel file for `aten::gelu`" in told[0]
     assert "```python" in told[1] and "torch.nn.functional.gelu" in told[2] and "elements wrong" in told[3]
-    coverage = enable("coverage", "nanogpt", "--json", cwd=home, **environment())
+    coverage = enable("coverage", "net", "--json", cwd=home, **environment())
     subset = json.loads(coverage.stdout)["opinfo_subset"]
     assert subset["matched"] == subset["passed_after_refinement"] == subset["passed_out_of_the_box"] + 1
     assert "sk-test" not in "".join(p.read_text() for p in (home / ".enable" / "dialogs").rglob("*") if p.is_file())
@@ -167,7 +170,7 @@ def test_the_command_of_a_waiting_run_goes_on_with_that_run(home):
 def test_defaults_are_not_retyped(home):
     result = refine(home, "--llm", "manual", "--calls", "15", "--temperature", "1", "--platform", "sim", "--json")
     (found,) = json.loads(result.stdout)["operators"]
-    expected = "enable refine nanogpt --llm manual --model test --json --op aten::gelu"
+    expected = "enable refine net --llm manual --model test --json --op aten::gelu"
     assert found["detail"].partition("then run: ")[2] == expected
 
 

@@ -6,12 +6,14 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
+from warm import python
 
 from enable.survey.entries import ModelEntry, load
 from enable.survey.kept import Kept
-from enable.survey.stages import ModelRow
+from enable.survey.stages import Commands, ModelRow
 from tests.support.program import enable
 from tests.support.shared import without
 from traces import UserError
@@ -54,9 +56,19 @@ def home(tmp_path_factory):
     return found
 
 
+def ended(commands, words):
+    """A command in a process that need not import torch anew."""
+    process = python("-m", "enable", *words, cwd=Path.cwd(), timeout=250)
+    return process.returncode, process.stdout, process.stderr
+
+
 @pytest.fixture(scope="module")
 def found(home):
-    run = enable("survey", "table.toml", "--library", "library", "--json", cwd=home)
+    """What a survey of all of them printed. It is kept as if it had been interrupted at its end: others go on."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Commands, "_ended", ended)
+        patch.setattr(Kept, "forget", lambda self, models: None)
+        run = enable("survey", "table.toml", "--library", "library", "--json", cwd=home)
     assert run.returncode == 1, run.stderr
     return json.loads(run.stdout)
 
@@ -82,13 +94,16 @@ def test_what_it_typed_can_be_typed(found, home):
     assert run.returncode == 0 and "bit-exact" in run.stdout
 
 
-def test_tables(home):
+def test_tables(found, home):
+    (kept,) = (home / ".enable" / "surveys").rglob("ended.jsonl")
+    every = kept.read_text()
     run = enable("survey", "table.toml", "good", "dead", "--library", "library", cwd=home)
     assert run.returncode == 1
     lines = run.stdout.splitlines()
     assert lines[1].startswith("good   mine:step") and lines[1].endswith("as on the CPU")
     assert "  dead: capture: ended with status 7 and said nothing" in lines
     assert lines[-1].startswith("2 models on sim: 1 recorded, 1 replayed, 1 covered, 1 train as on the CPU; ")
+    kept.write_text(every)
     run = enable("survey", "table.toml", "dead", "--library", "library", "--markdown", cwd=home)
     assert run.returncode == 1 and run.stdout.startswith("| model | target | overloads |")
 
@@ -118,14 +133,14 @@ def test_a_survey_that_is_stopped_keeps_what_has_ended(tmp_path):
     (tmp_path / "table.toml").write_text("models.dead.target = 'mine:dies'\nmodels.asleep.target = 'mine:sleeps'\n")
     command = [sys.executable, "-m", "enable", "survey", "table.toml"]
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE)
-    ended = tmp_path / ".enable" / "surveys" / "table" / "sim" / "ended.jsonl"
-    while not (ended.is_file() and ended.read_text()) and process.poll() is None:
+    rows = tmp_path / ".enable" / "surveys" / "table" / "sim" / "ended.jsonl"
+    while not (rows.is_file() and rows.read_text()) and process.poll() is None:
         time.sleep(0.1)
     process.send_signal(signal.SIGTERM)
     _, told = process.communicate(timeout=60)
     assert process.returncode == 143, told
     assert b"to go on, run: enable survey table.toml" in told
-    assert [json.loads(line)["row"]["name"] for line in ended.read_text().strip().splitlines()] == ["dead"]
+    assert [json.loads(line)["row"]["name"] for line in rows.read_text().strip().splitlines()] == ["dead"]
 
 
 @pytest.mark.parametrize(
