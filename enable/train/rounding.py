@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy
 import torch
 from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -26,7 +27,7 @@ class Truncating(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __init__(self, seed: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._generator = torch.Generator().manual_seed(seed)
+        self._generator = numpy.random.default_rng(seed)  # which no kernel of the library stands in for
 
     def __torch_dispatch__(
         self, func: OpOverload, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -40,7 +41,7 @@ class Truncating(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return result
 
     def _truncate(self, tensor: torch.Tensor) -> None:
-        noise = torch.rand(tensor.shape, generator=self._generator)
+        noise = torch.from_numpy(numpy.asarray(self._generator.random(tuple(tensor.shape), dtype=numpy.float32)))
         tensor.copy_(tensor * (1 - torch.finfo(tensor.dtype).eps * noise))
 
 
