@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy
+import numpy as np
 import torch
 from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -27,7 +27,7 @@ class Truncating(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __init__(self, seed: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._generator = numpy.random.default_rng(seed)  # which no kernel of the library stands in for
+        self._generator = np.random.default_rng(seed)  # which no kernel of the library stands in for
 
     def __torch_dispatch__(
         self, func: OpOverload, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -41,7 +41,7 @@ class Truncating(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return result
 
     def _truncate(self, tensor: torch.Tensor) -> None:
-        noise = torch.from_numpy(numpy.asarray(self._generator.random(tuple(tensor.shape), dtype=numpy.float32)))
+        noise = torch.from_numpy(self._generator.random(tensor.numel(), dtype=np.float32)).view(tensor.shape)
         tensor.copy_(tensor * (1 - torch.finfo(tensor.dtype).eps * noise))
 
 

@@ -9,6 +9,7 @@ from torch.utils.checkpoint import checkpoint
 
 from capture import Recorder
 from enable import library
+from enable.train.rounding import Truncating
 
 SETTINGS = {"n_layer": "1", "n_embd": "16", "n_head": "2", "block_size": "8", "dropout": "0.2"}
 SMALL = ["nanogpt", "--batch", "2", "--optimizer", "sgd", "--unverified", "--steps", "2", "--json"]
@@ -50,6 +51,13 @@ def test_verdicts_on_what_the_device_draws_with_are_enough_to_compare(enable, tm
 
 def on_cpu(*ops):
     return library.use("cpu", ops=ops, unverified=True)
+
+
+def test_the_noise_of_a_comparison_is_no_kernels():
+    with on_cpu("aten::rand", "aten::rand.generator") as registration, Truncating(0):
+        assert 0 < (torch.full((50,), 3.0).neg() + 3).max() < 1e-6
+        assert -torch.tensor(3.0) + 3 > 0
+    assert not registration.counts.served
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,7 @@ def verdicts(directory):
 def test_the_same_verdicts_as_local_also_when_a_worker_is_killed(home):
     pytest.importorskip("ray")
     local = python(*COVERAGE[1:], cwd=home)
+    local.check_returncode()
     kept = verdicts(home)
     (home / ".enable" / "verdicts.sqlite").unlink()
     with open(home / "stdout", "w") as out, open(home / "stderr", "w") as err:

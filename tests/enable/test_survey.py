@@ -64,10 +64,9 @@ def ended(commands, words):
 
 @pytest.fixture(scope="module")
 def found(home):
-    """What a survey of all of them printed. It is kept as if it had been interrupted at its end: others go on."""
+    """What a survey of all of them printed."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Commands, "_ended", ended)
-        patch.setattr(Kept, "forget", lambda self, models: None)
         run = enable("survey", "table.toml", "--library", "library", "--json", cwd=home)
     assert run.returncode == 1, run.stderr
     return json.loads(run.stdout)
@@ -94,16 +93,14 @@ def test_what_it_typed_can_be_typed(found, home):
     assert run.returncode == 0 and "bit-exact" in run.stdout
 
 
-def test_tables(found, home):
-    (kept,) = (home / ".enable" / "surveys").rglob("ended.jsonl")
-    every = kept.read_text()
+def test_tables(home):
+    """Of commands in processes of their own."""
     run = enable("survey", "table.toml", "good", "dead", "--library", "library", cwd=home)
     assert run.returncode == 1
     lines = run.stdout.splitlines()
     assert lines[1].startswith("good   mine:step") and lines[1].endswith("as on the CPU")
     assert "  dead: capture: ended with status 7 and said nothing" in lines
     assert lines[-1].startswith("2 models on sim: 1 recorded, 1 replayed, 1 covered, 1 train as on the CPU; ")
-    kept.write_text(every)
     run = enable("survey", "table.toml", "dead", "--library", "library", "--markdown", cwd=home)
     assert run.returncode == 1 and run.stdout.startswith("| model | target | overloads |")
 

@@ -15,15 +15,13 @@ from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
 
-import pytest
-
 OURS = {str(Path(__file__).parent), str(Path(__file__).parents[2])}  # what pytest alone puts on the path
 
 
 def python(*arguments: Any, cwd: Path, timeout: float = 240, **environment: str) -> CompletedProcess[str]:
     """What `python ARGUMENTS` does in a directory: a script, `-m MODULE` or `-c CODE`, with its arguments.
 
-    environment: variables beside those of this process; for TRITON_INTERPRET, which Triton reads first, it is too late.
+    environment: variables beside those of this process; what torch and Triton read when imported has no effect.
     Raises TimeoutError, and the process is gone, after `timeout` seconds.
     """
     command = [str(argument) for argument in arguments]
@@ -41,17 +39,17 @@ def python(*arguments: Any, cwd: Path, timeout: float = 240, **environment: str)
 
 @cache
 def _server() -> ForkServerContext:
-    """torch with what a first optimizer imports, Triton as this process has it. The number of threads is read then."""
+    """torch with what a first optimizer imports, and Triton as this process has it."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["torch", "torch._dynamo"])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("OMP_NUM_THREADS", "1")
-        multiprocessing.forkserver.ensure_running()
     return context
 
 
 def _program(command: list[str], cwd: Path, environment: Mapping[str, str], out: Path, err: Path) -> None:
-    """As the interpreter does it."""
+    """As the interpreter does it, with one thread to compute."""
+    import torch  # which is there
+
+    torch.set_num_threads(1)
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(environment)

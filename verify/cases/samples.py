@@ -243,12 +243,11 @@ def _samples(info: Any, dtype: torch.dtype, most: int) -> Iterator[tuple[tuple[A
     random.seed(0)  # some generators choose their samples with it
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of functions that are deprecated, or that the samples use in unusual ways
-        samples = iter(info.sample_inputs_func(info, "cpu", dtype, False))
-        for _ in range(most):
-            set_rng_seed(SEED)  # as info.sample_inputs does, which reads the sources of all callers for a unittest
-            if (sample := next(samples, None)) is None:
-                return
+        samples = info.sample_inputs_func(info, "cpu", dtype, False)
+        set_rng_seed(SEED)  # before each, as info.sample_inputs, which reads the sources of all callers for a unittest
+        for sample in itertools.islice(samples, most):
             yield (sample.input, *sample.args), dict(sample.kwargs)
+            set_rng_seed(SEED)
 
 
 def _as_taken(op: OpOverload, arguments: dict[str, Any]) -> dict[str, Any]:
