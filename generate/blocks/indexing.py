@@ -208,6 +208,31 @@ def _launch_last(source, source_stride, out, out_stride, shape, how):
     _launch_indexing("last", source, source_stride, out, out_stride, claims, shape, how, 2048)
 
 
+@triton.jit
+def claimed_kernel(self_ptr, values_ptr, claims_ptr, out_ptr, n, WIDE: tl.constexpr, BLOCK: tl.constexpr):
+    """Each element of `out`: of the values what claims it, or else of self."""
+    i = tl.program_id(0).to(tl.int64 if WIDE else tl.int32) * BLOCK + tl.arange(0, BLOCK)
+    claim = tl.load(claims_ptr + i, mask=i < n, other=-1)
+    x = tl.load(self_ptr + i, mask=(i < n) & (claim < 0))
+    value = tl.load(values_ptr + claim, mask=claim >= 0).to(out_ptr.dtype.element_ty)
+    tl.store(out_ptr + i, tl.where(claim < 0, x, value), mask=i < n)
+
+
+def claimed(self, values, shape, how, out):
+    """`out`, dense as self, of the last of the values for each place and of self where there is none; what is written
+    is read in the order of `out`, so that nothing is stored far apart twice. shape, how: as `_launch_indexing` takes
+    them, how with self's strides in front."""
+    own, *chosen = how
+    dtype = torch.int32 if reach(shape, [values.stride()]) < 2147483648 else torch.int64
+    claims = torch.empty(self.shape, dtype=dtype, device=self.device)
+    elementwise(identity, -1, common=dtype, out=claims)
+    _launch_indexing("claim", values, values.stride(), claims, own, None, shape, chosen, 2048)
+    n = self.numel()
+    wide = n + 1024 > 2147483647
+    claimed_kernel[(triton.cdiv(n, 1024),)](self, values, claims, out, n, WIDE=wide, BLOCK=1024, num_warps=4)
+    return out
+
+
 def put_last(self, indices, values, out):
     """`out`, a copy of self into which values are written; of several for one place the last."""
     if out is not self:
@@ -299,6 +324,16 @@ def gather_along(self, dim, index):
     return out
 
 
+def _expect_values(values, index):
+    if values.dim() != index.dim() or any([m > n for m, n in zip(index.shape, values.shape, strict=True)]):
+        raise RuntimeError(f"an index {tuple(index.shape)} of values {tuple(values.shape)}")
+
+
+def _mostly_written(self, out, written):
+    """Whether so much is written into a dense `out` that it pays to walk through all of it once more."""
+    return self.numel() >= 65536 and 4 * written >= self.numel() and self.is_contiguous() and out.is_contiguous()
+
+
 def apply_along(mode, out, dim, index, values, opmath=None):
     """Values, a tensor that reaches as far as the index or of one element, are written into `out` at these indices
     along dim; or added by atomics; or "max", "min", "multiply" of integers, which may hold the bits of `opmath`."""
@@ -306,8 +341,7 @@ def apply_along(mode, out, dim, index, values, opmath=None):
         return
     x, index, own, how = _along(out, dim, index)
     values = values if values.dim() else values.expand(index.shape)
-    if values.dim() != index.dim() or any([m > n for m, n in zip(index.shape, values.shape, strict=True)]):
-        raise RuntimeError(f"an index {tuple(index.shape)} of values {tuple(values.shape)}")
+    _expect_values(values, index)
     if mode == "scatter" and any(values.stride()):
         _launch_last(values, values.stride(), x, own, index.shape, how)
         return
@@ -318,6 +352,10 @@ def put_along(self, dim, index, values, accumulate, out=None):
     """A copy of self, or `out`, into which values are written at these indices along dim, or added as by `put`."""
     out = torch.empty(self.shape, dtype=self.dtype, device=self.device) if out is None else out
     sums = out
+    if not accumulate and out is not self and any(values.stride()) and _mostly_written(self, out, index.numel()):
+        _, index, own, how = _along(self, dim, index)
+        _expect_values(values, index)
+        return claimed(self, values, index.shape, (own, *how), out)
     if accumulate and out.dtype not in (torch.float32, torch.float64, torch.int32, torch.int64):
         wide = torch.float32 if out.is_floating_point() else torch.int32
         sums = torch.empty(out.shape, dtype=wide, device=out.device)

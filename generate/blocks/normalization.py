@@ -7,8 +7,11 @@ import triton
 import triton.language as tl
 from blocks.arithmetic import divide, root
 from blocks.elementwise import elementwise
+from blocks.offsets import plain, plain_value
 from blocks.reduction import reduce
-from blocks.tiles import in_tiles
+from blocks.tiles import copy_into, in_tiles
+from blocks.types import compute_types, convert, number_argument, number_value
+from blocks.whole_groups import dense_groups, group_gradients_whole, group_norm_whole
 from blocks.windows import window_result
 
 
@@ -97,6 +100,33 @@ def normalize(x, mean, rstd, weight, bias, out, common):
     return in_tiles(normalized, x, mean, rstd, weight, bias, common=common, out=out)
 
 
+@triton.jit
+def moved_pair_kernel(
+    running_ptrs, ptrs, momentum, rest, n, COMMON: tl.constexpr, OPMATH: tl.constexpr, BLOCK: tl.constexpr
+):
+    """Both running statistics of n channels at once."""
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    momentum, rest = number_value(momentum, OPMATH), number_value(rest, OPMATH)
+    for k in tl.static_range(2):
+        running = convert(tl.load(running_ptrs[k] + i, mask=i < plain_value(n)), COMMON).to(OPMATH)
+        value = moved(running, tl.load(ptrs[k] + i, mask=i < plain_value(n)), momentum, rest)
+        tl.store(running_ptrs[k] + i, convert(value, running_ptrs[k].dtype.element_ty), mask=i < plain_value(n))
+
+
+def move_running(running, values, momentum, common):
+    """Running mean and variance, of which either may be None, towards these values."""
+    if all([t is not None and t.is_contiguous() for t in running]):
+        COMMON, OPMATH = compute_types(common)
+        n = values[0].numel()
+        numbers = [number_argument(v, common) for v in (momentum, 1 - momentum)]
+        grid = (triton.cdiv(n, 256),)
+        moved_pair_kernel[grid](running, values, *numbers, plain(n), COMMON=COMMON, OPMATH=OPMATH, BLOCK=256)
+        return
+    for own, value in zip(running, values, strict=True):
+        if own is not None:
+            elementwise(moved, own, value, numbers=(momentum, 1 - momentum), common=common, out=own)
+
+
 def batch_norm(x, weight, bias, running_mean, running_var, training, momentum, eps):
     """(result, mean, inverse deviation); running statistics are written in training."""
     expect_channels(x, weight, bias, running_mean, running_var)
@@ -107,10 +137,7 @@ def batch_norm(x, weight, bias, running_mean, running_var, training, momentum, e
         kinds = common, common, dtype, dtype, common
         own = {"dtype": kinds, "map": central_moment, "finish": statistics, "numbers": (eps,), "common": common}
         mean, rstd, saved_mean, saved_rstd, variance = reduce("moments", [x], dims, **own)
-        for running, value in ((running_mean, mean), (running_var, variance)):
-            if running is not None:
-                numbers = momentum, 1 - momentum
-                elementwise(moved, running, value, numbers=numbers, common=common, out=running)
+        move_running((running_mean, running_var), (mean, variance), momentum, common)
     else:
         mean = running_mean
         rstd = elementwise(inverse_deviation, running_var, numbers=(eps,), common=common)
@@ -164,6 +191,13 @@ def by_group(t, sizes, group):
     return t.view([N, group, C // group, *(t.shape[2:] or [1])])
 
 
+def by_images(t, sizes):
+    """t, or a dense copy where it has to be seen in other dimensions than it has."""
+    if t.is_contiguous() or tuple(t.shape[:2]) == tuple(sizes[:2]):
+        return t
+    return copy_into(torch.empty(t.shape, dtype=t.dtype, device=t.device), t)
+
+
 def expect_groups(x, sizes, group, *vectors):
     if group < 1 or sizes[1] % group or x.numel() != math.prod(sizes) or min(sizes) < 0:
         raise RuntimeError(f"{group} groups in {tuple(x.shape)}, to be of {sizes}")
@@ -175,7 +209,12 @@ def expect_groups(x, sizes, group, *vectors):
 def group_norm(x, weight, bias, sizes, group, eps):
     expect_groups(x, sizes, group, weight, bias)
     common, dtype = statistics_dtypes(x, (weight, bias))
+    x = by_images(x, sizes)
     out = window_result(x, x.shape)
+    if dense_groups(sizes, group, x, out, weight, bias):
+        found = group_norm_whole(x, weight, bias, out, sizes, group, eps, common, dtype)
+        if found is not None:
+            return out, *found
     grouped = by_group(x, sizes, group)
     dims = list(range(2, grouped.dim()))
     kinds = common, common, dtype, dtype, common
@@ -194,14 +233,35 @@ def group_norm_gradients(grad, x, mean, rstd, weight, sizes, group, output_mask)
     if grad.numel() != x.numel() or mean.numel() != N * group or rstd.numel() != N * group:
         raise RuntimeError(f"gradient {tuple(grad.shape)} of {tuple(x.shape)}, statistics {tuple(mean.shape)}")
     common, _ = statistics_dtypes(x, (weight, mean, rstd))
+    x, grad = by_images(x, sizes), by_images(grad, sizes)
+    if dense_groups(sizes, group, x, grad, mean, rstd, weight):
+        grad_input = torch.empty_like(x) if output_mask[0] else None
+        total, product = group_gradients_whole(grad, x, mean, rstd, weight, grad_input, sizes, group, common)
+    else:
+        statistics_of = mean, rstd
+        total, product, grad_input = gradients_by_tiles(
+            grad, x, statistics_of, weight, sizes, group, common, output_mask[0]
+        )
+    grad_weight = grad_bias = None
+    if output_mask[1] and weight is not None:
+        grad_weight = reduce("sum", [product.view(N, C)], [0], dtype=weight.dtype, common=common)
+    if output_mask[2] and weight is not None:
+        grad_bias = reduce("sum", [total.view(N, C)], [0], dtype=weight.dtype, common=common)
+    return grad_input, grad_weight, grad_bias
+
+
+def gradients_by_tiles(grad, x, of_groups, weight, sizes, group, common, wanted):
+    """Sums of gradients and of products [N, group, C / group], and the gradient of x if it is wanted."""
+    N, C, _ = sizes
+    mean, rstd = of_groups
     grouped, grads = by_group(x, sizes, group), by_group(grad, sizes, group)
     ones = [1] * (grouped.dim() - 2)
     means, rstds = [t.view([N, group, *ones]) for t in (mean, rstd)]
     inputs = [grouped, grads, means.expand(grouped.shape), rstds.expand(grouped.shape)]
     own = {"dtype": (common,) * 4, "map": gradient_and_product, "finish": both_sums, "common": common}
     total, product, _, _ = reduce("sums", inputs, list(range(3, grouped.dim())), **own)
-    grad_input = grad_weight = grad_bias = None
-    if output_mask[0]:
+    grad_input = None
+    if wanted:
         weights = [] if weight is None else [weight.view([1, *grouped.shape[1:3]]).expand(total.shape)]
         how = {"map": weighted_sums} if weights else {"map": two_values}
         of_group = {"dtype": (common,) * 4, "finish": both_sums, "common": common, **how}
@@ -212,11 +272,7 @@ def group_norm_gradients(grad, x, mean, rstd, weight, sizes, group, output_mask)
         count = max(grouped.numel() // max(N * group, 1), 1)
         out = by_group(grad_input, sizes, group)
         in_tiles(normalized_back, *operands, count, common=common, out=out)
-    if output_mask[1] and weight is not None:
-        grad_weight = reduce("sum", [product.view(N, C)], [0], dtype=weight.dtype, common=common)
-    if output_mask[2] and weight is not None:
-        grad_bias = reduce("sum", [total.view(N, C)], [0], dtype=weight.dtype, common=common)
-    return grad_input, grad_weight, grad_bias
+    return total, product, grad_input
 
 
 @triton.jit

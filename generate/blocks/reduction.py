@@ -12,6 +12,7 @@ from blocks.arithmetic import identity
 from blocks.combination import combined, folded, followed, neutral, spread
 from blocks.offsets import merge, plain, plain_value, reach, sixteenths, small_tile, stride_hint, strided
 from blocks.types import compute_types, convert, number_argument, number_value
+from blocks.whole_rows import held_rows, launch_whole_rows
 
 __all__ = ["exponential_share", "index_alone", "reduce", "value_and_index", "with_index"]
 
@@ -87,6 +88,7 @@ def reduction_kernel(
     none = neutral(values, KIND, LEAST, MOST)
     acc = none
     begin = tl.program_id(1).to(INDEX) * part
+    end = tl.minimum(n, begin + part)
     cols = begin + tl.arange(0, BLOCK_N)
     ahead = elements_at(bases, cols, (rows < m)[:, None] & (cols < n)[None, :], reduced_shape, reduced_strides, HINTS)
     if INDEXED is not None:  # where all are the least, that is the first
@@ -98,7 +100,7 @@ def reduction_kernel(
         for k in tl.static_range(len(inputs)):
             read = read + (ahead[k] if MAP is None else convert(ahead[k], COMMON).to(OPMATH),)
         then = cols + BLOCK_N  # on their way while these are combined
-        more = (rows < m)[:, None] & ((then < n) & (start + BLOCK_N < part))[None, :]
+        more = (rows < m)[:, None] & (then < end)[None, :]
         ahead = elements_at(bases, then, more, reduced_shape, reduced_strides, HINTS)
         if MAP is None:
             values = read
@@ -210,26 +212,57 @@ def _several(kind):
 
 
 def _in_parts(how, inputs, outs, m, n, rows, cols, values):
-    """Few outputs of many elements in two launches, all others in one: four programs for 132 processors each."""
-    several = _several(how[0])
+    """Few outputs of many elements in two launches, all others in one: for 132 processors four programs
+    each, or sixteen small ones."""
+    kind, map, finish, numbers, index, common = how
+    several = _several(kind)
+    then = kind, None, finish, numbers, None, common
+    if kind in ("welford", "moments") and _by_whole_rows(then, inputs[0], outs, (m, n), rows, cols, values):
+        return
     elements = 2048 if several else min(max(triton.next_power_of_2(m * n // 528), 2048), 4096)
     BLOCK_M, BLOCK_N, warps = _tile(m, n, rows[1][0][-1], cols[1][0][-1], elements, several, inputs[0].element_size())
+    light = not several and len(inputs) <= 2 and all([t.element_size() <= 4 for t in inputs])
+    long = light and BLOCK_N >= 1024 and m * n >= 4096 and not (m > 1 and rows[1][0][-1] < cols[1][0][-1])
+    warps = 4 if long else warps  # a thread has 32 elements of a row: fewer warps that wait for each other
     parts = n // (2 * BLOCK_N) if several else n // BLOCK_N if n >= 8 * BLOCK_N else 1
-    parts = max(min(528 // triton.cdiv(m, BLOCK_M), parts), 1)
+    programs = 2112 if long and BLOCK_M == 1 else 528
+    parts = max(min(programs // triton.cdiv(m, BLOCK_M), parts), 1)
     steps = triton.cdiv(triton.cdiv(n, parts), BLOCK_N)
     parts = triton.cdiv(n, steps * BLOCK_N) if n else 1
     if parts == 1:
         _launch_reduction(how, inputs, outs, (m, n, n, steps), rows, cols, (BLOCK_M, BLOCK_N, 1), warps)
         return
     held = [torch.empty((parts, m), dtype=d, device=outs[0].device) for d in values]
-    kind, map, finish, numbers, index, common = how
-    then = kind, None, finish, numbers, None, common
     how = kind, map, None, numbers, index, common
     _launch_reduction(how, inputs, held, (m, n, n, steps), rows, cols, (BLOCK_M, BLOCK_N, parts), warps)
-    rows, cols = ((), [(1,)] * len(held)), ((parts,), [(m,)] * len(held))
-    BLOCK_N = triton.next_power_of_2(parts)
-    tile = min(triton.next_power_of_2(m), 2048 // BLOCK_N), BLOCK_N, 1
-    _launch_reduction(then, held, outs, (m, parts, n, 1), rows, cols, tile, _warps(m * parts, tile, several))
+    _finish_parts(then, held, outs, (m, parts, n), ((), [(1,)] * len(held)), ((parts,), [(m,)] * len(held)))
+
+
+def _finish_parts(how, held, outs, sizes, rows, cols):
+    """What is held of parts becomes results. sizes: of results, of the parts of one, and of the elements of one."""
+    m, parts, n = sizes
+    BLOCK_N = min(triton.next_power_of_2(parts), 2048)
+    elements = min(max(triton.next_power_of_2(m * parts // 132), 256), 2048)
+    tile = min(triton.next_power_of_2(m), max(elements // BLOCK_N, 1)), BLOCK_N, 1
+    warps = _warps(m * parts, tile, _several(how[0]))
+    _launch_reduction(how, held, outs, (*sizes, triton.cdiv(parts, BLOCK_N)), rows, cols, tile, warps)
+
+
+def _by_whole_rows(how, x, outs, sizes, rows, cols, values):
+    """Moments by rows that programs hold whole, then of a result's several rows. Whether that is how."""
+    (m, n), wide = sizes, values[0] == torch.float64
+    found = held_rows(m, n, rows, cols, 16384 if wide else 32768)
+    if found is None:
+        return False
+    kind, _, finish, numbers, _, common = how
+    shape, stride, inner = found
+    parts = n // inner
+    held = outs if parts == 1 else [torch.empty(m * parts, dtype=d, device=x.device) for d in values]
+    own = finish if parts == 1 else None
+    launch_whole_rows(kind, own, x, held, numbers, (m * parts, inner, n), (shape, stride), common)
+    if parts > 1:
+        _finish_parts(how, held, outs, (m, parts, n), ((m,), [(parts,)] * len(held)), ((), [(1,)] * len(held)))
+    return True
 
 
 def _tile(m, n, stride, reduced_stride, elements, several, size):

@@ -9,6 +9,7 @@ import math
 import torch
 import triton
 import triton.language as tl
+from blocks.repetition import repeated_sums
 from blocks.types import rounded
 from blocks.windows import suggested_format, windows
 
@@ -156,6 +157,12 @@ def resample(x, output_size, scales, kind, align=False):
     return windows(axis, mode, x, out, axes, [taps] * len(axes), float_type=dtype)
 
 
+def repetitions(sizes, output_size, scales):
+    """How often an element of each axis is there in the result, 0 where that is not the same for all."""
+    times = [m // n if m % n == 0 else 0 for n, m in zip(sizes, output_size, strict=True)]
+    return [k if scale in (None, k) else 0 for k, scale in zip(times, scales, strict=True)]
+
+
 def resample_backward(grad, output_size, input_size, scales, kind, align=False, like_gradient=True):
     """like_gradient: whether the result has the gradient's memory format, or is contiguous."""
     axes, most, dtype = resampled_axes(input_size, output_size, scales, kind, align, grad.dtype)
@@ -164,4 +171,6 @@ def resample_backward(grad, output_size, input_size, scales, kind, align=False, 
     format = suggested_format(grad) if like_gradient else torch.contiguous_format
     out = torch.empty(input_size, dtype=grad.dtype, device=grad.device, memory_format=format)
     _, axis, taps = axis_functions(kind)
+    if taps == 1 and repeated_sums(grad, out, repetitions(input_size[2:], output_size, scales)):
+        return out
     return windows(axis, "sum" if taps == 1 else "weigh", grad, out, axes, most, float_type=dtype)

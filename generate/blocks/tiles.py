@@ -143,7 +143,7 @@ def tiling(shape, strides, size):
     if all([s[-1] for s in strides]):
         return None
     BLOCK_N = fullest(shape[-1], (1024, 512, 256, 128))
-    BLOCK_M = min(triton.next_power_of_2(shape[-2]), max((2048 if size < 8 else 1024) // BLOCK_N, 1))
+    BLOCK_M = min(triton.next_power_of_2(shape[-2]), max(min(8192 // size, 4096) // BLOCK_N, 1))
     return (len(shape) - 2, BLOCK_M, BLOCK_N) if BLOCK_M * BLOCK_N >= 1024 else None
 
 

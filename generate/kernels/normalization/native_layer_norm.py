@@ -40,16 +40,16 @@ def layer_norm_kernel(
     mask = (rows < m)[:, None] & (cols < n)[None, :]
     x_ptr += strided(rows, across[0], across[1][0], False, PLAIN)[:, None]
     x = tl.load(x_ptr + strided(cols, along[0], along[1][0], False, PLAIN)[None, :], mask=mask, other=0).to(tl.float32)
+    weight = tl.full([BLOCK_N], 1, tl.float32)
+    if weight_ptr is not None:  # on their way while the sums are made
+        weight = tl.load(weight_ptr + strided(cols, along[0], along[1][1], False, PLAIN), mask=cols < n)
+    bias = tl.full([BLOCK_N], -0.0, tl.float32)
+    if bias_ptr is not None:
+        bias = tl.load(bias_ptr + strided(cols, along[0], along[1][2], False, PLAIN), mask=cols < n)
     mean = tl.where(n > 0, tl.sum(x, 1) / n, 0)  # of nothing it is 0, as in ATen, and rstd NaN
     centered = tl.where(mask, x - mean[:, None], 0)
     rstd = 1 / tl.sqrt_rn(tl.sum(centered * centered, 1) / n + eps)
-    out = centered * rstd[:, None]
-    if weight_ptr is not None:
-        weight = tl.load(weight_ptr + strided(cols, along[0], along[1][1], False, PLAIN), mask=cols < n)
-        out *= weight.to(tl.float32)[None, :]
-    if bias_ptr is not None:
-        bias = tl.load(bias_ptr + strided(cols, along[0], along[1][2], False, PLAIN), mask=cols < n)
-        out += bias.to(tl.float32)[None, :]
+    out = centered * rstd[:, None] * weight.to(tl.float32)[None, :] + bias.to(tl.float32)[None, :]
     tl.store(out_ptr + rows[:, None] * n + cols[None, :], out.to(out_ptr.dtype.element_ty), mask=mask)
     tl.store(mean_ptr + rows, mean.to(mean_ptr.dtype.element_ty), mask=rows < m)
     tl.store(rstd_ptr + rows, rstd.to(rstd_ptr.dtype.element_ty), mask=rows < m)
@@ -69,6 +69,8 @@ def wrapper(input, normalized_shape, weight, bias, eps):
     m, n = mean.numel(), math.prod(normalized_shape)
     BLOCK_M, BLOCK_N = whole_rows(m, n)
     PLAIN = input.numel() < 65536
+    if m * n >= 4096:
+        BLOCK_M = max(BLOCK_M // 2, 1)
     layer_norm_kernel[(triton.cdiv(m, BLOCK_M),)](
         input,
         weight,
@@ -84,6 +86,6 @@ def wrapper(input, normalized_shape, weight, bias, eps):
         PLAIN=PLAIN,
         BLOCK_M=BLOCK_M,
         BLOCK_N=BLOCK_N,
-        num_warps=8,
+        num_warps=4 if BLOCK_M * BLOCK_N <= 2048 else 8,
     )
     return out, mean, rstd

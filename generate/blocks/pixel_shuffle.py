@@ -1,0 +1,62 @@
+"""Pixels between channels and space: planes [..., r, r, rows, columns] and images [..., rows, r, columns, r]."""
+
+import triton
+import triton.language as tl
+from blocks.offsets import plain, plain_value, sixteenths
+
+
+@triton.jit
+def pixel_shuffle_kernel(
+    x_ptr,
+    out_ptr,
+    rows,
+    columns,
+    EVEN: tl.constexpr,
+    R: tl.constexpr,
+    BACK: tl.constexpr,
+    BLOCK_H: tl.constexpr,
+    BLOCK_W: tl.constexpr,
+):
+    """From planes to images, or back. A program moves lines of one image, BLOCK_H of every R, which are those of R
+    planes. EVEN: whether 16 divides the columns of a plane."""
+    rows, columns = plain_value(rows), sixteenths(plain_value(columns), EVEN)
+    tile, across, down = tl.program_id(0), tl.cdiv(columns, BLOCK_W), tl.cdiv(rows, BLOCK_H)
+    start = tile % across * BLOCK_W
+    h = tile // across % down * BLOCK_H + tl.arange(0, BLOCK_H)
+    planes = tile // (across * down)
+    i = planes % R
+    first = (planes // R).to(tl.int64) * (R * R) * rows * columns
+    j, w = tl.arange(0, R), start + tl.arange(0, BLOCK_W)
+    u = start * R + tl.arange(0, BLOCK_W * R)
+    plane = ((i * R + j)[:, None, None] * rows + h[None, :, None]) * columns + w[None, None, :]
+    in_plane = (h < rows)[None, :, None] & (w < columns)[None, None, :] & (j < R)[:, None, None]
+    image = ((h * R + i) * (columns * R))[:, None] + u[None, :]
+    in_image = (h < rows)[:, None] & (u < columns * R)[None, :]
+    if BACK:
+        x = tl.reshape(tl.load(x_ptr + (first + image), mask=in_image), [BLOCK_H, BLOCK_W, R])
+        tl.store(out_ptr + (first + plane), tl.permute(x, (2, 0, 1)), mask=in_plane)
+    else:
+        x = tl.permute(tl.load(x_ptr + (first + plane), mask=in_plane), (1, 2, 0))
+        tl.store(out_ptr + (first + image), tl.reshape(x, [BLOCK_H, BLOCK_W * R]), mask=in_image)
+
+
+def shuffle_pixels(x, out, rows, columns, r, back):
+    """`out`, filled; whether it was: both are to lie dense and r is to be a power of two. rows, columns: of a plane."""
+    if r not in (2, 4, 8) or not (x.is_contiguous() and out.is_contiguous()) or rows * columns < 256:
+        return False
+    BLOCK_W = min(triton.next_power_of_2(columns), 512 // r)
+    BLOCK_H = min(triton.next_power_of_2(rows), max(4096 // (BLOCK_W * r), 1))
+    lines = x.numel() // (r * rows * columns)
+    pixel_shuffle_kernel[(lines * triton.cdiv(rows, BLOCK_H) * triton.cdiv(columns, BLOCK_W),)](
+        x,
+        out,
+        plain(rows),
+        plain(columns),
+        EVEN=columns % 16 == 0,
+        R=r,
+        BACK=back,
+        BLOCK_H=BLOCK_H,
+        BLOCK_W=BLOCK_W,
+        num_warps=4,
+    )
+    return True

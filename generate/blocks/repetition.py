@@ -1,0 +1,73 @@
+"""Sums of what was repeated: the gradient of an upsampling in which all elements went to equally many results."""
+
+import triton
+import triton.language as tl
+from blocks.offsets import plain, plain_value, sixteenths
+from blocks.types import compute_types, convert
+
+
+@triton.jit
+def repeated_sum_kernel(
+    grad_ptr,
+    out_ptr,
+    lines,
+    rows,
+    columns,
+    EVEN: tl.constexpr,
+    COMMON: tl.constexpr,
+    OPMATH: tl.constexpr,
+    D: tl.constexpr,
+    H: tl.constexpr,
+    W: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+):
+    """BLOCK_M lines of the result, of D x H x W elements of the gradient each element. EVEN: whether 16 divides the
+    columns of the result."""
+    lines, rows, columns = plain_value(lines), plain_value(rows), sixteenths(plain_value(columns), EVEN)
+    across = tl.cdiv(columns, BLOCK_N)
+    start = tl.program_id(0) % across * BLOCK_N
+    which = (tl.program_id(0) // across).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
+    first = (which // rows * (D * H) * rows + which % rows * H) * (columns * W)
+    u = start * W + tl.arange(0, BLOCK_N * W)
+    inside = (which < lines)[:, None] & (u < columns * W)[None, :]
+    total = tl.zeros([BLOCK_M, BLOCK_N * W], OPMATH)
+    for d in tl.static_range(D):
+        for h in tl.static_range(H):
+            at = first[:, None] + (d * rows * H + h) * (columns * W) + u[None, :]
+            total += convert(tl.load(grad_ptr + at, mask=inside, other=0), COMMON).to(OPMATH)
+    result = tl.sum(tl.reshape(total, [BLOCK_M, BLOCK_N, W]), 2)
+    n = start + tl.arange(0, BLOCK_N)
+    at = which[:, None] * columns + n[None, :]
+    result = convert(result, out_ptr.dtype.element_ty)
+    tl.store(out_ptr + at, result, mask=(which < lines)[:, None] & (n < columns)[None, :])
+
+
+def repeated_sums(grad, out, times):
+    """`out`, filled; whether it was: both are to lie dense, and times, of each axis, to be small powers of two."""
+    D, H, W = [1] * (3 - len(times)) + times
+    dense = grad.is_contiguous() and out.is_contiguous()
+    if not dense or out.numel() < 4096 or W not in (1, 2, 4, 8) or D * H not in (1, 2, 4, 8, 16):
+        return False
+    rows, columns = (1 if out.dim() == 3 else out.shape[-2]), out.shape[-1]
+    lines = out.numel() // columns
+    COMMON, OPMATH = compute_types(grad.dtype)
+    BLOCK_N = min(triton.next_power_of_2(columns), 1024 // W)
+    BLOCK_M = max(2048 // (BLOCK_N * W), 1)
+    repeated_sum_kernel[(triton.cdiv(lines, BLOCK_M) * triton.cdiv(columns, BLOCK_N),)](
+        grad,
+        out,
+        plain(lines),
+        plain(rows),
+        plain(columns),
+        EVEN=columns % 16 == 0,
+        COMMON=COMMON,
+        OPMATH=OPMATH,
+        D=D,
+        H=H,
+        W=W,
+        BLOCK_M=BLOCK_M,
+        BLOCK_N=BLOCK_N,
+        num_warps=4,
+    )
+    return True

@@ -1,0 +1,196 @@
+"""Group normalization where a program has a whole group: what it reads twice is still near the second time."""
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+from blocks.arithmetic import divide, root
+from blocks.offsets import plain, plain_value
+from blocks.tiles import fullest
+from blocks.types import compute_types, convert, number_argument, number_value
+
+
+@triton.jit
+def whole_group_kernel(
+    x_ptr,
+    weight_ptr,
+    bias_ptr,
+    out_ptr,
+    mean_ptr,
+    rstd_ptr,
+    eps,
+    group,
+    channels,
+    pixels,
+    COMMON: tl.constexpr,
+    OPMATH: tl.constexpr,
+    EVEN: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+):
+    """One group of channels, held whole: read once. Neighbours lie dense; EVEN divides the number of pixels."""
+    channels, pixels = plain_value(channels), plain_value(pixels) // EVEN * EVEN
+    count = channels * pixels
+    own = tl.program_id(0).to(tl.int64)
+    first = (own % plain_value(group)).to(tl.int32) * channels
+    c, p = tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N)
+    inside = (c < channels)[:, None] & (p < pixels)[None, :]
+    at = c[:, None] * pixels + p[None, :]
+    x = convert(tl.load(x_ptr + own * count + at, mask=inside, other=0), COMMON).to(OPMATH)
+    mean = tl.sum(x) / count
+    apart = tl.where(inside, x - mean, 0)
+    rest = tl.sum(apart) / count
+    variance = tl.sum(apart * apart) / count - rest * rest
+    variance = tl.where(variance < 0, 0, variance) + number_value(eps, OPMATH)
+    rstd = divide(tl.full([1], 1, OPMATH), root(tl.full([1], 0, OPMATH) + variance))
+    tl.store(mean_ptr + own + tl.arange(0, 1), convert(rest + mean + tl.zeros_like(rstd), mean_ptr.dtype.element_ty))
+    tl.store(rstd_ptr + own + tl.arange(0, 1), convert(rstd, rstd_ptr.dtype.element_ty))
+    scale = tl.broadcast_to(rstd, [BLOCK_M])
+    if weight_ptr is not None:
+        scale *= tl.load(weight_ptr + first + c, mask=c < channels, other=0).to(OPMATH)
+    shift = tl.full([BLOCK_M], -0.0, OPMATH)
+    if bias_ptr is not None:
+        shift = tl.load(bias_ptr + first + c, mask=c < channels, other=0).to(OPMATH)
+    result = (apart - rest) * scale[:, None] + shift[:, None]
+    tl.store(out_ptr + own * count + at, convert(result, out_ptr.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def group_tile(ptr, first, start, channels, pixels, COMMON: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
+    """Of channels from `first` on, pixels from `start` on, as [M, N]: 0 beyond the last."""
+    c, p = first + tl.arange(0, M), start + tl.arange(0, N)
+    inside = (c < channels)[:, None] & (p < pixels)[None, :]
+    return convert(tl.load(ptr + (c[:, None] * pixels + p[None, :]), mask=inside, other=0), COMMON)
+
+
+@triton.jit
+def group_gradients_kernel(
+    x_ptr,
+    grad_ptr,
+    mean_ptr,
+    rstd_ptr,
+    weight_ptr,
+    out_ptr,
+    total_ptr,
+    product_ptr,
+    group,
+    channels,
+    pixels,
+    COMMON: tl.constexpr,
+    OPMATH: tl.constexpr,
+    EVEN: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+):
+    """Of one group: for each channel the sums of its gradients, and of their products with what was normalized, and
+    then, where out_ptr is not None, the gradients of the group's elements."""
+    channels, pixels = plain_value(channels), plain_value(pixels) // EVEN * EVEN
+    own = tl.program_id(0).to(tl.int64)
+    x_ptr += own * channels * pixels
+    grad_ptr += own * channels * pixels
+    weight_ptr = None if weight_ptr is None else weight_ptr + own % plain_value(group) * channels
+    mean = tl.load(mean_ptr + own).to(OPMATH)
+    rstd = tl.load(rstd_ptr + own).to(OPMATH)
+    all_total = tl.zeros([BLOCK_M], OPMATH)
+    all_product = tl.zeros([BLOCK_M], OPMATH)
+    for first in range(0, channels, BLOCK_M):
+        total = tl.zeros([BLOCK_M, BLOCK_N], OPMATH)
+        product = tl.zeros([BLOCK_M, BLOCK_N], OPMATH)
+        for start in range(0, pixels, BLOCK_N):
+            x = group_tile(x_ptr, first, start, channels, pixels, COMMON, BLOCK_M, BLOCK_N).to(OPMATH)
+            grad = group_tile(grad_ptr, first, start, channels, pixels, COMMON, BLOCK_M, BLOCK_N).to(OPMATH)
+            total += grad
+            product += grad * ((x - mean) * rstd)
+        c = first + tl.arange(0, BLOCK_M)
+        sums, products = tl.sum(total, 1), tl.sum(product, 1)
+        tl.store(total_ptr + own * channels + c, sums, mask=c < channels)
+        tl.store(product_ptr + own * channels + c, products, mask=c < channels)
+        if weight_ptr is not None:
+            weight = tl.load(weight_ptr + c, mask=c < channels, other=0).to(OPMATH)
+            sums, products = sums * weight, products * weight
+        all_total += sums
+        all_product += products
+    if out_ptr is not None:
+        out_ptr += own * channels * pixels
+        count = tl.zeros([], OPMATH) + channels * pixels
+        shift, slope = tl.sum(all_total, 0) / count, tl.sum(all_product, 0) / count
+        for first in range(0, channels, BLOCK_M):
+            c = first + tl.arange(0, BLOCK_M)
+            weight = tl.full([BLOCK_M], 1, OPMATH)
+            if weight_ptr is not None:
+                weight = tl.load(weight_ptr + c, mask=c < channels, other=0).to(OPMATH)
+            for start in range(0, pixels, BLOCK_N):
+                x = group_tile(x_ptr, first, start, channels, pixels, COMMON, BLOCK_M, BLOCK_N).to(OPMATH)
+                grad = group_tile(grad_ptr, first, start, channels, pixels, COMMON, BLOCK_M, BLOCK_N).to(OPMATH)
+                result = rstd * ((grad * weight[:, None] - shift) - (x - mean) * rstd * slope)
+                p = start + tl.arange(0, BLOCK_N)
+                inside = (c < channels)[:, None] & (p < pixels)[None, :]
+                at = out_ptr + (c[:, None] * pixels + p[None, :])
+                tl.store(at, convert(result, out_ptr.dtype.element_ty), mask=inside)
+
+
+def dense_groups(sizes, group, *tensors):
+    """Whether all of these lie dense and the groups are enough for a program each."""
+    N, C, pixels = sizes
+    dense = all([t is None or t.is_contiguous() for t in tensors])
+    return dense and N * group >= 132 and C // group * pixels >= 512
+
+
+def group_norm_whole(x, weight, bias, out, sizes, group, eps, common, dtype):
+    """Mean and inverse deviation of each group, and `out`; or None where a group is too large to be held."""
+    channels, pixels = sizes[1] // group, sizes[2]
+    BLOCK_M, BLOCK_N = triton.next_power_of_2(channels), triton.next_power_of_2(pixels)
+    most = 16384 if common == torch.float64 else 32768
+    if most < BLOCK_M * BLOCK_N:
+        return None
+    mean, rstd = [torch.empty((sizes[0], group), dtype=dtype, device=x.device) for _ in range(2)]
+    COMMON, OPMATH = compute_types(common)
+    whole_group_kernel[(sizes[0] * group,)](
+        x,
+        weight,
+        bias,
+        out,
+        mean,
+        rstd,
+        number_argument(eps, common),
+        plain(group),
+        plain(channels),
+        plain(pixels),
+        COMMON=COMMON,
+        OPMATH=OPMATH,
+        EVEN=math.gcd(pixels, 16),
+        BLOCK_M=BLOCK_M,
+        BLOCK_N=BLOCK_N,
+        num_warps=max(min(BLOCK_M * BLOCK_N // 1024, 16), 1),
+    )
+    return mean, rstd
+
+
+def group_gradients_whole(grad, x, mean, rstd, weight, out, sizes, group, common):
+    """The sums of each channel of each image, twice [N, C]: of gradients, and of products; `out` is filled."""
+    N, C, pixels = sizes
+    total, product = [torch.empty((N, C), dtype=common, device=x.device) for _ in range(2)]
+    COMMON, OPMATH = compute_types(common)
+    BLOCK_N = fullest(pixels, (512, 256))
+    BLOCK_M = min(triton.next_power_of_2(C // group), max(4096 // BLOCK_N, 1))
+    group_gradients_kernel[(N * group,)](
+        x,
+        grad,
+        mean,
+        rstd,
+        weight,
+        out,
+        total,
+        product,
+        plain(group),
+        plain(C // group),
+        plain(pixels),
+        COMMON=COMMON,
+        OPMATH=OPMATH,
+        EVEN=math.gcd(pixels, 16),
+        BLOCK_M=BLOCK_M,
+        BLOCK_N=BLOCK_N,
+        num_warps=max(min(BLOCK_M * BLOCK_N // 512, 8), 1),
+    )
+    return total, product

@@ -1,0 +1,111 @@
+"""Means and squared distances of rows that a program holds whole.
+
+By the corrected two-pass algorithm of Chan, Golub and LeVeque (1983): the mean is there before distances from it are.
+"""
+
+import triton
+import triton.language as tl
+from blocks.offsets import merge, plain, plain_value, reach, sixteenths, stride_hint, strided
+from blocks.types import compute_types, convert, number_value
+
+
+@triton.jit
+def both_added(a, b, other_a, other_b):
+    return a + other_a, b + other_b
+
+
+@triton.jit
+def row_moments(x, mask, n, KIND: tl.constexpr):
+    """Mean, squared distances from it and count (and sum) of each row of a tile, of n elements where the mask is true
+    and 0 elsewhere. Shares are added up for the mean, since sums of large elements are infinite sooner."""
+    count = tl.zeros([x.shape[0]], x.dtype) + n
+    share = 1 / count
+    if KIND == "moments":
+        mean, total = tl.reduce((x * share[:, None], x), 1, both_added)
+    else:
+        mean = tl.sum(x * share[:, None], 1)
+    apart = tl.where(mask, x - mean[:, None], 0)
+    rest, squares = tl.reduce((apart, apart * apart), 1, both_added)
+    squares -= rest * (rest * share)
+    found = mean + rest * share, tl.where(squares < 0, 0, squares), count
+    if KIND == "moments":
+        found = found + (total,)
+    return found
+
+
+@triton.jit
+def whole_rows_kernel(
+    x_ptr,
+    outs,
+    numbers,
+    m,
+    n,
+    count,
+    kept_shape,
+    kept_stride,
+    KIND: tl.constexpr,
+    FINISH: tl.constexpr,
+    COMMON: tl.constexpr,
+    OPMATH: tl.constexpr,
+    KEPT_HINT: tl.constexpr,
+    EVEN: tl.constexpr,
+    WIDE: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+):
+    """What FINISH makes of rows of n neighbours each, or their moments where it is None. EVEN: whether 16 divides n."""
+    m, n = plain_value(m), sixteenths(plain_value(n), EVEN)
+    rows = tl.program_id(0).to(tl.int64 if WIDE else tl.int32) * BLOCK_M + tl.arange(0, BLOCK_M)
+    cols = tl.arange(0, BLOCK_N)
+    mask = (rows < m)[:, None] & (cols < n)[None, :]
+    at = strided(rows, kept_shape, kept_stride, KEPT_HINT)[:, None] + cols[None, :]
+    x = convert(tl.load(x_ptr + at, mask=mask, other=0), COMMON).to(OPMATH)
+    found = row_moments(x, mask, n, KIND)
+    if FINISH is None:
+        for k in tl.static_range(len(outs)):
+            tl.store(outs[k] + rows, found[k], mask=rows < m)
+    else:
+        arguments = ()
+        for k in tl.static_range(len(numbers)):
+            arguments = arguments + (number_value(numbers[k], OPMATH),)
+        results = FINISH(*found, plain_value(count), *arguments)
+        for k in tl.static_range(len(outs)):
+            result = results if len(outs) == 1 else results[k]
+            tl.store(outs[k] + rows, convert(result, outs[k].dtype.element_ty), mask=rows < m)
+
+
+def held_rows(m, n, rows, cols, most):
+    """(shape, stride, elements) of rows of neighbours, of which a program can hold one and that are enough for the
+    device, or None. rows, cols: of the m results and of the n elements that each is made of, as `merge` tells shape and
+    strides; most: elements of a row."""
+    inner, stride = cols[0][-1] if cols[0] else n, cols[1][0]
+    if stride[-1] != 1 or not 32 <= inner <= most or m * n < 132 * max(inner, 2048):
+        return None
+    shape, strides = merge([*(rows[0] or (m,)), *cols[0][:-1]], [[*rows[1][0], *stride[:-1]]])
+    return shape, strides[0], inner
+
+
+def launch_whole_rows(kind, finish, x, outs, numbers, sizes, rows, common):
+    """sizes: of rows, of elements of a row and of those that make a result; rows: their shape and stride."""
+    m, n, _ = sizes
+    COMMON, OPMATH = compute_types(common)
+    BLOCK_N = triton.next_power_of_2(n)
+    BLOCK_M = max(2048 // BLOCK_N, 1)
+    whole_rows_kernel[(triton.cdiv(m, BLOCK_M),)](
+        x,
+        tuple(outs),
+        tuple(numbers),
+        *[plain(size) for size in sizes],
+        tuple([plain(size) for size in rows[0]]),
+        tuple([plain(s) for s in rows[1]]),
+        KIND=kind,
+        FINISH=finish,
+        COMMON=COMMON,
+        OPMATH=OPMATH,
+        KEPT_HINT=stride_hint(rows[0], rows[1], True),
+        EVEN=n % 16 == 0,
+        WIDE=reach(rows[0] or (m,), [rows[1]]) + BLOCK_M * BLOCK_N > 2147483647,
+        BLOCK_M=BLOCK_M,
+        BLOCK_N=BLOCK_N,
+        num_warps=max(min(BLOCK_M * BLOCK_N // 1024, 16), 4),
+    )
