@@ -8,7 +8,7 @@ With the sign of the divisor. An integer divided by 0 gives 0.
 import triton
 import triton.language as tl
 from blocks.elementwise import elementwise
-from blocks.functions import exact_remainder
+from blocks.functions import exact_remainder, rest_of
 from blocks.types import common_dtype
 
 OVERLOADS = ("aten::remainder.Tensor", "aten::remainder.Scalar", "aten::remainder.Scalar_Tensor")
@@ -16,9 +16,56 @@ DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64"
 
 
 @triton.jit
-def remainder(x, y):
-    r = exact_remainder(x, y)
+def signed_as(size, x):
+    """A number that is not negative in fp32, with the sign of x."""
+    return (size.to(tl.int32, bitcast=True) | (x.to(tl.int32, bitcast=True) & -2147483648)).to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def short_remainder(x, y):
+    """In fp32, and the size of the quotient, which has to be less than 2^18. What the nearest whole number to it leaves
+    is exact unless |x| < |y|, and is negative or the remainder of the sizes: of the bits of both, as unsigned integers,
+    those of what is not negative are less."""
+    a, b = tl.abs(x), tl.abs(y)
+    root = tl.rsqrt(b)  # in fewer instructions than 1 / b
+    q = a * (root * root)
+    whole = (q + 12582912.0) - 12582912.0  # 3 * 2^22: the sum's last bits are the nearest whole number
+    left = tl.fma(whole * -1.0, b + tl.zeros_like(q), a + tl.zeros_like(q))
+    least = tl.minimum(left.to(tl.uint32, bitcast=True), (left + b).to(tl.uint32, bitcast=True))
+    r = signed_as(tl.where(a < b, a, least.to(tl.float32, bitcast=True)), x)
+    turned = (r.to(tl.int32, bitcast=True) ^ (y.to(tl.int32, bitcast=True) & -2147483648)).to(tl.float32, bitcast=True)
+    return tl.where(turned < 0, r + y, r), q
+
+
+@triton.jit
+def with_sign_of_divisor(r, y):
     return tl.where((r != 0) & ((r < 0) != (y < 0)), r + y, r)
+
+
+@triton.jit
+def long_remainder(x, y):
+    """In fp32, by long division, 18 bits of the quotient at a time."""
+    a, b = tl.abs(x) + tl.zeros_like(y), tl.abs(y) + tl.zeros_like(x)
+    r = tl.where((a < float("inf")) & (b > 0), a, float("nan"))
+    step = b
+    while tl.max((r >= step * 262144.0).to(tl.int32), 0) > 0:
+        step = tl.where(r >= step * 262144.0, step * 262144.0, step)
+    while tl.max((r >= b).to(tl.int32), 0) > 0:
+        r = tl.where(r >= step, rest_of(r, step), r)
+        step = tl.maximum(step * 3.814697265625e-06, b)
+    return with_sign_of_divisor(signed_as(r, x), y)
+
+
+@triton.jit
+def remainder(x, y):
+    """Of a NaN and of an infinite x NaN comes out either way; the size of the quotient by 0 is infinite."""
+    if x.dtype.is_fp64():
+        r = with_sign_of_divisor(exact_remainder(x, y), y)
+    else:
+        r, q = short_remainder(x, y)
+        if tl.max(q.to(tl.int32, bitcast=True), 0) >= 0x48800000:  # 2^18
+            r = long_remainder(x, y)
+    return r
 
 
 @triton.jit
