@@ -8,10 +8,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from traces import UserError
-from verify.documents import Document
+from verify.documents import Document, loaded
 
 PROFILES = Path(__file__).parent / "profiles"
 _LISTS = ("files", "system_files", "environment")
@@ -194,5 +192,5 @@ def _checked(document: Document) -> dict[str, Any]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    loaded = yaml.safe_load(path.read_text(encoding="utf-8"))
-    return loaded if isinstance(loaded, dict) else {}
+    fields = loaded(path)
+    return fields if isinstance(fields, dict) else {}

@@ -9,10 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from traces import UserError
-from verify.documents import Document
+from verify.documents import Document, loaded
 
 VERSION = 1
 DEFAULT = "triton"
@@ -265,7 +263,7 @@ def _directory(path: Path, name: object) -> Path:
 
 def _dialect(path: Path) -> dict[str, Any] | None:
     """The file's contents; None if it is a profile of another kind (the directory holds the platforms' too)."""
-    raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+    raw = loaded(path)
     if not isinstance(raw, dict) or "version" not in raw:
         return None
     return raw if "base" in raw or {"host", "kernel", "hints"} <= raw.keys() else None
