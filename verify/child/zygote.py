@@ -37,6 +37,7 @@ _PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 
 def nurse(control: socket.socket) -> None:
     """Be the nursery until the parent closes the socket."""
+    gc.disable()  # until all is imported: of that nothing is garbage, and to look costs a tenth of the time
     of_mode: dict[tuple[str, str], socket.socket] = {}
     for told, descriptor in _requests(control):
         key = told["mode"], told["runner"]
@@ -65,6 +66,7 @@ def _prepared(mode: str, runner: str, control: socket.socket) -> None:
     make = pkgutil.resolve_name(runner)
     _warm(mode)
     gc.freeze()  # what is here now is never garbage, and stays shared
+    gc.enable()
     for told, descriptor in _requests(control):
         assert descriptor is not None
         with socket.socket(fileno=descriptor) as own:
