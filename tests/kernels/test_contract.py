@@ -15,7 +15,8 @@ from verify.lint.schema import parse_schema
 
 LIBRARY = Path(__file__).parents[2] / "generate" / "kernels"
 FILES = sorted(LIBRARY.glob("*/*.py"))
-EACH_FILE = pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
+GROUPS = sorted({path.parent.name for path in FILES})
+EACH_GROUP = pytest.mark.parametrize("paths", [sorted((LIBRARY / g).glob("*.py")) for g in GROUPS], ids=GROUPS)
 
 
 def torch_schema(overload: str) -> str:
@@ -36,42 +37,46 @@ def test_library_is_found() -> None:
     assert {path.parent.parent for path in FILES} == {LIBRARY}
 
 
-@EACH_FILE
-def test_docstring_begins_with_the_schemas(path: Path) -> None:
-    assert stated_lines(path) == [torch_schema(overload) for overload in KernelFile.read(path).overloads]
+@EACH_GROUP
+def test_docstring_begins_with_the_schemas(paths: list[Path]) -> None:
+    for path in paths:
+        assert stated_lines(path) == [torch_schema(overload) for overload in KernelFile.read(path).overloads], path
 
 
-@EACH_FILE
-def test_constants_and_functions(path: Path) -> None:
-    tree = ast.parse(path.read_text())
-    constants = {
-        node.targets[0].id: ast.literal_eval(node.value)
-        for node in tree.body
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
-    }
-    constants = {name: value for name, value in constants.items() if isinstance(value, tuple)}
-    assert constants.keys() - {"LAYOUTS", "SPACE", "TUNED"} == {"OVERLOADS", "DTYPES"}
-    if "SPACE" in constants:
-        assert Space.of(path.read_text(), path.name).default in Space.of(path.read_text(), path.name).settings
-    assert all(isinstance(value, tuple) and value for value in constants.values())
-    assert list(constants["DTYPES"]) == sorted(set(constants["DTYPES"]))
-    assert all(isinstance(getattr(torch, dtype), torch.dtype) for dtype in constants["DTYPES"])
-    functions = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
-    assert functions.count("wrapper") == 1
-    assert functions[-1] == "wrapper"
+@EACH_GROUP
+def test_constants_and_functions(paths: list[Path]) -> None:
+    for path in paths:
+        tree = ast.parse(path.read_text())
+        constants = {
+            node.targets[0].id: ast.literal_eval(node.value)
+            for node in tree.body
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+        }
+        constants = {name: value for name, value in constants.items() if isinstance(value, tuple)}
+        assert constants.keys() - {"LAYOUTS", "SPACE", "TUNED"} == {"OVERLOADS", "DTYPES"}, path
+        if "SPACE" in constants:
+            space = Space.of(path.read_text(), path.name)
+            assert space.default in space.settings, path
+        assert all(isinstance(value, tuple) and value for value in constants.values()), path
+        assert list(constants["DTYPES"]) == sorted(set(constants["DTYPES"])), path
+        assert all(isinstance(getattr(torch, dtype), torch.dtype) for dtype in constants["DTYPES"]), path
+        functions = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+        assert functions.count("wrapper") == 1, path
+        assert functions[-1] == "wrapper", path
 
 
-@EACH_FILE
-def test_wrapper_names_its_parameters_as_the_schema_does(path: Path) -> None:
+@EACH_GROUP
+def test_wrapper_names_its_parameters_as_the_schema_does(paths: list[Path]) -> None:
     """Compared with the longest schema: `arange(end)` is called with its end in the place of `start`."""
-    tree = ast.parse(path.read_text())
-    wrapper = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "wrapper")
-    schemas = [schema for schema in map(parse_schema, stated_lines(path)) if schema is not None]
-    positional = [[p.name for p in schema.parameters if not p.keyword_only] for schema in schemas]
-    longest = max(positional, key=len)
-    named = zip([a.arg for a in wrapper.args.args], longest, strict=False)
-    assert len(wrapper.args.args) >= len(longest)
-    assert all(name == schemas_name for name, schemas_name in named if not iskeyword(schemas_name))
+    for path in paths:
+        tree = ast.parse(path.read_text())
+        wrapper = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "wrapper")
+        schemas = [schema for schema in map(parse_schema, stated_lines(path)) if schema is not None]
+        positional = [[p.name for p in schema.parameters if not p.keyword_only] for schema in schemas]
+        longest = max(positional, key=len)
+        named = zip([a.arg for a in wrapper.args.args], longest, strict=False)
+        assert len(wrapper.args.args) >= len(longest), path
+        assert all(name == schemas_name for name, schemas_name in named if not iskeyword(schemas_name)), path
 
 
 def test_no_overload_is_served_twice() -> None:
