@@ -129,7 +129,7 @@ def _module(path: Path, imports: dict[str, str], ours: bool) -> list[Block]:
             if isinstance(node, ast.Import):
                 imports.setdefault(ast.unparse(node), "" if ours else node.names[0].asname or node.names[0].name)
             continue
-        uses = frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+        uses = frozenset(n.id for n in syntax.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
         place = f"{_PACKAGE}/{path.name}:{first}"
         body = "\n".join(lines[first - 1 : node.end_lineno])
         for name in names:

@@ -189,12 +189,14 @@ def _readable(tree: ast.Module, profile: Profile, findings: Findings) -> bool:
     if deep:
         findings.add("depth", deep, "nested too deeply", "break the expression into several lines")
         return False
-    deep = _deepest_over(tree, _BLOCKS, _BLOCK)
+    nodes = syntax.walk(tree)
+    several = sum(isinstance(n, _BLOCK) for n in nodes) > _BLOCKS
+    deep = _deepest_over(tree, _BLOCKS, _BLOCK) if several else 0
     if deep:
         what = f"more than {_BLOCKS} loops or `with` inside each other, which Python does not compile"
         findings.add("depth", deep, what, "write one loop over all indices, or fewer loops")
         return False
-    huge = [n for n in ast.walk(tree) if isinstance(n, ast.Constant) and _is_huge(n.value)]
+    huge = [n for n in nodes if isinstance(n, ast.Constant) and _is_huge(n.value)]
     if huge:
         findings.add("size", huge[0], f"an integer of more than {_BITS} bits", "write a number of at most 64 bits")
     return not huge
@@ -212,5 +214,5 @@ def _deepest_over(tree: ast.AST, limit: int, kinds: tuple[type[ast.AST], ...] = 
         if depth > limit:
             return max(1, line)
         inside = depth + isinstance(node, kinds)
-        left += [(c, getattr(c, "lineno", line), inside) for c in ast.iter_child_nodes(node)]
+        left += [(c, getattr(c, "lineno", line), inside) for c in syntax.children(node)]
     return 0

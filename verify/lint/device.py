@@ -11,6 +11,7 @@ from itertools import chain
 
 from verify.lint.names import Findings, Names, parameters, shown
 from verify.lint.profile import Profile
+from verify.syntax import children, walk
 
 _STORES = frozenset({"tl.store", "tl.atomic_add", "tl.atomic_max", "tl.atomic_min", "tl.atomic_xchg", "tl.atomic_cas"})
 _LOADS = frozenset({"tl.load"}) | _STORES - {"tl.store"}
@@ -67,7 +68,7 @@ class _Flow:
 
     def _statement(self, node: ast.stmt) -> None:
         self.findings.work(10)
-        for part in ast.iter_child_nodes(node):
+        for part in children(node):
             if isinstance(part, ast.expr):
                 self._note(part)
         if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign) and node.value is not None:
@@ -85,7 +86,7 @@ class _Flow:
                     break
 
     def _bind(self, targets: list[ast.expr], labels: Labels) -> None:
-        for name in chain.from_iterable(map(ast.walk, targets)):
+        for name in chain.from_iterable(map(walk, targets)):
             if isinstance(name, ast.Name):
                 self.local[name.id] = labels
 
@@ -99,7 +100,7 @@ class _Flow:
         self.local = {n: frozenset(chain.from_iterable(e.get(n, _NOTHING) for e in after)) for e in after for n in e}
 
     def _note(self, expression: ast.expr) -> None:
-        for node in ast.walk(expression):
+        for node in walk(expression):
             if isinstance(node, ast.Call):
                 self._pass_on(node)
             for part in node.args if isinstance(node, ast.Call) else [node] if isinstance(node, ast.BinOp) else []:
@@ -136,7 +137,7 @@ class _Flow:
         return self._join(node)
 
     def _join(self, node: ast.AST) -> Labels:
-        parts = [self.of(c) for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr)]
+        parts = [self.of(c) for c in children(node) if isinstance(c, ast.expr)]
         parts += [self.of(k.value) for k in getattr(node, "keywords", [])]
         return frozenset(chain.from_iterable(parts))
 
@@ -151,7 +152,7 @@ def _flows(names: Names, findings: Findings) -> dict[str, _Flow]:
 
 
 def _calls(flow: _Flow) -> list[tuple[ast.Call, str]]:
-    calls = [n for n in ast.walk(flow.node) if isinstance(n, ast.Call)]
+    calls = [n for n in walk(flow.node) if isinstance(n, ast.Call)]
     return [(n, flow.names.dotted(n.func) or "") for n in calls]
 
 
@@ -177,7 +178,7 @@ def _half_maths(flow: _Flow, findings: Findings) -> None:
             findings.add("half-maths", node, f"{shown(node)[:60]} accumulates in half precision", hint)
         elif dotted == "tl.dot" and _names_half(node, flow.names):
             findings.add("half-maths", node, "tl.dot accumulates in half precision", "leave out_dtype at tl.float32")
-    for division in ast.walk(flow.node):
+    for division in walk(flow.node):
         is_division = isinstance(division, ast.BinOp) and isinstance(division.op, ast.Div)
         if is_division and "half" in flow.held.get(id(division), _NOTHING):
             what = f"division of a value that was not converted to fp32: {shown(division)[:60]}"
@@ -191,7 +192,7 @@ def _alignment(names: Names, profile: Profile, findings: Findings) -> None:
     """Blocks shorter than one aligned access of float32, pointers shifted by a few elements, casts of pointers."""
     lanes = profile.alignment // _LANE_BYTES
     for node in names.kernels.values():
-        for call in [n for n in ast.walk(node) if isinstance(n, ast.Call)]:
+        for call in [n for n in walk(node) if isinstance(n, ast.Call)]:
             dotted = names.dotted(call.func)
             if dotted == "tl.arange" and len(call.args) == 2 and _is_short(call.args[1], lanes):
                 _short(call, shown(call), lanes, profile, findings)
@@ -203,7 +204,7 @@ def _alignment(names: Names, profile: Profile, findings: Findings) -> None:
                 hint = "load with the tensor's own type and convert the value"
                 findings.add("alignment", call, f"{shown(call)[:60]} changes a pointer's step", hint)
     blocks = _blocks(names)
-    helpers = [n for h in names.helpers.values() for n in ast.walk(h) if isinstance(n, ast.Call)]
+    helpers = [n for h in names.helpers.values() for n in walk(h) if isinstance(n, ast.Call)]
     for call in helpers:
         for keyword in call.keywords if isinstance(call.func, ast.Subscript) else []:
             if keyword.arg in blocks and _is_short(keyword.value, lanes):
@@ -212,7 +213,7 @@ def _alignment(names: Names, profile: Profile, findings: Findings) -> None:
 
 def _blocks(names: Names) -> set[str]:
     """Parameters that are the length of a tl.arange."""
-    calls = [n for k in names.kernels.values() for n in ast.walk(k) if isinstance(n, ast.Call)]
+    calls = [n for k in names.kernels.values() for n in walk(k) if isinstance(n, ast.Call)]
     ranges = [c for c in calls if names.dotted(c.func) == "tl.arange" and len(c.args) == 2]
     return {c.args[1].id for c in ranges if isinstance(c.args[1], ast.Name)}
 

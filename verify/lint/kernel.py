@@ -7,6 +7,7 @@ import builtins
 
 from verify.lint.names import Findings, Names, check_end, parameters, refused_name, shown, similar
 from verify.lint.profile import Profile
+from verify.syntax import children, walk
 
 _CONSTEXPR = frozenset({"tl.constexpr", "gl.constexpr"})
 _UNROLLED = frozenset({"tl.static_range", "gl.static_range"})
@@ -28,7 +29,7 @@ class _KernelRules:
     def __init__(self, node: ast.FunctionDef, names: Names, profile: Profile, findings: Findings) -> None:
         self.node, self.names, self.profile, self.findings = node, names, profile, findings
         self.parameters = {p.arg for p in parameters(node)}
-        stored = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        stored = {n.id for n in walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         self.locals = self.parameters | stored
         self.modules = frozenset(names.modules.values())
         constexpr = [p for p in parameters(node) if p.annotation and names.dotted(p.annotation) in _CONSTEXPR]
@@ -43,8 +44,8 @@ class _KernelRules:
 
     def _prints(self) -> None:
         """What is printed for debugging is printed once, not in a loop."""
-        loops = [n for n in ast.walk(self.node) if isinstance(n, ast.For | ast.While)]
-        for call in [n for loop in loops for n in ast.walk(loop) if isinstance(n, ast.Call)]:
+        loops = [n for n in walk(self.node) if isinstance(n, ast.For | ast.While)]
+        for call in [n for loop in loops for n in walk(loop) if isinstance(n, ast.Call)]:
             printing = shown(call.func) if isinstance(call.func, ast.Name) else self.names.dotted(call.func)
             if printing in _PRINTS and printing in self.profile.kernel.names | self.profile.kernel.builtins:
                 rule = "builtin" if printing == "print" else "name"
@@ -76,7 +77,7 @@ class _KernelRules:
             check_end(node, self.findings)
         elif isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.For):
             self._targets(node)
-        for child in ast.iter_child_nodes(node):
+        for child in children(node):
             self._walk(child)
 
     def _dotted(self, node: ast.AST, dotted: str) -> None:
@@ -145,7 +146,7 @@ class _KernelRules:
         if isinstance(node, ast.AnnAssign):
             _check_annotation(node.annotation, self.names, self.profile, self.findings)
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-            for part in ast.walk(target):
+            for part in walk(target):
                 if isinstance(part, ast.Attribute | ast.Subscript):
                     what = f"assignment to {shown(part)[:60]} inside a @triton.jit function"
                     self.findings.add("assignment", part, what, "assign to plain names; write memory with tl.store")

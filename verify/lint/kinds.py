@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from verify.lint.names import Names
 from verify.lint.profile import Profile
+from verify.syntax import walk
 
 
 class Kind(Enum):
@@ -106,7 +107,7 @@ def tensor_parameters(function: ast.FunctionDef) -> set[str]:
     """Parameters that the body uses as only a tensor can be used, and whose type it does not ask for."""
     asked: set[str] = set()
     used: set[str] = set()
-    for node in ast.walk(function):
+    for node in walk(function):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr in _OF_TENSORS:
             used.add(node.value.id)
         elif isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in _ASKING:

@@ -19,6 +19,7 @@ from verify.lint.names import (
 from verify.lint.profile import LAYOUTS, SPARSE, STRIDED, Profile
 from verify.lint.schema import stated_schemas
 from verify.lint.tables import ModuleValues
+from verify.syntax import walk
 
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv)
 _DECLARED = ("OVERLOADS", "DTYPES")
@@ -192,7 +193,7 @@ class _ModuleRules:
     def imports(self, tree: ast.Module) -> None:
         top = {id(n) for n in tree.body}
         allowed = "; ".join(_import(alias, module) for alias, module in self.profile.imports.items())
-        for node in ast.walk(tree):
+        for node in walk(tree):
             if not isinstance(node, ast.Import | ast.ImportFrom):
                 continue
             fine = isinstance(node, ast.Import) and all(self._known_import(a) for a in node.names)
@@ -226,7 +227,7 @@ class _ModuleRules:
             elif isinstance(node, ast.Import):
                 new = {a.asname or a.name for a in node.names}
             elif isinstance(node, ast.Assign):
-                names = [n for t in node.targets for n in ast.walk(t) if isinstance(n, ast.Name)]
+                names = [n for t in node.targets for n in walk(t) if isinstance(n, ast.Name)]
                 new = {n.id for n in names if isinstance(n.ctx, ast.Store)}
             for name in sorted(new & bound):
                 self.findings.add("redefinition", node, f"{name} is defined twice", "define every name once")

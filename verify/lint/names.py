@@ -10,6 +10,7 @@ from itertools import islice
 from typing import TypeAlias
 
 from verify.lint.profile import LAYOUTS, Profile
+from verify.syntax import walk
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -143,7 +144,7 @@ def call_of(overload: str) -> str:
 
 def called_operators(tree: ast.Module) -> tuple[str, ...]:
     """The overloads that a file calls as `torch.ops.aten.NAME.OVERLOAD(...)`, each once, in order of their names."""
-    called = (dotted_name(n.func, {"torch": "torch"}) for n in ast.walk(tree) if isinstance(n, ast.Call))
+    called = (dotted_name(n.func, {"torch": "torch"}) for n in walk(tree) if isinstance(n, ast.Call))
     return tuple(sorted({o for o in (operator_of(d) for d in called if d is not None) if o is not None}))
 
 
@@ -161,14 +162,14 @@ def collect_names(tree: ast.Module, profile: Profile) -> Names:
     A bare file has the profile's usual imports without writing them.
     """
     modules = {alias: canonical(m) for alias, m in profile.usual_imports.items()} if profile.bare else {}
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Import):
             for a in node.names:
                 modules[a.asname or a.name.partition(".")[0]] = canonical(a.name if a.asname else a.name.split(".")[0])
         elif isinstance(node, ast.ImportFrom) and node.module != "__future__":
             for a in node.names:
                 modules[a.asname or a.name] = canonical(f"{node.module}.{a.name}")
-    assigned = [n for n in ast.walk(tree) if isinstance(n, ast.Assign)]
+    assigned = [n for n in walk(tree) if isinstance(n, ast.Assign)]
     for node in assigned:
         dotted = dotted_name(node.value, modules)
         if (
@@ -192,8 +193,8 @@ def _assigned(tree: ast.Module, statements: list[ast.Assign]) -> dict[str, list[
         for target in node.targets:
             if isinstance(target, ast.Name):
                 values.setdefault(target.id, []).append(node.value)
-    bound = Counter(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
-    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
+    bound = Counter(n.id for n in walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
+    functions = [n for n in walk(tree) if isinstance(n, ast.FunctionDef)]
     bound.update(p.arg for f in functions for p in parameters(f))
     return {name: given for name, given in values.items() if bound[name] == len(given)}
 
@@ -220,7 +221,7 @@ def pairs(target: ast.expr | None, value: ast.expr | None) -> list[tuple[ast.exp
 def check_end(loop: ast.While, findings: Findings) -> None:
     """Report a loop whose test always holds, where nothing in the body leaves it."""
     always = isinstance(loop.test, ast.Constant) and bool(loop.test.value)
-    if always and not any(isinstance(n, ast.Break | ast.Return | ast.Raise) for n in ast.walk(loop)):
+    if always and not any(isinstance(n, ast.Break | ast.Return | ast.Raise) for n in walk(loop)):
         hint = "let the test of the loop fail at the end"
         findings.add("endless-loop", loop, "a loop that never ends", hint)
 
@@ -269,7 +270,7 @@ def literal_strings(node: ast.expr) -> tuple[str, ...] | None:
 def no_wrapper(tree: ast.Module) -> tuple[int, str, str]:
     """(line, what there is instead, what to write) for a module without a function named wrapper."""
     instead = "define wrapper(<the schema's arguments>) at module level, which allocates and launches"
-    for node in ast.walk(tree):
+    for node in walk(tree):
         name, line = getattr(node, "name", ""), getattr(node, "lineno", 0)
         if name == "wrapper" and isinstance(node, ast.AsyncFunctionDef):
             return line, "wrapper is an `async def`, which returns before it has run", "write plain `def wrapper(...)`"

@@ -8,6 +8,7 @@ from itertools import chain
 from typing import TypeAlias
 
 from verify.lint.names import Names
+from verify.syntax import walk
 
 Pairs: TypeAlias = list[tuple[str, ast.expr]]
 Work: TypeAlias = Callable[[int], None]  # see Findings.work
@@ -33,7 +34,7 @@ def spread(node: ast.expr, names: Names, work: Work, seen: frozenset[str] = froz
     if name in seen:
         return None
     if isinstance(node, ast.Call) and name in names.helpers:
-        returns = [n.value for n in ast.walk(names.helpers[name]) if isinstance(n, ast.Return)]
+        returns = [n.value for n in walk(names.helpers[name]) if isinstance(n, ast.Return)]
         return _all(returns, names, work, seen | {name})
     if isinstance(node, ast.Name) and name in names.assigned:
         whole = _all(list(names.assigned[name]), names, work, seen | {name})
@@ -54,7 +55,7 @@ def _display(node: ast.Dict, names: Names, work: Work, seen: frozenset[str]) -> 
 def _stored(name: str, names: Names, work: Work) -> Pairs | None:
     """What `name["KEY"] = ...` adds; None if the name is used in another way that could add to it."""
     found: Pairs = []
-    for node in chain.from_iterable(map(ast.walk, names.helpers.values())):
+    for node in chain.from_iterable(map(walk, names.helpers.values())):
         work(1)
         if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == name and node.attr not in _READING:
             return None

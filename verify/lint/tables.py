@@ -8,6 +8,7 @@ from functools import cached_property
 
 from verify.lint.names import Findings, Names, pairs
 from verify.lint.profile import Profile
+from verify.syntax import children, walk
 
 _READING_METHODS = frozenset({"get", "items", "keys", "values", "index", "count", "copy"})
 _READING_BUILTINS = frozenset(
@@ -123,12 +124,12 @@ class ModuleValues:
 
     @cached_property
     def _parents(self) -> dict[int, ast.AST]:
-        return {id(child): parent for parent in ast.walk(self.tree) for child in ast.iter_child_nodes(parent)}
+        return {id(child): parent for parent in walk(self.tree) for child in children(parent)}
 
     @cached_property
     def _uses(self) -> dict[str, list[ast.Name]]:
         uses: dict[str, list[ast.Name]] = {}
-        for node in ast.walk(self.tree):
+        for node in walk(self.tree):
             if isinstance(node, ast.Name):
                 uses.setdefault(node.id, []).append(node)
         return uses
