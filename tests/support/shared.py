@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
@@ -11,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from enable.options import CACHE_VARIABLE
+from enable.options import WORKSPACE
+from enable.workspace import Workspace
 from generate.library import KERNELS, Library
 from verify.contract.derive import plans
 
@@ -54,5 +54,5 @@ def sampled(rows: Iterable[Any], in_ci: Sequence[Any]) -> list[Any]:
 
 
 def compiled() -> Path:
-    """Where judges of tests keep compiled kernels."""
-    return Path(os.environ[CACHE_VARIABLE]) / "triton"
+    """Where judges of tests keep compiled kernels: where commands do."""
+    return Workspace(WORKSPACE).compiled
