@@ -3,6 +3,7 @@ misbehaves as told."""
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import tempfile
@@ -19,6 +20,7 @@ from enable.options import CACHE_VARIABLE
 
 def pytest_configure(config: pytest.Config) -> None:
     """Kernels run in this process without a GPU, but where a GPU's tests are asked for. Triton looks when imported."""
+    gc.disable()  # of what is imported and collected nothing is garbage
     if config.option.markexpr.strip() != "gpu":
         os.environ.setdefault("TRITON_INTERPRET", "1")
     if CACHE_VARIABLE not in os.environ:  # those that start tests share it with those who run them
@@ -30,6 +32,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Autograd looks for devices in the first backward of a process; with `sim` there it knows no GPU."""
+    gc.enable()
     if any(item.get_closest_marker("gpu") is None for item in session.items):
         from capture import sim
 
