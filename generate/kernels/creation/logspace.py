@@ -7,7 +7,7 @@ aten::logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10.
 aten::logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10., *, ScalarType? dtype=None,
     Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor
 
-The base to the power of what linspace gives, in fp64.
+The base to the power of what linspace gives, in fp64; in fp32 for fp16 and bf16, where exponents of 2 are small.
 """
 
 import math
@@ -51,6 +51,20 @@ def float_power_line(i, start, end, steps, half, base, size):
     return power_at(line(i, start, end, steps, half), base, size, False)
 
 
+@triton.jit
+def short_power_line(i, start, end, steps, half, size):
+    """In fp32, to 2^-22 of the larger exponent of 2: the square of 2 to half of it, which is no denormal number."""
+    root = tl.exp2(line(i, start * (0.5 * size), end * (0.5 * size), steps, half))
+    return root * root
+
+
+def short_exponents(start, end, base, size):
+    """Whether the ends are numbers, and exponents of 2 up to 1024."""
+    if isinstance(start, torch.Tensor) or isinstance(end, torch.Tensor) or not 0 < base < math.inf or base == 1:
+        return False
+    return max(abs(start), abs(end)) * abs(size) <= 1024
+
+
 def wrapper(start, end, steps, base=10.0, *, dtype=None, layout=None, device=None, pin_memory=None):
     if steps < 0 or any([isinstance(x, torch.Tensor) and x.dim() for x in (start, end)]):
         raise RuntimeError(f"{steps} steps between ends that have to be numbers")
@@ -61,4 +75,9 @@ def wrapper(start, end, steps, base=10.0, *, dtype=None, layout=None, device=Non
     size = math.log2(abs(base)) if base else -math.inf
     numbers = max(steps - 1, 1), max(steps // 2, 1), base, size
     last = start if steps == 1 else end
+    if out.is_floating_point() and out.itemsize == 2 and short_exponents(start, last, base, size):
+        numbers = max(steps - 1, 1), max(steps // 2, 1), size
+        return elementwise(
+            short_power_line, start, last, numbers=numbers, source=(flat_index,), common=torch.float32, out=out
+        )
     return elementwise(function, start, last, numbers=numbers, source=(flat_index,), common=torch.float64, out=out)
