@@ -6,6 +6,7 @@ Coefficients of series are of interpolation at 64 to 90 Chebyshev points in 45 d
 import triton
 import triton.language as tl
 from blocks.error_functions import chebyshev_series
+from blocks.functions import polynomial
 
 
 @triton.jit
@@ -77,8 +78,32 @@ def scaled_bessel_i1(x):
 
 
 @triton.jit
+def bessel_i0_fp32(x):
+    """Minimax polynomials: to 7 of x^2, then e^|x| / sqrt |x| times one of 1 / |x|, which overflows where ATen's does."""
+    a = tl.abs(x)
+    s = a * a
+    near = 1 + s * polynomial(
+        s,
+        (
+            1.676419668e-14,
+            1.781048248e-12,
+            4.971307873e-10,
+            6.721036938e-08,
+            6.789441248e-06,
+            0.0004339762592,
+            0.01562515278,
+            0.2499998604,
+        ),
+    )
+    inverse = tl.rsqrt(a)
+    series = polynomial(inverse * inverse, (0.1332102499, 0.01432475955, 0.02895050496, 0.04984959657, 0.3989423385))
+    far = tl.exp(a) * (inverse * series)  # of infinity NaN, as ATen's
+    return tl.where(a > 7, far, near)
+
+
+@triton.jit
 def bessel_i0(x):
-    return tl.exp(tl.abs(x)) * scaled_bessel_i0(x)
+    return tl.exp(tl.abs(x)) * scaled_bessel_i0(x) if x.dtype.is_fp64() else bessel_i0_fp32(x)
 
 
 @triton.jit
