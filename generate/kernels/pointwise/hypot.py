@@ -1,6 +1,7 @@
 """aten::hypot(Tensor self, Tensor other) -> Tensor
 
-The larger times sqrt(1 + r^2), r the ratio of the smaller to it; an infinity wins over NaN.
+The larger times sqrt(1 + r^2), r the ratio of the smaller to it, or in fp32 the root of the sum of squares of both over
+a power of two near the larger; an infinity wins over NaN.
 """
 
 import triton
@@ -15,9 +16,16 @@ DTYPES = ("bfloat16", "float16", "float32", "float64")
 def hypot(x, y):
     a, b = tl.abs(x), tl.abs(y)
     large = tl.maximum(a, b)
-    ratio = tl.minimum(a, b) / tl.where(large == 0, 1.0, large)
-    r = large * tl.sqrt(1 + ratio * ratio)
-    r = tl.where((x != x) | (y != y), float("nan"), r)
+    if x.dtype.is_fp64():
+        ratio = tl.minimum(a, b) / tl.where(large == 0, 1.0, large)
+        r = large * tl.sqrt(1 + ratio * ratio)
+        r = tl.where((x != x) | (y != y), float("nan"), r)
+    else:
+        near = tl.minimum(tl.maximum(large, 7.52316384526264e-37), 8.507059173023462e37)  # 2^-120, 2^126
+        power = near.to(tl.int32, bitcast=True) & 0x7F800000
+        inverse = (0x7F000000 - power).to(tl.float32, bitcast=True)
+        u, v = x * inverse, y * inverse
+        r = tl.sqrt(u * u + v * v) * power.to(tl.float32, bitcast=True)
     return tl.where((a == float("inf")) | (b == float("inf")), float("inf"), r)
 
 
