@@ -12,7 +12,7 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 @triton.jit
 def tan_near(x):
     """In fp32 for |x| < 50000: a series of what is left of the nearest multiple of pi / 2, which is three numbers long;
-    of its odd multiples the negative inverse."""
+    of its odd multiples the negative inverse, by 1 / |r|, the inverse root of r^2."""
     shifted = x * 0.6366197723675814 + 12582912.0  # 3 * 2^22: the sum's last bits are the nearest whole number
     n = shifted - 12582912.0
     r = tl.fma(n, -1.570796251296997, x)
@@ -23,7 +23,8 @@ def tan_near(x):
         (0.003843139779, 0.001185321652, 0.009962146999, 0.02162112741, 0.05399446472, 0.1333323094, 0.3333333398),
     )
     r = r + r * s * series
-    return tl.where((shifted.to(tl.int32, bitcast=True) & 1) == 1, -1 / r, r)
+    inverse = tl.rsqrt(r * r)
+    return tl.where((shifted.to(tl.int32, bitcast=True) & 1) == 1, r * -1.0 * inverse * inverse, r)
 
 
 @triton.jit
@@ -32,9 +33,8 @@ def tan_of(x):
         r = tl.sin(x) / tl.cos(x)
     else:
         r = tan_near(x)
-        far = tl.abs(x) >= 50000
-        if tl.max(far.to(tl.int32), 0) > 0:
-            r = tl.where(far, tl.sin(x) / tl.cos(x), r)
+        if tl.max(tl.abs(x).to(tl.int32, bitcast=True), 0) >= 0x47435000:  # 50000
+            r = tl.sin(x) / tl.cos(x)
     return r
 
 
