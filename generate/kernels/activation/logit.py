@@ -23,7 +23,20 @@ def logit_between(x, low, high):
     return tl.log(divide(x, 1 - x))
 
 
+@triton.jit
+def short_logit(x):
+    """For fp16 and bf16, whose x is not so near to 1/2 that the quotient had to be rounded right."""
+    return tl.log(x / (1 - x))
+
+
+@triton.jit
+def short_logit_between(x, low, high):
+    return short_logit(tl.where(x < low, low, tl.where(x > high, high, x)))
+
+
 def wrapper(self, eps=None, *, out=None):
+    half = self.is_floating_point() and self.itemsize == 2
     if eps is None:
-        return elementwise(logit, self, to_float=True, out=out)
-    return elementwise(logit_between, self, numbers=(eps, 1 - eps), to_float=True, out=out)
+        return elementwise(short_logit if half else logit, self, to_float=True, out=out)
+    function = short_logit_between if half else logit_between
+    return elementwise(function, self, numbers=(eps, 1 - eps), to_float=True, out=out)
