@@ -79,7 +79,7 @@ def scaled_bessel_i1(x):
 
 @triton.jit
 def bessel_i0_fp32(x):
-    """Minimax polynomials: to 7 of x^2, then e^|x| / sqrt |x| times one of 1 / |x|, which overflows where ATen's does."""
+    """Minimax polynomials: to 7 of x^2, then e^|x| / sqrt |x| times one of 1 / |x|; it overflows where ATen's does."""
     a = tl.abs(x)
     s = a * a
     near = 1 + s * polynomial(

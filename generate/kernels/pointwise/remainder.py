@@ -23,9 +23,10 @@ def signed_as(size, x):
 
 @triton.jit
 def short_remainder(x, y):
-    """In fp32, and the size of the quotient, which has to be less than 2^18. What the nearest whole number to it leaves
-    is exact unless |x| < |y|, and is negative or the remainder of the sizes: of the bits of both, as unsigned integers,
-    those of what is not negative are less."""
+    """In fp32, and the size of the quotient, which has to be less than 2^18: 0 for a divisor of 0, which leaves NaN.
+
+    What the nearest whole number to it leaves is exact unless |x| < |y|, and is negative or the remainder of the sizes:
+    of the bits of both, as unsigned integers, those of what is not negative are less."""
     a, b = tl.abs(x), tl.abs(y)
     root = tl.rsqrt(b)  # in fewer instructions than 1 / b
     q = a * (root * root)
@@ -34,7 +35,7 @@ def short_remainder(x, y):
     least = tl.minimum(left.to(tl.uint32, bitcast=True), (left + b).to(tl.uint32, bitcast=True))
     r = signed_as(tl.where(a < b, a, least.to(tl.float32, bitcast=True)), x)
     turned = (r.to(tl.int32, bitcast=True) ^ (y.to(tl.int32, bitcast=True) & -2147483648)).to(tl.float32, bitcast=True)
-    return tl.where(turned < 0, r + y, r), q
+    return tl.where(turned < 0, r + y, r), tl.where(b > 0, q, 0)
 
 
 @triton.jit
@@ -58,7 +59,7 @@ def long_remainder(x, y):
 
 @triton.jit
 def remainder(x, y):
-    """Of a NaN and of an infinite x NaN comes out either way; the size of the quotient by 0 is infinite."""
+    """Of a NaN and of an infinite x NaN comes out either way."""
     if x.dtype.is_fp64():
         r = with_sign_of_divisor(exact_remainder(x, y), y)
     else:
