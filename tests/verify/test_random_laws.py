@@ -70,6 +70,12 @@ def test_from_and_to_as_they_are_in_the_dtype():
     assert law.wrong({"from": 1.0, "to": 1.001}, [torch.tensor([1.0], dtype=torch.bfloat16)]) == ""
 
 
+def test_no_normal_numbers_may_be_of_any_dtype():
+    law, none = law_of("aten::randn"), [torch.randn(0, dtype=torch.int64)]
+    assert law.wrong({"size": [0]}, none) == ""
+    assert law.sample({"size": [0]}, none).hits.size == 0
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32, torch.float64, torch.complex64])
 def test_atens_own_numbers_are_lawful(dtype):
     torch.manual_seed(3)

@@ -169,6 +169,8 @@ def _real(t: torch.Tensor) -> torch.Tensor:
 
 def _normal_wrong(arguments: Arguments, results: Results) -> str:
     out, mean, std = _normal(arguments, results[0])
+    if not out.numel():  # may be of integers
+        return ""
     wrong = (std == 0) & (out != mean.to(out.dtype))
     if wrong.any():
         return f"{int(wrong.sum())} elements of standard deviation 0 are not the mean{first(out, wrong)}"
@@ -180,6 +182,8 @@ def _normal_wrong(arguments: Arguments, results: Results) -> str:
 def _normal_sample(arguments: Arguments, results: Results) -> DrawSample:
     """Results of half types are rounded from fp32. A mean far larger than the standard deviation leaves nothing."""
     out, mean, std = _normal(arguments, results[0])
+    if not out.numel():
+        return nothing()
     info = torch.finfo(out.dtype)
     told = (std > 0) & (mean.abs() * info.eps < std / 16) & (std > info.smallest_normal) & (mean.abs() + std < info.max)
     if not told.all():
