@@ -41,8 +41,11 @@ def pixel_shuffle_kernel(
 
 
 def shuffle_pixels(x, out, rows, columns, r, back):
-    """`out`, filled; whether it was: both are to lie dense and r is to be a power of two. rows, columns: of a plane."""
-    if r not in (2, 4, 8) or not (x.is_contiguous() and out.is_contiguous()) or rows * columns < 256:
+    """`out`, filled; whether it was: both are to lie dense, r is to be 2, 4 or 8, and an image neither tiny nor of more
+    elements than 32 bits count. rows, columns: of a plane."""
+    if r not in (2, 4, 8) or not (x.is_contiguous() and out.is_contiguous()):
+        return False
+    if rows * columns < 256 or r * r * rows * columns > 2**30:
         return False
     BLOCK_W = min(triton.next_power_of_2(columns), 512 // r)
     BLOCK_H = min(triton.next_power_of_2(rows), max(4096 // (BLOCK_W * r), 1))

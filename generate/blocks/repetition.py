@@ -34,7 +34,7 @@ def repeated_sum_kernel(
     total = tl.zeros([BLOCK_M, BLOCK_N * W], OPMATH)
     for d in tl.static_range(D):
         for h in tl.static_range(H):
-            at = first[:, None] + (d * rows * H + h) * (columns * W) + u[None, :]
+            at = first[:, None] + (d * rows.to(tl.int64) * H + h) * (columns * W) + u[None, :]
             total += convert(tl.load(grad_ptr + at, mask=inside, other=0), COMMON).to(OPMATH)
     result = tl.sum(tl.reshape(total, [BLOCK_M, BLOCK_N, W]), 2)
     n = start + tl.arange(0, BLOCK_N)

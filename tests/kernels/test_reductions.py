@@ -21,3 +21,16 @@ def test_columns_that_a_program_counts_to_fit_its_integers(tmp_path, overload, n
     assert n <= parts * steps * constants["BLOCK_N"]
     counted = (parts * steps + 1) * constants["BLOCK_N"]  # one step more is asked for, and is not read
     assert constants["WIDE"] or counted < 2**31
+
+
+@pytest.mark.parametrize(
+    "overload, shape, arguments, place",
+    [
+        ("aten::var_mean.correction", (132, 2100), ([1],), 1),  # rows that programs hold whole
+        ("aten::native_group_norm", (132, 1, 600), (None, None, 132, 1, 600, 1, 1e-5), 1),  # groups
+    ],
+)
+def test_the_mean_of_large_elements_is_finite(tmp_path, overload, shape, arguments, place):
+    wrapper = load_wrappers({"kernel": packaged().match(overload).kernel.source}, tmp_path)["kernel"]
+    mean = wrapper(torch.full(shape, 3e38), *arguments)[place]
+    assert torch.allclose(mean, torch.full_like(mean, 3e38), rtol=1e-5)
