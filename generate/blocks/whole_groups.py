@@ -38,13 +38,14 @@ def whole_group_kernel(
     inside = (c < channels)[:, None] & (p < pixels)[None, :]
     at = c[:, None] * pixels + p[None, :]
     x = convert(tl.load(x_ptr + own * count + at, mask=inside, other=0), COMMON).to(OPMATH)
-    mean = tl.sum(x * (tl.full([], 1, OPMATH) / count))  # sums of large elements are infinite sooner
+    mean = tl.sum(x * (tl.full([], 1, OPMATH) / count))  # as in blocks/whole_rows.py
+    mean += tl.sum(tl.where(inside, x - mean, 0)) / count
     apart = tl.where(inside, x - mean, 0)
     rest = tl.sum(apart) / count
     variance = tl.sum(apart * apart) / count - rest * rest
     variance = tl.where(variance < 0, 0, variance) + number_value(eps, OPMATH)
     rstd = divide(tl.full([1], 1, OPMATH), root(tl.full([1], 0, OPMATH) + variance))
-    mean = tl.where(rest == rest, mean + rest, mean) + tl.zeros_like(rstd)  # it may be infinite
+    mean = tl.zeros_like(rstd) + (mean + rest)
     tl.store(mean_ptr + own + tl.arange(0, 1), convert(mean, mean_ptr.dtype.element_ty))
     tl.store(rstd_ptr + own + tl.arange(0, 1), convert(rstd, rstd_ptr.dtype.element_ty))
     scale = tl.broadcast_to(rstd, [BLOCK_M])

@@ -17,13 +17,15 @@ def both_added(a, b, other_a, other_b):
 @triton.jit
 def row_moments(x, mask, n, KIND: tl.constexpr):
     """Mean, squared distances from it and count (and sum) of each row of a tile, of n elements where the mask is true
-    and 0 elsewhere. Shares are added up for the mean, since sums of large elements are infinite sooner."""
+    and 0 elsewhere. Shares are added up for the mean, since sums of large elements are infinite sooner; what it leaves
+    is added to it, so that elements that are alike are not apart, however large."""
     count = tl.zeros([x.shape[0]], x.dtype) + n
     share = 1 / count
     if KIND == "moments":
         mean, total = tl.reduce((x * share[:, None], x), 1, both_added)
     else:
         mean = tl.sum(x * share[:, None], 1)
+    mean += tl.sum(tl.where(mask, x - mean[:, None], 0), 1) * share
     apart = tl.where(mask, x - mean[:, None], 0)
     rest, squares = tl.reduce((apart, apart * apart), 1, both_added)
     squares -= rest * (rest * share)

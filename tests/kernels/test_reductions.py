@@ -23,14 +23,19 @@ def test_columns_that_a_program_counts_to_fit_its_integers(tmp_path, overload, n
     assert constants["WIDE"] or counted < 2**31
 
 
-@pytest.mark.parametrize(
-    "overload, shape, arguments, place",
-    [
-        ("aten::var_mean.correction", (132, 2100), ([1],), 1),  # rows that programs hold whole
-        ("aten::native_group_norm", (132, 1, 600), (None, None, 132, 1, 600, 1, 1e-5), 1),  # groups
-    ],
-)
-def test_the_mean_of_large_elements_is_finite(tmp_path, overload, shape, arguments, place):
-    wrapper = load_wrappers({"kernel": packaged().match(overload).kernel.source}, tmp_path)["kernel"]
-    mean = wrapper(torch.full(shape, 3e38), *arguments)[place]
-    assert torch.allclose(mean, torch.full_like(mean, 3e38), rtol=1e-5)
+LARGE = torch.tensor(3e38)
+
+
+def test_large_elements_of_a_row_that_are_alike_are_not_apart(tmp_path):
+    kernel = packaged().match("aten::var_mean.correction").kernel
+    launch = load_wrappers({"kernel": kernel.source}, tmp_path)["kernel"].__globals__["launch_whole_rows"]
+    mean, squares, count = held = [torch.empty(1) for _ in range(3)]
+    launch("welford", None, LARGE.expand(2100).contiguous(), held, (), (1, 2100, 2100), ((), (0,)), torch.float32)
+    assert (mean, squares, count) == (LARGE, 0, 2100)
+
+
+def test_large_elements_of_a_group_that_are_alike_are_not_apart(tmp_path):
+    kernel = packaged().match("aten::native_group_norm").kernel
+    wrapper = load_wrappers({"kernel": kernel.source}, tmp_path)["kernel"]
+    out, mean, rstd = wrapper(LARGE.expand(132, 1, 600).contiguous(), None, None, 132, 1, 600, 1, 0.25)
+    assert (out == 0).all() and (mean == LARGE).all() and (rstd == 2).all()
