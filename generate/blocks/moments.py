@@ -1,4 +1,4 @@
-"""Variances and means, by Welford's update (Chan, Golub and LeVeque 1979)."""
+"""Variances and means: by Welford's update (Chan, Golub and LeVeque 1979), or as blocks/whole_rows.py makes them."""
 
 import triton
 import triton.language as tl
