@@ -150,7 +150,7 @@ FLAWS = {  # what is changed, and the rule or layer that refuses it, or one of s
     "a tenth more variance": (*NORMAL, ("mean + std * x", "mean + std * x * 1.0488"), "variance"),
     "variance for deviation": (*NORMAL, ("mean + std * x", "mean + std * std * x"), "variance"),
     "another mean": (*NORMAL, ("mean + std * x", "mean + std * (x + 0.04)"), "mean"),
-    "pairs of opposite sign": (*NORMAL, ("radius * tl.sin(angle)", "-radius * tl.cos(angle)"), "index"),
+    "pairs of opposite sign": (*NORMAL, ("radius * sine", "-radius * (tl.fma(s, -4.0, 1.0) * series)"), "index"),
 }
 
 
