@@ -3,7 +3,8 @@
     python -m benchmarks.capture [--model nanogpt] [--batch 64] [--steps 10] [--device cpu] [--set bf16=true] [--others]
 
 Three measurements, about a minute in all on a GPU:
-- the steady state at the sizes given, and at sizes so small that launching decides: recorder / no-op mode;
+- the steady state at the sizes given, and at sizes so small that launching decides: recorder / no-op mode, with keys
+  of calls made in Python and in C++;
 - a capture of all contents at these small sizes: microseconds a stored call;
 - a capture of all contents at sizes at which the bus decides (on a CPU: at the sizes given): its rate beside that of a
   bare copy, on a GPU into pinned memory. The GPU's writes about 10 GB below the directory for temporary files.
@@ -80,9 +81,13 @@ def main() -> None:
     print(f"{device}, torch {torch.__version__}; medians, kinds interleaved")
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
-        steady_state(f"{options.model}, batch {options.batch or 'default'}", given, directory, options)
+        keys = {"Python": None, "C++": directory / "native"}
+        for language, native in keys.items():
+            title = f"{options.model}, batch {options.batch or 'default'}, keys in {language}"
+            steady_state(title, given, directory, options, native)
         options.steps, options.others = SMALL_STEPS, False
-        steady_state("nanogpt, launch-bound", small, directory, options)
+        for language, native in keys.items():
+            steady_state(f"nanogpt, launch-bound, keys in {language}", small, directory, options, native)
         full_capture("nanogpt, launch-bound", small, directory)
         if torch.cuda.is_initialized():
             del given
@@ -109,8 +114,10 @@ def wait() -> None:
         torch.cuda.synchronize()
 
 
-def steady_state(title: str, training: Training, directory: Path, options: argparse.Namespace) -> None:
-    """Print milliseconds a step by kind."""
+def steady_state(
+    title: str, training: Training, directory: Path, options: argparse.Namespace, native: Path | None
+) -> None:
+    """Print milliseconds a step by kind. native: as of Recorder."""
     batch = next(training.batches)
     timed_step(training, batch)  # creates the optimizer's state and warms the allocator
     kinds: dict[str, Callable[[], AbstractContextManager[Any]]] = {"eager": nullcontext, "no-op mode": NoOpMode}
@@ -118,7 +125,7 @@ def steady_state(title: str, training: Training, directory: Path, options: argpa
         kinds |= {"ExecutionTraceObserver": lambda: execution_trace(directory), "DebugMode": DebugMode}
     times: dict[str, list[float]] = {kind: [] for kind in [*kinds, "recorder"]}
     path = directory / "step.trace"
-    with Recorder(path, model=training.model, force=True) as recorder:
+    with Recorder(path, model=training.model, force=True, native=native) as recorder:
         first = timed_step(training, batch, end=recorder.step)
         for _ in range(2):
             timed_step(training, batch, end=recorder.step)

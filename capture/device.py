@@ -111,7 +111,7 @@ def hashes(contents: list[torch.Tensor]) -> list[Hash]:
         by_device[raw.device].append(i)
     found: dict[int, Hash] = {}
     for device, members in by_device.items():
-        with torch.cuda.device(device):
+        with torch.cuda.device(device.index):  # found faster by its number
             for start in range(0, len(members), _ROWS):
                 some = members[start : start + _ROWS]
                 board = _board(device, 2, torch.int64, len(some))
@@ -142,7 +142,7 @@ def start_moments(t: torch.Tensor) -> DeviceMoments | None:
         return None
     from capture.device_kernels import moments_into
 
-    with torch.no_grad(), torch.cuda.device(t.device):
+    with torch.no_grad(), torch.cuda.device(t.get_device()):
         flat = t.detach().resolve_conj().resolve_neg()
         flat = (torch.view_as_real(flat) if flat.is_complex() else flat).contiguous()
         board = _board(t.device, 3, torch.float64, 1)

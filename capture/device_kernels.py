@@ -7,6 +7,7 @@ finaliser (after MurmurHash3's fmix64), under two sets of constants; the two sum
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 import triton
@@ -39,8 +40,8 @@ def _of_words(ptr, WORD: tl.constexpr):  # type: ignore[no-untyped-def]
     return ptr
 
 
-@triton.jit(do_not_specialize=["row"])  # type: ignore[untyped-decorator]
-def _hash_words(x_ptr, n, sums_ptr, row, WORD: tl.constexpr, BLOCK: tl.constexpr, BLOCKS: tl.constexpr):  # type: ignore[no-untyped-def]
+@triton.jit(do_not_specialize=["n", "row"], do_not_specialize_on_alignment=["x_ptr"])  # type: ignore[untyped-decorator]
+def _hash_words(x_ptr, n: tl.int64, sums_ptr, row, WORD: tl.constexpr, BLOCK: tl.constexpr, BLOCKS: tl.constexpr):  # type: ignore[no-untyped-def]
     """Adds to sums[row, :2] those of the n words of WORD bytes at x_ptr."""
     program = tl.program_id(0).to(tl.int64)
     sums_ptr += row.to(tl.int64) * 2
@@ -66,7 +67,7 @@ def _left(ptr, mask):  # type: ignore[no-untyped-def]
 
 
 @triton.jit(do_not_specialize=["row", "blocks"])  # type: ignore[untyped-decorator]
-def _sum_up(x_ptr, n, blocks, sums_ptr, row, room_ptr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+def _sum_up(x_ptr, n: tl.int64, blocks, sums_ptr, row, room_ptr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
     """Puts into sums[row, :3] the sum of the n elements, that of |x| and max |x|.
 
     Of several programs, of so many blocks each, that which comes last adds up what all have left in the room, in one
@@ -102,8 +103,8 @@ def _sum_up(x_ptr, n, blocks, sums_ptr, row, room_ptr, BLOCK: tl.constexpr):  # 
             tl.store(came_ptr, 0)
 
 
-@triton.jit  # type: ignore[untyped-decorator]
-def _copy_words(x_ptr, to_ptr, n, WORD: tl.constexpr, BLOCK: tl.constexpr, BLOCKS: tl.constexpr):  # type: ignore[no-untyped-def]
+@triton.jit(do_not_specialize=["n"], do_not_specialize_on_alignment=["x_ptr", "to_ptr"])  # type: ignore[untyped-decorator]
+def _copy_words(x_ptr, to_ptr, n: tl.int64, WORD: tl.constexpr, BLOCK: tl.constexpr, BLOCKS: tl.constexpr):  # type: ignore[no-untyped-def]
     """The n words of WORD bytes at x_ptr to to_ptr."""
     program = tl.program_id(0).to(tl.int64)
     x_ptr, to_ptr = _of_words(x_ptr, WORD), _of_words(to_ptr, WORD)
@@ -116,7 +117,7 @@ def hash_into(sums: torch.Tensor, row: int, raw: torch.Tensor) -> int:
     """Add the hash's two sums to a row of zeros of int64[rows, 2]; how many bytes are hashed as one word, which differs
     with the address. raw: contiguous, uint8."""
     size, word = raw.numel(), math.gcd(raw.data_ptr(), raw.numel(), 8)
-    _hash_words[_grid(size // word)](raw, size // word, sums, row, WORD=word, BLOCK=BLOCK, BLOCKS=BLOCKS)
+    _launch(_hash_words, (word,), _programs(size // word), raw, size // word, sums, row, word, BLOCK, BLOCKS)
     return word
 
 
@@ -124,7 +125,8 @@ def copy_into(target: torch.Tensor, source: torch.Tensor) -> None:
     """Begin to copy what is contiguous to as many bytes, on the GPU or in pinned memory of the host."""
     size = source.numel() * source.element_size()
     word = math.gcd(source.data_ptr(), target.data_ptr(), size, 8)
-    _copy_words[_grid(size // word)](source, target, size // word, WORD=word, BLOCK=BLOCK, BLOCKS=BLOCKS)
+    of = (word, source.dtype, target.dtype)
+    _launch(_copy_words, of, _programs(size // word), source, target, size // word, word, BLOCK, BLOCKS)
 
 
 def moments_into(sums: torch.Tensor, row: int, x: torch.Tensor, room: torch.Tensor) -> None:
@@ -133,10 +135,27 @@ def moments_into(sums: torch.Tensor, row: int, x: torch.Tensor, room: torch.Tens
     x: contiguous, of no complex numbers. room: zeros of float64[ROOM] at first, for kernels of one stream.
     """
     x = x.view(torch.uint8) if x.dtype is torch.bool else x
-    blocks = max(-(-x.numel() // BLOCK**2), BLOCKS)  # of at most BLOCK programs
-    grid = (-(-x.numel() // (BLOCK * blocks)),)
-    _sum_up[grid](x, x.numel(), blocks, sums, row, room, BLOCK=BLOCK)
+    size = x.numel()
+    blocks = max(-(-size // BLOCK**2), BLOCKS)  # of at most BLOCK programs
+    of = (x.dtype, x.data_ptr() % 16, size % 16, size == 1)
+    _launch(_sum_up, of, -(-size // (BLOCK * blocks)), x, size, blocks, sums, row, room, BLOCK)
 
 
-def _grid(size: int) -> tuple[int]:
-    return (-(-size // (BLOCK * BLOCKS)),)
+_COMPILED: dict[tuple[Any, ...], Any] = {}
+
+
+def _launch(kernel: Any, of: tuple[Any, ...], programs: int, *args: Any) -> None:
+    """Launch a kernel on the current GPU. of: what decides, but for the GPU, what Triton compiles for these arguments.
+
+    Triton itself would ask every argument each time, which takes longer than the launch.
+    """
+    key = (id(kernel), torch._C._cuda_getDevice() if args[0].is_cuda else None, *of)
+    compiled = _COMPILED.get(key)
+    if compiled is None:
+        _COMPILED[key] = kernel[programs,](*args)  # None where kernels are interpreted
+    else:
+        compiled[programs, 1, 1](*args)
+
+
+def _programs(size: int) -> int:
+    return -(-size // (BLOCK * BLOCKS))

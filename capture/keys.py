@@ -1,25 +1,42 @@
-"""Keys of calls that are counted and nothing else: made by one function an overload, written after its schema.
+"""Keys of calls that are counted and nothing else, equal for calls that `signatures.call_token` finds alike alone.
 
-A key is equal for calls that `signatures.call_token` finds alike, and for no others. Since the schema says what each
-argument may be, but for numbers that stand for tensors, little is asked of its type, and one expression makes the key.
+They are made by one function an overload, written after its schema. Since that says what each argument may be, but for
+numbers that stand for tensors, little is asked of its type, and one expression makes the key. In C++ (cpp/keys.cpp)
+they are the arguments as bytes, and made in a fifth of the time.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Hashable
 from functools import cache
-from typing import Any, TypeAlias, TypeVar
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
 import torch
 from torch._ops import OpOverload
 
+from capture.compiled import NativeModule, Unavailable
 from capture.signatures import token
 from traces.text import bucket
 
-Key: TypeAlias = tuple[Hashable, ...]
-
 Found = TypeVar("Found")
 
+
+class ByKey(Protocol):
+    """What is found by the key of a call of an overload: a function of its arguments, passed as the dispatcher does.
+
+    It raises AttributeError, RuntimeError or TypeError, or finds by what has no hash, where a call has no such key, as
+    with nested tensors and symbols.
+    """
+
+    def __call__(self, op: OpOverload, find: Callable[[Hashable], Found]) -> Callable[..., Found]: ...
+
+
+MODULE = NativeModule("enablekit_keys", Path(__file__).parent / "cpp", "keys of calls")
+
+
+_CPU = "cpu"  # in place of this device, and the number in place of a GPU: a device has a slow hash
 _OMITTED = object()  # where a schema's default is not None, so that None is another value
 _TENSOR = ("Tensor", "Optional[Tensor]")
 _FLOATS = ("float", "Optional[float]")
@@ -28,12 +45,22 @@ _LISTS = ("List[int]", "Optional[List[int]]", "List[bool]")
 _ITSELF = tuple(form for kind in ("int", "bool", "str", "Device") for form in (kind, f"Optional[{kind}]"))
 
 
-def by_key(op: OpOverload, find: Callable[[Key], Found]) -> Callable[..., Found]:
-    """What is found by the key of a call: a function of its arguments, passed as the dispatcher does.
+def maker(directory: str | os.PathLike[str] | None) -> ByKey:
+    """By keys that C++ makes, by a module in this directory; by those of Python, where it cannot be had."""
+    try:
+        return by_key if directory is None else in_cpp(Path(directory))
+    except Unavailable:
+        return by_key
 
-    It raises AttributeError, RuntimeError or TypeError, or finds by what has no hash, where a call has no such key, as
-    with nested tensors and symbols.
-    """
+
+def in_cpp(directory: Path) -> ByKey:
+    """By keys that C++ makes. Raises Unavailable."""
+    finder = MODULE.load(directory).finder
+    return lambda op, find: finder(find)
+
+
+def by_key(op: OpOverload, find: Callable[[Hashable], Found]) -> Callable[..., Found]:
+    """By keys that Python makes."""
     made: Callable[..., Found] = _compiled(_source(op))(find)
     return made
 
@@ -62,7 +89,8 @@ def _part(kind: str, name: str, first: str) -> str:
     if kind in _TENSOR:
         again = f"{name} is {first}, " if first else ""
         strides = f"{name}.stride() if {name}.layout is STRIDED else OTHER({name})"
-        properties = f"({again}{name}.shape, {strides}, {name}.dtype, {name}.is_cpu or {name}.device)"
+        where = f"{name}.get_device() if {name}.is_cuda else {name}.is_cpu and CPU or {name}.device"
+        properties = f"({again}{name}.shape, {strides}, {name}.dtype, {where})"
         return f"{properties} if type({name}) is TENSOR or type({name}) is PARAMETER else {_number(name)}"
     if kind in _ITSELF:
         return name
@@ -84,7 +112,7 @@ def _number(name: str) -> str:
 def _compiled(source: str) -> Callable[..., Any]:
     """The function of this source, which names of arguments go into: torch takes none but identifiers."""
     scope: dict[str, Any] = {"TENSOR": torch.Tensor, "PARAMETER": torch.nn.Parameter, "STRIDED": torch.strided}
-    scope |= {"OMITTED": _OMITTED, "BUCKET": bucket, "TOKEN": token, "TENSORS": _tensors, "OTHER": _other}
+    scope |= {"OMITTED": _OMITTED, "BUCKET": bucket, "TOKEN": token, "TENSORS": _tensors, "OTHER": _other, "CPU": _CPU}
     exec(f"made = {source}", scope)
     made: Callable[..., Any] = scope["made"]
     return made
@@ -93,7 +121,15 @@ def _compiled(source: str) -> Callable[..., Any]:
 def _tensors(values: list[torch.Tensor]) -> Hashable:
     strided = torch.strided
     return tuple(
-        [(t.shape, t.stride() if t.layout is strided else _other(t), t.dtype, t.is_cpu or t.device) for t in values]
+        [
+            (
+                t.shape,
+                t.stride() if t.layout is strided else _other(t),
+                t.dtype,
+                t.get_device() if t.is_cuda else t.is_cpu and _CPU or t.device,
+            )
+            for t in values
+        ]
     )
 
 

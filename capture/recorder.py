@@ -21,6 +21,7 @@ from typing import Any
 import torch
 
 from capture.flow import FlowBegun, FlowTape
+from capture.keys import maker
 from capture.limits import Limits
 from capture.mode import Mode
 from capture.modules import ModuleTracker
@@ -61,14 +62,14 @@ class Recorder:
 
     path: the directory, which must not exist unless `force` (and then must be a trace); in a job of several ranks each
     writes a trace of its own, `step-rank3.trace`. model: module names are relative to it. info: what to put into the
-    manifest. limits: fields of capture.limits.Limits, such as steps, max_bytes or dataflow. Further threads may enter
-    the same recorder. Raises UserError if the directory cannot be had or a limit makes no sense. If the block raises,
+    manifest. native: a directory for what tells calls apart in C++, built there if it is not (10 to 30 s); else Python
+    does. limits: fields of capture.limits.Limits, such as steps, max_bytes or dataflow. Further threads may enter the
+    same recorder. Raises UserError if the directory cannot be had or a limit makes no sense. If the block raises,
     the trace stays marked as unfinished. In a process forked inside the block recording stops.
 
-    In a program that never calls `step`, a training step ends where the work of the next begins after a step of an
-    optimizer (the manifest's `ended_by` says so). errors: of the recorder itself, by
-    operator: how many, and the first. skipped: calls not recorded, by reason. failure: what kept the trace from being
-    written, such as a full disk; None if nothing did.
+    In a program that never calls `step`, a step ends where the next one's work begins after a step of an optimizer (the
+    manifest's `ended_by` says so). errors: of the recorder itself, by operator: how many, and the first. skipped: calls
+    not recorded, by reason. failure: what kept the trace from being written, such as a full disk, or None.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class Recorder:
         model: torch.nn.Module | None = None,
         force: bool = False,
         info: dict[str, Any] | None = None,
+        native: str | os.PathLike[str] | None = None,
         **limits: Any,
     ) -> None:
         self.path = os.fspath(path)
@@ -99,7 +101,7 @@ class Recorder:
         self._phases = Phases()
         self._settled = 1  # a step from which on no new signature is expected
         self._steady: Known | None = None  # it has come; what is known is only tallied
-        self._tallies = Tallies()
+        self._tallies = Tallies(maker(native))
         self._steps = Steps(self.limits)
         self._phases_wanted = frozenset(self.limits.phases)
         self._seq = 0
@@ -232,7 +234,7 @@ class Recorder:
         self.skipped[_ELSEWHERE] += self._seq
         tape, self._tape = self._tape, None
         tape.abandon()
-        self._entries, self._tallies, self._stored = {}, Tallies(), Counter()
+        self._entries, self._tallies, self._stored = {}, self._tallies.anew(), Counter()
         self._flow = FlowTape() if self.limits.dataflow else None
         self._seq, self._settled, self._steady = 0, 1, None
         try:
@@ -274,9 +276,8 @@ class Recorder:
 
     def _discard(self, seen: _Seen) -> None:
         """Forget a call that has raised."""
-        tape, sample = seen.tape, seen.sample
-        if self._recording and tape is self._tape and sample is not None:
-            self._guarded(seen.plan.name, lambda: tape.discard(sample))
+        if self._recording and seen.tape is self._tape and seen.sample is not None:
+            self._guarded(seen.plan.name, partial(seen.tape.discard, seen.sample))
         if self._recording and self._flow is not None and seen.flow is not None:
             self._guarded(seen.plan.name, partial(self._flow.discard, seen.flow))
 
@@ -289,8 +290,7 @@ class Recorder:
                 return None
 
     def _failed(self, what: str, error: Exception) -> None:
-        found = self.errors.setdefault(what, {"count": 0, "first": f"{type(error).__name__}: {error}"[:200]})
-        found["count"] += 1
+        self.errors.setdefault(what, {"count": 0, "first": f"{type(error).__name__}: {error}"[:200]})["count"] += 1
         if sum(e["count"] for e in self.errors.values()) >= MAX_ERRORS or isinstance(error, OSError):
             self._recording, self._steady = False, None  # a full disk does not mend itself
 

@@ -21,6 +21,7 @@ import torch
 from tqdm import tqdm
 
 from capture import sim
+from capture.keys import MODULE
 from capture.limits import Limits
 from capture.recorder import Recorder
 from capture.tape import of_this_rank
@@ -29,6 +30,7 @@ from traces.errors import UserError
 from traces.store import Trace
 from traces.writer import remove_trace
 
+LONG = 100  # steps of a GPU from which on keys are made in C++
 _RSS_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes in getrusage's unit of ru_maxrss
 
 
@@ -65,15 +67,22 @@ def check_path(path: str | os.PathLike[str], force: bool = False) -> None:
 
 
 def capture_model(
-    target: CaptureTarget, path: str | os.PathLike[str], *, force: bool = False, progress: bool = True, **limits: Any
+    target: CaptureTarget,
+    path: str | os.PathLike[str],
+    *,
+    force: bool = False,
+    progress: bool = True,
+    native: Path | None = None,
+    **limits: Any,
 ) -> Summary:
     """Run training steps from the start and record them; the trace appears at `path` when it is complete.
 
     The first step counts: it also runs what creates the optimizer's state. limits: fields of Limits; `steps` is 1 if
     not given, and the first `skip_steps` run unrecorded. force: replace an existing trace. progress: a bar on stderr
-    after a second. Raises UserError if the path is taken, if a step or the data fails, or if recording had to stop;
-    what was recorded until then stays at `path`, marked as unfinished, unless something lay there. In a job of several
-    ranks each writes a trace of its own, as Recorder does.
+    after a second. native: as of Recorder; what is not there is built only for LONG steps or more of a GPU. In a job of
+    several ranks each writes a trace of its own, as Recorder does. Raises UserError if the path is taken, if a step or
+    the data fails, or if recording had to stop; what was recorded until then stays at `path`, marked as unfinished,
+    unless something lay there.
     """
     bounds = Limits(**{"steps": 1, **limits})
     name, path = Path(path).name, Path(of_this_rank(os.fspath(path)))
@@ -82,7 +91,7 @@ def capture_model(
     executing = sim.executing(sim.on_cpu) if target.device.startswith(sim.NAME) else nullcontext()
     # Skipped steps compile nothing either.
     with fresh_directory(path) as parent, executing, torch.compiler.set_stance("force_eager"):
-        recorder, losses = _record(target, parent / name, bounds, progress)
+        recorder, losses = _record(target, parent / name, bounds, progress, worth_building(native, target, bounds))
         manifest = Trace.open(recorder.path, partial=True).manifest
         if manifest["state"] != "complete":
             raise UserError(_stopped(path, recorder))
@@ -91,14 +100,22 @@ def capture_model(
     return _summarise(path, losses, time.perf_counter() - start)
 
 
-def _record(target: CaptureTarget, path: Path, bounds: Limits, progress: bool) -> tuple[Recorder, list[float]]:
+def worth_building(directory: Path | None, target: CaptureTarget, bounds: Limits) -> Path | None:
+    """The directory of Recorder's `native`, if what is there is worth the time of building it, or is built."""
+    long = target.device.startswith("cuda") and (bounds.steps or 0) >= LONG
+    return directory if directory is not None and (long or MODULE.place(directory).is_file()) else None
+
+
+def _record(
+    target: CaptureTarget, path: Path, bounds: Limits, progress: bool, native: Path | None
+) -> tuple[Recorder, list[float]]:
     info = {"model": target.name, "settings": target.settings, "device": target.device, "steps": bounds.steps}
     assert bounds.steps is not None
     for _ in range(bounds.skip_steps):
         _step(target, _next_batch(target), lambda name: nullcontext())
     # Steps are counted here, so that skipped ones cost no recording.
     limits = {k: v for k, v in asdict(bounds).items() if k not in ("steps", "skip_steps")}
-    recorder = Recorder(path, model=target.training.model, info=info, **limits)
+    recorder = Recorder(path, model=target.training.model, info=info, native=native, **limits)
     losses: list[float] = []
     hidden = None if progress else True  # None: unless stderr is a terminal
     steps = tqdm(range(bounds.steps), desc=f"capture {target.name}", unit="step", delay=1, disable=hidden)

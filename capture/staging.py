@@ -21,8 +21,8 @@ SLOT = 4 << 20  # bytes; copies of 32 MB were slower, since what else comes from
 SMALL = 64 << 10  # bytes; what is shorter is copied without a slot
 _SLAB = 8  # slots that are allocated at once
 _TOGETHER = 8  # slots that are filled by copies that are waited for together
-_ROOMS = 4  # of so many slots on each GPU
-_SPARE = 1 << 30  # bytes that must be free on a GPU for it to have them
+_ROOMS = 16  # of so many slots on each GPU, so that the bus has work while the host has calls that bring nothing new
+_SHARE = 8  # of the bytes that are free on a GPU they take one in so many at most
 
 
 class Chunk(NamedTuple):
@@ -87,7 +87,7 @@ class Slots:
                 for i, (span, _) in some:
                     yield from ((i, chunk) for chunk in self._from_host(span.host()))
             else:
-                with torch.cuda.device(device):
+                with torch.cuda.device(device.index):
                     yield from self._from_device(device, [(i, s.raw() if raw is None else raw) for i, (s, raw) in some])
 
     def _from_host(self, data: memoryview) -> Iterator[Chunk]:
@@ -161,7 +161,7 @@ class _Outlet:
 
     def __init__(self) -> None:
         free, _ = torch.cuda.mem_get_info()
-        self._rooms = [_Room() for _ in range(_ROOMS if free >= _SPARE else 0)]
+        self._rooms = [_Room() for _ in range(min(_ROOMS, free // (_SHARE * _TOGETHER * SLOT)))]
         self._stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
 
     def copy(self, parts: list[_Part]) -> torch.cuda.Event:

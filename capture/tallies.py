@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from operator import sub
 from typing import Any, TypeAlias
 
 from torch._ops import OpOverload
 
-from capture.keys import Key, by_key
+from capture.keys import ByKey, by_key
 from traces.writer import SignatureCount
 
 Count: TypeAlias = Callable[[], int]
@@ -21,17 +21,22 @@ Known: TypeAlias = dict[str, dict[int, Callable[..., Count | None]]]  # by phase
 class Tallies:
     """Counters of signatures by phase. known: what finds the counter of a call by its arguments; to call it counts.
 
-    Steps whose calls are the same are handed on to the signatures together, by `settle`.
+    Steps whose calls are the same are handed on to the signatures together, by `settle`. by_key: how keys are made.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, by_key: ByKey = by_key) -> None:
+        self._by_key = by_key
         self.known: Known = {}
-        self._counters: dict[tuple[str, int], dict[Key, Count]] = {}
+        self._counters: dict[tuple[str, int], dict[Hashable, Count]] = {}
         self._counted: list[tuple[SignatureCount, str]] = []  # with the phase
         self._ticks: list[itertools.count[int]] = []  # of each
         self._next: list[int] = []  # that each gives out if nothing is counted
         self._calls: list[int] = []  # of each in every step of those that are not yet handed on
         self._first = self._last = 0  # of these
+
+    def anew(self) -> Tallies:
+        """Of none yet, by the same keys."""
+        return Tallies(self._by_key)
 
     def start(
         self, op: Any, phase: str, args: tuple[Any, ...], kwargs: Mapping[str, Any], signature: SignatureCount
@@ -41,14 +46,14 @@ class Tallies:
             return
         counters = self._counters.setdefault((phase, id(op)), {})
         with suppress(AttributeError, RuntimeError, TypeError):  # see by_key
-            key: Key = by_key(op, tuple)(*args, **kwargs)
+            key = self._by_key(op, _itself)(*args, **kwargs)
             if key not in counters:
                 ticks = itertools.count()
                 counters[key] = ticks.__next__
                 self._ticks.append(ticks)
                 self._next.append(0)
                 self._counted.append((signature, phase))
-                self.known.setdefault(phase, {})[id(op)] = by_key(op, counters.get)
+                self.known.setdefault(phase, {})[id(op)] = self._by_key(op, counters.get)
 
     def drain(self, step: int) -> int:
         """How many calls were counted since the last time, all of this step."""
@@ -74,3 +79,7 @@ class Tallies:
         for signature, phases in found.values():
             signature.count_alike(phases, self._first, self._last)
         self._calls = []
+
+
+def _itself(key: Hashable) -> Hashable:
+    return key

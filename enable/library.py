@@ -24,11 +24,12 @@ import torch
 from torch._ops import OpOverload
 
 from capture import sim
+from capture.compiled import Unavailable
 from enable.naming import full, shown_path
 from enable.options import WORKSPACE
 from enable.serve.arguments import refusal
 from enable.serve.entries import FAILED, NO_FLOATS, NOT_VERIFIED, Entry
-from enable.serve.native import Native, Unavailable, load
+from enable.serve.native import Native, load
 from enable.serve.registration import KEYS, Registration, innermost, under_dispatcher
 from enable.serve.server import NO_KERNEL, REFUSED, UNJUDGED, Server
 from enable.serve.shortcuts import MISS

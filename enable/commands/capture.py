@@ -167,7 +167,7 @@ def _record_model(
         loaded = load_target(target, **how)
         if out is None:
             workspace.create()
-        summary = capture_model(loaded, path, force=force, **asdict(limits))
+        summary = capture_model(loaded, path, force=force, native=workspace.native, **asdict(limits))
     found = capture_summary(target, summary)
     shown = name if out is None and summary.path == path else str(summary.path)  # each rank writes to a path of its own
     return found, capture_lines(found, workspace.command("coverage", shown))

@@ -17,7 +17,7 @@ from typing import Any
 import jinja2
 
 from enable.serve.entries import Entry
-from enable.serve.native import sources
+from enable.serve.native import WAY
 from enable.serve.registration import KEYS
 from traces import UserError
 from traces.overloads import base_name, bind, resolve
@@ -165,7 +165,7 @@ def _write_runtime(runtime: Path, prefix: str) -> None:
     """Copy what serves, each file where it lies here; prefix: what goes before the packages' names where it imports."""
     for path in reached(_ROOT, [_SERVES]):
         _write(runtime / path.relative_to(_ROOT), _OWN_IMPORT.sub(rf"\g<1>{prefix}", path.read_text(encoding="utf-8")))
-    for path in sources():
+    for path in WAY.files():
         _write(runtime / path.relative_to(_ROOT), path.read_text(encoding="utf-8"))
     for folder in [runtime, *(p for p in runtime.rglob("*") if p.is_dir())]:
         if not (folder / "__init__.py").exists():

@@ -3,7 +3,9 @@ import dataclasses
 import pytest
 import torch
 
-from capture.session import capture_model
+from capture.keys import MODULE
+from capture.limits import Limits
+from capture.session import LONG, capture_model, worth_building
 from capture.targets import default_settings, describe_models, load_target
 from traces import Trace, UserError, verify
 
@@ -126,6 +128,20 @@ def test_limits_reach_the_recorder(target, tmp_path):
     assert {r.overload for r in trace.calls()} <= {"aten::mm", "aten::addmm"}
     assert {r.phase for r in trace.calls()} == {"forward"}
     assert summary.peak > 50 << 20 and sum(summary.levels.values()) == summary.stored
+
+
+def test_keys_are_made_in_cpp_where_that_is_worth_building_it(target, tmp_path):
+    on_gpu = dataclasses.replace(target, device="cuda:0")
+
+    def used(target, steps):
+        return worth_building(tmp_path, target, Limits(steps=steps)) is not None
+
+    assert not used(target, LONG) and not used(on_gpu, LONG - 1) and used(on_gpu, LONG)
+    assert worth_building(None, on_gpu, Limits(steps=LONG)) is None
+    place = MODULE.place(tmp_path)
+    place.parent.mkdir()
+    place.touch()
+    assert used(target, 1)
 
 
 def test_nothing_recorded_is_an_error(target, tmp_path):

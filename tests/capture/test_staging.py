@@ -17,7 +17,7 @@ GPU = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason
 )
 def test_what_a_call_brings_arrives_as_it_was(monkeypatch, device, slots, rooms):
     """Of every size, by way of few slots and of many, though the program goes on to write."""
-    monkeypatch.setattr(staging, "_SPARE", 1 if rooms else 1 << 60)
+    monkeypatch.setattr(staging, "_ROOMS", staging._ROOMS if rooms else 0)
     waiting = Slots(slots * SLOT)
     for seed in range(3):  # rooms and slots are used again
         torch.manual_seed(seed)

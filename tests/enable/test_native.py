@@ -7,11 +7,11 @@ import pytest
 import torch
 from program import enable
 
+from capture.compiled import Unavailable
 from capture.device import compiles
 from enable import library
-from enable.serve import native as way
 from enable.serve.floats import Asked, General
-from enable.serve.native import Unavailable, load, state
+from enable.serve.native import load, state
 from enable.serve.shortcuts import looked_at
 from traces.overloads import resolve
 
@@ -347,25 +347,6 @@ def test_where_it_cannot_be_had_the_reason_is_told(tmp_path, monkeypatch):
     monkeypatch.undo()
     monkeypatch.setattr("triton.__version__", "3.60.1")
     with pytest.raises(Unavailable, match=r"Triton 3\.60\.1 was not tried; 3\.6 and 3\.9 were"):
-        load(tmp_path)
-
-
-def test_a_compiler_that_fails_is_told_in_a_line_and_leaves_nothing(tmp_path, monkeypatch):
-    sources = tmp_path / "cpp"
-    sources.mkdir()
-    (sources / "module.cpp").write_text("#error of the user's compiler\n")
-    monkeypatch.setattr(way, "SOURCES", sources)
-    with pytest.raises(Unavailable, match="its compiler failed: .*of the user's compiler") as caught:
-        load(tmp_path / "built")
-    assert "\n" not in str(caught.value)
-    assert list((tmp_path / "built").iterdir()) == []
-
-
-def test_a_module_of_another_kind_is_named(tmp_path):
-    place = way._place(tmp_path)
-    place.parent.mkdir()
-    place.write_bytes(b"no module")
-    with pytest.raises(Unavailable, match="delete it to have it built anew"):
         load(tmp_path)
 
 

@@ -1,0 +1,105 @@
+"""Modules in C++, built once for each PyTorch where there is a compiler. What they do, Python does too, more slowly."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import threading
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+import torch
+
+from traces.errors import UserError
+
+SWITCH = "ENABLE_NATIVE"  # 0: there are none
+_SUFFIXES = (".cpp", ".h")
+_SECONDS = 600  # after which a compiler has failed
+_BUILD = """
+import sys
+from torch.utils.cpp_extension import load
+load(sys.argv[1], sys.argv[3:], build_directory=sys.argv[2], extra_cflags=["-O2"], is_python_module=False)
+"""
+_BUILDING = threading.Lock()
+
+
+class Unavailable(UserError):
+    """Why a module cannot be had here."""
+
+
+@dataclass(frozen=True)
+class NativeModule:
+    """A module. sources: the directory of its files. does: what it is for, in words."""
+
+    name: str
+    sources: Path
+    does: str
+
+    def files(self) -> list[Path]:
+        """What it is built of."""
+        return sorted(path for path in self.sources.iterdir() if path.suffix in _SUFFIXES)
+
+    def place(self, directory: Path) -> Path:
+        """Where it is, or would be: by what it is built of."""
+        tag = sysconfig.get_config_var("SOABI")
+        built_of = [torch.__version__, str(torch.version.git_version), str(tag), *(p.read_text() for p in self.files())]
+        return directory / hashlib.sha256("\0".join(built_of).encode()).hexdigest()[:16] / f"{self.name}.so"
+
+    def load(self, directory: Path) -> ModuleType:
+        """The module, built in this directory if it is not there. Raises Unavailable if it cannot be had."""
+        if reason := why_not():
+            raise Unavailable(reason)
+        return _module(self, directory.absolute())
+
+
+def why_not() -> str:
+    """Why no module can be had here; empty if one can."""
+    if os.environ.get(SWITCH) == "0":
+        return f"{SWITCH}=0"
+    missing = [name for name in (os.environ.get("CXX", "c++"), "ninja") if not shutil.which(name)]
+    return f"there is no {missing[0]} to build it with" if missing else ""
+
+
+@cache
+def _module(compiled: NativeModule, directory: Path) -> ModuleType:
+    with _BUILDING:
+        place = compiled.place(directory)
+        if not place.is_file():
+            _build(compiled, place)
+        spec = importlib.util.spec_from_file_location(compiled.name, place)
+        assert spec is not None and spec.loader is not None
+        try:
+            module = importlib.util.module_from_spec(spec)
+        except ImportError as error:
+            raise Unavailable(f"{place} does not load ({error}); delete it to have it built anew") from error
+        spec.loader.exec_module(module)
+        return module
+
+
+def _build(compiled: NativeModule, place: Path) -> None:
+    """In a process and directory of its own: what is half built is never found. Raises Unavailable."""
+    sys.stderr.write(f"building {compiled.does}, once for this PyTorch (10 to 30 s)\n")
+    try:
+        place.parent.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=place.parent.parent) as made:
+            files = [str(path) for path in compiled.files() if path.suffix == ".cpp"]
+            command = [sys.executable, "-c", _BUILD, compiled.name, made, *files]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
+            if done.returncode:
+                lines = f"{done.stdout}\n{done.stderr}".splitlines()
+                error = next(
+                    (line for line in lines if "error: " in line), lines[-1] if lines else "no reason was given"
+                )
+                raise Unavailable(f"its compiler failed: {error.strip()[:200]}")
+            place.parent.mkdir(exist_ok=True)
+            (Path(made) / place.name).replace(place)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Unavailable(f"it could not be built: {error}") from error
