@@ -253,19 +253,21 @@ def exponent_bits(x):
 
 
 @triton.jit
-def power_of_two(k, x):
-    """2^k in the type of x, for exponents of normal numbers."""
-    if x.dtype.is_fp64():
-        power = ((k + 1023) << 52).to(tl.float64, bitcast=True)
-    else:
-        power = ((k + 127) << 23).to(tl.float32, bitcast=True)
-    return power
-
-
-@triton.jit
 def rest_of(x, y):
     """The remainder of positive numbers, x < 2^21 y, exact."""
     return tl.fma(whole_quotient(x, y) * -1.0, y, x)
+
+
+@triton.jit
+def long_rest(x, y):
+    """The remainder of positive numbers, exact, by long division: 18 bits of the quotient at a time. x may be NaN."""
+    step = y
+    while tl.max((x >= step * 262144.0).to(tl.int32), 0) > 0:
+        step = tl.where(x >= step * 262144.0, step * 262144.0, step)
+    while tl.max((x >= y).to(tl.int32), 0) > 0:
+        x = tl.where(x >= step, rest_of(x, step), x)
+        step = tl.maximum(step * 3.814697265625e-06, y)
+    return x
 
 
 @triton.jit
@@ -275,11 +277,7 @@ def exact_remainder(x, y):
     b = tl.where(bad, 1.0, tl.abs(y) + tl.zeros_like(x))
     r = tl.where(bad, 0.0, tl.abs(x) + tl.zeros_like(y))
     r = tl.where((r >= b) & (r < b * 1048576.0), rest_of(r, b), r)
-    while tl.max((r >= b).to(tl.int32), 0) > 0:
-        k = tl.maximum(exponent_bits(r) - exponent_bits(b) - 19, 0)
-        step = b * power_of_two(tl.where(r >= b, k, 0), b)
-        r = tl.where(r >= b, rest_of(r, step), r)
-    return tl.where(bad, float("nan"), with_sign(r, x))
+    return tl.where(bad, float("nan"), with_sign(long_rest(r, b), x))
 
 
 @triton.jit

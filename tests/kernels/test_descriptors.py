@@ -256,6 +256,63 @@ def test_judged_on_a_gpu(tmp_path, m, k, n, dtype):
     assert not (bad := [v for v in found.values() if v.outcome is not Outcome.PASS]), bad
 
 
+def of_groups(rows, groups, k, n, turned=False, dtype=torch.bfloat16):
+    """Operands of products of rows in groups that end where `groups` says."""
+    b = torch.randn(len(groups), n if turned else k, k if turned else n).to(dtype)
+    ends = torch.tensor(groups, dtype=torch.int32)
+    return {"self": torch.randn(rows, k).to(dtype), "mat2": b.transpose(1, 2) if turned else b, "offs": ends}
+
+
+@pytest.mark.parametrize(
+    ("changed", "chosen"),
+    [
+        ({}, True),
+        ({"turned": True}, True),
+        ({"dtype": torch.float32}, False),
+        ({"k": 56}, False),
+        ({"n": 56}, False),
+        ({"k": 68}, False),  # rows of 136 bytes
+        ({"groups": [1, 2, 3]}, False),
+        ({"target": "sm_100"}, False),
+        ({"version": "3.8"}, False),
+    ],
+)
+def test_gluon_serves_groups_where_it_was_tried(changed, chosen):
+    given = {"rows": 128, "groups": [64, 128], "k": 64, "n": 64} | changed
+    parts = KernelFile.read(KERNELS / "matmul/_grouped_mm.py", BLOCKS).source.split("\n\n\n")
+    names = {"TUNING_TARGET": given.pop("target", "sm_90"), "TRITON": given.pop("version", "3.6")}
+    for name in ("GLUON = ", "def described(", "def groups_alternate("):
+        exec(next(part for part in parts if name in part), names)  # noqa: S102 - a block of ours
+    operands = of_groups(**given)
+    out = torch.empty(given["rows"], given["n"], dtype=operands["self"].dtype)
+    assert names["groups_alternate"](operands["self"], operands["mat2"], out, operands["offs"]) is chosen
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_groups_judged_on_a_gpu(tmp_path, dtype):
+    """Full tiles and others, groups without rows, several tiles a program, edges in every direction."""
+    needs_a_gpu()
+    torch.manual_seed(9)
+    overload = "aten::_grouped_mm"
+    shapes = [
+        (1024, [256, 256, 640, 1024], 128, 256),
+        (1000, [0, 130, 131, 1000], 72, 200),
+        (40_000, [9_000, 20_001, 40_000], 200, 520),
+        (4160, [65 * i for i in range(1, 65)], 1000, 136),
+    ]
+    cases = [
+        case_of_values(overload, **of_groups(*shape, turned, dtype)) for shape in shapes for turned in (False, True)
+    ]
+    kernel = KernelFile.read(KERNELS / "matmul/_grouped_mm.py", BLOCKS)
+    store = VerdictStore(tmp_path / "verdicts.sqlite")
+    with Judge(platforms.load("cuda"), store, workers=1) as judge:
+        found = judge.judge([Job(Plan(overload, overload), kernel, tuple(cases))])
+    store.close()
+    assert len(found) == 8
+    assert not (bad := [v for v in found.values() if v.outcome is not Outcome.PASS]), bad
+
+
 def heads(B, H, T, D, dtype):
     """Queries, keys or values as a layer's projection leaves them."""
     return torch.randn(B, T, H, D).to(dtype).transpose(1, 2)

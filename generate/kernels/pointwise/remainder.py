@@ -8,7 +8,7 @@ With the sign of the divisor. An integer divided by 0 gives 0.
 import triton
 import triton.language as tl
 from blocks.elementwise import elementwise
-from blocks.functions import exact_remainder, rest_of
+from blocks.functions import exact_remainder, long_rest
 from blocks.types import common_dtype
 
 OVERLOADS = ("aten::remainder.Tensor", "aten::remainder.Scalar", "aten::remainder.Scalar_Tensor")
@@ -45,15 +45,9 @@ def with_sign_of_divisor(r, y):
 
 @triton.jit
 def long_remainder(x, y):
-    """In fp32, by long division, 18 bits of the quotient at a time."""
+    """In fp32, by long division."""
     a, b = tl.abs(x) + tl.zeros_like(y), tl.abs(y) + tl.zeros_like(x)
-    r = tl.where((a < float("inf")) & (b > 0), a, float("nan"))
-    step = b
-    while tl.max((r >= step * 262144.0).to(tl.int32), 0) > 0:
-        step = tl.where(r >= step * 262144.0, step * 262144.0, step)
-    while tl.max((r >= b).to(tl.int32), 0) > 0:
-        r = tl.where(r >= step, rest_of(r, step), r)
-        step = tl.maximum(step * 3.814697265625e-06, b)
+    r = long_rest(tl.where((a < float("inf")) & (b > 0), a, float("nan")), b)
     return with_sign_of_divisor(signed_as(r, x), y)
 
 
