@@ -117,7 +117,8 @@ MANY = ("aten::bernoulli_.float", {"self": values(300, 1000), "p": 0.3})
 OF_EACH = ("aten::bernoulli", {"self": X.abs().clamp(max=1)})
 HALVES = ("aten::uniform_", {"self": BFLOAT16, "from": 0.0, "to": 1.0})
 DOUBLES = ("aten::uniform_", {"self": X.double(), "from": 0.0, "to": 1.0})
-SEED, OFFSET, KEY = "*philox, math", "random_words(start, BLOCK, seed, offset)", "tl.philox(seed, low, high,"
+SEED, OFFSET = "*philox, math", "random_words(start, BLOCK, seed, offset)"
+KEY, CALL = "(whole >> 32).to(tl.uint32)", "(call >> 32).to(tl.uint32)"
 LANES, UNIT = (
     "tl.cast(start, tl.int64) // 4 + tl.arange(0, BLOCK // 4)",
     " >> 8).to(tl.float32) * 5.9604644775390625e-08",
@@ -127,8 +128,8 @@ FLAWS = {  # what is changed, and the rule or layer that refuses it, or one of s
     "ignores the seed": (*DROPOUT, (SEED, "7, philox[1], math"), "seed"),
     "ignores the offset": (*DROPOUT, (SEED, "philox[0], 7, math"), "offset"),
     "ignores both": (*BERNOULLI, (SEED, "7, 7, math"), "offset"),
-    "ignores half of the seed": (*BERNOULLI, (KEY, "tl.philox(seed & 0xFFFFFFFF, low, high,"), "seed"),
-    "ignores half of the offset": (*BERNOULLI, (KEY, "tl.philox(seed, low, low,"), "offset"),
+    "ignores half of the seed": (*BERNOULLI, (KEY, "(whole * 0).to(tl.uint32)"), "seed"),
+    "ignores half of the offset": (*BERNOULLI, (CALL, "call.to(tl.uint32)"), "offset"),
     "adds the two": (*BERNOULLI, (SEED, "philox[0] + philox[1], 0, math"), "pair"),
     "adds the index": (*UNIFORM, (f"(seed, offset, {LANES}", f"(seed, 0, offset + {LANES}"), "offset"),
     "same bits in every program": (*DROPOUT, (OFFSET, "random_words(start * 0, BLOCK, seed, offset)"), "index"),
