@@ -153,7 +153,7 @@ def group_products_kernel(
     LOAD: gl.constexpr,
     STORE: gl.constexpr,
 ):
-    """128 x 128 elements a tile. strides: of a's rows, of b by matrix and row (TURNED: by column), of the offsets and the
+    """128 x 128 elements a tile. strides: of a's rows, of b by matrix and row (TURNED: column), of the offsets and the
     output's rows. LOAD, STORE: of the Triton that compiles this."""
     M, N, K, groups, most = sizes
     dtype: gl.constexpr = a_ptr.dtype.element_ty
