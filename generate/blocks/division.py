@@ -4,7 +4,7 @@ import triton
 import triton.language as tl
 from blocks.arithmetic import divide
 from blocks.elementwise import elementwise
-from blocks.functions import exact_remainder, toward_zero, whole_quotient, with_sign
+from blocks.functions import exact_remainder, near_quotient, toward_zero, whole_quotient, with_sign
 from blocks.types import common_dtype
 
 
@@ -51,8 +51,22 @@ def divide_whole(self, other, rounding_mode, out=None):
 
 
 @triton.jit
-def floor_quotient(x, y):
-    """At once where the quotient has 20 bits, or y is 0; else by `long_floor_quotient`."""
+def short_floor_quotient(x, y):
+    """In fp32, and the size of the quotient, which has to be less than 2^18: 0 for a divisor of 0, by which all but 0
+    is infinite. The nearest whole number, or one less or more, by the sign of what it leaves."""
+    a, b = tl.abs(x), tl.abs(y)
+    q, whole, left = near_quotient(a, b)
+    down, up = tl.where(left < 0, whole - 1, whole), tl.where(left > 0, whole + 1, whole)
+    apart = (x.to(tl.int32, bitcast=True) ^ y.to(tl.int32, bitcast=True)) < 0
+    none = b == 0
+    most = a * float("inf")
+    r = tl.where(apart, tl.where(none, most, up) * -1.0, tl.where(none, most, down))
+    return r, tl.where(none, 0.0, q)
+
+
+@triton.jit
+def floor_quotient_fp64(x, y):
+    """At once where the quotient has 20 bits, or y is 0."""
     a, b = tl.abs(x), tl.abs(y)
     none = (b == 0) & (a < float("inf"))
     short = none | ((a < b * 1048576.0) & (b < float("inf")))  # nor is it of a NaN
@@ -64,3 +78,15 @@ def floor_quotient(x, y):
     if tl.max(tl.where(short, 0, 1), 0) > 0:
         whole = tl.where(short, whole, long_floor_quotient(x, y))
     return whole
+
+
+@triton.jit
+def floor_quotient(x, y):
+    """At once where all quotients are short; else by `long_floor_quotient`."""
+    if x.dtype.is_fp64():
+        r = floor_quotient_fp64(x, y)
+    else:
+        r, q = short_floor_quotient(x, y)
+        if tl.max(q.to(tl.int32, bitcast=True), 0) >= 0x48800000:  # 2^18, or NaN
+            r = long_floor_quotient(x, y)
+    return r

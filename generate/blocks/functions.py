@@ -259,6 +259,18 @@ def rest_of(x, y):
 
 
 @triton.jit
+def near_quotient(a, b):
+    """Of sizes in fp32: their quotient, nearly, the nearest whole number to that, and what it leaves of a.
+
+    What is left is exact where the quotient is less than 2^18 and not less than 1; where it is less, the sign is right.
+    """
+    inverse = tl.rsqrt(b)  # its square takes fewer instructions than 1 / b
+    q = a * (inverse * inverse)
+    whole = (q + 12582912.0) - 12582912.0  # 3 * 2^22: the sum's last bits are the nearest whole number
+    return q, whole, tl.fma(whole * -1.0, b + tl.zeros_like(q), a + tl.zeros_like(q))
+
+
+@triton.jit
 def long_rest(x, y):
     """The remainder of positive numbers, exact, by long division: 18 bits of the quotient at a time. x may be NaN."""
     step = y

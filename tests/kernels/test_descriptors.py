@@ -256,6 +256,30 @@ def test_judged_on_a_gpu(tmp_path, m, k, n, dtype):
     assert not (bad := [v for v in found.values() if v.outcome is not Outcome.PASS]), bad
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize(("m", "k", "n"), [(260, 72, 200), (128, 1000, 384)])
+def test_batches_judged_on_a_gpu(tmp_path, m, k, n):
+    """Of every layout, and where the batch is broadcast or lies inside."""
+    needs_a_gpu()
+    torch.manual_seed(10)
+
+    def batch(rows, columns, turned):
+        x = torch.randn(70, columns, rows) if turned else torch.randn(70, rows, columns)
+        return x.to(torch.bfloat16).transpose(1, 2) if turned else x.to(torch.bfloat16)
+
+    pairs = [(batch(m, k, left), batch(k, n, right)) for left in (False, True) for right in (False, True)]
+    a, b = pairs[0]
+    pairs += [(a[:1].expand(70, m, k), b), (a.transpose(0, 1).contiguous().transpose(0, 1), b)]
+    kernel = KernelFile.read(KERNELS / "matmul/bmm.py", BLOCKS)
+    cases = tuple(case_of_values("aten::bmm", self=a, mat2=b) for a, b in pairs)
+    store = VerdictStore(tmp_path / "verdicts.sqlite")
+    with Judge(platforms.load("cuda"), store, workers=1) as judge:
+        found = judge.judge([Job(Plan("aten::bmm", "aten::bmm"), kernel, cases)])
+    store.close()
+    assert len(found) == 6
+    assert not (bad := [v for v in found.values() if v.outcome is not Outcome.PASS]), bad
+
+
 def of_groups(rows, groups, k, n, turned=False, dtype=torch.bfloat16):
     """Operands of products of rows in groups that end where `groups` says."""
     b = torch.randn(len(groups), n if turned else k, k if turned else n).to(dtype)

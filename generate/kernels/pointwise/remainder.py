@@ -8,7 +8,7 @@ With the sign of the divisor. An integer divided by 0 gives 0.
 import triton
 import triton.language as tl
 from blocks.elementwise import elementwise
-from blocks.functions import exact_remainder, long_rest
+from blocks.functions import exact_remainder, long_rest, near_quotient
 from blocks.types import common_dtype
 
 OVERLOADS = ("aten::remainder.Tensor", "aten::remainder.Scalar", "aten::remainder.Scalar_Tensor")
@@ -28,10 +28,7 @@ def short_remainder(x, y):
     What the nearest whole number to it leaves is exact unless |x| < |y|, and is negative or the remainder of the sizes:
     of the bits of both, as unsigned integers, those of what is not negative are less."""
     a, b = tl.abs(x), tl.abs(y)
-    root = tl.rsqrt(b)  # in fewer instructions than 1 / b
-    q = a * (root * root)
-    whole = (q + 12582912.0) - 12582912.0  # 3 * 2^22: the sum's last bits are the nearest whole number
-    left = tl.fma(whole * -1.0, b + tl.zeros_like(q), a + tl.zeros_like(q))
+    q, _, left = near_quotient(a, b)
     least = tl.minimum(left.to(tl.uint32, bitcast=True), (left + b).to(tl.uint32, bitcast=True))
     r = signed_as(tl.where(a < b, a, least.to(tl.float32, bitcast=True)), x)
     turned = (r.to(tl.int32, bitcast=True) ^ (y.to(tl.int32, bitcast=True) & -2147483648)).to(tl.float32, bitcast=True)

@@ -2,7 +2,8 @@
 
 The largest number, which is read from the device, says how many bins there are. A program counts in bins of its own
 where these are few, for the elements, and adds what it found by atomics; weights are added by atomics, in float32 if
-they are of that type and else in float64.
+they are of that type and else in float64. Of few bins that take atomics there are several copies, which wait for each
+other less, and are added up.
 """
 
 import torch
@@ -25,10 +26,11 @@ def most_if_negative(x):
 
 
 @triton.jit
-def bin_by_bin_kernel(x_ptr, weights_ptr, out_ptr, n, bins, stride, weight_stride, BLOCK: tl.constexpr):
-    """A block, each element or weight by an atomic of its own."""
-    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+def bin_by_bin_kernel(x_ptr, weights_ptr, out_ptr, n, bins, copies, stride, weight_stride, BLOCK: tl.constexpr):
+    """A block, each element or weight by an atomic of its own, in one of so many copies of the bins."""
     n, bins = plain_value(n), plain_value(bins)
+    out_ptr += (tl.program_id(0) % copies).to(tl.int64) * bins
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     place = tl.load(x_ptr + i * plain_value(stride), mask=i < n, other=0).to(tl.int64)
     inside = (i < n) & (place >= 0) & (place < bins)
     if weights_ptr is not None:
@@ -68,14 +70,18 @@ def wrapper(self, weights=None, minlength=0):
         if most == 0x7FFFFFFFFFFFFFFF:
             raise RuntimeError("bins of negative numbers")
         bins = max(most + 1, minlength)
-    out = fill(torch.empty(bins, dtype=dtype, device=self.device), 0)
-    sizes = plain(n), plain(bins), plain(self.stride(0))
     size = max(triton.next_power_of_2(bins), 16)
     long = size <= 1024 and n >= 1 << 20 and n >= 4096 * size  # what programs add is then little beside what they count
-    if n and weights is None and (bins <= 128 or long):
+    own = weights is None and (bins <= 128 or long)
+    copies = 1 if own else max(min(65536 // max(bins, 1), n // 65536), 1)
+    out = fill(torch.empty((copies, bins), dtype=dtype, device=self.device), 0)
+    if n and own:
         BLOCK, BLOCKS = (2048, 8) if long else (1024, 1)
+        sizes = plain(n), plain(bins), plain(self.stride(0))
         own_bins_kernel[(triton.cdiv(n, BLOCK * BLOCKS),)](self, out, *sizes, SIZE=size, BLOCK=BLOCK, BLOCKS=BLOCKS)
     elif n:
-        weight_stride = 0 if weights is None else plain(weights.stride(0))
-        bin_by_bin_kernel[(triton.cdiv(n, 1024),)](self, weights, out, *sizes, weight_stride, BLOCK=1024)
-    return out
+        strides = plain(self.stride(0)), 0 if weights is None else plain(weights.stride(0))
+        bin_by_bin_kernel[(triton.cdiv(n, 1024),)](
+            self, weights, out, plain(n), plain(bins), copies, *strides, BLOCK=1024
+        )
+    return out.view(bins) if copies == 1 else reduce("sum", [out], [0], dtype=dtype)

@@ -9,4 +9,4 @@ CASES = {
         ("f32[3,5000]", "f32[3,5000]", "f32[3,1]", "f32[3,1]", 0),
     ],
 }
-FAULTS = {"the direction is forgotten": ("grad - unit * total", "grad - total")}
+FAULTS = {"the direction is forgotten": ("grad - divide(v, norm) * ", "grad - ")}

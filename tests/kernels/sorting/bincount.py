@@ -1,4 +1,4 @@
-"""Few bins and many; weights of each kind; none to count."""
+"""Few bins and many, in one copy and in several; weights of each kind; none to count."""
 
 OPINFO = 4
 CASES = {
@@ -11,6 +11,8 @@ CASES = {
         ("i16[1500]<7", "bf16[1500]", 20),
         ("i64[1500]{2}<3000", "i64[1500]"),
         ("i8(3, 0, 0, 5)", "bool(1, 0, 1, 1)"),
+        ("u8[140000]<200", "f32[140000]"),
+        ("i32[140000]<3000",),
         ("i64[0]", "f32[0]", 5),
         ("i64[0]",),
     ],

@@ -1,6 +1,7 @@
 """Products of matrices in half precision on sm_90, in Gluon, Triton's lower language, which says what each warp does.
 
 Four warps load (by TMA), and two groups of four take tiles in turn: one multiplies while the other stores what it has.
+Of batches of matrices (BATCHED) what a descriptor tells has a dimension more, and so has each tile.
 """
 
 import triton
@@ -22,6 +23,17 @@ def alternating_tile(tile, down, across, GROUP: gl.constexpr):
     height = gl.minimum(down - group * GROUP, GROUP)
     inside = tile % (GROUP * across)
     return group * GROUP + inside % height, inside // height
+
+
+@gluon.jit
+def tile_of_batch(tile, down, across, GROUP: gl.constexpr, BATCHED: gl.constexpr):
+    """Batch, row and column of a tile."""
+    batch = tile * 0
+    if BATCHED:
+        batch = tile // (down * across)
+        tile = tile % (down * across)
+    row, col = alternating_tile(tile, down, across, GROUP)
+    return batch, row, col
 
 
 @gluon.jit
@@ -54,15 +66,16 @@ def load_alternating(
     TURNED: gl.constexpr,
     GROUP: gl.constexpr,
     DEPTH: gl.constexpr,
+    BATCHED: gl.constexpr,
     LOAD: gl.constexpr,
 ):
     """All operands of this program's tiles, each when a stage is free."""
     a_rows, b_rows = operands
     a_stages, b_stages, full, free, _, _ = shared
-    down, across, steps = tiles
+    down, across, steps, batches = tiles
     n = 0
-    for tile in range(gl.program_id(0), down * across, gl.num_programs(0)):
-        row, col = alternating_tile(tile, down, across, GROUP)
+    for tile in range(gl.program_id(0), batches * down * across, gl.num_programs(0)):
+        batch, row, col = tile_of_batch(tile, down, across, GROUP, BATCHED)
         for step in range(steps):
             stage = n % DEPTH
             hopper.mbarrier.wait(free.index(stage), ((n // DEPTH) & 1) ^ 1)
@@ -70,8 +83,8 @@ def load_alternating(
             hopper.mbarrier.expect(arrival, 2 * 128 * 64 * 2)
             a_at = [step * 64, row * 128] if TURNED[0] else [row * 128, step * 64]
             b_at = [col * 128, step * 64] if TURNED[1] else [step * 64, col * 128]
-            LOAD(a_rows, a_at, arrival, a_stages.index(stage))
-            LOAD(b_rows, b_at, arrival, b_stages.index(stage))
+            LOAD(a_rows, [batch, a_at[0], a_at[1]] if BATCHED else a_at, arrival, a_stages.index(stage))
+            LOAD(b_rows, [batch, b_at[0], b_at[1]] if BATCHED else b_at, arrival, b_stages.index(stage))
             n += 1
 
 
@@ -85,28 +98,33 @@ def multiply_alternating(
     TURNED: gl.constexpr,
     GROUP: gl.constexpr,
     DEPTH: gl.constexpr,
+    BATCHED: gl.constexpr,
     STORE: gl.constexpr,
 ):
     """Every second of this program's tiles, from the first (WHICH 0) or second (1) on. `turns` tell each group when the
     other has begun its last product: only then are all stages of an earlier tile known to have been full."""
     a_stages, b_stages, full, free, stores, turns = shared
-    down, across, steps = tiles
+    down, across, steps, batches = tiles
     bias_ptr, N, bias_stride, beta, alpha = bias
     layout: gl.constexpr = gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[4, 1], instr_shape=[16, 128, 16])
     half: gl.constexpr = gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[4, 1], instr_shape=[16, 64, 16])
+    a_tile: gl.constexpr = (64, 128) if TURNED[0] else (128, 64)
+    b_tile: gl.constexpr = (128, 64) if TURNED[1] else (64, 128)
     n = steps * WHICH
     parity = 1 - WHICH
     first = gl.program_id(0) + WHICH * gl.num_programs(0)
-    for tile in range(first, down * across, 2 * gl.num_programs(0)):
-        row, col = alternating_tile(tile, down, across, GROUP)
+    for tile in range(first, batches * down * across, 2 * gl.num_programs(0)):
+        batch, row, col = tile_of_batch(tile, down, across, GROUP, BATCHED)
         hopper.mbarrier.wait(turns.index(WHICH), parity)
         parity ^= 1
         acc = gl.zeros((128, 128), gl.float32, layout)
         for step in range(steps):
             stage = n % DEPTH
             hopper.mbarrier.wait(full.index(stage), (n // DEPTH) & 1)
-            a = a_stages.index(stage).permute((1, 0)) if TURNED[0] else a_stages.index(stage)
-            b = b_stages.index(stage).permute((1, 0)) if TURNED[1] else b_stages.index(stage)
+            a = a_stages.index(stage).reshape(a_tile) if BATCHED else a_stages.index(stage)
+            b = b_stages.index(stage).reshape(b_tile) if BATCHED else b_stages.index(stage)
+            a = a.permute((1, 0)) if TURNED[0] else a
+            b = b.permute((1, 0)) if TURNED[1] else b
             acc = hopper.warpgroup_mma(a, b, acc, is_async=True)
             acc = hopper.warpgroup_mma_wait(1, deps=(acc,))
             hopper.mbarrier.arrive(free.index((n + DEPTH - 1) % DEPTH), pred=step > 0)
@@ -122,10 +140,24 @@ def multiply_alternating(
         halves = gl.split(gl.permute(gl.reshape(acc.to(out_rows.dtype), (128, 2, 64)), (0, 2, 1)))
         for k in gl.static_range(2):
             hopper.tma.store_wait(0)  # until what was stored from there before has been read
-            stores.index(WHICH).store(gl.convert_layout(halves[k], half))
+            held = stores.index(WHICH).reshape((128, 64)) if BATCHED else stores.index(WHICH)
+            held.store(gl.convert_layout(halves[k], half))
             hopper.fence_async_shared()
-            STORE(out_rows, [row * 128, col * 128 + k * 64], stores.index(WHICH))
+            at = [row * 128, col * 128 + k * 64]
+            STORE(out_rows, [batch, at[0], at[1]] if BATCHED else at, stores.index(WHICH))
     hopper.tma.store_wait(0)
+
+
+@gluon.jit
+def rows_of_matrices(
+    x_ptr, batches, shape, apart, stride, TILE: gl.constexpr, LAYOUT: gl.constexpr, BATCHED: gl.constexpr
+):
+    """Descriptor of a matrix, or of batches that lie so far apart."""
+    if BATCHED:
+        rows = hopper.tma.make_tensor_descriptor(x_ptr, (batches, shape[0], shape[1]), [apart, stride, 1], TILE, LAYOUT)
+    else:
+        rows = hopper.tma.make_tensor_descriptor(x_ptr, shape, [stride, 1], TILE, LAYOUT)
+    return rows
 
 
 @gluon.jit
@@ -140,26 +172,29 @@ def alternating_kernel(
     TURNED: gl.constexpr,
     GROUP: gl.constexpr,
     DEPTH: gl.constexpr,
+    BATCHED: gl.constexpr,
     LOAD: gl.constexpr,
     STORE: gl.constexpr,
 ):
     """beta * bias + alpha * a @ b, 128 x 128 elements a tile, in tiles as many programs apart as there are.
     TURNED: which of a, b lie by columns. LOAD, STORE: of the Triton that compiles this."""
-    M, N, K = sizes
+    M, N, K, batches = sizes
     dtype: gl.constexpr = a_ptr.dtype.element_ty
-    a_tile: gl.constexpr = [64, 128] if TURNED[0] else [128, 64]
-    b_tile: gl.constexpr = [128, 64] if TURNED[1] else [64, 128]
+    one: gl.constexpr = [1] if BATCHED else []
+    a_tile: gl.constexpr = one + ([64, 128] if TURNED[0] else [128, 64])
+    b_tile: gl.constexpr = one + ([128, 64] if TURNED[1] else [64, 128])
+    out_tile: gl.constexpr = one + [128, 64]
     a_layout: gl.constexpr = gl.NVMMASharedLayout.get_default_for(a_tile, dtype)
     b_layout: gl.constexpr = gl.NVMMASharedLayout.get_default_for(b_tile, dtype)
-    out_layout: gl.constexpr = gl.NVMMASharedLayout.get_default_for([128, 64], dtype)
+    out_layout: gl.constexpr = gl.NVMMASharedLayout.get_default_for(out_tile, dtype)
     a_shape = (K, M) if TURNED[0] else (M, K)
     b_shape = (N, K) if TURNED[1] else (K, N)
-    a_rows = hopper.tma.make_tensor_descriptor(a_ptr, a_shape, [strides[0], 1], a_tile, a_layout)
-    b_rows = hopper.tma.make_tensor_descriptor(b_ptr, b_shape, [strides[1], 1], b_tile, b_layout)
-    out_rows = hopper.tma.make_tensor_descriptor(out_ptr, (M, N), [strides[3], 1], [128, 64], out_layout)
+    a_rows = rows_of_matrices(a_ptr, batches, a_shape, strides[4], strides[0], a_tile, a_layout, BATCHED)
+    b_rows = rows_of_matrices(b_ptr, batches, b_shape, strides[5], strides[1], b_tile, b_layout, BATCHED)
+    out_rows = rows_of_matrices(out_ptr, batches, (M, N), strides[6], strides[3], out_tile, out_layout, BATCHED)
     a_stages = gl.allocate_shared_memory(dtype, [DEPTH] + a_tile, a_layout)
     b_stages = gl.allocate_shared_memory(dtype, [DEPTH] + b_tile, b_layout)
-    stores = gl.allocate_shared_memory(dtype, [2, 128, 64], out_layout)
+    stores = gl.allocate_shared_memory(dtype, [2] + out_tile, out_layout)
     full = gl.allocate_shared_memory(gl.int64, [DEPTH, 1], hopper.mbarrier.MBarrierLayout())
     free = gl.allocate_shared_memory(gl.int64, [DEPTH, 1], hopper.mbarrier.MBarrierLayout())
     turns = gl.allocate_shared_memory(gl.int64, [2, 1], hopper.mbarrier.MBarrierLayout())
@@ -169,14 +204,16 @@ def alternating_kernel(
     for i in gl.static_range(2):
         hopper.mbarrier.init(turns.index(i), count=1)
     hopper.fence_async_shared()
-    tiles = gl.cdiv(M, 128), gl.cdiv(N, 128), gl.cdiv(K, 64)
+    tiles = gl.cdiv(M, 128), gl.cdiv(N, 128), gl.cdiv(K, 64), batches
     shared = a_stages, b_stages, full, free, stores, turns
     bias = bias_ptr, N, strides[2], factors[0], factors[1]
+    zero: gl.constexpr = gl.constexpr(0)
+    other: gl.constexpr = gl.constexpr(1)
     gl.warp_specialize(
         [
-            (multiply_alternating, (out_rows, bias, shared, tiles, gl.constexpr(0), TURNED, GROUP, DEPTH, STORE)),
-            (multiply_alternating, (out_rows, bias, shared, tiles, gl.constexpr(1), TURNED, GROUP, DEPTH, STORE)),
-            (load_alternating, ((a_rows, b_rows), shared, tiles, TURNED, GROUP, DEPTH, LOAD)),
+            (multiply_alternating, (out_rows, bias, shared, tiles, zero, TURNED, GROUP, DEPTH, BATCHED, STORE)),
+            (multiply_alternating, (out_rows, bias, shared, tiles, other, TURNED, GROUP, DEPTH, BATCHED, STORE)),
+            (load_alternating, ((a_rows, b_rows), shared, tiles, TURNED, GROUP, DEPTH, BATCHED, LOAD)),
         ],
         [4, 4],  # warps, beside those of the launch
         [232, 40],  # registers of each of their threads
@@ -186,25 +223,28 @@ def alternating_kernel(
 def alternates(a, out, ending):
     """Whether `launch_alternating` serves a product that tensor descriptors can tell of."""
     known = TUNING_TARGET == "sm_90" and TRITON in GLUON and ending[0] is None
-    return known and out.dtype == a.dtype and 64 <= a.shape[1] < 2048
+    return known and out.dtype == a.dtype and 64 <= a.shape[-1] < 2048
 
 
 def launch_alternating(a, b, bias, out, numbers):
-    """out[...] = beta * bias + alpha * a @ b."""
-    (M, N), K = out.shape, a.shape[1]
+    """out[...] = beta * bias + alpha * a @ b, of two dimensions or of three, the first of which is not broadcast."""
+    (M, N), K, batched = out.shape[-2:], a.shape[-1], out.dim() == 3
+    batches, apart = out.shape[0] if batched else 1, [x.stride(0) if batched else 0 for x in (a, b, out)]
+    a_rows, b_rows = (a[0], b[0]) if batched else (a, b)
     beta, alpha = numbers
-    programs = min(processors(), triton.cdiv(M, 128) * triton.cdiv(N, 128))
+    programs = min(processors(), batches * triton.cdiv(M, 128) * triton.cdiv(N, 128))
     alternating_kernel[(programs,)](
         a,
         b,
         bias,
         out,
-        (M, N, K),
-        (*product_strides(a, b), 0 if bias is None else bias.stride(1), N),
+        (M, N, K, batches),
+        (*product_strides(a_rows, b_rows), 0 if bias is None else bias.stride(1), N, *apart),
         (number_argument(beta, a.dtype), number_argument(alpha, a.dtype)),
-        TURNED=(turned(a), turned(b)),
+        TURNED=(turned(a_rows), turned(b_rows)),
         GROUP=8 if max(N, K) <= 512 or N > 2048 else 1,
         DEPTH=STAGES,
+        BATCHED=batched,
         LOAD=load_of_3_6 if TRITON == "3.6" else load_of_3_9,
         STORE=store_of_3_6 if TRITON == "3.6" else store_of_3_9,
         num_warps=4,

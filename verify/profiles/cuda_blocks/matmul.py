@@ -149,6 +149,11 @@ def described(x):
     return x.stride(inner) == 1 and x.stride(outer) * x.element_size() % 16 == 0 and x.data_ptr() % 16 == 0
 
 
+def batches_described(*operands):
+    """Whether a tensor descriptor can tell of batches of matrices, of which each has its own."""
+    return all([described(x[0]) and x.stride(0) > 0 and x.stride(0) * x.element_size() % 16 == 0 for x in operands])
+
+
 def turned(x):
     """Whether a matrix that a descriptor can tell of lies by columns."""
     return x.stride(0) == 1 and x.stride(1) != 1
@@ -167,11 +172,15 @@ def product_strides(a, b):
 def launch_matmul(a, b, bias, out, numbers, tile, ending=NO_ENDING):
     """In the place of the plain one: through descriptors where half precision, layout and size allow it."""
     (M, N), K = out.shape[-2:], a.shape[-1]
+    few = tile[0] * tile[1] < 16384 or a.element_size() != 2
+    if a.dim() > 2 and not few and bias is None and alternates(a, out, ending) and batches_described(a, b, out):
+        launch_alternating(a, b, None, out, numbers)
+        return
     far = bias is not None and bias.stride(0) != 0
-    few = tile[0] * tile[1] < 16384 or a.dim() > 2 or a.element_size() != 2
     size = sum([x.element_size() for x in (out, *ending[1:]) if x is not None])  # of an element of each
     if (
         few
+        or a.dim() > 2
         or far
         or 128 * 128 * size > SHARED - 2**16
         or not all([described(x) for x in (a, b, out, *ending[1:]) if x is not None])
