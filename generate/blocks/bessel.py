@@ -25,8 +25,7 @@ def near_bessel_i0(a):
 
 
 @triton.jit
-def scaled_bessel_i0(x):
-    """e^-|x| I0(x)."""
+def scaled_bessel_i0_fp64(x):
     a = tl.abs(x)
     near = near_bessel_i0(tl.where(a <= 8, a, 0.0))
     b = tl.where(a > 8, a, 8.0)
@@ -59,8 +58,7 @@ def near_bessel_i1(a):
 
 
 @triton.jit
-def scaled_bessel_i1(x):
-    """e^-|x| I1(x)."""
+def scaled_bessel_i1_fp64(x):
     a = tl.abs(x)
     near = a * near_bessel_i1(tl.where(a <= 8, a, 0.0))
     b = tl.where(a > 8, a, 8.0)
@@ -78,37 +76,77 @@ def scaled_bessel_i1(x):
 
 
 @triton.jit
-def bessel_i0_fp32(x):
-    """Minimax polynomials: to 7 of x^2, then e^|x| / sqrt |x| times one of 1 / |x|; it overflows where ATen's does."""
-    a = tl.abs(x)
+def bessel_i0_fp32(a):
+    """I0 to 7, and e^-a I0 beyond, in fp32 for a >= 0: minimax polynomials of a^2, and of 1 / a times 1 / sqrt a."""
     s = a * a
-    near = 1 + s * polynomial(
-        s,
-        (
-            1.676419668e-14,
-            1.781048248e-12,
-            4.971307873e-10,
-            6.721036938e-08,
-            6.789441248e-06,
-            0.0004339762592,
-            0.01562515278,
-            0.2499998604,
-        ),
-    )
+    near = 1 + s * polynomial(s, (
+        1.676419668e-14, 1.781048248e-12, 4.971307873e-10, 6.721036938e-08, 6.789441248e-06, 0.0004339762592,
+        0.01562515278, 0.2499998604,
+    ))  # fmt: skip
     inverse = tl.rsqrt(a)
     series = polynomial(inverse * inverse, (0.1332102499, 0.01432475955, 0.02895050496, 0.04984959657, 0.3989423385))
-    far = tl.exp(a) * (inverse * series)  # of infinity NaN, as ATen's
-    return tl.where(a > 7, far, near)
+    return near, inverse * series
+
+
+@triton.jit
+def bessel_i1_fp32(a):
+    """I1 to 7, and e^-a I1 beyond, likewise."""
+    s = a * a
+    near = a * (0.5 + s * polynomial(s, (
+        8.96832536e-16, 1.173236154e-13, 3.509201631e-11, 5.615632891e-09, 6.786621422e-07, 5.424986261e-05,
+        0.00260417877, 0.06249998703,
+    )))  # fmt: skip
+    inverse = tl.rsqrt(a)
+    series = polynomial(
+        inverse * inverse, (-0.5803791416, 0.04872754795, -0.05029522136, -0.04639780065, -0.1496081137, 0.398942291)
+    )
+    return near, inverse * series
+
+
+@triton.jit
+def scaled_bessel_i0(x):
+    """e^-|x| I0(x)."""
+    if x.dtype.is_fp64():
+        r = scaled_bessel_i0_fp64(x)
+    else:
+        near, far = bessel_i0_fp32(tl.abs(x))
+        r = tl.where(tl.abs(x) > 7, far, tl.exp(tl.abs(x) * -1.0) * near)
+    return r
 
 
 @triton.jit
 def bessel_i0(x):
-    return tl.exp(tl.abs(x)) * scaled_bessel_i0(x) if x.dtype.is_fp64() else bessel_i0_fp32(x)
+    """It overflows where ATen's does, and is NaN of infinity as ATen's."""
+    if x.dtype.is_fp64():
+        r = tl.exp(tl.abs(x)) * scaled_bessel_i0_fp64(x)
+    else:
+        near, far = bessel_i0_fp32(tl.abs(x))
+        r = tl.where(tl.abs(x) > 7, tl.exp(tl.abs(x)) * far, near)
+    return r
+
+
+@triton.jit
+def scaled_bessel_i1(x):
+    """e^-|x| I1(x)."""
+    if x.dtype.is_fp64():
+        r = scaled_bessel_i1_fp64(x)
+    else:
+        near, far = bessel_i1_fp32(tl.abs(x))
+        r = tl.where(tl.abs(x) > 7, far, tl.exp(tl.abs(x) * -1.0) * near)
+        r = tl.where(x < 0, r * -1.0, r)
+    return r
 
 
 @triton.jit
 def bessel_i1(x):
-    return tl.exp(tl.abs(x)) * scaled_bessel_i1(x)
+    """As `bessel_i0`."""
+    if x.dtype.is_fp64():
+        r = tl.exp(tl.abs(x)) * scaled_bessel_i1_fp64(x)
+    else:
+        near, far = bessel_i1_fp32(tl.abs(x))
+        r = tl.where(tl.abs(x) > 7, tl.exp(tl.abs(x)) * far, near)
+        r = tl.where(x < 0, r * -1.0, r)
+    return r
 
 
 @triton.jit
