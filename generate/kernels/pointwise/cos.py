@@ -5,7 +5,6 @@ import triton.language as tl
 from blocks.complex_functions import hyperbolic_pair
 from blocks.complex_numbers import complex_elementwise
 from blocks.elementwise import elementwise
-from blocks.functions import sine_and_cosine
 
 OVERLOADS = ("aten::cos",)
 DTYPES = (
@@ -15,8 +14,7 @@ DTYPES = (
 
 @triton.jit
 def cos_of(x):
-    _, cosine = sine_and_cosine(x)
-    return cosine
+    return tl.cos(x)
 
 
 @triton.jit

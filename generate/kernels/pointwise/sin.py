@@ -5,7 +5,6 @@ import triton.language as tl
 from blocks.complex_functions import hyperbolic_pair
 from blocks.complex_numbers import complex_elementwise
 from blocks.elementwise import elementwise
-from blocks.functions import sine_and_cosine
 
 OVERLOADS = ("aten::sin",)
 DTYPES = (
@@ -15,8 +14,7 @@ DTYPES = (
 
 @triton.jit
 def sin_of(x):
-    sine, _ = sine_and_cosine(x)
-    return sine
+    return tl.sin(x)
 
 
 @triton.jit
