@@ -307,6 +307,18 @@ def near_quotient(a, b):
 
 
 @triton.jit
+def short_rest(a, b):
+    """The remainder of sizes in fp32, and their quotient, which has to be less than 2^18: 0 for a divisor of 0, which
+    leaves NaN.
+
+    What the nearest whole number to the quotient leaves is exact unless a < b, and is negative or the remainder: of the
+    bits of it and of it and b, as unsigned integers, those of what is not negative are less."""
+    q, _, left = near_quotient(a, b)
+    least = tl.minimum(left.to(tl.uint32, bitcast=True), (left + b).to(tl.uint32, bitcast=True))
+    return tl.where(a < b, a, least.to(tl.float32, bitcast=True)), tl.where(b > 0, q, 0)
+
+
+@triton.jit
 def long_rest(x, y):
     """The remainder of positive numbers, exact, by long division: 18 bits of the quotient at a time. x may be NaN."""
     step = y

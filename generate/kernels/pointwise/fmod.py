@@ -7,7 +7,7 @@ With the sign of the dividend. An integer divided by 0 gives 0.
 import triton
 import triton.language as tl
 from blocks.elementwise import elementwise
-from blocks.functions import exact_remainder
+from blocks.functions import exact_remainder, short_rest, with_sign
 from blocks.types import common_dtype
 
 OVERLOADS = ("aten::fmod.Tensor", "aten::fmod.Scalar")
@@ -16,7 +16,15 @@ DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64"
 
 @triton.jit
 def fmod(x, y):
-    return exact_remainder(x, y)
+    """At once where all quotients are less than 2^18."""
+    if x.dtype.is_fp64():
+        r = exact_remainder(x, y)
+    else:
+        rest, q = short_rest(tl.abs(x), tl.abs(y))
+        r = with_sign(rest, x)
+        if tl.max(q.to(tl.int32, bitcast=True), 0) >= 0x48800000:  # 2^18, or NaN
+            r = exact_remainder(x, y)
+    return r
 
 
 @triton.jit

@@ -8,7 +8,7 @@ With the sign of the divisor. An integer divided by 0 gives 0.
 import triton
 import triton.language as tl
 from blocks.elementwise import elementwise
-from blocks.functions import exact_remainder, long_rest, near_quotient
+from blocks.functions import exact_remainder, long_rest, short_rest
 from blocks.types import common_dtype
 
 OVERLOADS = ("aten::remainder.Tensor", "aten::remainder.Scalar", "aten::remainder.Scalar_Tensor")
@@ -23,16 +23,11 @@ def signed_as(size, x):
 
 @triton.jit
 def short_remainder(x, y):
-    """In fp32, and the size of the quotient, which has to be less than 2^18: 0 for a divisor of 0, which leaves NaN.
-
-    What the nearest whole number to it leaves is exact unless |x| < |y|, and is negative or the remainder of the sizes:
-    of the bits of both, as unsigned integers, those of what is not negative are less."""
-    a, b = tl.abs(x), tl.abs(y)
-    q, _, left = near_quotient(a, b)
-    least = tl.minimum(left.to(tl.uint32, bitcast=True), (left + b).to(tl.uint32, bitcast=True))
-    r = signed_as(tl.where(a < b, a, least.to(tl.float32, bitcast=True)), x)
+    """In fp32, and the size of the quotient, which has to be less than 2^18."""
+    rest, q = short_rest(tl.abs(x), tl.abs(y))
+    r = signed_as(rest, x)
     turned = (r.to(tl.int32, bitcast=True) ^ (y.to(tl.int32, bitcast=True) & -2147483648)).to(tl.float32, bitcast=True)
-    return tl.where(turned < 0, r + y, r), tl.where(b > 0, q, 0)
+    return tl.where(turned < 0, r + y, r), q
 
 
 @triton.jit
