@@ -152,7 +152,8 @@ def _launch(kernel: Any, of: tuple[Any, ...], programs: int, *args: Any) -> None
     key = (id(kernel), torch._C._cuda_getDevice() if args[0].is_cuda else None, *of)
     compiled = _COMPILED.get(key)
     if compiled is None:
-        _COMPILED[key] = kernel[programs,](*args)  # None where kernels are interpreted
+        made = kernel[programs,](*args)  # None where kernels are interpreted
+        _COMPILED[key] = None if torch.version.hip else made  # of AMD's GPUs it also looks at how large storages are
     else:
         compiled[programs, 1, 1](*args)
 

@@ -8,6 +8,7 @@ they are the arguments as bytes, and made in a fifth of the time.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Hashable
 from functools import cache
 from pathlib import Path
@@ -34,8 +35,6 @@ class ByKey(Protocol):
 
 
 MODULE = NativeModule("enablekit_keys", Path(__file__).parent / "cpp", "keys of calls")
-
-
 _CPU = "cpu"  # in place of this device, and the number in place of a GPU: a device has a slow hash
 _OMITTED = object()  # where a schema's default is not None, so that None is another value
 _TENSOR = ("Tensor", "Optional[Tensor]")
@@ -46,10 +45,11 @@ _ITSELF = tuple(form for kind in ("int", "bool", "str", "Device") for form in (k
 
 
 def maker(directory: str | os.PathLike[str] | None) -> ByKey:
-    """By keys that C++ makes, by a module in this directory; by those of Python, where it cannot be had."""
+    """By keys that C++ makes, by a module in this directory; if it cannot be had, with a warning by those of Python."""
     try:
         return by_key if directory is None else in_cpp(Path(directory))
-    except Unavailable:
+    except Unavailable as error:
+        warnings.warn(f"calls are told apart in Python, not in C++: {error}", RuntimeWarning, stacklevel=3)
         return by_key
 
 

@@ -21,6 +21,7 @@ import torch
 from tqdm import tqdm
 
 from capture import sim
+from capture.compiled import why_not
 from capture.keys import MODULE
 from capture.limits import Limits
 from capture.recorder import Recorder
@@ -101,9 +102,11 @@ def capture_model(
 
 
 def worth_building(directory: Path | None, target: CaptureTarget, bounds: Limits) -> Path | None:
-    """The directory of Recorder's `native`, if what is there is worth the time of building it, or is built."""
+    """The directory of Recorder's `native`, if what is there can be had, and is worth building or is built."""
     long = target.device.startswith("cuda") and (bounds.steps or 0) >= LONG
-    return directory if directory is not None and (long or MODULE.place(directory).is_file()) else None
+    if directory is None or why_not():
+        return None
+    return directory if long or MODULE.place(directory).is_file() else None
 
 
 def _record(

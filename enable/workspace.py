@@ -83,7 +83,7 @@ class Workspace:
 
     @property
     def native(self) -> Path:
-        """The module that launches without Python (enable/serve/native.py), built for each PyTorch."""
+        """Modules in C++ (capture/compiled.py), built for each PyTorch."""
         return self.cache / "native"
 
     def command(self, *words: str) -> str:

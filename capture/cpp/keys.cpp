@@ -141,7 +141,7 @@ PyType_Slot slots[] = {
     {Py_tp_dealloc, reinterpret_cast<void*>(release)},
     {0, nullptr},
 };
-PyType_Spec spec = {"enablekit_keys.Finder", sizeof(Finder), 0, Py_TPFLAGS_DEFAULT, slots};
+PyType_Spec spec = {"enablekit_keys.Finder", sizeof(Finder), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
 
 PyObject* finder(PyObject* module, PyObject* find) {
   PyObject* type = PyObject_GetAttrString(module, "Finder");

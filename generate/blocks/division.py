@@ -56,6 +56,7 @@ def short_floor_quotient(x, y):
     is infinite. The nearest whole number, or one less or more, by the sign of what it leaves."""
     a, b = tl.abs(x), tl.abs(y)
     q, whole, left = near_quotient(a, b)
+    left = tl.where(b == float("inf"), a, left)
     down, up = tl.where(left < 0, whole - 1, whole), tl.where(left > 0, whole + 1, whole)
     apart = (x.to(tl.int32, bitcast=True) ^ y.to(tl.int32, bitcast=True)) < 0
     none = b == 0

@@ -31,8 +31,8 @@ def root_of_unity(t, n):
     angle = (4 * t - quarter * n).to(tl.float64) * 1.5707963267948966 / n.to(tl.float64)
     re, im = tl.cos(angle), -tl.sin(angle)
     re, im = tl.where(quarter % 2 == 1, im, re), tl.where(quarter % 2 == 1, -re, im)
-    turned = (quarter // 2) % 2 == 1
-    return tl.where(turned, -re, re), tl.where(turned, -im, im)
+    negative = (quarter // 2) % 2 == 1
+    return tl.where(negative, -re, re), tl.where(negative, -im, im)
 
 
 @triton.jit

@@ -152,42 +152,6 @@ def polynomial(x, COEFFICIENTS: tl.constexpr):
 
 
 @triton.jit
-def nearest_quarter(x):
-    """For |x| < 50000 in fp32: of the nearest multiple of pi / 2, which is three numbers long, its number in the last
-    bits of an integer, and what it leaves of x."""
-    shifted = x * 0.6366197723675814 + 12582912.0  # 3 * 2^22: the sum's last bits are the nearest whole number
-    n = shifted - 12582912.0
-    r = tl.fma(n, -1.570796251296997, x)
-    r = tl.fma(n, -5.390302858158119e-15, tl.fma(n, -7.549789415861596e-08, r))
-    return shifted.to(tl.int32, bitcast=True), r
-
-
-@triton.jit
-def sine_and_cosine_near(x):
-    """For |x| < 50000 in fp32, by minimax polynomials of what is left of the nearest multiple of pi / 2."""
-    k, r = nearest_quarter(x)
-    s = r * r
-    sine = r + r * s * polynomial(s, (-0.0001951495761, 0.008332158409, -0.1666665457))
-    cosine = 1 + s * (s * polynomial(s, (2.443278509e-05, -0.001388731306, 0.04166664562)) - 0.5)
-    odd = (k & 1) == 1
-    first, second = tl.where(odd, cosine, sine), tl.where(odd, sine, cosine)
-    first = (first.to(tl.int32, bitcast=True) ^ ((k & 2) << 30)).to(tl.float32, bitcast=True)
-    second = (second.to(tl.int32, bitcast=True) ^ (((k + 1) & 2) << 30)).to(tl.float32, bitcast=True)
-    return first, second
-
-
-@triton.jit
-def sine_and_cosine(x):
-    if x.dtype.is_fp64():
-        sine, cosine = tl.sin(x), tl.cos(x)
-    else:
-        sine, cosine = sine_and_cosine_near(x)
-        if tl.max(tl.abs(x).to(tl.int32, bitcast=True), 0) >= 0x47435000:  # 50000, or NaN
-            sine, cosine = tl.sin(x), tl.cos(x)
-    return sine, cosine
-
-
-@triton.jit
 def folded_arcsine(x):
     """Whether |x| > 1/2, and r in fp32: there asin |x| is pi / 2 - 2 r, elsewhere r."""
     a = tl.abs(x)
@@ -298,12 +262,13 @@ def rest_of(x, y):
 def near_quotient(a, b):
     """Of sizes in fp32: their quotient, nearly, the nearest whole number to that, and what it leaves of a.
 
-    What is left is exact where the quotient is less than 2^18 and not less than 1; where it is less, the sign is right.
+    What is left is exact where the quotient is less than 2^18 and not less than 1; where it is less, the sign is right,
+    but of an infinite b NaN. Of a quotient that is NaN the sign is plus, so that its bits are more than a number's.
     """
     inverse = tl.rsqrt(b)  # its square takes fewer instructions than 1 / b
     q = a * (inverse * inverse)
     whole = (q + 12582912.0) - 12582912.0  # 3 * 2^22: the sum's last bits are the nearest whole number
-    return q, whole, tl.fma(whole * -1.0, b + tl.zeros_like(q), a + tl.zeros_like(q))
+    return tl.abs(q), whole, tl.fma(whole * -1.0, b + tl.zeros_like(q), a + tl.zeros_like(q))
 
 
 @triton.jit

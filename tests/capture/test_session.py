@@ -130,7 +130,7 @@ def test_limits_reach_the_recorder(target, tmp_path):
     assert summary.peak > 50 << 20 and sum(summary.levels.values()) == summary.stored
 
 
-def test_keys_are_made_in_cpp_where_that_is_worth_building_it(target, tmp_path):
+def test_keys_are_made_in_cpp_where_that_is_worth_building_it(target, tmp_path, monkeypatch):
     on_gpu = dataclasses.replace(target, device="cuda:0")
 
     def used(target, steps):
@@ -142,6 +142,8 @@ def test_keys_are_made_in_cpp_where_that_is_worth_building_it(target, tmp_path):
     place.parent.mkdir()
     place.touch()
     assert used(target, 1)
+    monkeypatch.setenv("ENABLE_NATIVE", "0")
+    assert not used(target, 1) and not used(on_gpu, LONG)
 
 
 def test_nothing_recorded_is_an_error(target, tmp_path):

@@ -280,9 +280,10 @@ def test_batches_judged_on_a_gpu(tmp_path, m, k, n):
     assert not (bad := [v for v in found.values() if v.outcome is not Outcome.PASS]), bad
 
 
-def of_groups(rows, groups, k, n, turned=False, dtype=torch.bfloat16):
+def of_groups(rows, groups, k, n, turned=False, dtype=torch.bfloat16, alike=False):
     """Operands of products of rows in groups that end where `groups` says."""
     b = torch.randn(len(groups), n if turned else k, k if turned else n).to(dtype)
+    b = b[:1].expand(b.shape) if alike else b
     ends = torch.tensor(groups, dtype=torch.int32)
     return {"self": torch.randn(rows, k).to(dtype), "mat2": b.transpose(1, 2) if turned else b, "offs": ends}
 
@@ -297,6 +298,7 @@ def of_groups(rows, groups, k, n, turned=False, dtype=torch.bfloat16):
         ({"n": 56}, False),
         ({"k": 68}, False),  # rows of 136 bytes
         ({"groups": [1, 2, 3]}, False),
+        ({"alike": True}, False),  # all groups have one matrix
         ({"target": "sm_100"}, False),
         ({"version": "3.8"}, False),
     ],

@@ -2,9 +2,9 @@
 
 import torch
 import triton
+import triton.language as tl
 from blocks.complex_numbers import parts_of
 from blocks.elementwise import elementwise
-from blocks.functions import sine_and_cosine
 from blocks.offsets import empty_result
 
 OVERLOADS = ("aten::polar",)
@@ -13,8 +13,7 @@ DTYPES = ("float32", "float64")
 
 @triton.jit
 def cartesian(size, angle):
-    sine, cosine = sine_and_cosine(angle)
-    return size * cosine, size * sine
+    return size * tl.cos(angle), size * tl.sin(angle)
 
 
 def wrapper(abs, angle):

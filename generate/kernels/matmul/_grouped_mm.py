@@ -56,8 +56,10 @@ def wrapper(self, mat2, offs=None, bias=None, out_dtype=None):
         (B, M, K), N = self.shape, mat2.shape[2]
         tile = matmul_tile(B, M, N, K, half, (128, 128) if half else (64, 64))
         launch_matmul(self, mat2, None, out, (0, 1), tile)
+    elif not offs.shape[0]:
+        return out
     elif self.dim() == 3:
         launch_groups(mat2.transpose(0, 1), self.transpose(1, 2), out.transpose(0, 1), offs, half)
-    elif offs.shape[0]:
+    else:
         launch_groups(self, mat2, out, offs, half)
     return out

@@ -3,7 +3,7 @@
 import triton
 import triton.language as tl
 from blocks.elementwise import elementwise
-from blocks.functions import nearest_quarter, polynomial
+from blocks.functions import polynomial
 
 OVERLOADS = ("aten::tan",)
 DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
@@ -11,9 +11,12 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 
 @triton.jit
 def tan_near(x):
-    """In fp32 for |x| < 50000: a series of what is left of the nearest multiple of pi / 2; of its odd multiples the
-    negative inverse, by 1 / |r|, the inverse root of r^2."""
-    k, r = nearest_quarter(x)
+    """In fp32 for |x| < 50000: a series of what is left of the nearest multiple of pi / 2, which is three numbers long;
+    of its odd multiples the negative inverse, by 1 / |r|, the inverse root of r^2."""
+    shifted = x * 0.6366197723675814 + 12582912.0  # 3 * 2^22: the sum's last bits are the nearest whole number
+    n = shifted - 12582912.0
+    r = tl.fma(n, -1.570796251296997, x)
+    r = tl.fma(n, -5.390302858158119e-15, tl.fma(n, -7.549789415861596e-08, r))
     s = r * r
     series = polynomial(
         s,
@@ -21,7 +24,7 @@ def tan_near(x):
     )
     r = r + r * s * series
     inverse = tl.rsqrt(r * r)
-    return tl.where((k & 1) == 1, r * -1.0 * inverse * inverse, r)
+    return tl.where((shifted.to(tl.int32, bitcast=True) & 1) == 1, r * -1.0 * inverse * inverse, r)
 
 
 @triton.jit

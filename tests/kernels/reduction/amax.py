@@ -12,5 +12,5 @@ CASES = {
     ],
 }
 FAULTS = {
-    "no NaN": ("(a != a), a, b)", "(a == b), a, b)"),
+    "no NaN": ("propagate_nan=tl.PropagateNan.ALL", "propagate_nan=tl.PropagateNan.NONE"),
 }

@@ -229,9 +229,9 @@ def alternates(a, out, ending):
 
 def launch_alternating(a, b, bias, out, numbers):
     """out[...] = beta * bias + alpha * a @ b, of two dimensions or of three, the first of which is not broadcast."""
-    (M, N), K, batched = out.shape[-2:], a.shape[-1], out.dim() == 3
-    batches, apart = out.shape[0] if batched else 1, [x.stride(0) if batched else 0 for x in (a, b, out)]
-    a_rows, b_rows = (a[0], b[0]) if batched else (a, b)
+    (M, N), K, deep = out.shape[-2:], a.shape[-1], out.dim() == 3
+    batches, apart = out.shape[0] if deep else 1, [x.stride(0) if deep else 0 for x in (a, b, out)]
+    a_rows, b_rows = (a.select(0, 0), b.select(0, 0)) if deep else (a, b)
     beta, alpha = numbers
     programs = min(processors(), batches * triton.cdiv(M, 128) * triton.cdiv(N, 128))
     alternating_kernel[(programs,)](
@@ -245,7 +245,7 @@ def launch_alternating(a, b, bias, out, numbers):
         TURNED=(turned(a_rows), turned(b_rows)),
         GROUP=8 if max(N, K) <= 512 or N > 2048 else 1,
         DEPTH=STAGES,
-        BATCHED=batched,
+        BATCHED=deep,
         LOAD=load_of_3_6 if TRITON == "3.6" else load_of_3_9,
         STORE=store_of_3_6 if TRITON == "3.6" else store_of_3_9,
         num_warps=4,

@@ -202,8 +202,8 @@ def groups_alternate(a, b, out, offs):
         or min(a.shape[0] // max(offs.shape[0], 1), *b.shape[1:]) < 64
     ):
         return False
-    whole = b.stride(0) % 8 == 0 and out.stride(1) == 1 and out.stride(0) == out.shape[1]
-    return whole and a.stride(1) == 1 and described(a) and described(b[0]) and described(out)
+    whole = b.stride(0) > 0 and b.stride(0) % 8 == 0 and out.stride(1) == 1 and out.stride(0) == out.shape[1]
+    return whole and a.stride(1) == 1 and described(a) and described(b.select(0, 0)) and described(out)
 
 
 def launch_groups(a, b, out, offs, half):
@@ -219,8 +219,8 @@ def launch_groups(a, b, out, offs, half):
         out,
         offs,
         (M, N, K, groups, most),
-        (a.stride(0), b.stride(0), b.stride(2 if turned(b[0]) else 1), offs.stride(0), N),
-        TURNED=turned(b[0]),
+        (a.stride(0), b.stride(0), b.stride(2 if turned(b.select(0, 0)) else 1), offs.stride(0), N),
+        TURNED=turned(b.select(0, 0)),
         DEPTH=STAGES,
         LOAD=load_of_3_6 if TRITON == "3.6" else load_of_3_9,
         STORE=store_of_3_6 if TRITON == "3.6" else store_of_3_9,

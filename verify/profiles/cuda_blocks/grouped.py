@@ -141,6 +141,7 @@ def answer_queries(
     DEPTH: gl.constexpr = TILE[1]
     SLOTS: gl.constexpr = TILE[2]
     D: gl.constexpr = TILE[3]
+    layout: gl.constexpr = gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[4, 1], instr_shape=[16, COLS, 16])
     wide: gl.constexpr = gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[4, 1], instr_shape=[16, D, 16])
     n = 0
     for item in range(gl.program_id(0), heads * blocks, gl.num_programs(0)):
@@ -165,7 +166,7 @@ def answer_queries(
         STORE(out_rows, [b, h, row, 0], out_stages.index(WHICH))
         if lse_ptr is not None:
             lse = gl.where(total == 0, EMPTY, (peak * factor + gl.log2(total)) * 0.6931471805599453)
-            rows = row + gl.arange(0, 64, lse.type.layout)
+            rows = row + gl.arange(0, 64, gl.SliceLayout(1, layout))
             lse = gl.where(rows < Tq, lse, float("inf"))
             at = b.to(gl.int64) * lse_stride[0] + h.to(gl.int64) * lse_stride[1] + rows.to(gl.int64) * lse_stride[2]
             gl.store(lse_ptr + at, lse, mask=rows < lse_rows)

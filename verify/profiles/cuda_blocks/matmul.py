@@ -151,7 +151,9 @@ def described(x):
 
 def batches_described(*operands):
     """Whether a tensor descriptor can tell of batches of matrices, of which each has its own."""
-    return all([described(x[0]) and x.stride(0) > 0 and x.stride(0) * x.element_size() % 16 == 0 for x in operands])
+    return all(
+        [described(x.select(0, 0)) and x.stride(0) > 0 and x.stride(0) * x.element_size() % 16 == 0 for x in operands]
+    )
 
 
 def turned(x):
