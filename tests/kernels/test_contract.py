@@ -10,7 +10,9 @@ import pytest
 import torch
 
 from generate.tuning.space import Space
+from verify import platforms
 from verify.contract.kernel_file import KernelFile
+from verify.lint import lint, load_profile
 from verify.lint.schema import parse_schema
 
 LIBRARY = Path(__file__).parents[2] / "generate" / "kernels"
@@ -82,3 +84,13 @@ def test_wrapper_names_its_parameters_as_the_schema_does(paths: list[Path]) -> N
 def test_no_overload_is_served_twice() -> None:
     served = [overload for path in FILES for overload in KernelFile.read(path).overloads]
     assert len(served) == len(set(served))
+
+
+@EACH_GROUP
+def test_lint_has_nothing_against_the_blocks_of_cuda(paths: list[Path]) -> None:
+    """The library's own it sees wherever a kernel is judged."""
+    rules = load_profile(platforms.load("cuda").lint)
+    for path in paths:
+        kernel = KernelFile.read(path, rules.blocks)
+        if kernel.source != KernelFile.read(path).source:
+            assert lint(kernel.source, rules) == [], path
