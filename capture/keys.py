@@ -19,6 +19,7 @@ from torch._ops import OpOverload
 
 from capture.compiled import NativeModule, Unavailable
 from capture.signatures import token
+from traces.lazy_bits import lazy_bits, sees_lazy_bits
 from traces.text import bucket
 
 Found = TypeVar("Found")
@@ -80,17 +81,25 @@ def _source(op: OpOverload) -> str:
             "" if not argument.has_default_value() else "=OMITTED" if argument.default_value is not None else "=None"
         )
         given.append(name + default)
-        parts.append(_part(str(argument.type), name, "argument_0" if first and i else ""))
+        parts.append(_part(str(argument.type), name, "argument_0" if first and i else "", sees_lazy_bits(op)))
     return f"lambda FIND: lambda {', '.join(given)}: FIND(({''.join(f'{part}, ' for part in parts)}))"
 
 
-def _part(kind: str, name: str, first: str) -> str:
-    """An expression, or several, for one argument. first: the call's first tensor, which this one may be once more."""
+def _part(kind: str, name: str, first: str, bits: bool) -> str:
+    """Return an expression, or several, for one argument.
+
+    Args:
+        kind: the argument's type in the schema.
+        name: the parameter that holds it.
+        first: the parameter of the call's first tensor, which this one may be once more; "" if it cannot be.
+        bits: whether tensors may have lazy bits.
+    """
     if kind in _TENSOR:
         again = f"{name} is {first}, " if first else ""
         strides = f"{name}.stride() if {name}.layout is STRIDED else OTHER({name})"
         where = f"{name}.get_device() if {name}.is_cuda else {name}.is_cpu and CPU or {name}.device"
-        properties = f"({again}{name}.shape, {strides}, {name}.dtype, {where})"
+        unresolved = f", {name}.layout is STRIDED and BITS({name})" if bits else ""
+        properties = f"({again}{name}.shape, {strides}, {name}.dtype, {where}{unresolved})"
         return f"{properties} if type({name}) is TENSOR or type({name}) is PARAMETER else {_number(name)}"
     if kind in _ITSELF:
         return name
@@ -113,6 +122,7 @@ def _compiled(source: str) -> Callable[..., Any]:
     """The function of this source, which names of arguments go into: torch takes none but identifiers."""
     scope: dict[str, Any] = {"TENSOR": torch.Tensor, "PARAMETER": torch.nn.Parameter, "STRIDED": torch.strided}
     scope |= {"OMITTED": _OMITTED, "BUCKET": bucket, "TOKEN": token, "TENSORS": _tensors, "OTHER": _other, "CPU": _CPU}
+    scope["BITS"] = lazy_bits
     exec(f"made = {source}", scope)
     made: Callable[..., Any] = scope["made"]
     return made

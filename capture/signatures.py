@@ -1,4 +1,4 @@
-"""What makes calls alike: overload, shapes, strides, dtypes, devices and non-tensor arguments.
+"""What makes calls alike: overload, shapes, strides, lazy bits, dtypes, devices and non-tensor arguments.
 
 `token` is the fast form, a hashable key made for every call; `describe` is the readable form, made once a signature.
 Both keep integers, booleans, strings and dtypes exact and put floats into a few buckets, since learning-rate schedules
@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from traces.lazy_bits import lazy_bits
 from traces.text import bucket, row_major
 
 
@@ -41,6 +42,8 @@ def call_token(op: Hashable, args: tuple[Any, ...], kwargs: Mapping[str, Any] | 
             elif value.layout is torch.strided:
                 try:
                     key += (value.shape, value.stride(), value.dtype, value.is_cpu or value.device)
+                    if lazy_bits(value):
+                        key += (lazy_bits(value),)
                 except RuntimeError:  # nested tensors call themselves strided and have no strides
                     key += (_tensor(value),)
             else:
@@ -58,7 +61,7 @@ def _tensor(t: torch.Tensor) -> Hashable:
     if t.is_nested:
         return (t.layout, t.dtype, t.device)
     if t.layout is torch.strided:
-        return (t.shape, t.stride(), t.dtype, t.device)
+        return (t.shape, t.stride(), t.dtype, t.device, lazy_bits(t))
     return (t.shape, t.layout, t.dtype, t.device, t.is_sparse and t.is_coalesced())
 
 
@@ -123,4 +126,5 @@ def _tensor_text(t: torch.Tensor) -> str:
         coalesced = ", coalesced" if t.is_sparse and t.is_coalesced() else ""
         return f"{dtype}{list(_shape(t) or ())}<{layout}{coalesced}>{device}"
     strides = "" if t.stride() == row_major(t.shape) else f":{t.stride()}"
-    return f"{dtype}{list(t.shape)}{strides}{device}"
+    bits = "".join(f".{bit}" for bit in sorted(lazy_bits(t)))
+    return f"{dtype}{list(t.shape)}{strides}{bits}{device}"

@@ -27,11 +27,11 @@ from capture import sim
 from capture.compiled import Unavailable
 from enable.naming import full, shown_path
 from enable.options import WORKSPACE
-from enable.serve.arguments import refusal
+from enable.serve.arguments import refusal, refusal_on_host
 from enable.serve.entries import FAILED, NO_FLOATS, NOT_VERIFIED, Entry
 from enable.serve.native import Native, load
 from enable.serve.registration import KEYS, Registration, innermost, under_dispatcher
-from enable.serve.server import NO_KERNEL, REFUSED, UNJUDGED, Server
+from enable.serve.server import NO_KERNEL, OVERLAP, REFUSED, UNJUDGED, Server
 from enable.serve.shortcuts import MISS
 from enable.workspace import Workspace
 from generate.library import Library, Match
@@ -74,9 +74,10 @@ def register(  # noqa: PLR0913 - each says which kernels, or when they serve
         raise UserError(f"only {only!r}: there is only {JUDGED!r}{more}")
     chosen = select(ops, unverified, library, workspace, device)
     way = native_way(device, native, Workspace(workspace or WORKSPACE))
-    server = Server(chosen.entries.get, "cpu" if device == sim.NAME else device, only == JUDGED, way)
     if device in KEYS:
+        server = Server(chosen.entries.get, device, only == JUDGED, way)
         return under_dispatcher(server, device, chosen.entries, chosen.left_out)
+    server = Server(chosen.entries.get, "cpu", only == JUDGED, refuses=refusal_on_host)
     sim.install()
     executor = _Executor(server, chosen.left_out, innermost(sim.NAME), fallback)
     stack = ExitStack()
@@ -137,7 +138,7 @@ def select(
     for overload, match in matches.items():
         standing = standings[match.kernels, overload]
         fit = _claimed(match) if unverified else standing.verified
-        if _is_composite(overload):
+        if _is_composite(overload, device):
             left_out[overload] = COMPOSITE
         elif not fit:
             left_out[overload] = f"{FAILED}: {standing.failure}" if standing.failed else NOT_VERIFIED
@@ -180,7 +181,7 @@ class _Executor:
         reason = self._left_out.get(name) or self._server.reason(op, args, kwargs)
         if reason == NO_KERNEL:
             return sim.missing(op, args, kwargs)
-        if reason == REFUSED and (error := refusal(op, args, kwargs)):
+        if reason in (REFUSED, OVERLAP) and (error := refusal(op, args, kwargs) or refusal_on_host(op, args, kwargs)):
             raise error
         remedy = _remedy(name)
         if reason.startswith(UNJUDGED.format("")):
@@ -256,9 +257,15 @@ def entry_of(match: Match, fit: frozenset[str]) -> Entry:
     return replace(claims, texts={file.path: file.source for file in files})
 
 
-def _is_composite(overload: str) -> bool:
-    """Whether autograd differentiates what it is made of: a kernel in its place would cut the gradient off."""
-    return torch._C._dispatch_has_kernel_for_dispatch_key(overload, "CompositeImplicitAutograd")
+def _is_composite(overload: str, device: str) -> bool:
+    """Return True if autograd differentiates the operators that make it: a kernel in its place would cut the gradient.
+
+    By the dispatcher's rule that is so unless the backend has a kernel of its own, as CPU and CUDA have of
+    aten::silu_backward. An out-of-tree backend may have one of those for which autograd has a formula of the whole.
+    """
+    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
+    keys = (KEYS[device],) if device in KEYS else ("CPU", "Autograd")
+    return has_kernel(overload, "CompositeImplicitAutograd") and not all(has_kernel(overload, key) for key in keys)
 
 
 def _refusal(overload: str, reason: str, place: Workspace) -> str:

@@ -85,6 +85,7 @@ struct Key {
     put('r', t.dim());
     add_sizes(t.sizes());
     if (t.layout() == c10::kStrided) {
+      bytes.push_back(static_cast<char>(t.is_conj() + 2 * t.is_neg() + 4 * t._is_zerotensor()));
       add_sizes(t.strides());
     } else {
       bytes.push_back(t.is_sparse() && t.is_coalesced());

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import cache
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, reduce
 from typing import Any
 
 import torch
 from torch._ops import OpOverload
-from torch.utils._pytree import tree_map
+from torch.utils._pytree import tree_leaves, tree_map
 
-from traces.overloads import base_name, bind, name_of, written
+from traces.overloads import base_name, bind, call, name_of, resolve, written
+from verify.contract.derive import base_arguments, plans
 
 ELSEWHERE = "arguments on another device"
+NUMBER = "a number in the place of a tensor"
+NO_MEMORY = "a zero tensor, which has no memory"  # torch._efficientzerotensor, as derivatives that are zero everywhere
 SPARSE = "sparse_coo"  # stands among the dtypes for calls with such a tensor, as in verdicts
 SEVERAL = "several sparse tensors"
 WRITTEN = "a sparse tensor that is written"  # a kernel makes new ones, and cannot put other parts into it
 _PRODUCTS = frozenset({"mm", "bmm", "addmm", "baddbmm"})
+_META_TAKES_LESS = frozenset({"_grouped_mm"})  # its meta function takes bfloat16 alone, its kernels other dtypes, too
 
 
 def refusal(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception | None:
@@ -25,18 +29,53 @@ def refusal(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Ex
     Asked of ATen's functions for device `meta`; what has none, or asks for contents, is taken to be right. Those of
     matrix products take any dtypes.
     """
-    if SPARSE in Seen("", op, args, kwargs).dtypes:
+    if SPARSE in Seen("", op, args, kwargs).dtypes or base_name(op) in _META_TAKES_LESS:
         return None
     dtypes = {value.dtype for value in (*args, *kwargs.values()) if isinstance(value, torch.Tensor)}
     if base_name(op) in _PRODUCTS and len(dtypes) > 1:
         return RuntimeError(f"{name_of(op)}: matrices of {', '.join(sorted(map(_dtype_name, dtypes)))}")
+    meta, named = tree_map(_on_meta, args), tree_map(_on_meta, kwargs)
     try:
-        op(*tree_map(_on_meta, args), **tree_map(_on_meta, kwargs))
+        op(*meta, **named)
+        return _cast_refusal(op, meta, named)
     except NotImplementedError:
         return None
     except (RuntimeError, IndexError, ValueError, TypeError, AssertionError) as error:
         return None if "meta" in str(error) else error
+
+
+def _cast_refusal(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception | None:
+    """Return an error if the result of the functional form cannot be cast to the dtype of what the call writes."""
+    for result, destination in _results(op, args, kwargs):
+        if not torch.can_cast(result.dtype, destination.dtype):
+            return RuntimeError(f"{name_of(op)}: result of {result.dtype} can't be cast to {destination.dtype}")
     return None
+
+
+def casts(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Return True if the result has another dtype than `out`, which few operators take that are not pointwise."""
+    if "out" not in kwargs or torch.Tag.pointwise in op.tags:
+        return False
+    try:
+        results = _results(op, tree_map(_on_meta, args), tree_map(_on_meta, kwargs))
+        return any(result.dtype != destination.dtype for result, destination in results)
+    except (RuntimeError, IndexError, ValueError, TypeError, AssertionError):
+        return False
+
+
+def _results(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Return what the functional form of a call on device `meta` makes, with the tensor that takes it."""
+    forms = [plan for plan in plans(name_of(op))[1:] if plan.written and not plan.foreach and not plan.whole]
+    if not forms or written(resolve(forms[0].base)):
+        return []
+    arguments = bind(op, args, kwargs)
+    destination = arguments.pop("out") if forms[0].written == "out" else arguments[str(forms[0].written)]
+    result = call(resolve(forms[0].base), base_arguments(forms[0], arguments, destination))
+    return [
+        (r, d)
+        for r, d in zip(tree_leaves(result), tree_leaves(destination), strict=False)
+        if isinstance(r, torch.Tensor) and isinstance(d, torch.Tensor)
+    ]
 
 
 def _on_meta(value: Any) -> Any:
@@ -47,10 +86,34 @@ def _on_meta(value: Any) -> Any:
     return None if isinstance(value, torch.Generator) else value
 
 
+def refusal_on_host(op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Exception | None:
+    """Return the error that ATen's CPU kernels raise for a call with tensors of the host, None if they take it.
+
+    They are called with copies, which share memory as the tensors do, so that nothing is written.
+    """
+    copies: dict[int, torch.UntypedStorage] = {}
+    made: dict[int, torch.Tensor] = {}
+
+    def copied(value: Any) -> Any:
+        if isinstance(value, torch.Tensor) and value.layout is torch.strided:
+            storage = value.untyped_storage()
+            of = copies.setdefault(storage._cdata, storage.clone())  # type: ignore[no-untyped-call]
+            like = torch.empty(0, dtype=value.dtype)
+            return made.setdefault(id(value), like.set_(of, value.storage_offset(), value.shape, value.stride()))
+        return type(value)(map(copied, value)) if isinstance(value, list | tuple) else value
+
+    try:
+        op(*map(copied, args), **{name: copied(value) for name, value in kwargs.items()})
+    except (RuntimeError, IndexError, ValueError, TypeError) as error:
+        return error
+    return None
+
+
 class Seen:
     """What decides whether a call is served: where its arguments are, and which floating dtypes they name.
 
     number: the first argument is a tensor by the schema, and here a number. Kernels know that of later operands alone.
+    only_integers: there are tensors, and no floating dtype.
     """
 
     def __init__(self, device: str, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -59,9 +122,10 @@ class Seen:
         self.dtypes: set[str] = set()
         self.elsewhere = ""
         self.index: int | None = None  # of the device
-        self._sparse = 0
+        self._sparse, self._tensors = 0, 0
         self._look(args)
         self._look(kwargs.values())
+        self.only_integers = self._tensors > 0 and not self.dtypes
         if self._sparse > 1:
             self.elsewhere = SEVERAL
         elif self._sparse and any(map(_is_sparse, map(bind(op, args, kwargs).get, written(op)))):
@@ -70,9 +134,12 @@ class Seen:
     def _look(self, values: Iterable[Any]) -> None:
         for value in values:
             if isinstance(value, torch.Tensor):
+                self._tensors += 1
                 self._device_is(value.device)
                 self._dtype_is(value.dtype)
-                if value.layout is torch.sparse_coo:
+                if value._is_zerotensor():
+                    self.elsewhere = NO_MEMORY
+                elif value.layout is torch.sparse_coo:
                     self.dtypes.add(SPARSE)
                     self._sparse += 1
                 elif value.layout is not torch.strided:
@@ -103,6 +170,55 @@ def _is_sparse(value: Any) -> bool:
 
 def is_number(value: Any) -> bool:
     return isinstance(value, bool | int | float | complex)
+
+
+def operand_dtype(number: Any, tensors: Sequence[torch.Tensor]) -> torch.dtype:
+    """Return the dtype of a 0-dim tensor that promotes beside these tensors as the number does."""
+    default = torch.tensor(number).dtype  # of a float the default dtype
+    if not tensors:
+        return default
+    widest = {torch.float32: torch.float64, torch.complex64: torch.complex128}.get(default, default)
+    alone = torch.empty((), dtype=widest, device="meta")
+    if all(torch.result_type(t, alone) == torch.result_type(t, number) for t in tensors):
+        return widest
+    return reduce(torch.promote_types, [torch.result_type(t, number) for t in tensors])
+
+
+def with_tensors(
+    op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], device: str
+) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    """Return the arguments with tensors of the device for numbers and 0-dim tensors of the host, if ATen takes these.
+
+    A number is replaced if the schema has a tensor in its place and it is the first argument: kernels know numbers of
+    later operands. Returns None if nothing is to be replaced, or if ATen refuses the call.
+    """
+    tensors = [t for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)]
+    place = next((t.device for t in tensors if t.device.type == device), torch.device(device))
+    moved, host = [], False
+
+    def on_device(value: Any) -> Any:
+        nonlocal host
+        if isinstance(value, torch.Tensor) and value.device.type == "cpu" != device and not value.dim():
+            host = True
+            return value.to(place)
+        return value
+
+    for i, value in enumerate(args):
+        number = i == 0 and is_number(value) and 0 in tensor_places(op)
+        dtype = operand_dtype(value, tensors) if number else None
+        moved.append(torch.scalar_tensor(value, dtype=dtype, device=place) if number else on_device(value))
+    named = {name: on_device(value) for name, value in kwargs.items()}
+    if not host:
+        return (tuple(moved), kwargs) if moved and moved[0] is not args[0] else None
+    beside = [
+        (a if b is not a and isinstance(a, torch.Tensor) else _on_meta(a)) for a, b in zip(args, moved, strict=True)
+    ]
+    beside_named = {k: kwargs[k] if named[k] is not kwargs[k] else _on_meta(kwargs[k]) for k in kwargs}
+    try:
+        op(*beside, **beside_named)
+    except (RuntimeError, IndexError, ValueError, TypeError):
+        return None
+    return tuple(moved), named
 
 
 @cache

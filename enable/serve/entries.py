@@ -50,6 +50,11 @@ class Entry:
         """The same kinds, to be asked about others."""
         return None if self.kinds is None else Judged(self.kinds)
 
+    @cached_property
+    def takes_integers(self) -> bool:
+        """Whether the kernel claims a dtype that is not floating."""
+        return any("float" not in dtype and "complex" not in dtype for dtype in self.listed - {SPARSE})
+
     def objection(self, dtypes: frozenset[str]) -> str:
         """Why it does not serve calls with these floating dtypes; empty if it does. SPARSE may be among them."""
         if SPARSE in dtypes - self.listed:

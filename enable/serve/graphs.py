@@ -18,9 +18,10 @@ from torch._ops import OpOverload
 from torch.fx import GraphModule, Node
 from torch.fx.node import map_arg
 
-from enable.serve.server import Server
+from enable.serve.server import Declined, Server
 from enable.serve.shortcuts import MISS, Shortcut
 from enable.serve.watching import watched
+from traces.lazy_bits import lazy_bits
 from traces.overloads import moves_data, name_of, written
 
 
@@ -36,6 +37,7 @@ class Graph:
         self._calls = [node for node in module.graph.nodes if node.op not in ("placeholder", "output")]
         self._output = next(node for node in module.graph.nodes if node.op == "output")
         self._parts: list[Stretch | Node] | None = None
+        self._bits: list[frozenset[str]] = []  # of the inputs, when it was cut
         self._last = _last_uses(module.graph.nodes)
         self.unserved: Counter[str] = Counter()
 
@@ -52,14 +54,15 @@ class Graph:
     def run(self, inputs: list[Any]) -> Any:
         """The graph's outputs."""
         values = dict(zip(self._placeholders, inputs, strict=True))
+        bits = [lazy_bits(value) for value in inputs if isinstance(value, torch.Tensor)]
         inputs.clear()
         with torch._C._AutoDispatchBelowAutograd():
             if self._parts is None:
-                self._parts = self._first(values)
+                self._parts, self._bits = self._first(values), bits
             else:
                 for part in self._parts:
                     if isinstance(part, Stretch):
-                        part.run(values, self._server)
+                        part.run(values, self._server, bits == self._bits)
                         self._let_go(values, part.nodes)
                     else:
                         values[part] = _called(part, values, self._server)
@@ -123,9 +126,9 @@ class Stretch:
         known = compiles and set(self.inputs) <= tensors and len(self.outputs) == len(leaving)
         self._unclear = not (known and self.inputs and self.outputs)
 
-    def run(self, values: dict[Node, Any], server: Server) -> None:
-        """Put the outputs among the values."""
-        if self._unclear:
+    def run(self, values: dict[Node, Any], server: Server, as_bound: bool) -> None:
+        """Put the outputs among the values. as_bound: whether the lazy bits of inputs are those of the first run."""
+        if self._unclear or not as_bound:
             self._one_by_one(values, server)
             return
         given = [values[node] for node in self.inputs]
@@ -188,13 +191,18 @@ def _called(node: Node, values: dict[Node, Any], server: Server, unserved: Count
 
 
 def _directly(node: Node, values: dict[Node, Any], server: Server) -> Any:
-    """By the wrapper of the kernel that serves it; what is not served allocates or views."""
+    """By the wrapper of the kernel that serves it; what is not served allocates or views, and PyTorch runs it."""
     args, kwargs = _arguments(node, values)
     assert callable(node.target)
     direct: Callable[[], Any] | None = None
     if isinstance(node.target, OpOverload):
         direct = server.directly(node.target, args, kwargs)
-    return direct() if direct else node.target(*args, **kwargs)
+    if direct is None:
+        return node.target(*args, **kwargs)
+    try:
+        return direct()
+    except Declined:
+        return node.target(*args, **kwargs)
 
 
 def _last_uses(nodes: Iterable[Node]) -> dict[Node, list[Node]]:

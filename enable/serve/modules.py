@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from enable.serve import launches
 from traces.errors import UserError
 from verify.child.aiming import aim, compiler, target
 from verify.child.interpreter import mend
@@ -25,6 +26,7 @@ def load_wrapper(path: Path, text: str | None = None) -> Callable[..., Any]:
     linecache.cache[str(path)] = len(text), None, text.splitlines(keepends=True), str(path)  # and its text here
     exec(compile(text, str(path), "exec"), module.__dict__)  # noqa: S102 - a kernel of the library, to be run
     aim(module, target())
+    launches.count_those_of(module)
     wrapper: Callable[..., Any] = module.wrapper
     return wrapper
 

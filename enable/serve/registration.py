@@ -6,19 +6,31 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import ExitStack
-from functools import reduce
 from typing import Any
 
 import torch
 from torch._ops import OpOverload
 
-from enable.serve.arguments import is_number, tensor_places
+from enable.serve.arguments import is_number, operand_dtype, tensor_places
 from enable.serve.server import Counts, Server
 from enable.serve.shortcuts import MISS
 from traces.errors import UserError
-from traces.overloads import resolve
+from traces.overloads import name_of, resolve
 
-_NUMBER_DTYPES = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}
+# Overloads whose ATen kernels make a tensor on the GPU of a number, mark it as a number and call another overload with
+# it (ATen/native: Pow.cpp, TensorCompare.cpp, Bucketization.cpp): no kernel in Python can be given such a tensor.
+_OF_NUMBERS = {
+    "aten::pow.Scalar": "aten::pow.Tensor_Tensor",
+    "aten::pow.Scalar_out": "aten::pow.Tensor_Tensor_out",
+    "aten::isin.Scalar_Tensor": "aten::isin.Tensor_Tensor",
+    "aten::isin.Scalar_Tensor_out": "aten::isin.Tensor_Tensor_out",
+    "aten::isin.Tensor_Scalar": "aten::isin.Tensor_Tensor",
+    "aten::isin.Tensor_Scalar_out": "aten::isin.Tensor_Tensor_out",
+    "aten::searchsorted.Scalar": "aten::searchsorted.Tensor",
+    "aten::searchsorted.Scalar_out": "aten::searchsorted.Tensor_out",
+    "aten::bucketize.Scalar": "aten::bucketize.Tensor",
+    "aten::bucketize.Scalar_out": "aten::bucketize.Tensor_out",
+}
 KEYS = {
     "cuda": "CUDA",
     "xpu": "XPU",
@@ -83,6 +95,7 @@ def under_dispatcher(
     if not hasattr(torch.library, "get_kernel"):
         raise UserError(f"registration needs torch 2.10 or newer, this is {torch.__version__}; update it")
     library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
+    overloads = {*overloads, *(number for number, tensor in _OF_NUMBERS.items() if tensor in overloads)}
     with ExitStack() as stack, warnings.catch_warnings():
         stack.callback(library._destroy)
         warnings.filterwarnings("ignore", "(?s).*Overriding a previously registered kernel", UserWarning)
@@ -106,18 +119,34 @@ def _keys(server: Server, overload: str, key: str) -> tuple[str, ...]:
 
 
 def _implementation(server: Server, op: OpOverload, key: str) -> Callable[..., Any]:
-    native = _kernel(op, key)
-    keys = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, key))  # handing on those of each call costs 1 us
+    hand_on = _with_tensor(op) or _kernel(op, key)
 
     def implementation(*args: Any, **kwargs: Any) -> Any:
         answer = server.answer(op, args, kwargs)
         if answer is not MISS:
             return answer
-        if native is None:
+        if hand_on is None:
             raise NotImplementedError(f"{op._name}: neither PyTorch nor the library has a kernel for it on {key}")
-        return native.call_boxed(keys, *_without_numbers(op, args), **kwargs)
+        return hand_on(*args, **kwargs)
 
     return implementation
+
+
+def _with_tensor(op: OpOverload) -> Callable[..., Any] | None:
+    """Return a kernel that calls the overload for tensors with a 0-dim tensor for the number; None if there is none."""
+    if name_of(op) not in _OF_NUMBERS:
+        return None
+    other = resolve(_OF_NUMBERS[name_of(op)])
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        tensors = [value for value in args if isinstance(value, torch.Tensor)]
+        made = [
+            torch.scalar_tensor(a, dtype=operand_dtype(a, tensors), device=tensors[0].device) if is_number(a) else a
+            for a in args[:2]
+        ]
+        return other(*made, *args[2:], **kwargs)
+
+    return call
 
 
 def _without_numbers(op: OpOverload, args: tuple[Any, ...]) -> Iterable[Any]:
@@ -129,22 +158,15 @@ def _without_numbers(op: OpOverload, args: tuple[Any, ...]) -> Iterable[Any]:
     if not numbers:
         return args
     tensors = [a for a in args if isinstance(a, torch.Tensor)]
-    made = {i: torch.scalar_tensor(args[i], dtype=_operand_dtype(args[i], tensors)) for i in numbers}
+    made = {i: torch.scalar_tensor(args[i], dtype=operand_dtype(args[i], tensors)) for i in numbers}
     return [made.get(i, a) for i, a in enumerate(args)]
 
 
-def _operand_dtype(number: Any, tensors: list[torch.Tensor]) -> torch.dtype:
-    """The dtype with which a 0-dim tensor promotes as the number does: the number's own, unless that would win."""
-    own = _NUMBER_DTYPES[type(number)]
-    alone = torch.empty((), dtype=own, device="meta")
-    if all(torch.result_type(t, alone) == torch.result_type(t, number) for t in tensors):
-        return own
-    return reduce(torch.promote_types, [torch.result_type(t, number) for t in tensors])
-
-
-def _kernel(op: OpOverload, key: str) -> Any:
-    """The kernel that PyTorch would run for the operator under this key, None if it has none."""
+def _kernel(op: OpOverload, key: str) -> Callable[..., Any] | None:
+    """Return the kernel that PyTorch would run for the operator under this key, None if it has none."""
     try:
-        return torch.library.get_kernel(op, key)
+        native = torch.library.get_kernel(op, key)
     except RuntimeError:
         return None
+    keys = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, key))  # handing on those of each call costs 1 us
+    return lambda *args, **kwargs: native.call_boxed(keys, *_without_numbers(op, args), **kwargs)

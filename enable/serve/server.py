@@ -13,18 +13,20 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
 from torch._ops import OpOverload
 
 from capture.signatures import call_token
 from enable.serve import scratch
-from enable.serve.arguments import SPARSE, Seen, refusal
+from enable.serve.arguments import ELSEWHERE, NUMBER, SPARSE, Seen, casts, refusal, with_tensors
 from enable.serve.entries import Entry
 from enable.serve.floats import General, Handling, Watched, disguised, general, noted
+from enable.serve.launches import launched
 from enable.serve.modules import load_wrapper, set_up_triton
 from enable.serve.native import Native
+from enable.serve.overlap import memory_of, overlaps
 from enable.serve.shortcuts import MISS, Looked, Shortcut, looked_at
 from enable.serve.watching import watched
 from traces.overloads import bind, counterpart, name_of, written
@@ -37,10 +39,13 @@ NO_KERNEL = "no kernel"
 UNJUDGED = "never judged on such a call: {}"
 LAWLESS = "it draws random numbers here, and there is no law to judge them by"
 UNPAIRED = "its dropout has to be that of {}, which is not served"
-NUMBER = "a number in the place of a tensor"
 REFUSED = "arguments that ATen refuses"
 DECLINED = "its wrapper takes no such arguments: {}"
+OVERLAP = "memory that it writes holds another of its elements"
+NO_INTEGERS = "the kernel's DTYPES list no integers"
+CAST = "out= of another dtype than the result"
 MAX_DECISIONS = 1 << 16
+Refusal: TypeAlias = Callable[[OpOverload, tuple[Any, ...], dict[str, Any]], Exception | None]
 MAX_SHORTCUTS = 8  # of calls that are alike but for floats, such as learning rates
 
 
@@ -55,8 +60,21 @@ class Counts:
     unjudged: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
 
 
+class Declined(Exception):
+    """A wrapper raised before its first launch: nothing was written, so that the call can go on to another kernel."""
+
+    @property
+    def error(self) -> BaseException:
+        """What the wrapper raised."""
+        assert self.__cause__ is not None
+        return self.__cause__
+
+
 class Server:
-    """Serves calls on one device. A call that a running kernel's wrapper makes is not served: it would never end."""
+    """Serves calls on one device. A call that a running kernel's wrapper makes is not served: it would never end.
+
+    Serving never makes a call fail: an error that a wrapper raises before its first launch declines the call.
+    """
 
     def __init__(
         self,
@@ -64,10 +82,13 @@ class Server:
         device: str,
         only_judged: bool = False,
         native: Native | None = None,
+        refuses: Refusal | None = None,
     ) -> None:
         """entry_of: how an overload is served, None if it is not. device: type of the tensors; `cpu` is `sim`'s too.
         only_judged: calls of kinds that the kernel was never judged on are not served. native: what is given the
-        programs of calls that have a shortcut, to answer them before this is asked.
+        programs of calls that have a shortcut, to answer them before this is asked. refuses: returns ATen's error for a
+        call, None if ATen takes it. It is asked about calls that ATen may refuse for a reason which its meta functions
+        do not know: memory that is written and shared, and `out` of another dtype. By default none of them is served.
 
         Raises UserError if Triton was imported to compile where it has to interpret, or the other way round.
         """
@@ -80,7 +101,7 @@ class Server:
         self._ready: dict[Hashable, _Ready | None] = {}
         self._general: dict[Hashable, _Ready] = {}  # by kind
         self._watched: dict[Hashable, Watched] = {}  # by kind, the latest
-        self._device, self._only_judged = device, only_judged
+        self._device, self._only_judged, self._refuses = device, only_judged, refuses
         self._compiled = device != "cpu"
         self._running = threading.local()
 
@@ -114,14 +135,22 @@ class Server:
                 return answer
         served = self.find(op, args, kwargs, looked)
         if served is None:
-            return MISS
+            return self._with_tensors(op, args, kwargs)
         try:
             return served()
-        except NotImplementedError as error:
-            if written(op):  # perhaps in part
-                raise
-            self._decline(op, args, kwargs, str(error))
+        except Declined as declined:
+            self._decline(op, args, kwargs, declined.error)
             return MISS
+
+    def _with_tensors(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The answer to a call with numbers, or 0-dim tensors of the host, made tensors of the device; MISS if none."""
+        if getattr(self._running, "deep", False) or self._decide(op, args, kwargs).reason not in (NUMBER, ELSEWHERE):
+            return MISS
+        moved = with_tensors(op, args, kwargs, self._device)
+        if moved is None:
+            return MISS
+        self._counts.unserved[name_of(op)][self._decide(op, args, kwargs).reason] -= 1  # it may be served after all
+        return self.answer(op, *moved)
 
     def find(
         self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], looked: Looked | None = None
@@ -136,11 +165,19 @@ class Server:
         entry, reason = found.entry, found.reason
         if found.undrawn and _draws(op, args, kwargs):
             entry, reason = None, found.undrawn
+        if entry is not None and self._clashes(op, args, kwargs):
+            entry, reason = None, OVERLAP
         if entry is None:
             self._counts.unserved[overload][reason] += 1
             return None
         self._count(overload, entry.label, found.news)
         return lambda: self._run(entry, op, args, kwargs, found, looked)
+
+    def _clashes(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Return True if the call may not be served because of memory that it writes and shares."""
+        if not overlaps(op, args, kwargs):
+            return False
+        return self._refuses is None or self._refuses(op, args, kwargs) is not None
 
     @property
     def compiles(self) -> bool:
@@ -148,14 +185,17 @@ class Server:
         return self._compiled
 
     def directly(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[], Any] | None:
-        """What answers this call by its kernel's wrapper each time, uncounted; None if it is not served or draws."""
+        """What answers this call by its kernel's wrapper each time, uncounted; None if it is not served or draws.
+
+        It raises Declined.
+        """
         found = self._decide(op, args, kwargs)
-        if found.entry is None or (found.entry.draws and _draws(op, args, kwargs)):
+        if found.entry is None or (found.entry.draws and _draws(op, args, kwargs)) or self._clashes(op, args, kwargs):
             return None
         return partial(self._wrapped, found.entry, op, args, kwargs, found.gpu, None)
 
-    def _decline(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], why: str) -> None:
-        """A wrapper that takes no such calls says so before it does anything: they are not served from now on."""
+    def _decline(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], why: BaseException) -> None:
+        """Count a call as not served. After a NotImplementedError no call like it is asked of the wrapper again."""
         found, overload, reason = self._decide(op, args, kwargs), name_of(op), DECLINED.format(why)
         self._counts.unserved[overload][reason] += 1
         if found.entry is not None:  # another thread may have been told first
@@ -163,7 +203,8 @@ class Server:
                 counter[counted] -= 1
                 if not counter[counted]:
                     del counter[counted]
-            self._decisions[call_token(id(op), args, kwargs)] = found._replace(entry=None, reason=reason)
+            if isinstance(why, NotImplementedError):
+                self._decisions[call_token(id(op), args, kwargs)] = found._replace(entry=None, reason=reason)
 
     def takes_sparse(self, overload: str) -> bool:
         """Whether it may serve calls with sparse tensors."""
@@ -171,8 +212,9 @@ class Server:
         return entry is not None and SPARSE in entry.listed & entry.verified
 
     def reason(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-        """Why such a call is not served; empty if it is."""
-        return self._decide(op, args, kwargs).reason
+        """Why such a call is not served; empty if it is, unless its wrapper declines it."""
+        reason = self._decide(op, args, kwargs).reason
+        return reason or (OVERLAP if self._clashes(op, args, kwargs) else "")
 
     def _decide(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Decision:
         """Once for all calls that differ in nothing but the contents of tensors and in finite floats."""
@@ -184,6 +226,8 @@ class Server:
                     kept.clear()
             entry, seen = self._entry_of(name_of(op)), Seen(self._device, op, args, kwargs)
             reason = _reason(entry, seen) or (REFUSED if refusal(op, args, kwargs) else "")
+            if not reason and casts(op, args, kwargs):
+                reason = CAST if self._refuses is None else REFUSED if self._refuses(op, args, kwargs) else ""
             judged = None if reason or entry is None else entry.judged
             news = judged.news(kind_of(bind(op, args, kwargs))) if judged else ""
             reason = reason or (UNJUDGED.format(news) if news and self._only_judged else "")
@@ -237,6 +281,8 @@ class Server:
         )
         tried.append(own.key)
         if shortcut is not None:
+            if written(op):
+                shortcut = replace(shortcut, memory=memory_of(op, args, kwargs)[1])
             ready = self._kept(own, op, found, Watched(shortcut, own.floats, notes), philox)
         elif philox is None:
             self._ready[own.key] = None
@@ -307,6 +353,7 @@ class Server:
         if self.compiles:
             scratch.allow()
         self._running.deep = True
+        before = launched()
         try:
             with torch._C._AutoDispatchBelowAutograd(), _surroundings(self._device, index):
                 if entry.draws:  # the wrapper does not see the generator
@@ -319,6 +366,10 @@ class Server:
                     return None
                 copy = self._wrapper(entry, entry.copy) if entry.copy else None
                 return call(entry.plan, bind(op, args, kwargs), wrapper, entry.takes_out, copy)
+        except Exception as error:
+            if launched() == before:
+                raise Declined from error
+            raise
         finally:
             self._running.deep = False
 
@@ -366,6 +417,8 @@ def _reason(entry: Entry | None, seen: Seen) -> str:
         return NO_KERNEL
     if seen.number:
         return NUMBER
+    if seen.only_integers and not entry.takes_integers:
+        return NO_INTEGERS
     return seen.elsewhere or entry.objection(frozenset(seen.dtypes))
 
 

@@ -16,6 +16,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 import torch
 
+from enable.serve.overlap import Memory
+from traces.lazy_bits import lazy_bits
+
 MISS = object()  # a shortcut's answer to a call that it does not fit
 ALIGNMENT = 16  # bytes; Triton compiles kernels for pointers that are multiples of it, and others for the others
 STREAM, FUNCTION, HOOKS, ARGUMENTS = 3, 4, (7, 8), 9  # places among the arguments of a compiled kernel's launcher
@@ -71,8 +74,11 @@ def _added(values: Iterable[Any], tensors: list[torch.Tensor], parts: list[Any],
         made = type(value)
         if made is torch.Tensor or made is torch.nn.Parameter:
             if value.layout is torch.strided:
+                bits = lazy_bits(value)
+                if "zero" in bits:  # it has no memory
+                    return False
                 tensors.append(value)
-                parts += (value.shape, value.stride(), value.dtype, value.device)
+                parts += (value.shape, value.stride(), value.dtype, value.device, bits)
             elif value.layout is torch.sparse_coo:
                 parts += (value.layout, value.shape, value.is_coalesced())
                 _added((value._indices(), value._values()), tensors, parts, floats)
@@ -118,7 +124,7 @@ class Shortcut:
     """aligned: whether the pointer of each given tensor is a multiple of `ALIGNMENT`. hooks: Triton's, of launches.
     made: size, strides and dtype of each tensor to allocate. empty: allocates one on the current device. result: with
     numbers for tensors, of the given ones and then the made ones. apart: given tensors that are parts of one, and how
-    many bytes the second is from the first.
+    many bytes the second is from the first. memory: that of the given tensors, if the call writes to any.
     """
 
     aligned: list[bool]
@@ -128,6 +134,7 @@ class Shortcut:
     launches: tuple[KernelLaunch, ...]
     result: Any
     apart: tuple[tuple[int, int, int], ...] = ()
+    memory: Memory | None = None
 
     def run(self, tensors: list[torch.Tensor], index: int | None, floats: tuple[float, ...] = ()) -> Any:
         """The call's answer for these tensors on this device, or MISS, with nothing done. floats: of a call whose
@@ -139,6 +146,8 @@ class Shortcut:
         if self.aligned != [not p % ALIGNMENT for p in pointers]:
             return MISS
         if any(pointers[b] - pointers[a] != bytes_ for a, b, bytes_ in self.apart):
+            return MISS
+        if self.memory is not None and self.memory.may_clash(pointers):
             return MISS
         for hook in self.hooks:
             if hook.calls:

@@ -27,6 +27,7 @@ from enable.serve.shortcuts import (
     View,
     allocator,
 )
+from traces.lazy_bits import lazy_bits
 from traces.overloads import moves_data, name_of, written
 
 Place: TypeAlias = tuple[int, int] | list[Any]  # whose pointer and bytes from it; of a tuple its elements' by number
@@ -141,6 +142,8 @@ class _Follower:
             if type(indices) is type(values) is View:
                 raise _Unclear  # perhaps an argument itself
             return SparseParts(indices, values, tuple(value.shape), value.is_coalesced())
+        if isinstance(value, torch.Tensor) and lazy_bits(value) and not any(value is given for given in self._given):
+            raise _Unclear  # memory alone does not say what its values are
         if isinstance(value, torch.Tensor) and self._many:
             return self._view(value)
         if isinstance(value, torch.Tensor):
@@ -164,7 +167,7 @@ class _Follower:
             return View(number, size, t.stride(), offset)
         number = self._storages.index(storage)
         given = self._given[number]
-        if given.dtype != t.dtype:
+        if given.dtype != t.dtype or lazy_bits(given):
             raise _Unclear
         return View(number, size, t.stride(), offset - int(given.storage_offset()))
 

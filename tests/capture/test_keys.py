@@ -68,6 +68,7 @@ def test_calls_of_a_program_have_equal_keys_where_they_are_alike(made, optimizer
 
 
 X, Y = torch.ones(3, 3), torch.zeros(3, 3)
+Z = torch.ones(3, 3, dtype=torch.complex64)
 DENSE = torch.tensor(0.0).expand(3, 3)
 INDICES = torch.tensor([[0, 0], [1, 1]])
 UNLIKE = {  # calls of one overload of which no two are alike
@@ -89,6 +90,16 @@ UNLIKE = {  # calls of one overload of which no two are alike
         ((X.to("meta"), Y), {}),
     ],
     "aten::sum.dim_IntList": [((X, [0]), {}), ((X, [-1]), {}), ((X, [-2]), {}), ((X, None), {}), ((X, [0], True), {})],
+    "aten::clone": [
+        ((Z,), {}),
+        ((Z.conj(),), {}),
+        ((Z.imag,), {}),
+        ((Z.conj().imag,), {}),
+        ((X,), {}),
+        ((torch._neg_view(X),), {}),
+        ((torch._efficientzerotensor([3, 3]),), {}),
+    ],
+    "aten::mm": [((Z, Z), {}), ((Z.conj(), Z), {}), ((Z, Z.conj()), {}), ((Z.conj(), Z.conj()), {})],
     "aten::clamp": [((X,), {}), ((X, None, 1.0), {}), ((X, 1.0), {}), ((X, 0, 1), {})],
     "aten::_to_copy": [((X,), {}), ((X,), {"dtype": torch.float16}), ((X,), {"dtype": torch.float64})],
     "aten::index.Tensor": [((X, [INDICES]), {}), ((X, [None, INDICES]), {}), ((X, [INDICES, INDICES]), {})],
@@ -106,6 +117,7 @@ UNLIKE = {  # calls of one overload of which no two are alike
 def test_calls_that_differ_have_keys_that_differ(made, overload):
     op = resolve(overload)
     keys = [made(op, args, kwargs) for args, kwargs in UNLIKE[overload]]
+    assert len({call_token(0, args, kwargs) for args, kwargs in UNLIKE[overload]}) == len(keys)
     for a, b in itertools.combinations(keys, 2):
         assert a != b
     assert [made(op, args, kwargs) for args, kwargs in UNLIKE[overload]] == keys

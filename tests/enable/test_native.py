@@ -66,7 +66,7 @@ def aligned(tensors):
 
 def first(module, hooks=()):
     """A program that returns its first tensor."""
-    return lambda tensors: module._module.Program(aligned(tensors), [], [], [("tensor", 0)], list(hooks), None, [])
+    return lambda tensors: module._module.Program(aligned(tensors), [], [], [("tensor", 0)], list(hooks), None, [], None)
 
 
 def test_a_known_call_does_not_reach_python(module):
@@ -148,7 +148,7 @@ def test_a_program_of_many_floats_answers_those_that_fit(module, fits, fitting, 
     x, y = torch.ones(4), torch.ones(4)
 
     def program(tensors):
-        return module._module.Program(aligned(tensors), [], [], [("tensors", [0, 1])], [], (*fits, None), [])
+        return module._module.Program(aligned(tensors), [], [], [("tensors", [0, 1])], [], (*fits, None), [], None)
 
     with registered(module, LISTS, depositing(module, program, [x, y])) as calls:
         answer = torch._foreach_add([x, y], [7.0, 7.0])
@@ -163,7 +163,7 @@ def test_a_program_of_many_floats_answers_those_that_fit(module, fits, fitting, 
 def test_memory_is_allocated_anew_and_lists_are_returned(module):
     def program(tensors):
         made = [((2, 3), (1, 2), torch.float64, 0, 0), ((16,), (1,), torch.uint8, 0, 0)]
-        return module._module.Program(aligned(tensors), made, [], [("tensors", [1, 0])], [], None, [])
+        return module._module.Program(aligned(tensors), made, [], [("tensors", [1, 0])], [], None, [], None)
 
     x = torch.ones(4)
     with registered(module, COPY, depositing(module, program)) as calls:
@@ -178,7 +178,7 @@ def test_memory_is_allocated_anew_and_lists_are_returned(module):
 
 def test_a_call_without_tensors_is_for_the_device_that_it_names(module):
     def program(tensors):
-        return module._module.Program([], [((), (), torch.float64, 0, 0)], [], [("tensor", 0)], [], None, [])
+        return module._module.Program([], [((), (), torch.float64, 0, 0)], [], [("tensor", 0)], [], None, [], None)
 
     with registered(module, resolve("aten::scalar_tensor"), depositing(module, program)) as calls:
         torch.scalar_tensor(3)
@@ -194,7 +194,7 @@ def test_a_call_without_tensors_is_for_the_device_that_it_names(module):
 def test_sparse_tensors_are_taken_apart_and_put_together(module):
     def program(tensors):
         sparse = ("sparse", ("tensor", 0), ("view", 1, (2,), (1,), 0), (4,), True)
-        return module._module.Program(aligned(tensors), [], [], [sparse], [], None, [])
+        return module._module.Program(aligned(tensors), [], [], [sparse], [], None, [], None)
 
     def given(*indices):
         return torch.sparse_coo_tensor(torch.tensor([indices]), torch.full((2,), -3.0), (4,)).coalesce()

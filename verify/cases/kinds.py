@@ -17,6 +17,8 @@ from typing import Any
 
 import torch
 
+from traces.lazy_bits import lazy_bits
+
 _ELSEWHERE = frozenset({"device", "generator", "layout", "pin_memory"})  # arguments that no kernel sees
 _SHOWN = 3  # new traits that a line names
 
@@ -58,6 +60,8 @@ def _traits(t: torch.Tensor) -> Iterator[str]:
         yield "empty"
     elif t.layout is torch.strided and not t.is_contiguous():
         yield "not contiguous"
+    if t.layout is torch.strided:
+        yield from sorted(lazy_bits(t))
 
 
 def _word(value: Any) -> str:

@@ -23,6 +23,7 @@ from typing import Any
 import torch
 
 from traces.errors import UserError
+from traces.lazy_bits import lazy_bits
 from traces.overloads import bind, name_of, resolve, written
 from verify.contract import calling
 
@@ -234,6 +235,27 @@ def _split(arguments: dict[str, Any]) -> list[dict[str, Any]]:
     return [{k: v[i] if isinstance(v, list | tuple) else v for k, v in arguments.items()} for i in range(length)]
 
 
+def base_arguments(plan: Plan, arguments: Mapping[str, Any], destination: Any) -> dict[str, Any]:
+    """Return the arguments of the base overload, by name, that make the result which the destination takes.
+
+    A `dtype` or `device` that nobody chose is that of the destination: factories make their result there, and
+    reductions compute in its dtype, as ATen does (ReduceOps.cpp, `infer_dtype_from_optional`).
+
+    Args:
+        plan: how the overload is served.
+        arguments: those of the overload, or of one element of a foreach overload, in schema order, without `out`.
+        destination: the tensor or list of tensors that is written; None if there is none.
+    """
+    given = [a for a in resolve(plan.overload)._schema.arguments if a.name != "out"]
+    base = resolve(plan.base)
+    names = [base._schema.arguments[p].name for p in _places(given, base)]
+    values = bind(base, (), dict(zip(names, arguments.values(), strict=True)))
+    like = destination[0] if isinstance(destination, list | tuple) and destination else destination
+    if isinstance(like, torch.Tensor):
+        values |= {name: getattr(like, name) for name in ("dtype", "device") if values.get(name, like) is None}
+    return values
+
+
 @dataclass(frozen=True)
 class _Element:
     plan: Plan
@@ -242,14 +264,13 @@ class _Element:
     copy: Wrapper | None
 
     def __call__(self, arguments: dict[str, Any], out: torch.Tensor | list[torch.Tensor] | None) -> Any:
-        given = [a for a in resolve(self.plan.overload)._schema.arguments if a.name != "out"]
-        base = resolve(self.plan.base)
-        names = [base._schema.arguments[p].name for p in _places(given, base)]
-        values = bind(base, (), dict(zip(names, arguments.values(), strict=True)))
-        if self.plan.written is None or written(base):
+        destination = None
+        if self.plan.written is not None and not written(resolve(self.plan.base)):
+            destination = next(iter(arguments.values())) if out is None else out
+        values = base_arguments(self.plan, arguments, destination)
+        if destination is None:
             return _invoke(self.plan.base, self.wrapper, values)
-        destination = next(iter(arguments.values())) if out is None else out
-        if self.takes_out and out is None:
+        if self.takes_out and out is None and not (isinstance(destination, torch.Tensor) and lazy_bits(destination)):
             _invoke(self.plan.base, self.wrapper, values, out=destination)
         else:
             self._copy(destination, _invoke(self.plan.base, self.wrapper, values))

@@ -12,10 +12,12 @@
 #include <dlfcn.h>
 #include <pybind11/pybind11.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstring>
 #include <optional>
+#include <tuple>
 
 namespace enablekit {
 
@@ -215,8 +217,37 @@ struct Part {  // of an answer. number: of a tensor, first of the given ones, th
   IValue value;
 };
 
+struct Memory {  // of the given tensors of a call that writes to one: see overlap.py, which has the same function
+  std::vector<uint64_t> spans;
+  std::vector<bool> written;
+  std::vector<size_t> alike;
+  bool pointwise;
+
+  bool may_clash(const std::vector<uint64_t>& pointers) const {
+    using Span = std::tuple<uint64_t, size_t, bool, uint64_t>;  // begin, alike, whether it is only read, end
+    thread_local std::vector<Span> sorted;
+    sorted.clear();
+    for (size_t i = 0; i < spans.size(); ++i) {
+      if (spans[i]) sorted.emplace_back(pointers[i], alike[i], !written[i], pointers[i] + spans[i]);
+    }
+    std::sort(sorted.begin(), sorted.end());
+    uint64_t end = 0, end_written = 0;  // of the spans before, which begin no later
+    const Span* previous = nullptr;
+    for (const auto& span : sorted) {
+      const auto& [begin, same, is_read, stop] = span;
+      const bool again = pointwise && is_read && previous && std::get<0>(*previous) == begin && std::get<1>(*previous) == same;
+      if (!again && (begin < end_written || (!is_read && begin < end))) return true;
+      end = std::max(end, stop);
+      if (!is_read) end_written = std::max(end_written, stop);
+      previous = &span;
+    }
+    return false;
+  }
+};
+
 struct Program {
   std::vector<bool> aligned;
+  std::optional<Memory> memory;
   std::optional<Fits> fits;  // where it takes the floats of each call
   std::vector<std::tuple<size_t, size_t, int64_t>> apart;  // two given tensors, and bytes from the first to the second
   std::vector<Made> made;
@@ -237,6 +268,7 @@ struct Program {
     for (const auto& [a, b, bytes] : apart) {
       if (static_cast<int64_t>(pointers[b] - pointers[a]) != bytes) return false;
     }
+    if (memory && memory->may_clash(pointers)) return false;
     for (const auto& hook : hooks) {
       if (Py_SIZE(hook)) return false;  // a profiler wants to know the arguments of each launch
     }

@@ -1,0 +1,34 @@
+"""Bits of a tensor that say that its values are not what its memory holds, and which operators see them."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import torch
+from torch._ops import OpOverload
+
+from traces.overloads import name_of
+
+_NO_BITS: frozenset[str] = frozenset()
+
+
+def lazy_bits(t: torch.Tensor) -> frozenset[str]:
+    """Return which bits of a strided tensor say that its values are not what its memory holds.
+
+    `conj`: the memory holds the conjugates. `neg`: it holds the negatives. `zero`: there is no memory, and all values
+    are 0.
+    The dispatcher resolves them for all but a few operators (`sees_lazy_bits`).
+    """
+    if t.is_conj() or t.is_neg() or t._is_zerotensor():
+        bits = (("conj", t.is_conj()), ("neg", t.is_neg()), ("zero", t._is_zerotensor()))
+        return frozenset(name for name, is_set in bits if is_set)
+    return _NO_BITS
+
+
+@cache
+def sees_lazy_bits(op: OpOverload) -> bool:
+    """Return True if calls of the operator reach a backend with tensors whose bits the dispatcher has not resolved."""
+    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
+    passes_on = torch._C._dispatch_kernel_for_dispatch_key_is_fallthrough
+    name = name_of(op)
+    return any(has_kernel(name, key) and passes_on(name, key) for key in ("Conjugate", "Negative", "ZeroTensor"))
