@@ -28,10 +28,11 @@ from capture.compiled import Unavailable
 from enable.naming import full, shown_path
 from enable.options import WORKSPACE
 from enable.serve.arguments import refusal, refusal_on_host
+from enable.serve.decisions import NO_KERNEL, OVERLAP, REFUSED, UNJUDGED
 from enable.serve.entries import FAILED, NO_FLOATS, NOT_VERIFIED, Entry
 from enable.serve.native import Native, load
 from enable.serve.registration import KEYS, Registration, innermost, under_dispatcher
-from enable.serve.server import NO_KERNEL, OVERLAP, REFUSED, UNJUDGED, Server
+from enable.serve.server import Server
 from enable.serve.shortcuts import MISS
 from enable.workspace import Workspace
 from generate.library import Library, Match
@@ -181,8 +182,10 @@ class _Executor:
         reason = self._left_out.get(name) or self._server.reason(op, args, kwargs)
         if reason == NO_KERNEL:
             return sim.missing(op, args, kwargs)
-        if reason in (REFUSED, OVERLAP) and (error := refusal(op, args, kwargs) or refusal_on_host(op, args, kwargs)):
-            raise error
+        if reason in (REFUSED, OVERLAP, ""):  # if there is none, the wrapper declined the call
+            error = refusal_on_host(op, args, kwargs) or refusal(op, args, kwargs) or self._server.declined
+            if error is not None:
+                raise error
         remedy = _remedy(name)
         if reason.startswith(UNJUDGED.format("")):
             remedy = "record such calls and judge them: enable capture, enable coverage; or leave out only='judged'"

@@ -11,8 +11,8 @@ from capture.libraries import COMMON
 from capture.targets import default_settings, describe_models, trace_name
 from enable.options import PLATFORM, library_words
 from enable.providers import words
+from enable.serve.decisions import UNJUDGED
 from enable.serve.entries import NOT_VERIFIED
-from enable.serve.server import UNJUDGED
 from enable.train.run import Recipe
 from enable.workspace import Workspace
 from traces import TraceError, UserError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, reduce
 from typing import Any
@@ -36,8 +37,9 @@ def refusal(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Ex
         return RuntimeError(f"{name_of(op)}: matrices of {', '.join(sorted(map(_dtype_name, dtypes)))}")
     meta, named = tree_map(_on_meta, args), tree_map(_on_meta, kwargs)
     try:
-        op(*meta, **named)
-        return _cast_refusal(op, meta, named)
+        with warnings.catch_warnings(action="ignore"):  # ATen's kernel warns once more
+            op(*meta, **named)
+            return _cast_refusal(op, meta, named)
     except NotImplementedError:
         return None
     except (RuntimeError, IndexError, ValueError, TypeError, AssertionError) as error:
@@ -57,7 +59,8 @@ def casts(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool
     if "out" not in kwargs or torch.Tag.pointwise in op.tags:
         return False
     try:
-        results = _results(op, tree_map(_on_meta, args), tree_map(_on_meta, kwargs))
+        with warnings.catch_warnings(action="ignore"):
+            results = _results(op, tree_map(_on_meta, args), tree_map(_on_meta, kwargs))
         return any(result.dtype != destination.dtype for result, destination in results)
     except (RuntimeError, IndexError, ValueError, TypeError, AssertionError):
         return False
@@ -103,7 +106,8 @@ def refusal_on_host(op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, 
         return type(value)(map(copied, value)) if isinstance(value, list | tuple) else value
 
     try:
-        op(*map(copied, args), **{name: copied(value) for name, value in kwargs.items()})
+        with warnings.catch_warnings(action="ignore"):
+            op(*map(copied, args), **{name: copied(value) for name, value in kwargs.items()})
     except (RuntimeError, IndexError, ValueError, TypeError) as error:
         return error
     return None

@@ -19,7 +19,7 @@ from traces.overloads import written
 
 
 @dataclass(frozen=True)
-class Memory:
+class Footprint:
     """How much memory the tensors of a call take up, whatever their addresses.
 
     Attributes:
@@ -54,8 +54,10 @@ class Memory:
         return False
 
 
-def memory_of(op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[list[torch.Tensor], Memory]:
-    """Return the strided tensors of a call, in the order of `shortcuts.looked_at`, and their memory."""
+def footprint_of(
+    op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> tuple[list[torch.Tensor], Footprint]:
+    """Return the strided tensors of a call, in the order of `shortcuts.looked_at`, and their footprint."""
     tensors, is_written = list[torch.Tensor](), list[bool]()
     names = [a.name for a in op._schema.arguments]
     for name, value in (*zip(names, args, strict=False), *kwargs.items()):
@@ -65,23 +67,23 @@ def memory_of(op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) 
     first: dict[Any, int] = {}
     alike = tuple([first.setdefault((t.shape, t.stride(), t.dtype), i) for i, t in enumerate(tensors)])
     spans = tuple(map(_span, tensors))
-    return tensors, Memory(spans, tuple(is_written), alike, torch.Tag.pointwise in op.tags)
+    return tensors, Footprint(spans, tuple(is_written), alike, torch.Tag.pointwise in op.tags)
 
 
 def overlaps(op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
     """Return True if the call writes an element twice, or one that another of its tensors holds elsewhere."""
     if not written(op):
         return False
-    tensors, memory = memory_of(op, args, kwargs)
-    if any(is_written and _repeats(t) for t, is_written in zip(tensors, memory.written, strict=True)):
+    tensors, footprint = footprint_of(op, args, kwargs)
+    if any(is_written and _repeats(t) for t, is_written in zip(tensors, footprint.written, strict=True)):
         return True
-    if not memory.may_clash([t.data_ptr() for t in tensors]):
+    if not footprint.may_clash([t.data_ptr() for t in tensors]):
         return False
     numbered = list(enumerate(tensors))
     return any(
-        _meet(a, b) and not (memory.pointwise and not memory.written[j] and _same(a, b))
+        _meet(a, b) and not (footprint.pointwise and not footprint.written[j] and _same(a, b))
         for i, a in numbered
-        if memory.written[i]
+        if footprint.written[i]
         for j, b in numbered
         if i != j
     )

@@ -44,8 +44,8 @@ def program(module: ModuleType, shortcut: Shortcut, returns: Sequence[str], of_a
     compiled = [_launch(module, launch, own) for launch, own in zip(launches, parameters, strict=True)]
     fits = (of_all.alike, of_all.fixed, list(map(tuple, of_all.asked)), of_all.seed) if of_all else None
     hooks = [hook.calls for hook in shortcut.hooks]
-    memory = astuple(shortcut.memory) if shortcut.memory else None
-    return module.Program(shortcut.aligned, made, compiled, answer, hooks, fits, shortcut.apart, memory)
+    footprint = astuple(shortcut.footprint) if shortcut.footprint else None
+    return module.Program(shortcut.aligned, made, compiled, answer, hooks, fits, shortcut.apart, footprint)
 
 
 def _part(value: Any, kind: str) -> Part:

@@ -13,39 +13,28 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import torch
 from torch._ops import OpOverload
 
-from capture.signatures import call_token
 from enable.serve import scratch
-from enable.serve.arguments import ELSEWHERE, NUMBER, SPARSE, Seen, casts, refusal, with_tensors
+from enable.serve.arguments import ELSEWHERE, NUMBER, SPARSE, with_tensors
+from enable.serve.decisions import OVERLAP, Decision, Decisions, Refusal
 from enable.serve.entries import Entry
 from enable.serve.floats import General, Handling, Watched, disguised, general, noted
 from enable.serve.launches import launched
 from enable.serve.modules import load_wrapper, set_up_triton
 from enable.serve.native import Native
-from enable.serve.overlap import memory_of, overlaps
+from enable.serve.overlap import footprint_of
 from enable.serve.shortcuts import MISS, Looked, Shortcut, looked_at
 from enable.serve.watching import watched
-from traces.overloads import bind, counterpart, name_of, written
-from verify.cases.kinds import kind_of
+from traces.overloads import bind, name_of, written
 from verify.contract.callees import serving
 from verify.contract.derive import call, call_direct
 from verify.contract.random_state import Philox, bound, draw
 
-NO_KERNEL = "no kernel"
-UNJUDGED = "never judged on such a call: {}"
-LAWLESS = "it draws random numbers here, and there is no law to judge them by"
-UNPAIRED = "its dropout has to be that of {}, which is not served"
-REFUSED = "arguments that ATen refuses"
 DECLINED = "its wrapper takes no such arguments: {}"
-OVERLAP = "memory that it writes holds another of its elements"
-NO_INTEGERS = "the kernel's DTYPES list no integers"
-CAST = "out= of another dtype than the result"
-MAX_DECISIONS = 1 << 16
-Refusal: TypeAlias = Callable[[OpOverload, tuple[Any, ...], dict[str, Any]], Exception | None]
 MAX_SHORTCUTS = 8  # of calls that are alike but for floats, such as learning rates
 
 
@@ -97,11 +86,11 @@ class Server:
         self._native, self._programs = native, list[tuple[Any, _Ready]]()
         self._entry_of = cache(entry_of)
         self._wrapper_of = cache(load_wrapper)
-        self._decisions: dict[Hashable, _Decision] = {}
+        self._decisions = Decisions(self._entry_of, device, only_judged, refuses, self._clear)
         self._ready: dict[Hashable, _Ready | None] = {}
         self._general: dict[Hashable, _Ready] = {}  # by kind
         self._watched: dict[Hashable, Watched] = {}  # by kind, the latest
-        self._device, self._only_judged, self._refuses = device, only_judged, refuses
+        self._device = device
         self._compiled = device != "cpu"
         self._running = threading.local()
 
@@ -140,16 +129,20 @@ class Server:
             return served()
         except Declined as declined:
             self._decline(op, args, kwargs, declined.error)
+            self._running.error = declined.error
             return MISS
 
     def _with_tensors(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The answer to a call with numbers, or 0-dim tensors of the host, made tensors of the device; MISS if none."""
-        if getattr(self._running, "deep", False) or self._decide(op, args, kwargs).reason not in (NUMBER, ELSEWHERE):
+        if getattr(self._running, "deep", False) or self._decisions.of(op, args, kwargs).reason not in (
+            NUMBER,
+            ELSEWHERE,
+        ):
             return MISS
         moved = with_tensors(op, args, kwargs, self._device)
         if moved is None:
             return MISS
-        self._counts.unserved[name_of(op)][self._decide(op, args, kwargs).reason] -= 1  # it may be served after all
+        _uncount(self._counts.unserved[name_of(op)], self._decisions.of(op, args, kwargs).reason)
         return self.answer(op, *moved)
 
     def find(
@@ -161,23 +154,17 @@ class Server:
         """
         if getattr(self._running, "deep", False):
             return None
-        found, overload = self._decide(op, args, kwargs), name_of(op)
+        found, overload = self._decisions.of(op, args, kwargs), name_of(op)
         entry, reason = found.entry, found.reason
         if found.undrawn and _draws(op, args, kwargs):
             entry, reason = None, found.undrawn
-        if entry is not None and self._clashes(op, args, kwargs):
+        if entry is not None and self._decisions.clashes(op, args, kwargs):
             entry, reason = None, OVERLAP
         if entry is None:
             self._counts.unserved[overload][reason] += 1
             return None
         self._count(overload, entry.label, found.news)
         return lambda: self._run(entry, op, args, kwargs, found, looked)
-
-    def _clashes(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        """Return True if the call may not be served because of memory that it writes and shares."""
-        if not overlaps(op, args, kwargs):
-            return False
-        return self._refuses is None or self._refuses(op, args, kwargs) is not None
 
     @property
     def compiles(self) -> bool:
@@ -189,22 +176,26 @@ class Server:
 
         It raises Declined.
         """
-        found = self._decide(op, args, kwargs)
-        if found.entry is None or (found.entry.draws and _draws(op, args, kwargs)) or self._clashes(op, args, kwargs):
+        found = self._decisions.of(op, args, kwargs)
+        entry = None if self._decisions.clashes(op, args, kwargs) else found.entry
+        if entry is None or (entry.draws and _draws(op, args, kwargs)):
             return None
-        return partial(self._wrapped, found.entry, op, args, kwargs, found.gpu, None)
+        return partial(self._wrapped, entry, op, args, kwargs, found.gpu, None)
 
     def _decline(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], why: BaseException) -> None:
         """Count a call as not served. After a NotImplementedError no call like it is asked of the wrapper again."""
-        found, overload, reason = self._decide(op, args, kwargs), name_of(op), DECLINED.format(why)
+        found, overload, reason = self._decisions.of(op, args, kwargs), name_of(op), DECLINED.format(why)
         self._counts.unserved[overload][reason] += 1
         if found.entry is not None:  # another thread may have been told first
-            for counter, counted in ((self._counts.served, overload), (self._counts.kernels, found.entry.label)):
-                counter[counted] -= 1
-                if not counter[counted]:
-                    del counter[counted]
+            _uncount(self._counts.served, overload)
+            _uncount(self._counts.kernels, found.entry.label)
             if isinstance(why, NotImplementedError):
-                self._decisions[call_token(id(op), args, kwargs)] = found._replace(entry=None, reason=reason)
+                self._decisions.decline(op, args, kwargs, reason)
+
+    @property
+    def declined(self) -> BaseException | None:
+        """The error by which a wrapper declined a call in this thread, the latest one."""
+        return getattr(self._running, "error", None)
 
     def takes_sparse(self, overload: str) -> bool:
         """Whether it may serve calls with sparse tensors."""
@@ -213,42 +204,12 @@ class Server:
 
     def reason(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         """Why such a call is not served; empty if it is, unless its wrapper declines it."""
-        reason = self._decide(op, args, kwargs).reason
-        return reason or (OVERLAP if self._clashes(op, args, kwargs) else "")
+        reason = self._decisions.of(op, args, kwargs).reason
+        return reason or (OVERLAP if self._decisions.clashes(op, args, kwargs) else "")
 
-    def _decide(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Decision:
-        """Once for all calls that differ in nothing but the contents of tensors and in finite floats."""
-        key = call_token(id(op), args, kwargs)
-        found = self._decisions.get(key)
-        if found is None:
-            if len(self._decisions) >= MAX_DECISIONS:
-                for kept in (self._decisions, self._ready, self._general, self._watched):
-                    kept.clear()
-            entry, seen = self._entry_of(name_of(op)), Seen(self._device, op, args, kwargs)
-            reason = _reason(entry, seen) or (REFUSED if refusal(op, args, kwargs) else "")
-            if not reason and casts(op, args, kwargs):
-                reason = CAST if self._refuses is None else REFUSED if self._refuses(op, args, kwargs) else ""
-            judged = None if reason or entry is None else entry.judged
-            news = judged.news(kind_of(bind(op, args, kwargs))) if judged else ""
-            reason = reason or (UNJUDGED.format(news) if news and self._only_judged else "")
-            entry = None if reason else entry
-            undrawn = self._undrawn(entry, frozenset(seen.dtypes)) if entry else ""
-            tried: list[Hashable] | None = [] if self._compiled else None
-            found = self._decisions[key] = _Decision(op, entry, reason, seen.index, undrawn, tried, news)
-        return found
-
-    def _undrawn(self, entry: Entry, dtypes: frozenset[str]) -> str:
-        """Why those of its calls that draw are not served; empty if they are.
-
-        Attention's forward and backward drop the same if both are served, for which either has to tell it in advance:
-        a call's dtypes are those of the queries, and float32, in which one hands the other its sums.
-        """
-        other = counterpart(entry.plan.overload)
-        if entry.lawless or other is None:
-            return LAWLESS if entry.lawless else ""
-        pair = (entry, self._entry_of(other))
-        served = all(e is not None and not e.lawless and not e.objection(dtypes | {"float32"}) for e in pair)
-        return "" if served else UNPAIRED.format(other)
+    def _clear(self) -> None:
+        for kept in (self._ready, self._general, self._watched):
+            kept.clear()
 
     def _run(  # noqa: PLR0913 - the call, and what was found out about it
         self,
@@ -256,7 +217,7 @@ class Server:
         op: OpOverload,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-        found: _Decision,
+        found: Decision,
         looked: Looked | None,
     ) -> Any:
         """By the call's shortcut, or by the wrapper, which is watched for a shortcut the first few times."""
@@ -264,7 +225,7 @@ class Server:
         if entry.draws and _draws(op, args, kwargs):
             philox = draw(kwargs.get("generator"), self._device, found.gpu)
         wrapped = partial(self._wrapped, entry, op, args, kwargs, found.gpu, philox)
-        if tried is None:
+        if not self._compiled:
             return wrapped()
         looked = looked or self._looked(op, args, kwargs)
         if looked.key is None:
@@ -282,7 +243,7 @@ class Server:
         tried.append(own.key)
         if shortcut is not None:
             if written(op):
-                shortcut = replace(shortcut, memory=memory_of(op, args, kwargs)[1])
+                shortcut = replace(shortcut, footprint=footprint_of(op, args, kwargs)[1])
             ready = self._kept(own, op, found, Watched(shortcut, own.floats, notes), philox)
         elif philox is None:
             self._ready[own.key] = None
@@ -312,7 +273,7 @@ class Server:
         return ready, answer
 
     def _kept(
-        self, looked: Looked, op: OpOverload, found: _Decision, now: Watched, philox: Philox | None
+        self, looked: Looked, op: OpOverload, found: Decision, now: Watched, philox: Philox | None
     ) -> _Ready | None:
         """For later calls like this one, none of which draws the same; with an earlier one perhaps for all that differ
         in floats."""
@@ -327,7 +288,7 @@ class Server:
                 ready = self._general[looked.kind] = self._prepared(op, found, of_all.shortcut, of_all)
         return ready
 
-    def _prepared(self, op: OpOverload, found: _Decision, shortcut: Shortcut, of_all: General | None = None) -> _Ready:
+    def _prepared(self, op: OpOverload, found: Decision, shortcut: Shortcut, of_all: General | None = None) -> _Ready:
         assert found.entry is not None
         program = self._native.program(op, shortcut, of_all) if self._native else None
         ready = _Ready(shortcut, found.gpu, name_of(op), found.entry.label, found.news, program, of_all)
@@ -381,20 +342,6 @@ class Server:
         )
 
 
-class _Decision(NamedTuple):
-    """op: kept alive, since its id is in the key. entry: what serves, or None and a reason. gpu: the device's index.
-    undrawn: why calls of it that draw are not served. tried: the keys of calls that were watched for a shortcut, where
-    there may be any. news: what is new in the call to a kernel that was judged on others."""
-
-    op: OpOverload
-    entry: Entry | None
-    reason: str
-    gpu: int | None
-    undrawn: str = ""
-    tried: list[Hashable] | None = None
-    news: str = ""
-
-
 class _Ready(NamedTuple):
     """A shortcut, the index of its device, and as what its calls are counted. news: as of their decision. program: the
     shortcut's, None if it has none. general: where it is for calls with other floats, too."""
@@ -412,14 +359,10 @@ def _draws(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> boo
     return bool(bind(op, args, kwargs).get("dropout_p", 1.0) > 0)
 
 
-def _reason(entry: Entry | None, seen: Seen) -> str:
-    if entry is None:
-        return NO_KERNEL
-    if seen.number:
-        return NUMBER
-    if seen.only_integers and not entry.takes_integers:
-        return NO_INTEGERS
-    return seen.elsewhere or entry.objection(frozenset(seen.dtypes))
+def _uncount(counter: Counter[str], counted: str) -> None:
+    counter[counted] -= 1
+    if not counter[counted]:
+        del counter[counted]
 
 
 def _surroundings(device: str, index: int | None) -> AbstractContextManager[Any]:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import torch
 
-from enable.serve.overlap import Memory
+from enable.serve.overlap import Footprint
 from traces.lazy_bits import lazy_bits
 
 MISS = object()  # a shortcut's answer to a call that it does not fit
@@ -124,7 +124,7 @@ class Shortcut:
     """aligned: whether the pointer of each given tensor is a multiple of `ALIGNMENT`. hooks: Triton's, of launches.
     made: size, strides and dtype of each tensor to allocate. empty: allocates one on the current device. result: with
     numbers for tensors, of the given ones and then the made ones. apart: given tensors that are parts of one, and how
-    many bytes the second is from the first. memory: that of the given tensors, if the call writes to any.
+    many bytes the second is from the first. footprint: that of the given tensors, if the call writes to any.
     """
 
     aligned: list[bool]
@@ -134,7 +134,7 @@ class Shortcut:
     launches: tuple[KernelLaunch, ...]
     result: Any
     apart: tuple[tuple[int, int, int], ...] = ()
-    memory: Memory | None = None
+    footprint: Footprint | None = None
 
     def run(self, tensors: list[torch.Tensor], index: int | None, floats: tuple[float, ...] = ()) -> Any:
         """The call's answer for these tensors on this device, or MISS, with nothing done. floats: of a call whose
@@ -147,7 +147,7 @@ class Shortcut:
             return MISS
         if any(pointers[b] - pointers[a] != bytes_ for a, b, bytes_ in self.apart):
             return MISS
-        if self.memory is not None and self.memory.may_clash(pointers):
+        if self.footprint is not None and self.footprint.may_clash(pointers):
             return MISS
         for hook in self.hooks:
             if hook.calls:

@@ -21,7 +21,8 @@ from enable.naming import shown_path
 from enable.remedies import nothing_verified, remedy
 from enable.serve import precision
 from enable.serve.arguments import ELSEWHERE
-from enable.serve.server import NO_KERNEL, REFUSED, Server
+from enable.serve.decisions import NO_KERNEL, REFUSED
+from enable.serve.server import Server
 from enable.tables import table
 from enable.train.draws import Around, Drawing, Draws, Incomparable, shared
 from enable.train.fused import Prepare, compiled_counts, fusing, rows, substituted

@@ -1,7 +1,9 @@
 """The native way to launch: on the CPU its keys, memory and answers, on a GPU the launches, too."""
 
+import itertools
 import threading
 from contextlib import ExitStack, contextmanager
+from dataclasses import astuple
 
 import pytest
 import torch
@@ -12,6 +14,7 @@ from capture.device import compiles
 from enable import library
 from enable.serve.floats import Asked, General
 from enable.serve.native import load, state
+from enable.serve.overlap import footprint_of
 from enable.serve.shortcuts import looked_at
 from traces.overloads import resolve
 
@@ -66,7 +69,9 @@ def aligned(tensors):
 
 def first(module, hooks=()):
     """A program that returns its first tensor."""
-    return lambda tensors: module._module.Program(aligned(tensors), [], [], [("tensor", 0)], list(hooks), None, [], None)
+    return lambda tensors: module._module.Program(
+        aligned(tensors), [], [], [("tensor", 0)], list(hooks), None, [], None
+    )
 
 
 def test_a_known_call_does_not_reach_python(module):
@@ -446,3 +451,19 @@ def test_what_is_drawn_is_the_same_either_way(device):
     for one, other in zip(drawn[:half], drawn[half:], strict=True):
         assert one == other if isinstance(one, int) else torch.equal(one, other)
     assert torch.equal(drawn[0], drawn[15]) and not torch.equal(drawn[0], drawn[3])
+
+
+def test_a_program_of_a_call_that_writes_does_not_fit_tensors_that_share_memory(module):
+    """The same tensors as in overlap.py, whose `may_clash` the module has once more."""
+    memory = torch.zeros(40)
+    op = torch.ops.aten.addcmul_.default
+    parts = [memory[:8], memory[8:16], memory[16:24], memory[4:12], memory[12:20]]
+    for a, b, c in itertools.product(parts, repeat=3):
+        tensors, footprint = footprint_of(op, (a, b, c), {})
+        made = [("tensor", 0)]
+        program = module._module.Program(aligned(tensors), [], [], made, [], None, [], astuple(footprint))
+        clashes = footprint.may_clash([t.data_ptr() for t in tensors])
+        assert (program.run(tensors) is None) == clashes
+        assert clashes == any(
+            x is not a and abs(x.data_ptr() - a.data_ptr()) < 32 for x in (b, c)
+        )

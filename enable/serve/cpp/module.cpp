@@ -74,12 +74,12 @@ std::shared_ptr<Program> make_program(
     const std::vector<py::list>& hooks,
     const py::object& fits,
     const std::vector<std::tuple<size_t, size_t, int64_t>>& apart,
-    const py::object& memory) {
+    const py::object& footprint) {
   const auto program = std::make_shared<Program>();
   program->aligned = std::move(aligned);
-  if (!memory.is_none()) {
-    const auto parts = memory.cast<py::tuple>();
-    program->memory = Memory{
+  if (!footprint.is_none()) {
+    const auto parts = footprint.cast<py::tuple>();
+    program->footprint = Footprint{
         parts[0].cast<std::vector<uint64_t>>(),
         parts[1].cast<std::vector<bool>>(),
         parts[2].cast<std::vector<size_t>>(),

@@ -217,7 +217,7 @@ struct Part {  // of an answer. number: of a tensor, first of the given ones, th
   IValue value;
 };
 
-struct Memory {  // of the given tensors of a call that writes to one: see overlap.py, which has the same function
+struct Footprint {  // of the given tensors of a call that writes to one: see overlap.py, which has the same function
   std::vector<uint64_t> spans;
   std::vector<bool> written;
   std::vector<size_t> alike;
@@ -247,7 +247,7 @@ struct Memory {  // of the given tensors of a call that writes to one: see overl
 
 struct Program {
   std::vector<bool> aligned;
-  std::optional<Memory> memory;
+  std::optional<Footprint> footprint;
   std::optional<Fits> fits;  // where it takes the floats of each call
   std::vector<std::tuple<size_t, size_t, int64_t>> apart;  // two given tensors, and bytes from the first to the second
   std::vector<Made> made;
@@ -268,7 +268,7 @@ struct Program {
     for (const auto& [a, b, bytes] : apart) {
       if (static_cast<int64_t>(pointers[b] - pointers[a]) != bytes) return false;
     }
-    if (memory && memory->may_clash(pointers)) return false;
+    if (footprint && footprint->may_clash(pointers)) return false;
     for (const auto& hook : hooks) {
       if (Py_SIZE(hook)) return false;  // a profiler wants to know the arguments of each launch
     }

@@ -12,4 +12,6 @@ DTYPES = (
 
 
 def wrapper(self, value, *, out=None):
+    if isinstance(value, complex) and not self.is_complex():
+        raise RuntimeError(f"fill of {self.dtype} with {value}")
     return convert_into(torch.empty_like(self) if out is None else out, value)

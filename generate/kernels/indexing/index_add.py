@@ -3,6 +3,8 @@
 By atomics, in 32 bits for narrower types, so that no partial sum is rounded.
 """
 
+import math
+
 import torch
 from blocks.indexing import put
 
@@ -11,6 +13,11 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 
 
 def wrapper(self, dim, index, source, *, alpha=1, out=None):
+    rows = [n for d, n in enumerate(source.shape) if d != dim % max(self.dim(), 1)]
+    if source.dtype != self.dtype or source.numel() != index.numel() * math.prod(rows):
+        raise RuntimeError(f"index_add: {index.numel()} indices of a source of {source.dtype} {tuple(source.shape)}")
+    if self.dim() > 1 and rows != [n for d, n in enumerate(self.shape) if d != dim % self.dim()]:
+        raise RuntimeError(f"index_add: a source of {tuple(source.shape)} for {tuple(self.shape)}")
     out = torch.empty(self.shape, dtype=self.dtype, device=self.device) if out is None else out
     indices = [None] * (dim % max(self.dim(), 1)) + [index.view(-1)]
     return put(self, indices, source, True, alpha, out)

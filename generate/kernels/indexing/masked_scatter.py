@@ -1,4 +1,7 @@
-"""aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor"""
+"""aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor
+
+If the source has fewer elements than the mask, the number of those that are needed is read from the device.
+"""
 
 import torch
 from blocks.copies import copied
@@ -17,6 +20,9 @@ def wrapper(self, mask, source, *, out=None):
         out = torch.empty(shape, dtype=self.dtype, device=self.device)
     source = source if source.is_contiguous() else copied(source)
     mask = mask.expand(out.shape)
+    starts = true_starts(mask)
+    if source.numel() < mask.numel() and starts.select(0, starts.shape[0] - 1).item() > source.numel():
+        raise RuntimeError("Number of elements of source < number of ones in mask")
     if out is not self:
         fill(out, self)
-    return move_selected("scatter", source, mask, true_starts(mask), out, source.numel())
+    return move_selected("scatter", source, mask, starts, out, source.numel())

@@ -25,6 +25,8 @@ def hit(words, p):
 
 
 def wrapper(self, p=None, *, generator=None, out=None, philox):
+    if isinstance(p, float) and not 0 <= p <= 1:
+        raise RuntimeError(f"bernoulli with probability {p}")
     if out is None:
         layout = torch.preserve_format if isinstance(p, torch.Tensor) else torch.contiguous_format
         out = torch.empty_like(self, memory_format=layout)

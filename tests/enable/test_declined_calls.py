@@ -1,0 +1,268 @@
+"""Registering kernels never makes a call fail, and never changes which calls PyTorch refuses, or with which words."""
+
+import random
+
+import pytest
+import torch
+
+from enable import library
+from enable.serve.decisions import CAST, NO_INTEGERS, OVERLAP
+from enable.serve.overlap import footprint_of, overlaps
+from enable.serve.shortcuts import looked_at
+from generate.library import KERNELS, Library
+from traces import UserError
+from traces.overloads import resolve
+
+ADD_ = resolve("aten::add_.Tensor")
+
+
+def elements(t):
+    """The places of a tensor's elements in its memory."""
+    count = t.untyped_storage().nbytes() // t.element_size()
+    return torch.arange(count).as_strided(t.shape, t.stride(), t.storage_offset()).flatten().tolist()
+
+
+def test_shared_memory_is_found_and_columns_of_one_matrix_share_none():
+    """Compared with the places of all elements; only tensors of other strides may be taken to share memory wrongly."""
+    draw = random.Random(0)
+    for _ in range(4000):
+        dim = draw.randint(0, 3)
+        strides = [draw.choice([0, 1, 2, 3, 4, 6, 8, 12, 20]) for _ in range(dim)]
+        memory = torch.zeros(400)
+        shapes = [[draw.randint(0, 4) for _ in range(dim)] for _ in range(2)]
+        a, b = (memory.as_strided(shape, strides, draw.randint(0, 30)) for shape in shapes)
+        places = elements(a), elements(b)
+        twice, meet = len(set(places[0])) < len(places[0]), bool(set(places[0]) & set(places[1]))
+        same = (a.data_ptr(), a.shape, a.stride()) == (b.data_ptr(), b.shape, b.stride())
+        assert overlaps(ADD_, (a, b), {}) or not (twice or (meet and not same))
+        tensors, of = footprint_of(ADD_, (a, b), {})
+        assert of.may_clash([t.data_ptr() for t in tensors]) or not meet or same
+    x = torch.zeros(6, 8)
+    for other in (x, x[:], torch.zeros(6, 8), x.double()):
+        assert not overlaps(ADD_, (x, other), {})
+    assert not overlaps(ADD_, (x[:, :4], x[:, 4:]), {})
+    assert not overlaps(ADD_, (x[::2], x[1::2]), {})
+    assert overlaps(ADD_, (x[1:], x[:-1]), {})
+    assert overlaps(resolve("aten::_foreach_add_.Scalar"), ([x, x], 1), {})
+    assert overlaps(resolve("aten::index_select.out"), (x, 0, torch.tensor([1])), {"out": x})
+
+
+def writing(name):
+    t = torch.arange(5.0)
+    return {
+        "an expanded out": lambda: torch.add(t, 1, out=torch.zeros(1).expand(5)),
+        "an expanded self": lambda: torch.zeros(1).expand(5).add_(t),
+        "an expanded destination": lambda: torch.zeros(1).expand(5).copy_(t),
+        "a joined out": lambda: torch.cat([t, t], out=torch.zeros(1).expand(10)),
+        "a shifted out": lambda: torch.add(t[:-1], 1, out=t[1:]),
+        "an out that is read": lambda: torch.index_select(t, 0, torch.tensor([1, 0]), out=t),
+        "a transposed self": lambda: (m := torch.rand(3, 3)).add_(m.t()),
+    }[name]
+
+
+@pytest.mark.parametrize("device", ["cpu", "sim"])
+@pytest.mark.parametrize("name", ["an expanded self", "a shifted out", "an out that is read", "a transposed self"])
+def test_memory_that_is_written_and_shared_is_refused_as_by_aten(name, device):
+    with pytest.raises(RuntimeError, match="unsupported operation"):
+        writing(name)()
+    with library.use(device, unverified=True) as registration, torch.device(device):
+        with pytest.raises(RuntimeError, match="unsupported operation"):
+            writing(name)()
+        assert OVERLAP in {reason for reasons in registration.counts.unserved.values() for reason in reasons}
+
+
+@pytest.mark.parametrize("name", ["an expanded out", "an expanded destination", "a joined out"])
+def test_out_that_overlaps_itself_is_refused(name):
+    with library.use("cpu", unverified=True), pytest.raises(RuntimeError, match="unsupported operation: more than one"):
+        writing(name)()
+
+
+def test_columns_of_one_matrix_are_served_on_sim():
+    with library.use("sim", unverified=True) as registration:
+        x = torch.arange(12.0).view(3, 4).to("sim")
+        x[:, :2].add_(x[:, 2:])
+        assert x.cpu().tolist() == [[2, 4, 2, 3], [10, 12, 6, 7], [18, 20, 10, 11]]
+        assert registration.counts.served["aten::add_.Tensor"] == 1
+
+
+KERNEL = '''"""aten::neg(Tensor self) -> Tensor"""
+import torch
+import triton
+import triton.language as tl
+
+OVERLOADS = ("aten::neg",)
+DTYPES = ("float32", "int64")
+
+
+@triton.jit
+def kernel(x, y, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(y + at, -tl.load(x + at, mask=at < n), mask=at < n)
+
+
+def wrapper(self):
+    if self.numel() == 1:
+        raise {error}("one element")
+    out = torch.empty_like(self)
+    kernel[(1,)](self, out, self.numel(), BLOCK=16)
+    if self.numel() == 2:
+        raise {error}("two elements")
+    return out
+'''
+
+
+@pytest.fixture
+def kernels(tmp_path):
+    """Makes a library of `neg` that raises for one element before its launch, for two after it."""
+
+    def made(error):
+        (tmp_path / "pointwise").mkdir()
+        (tmp_path / "pointwise" / "neg.py").write_text(KERNEL.format(error=error))
+        return Library(tmp_path)
+
+    return made
+
+
+@pytest.mark.parametrize("error", ["RuntimeError", "ValueError", "AssertionError", "NotImplementedError"])
+def test_an_error_before_the_first_launch_declines_the_call(kernels, error):
+    with library.use("cpu", ops=["aten::neg"], library=kernels(error), unverified=True) as registration:
+        for _ in range(2):
+            assert torch.neg(torch.ones(1)).tolist() == [-1]
+        assert torch.neg(torch.ones(3)).tolist() == [-1] * 3
+        with pytest.raises(Exception, match="two elements"):
+            torch.neg(torch.ones(2))
+        counts = registration.counts
+    assert counts.unserved["aten::neg"] == {"its wrapper takes no such arguments: one element": 2}
+    assert counts.served["aten::neg"] == 2  # of which one failed
+
+
+def test_on_sim_the_error_of_a_wrapper_is_raised_if_aten_has_none(kernels):
+    with (
+        library.use("sim", ops=["aten::neg"], library=kernels("ValueError"), unverified=True),
+        pytest.raises(ValueError, match="one element"),
+    ):
+        torch.neg(torch.ones(1).to("sim"))
+
+
+REFUSED = {
+    "boundaries": lambda: torch.bucketize(torch.ones(3), torch.ones(2, 2)),
+    "dtypes of two": lambda: torch.complex(torch.ones(3), torch.ones(3).double()),
+    "a dilation of 0": lambda: torch.nn.functional.conv1d(torch.ones(1, 2, 5), torch.ones(2, 2, 2), dilation=0),
+    "a negative beta": lambda: torch.nn.functional.smooth_l1_loss(torch.ones(2), torch.ones(2), beta=-1.0),
+    "another shape": lambda: torch.zeros(3, 2).index_add(0, torch.tensor([0, 1]), torch.ones(2)),
+    "another dtype": lambda: torch.zeros(3).index_add(0, torch.tensor([0, 1]), torch.ones(2).double()),
+    "sums of bools": lambda: torch.tensor([True, True]).cumsum_(0),
+    "integers by floats": lambda: torch.ones(3, dtype=torch.int64).addcmul_(torch.ones(3), torch.ones(3)),
+    "a mean of integers": lambda: torch.ones(3, dtype=torch.int64).lerp_(torch.ones(3, dtype=torch.int64), 0.5),
+    "a complex number": lambda: torch.ones(3).fill_(1 + 2j),
+    "out of another dtype": lambda: torch._softmax(torch.ones(3), 0, False, out=torch.empty(3, dtype=torch.float64)),
+    "an empty range": lambda: torch.ones(3).uniform_(3, -1),
+    "a probability of 2": lambda: torch.ones(3).bernoulli_(2.0),
+    "a dropout of 1.5": lambda: torch.native_dropout(torch.ones(3), 1.5, True),
+    "too few elements": lambda: torch.zeros(4).masked_scatter(torch.ones(4).bool(), torch.ones(2)),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_calls_that_aten_refuses_are_refused_with_its_words(name):
+    with pytest.raises(Exception) as native:  # noqa: B017, PT011 - the type is compared below
+        REFUSED[name]()
+    with library.use("cpu", unverified=True), pytest.raises(native.type) as served:
+        REFUSED[name]()
+    if name != "a dropout of 1.5":  # made of bernoulli_ by the one, by native_dropout by the other
+        assert str(served.value) == str(native.value)
+
+
+def test_reasons_are_counted():
+    with library.use("cpu", ops=["aten::mm.out", "aten::lerp.Scalar"], unverified=True) as registration:
+        with pytest.raises(RuntimeError):
+            torch.mm(torch.ones(2, 2), torch.ones(2, 2), out=torch.ones(2, 2, dtype=torch.float64))
+        with pytest.raises(NotImplementedError):
+            torch.lerp(torch.ones(2, dtype=torch.int64), torch.ones(2, dtype=torch.int64), 0.5)
+        assert registration.counts.unserved["aten::lerp.Scalar"] == {NO_INTEGERS: 1}
+    with library.use("cpu", ops=["aten::cumsum.out", "aten::index_select.out"], unverified=True) as registration:
+        with pytest.raises(RuntimeError):
+            torch.index_select(torch.ones(2), 0, torch.tensor([0]), out=torch.ones(1, dtype=torch.float64))
+        assert registration.counts.unserved["aten::index_select.out"] == {CAST: 1}
+
+
+NUMBERS = {
+    "two numbers": lambda: torch.add(0.5, 0.25),
+    "of two kinds": lambda: torch.add(1, 0.5),
+    "narrow": lambda: torch.add(2, torch.ones(3, dtype=torch.int8)),
+    "quotient": lambda: torch.div(1, torch.full((3,), 4.0)),
+    "of no dimension": lambda: torch.add(1.5, torch.tensor(2)),
+    "half": lambda: torch.sub(2.5, torch.ones(3, dtype=torch.float16)),
+}
+AS_TENSORS = {
+    "isin": lambda x: torch.isin(x, 2),
+    "isin of": lambda x: torch.isin(2.5, x),
+    "pow": lambda x: torch.pow(2, x),
+    "pow of no dimension": lambda x: torch.pow(2, x[1]),
+    "pow, out": lambda x: torch.pow(2, x, out=torch.empty_like(x)),
+    "searchsorted": lambda x: torch.searchsorted(x, 2),
+    "bucketize": lambda x: torch.bucketize(2, x),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_number_in_the_first_place_is_served(name):
+    right = NUMBERS[name]()
+    with library.use("cpu", unverified=True) as registration:
+        answer = NUMBERS[name]()
+        served, unserved = registration.counts.served, registration.counts.unserved
+    assert answer.dtype == right.dtype and answer.tolist() == right.tolist()
+    assert served.keys() & {"aten::add.Tensor", "aten::div.Tensor", "aten::sub.Tensor"}
+    assert not any(unserved.values())
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int8])
+@pytest.mark.parametrize("name", AS_TENSORS)
+def test_a_number_becomes_a_tensor_where_atens_kernel_would_mark_one_on_the_gpu(name, dtype):
+    x = torch.arange(3, dtype=dtype)
+    right = AS_TENSORS[name](x)
+    of_tensors = "isin.Tensor_Tensor pow.Tensor_Tensor pow.Tensor_Tensor_out searchsorted.Tensor bucketize.Tensor"
+    ops = [f"aten::{overload}" for overload in of_tensors.split()]
+    with library.use("cpu", ops=ops, unverified=True) as registration:
+        answer = AS_TENSORS[name](x)
+        served = registration.counts.served
+    assert answer.dtype == right.dtype and answer.tolist() == right.tolist()
+    assert sum(served.values()) == 1
+
+
+def test_a_zero_tensor_has_no_memory_to_read():
+    zero = torch._efficientzerotensor([2])
+    with library.use("cpu", unverified=True):
+        assert torch.ones(2).copy_(zero).tolist() == zero.clone().tolist() == [0, 0]
+        assert (torch.dot(zero, torch.ones(2)) + 0).item() == 0
+        assert torch.ops.aten._efficientzerotensor.out([2], out=torch.empty(0)).tolist() == [0, 0]
+
+
+def test_lazy_bits_are_part_of_a_shortcuts_key():
+    x = torch.randn(2, 2, dtype=torch.complex64)
+    alike = [x, x.conj(), x.imag, x.conj().imag]
+    keys = {looked_at(1, (t,), {}).key for t in alike} | {looked_at(1, (torch._neg_view(x.real),), {}).key}
+    assert len(keys) == 4  # the last two are negatives in the same places
+    assert looked_at(1, (torch._efficientzerotensor([2, 2]),), {}).key is None
+
+
+@pytest.mark.parametrize("overload", ["aten::silu_backward", "aten::mish_backward"])
+def test_a_backward_that_the_backend_has_whole_is_served(overload):
+    x = torch.linspace(-2, 2, 5, requires_grad=True)
+    activation = getattr(torch.nn.functional, overload.removeprefix("aten::").removesuffix("_backward"))
+    right = torch.autograd.grad(activation(x).sum(), x)[0]
+    for device in ("cpu", "sim"):
+        with library.use(device, unverified=True) as registration:
+            y = x.detach().to(device).requires_grad_()
+            gradient = torch.autograd.grad(activation(y).sum(), y)[0]
+            assert registration.counts.served[overload] == 1
+        torch.testing.assert_close(gradient.cpu(), right)
+
+
+def test_composites_without_a_kernel_of_the_backend_are_left_out(tmp_path):
+    (tmp_path / "pointwise").mkdir()
+    source = (KERNELS / "pointwise/exp.py").read_text().replace('("aten::exp",)', '("aten::matmul",)')
+    (tmp_path / "pointwise" / "matmul.py").write_text(source)
+    for device in ("cpu", "sim"):
+        with pytest.raises(UserError, match="^aten::matmul: PyTorch makes it of other operators"):
+            library.register(device, ops=["aten::matmul"], library=Library(tmp_path), unverified=True)
