@@ -7,7 +7,7 @@ from blocks.creation import fill
 from blocks.elementwise import elementwise
 from blocks.offsets import empty_result
 
-__all__ = ["as_reals", "complex_elementwise", "complex_product", "conjugate", "conjugated", "convert_into", "parts_of"]
+__all__ = ["as_reals", "complex_elementwise", "complex_product", "conjugate", "convert_into", "parts_of"]
 
 
 @triton.jit
@@ -19,11 +19,6 @@ def complex_product(a, b, c, d):
 @triton.jit
 def conjugate(a, b):
     return a, b * -1.0
-
-
-def conjugated(t, out=None):
-    """The conjugates of a complex tensor, which has no conjugate bit, in `out` or in a new one."""
-    return complex_elementwise(conjugate, t, dtype=t.dtype, out=out)
 
 
 def as_reals(t):

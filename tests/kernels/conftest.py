@@ -14,6 +14,8 @@ A call is a tuple of arguments in the schema's order; those by name are a dict a
     f32(1, nan, -0.)  these elements
     f32[]=4           filled with a number, or with inf
     f64[3]@2          two elements further on in its memory
+    c64[3]*           a conjugated view: its memory holds the conjugates, and its conjugate bit is set
+    f32[3]~           a negated view: its memory holds the negatives, and its negative bit is set
 
 Dtypes and memory formats are written `torch.float32`; a sparse tensor is a dict of `indices`, `values` and `size`.
 FORWARD names, by overload, another that leaves what it takes: (the other, {argument: index of the result}, what else
@@ -44,7 +46,7 @@ ROOT = Path(__file__).parent
 MOST_CASES = 12  # of a file; more tell little and take long
 TENSOR = re.compile(
     r"(?P<dtype>bool|bf16|[cfiu]\d+)(?:\[(?P<shape>[\d,]*)\]|\((?P<elements>[^)]*)\))"
-    r"(?:\{(?P<strides>[\d,]*)\})?(?P<kind>u|<\d+|=(?:[-.\d]+|inf))?(?:@(?P<offset>\d+))?"
+    r"(?:\{(?P<strides>[\d,]*)\})?(?P<kind>u|<\d+|=(?:[-.\d]+|inf))?(?:@(?P<offset>\d+))?(?P<bits>[*~]*)"
 )
 DTYPES = {"bool": torch.bool, "bf16": torch.bfloat16, "u8": torch.uint8}
 DTYPES |= {f"f{n}": getattr(torch, f"float{n}") for n in (16, 32, 64)}
@@ -130,13 +132,20 @@ def tensor_of(match: re.Match[str], seed: int) -> torch.Tensor:
     dtype = DTYPES[match["dtype"]]
     if match["elements"] is not None:
         elements = [float(e) for e in match["elements"].split(",") if e.strip()]
-        return torch.tensor(elements, dtype=torch.float64).to(dtype)
+        return viewed(torch.tensor(elements, dtype=torch.float64).to(dtype), match["bits"])
     shape = [int(n) for n in match["shape"].split(",") if n]
     strides = [int(n) for n in match["strides"].split(",") if n] if match["strides"] is not None else None
     offset = int(match["offset"] or 0)
     extent = sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) + 1 if strides else math.prod(shape)
     memory = elements_of(extent + offset, dtype, match["kind"] or "", torch.Generator().manual_seed(seed))
-    return torch.as_strided(memory, shape, strides or torch.empty(shape, device="meta").stride(), offset)
+    strides = strides or list(torch.empty(shape, device="meta").stride())
+    return viewed(torch.as_strided(memory, shape, strides, offset), match["bits"])
+
+
+def viewed(memory: torch.Tensor, bits: str) -> torch.Tensor:
+    """Return a view of this memory that has the conjugate bit for `*` and the negative bit for `~`."""
+    memory = memory.conj() if "*" in bits else memory
+    return torch._neg_view(memory) if "~" in bits else memory
 
 
 def elements_of(count: int, dtype: torch.dtype, kind: str, generator: torch.Generator) -> torch.Tensor:

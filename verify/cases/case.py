@@ -312,4 +312,5 @@ def contents(packed: Packed, index: int) -> torch.Tensor:
     flat = torch.frombuffer(bytearray(data)[ref.offset :], dtype=torch.uint8)
     flat = flat[: flat.numel() // dtype.itemsize * dtype.itemsize].view(dtype)
     dense = flat.as_strided(ref.shape, ref.stride).clone(memory_format=torch.contiguous_format)
-    return dense.conj().resolve_conj() if ref.conj else dense
+    dense = dense.conj().resolve_conj() if ref.conj else dense
+    return -dense if ref.neg else dense

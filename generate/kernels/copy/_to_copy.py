@@ -1,11 +1,12 @@
 """aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool?
     pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor
 
-Another device is the platform's transfer, not a kernel's work.
+Another device is the platform's transfer, not a kernel's work. The conjugate and negative bits are resolved.
 """
 
 import torch
 from blocks.complex_numbers import convert_into
+from blocks.lazy_bits import has_bits, resolve_into
 from blocks.tiles import copy_into
 
 OVERLOADS = ("aten::_to_copy",)
@@ -19,6 +20,8 @@ def wrapper(self, *, dtype=None, layout=None, device=None, pin_memory=None, non_
     if device is not None and torch.device(device).type != self.device.type:
         raise NotImplementedError(f"_to_copy from {self.device} to {device}: a transfer, not a kernel")
     out = torch.empty_like(self, dtype=dtype, memory_format=memory_format or torch.preserve_format)
+    if has_bits(self):
+        return resolve_into(out, self)
     if self.is_complex() or out.is_complex():
         return convert_into(out, self)
     return copy_into(out, self)

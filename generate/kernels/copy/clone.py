@@ -1,10 +1,11 @@
 """aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor
 
-Of a sparse tensor, its indices and values; where the conjugate bit is set, the conjugates.
+Copies the indices and values of a sparse tensor, and resolves the conjugate and negative bits.
 """
 
 import torch
-from blocks.complex_numbers import as_reals, conjugated
+from blocks.complex_numbers import as_reals
+from blocks.lazy_bits import has_bits, resolve_into
 from blocks.tiles import copy_into
 
 OVERLOADS = ("aten::clone",)
@@ -20,7 +21,7 @@ def wrapper(self, *, memory_format=None):
         parts = wrapper(self._indices()), wrapper(self._values())
         return torch.sparse_coo_tensor(*parts, self.shape, is_coalesced=self.is_coalesced(), check_invariants=False)
     out = torch.empty_like(self, memory_format=memory_format or torch.preserve_format)
-    if self.is_conj():
-        return conjugated(self.conj(), out)
+    if has_bits(self):
+        return resolve_into(out, self)
     copy_into(as_reals(out), as_reals(self))
     return out

@@ -1,6 +1,10 @@
-"""aten::copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)"""
+"""aten::copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)
+
+Either tensor may have the conjugate and the negative bit.
+"""
 
 from blocks.complex_numbers import convert_into
+from blocks.lazy_bits import has_bits, resolve_into
 from blocks.tiles import copy_into
 
 OVERLOADS = ("aten::copy_",)
@@ -11,6 +15,8 @@ DTYPES = (
 
 
 def wrapper(self, src, non_blocking=False):
+    if has_bits(self) or has_bits(src):
+        return resolve_into(self, src)
     if self.is_complex() or src.is_complex():
         return convert_into(self, src)
     return copy_into(self, src)

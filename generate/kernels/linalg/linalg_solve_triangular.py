@@ -4,6 +4,7 @@
 From the right the transposed system is solved.
 """
 
+from blocks.lazy_bits import resolved
 from blocks.substitution import column_major, one_batch, solve_triangles, square_rows
 from blocks.types import identical_dtypes
 
@@ -16,7 +17,7 @@ def wrapper(self, B, *, upper, left=True, unitriangular=False):
     identical_dtypes(self, B)
     if B.dim() < 2 or B.shape[-2 if left else -1] != n:
         raise RuntimeError(f"linalg.solve_triangular: {tuple(self.shape)} and {tuple(B.shape)}")
-    t, b = one_batch(self, B)
+    t, b = one_batch(resolved(self), resolved(B))
     out = column_major(b.shape, b)
     if left:
         return solve_triangles(t, b, out, upper, unitriangular)

@@ -11,5 +11,8 @@ CASES = {
         ("f64[4,0,3]", {"dtype": "torch.float32"}),
         ("f32[2,3,4,5]", {"memory_format": "torch.channels_last"}),
         ("f32(nan, inf, -inf, -0., 3.7)", {"dtype": "torch.bfloat16"}),
+        ("f32[33,70]~", {"dtype": "torch.float64"}),
+        ("c64[5]*", {"dtype": "torch.complex128"}),
+        ("f32[5]=3~", {"dtype": "torch.uint8"}),
     ],
 }

@@ -11,5 +11,16 @@ CASES = {
         ("f64[2,3,4]", "i8[3,1]"),
         ("f32[0,4]", "f32[4]"),
         ("f16[]", "f64[]"),
+        ("f32[5,6]~", "f32[6]"),
+        ("c64[5,6]*", "c64[5,6]{1,5}"),
+        ("c64[5,6]*", "c64[5,6]~"),
+        ("f32[70,130]", "c64[70,130]{1,70}*~"),
     ],
+}
+FAULTS = {
+    "the bits ignored": ("has_bits(self) or has_bits(src)", "False"),
+    "the negative bit ignored": ("return t.is_conj() or t.is_neg()", "return t.is_conj()"),
+    "the negative bit of the destination ignored": ("out.is_neg() != value.is_neg()", "value.is_neg()"),
+    "the conjugate bit of the destination ignored": ("out.is_conj() != value.is_conj()", "value.is_conj()"),
+    "both bits taken for the conjugate bit": ("opposites if negated else conjugate", "conjugate"),
 }

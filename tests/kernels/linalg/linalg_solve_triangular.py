@@ -7,10 +7,12 @@ CASES = {
         ("f32[40,40]u", "f32[40,37]", {"upper": True, "unitriangular": True}),
         ("f32[5,5]{1,5}u", "f32[3,2,5]", {"upper": True, "left": False}),
         ("f64[2,1,4,4]", "f64[3,7,4]", {"upper": False, "left": False, "unitriangular": True}),
+        ("f32[5,5]u~", "f32[5,2]~", {"upper": True, "unitriangular": True}),
         ("f32[0,0]", "f32[0,3]", {"upper": True}),
     ],
 }
 FAULTS = {
+    "the negative bit ignored": ("one_batch(resolved(self), resolved(B))", "one_batch(self, B)"),
     "the wrong triangle": ("t.mT, b.mT, out.mT, not upper", "t.mT, b.mT, out.mT, upper"),
     "the first batch": ("t_ptr += strided(which, batch[0], batch[1][0], False, PLAIN)", "t_ptr += 0"),
 }

@@ -7,6 +7,10 @@ CASES = {
         ("c128[7]",),
         ("c64[0,4]",),
         ("c64[]",),
+        ("c64[3,5]*",),
     ],
 }
-FAULTS = {"nothing changed": ("b * -1.0", "b * 1.0")}
+FAULTS = {
+    "nothing changed": ("a, b * -1.0", "a, b * 1.0"),
+    "the bit ignored": ("conjugated, negated = out.is_conj() != value.is_conj()", "conjugated, negated = True"),
+}
