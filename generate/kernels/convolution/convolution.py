@@ -6,6 +6,7 @@ so that channels lie last. Sums are in fp32, of float64 in fp64.
 """
 
 from blocks.convolution import convolution_result, convolve, convolved_size
+from blocks.copies import copied
 from blocks.windows import for_axes
 
 OVERLOADS = ("aten::convolution",)
@@ -18,6 +19,8 @@ def wrapper(input, weight, bias, stride, padding, dilation, transposed, output_p
     size = convolved_size(input, weight, stride, padding, dilation, transposed, more, groups)
     if bias is not None and (tuple(bias.shape) != (size[1],) or bias.dtype != input.dtype):
         raise RuntimeError(f"a bias {bias.dtype} {tuple(bias.shape)} of {size[1]} channels")
+    if bias is not None and not bias.is_contiguous():
+        bias = copied(bias)  # kernels read it by a stride of 1
     out = convolution_result(input, weight, size)
     convolve(input, weight, bias, out, stride, padding, dilation, transposed, groups)
     return out
