@@ -330,6 +330,15 @@ def matmul(a, b, bias=None, beta=1, alpha=1, ending=NO_ENDING, dtype=None):
     return out
 
 
+def without_terms(a, b):
+    """Return matrices, or batches of them, whose product is of the same shape and a sum of no terms: where alpha is 0
+    BLAS reads no operand, and NaN in one must not show. Raise RuntimeError if a and b do not fit."""
+    if a.shape[-1] != b.shape[-2]:
+        raise RuntimeError(f"matrices {tuple(a.shape)} and {tuple(b.shape)}")
+    shapes = (*a.shape[:-1], 0), (*b.shape[:-2], 0, b.shape[-1])
+    return [torch.empty(shape, dtype=a.dtype, device=a.device) for shape in shapes]
+
+
 def plain_part_sums(a, b, out, tile, parts, part):
     """Of each part of K the product, [parts, M, N] in fp32."""
     sums = torch.empty((parts, *out.shape), dtype=torch.float32, device=out.device)

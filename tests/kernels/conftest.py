@@ -12,7 +12,7 @@ A call is a tuple of arguments in the schema's order; those by name are a dict a
     f32[6]u           between 0 and 1
     i64[2,5]<7        from 0 below 7
     f32(1, nan, -0.)  these elements
-    f32[]=4           filled with a number, or with inf
+    f32[]=4           filled with a number, with inf or with nan
     f64[3]@2          two elements further on in its memory
     c64[3]*           a conjugated view: its memory holds the conjugates, and its conjugate bit is set
     f32[3]~           a negated view: its memory holds the negatives, and its negative bit is set
@@ -46,7 +46,7 @@ ROOT = Path(__file__).parent
 MOST_CASES = 12  # of a file; more tell little and take long
 TENSOR = re.compile(
     r"(?P<dtype>bool|bf16|[cfiu]\d+)(?:\[(?P<shape>[\d,]*)\]|\((?P<elements>[^)]*)\))"
-    r"(?:\{(?P<strides>[\d,]*)\})?(?P<kind>u|<\d+|=(?:[-.\d]+|inf))?(?:@(?P<offset>\d+))?(?P<bits>[*~]*)"
+    r"(?:\{(?P<strides>[\d,]*)\})?(?P<kind>u|<\d+|=(?:[-.\d]+|inf|nan))?(?:@(?P<offset>\d+))?(?P<bits>[*~]*)"
 )
 DTYPES = {"bool": torch.bool, "bf16": torch.bfloat16, "u8": torch.uint8}
 DTYPES |= {f"f{n}": getattr(torch, f"float{n}") for n in (16, 32, 64)}

@@ -1,13 +1,21 @@
 """aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
 
 One sum over the batch and K, which is cut into parts where the output has few tiles. self is broadcast through strides
-of 0, and not read where beta is 0.
+of 0, and not read where beta is 0; the matrices are not read where alpha is 0.
 """
 
 import torch
 import triton
 import triton.language as tl
-from blocks.matmul import NO_ENDING, add_parts_kernel, matmul_strides, matmul_tile, plus_bias, tile_product
+from blocks.matmul import (
+    NO_ENDING,
+    add_parts_kernel,
+    matmul_strides,
+    matmul_tile,
+    plus_bias,
+    tile_product,
+    without_terms,
+)
 from blocks.offsets import integer_values, integers, stride_values
 from blocks.types import compute_types, identical_dtypes, number_argument
 
@@ -75,6 +83,8 @@ def launch_sum_of_products(a, b, bias, out, numbers, tile, steps, parts, part):
 
 def wrapper(self, batch1, batch2, *, beta=1, alpha=1):
     identical_dtypes(self, batch1, batch2)
+    if alpha == 0:
+        batch1, batch2 = without_terms(batch1, batch2)
     (B, M, K), N = batch1.shape, batch2.shape[2]
     if batch2.shape[:2] != (B, K):
         raise RuntimeError(f"matrices {tuple(batch1.shape)} and {tuple(batch2.shape)}")

@@ -1,14 +1,16 @@
 """aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
 
-self is broadcast through strides of 0, and not read where beta is 0.
+self is broadcast through strides of 0, and not read where beta is 0; the matrices are not read where alpha is 0.
 """
 
-from blocks.matmul import matmul
+from blocks.matmul import matmul, without_terms
 
 OVERLOADS = ("aten::addmm",)
 DTYPES = ("bfloat16", "float16", "float32", "float64", "int32", "int64")
 
 
 def wrapper(self, mat1, mat2, *, beta=1, alpha=1):
+    if alpha == 0:
+        mat1, mat2 = without_terms(mat1, mat2)
     bias = None if beta == 0 else self.expand(mat1.shape[0], mat2.shape[1])
     return matmul(mat1, mat2, bias, beta, alpha)

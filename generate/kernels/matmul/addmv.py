@@ -1,6 +1,6 @@
 """aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor
 
-self is broadcast, and not read where beta is 0.
+self is broadcast, and not read where beta is 0; the matrix and the vector are not read where alpha is 0.
 """
 
 from blocks.products import matrix_by_vector
@@ -10,4 +10,6 @@ DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64"
 
 
 def wrapper(self, mat, vec, *, beta=1, alpha=1):
+    if alpha == 0 and mat.shape[1:] == vec.shape:
+        mat, vec = mat.narrow(1, 0, 0), vec.narrow(0, 0, 0)
     return matrix_by_vector(mat, vec, None if beta == 0 else self, beta, alpha)

@@ -1,16 +1,18 @@
 """aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
 
-self is broadcast through strides of 0, and not read where beta is 0.
+self is broadcast through strides of 0, and not read where beta is 0; the matrices are not read where alpha is 0.
 """
 
 import torch
-from blocks.matmul import launch_matmul, matmul_tile
+from blocks.matmul import launch_matmul, matmul_tile, without_terms
 
 OVERLOADS = ("aten::baddbmm",)
 DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
 
 
 def wrapper(self, batch1, batch2, *, beta=1, alpha=1):
+    if alpha == 0:
+        batch1, batch2 = without_terms(batch1, batch2)
     (B, M, K), N = batch1.shape, batch2.shape[2]
     if batch2.shape[:2] != (B, K):
         raise RuntimeError(f"matrices {tuple(batch1.shape)} and {tuple(batch2.shape)}")

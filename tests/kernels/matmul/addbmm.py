@@ -10,9 +10,11 @@ CASES = {
         ("f32[5,3]=1", "f32[0,5,2]", "f32[0,2,3]"),
         ("f32[20]", "f32[40,9,20]", "f32[40,20,20]", {"beta": 2, "alpha": 0.5}),
         ("f32(nan, nan, nan)", "f32[2,5,7]", "f32[2,7,3]", {"beta": 0}),
+        ("f32[5,3]", "f32[2,5,7]", "f32[2,7,3]=nan", {"alpha": 0, "beta": 0.5}),
     ],
 }
 FAULTS = {
+    "times 0": ("alpha == 0", "False"),
     "no alpha": ("acc *= number_value(numbers[1], acc.dtype)", "acc *= 1"),
     "the first matrix": ("a_ptr + batch * a_stride[0]", "a_ptr"),
 }

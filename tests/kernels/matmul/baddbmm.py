@@ -9,8 +9,10 @@ CASES = {
         ("i8[4,5]", "i8[3,4,6]", "i8[3,6,5]", {"beta": 3}),
         ("f32[3]=1", "f32[2,5,0]", "f32[2,0,3]"),
         ("f32(nan, nan, nan)", "f32[2,5,7]", "f32[2,7,3]", {"beta": 0}),
+        ("f32[33]", "f32[2,40,130]=nan", "f32[2,130,33]", {"alpha": 0}),
     ],
 }
 FAULTS = {
+    "times 0": ("alpha == 0", "False"),
     "the first matrix": ("bias_ptr += batch * bias_stride[0]", "bias_ptr += 0"),
 }
