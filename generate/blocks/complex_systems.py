@@ -10,7 +10,7 @@ import math
 import torch
 import triton
 import triton.language as tl
-from blocks.arithmetic import identity
+from blocks.arithmetic import divide, identity
 from blocks.complex_numbers import complex_product, parts_of
 from blocks.elementwise import elementwise
 from blocks.factorization import permuted
@@ -20,12 +20,16 @@ from blocks.substitution import column_major, reversed_rows
 
 @triton.jit
 def complex_quotient(a, b, c, d):
-    """(a + ib) / (c + id), where no square of a part counts: both are as many times as large."""
-    size = tl.maximum(tl.abs(c), tl.abs(d))
-    size = tl.where((size > 0) & (size < float("inf")), size, 1.0)
-    c, d = c / size, d / size
-    length = c * c + d * d
-    return (a * c + b * d) / length / size, (b * c - a * d) / length / size
+    """(a + ib) / (c + id) by Smith's method (Algorithm 116, 1962), as in c10/util/complex.h: no part is squared, and
+    parts are divided by 0 or infinity as reals are."""
+    leads = tl.abs(c) >= tl.abs(d)
+    large, small = tl.where(leads, c, d), tl.where(leads, d, c)
+    ratio = divide(small, large)
+    real = tl.where(leads, a + b * ratio, a * ratio + b)
+    imaginary = tl.where(leads, b - a * ratio, b * ratio - a)
+    zero = (c == 0) & (d == 0)
+    length = tl.where(zero, tl.abs(c), large + small * ratio)
+    return divide(tl.where(zero, a, real), length), divide(tl.where(zero, b, imaginary), length)
 
 
 @triton.jit

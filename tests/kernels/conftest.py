@@ -11,7 +11,7 @@ A call is a tuple of arguments in the schema's order; those by name are a dict a
     bf16[3,4]{1,3}    with these strides; {0} repeats one element
     f32[6]u           between 0 and 1
     i64[2,5]<7        from 0 below 7
-    f32(1, nan, -0.)  these elements
+    f32(1, nan, -0.)  these elements; of complex dtypes, such as 1-infj
     f32[]=4           filled with a number, with inf or with nan
     f64[3]@2          two elements further on in its memory
     c64[3]*           a conjugated view: its memory holds the conjugates, and its conjugate bit is set
@@ -131,8 +131,9 @@ def value_of(value: Any, seeds: Iterator[int]) -> Any:
 def tensor_of(match: re.Match[str], seed: int) -> torch.Tensor:
     dtype = DTYPES[match["dtype"]]
     if match["elements"] is not None:
-        elements = [float(e) for e in match["elements"].split(",") if e.strip()]
-        return viewed(torch.tensor(elements, dtype=torch.float64).to(dtype), match["bits"])
+        number, wide = (complex, torch.complex128) if dtype.is_complex else (float, torch.float64)
+        elements = [number(e.strip()) for e in match["elements"].split(",") if e.strip()]
+        return viewed(torch.tensor(elements, dtype=wide).to(dtype), match["bits"])
     shape = [int(n) for n in match["shape"].split(",") if n]
     strides = [int(n) for n in match["strides"].split(",") if n] if match["strides"] is not None else None
     offset = int(match["offset"] or 0)

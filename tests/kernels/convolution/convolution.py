@@ -18,4 +18,5 @@ CASES = {
 }
 FAULTS = {
     "a strided bias read as if it were dense": ("bias is not None and not bias.is_contiguous()", "False"),
-    "no dilation": ("tap * how[3 * k + 2]\n", "tap\n")}
+    "no dilation": ("tap * how[3 * k + 2]\n", "tap\n"),
+}

@@ -9,5 +9,6 @@ CASES = {
         ("f32(nan, inf, -inf, -0.)",),
         ("c64[40,9]{1,40}",),
         ("c64[]",),
+        ("c64(0, inf, infj, 1-infj, nan, -2j, inf-infj, nan+infj)",),
     ],
 }
