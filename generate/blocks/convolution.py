@@ -24,6 +24,53 @@ from blocks.types import compute_types
 from blocks.window_tiles import tile_grid, tile_place
 from blocks.windows import suggested_format
 
+# Products of the largest transposed convolution in which 0 times an infinite weight does not count. The second sum
+# that this takes costs registers: 255 and 240 bytes of spills instead of 214 (fp32, groups of 32 channels, sm_90).
+SELECTED = 4194304
+
+
+@triton.jit
+def summed_taps(
+    x_ptr,
+    weight_ptr,
+    axes,
+    rows,
+    cols,
+    sizes,
+    x_stride,
+    w_stride,
+    TRANSPOSED: tl.constexpr,
+    ACC: tl.constexpr,
+    TILE: tl.constexpr,
+    SELECT: tl.constexpr,
+):
+    """The sum over taps and channels for a tile of the result. axes: places, window, stride and the like, extents.
+    SELECT: no product counts where a tap falls outside; otherwise it is 0 times the weight."""
+    BLOCK_M: tl.constexpr = TILE[0]
+    BLOCK_N: tl.constexpr = TILE[1]
+    place, window, how, extents = axes
+    M, N, K = sizes
+    ks = tl.arange(0, TILE[2]).to(rows.dtype)
+    chunks, taps = tl.cdiv(K, TILE[2]), 1
+    for k in tl.static_range(len(window)):
+        taps = taps * window[k]
+    acc = tl.zeros([BLOCK_M, BLOCK_N], ACC)
+    for step in range(0, taps * chunks):
+        first = tl.full([], 0, rows.dtype) + step % chunks * TILE[2]
+        offset, valid, own = convolved_tap(
+            place, step // chunks, window, how, extents, x_stride, w_stride[3:], TRANSPOSED
+        )
+        valid &= rows < M
+        left = first + ks < K
+        a = tl.load(x_ptr + (offset[:, None] + first * x_stride[1]), mask=valid[:, None] & left[None, :], other=0)
+        b_mask = left[:, None] & (cols < N)[None, :]
+        b = tl.load(weight_ptr + (own + first * w_stride[2]), mask=b_mask, other=0)
+        if SELECT:
+            acc += tl.where(valid[:, None], tile_product(a, b, tl.zeros([BLOCK_M, BLOCK_N], ACC)), 0)
+        else:
+            acc = tile_product(a, b, acc)
+    return acc
+
 
 @triton.jit
 def convolution_kernel(
@@ -38,13 +85,15 @@ def convolution_kernel(
     how,
     strides,
     TRANSPOSED: tl.constexpr,
+    FALLS: tl.constexpr,
     ACC: tl.constexpr,
     PLAIN: tl.constexpr,
     WIDE: tl.constexpr,
     TILE: tl.constexpr,
 ):
     """sizes: positions, channels out and in of a group; strides: of x, of the weight from group to group, channel out
-    and in and each tap, and of the result."""
+    and in and each tap, and of the result. FALLS: where a tap falls outside, 0 times an infinite weight does not count,
+    as in a transposed convolution of ATen: a tile that holds NaN is summed again without such products."""
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     M, N, K = integer_values(sizes, PLAIN)
     shape, extents = integer_values(shape, PLAIN), integer_values(extents, PLAIN)
@@ -60,23 +109,15 @@ def convolution_kernel(
     place = spatial_place(rows, shape)
     x_ptr += (group * K + ks)[None, :] * x_stride[1]
     weight_ptr += group * w_stride[0] + cols[None, :] * w_stride[1] + ks[:, None] * w_stride[2]
-    chunks, taps = tl.cdiv(K, TILE[2]), 1
-    for k in tl.static_range(len(window)):
-        taps = taps * window[k]
-    BLOCK_M: tl.constexpr = TILE[0]
-    BLOCK_N: tl.constexpr = TILE[1]
-    acc = tl.zeros([BLOCK_M, BLOCK_N], ACC)
-    for step in range(0, taps * chunks):
-        first = tl.full([], 0, INDEX) + step % chunks * TILE[2]
-        offset, valid, own = convolved_tap(
-            place, step // chunks, window, how, extents, x_stride, w_stride[3:], TRANSPOSED
-        )
-        valid &= rows < M
-        left = first + ks < K
-        a = tl.load(x_ptr + (offset[:, None] + first * x_stride[1]), mask=valid[:, None] & left[None, :], other=0)
-        b_mask = left[:, None] & (cols < N)[None, :]
-        b = tl.load(weight_ptr + (own + first * w_stride[2]), mask=b_mask, other=0)
-        acc = tile_product(a, b, acc)
+    axes, sizes = (place, window, how, extents), (M, N, K)
+    acc = summed_taps(
+        x_ptr, weight_ptr, axes, rows, cols, sizes, x_stride, w_stride, TRANSPOSED, ACC, TILE, SELECT=False
+    )
+    if FALLS:  # noqa: SIM102 - known when it is compiled, the other when it runs
+        if tl.max((acc != acc).to(tl.int32)) > 0:
+            acc = summed_taps(
+                x_ptr, weight_ptr, axes, rows, cols, sizes, x_stride, w_stride, TRANSPOSED, ACC, TILE, SELECT=True
+            )
     if bias_ptr is not None:
         acc += tl.load(bias_ptr + group * N + cols, mask=cols < N, other=0).to(ACC)[None, :]
     offset = place[0] * out_stride[0]
@@ -100,6 +141,7 @@ def few_channels_kernel(
     CHANNELS: tl.constexpr,
     WINDOW: tl.constexpr,
     TRANSPOSED: tl.constexpr,
+    FALLS: tl.constexpr,
     LAST: tl.constexpr,
     FLAT: tl.constexpr,
     ACC: tl.constexpr,
@@ -129,7 +171,8 @@ def few_channels_kernel(
         for k in tl.static_range(WITHIN):
             x = tl.load(x_ptr + (offset + (zero + k) * x_stride[1]), mask=inside & across & valid, other=0)
             weight = tl.load(weight_ptr + (own + (zero + k) * w_stride[2]), mask=channel < sizes[1], other=0)
-            acc += x.to(ACC) * weight.to(ACC)
+            product = x.to(ACC) * weight.to(ACC)
+            acc += tl.where(valid, product, 0) if FALLS else product
     if bias_ptr is not None:
         acc += tl.load(bias_ptr + channel, mask=channel < sizes[1], other=0).to(ACC)
     tl.store(out_ptr + flat, acc.to(out_ptr.dtype.element_ty), mask=inside & across)
@@ -259,6 +302,7 @@ def convolve(x, weight, bias, out, stride, padding, dilation, transposed, groups
             CHANNELS=(N, K),
             WINDOW=tuple(window),
             TRANSPOSED=transposed and not mirrored,
+            FALLS=transposed,
             ACC=compute_types(out.dtype)[1],
             WIDE=wide_offsets((x, weight, out)),
             **own,
@@ -280,6 +324,7 @@ def convolve(x, weight, bias, out, stride, padding, dilation, transposed, groups
         integers(how, PLAIN),
         tuple([stride_arguments(s, PLAIN) for s in strides]),
         TRANSPOSED=transposed and not mirrored,
+        FALLS=transposed and M * N * K * taps < SELECTED,
         ACC=compute_types(out.dtype)[1],
         PLAIN=PLAIN,
         WIDE=wide_offsets((x, weight, out)),

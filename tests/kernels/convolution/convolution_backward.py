@@ -120,5 +120,23 @@ CASES = {
             1,
             [True, True, False],
         ),
+        ("f32[2,3,3]=1", "f32[2,2,8]", "f32[3,2,2]=inf", None, [3], [0], [1], False, [0], 1, [True, False, False]),
+        (
+            "bf16[2,8,3,4]=1",
+            "bf16[2,8,8,11]",
+            "bf16[8,8,2,2]=inf",
+            None,
+            [3, 3],
+            [0, 0],
+            [1, 1],
+            False,
+            [0, 0],
+            1,
+            [True, False, False],
+        ),
     ],
+}
+FAULTS = {
+    "0 times infinity of few channels": ("tl.where(valid, product, 0) if FALLS else product", "product"),
+    "0 times infinity": ("FALLS=transposed and M * N * K * taps < SELECTED", "FALLS=False"),
 }
