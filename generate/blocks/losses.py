@@ -29,11 +29,12 @@ def loss(function, operands, reduction, numbers=()):
 
 
 def loss_backward(function, grad_output, operands, reduction, numbers=()):
-    """function(grad, *operands, n, *numbers) of each element, contiguous, in the shape of the first operand.
+    """Return function(grad, *operands, n, *numbers) of each element, contiguous, in the shape to which all broadcast.
 
-    n: what a gradient is divided by, the number of losses where the loss is their mean.
+    n: the number of predictions, the first operand, if the loss is a mean, else 1; as in ATen, also if it is broadcast.
     """
     like = operands[0]
-    n = max(torch.broadcast_tensors(*operands)[0].numel(), 1) if reduction == 1 else 1
-    out = torch.empty(like.shape, dtype=like.dtype, device=like.device)
+    n = max(like.numel(), 1) if reduction == 1 else 1
+    shape = torch.broadcast_shapes(grad_output.shape, *[t.shape for t in operands])
+    out = torch.empty(shape, dtype=like.dtype, device=like.device)
     return elementwise(function, grad_output, *operands, numbers=(n, *numbers), common=like.dtype, out=out)

@@ -5,6 +5,7 @@ What is not unpacked is a tensor of no elements. Pivots are taken in the order i
 """
 
 import torch
+from blocks.copies import copied
 from blocks.factorization import permutation, unpacked
 
 OVERLOADS = ("aten::lu_unpack",)
@@ -12,12 +13,14 @@ DTYPES = ("float32", "float64")
 
 
 def wrapper(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
-    if LU_pivots.dtype != torch.int32 or not LU_pivots.is_contiguous():
-        raise RuntimeError(f"lu_unpack: pivots of {LU_pivots.dtype}, of strides {LU_pivots.stride()}")
+    if LU_pivots.dtype != torch.int32:
+        raise RuntimeError(f"lu_unpack: pivots of {LU_pivots.dtype}")
     if LU_data.dim() < 2:
         raise RuntimeError(f"lu_unpack: {tuple(LU_data.shape)}")
     size = (*LU_data.shape[:-2], min(LU_data.shape[-2:]))
     outs = [torch.empty(0, dtype=LU_data.dtype, device=LU_data.device) for _ in range(3)]
     if unpack_pivots:
-        outs[0] = permutation(LU_pivots.view(size), LU_data.shape[-2], LU_data.dtype)
+        if tuple(LU_pivots.shape) != size:
+            LU_pivots = (LU_pivots if LU_pivots.is_contiguous() else copied(LU_pivots)).view(size)
+        outs[0] = permutation(LU_pivots, LU_data.shape[-2], LU_data.dtype)
     return outs[0], *(unpacked(LU_data) if unpack_data else outs[1:])

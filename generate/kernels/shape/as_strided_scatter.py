@@ -21,9 +21,9 @@ def last_of(x):
     return x.storage_offset() + sum([(n - 1) * s for n, s in zip(x.shape, x.stride(), strict=True)])
 
 
-def as_in(memory, view, first):
-    """Where the view lies, in memory that begins with element `first` of its own."""
-    return memory.as_strided(view.shape, view.stride(), max(view.storage_offset() - first, 0))
+def as_in(memory, view):
+    """Return a view of this memory that lies as this one in its own."""
+    return memory.as_strided(view.shape, view.stride(), view.storage_offset())
 
 
 def wrapper(self, src, size, stride, storage_offset=None):
@@ -37,7 +37,7 @@ def wrapper(self, src, size, stride, storage_offset=None):
     parts = [t for t in (self, place) if t.numel()]
     first = min([t.storage_offset() for t in parts], default=0)
     n = max([last_of(t) + 1 - first for t in parts], default=0)
-    memory = torch.empty(n, dtype=self.dtype, device=self.device)
-    fill(memory, self.as_strided((n,), (1,), first))
-    fill(as_in(memory, place, first), src)
-    return as_in(memory, self, first)
+    memory = torch.empty(first + n, dtype=self.dtype, device=self.device)  # the result keeps the storage offset
+    fill(memory.narrow(0, first, n), self.as_strided((n,), (1,), first))
+    fill(as_in(memory, place), src)
+    return as_in(memory, self)

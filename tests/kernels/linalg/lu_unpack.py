@@ -1,10 +1,15 @@
-"""Tall, wide and square; the data alone, the pivots alone; batches that lie otherwise; more than a tile."""
+"""Tall, wide and square; the data alone, the pivots alone, which may be strided; more than a tile."""
 
 OPINFO = 4
-left = ("aten::linalg_lu_factor_ex", {"LU_data": 0, "LU_pivots": 1})
-FORWARD = {"aten::lu_unpack": (*left, {"A": "f32[2,70,40]"})}
-CASES = {"aten::lu_unpack": [(), (True, False), (False, True)]}
+CASES = {
+    "aten::lu_unpack": [
+        ("f32[2,70,40]", "i32[2,40]{80,2}=70"),
+        ("f32[2,70,40]", "i32[2,40]=70", True, False),
+        ("f64[5,9]", "i32[5]{0}=5", False, True),
+    ]
+}
 FAULTS = {
     "no unit diagonal": ("(distance == 0).to(x.dtype)", "tl.zeros_like(x)"),
     "transposed": ("permuted(None, pivots, out.mT)", "permuted(None, pivots, out)"),
+    "dense pivots": ("pivots_ptr + k * plain_value(strides[0])", "pivots_ptr + k"),
 }

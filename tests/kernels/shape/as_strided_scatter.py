@@ -13,7 +13,10 @@ CASES = {
     ],
 }
 FAULTS = {
-    "from the first element of the tensor on": ("max(view.storage_offset() - first, 0)", "0"),
-    "the memory is not copied": ("fill(memory, self.as_strided((n,), (1,), first))", "fill(memory, 0)"),
+    "from the first element of the tensor on": ("view.stride(), view.storage_offset())", "view.stride(), 0)"),
+    "the memory is not copied": (
+        "fill(memory.narrow(0, first, n), self.as_strided((n,), (1,), first))",
+        "fill(memory, 0)",
+    ),
 }
 REFUSED = {"aten::as_strided_scatter": [("f32[6]", "f32[2,2]", [2, 2], [0, 1])]}
