@@ -31,7 +31,11 @@ def int8_matmul_kernel(a_ptr, b_ptr, scales_ptr, out_ptr, sizes, strides, TILE: 
             mask=(k < K)[:, None] & (cols < N)[None, :],
             other=0,
         )
-        acc = tl.dot(a, b, acc) if a.dtype == tl.int8 else tile_product(a, b.to(a.dtype), acc)
+        # before 3.7 Triton takes fp32 for the dtype of any product, and refuses the sum
+        if a.dtype == tl.int8:  # noqa: SIM108
+            acc = tl.dot(a, b, acc, out_dtype=tl.int32)
+        else:
+            acc = tile_product(a, b.to(a.dtype), acc)
     if scales_ptr is not None:
         scale = tl.load(scales_ptr + cols * stride_values(strides[2], PLAIN)[0], mask=cols < N, other=0)
         acc *= scale.to(acc.dtype)[None, :]

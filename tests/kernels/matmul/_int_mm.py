@@ -10,6 +10,6 @@ CASES = {
     ],
 }
 FAULTS = {
-    "the last part of a sum": ("acc = tl.dot(a, b, acc)", "acc = tl.dot(a, b)"),
+    "the last part of a sum": ("tl.dot(a, b, acc, out_dtype=tl.int32)", "tl.dot(a, b, out_dtype=tl.int32)"),
     "columns for rows": ("k[None, :] * a_stride[1]", "k[None, :] * a_stride[0]"),
 }
