@@ -225,6 +225,15 @@ def leave_state(states, seed, offset):
         tl.store(unused_ptr, 0)
 
 
+def shared_heads(query, key):
+    """Return the number of heads of key, of which each serves as many heads of query in a row (grouped-query attention,
+    arXiv:2305.13245). Raise NotImplementedError if query's are no multiple of them."""
+    heads = key.shape[1]
+    if heads != query.shape[1] and (heads == 0 or query.shape[1] % heads):
+        raise NotImplementedError(f"{query.shape[1]} heads of query with {heads} of key")
+    return heads
+
+
 def check_attention(query, key, value, heads, Dv):
     """Raises NotImplementedError where key and value have not these heads, and value not this last dimension."""
     (B, _, _, D), Tk = query.shape, key.shape[2]

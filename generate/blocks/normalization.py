@@ -81,6 +81,14 @@ def statistics_dtypes(x, parameters):
     return torch.float32 if half else x.dtype, dtype
 
 
+def batch_dtypes(x, parameters):
+    """The same; both are fp32 for x of half precision if some parameters are fp32 and others are not, as on CUDA."""
+    dtypes = {t.dtype for t in parameters if t is not None}
+    if x.dtype in (torch.float16, torch.bfloat16) and dtypes == {x.dtype, torch.float32}:
+        return torch.float32, torch.float32
+    return statistics_dtypes(x, parameters)
+
+
 def by_channel(t, x):
     """A vector, one element for each channel of x, in dimensions of x; a number as it is."""
     return t.view([1, -1] + [1] * (x.dim() - 2)) if isinstance(t, torch.Tensor) else t
@@ -130,7 +138,7 @@ def move_running(running, values, momentum, common):
 def batch_norm(x, weight, bias, running_mean, running_var, training, momentum, eps):
     """(result, mean, inverse deviation); running statistics are written in training."""
     expect_channels(x, weight, bias, running_mean, running_var)
-    common, dtype = statistics_dtypes(x, (weight, bias, running_mean, running_var))
+    common, dtype = batch_dtypes(x, (weight, bias, running_mean, running_var))
     out = window_result(x, x.shape)
     if training:
         dims = [d for d in range(x.dim()) if d != 1]
@@ -153,7 +161,8 @@ def batch_norm_gradients(grad, x, weight, running, saved, train, eps, output_mas
     expect_channels(x, weight, mean, rstd)
     if grad.shape != x.shape or mean is None or rstd is None:
         raise RuntimeError(f"gradient {tuple(grad.shape)} of {tuple(x.shape)}, or no statistics")
-    common, dtype = statistics_dtypes(x, (weight, *running, *saved))
+    common, dtype = batch_dtypes(x, (weight, *running, *saved))
+    dtype = dtype if weight is None else weight.dtype
     if not train:
         rstd = elementwise(inverse_deviation, rstd, numbers=(eps,), common=common)
     views = [by_channel(t, x) for t in (mean, rstd)]

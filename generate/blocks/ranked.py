@@ -88,7 +88,8 @@ def ranked(kind, x, dims, outs, k=0):
 def middle_of(kind, x, dim, keepdim):
     """The median or nanmedian of rows along dim, and its indices; dim None: of all elements, alone."""
     if x.dtype == torch.bool:
-        raise RuntimeError(f"{kind} of bools")
+        found = middle_of(kind, x.view(torch.uint8), dim, keepdim)
+        return found.view(torch.bool) if dim is None else (found[0].view(torch.bool), *found[1:])
     if dim is not None:
         return ranked(kind, x, [dim % x.dim()] if x.dim() else [], row_results(x, dim, keepdim))
     out = torch.empty([], dtype=x.dtype, device=x.device)

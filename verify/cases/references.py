@@ -21,8 +21,6 @@ Least squares: by singular values, in float64. ATen on the CPU (torch 2.13) give
 writes, so that by what is in memory it finds other ranks, and without right-hand sides "gelsd" and "gelss" fail. There
 is no answer where a singular value is so close to the limit that algorithms may differ.
 
-Batch normalization of GPUs' libraries: as the native one, with nothing reserved for the backward pass.
-
 Fourier transforms in double precision: NumPy's. Those of MKL (2024.2), which ATen calls, are off by thirty times as
 much where a length is odd, 1e-14 of the largest element.
 Connectionist temporal classification: ATen on the CPU (torch 2.13) leaves alpha unwritten at states that a sequence has
@@ -41,7 +39,7 @@ import torch
 from torch import Tensor
 from torch._ops import OpOverload
 
-from verify.cases import special_functions
+from verify.cases import of_gpus, special_functions
 from verify.cases.philox import kept
 from verify.contract.random_state import Philox
 
@@ -97,7 +95,7 @@ class _Tried(NamedTuple):
 
 def _forward(a: Mapping[str, Any], bias: Tensor | None, philox: Philox) -> _Tried:
     _check(a)
-    q, k, v = map(_wide, (a["query"], a["key"], a["value"]))
+    q, k, v = _headwise(a)
     scores = q @ k.transpose(-1, -2) * _scale(a)
     if bias is not None:
         scores = scores + bias.to(scores.dtype)
@@ -117,6 +115,13 @@ def _forward(a: Mapping[str, Any], bias: Tensor | None, philox: Philox) -> _Trie
     return _Tried(probabilities, dropout, (probabilities * dropout) @ v, lse)
 
 
+def _headwise(a: Mapping[str, Any]) -> list[Tensor]:
+    """Query, key and value, wide: heads of the last two once for each head of query that shares them."""
+    q, k, v = (_wide(a[name]) for name in ("query", "key", "value"))
+    share = q.shape[1] // max(k.shape[1], 1)
+    return [q, *(x.repeat_interleave(share, 1) if share > 1 else x for x in (k, v))]
+
+
 def _check(a: Mapping[str, Any]) -> None:
     """Raises RuntimeError for sizes and dtypes that do not fit, as ATen's functions for GPUs do."""
     dtypes = {a[name].dtype for name in ("query", "key", "value")}
@@ -124,7 +129,9 @@ def _check(a: Mapping[str, Any]) -> None:
         raise RuntimeError(f"query, key and value of {', '.join(sorted(map(str, dtypes)))}")
     q, k, v = (a[name].shape for name in ("query", "key", "value"))
     results = [a[name].shape for name in ("out", "grad_out", "grad_out_") if name in a]
-    fits = len(q) == len(k) == len(v) == 4 and q[:2] == k[:2] == v[:2] and q[3] == k[3] and k[2] == v[2]
+    fits = len(q) == len(k) == len(v) == 4 and q[0] == k[0] and k[:2] == v[:2] and q[3] == k[3] and k[2] == v[2]
+    shares = "return_debug_mask" in a or "grad_out" in a  # efficient attention does not
+    fits = fits and (q[1] == k[1] or (shares and k[1] > 0 and q[1] % k[1] == 0))
     fits &= "attn_bias" in a or q[3:] == v[3:]  # flash attention, again
     if "logsumexp" in a:
         rows = -(-q[2] // 32) * 32 if "grad_out_" in a else q[2]  # as the efficient forward pads it
@@ -188,11 +195,16 @@ def _gradients(a: Mapping[str, Any], grad: Tensor, bias: Tensor | None) -> list[
     """Of query, key, value and scores, wide (arXiv:2205.14135, appendix B.4): of the output that is given, which is
     rounded, as fused kernels do."""
     tried = _forward(a, bias, _drawn_from(a))
-    q, k, v, out, grad = map(_wide, (a["query"], a["key"], a["value"], a["out"], grad))
+    q, k, v = _headwise(a)
+    out, grad = _wide(a["out"]), _wide(grad)
     of_probabilities = grad @ v.transpose(-1, -2) * tried.dropout
     of_scores = tried.probabilities * (of_probabilities - (grad * out).sum(-1, keepdim=True))
     of_value = (tried.probabilities * tried.dropout).transpose(-1, -2) @ grad
-    return [of_scores @ k * _scale(a), of_scores.transpose(-1, -2) @ q * _scale(a), of_value, of_scores]
+    of_key = of_scores.transpose(-1, -2) @ q * _scale(a)
+    batch, heads, rows = a["key"].shape[:3]
+    shape = batch, heads, q.shape[1] // max(heads, 1), rows
+    of_shared = [x.reshape(*shape, x.shape[3]).sum(2) for x in (of_key, of_value)]
+    return [of_scores @ k * _scale(a), *of_shared, of_scores]
 
 
 def _alike(a: Mapping[str, Any], grad: Tensor, bias: Tensor | None) -> tuple[Tensor, ...]:
@@ -248,24 +260,6 @@ def _antialiased(op: OpOverload, a: Mapping[str, Any], philox: Philox) -> Any:
     x, (height, _), align = a["self"], a["output_size"], a["align_corners"]
     columns = op(x.transpose(2, 3), [x.shape[3], height], align, None, a["scales_h"]).transpose(2, 3)
     return found.copy_(op(columns, [height, 1], align, None, a["scales_w"]))
-
-
-_WITH_STATISTICS = "input", "weight", "bias", "running_mean", "running_var", "training"
-_SAVED = "running_mean", "running_var", "save_mean", "save_var"
-
-
-def _batch_norm(a: Mapping[str, Any], philox: Philox) -> Any:
-    given = [a[name] for name in (*_WITH_STATISTICS, "exponential_average_factor", "epsilon")]
-    return torch.ops.aten.native_batch_norm.default(*given)
-
-
-def _reserving_batch_norm(a: Mapping[str, Any], philox: Philox) -> Any:
-    return *_batch_norm(a, philox), torch.empty(0, dtype=torch.uint8)
-
-
-def _batch_norm_backward(a: Mapping[str, Any], philox: Philox) -> Any:
-    given = [a[name] for name in ("grad_output", "input", "weight", *_SAVED)]
-    return torch.ops.aten.native_batch_norm_backward.default(*given, True, a["epsilon"], [True, True, True])
 
 
 def _fourier(op: Callable[..., Tensor]) -> Callable[[Mapping[str, Any], Philox], Any]:
@@ -393,8 +387,5 @@ _ANSWERS: dict[str, Callable[[Mapping[str, Any], Philox], Any]] = {
     "aten::_ctc_loss.Tensor": _ctc_loss,
     "aten::_ctc_loss_backward": _ctc_loss_backward,
     "aten::_ctc_loss_backward.Tensor": _ctc_loss_backward,
-    "aten::cudnn_batch_norm": _reserving_batch_norm,
-    "aten::cudnn_batch_norm_backward": _batch_norm_backward,
-    "aten::miopen_batch_norm": _batch_norm,
-    "aten::miopen_batch_norm_backward": _batch_norm_backward,
+    **of_gpus.ANSWERS,
 }

@@ -7,7 +7,7 @@ Gradients lie as what they are gradients of. What dropout keeps is drawn from th
 """
 
 import torch
-from blocks.attention import check_attention
+from blocks.attention import check_attention, shared_heads
 from blocks.attention_backward import attention_backward, backward_block
 
 OVERLOADS = ("aten::_scaled_dot_product_cudnn_attention_backward",)
@@ -33,7 +33,7 @@ def wrapper(
     *,
     scale=None,
 ):
-    check_attention(query, key, value, query.shape[1], value.shape[3])
+    check_attention(query, key, value, shared_heads(query, key), value.shape[3])
     grads = torch.empty_like(query), torch.empty_like(key), torch.empty_like(value)
     inputs = grad_out, query, key, value, attn_bias, out, logsumexp
     causal, block = "upper" if is_causal else None, backward_block(query, value)

@@ -13,7 +13,7 @@ returned seed and offset.
 
 import torch
 import triton
-from blocks.attention import attention, attention_tile, check_attention
+from blocks.attention import attention, attention_tile, check_attention, shared_heads
 
 OVERLOADS = ("aten::_scaled_dot_product_efficient_attention", "aten::_scaled_dot_product_cudnn_attention")
 DTYPES = ("bfloat16", "float16", "float32")
@@ -42,8 +42,8 @@ def wrapper(
     philox,
 ):
     (B, H, Tq, D), Tk, Dv, device = query.shape, key.shape[2], value.shape[3], query.device
-    check_attention(query, key, value, H, Dv)
     efficient = return_debug_mask is None
+    check_attention(query, key, value, H if efficient else shared_heads(query, key), Dv)
     if efficient:
         out = torch.empty((B, Tq, H, Dv), dtype=query.dtype, device=device).transpose(1, 2)
     else:

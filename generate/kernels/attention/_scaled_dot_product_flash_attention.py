@@ -7,7 +7,7 @@ output lies as query does; rng_state is the seed and the offset from which backw
 """
 
 import torch
-from blocks.attention import attention, attention_tile, check_attention
+from blocks.attention import attention, attention_tile, check_attention, shared_heads
 
 OVERLOADS = ("aten::_scaled_dot_product_flash_attention",)
 DTYPES = ("bfloat16", "float16", "float32")  # backward has float32 among its arguments, and serves where forward does
@@ -17,7 +17,7 @@ def wrapper(query, key, value, dropout_p=0.0, is_causal=False, return_debug_mask
     (B, H, Tq, D), Tk, device = query.shape, key.shape[2], query.device
     if return_debug_mask:
         raise NotImplementedError("the matrix of what dropout keeps: return_debug_mask")
-    check_attention(query, key, value, H, D)
+    check_attention(query, key, value, shared_heads(query, key), D)
     out = torch.empty_like(query)
     lse = torch.empty((B, H, Tq), dtype=torch.float32, device=device)
     state = torch.empty((2,), dtype=torch.uint64, device=device)

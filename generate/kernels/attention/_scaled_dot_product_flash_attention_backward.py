@@ -8,7 +8,7 @@ forward call left in philox_seed; a causal mask lies as there.
 """
 
 import torch
-from blocks.attention import check_attention
+from blocks.attention import check_attention, shared_heads
 from blocks.attention_backward import attention_backward, backward_block
 
 OVERLOADS = ("aten::_scaled_dot_product_flash_attention_backward",)
@@ -33,7 +33,7 @@ def wrapper(
     *,
     scale=None,
 ):
-    check_attention(query, key, value, query.shape[1], query.shape[3])
+    check_attention(query, key, value, shared_heads(query, key), query.shape[3])
     grads = torch.empty_like(query), torch.empty_like(key), torch.empty_like(value)
     state = (
         (philox_seed, philox_offset) if philox_seed.dim() == 0 else (philox_seed.select(0, 0), philox_seed.select(0, 1))

@@ -7,7 +7,7 @@ Of an even number of elements the lower of the two in the middle, NaN left out; 
 from blocks.ranked import middle_of
 
 OVERLOADS = ("aten::nanmedian", "aten::nanmedian.dim")
-DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
 
 
 def wrapper(self, dim=None, keepdim=False):

@@ -9,5 +9,6 @@ CASES = {
     "aten::_scaled_dot_product_cudnn_attention": [
         ("f16[2,3,21,16]", "f16[2,3,39,16]", "f16[2,3,39,16]", None, True),
         ("bf16[1,2,40,8]", "bf16[1,2,40,8]", "bf16[1,2,40,8]", None, True, 0.2, True),
+        ("bf16[2,6,21,16]", "bf16[2,2,39,16]", "bf16[2,2,39,16]", None, True),
     ],
 }

@@ -8,12 +8,14 @@ CASES = {
         ("f32(1, nan, 3, 5)",),
         ("bf16[0]",),
         ("i32[0,3]",),
+        ("bool[7,5]{1,7}",),
     ],
     "aten::nanmedian.dim": [
         ("bf16[30,41]", 1),
         ("i8[5,40,7]", 1, True),
         ("f64(nan, nan, 3, inf, -inf)", 0),
         ("f16(nan, nan)", -1),
+        ("bool[5,6,3]", 1, True),
     ],
 }
 REFUSED = {"aten::nanmedian.dim": [("f32[3,0]", 1)]}
