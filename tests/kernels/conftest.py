@@ -10,6 +10,7 @@ A call is a tuple of arguments in the schema's order; those by name are a dict a
     f32[3,4]          random, normal; of integers from -5 to 5
     bf16[3,4]{1,3}    with these strides; {0} repeats one element
     f32[6]u           between 0 and 1
+    f8_e4m3fn[3,4]    of 8 bits; f8_e5m2, f8_e4m3fnuz, f8_e5m2fnuz
     i64[2,5]<7        from 0 below 7
     f32(1, nan, -0.)  these elements; of complex dtypes, such as 1-infj
     f32[]=4           filled with a number, with inf or with nan
@@ -45,11 +46,12 @@ from verify.contract.kernel_file import KernelFile
 ROOT = Path(__file__).parent
 MOST_CASES = 12  # of a file; more tell little and take long
 TENSOR = re.compile(
-    r"(?P<dtype>bool|bf16|[cfiu]\d+)(?:\[(?P<shape>[\d,]*)\]|\((?P<elements>[^)]*)\))"
+    r"(?P<dtype>bool|bf16|f8_\w+|[cfiu]\d+)(?:\[(?P<shape>[\d,]*)\]|\((?P<elements>[^)]*)\))"
     r"(?:\{(?P<strides>[\d,]*)\})?(?P<kind>u|<\d+|=(?:[-.\d]+|inf|nan))?(?:@(?P<offset>\d+))?(?P<bits>[*~]*)"
 )
 DTYPES = {"bool": torch.bool, "bf16": torch.bfloat16, "u8": torch.uint8}
 DTYPES |= {f"f{n}": getattr(torch, f"float{n}") for n in (16, 32, 64)}
+DTYPES |= {f"f8_{kind}": getattr(torch, f"float8_{kind}") for kind in ("e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz")}
 DTYPES |= {f"c{n}": getattr(torch, f"complex{n}") for n in (32, 64, 128)}
 DTYPES |= {f"i{n}": getattr(torch, f"int{n}") for n in (8, 16, 32, 64)}
 

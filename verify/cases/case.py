@@ -257,7 +257,7 @@ def _sizes(ask: Ask, overload: str, packed: Packed, native: Packed, philox: Phil
 def holds_special(packed: Packed) -> bool:
     """Whether an argument holds NaN or an infinity."""
     told = [contents(packed, i) for i, ref in enumerate(packed.tensors) if packed.data[ref.group] is not None]
-    return not all(bool(t.isfinite().all()) for t in told)
+    return not all(bool((t.float() if t.dtype.itemsize == 1 else t).isfinite().all()) for t in told)
 
 
 def same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:

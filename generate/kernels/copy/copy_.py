@@ -4,19 +4,22 @@ Either tensor may have the conjugate and the negative bit.
 """
 
 from blocks.complex_numbers import convert_into
+from blocks.float8 import copy_float8, is_float8
 from blocks.lazy_bits import has_bits, resolve_into
 from blocks.tiles import copy_into
 
 OVERLOADS = ("aten::copy_",)
 DTYPES = (
     "bfloat16", "bool", "complex128", "complex32", "complex64", "float16", "float32", "float64",
-    "int16", "int32", "int64", "int8", "uint8",
+    "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "int16", "int32", "int64", "int8", "uint8",
 )  # fmt: skip
 
 
 def wrapper(self, src, non_blocking=False):
     if has_bits(self) or has_bits(src):
         return resolve_into(self, src)
+    if is_float8(self) or is_float8(src):
+        return copy_float8(self, src)
     if self.is_complex() or src.is_complex():
         return convert_into(self, src)
     return copy_into(self, src)

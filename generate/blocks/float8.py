@@ -1,0 +1,126 @@
+"""Numbers of 8 bits, float8_e4m3fn, e5m2, e4m3fnuz and e5m2fnuz, made of fp32 and read as it by their bits.
+
+Rounded to nearest even as in torch/headeronly/util/Float8_*.h of torch 2.13. Infinity and what is beyond the largest
+number become the largest one (e4m3fn, of which older versions make NaN), infinity (e5m2) or NaN (the others). Triton's
+own conversion makes the largest number of e5m2, too, and compiles for few targets.
+"""
+
+import torch
+import triton
+import triton.language as tl
+from blocks.tiles import copy_into, in_tiles
+
+__all__ = ["copy_float8", "is_float8"]
+
+
+@triton.jit
+def encode(x, MANTISSA: tl.constexpr, BIAS: tl.constexpr, FNUZ: tl.constexpr):
+    """x in fp32 as the bits of a number with MANTISSA bits. FNUZ: it has no infinity and no -0, whose bits are NaN."""
+    bits = x.to(tl.int32, bitcast=True)
+    sign, bits = (bits >> 24) & 128, bits & 2147483647
+    CUT: tl.constexpr = 23 - MANTISSA
+    normal = (bits + ((bits >> CUT) & 1) + ((1 << (CUT - 1)) - 1) - ((127 - BIAS) << 23)) >> CUT
+    MAGIC: tl.constexpr = (151 - BIAS - MANTISSA) << 23  # a number whose last bit is the smallest number of 8 bits
+    magic = tl.full(x.shape, MAGIC, tl.int32)
+    sum_of_both = bits.to(tl.float32, bitcast=True) + magic.to(tl.float32, bitcast=True)
+    tiny = sum_of_both.to(tl.int32, bitcast=True) - magic
+    found = tl.where(bits < ((128 - BIAS) << 23), tiny, normal)
+    if FNUZ:
+        found = tl.where(found == 0, 0, found | sign)
+        found = tl.where(bits >= (135 << 23 if MANTISSA == 3 else 143 << 23), 128, found)
+    elif MANTISSA == 3:
+        found = tl.where(bits >= (1087 << 20), 126, tl.minimum(found, 126))
+        found = tl.where(bits > (255 << 23), 127, found) | sign
+    else:
+        found = tl.where(bits >= (143 << 23), tl.where(bits > (255 << 23), 127, 124), found) | sign
+    return found
+
+
+@triton.jit
+def decode(found, MANTISSA: tl.constexpr, BIAS: tl.constexpr, FNUZ: tl.constexpr):
+    """The number of these bits in fp32."""
+    found = found.to(tl.int32)
+    size = found & 127
+    bits = (size << (23 - MANTISSA)) + ((127 - BIAS) << 23)
+    SMALLEST: tl.constexpr = 2.0 ** (1 - BIAS - MANTISSA)
+    x = tl.where(size < (1 << MANTISSA), size.to(tl.float32) * SMALLEST, bits.to(tl.float32, bitcast=True))
+    if FNUZ:
+        x = tl.where(found == 128, float("nan"), x)
+    elif MANTISSA == 3:
+        x = tl.where(size == 127, float("nan"), x)
+    else:
+        x = tl.where(size == 124, float("inf"), tl.where(size > 124, float("nan"), x))
+    return tl.where(found >= 128, x * -1.0, x)
+
+
+@triton.jit
+def to_e4m3fn(x):
+    return encode(x, 3, 7, False)
+
+
+@triton.jit
+def to_e5m2(x):
+    return encode(x, 2, 15, False)
+
+
+@triton.jit
+def to_e4m3fnuz(x):
+    return encode(x, 3, 8, True)
+
+
+@triton.jit
+def to_e5m2fnuz(x):
+    return encode(x, 2, 16, True)
+
+
+@triton.jit
+def of_e4m3fn(x):
+    return decode(x, 3, 7, False)
+
+
+@triton.jit
+def of_e5m2(x):
+    return decode(x, 2, 15, False)
+
+
+@triton.jit
+def of_e4m3fnuz(x):
+    return decode(x, 3, 8, True)
+
+
+@triton.jit
+def of_e5m2fnuz(x):
+    return decode(x, 2, 16, True)
+
+
+def is_float8(x):
+    return x.dtype.itemsize == 1 and x.dtype.is_floating_point
+
+
+def float8_functions(dtype):
+    """Return the functions that make and read numbers of this dtype. Raise NotImplementedError if there are none."""
+    if dtype == torch.float8_e4m3fn:
+        return to_e4m3fn, of_e4m3fn
+    if dtype == torch.float8_e5m2:
+        return to_e5m2, of_e5m2
+    if dtype == torch.float8_e4m3fnuz:
+        return to_e4m3fnuz, of_e4m3fnuz
+    if dtype == torch.float8_e5m2fnuz:
+        return to_e5m2fnuz, of_e5m2fnuz
+    raise NotImplementedError(f"numbers of {dtype}")
+
+
+def copy_float8(out, value):
+    """Fill `out` with the elements of a tensor, broadcast, and return it. One of both has 8 bits.
+
+    Raise NotImplementedError if the other is of no floating dtype, or has 8 other bits."""
+    if out.dtype == value.dtype:
+        copy_into(out.view(torch.uint8), value.view(torch.uint8))
+        return out
+    if not (out.is_floating_point() and value.is_floating_point()) or (is_float8(out) and is_float8(value)):
+        raise NotImplementedError(f"{value.dtype} as {out.dtype}")
+    if is_float8(out):
+        in_tiles(float8_functions(out.dtype)[0], value, common=torch.float32, out=out.view(torch.uint8))
+    else:
+        in_tiles(float8_functions(value.dtype)[1], value.view(torch.uint8), common=torch.uint8, out=out)
+    return out
