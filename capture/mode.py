@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch._ops import OpOverload, resolve_key
 from torch._subclasses.fake_tensor import FakeTensor
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
 
 from capture import sim
+from capture.parts import Parts, parts_of
+from capture.plans import HIGHER_ORDER, CapturePlan
 from capture.steps import running_backward
-from traces.overloads import in_python
+from capture.unseen import function_modes
 
 if TYPE_CHECKING:
     from capture.recorder import Recorder
@@ -23,12 +22,15 @@ _PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
 _FAKE = torch._C._TorchDispatchModeKey.FAKE
 _mode_of = torch._C._get_dispatch_mode
 _modes_beneath = torch._C._len_torch_dispatch_stack
-_KEYS = torch._C.DispatchKey
-_COMPOSITE = (_KEYS.CompositeImplicitAutograd, _KEYS.CompositeImplicitAutogradNestedTensor)
 
 
 class Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
     supports_higher_order_operators = True  # the default makes torch.cond and flex_attention raise in the user's model
+
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        """Let higher-order operators capture their functions: see capture/stance.py. Nothing else is compiled."""
+        return True
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -42,7 +44,12 @@ class Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         known = self._recorder._steady
-        if known is not None and (not types or types == _TENSOR) and (not _modes_beneath() or _mode_of(_FAKE) is None):
+        if (
+            known is not None
+            and (not types or types == _TENSOR)
+            and (not _modes_beneath() or _mode_of(_FAKE) is None)
+            and not function_modes()  # they would see the attributes that keys are made of
+        ):
             phases = self._phases
             try:  # in a steady state most calls are only counted, in as few steps of Python as possible
                 find = known[phases.elsewhere if running_backward() == -1 else phases.in_backward][id(func)]
@@ -57,27 +64,24 @@ class Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _record(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if _mode_of(_FAKE) is not None or FakeTensor in types:
             return func(*args, **kwargs)  # shapes without data
-        plan = self._recorder._plan(func)
+        recorder = self._recorder
+        plan = recorder._plan(func)
         if plan.skipped == "":  # a marker
-            self._recorder._before(plan, args, kwargs)
+            recorder._before(plan, args, kwargs)
             return func(*args, **kwargs)
         for tensor_type in types:  # subclasses with a dispatch of their own desugar; what they call comes back here
             if tensor_type not in _PLAIN and tensor_type.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
                 return NotImplemented
+        if plan.question:
+            return func(*args, **kwargs)
         arriving = sim.arriving(func, kwargs)
         if arriving is not None:  # likewise
             with self:
                 return arriving(*args, **kwargs)
-        if plan.composite and in_parts(func, args, kwargs):  # under inference_mode such operators arrive whole
-            with self:
-                result = func.decompose(*args, **kwargs)
-            if result is not NotImplemented:
-                return result
-        parts = in_python(func) if isinstance(func, OpOverload) else None
-        if parts is not None:  # whole on every device, which runs what it calls
-            with self:
-                return parts(*args, **kwargs)
-        seen = self._recorder._before(plan, args, kwargs)
+        parts = self._parts(plan, args, kwargs) if plan.divisible else None
+        if parts is not None:
+            return self._in_parts(plan, parts, args, kwargs)
+        seen = recorder._before(plan, args, kwargs)
         if seen is None:
             return func(*args, **kwargs)
         returned = False
@@ -86,33 +90,31 @@ class Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
             returned = True
         finally:
             if not returned:
-                self._recorder._discard(seen)
-        self._recorder._after(seen, result)
+                recorder._discard(seen)
+        recorder._after(seen, result)
         return result
 
+    def _parts(self, plan: CapturePlan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Parts | None:
+        alone = plan.skipped != HIGHER_ORDER or all(isinstance(m, Mode) for m in _get_current_dispatch_mode_stack())
+        if not alone:
+            return None  # the program's own mode has to see the higher-order operator, and its parts are that mode's
+        try:
+            return parts_of(plan.op, args, kwargs)
+        except Exception as error:  # noqa: BLE001 - as of all that the recorder does
+            self._recorder._note(plan.name, error)
+            return None
 
-def in_parts(func: OpOverload, args: Iterable[Any], kwargs: dict[str, Any]) -> bool:
-    """Whether the device that runs this call of a composite operator would do so by other operators.
-
-    A device with a kernel of its own for it, as the CPU has for silu_backward, is asked for the whole.
-    """
-    keys = torch._C.DispatchKeySet(_KEYS.Undefined)
-    for value in (*args, *kwargs.values()):
-        for t in value if isinstance(value, list | tuple) else (value,):
-            keys = keys | torch._C._dispatch_keys(t) if isinstance(t, torch.Tensor) else keys
-    return _kernel_key(func, keys.raw_repr()) in _COMPOSITE
-
-
-@cache
-def _kernel_key(func: OpOverload, keys: int) -> torch._C.DispatchKey | None:
-    """Under which key the dispatcher finds the kernel for tensors with these keys, below autograd and the like."""
-    found = torch._C.DispatchKeySet.from_raw_repr(keys)
-    while (key := found.highestPriorityTypeId()) != _KEYS.Undefined:
-        if torch._C._dispatch_is_included_in_alias(key, _KEYS.CompositeExplicitAutograd):  # a backend's
-            break
-        found = found.remove(key)
-    try:
-        kernel: torch._C.DispatchKey = resolve_key(func, key)
-        return kernel
-    except NotImplementedError:
-        return None
+    def _in_parts(self, plan: CapturePlan, parts: Parts, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Record what a call runs. If that raises and the call as a whole does not, the error is the recorder's."""
+        if plan.skipped == HIGHER_ORDER:
+            self._recorder._skip(plan)
+        try:
+            with self:
+                return parts(*args, **kwargs)
+        except Exception as error:
+            if plan.effects:  # must not happen twice
+                raise
+            failed = error
+        result = plan.op(*args, **kwargs)  # raises where the program does
+        self._recorder._note(plan.name, failed)
+        return result

@@ -9,46 +9,35 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-import weakref
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, replace
 from functools import partial
 from types import TracebackType
 from typing import Any
 
 import torch
 
-from capture.flow import FlowBegun, FlowTape
+from capture.flow import FlowTape
+from capture.forks import watch
 from capture.keys import maker
 from capture.limits import Limits
 from capture.mode import Mode
 from capture.modules import ModuleTracker
 from capture.plans import CapturePlan, make_plan
 from capture.signatures import call_token, describe
+from capture.stance import force_eager
 from capture.steps import Phases, Steps, begins_work
 from capture.tallies import Known, Tallies
-from capture.tape import Sample, Tape, TapeEntry, is_capturing_graph, of_this_rank, tensors, touches_meta
+from capture.tape import Seen, Tape, TapeEntry, is_capturing_graph, of_this_rank, tensors, touches_meta
+from capture.unseen import Aliases, Unrecordable, Unseen, follow, function_modes, has_subclass, plain
 from traces.errors import UserError
 from traces.overloads import bind, kind, written
 from traces.writer import CallSite
 
 MAX_ERRORS = 20  # errors of the recorder after which it stops recording
 _ELSEWHERE = "in other steps or phases"
-
-
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """A call that is looked at again when it has returned. inputs: of a producer that is not sampled. flow: its place
-    in the dataflow, where that is recorded."""
-
-    plan: CapturePlan
-    tape: Tape
-    entry: TapeEntry
-    sample: Sample | None
-    inputs: dict[str, Any] | None
-    flow: FlowBegun | None = None
 
 
 class Recorder:
@@ -108,7 +97,7 @@ class Recorder:
         self._fence: tuple[int, Counter[str]] | None = None  # number of calls and those skipped, before doubtful steps
         self._recording = True
         self._stack = ExitStack()
-        _recorders.add(self)
+        watch(self)
 
     def __enter__(self) -> Recorder:
         thread = threading.get_ident()
@@ -138,8 +127,7 @@ class Recorder:
         self.path = of_this_rank(self.path)
         self._tape = self._new_tape(self._force)
         self._modules.start()
-        # Compiled code would hide its operators, and flex_attention would raise.
-        self._stack.enter_context(torch.compiler.set_stance("force_eager"))
+        self._stack.enter_context(force_eager())  # compiled code would hide its operators
 
     def _new_tape(self, force: bool) -> Tape:
         return Tape(self.path, self.limits, {**(self._info or {}), "limits": asdict(self.limits)}, force)
@@ -258,23 +246,33 @@ class Recorder:
             self._plans[id(func)] = plan
         return plan
 
-    def _before(self, plan: CapturePlan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Seen | None:
+    def _before(self, plan: CapturePlan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Seen | None:
         """Count a call that is about to happen; what has to be done after it, if anything."""
         if not self._recording or self._steps.over:
             return None
         with self._lock:  # not by `_guarded`, since every call comes here
             try:
+                if has_subclass(args) or (kwargs and has_subclass(kwargs.values())) or function_modes():
+                    return self._observe_plain(plan, args, kwargs)
                 return self._observe(plan, args, kwargs)
+            except Unrecordable as reason:
+                self.skipped[str(reason)] += 1
             except Exception as error:  # noqa: BLE001 - as there
                 self._failed(plan.name, error)
-                return None
+            return None
 
-    def _after(self, seen: _Seen, result: Any) -> None:
+    def _observe_plain(self, plan: CapturePlan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Seen | None:
+        aliases: Aliases = []
+        with Unseen():
+            seen = self._observe(plan, plain(args, aliases), plain(kwargs, aliases))
+        return seen and replace(seen, aliases=aliases)
+
+    def _after(self, seen: Seen, result: Any) -> None:
         """Store a call that has happened."""
         if self._recording:
             self._guarded(seen.plan.name, lambda: self._store(seen, result))
 
-    def _discard(self, seen: _Seen) -> None:
+    def _discard(self, seen: Seen) -> None:
         """Forget a call that has raised."""
         if self._recording and seen.tape is self._tape and seen.sample is not None:
             self._guarded(seen.plan.name, partial(seen.tape.discard, seen.sample))
@@ -284,17 +282,29 @@ class Recorder:
     def _guarded(self, what: str, work: Callable[[], Any]) -> Any:
         with self._lock:
             try:
-                return work()
+                with Unseen():
+                    return work()
             except Exception as error:  # noqa: BLE001 - an error of the recorder must never reach the user's training
                 self._failed(what, error)
                 return None
+
+    def _note(self, what: str, error: Exception) -> None:
+        """Count an error of the recorder."""
+        with self._lock:
+            self._failed(what, error)
+
+    def _skip(self, plan: CapturePlan) -> None:
+        """Count a call that is not recorded itself."""
+        if self._recording and not self._steps.over:
+            with self._lock:
+                self.skipped[plan.skipped or ""] += 1
 
     def _failed(self, what: str, error: Exception) -> None:
         self.errors.setdefault(what, {"count": 0, "first": f"{type(error).__name__}: {error}"[:200]})["count"] += 1
         if sum(e["count"] for e in self.errors.values()) >= MAX_ERRORS or isinstance(error, OSError):
             self._recording, self._steady = False, None  # a full disk does not mend itself
 
-    def _observe(self, plan: CapturePlan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Seen | None:
+    def _observe(self, plan: CapturePlan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Seen | None:
         steps, phase = self._steps, self._phases.current()
         if plan.skipped == "":
             if self._phases.follow(plan.name, args):
@@ -315,7 +325,8 @@ class Recorder:
         key = call_token(id(plan.op), args, kwargs)
         entry = self._entries.get(key)
         if entry is None:
-            entry = self._new_entry(key, plan, args, kwargs)
+            with Unseen():
+                entry = self._new_entry(key, plan, args, kwargs)
             if entry is None:
                 if flow is not None:
                     flow.pass_by((args, kwargs))
@@ -325,7 +336,8 @@ class Recorder:
         self._seq += 1
         settled = steps.number >= self._settled
         if flow is not None or entry.wanted or ((plan.produces or plan.mutates) and not settled):
-            return self._look_closer(plan, entry, phase, bind(plan.op, args, kwargs), flow)
+            with Unseen():
+                return self._look_closer(plan, entry, phase, bind(plan.op, args, kwargs), flow)
         if settled:
             self._tallies.start(plan.op, phase, args, kwargs, entry.signature)
             self._steady = None if steps.ending else self._tallies.known
@@ -333,7 +345,7 @@ class Recorder:
 
     def _look_closer(
         self, plan: CapturePlan, entry: TapeEntry, phase: str, arguments: dict[str, Any], flow: FlowTape | None
-    ) -> _Seen | None:
+    ) -> Seen | None:
         assert self._tape is not None
         if entry.wanted and self.limits.per_op_max and self._stored[plan.name] >= self.limits.per_op_max:
             entry.wanted = 0
@@ -348,7 +360,7 @@ class Recorder:
         if plan.mutates:
             self._tape.forget(tensors({name: arguments[name] for name in written(plan.op)}))
         inputs = arguments if plan.produces and sample is None else None
-        return _Seen(plan, self._tape, entry, sample, inputs, begun) if sample is not None or plan.produces else None
+        return Seen(plan, self._tape, entry, sample, inputs, begun) if sample is not None or plan.produces else None
 
     def _new_entry(
         self, key: Hashable, plan: CapturePlan, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -369,9 +381,11 @@ class Recorder:
             self._settled, self._steady = self._steps.number + 2, None
         return entry
 
-    def _store(self, seen: _Seen, result: Any) -> None:
+    def _store(self, seen: Seen, result: Any) -> None:
         if seen.tape is not self._tape:  # the trace has begun anew
             return
+        follow(seen.aliases)
+        result = plain(result, list(seen.aliases))
         stored, wanted = None, seen.entry.wanted or seen.flow is not None
         if seen.sample is not None and not wanted:  # a call inside this one was stored, or another thread's
             self._tape.discard(seen.sample)
@@ -387,14 +401,3 @@ class Recorder:
     def _thread(self) -> int:
         """0 for the thread that entered first, 1 for all others, such as autograd's."""
         return 0 if threading.get_ident() == next(iter(self._modes)) else 1
-
-
-_recorders: weakref.WeakSet[Recorder] = weakref.WeakSet()
-
-
-def _after_fork() -> None:
-    for recorder in _recorders:
-        recorder._after_fork()
-
-
-os.register_at_fork(after_in_child=_after_fork)

@@ -25,6 +25,7 @@ from capture.compiled import why_not
 from capture.keys import MODULE
 from capture.limits import Limits
 from capture.recorder import Recorder
+from capture.stance import force_eager
 from capture.tape import of_this_rank
 from capture.targets import CaptureTarget
 from traces.errors import UserError
@@ -91,7 +92,7 @@ def capture_model(
     start = time.perf_counter()
     executing = sim.executing(sim.on_cpu) if target.device.startswith(sim.NAME) else nullcontext()
     # Skipped steps compile nothing either.
-    with fresh_directory(path) as parent, executing, torch.compiler.set_stance("force_eager"):
+    with fresh_directory(path) as parent, executing, force_eager():
         recorder, losses = _record(target, parent / name, bounds, progress, worth_building(native, target, bounds))
         manifest = Trace.open(recorder.path, partial=True).manifest
         if manifest["state"] != "complete":

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import torch
 from blake3 import blake3
@@ -17,12 +17,17 @@ from capture.limits import Limits
 from capture.pipeline import Pipeline, StoredCall
 from capture.policy import Policy, Taken
 from capture.producers import PRODUCERS, Producers, keys
+from capture.unseen import Aliases
 from traces.dataflow import Dataflow
 from traces.errors import UserError
 from traces.fingerprint import results
 from traces.overloads import base_name, name_of, unread, written
 from traces.values import Packed, lay_out
 from traces.writer import CallSite, SignatureCount, TraceWriter
+
+if TYPE_CHECKING:
+    from capture.flow import FlowBegun
+    from capture.plans import CapturePlan
 
 
 @dataclass(slots=True)
@@ -50,6 +55,23 @@ class Sample:
     mutated: dict[str, Any]
     inputs: dict[tuple[Any, ...], Any] | None
     rng: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A call that is looked at again when it has returned.
+
+    inputs: of a producer that is not sampled. flow: its place in the dataflow, where that is recorded. aliases: plain
+    tensors that stand for those of subclasses.
+    """
+
+    plan: CapturePlan
+    tape: Tape
+    entry: TapeEntry
+    sample: Sample | None
+    inputs: dict[str, Any] | None
+    flow: FlowBegun | None = None
+    aliases: Aliases = field(default_factory=list)
 
 
 class Tape:

@@ -1,0 +1,27 @@
+"""Recorders of a process that forks: the child must leave their traces alone."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from typing import Protocol
+
+
+class _Forked(Protocol):
+    def _after_fork(self) -> None: ...
+
+
+_watched: weakref.WeakSet[_Forked] = weakref.WeakSet()
+
+
+def watch(recorder: _Forked) -> None:
+    """Call `_after_fork` of this object in each process forked from now on, as long as it lives."""
+    _watched.add(recorder)
+
+
+def _after_fork() -> None:
+    for recorder in _watched:
+        recorder._after_fork()
+
+
+os.register_at_fork(after_in_child=_after_fork)

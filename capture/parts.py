@@ -1,0 +1,79 @@
+"""Which function runs a call by other operators: those of composite and of higher-order operators are recorded instead.
+
+Each is the kernel that the dispatcher would choose itself, so that recording a call in parts changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cache, partial
+from typing import Any, TypeAlias
+
+import torch
+from torch._ops import HigherOrderOperator, OpOverload, resolve_key
+from torch.utils._pytree import tree_leaves
+
+from traces.overloads import in_python
+
+Parts: TypeAlias = Callable[..., Any]
+
+_KEYS = torch._C.DispatchKey
+_NESTED = _KEYS.CompositeImplicitAutogradNestedTensor
+_COMPOSITE = (_KEYS.CompositeImplicitAutograd, _NESTED)
+# Their kernels run no ATen operators, or none that say what the operator does.
+_OPAQUE = ("triton_kernel_wrapper", "call_torchbind", "executorch_call_delegate", "aoti_call_delegate", "print")
+
+
+def is_divisible(op: Any) -> bool:
+    """Return True if there are calls of the operator that run by other operators."""
+    if isinstance(op, OpOverload):
+        return in_python(op) is not None or any(map(op.has_kernel_for_dispatch_key, _COMPOSITE))
+    return isinstance(op, HigherOrderOperator) and not op.name().startswith(_OPAQUE)
+
+
+def parts_of(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Parts | None:
+    """Return what runs this call by other operators; None if the device runs it as a whole.
+
+    A device with a kernel of its own for a composite operator, as the CPU has for silu_backward, runs the whole. Under
+    inference_mode composite operators arrive here; elsewhere autograd has them run in parts before.
+    """
+    if not isinstance(op, OpOverload):
+        return _higher_order(op, args, kwargs)
+    key = _kernel_key(op, _keys_of((*args, *kwargs.values())))
+    if key == _NESTED:
+        return partial(op._op_dk, _NESTED)
+    return op.decompose if key in _COMPOSITE else in_python(op)
+
+
+def _higher_order(op: HigherOrderOperator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Parts | None:
+    key = _kernel_key(op, _keys_of(tree_leaves((args, kwargs))))
+    kernel = None if key is None else op.py_kernels.get(key)
+    return kernel if callable(kernel) else None
+
+
+def _keys_of(values: Iterable[Any]) -> int:
+    keys = torch._C.DispatchKeySet(_KEYS.Undefined)
+    for value in values:
+        for t in value if isinstance(value, list | tuple) else (value,):
+            keys = keys | torch._C._dispatch_keys(t) if isinstance(t, torch.Tensor) else keys
+    raw: int = keys.raw_repr()
+    return raw
+
+
+@cache
+def _kernel_key(op: Any, keys: int) -> torch._C.DispatchKey | None:
+    """Under which key the dispatcher finds the kernel for tensors with these keys, below autograd and the like."""
+    found = torch._C.DispatchKeySet.from_raw_repr(keys)
+    while (key := found.highestPriorityTypeId()) != _KEYS.Undefined and not _is_of_backend(key):
+        found = found.remove(key)
+    try:
+        kernel: torch._C.DispatchKey = resolve_key(op, key)
+        return kernel
+    except NotImplementedError:
+        return None
+
+
+def _is_of_backend(key: torch._C.DispatchKey) -> bool:
+    """Return True for the key of a device and layout; the alias of dense ones leaves out nested tensors."""
+    nested = key.name.startswith("NestedTensor")
+    return nested or torch._C._dispatch_is_included_in_alias(key, _KEYS.CompositeExplicitAutograd)
