@@ -15,7 +15,7 @@ import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from traces.dataflow import Dataflow, FlowCall, ValueType, without_own_device
-from traces.live import tensors_in
+from traces.live import tensors_in, unsupported_kind
 from traces.overloads import name_of, written
 from traces.values import DTYPE_NAMES, encoded
 from traces.writer import CallSite
@@ -87,7 +87,7 @@ class FlowTape:
 
     def _memory_of(self, t: torch.Tensor) -> int | None:
         held = t._values() if t.is_sparse else t
-        if held.layout is not torch.strided or held.is_nested or held.is_mkldnn:
+        if unsupported_kind(held) is not None:
             return None
         storage = held.untyped_storage()
         if storage._cdata not in self._memory:

@@ -20,15 +20,16 @@ Parts: TypeAlias = Callable[..., Any]
 _KEYS = torch._C.DispatchKey
 _NESTED = _KEYS.CompositeImplicitAutogradNestedTensor
 _COMPOSITE = (_KEYS.CompositeImplicitAutograd, _NESTED)
-# Their kernels run no ATen operators, or none that say what the operator does.
+# Kernels that run no ATen operators that could stand for the call, or that refuse to run under a dispatch mode.
 _OPAQUE = ("triton_kernel_wrapper", "call_torchbind", "executorch_call_delegate", "aoti_call_delegate", "print")
+_REFUSING = ("invoke_subgraph", "strict_mode")
 
 
 def is_divisible(op: Any) -> bool:
     """Return True if there are calls of the operator that run by other operators."""
     if isinstance(op, OpOverload):
         return in_python(op) is not None or any(map(op.has_kernel_for_dispatch_key, _COMPOSITE))
-    return isinstance(op, HigherOrderOperator) and not op.name().startswith(_OPAQUE)
+    return isinstance(op, HigherOrderOperator) and not op._name.startswith((*_OPAQUE, *_REFUSING))
 
 
 def parts_of(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Parts | None:
@@ -46,9 +47,25 @@ def parts_of(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Parts | 
 
 
 def _higher_order(op: HigherOrderOperator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Parts | None:
+    if op._name in _WITHOUT_CHECK:
+        return _WITHOUT_CHECK[op._name]
     key = _kernel_key(op, _keys_of(tree_leaves((args, kwargs))))
     kernel = None if key is None else op.py_kernels.get(key)
     return kernel if callable(kernel) else None
+
+
+def _cond(pred: Any, true_fn: Parts, false_fn: Parts, operands: Iterable[Any]) -> Any:
+    return (true_fn if pred else false_fn)(*operands)
+
+
+def _scan(combine_fn: Parts, init: Any, xs: Any, additional_inputs: Any) -> Any:
+    from torch._higher_order_ops.scan import generic_scan
+
+    return generic_scan(combine_fn, init, xs, additional_inputs=additional_inputs)  # type: ignore[no-untyped-call]
+
+
+# PyTorch's dense kernels of these, without the assertion that no dispatch mode is in force.
+_WITHOUT_CHECK: dict[str, Parts] = {"cond": _cond, "scan": _scan}
 
 
 def _keys_of(values: Iterable[Any]) -> int:

@@ -19,10 +19,11 @@ import torch
 
 from capture.device import DeviceMoments
 from capture.staging import Chunk, Slots, on_cuda
+from traces.counts import SignatureCount
 from traces.span import Span
 from traces.synthesis import summarise
 from traces.values import Packed
-from traces.writer import CallSite, SignatureCount, TraceWriter
+from traces.writer import CallSite, TraceWriter
 
 MAX_MESSAGES = 4096
 FULL = 1e-3  # seconds after which a full queue is looked at again

@@ -14,6 +14,8 @@ from typing import Any, TypeAlias
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
+from traces.live import unsupported_kind
+
 # Forward operators whose results their backward operators take, by base name.
 PRODUCERS = frozenset(
     {
@@ -104,7 +106,7 @@ class Producers:
         if len(self._origins) > MAX_ORIGINS:
             self._origins = {k: o for k, o in self._origins.items() if not o.storage.expired()}  # type: ignore[no-untyped-call]
         for path, t in _flat(result):
-            if t.layout is torch.strided:
+            if _is_plain(t):
                 storage = t.untyped_storage()
                 self._origins[storage._cdata] = _Origin(
                     StorageWeakRef(storage),  # type: ignore[no-untyped-call]
@@ -116,12 +118,12 @@ class Producers:
 
     def forget(self, t: torch.Tensor) -> None:
         """The tensor is about to be written."""
-        if self._origins and t.layout is torch.strided:
+        if self._origins and _is_plain(t):
             self._origins.pop(t.untyped_storage()._cdata, None)
 
     def sources(self, arguments: dict[str, Any]) -> dict[int, dict[str, Any]]:
         """Content specs by storage for those arguments of a backward call that a stored call gives again."""
-        tensors = [t for value in arguments.values() for _, t in _flat(value) if t.layout is torch.strided]
+        tensors = [t for value in arguments.values() for _, t in _flat(value) if _is_plain(t)]
         found: dict[int, dict[str, Any]] = {}
         origins: list[_Origin] = []
         for t in tensors:
@@ -149,8 +151,13 @@ def keys(arguments: dict[str, Any]) -> dict[tuple[Any, ...], tuple[str, Path]]:
         (t.untyped_storage()._cdata, *_layout(t)): (name, path)
         for name, value in arguments.items()
         for path, t in _flat(value)
-        if t.layout is torch.strided
+        if _is_plain(t)
     }
+
+
+def _is_plain(t: torch.Tensor) -> bool:
+    """Return True if a storage and a layout tell the elements: not of a lazily conjugated or negated view."""
+    return unsupported_kind(t) is None and not t.is_conj() and not t.is_neg()
 
 
 def _layout(t: torch.Tensor) -> tuple[Any, ...]:

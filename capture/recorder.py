@@ -19,6 +19,7 @@ from typing import Any
 
 import torch
 
+from capture import sim
 from capture.flow import FlowTape
 from capture.forks import watch
 from capture.keys import maker
@@ -30,7 +31,7 @@ from capture.signatures import call_token, describe
 from capture.stance import force_eager
 from capture.steps import Phases, Steps, begins_work
 from capture.tallies import Known, Tallies
-from capture.tape import Seen, Tape, TapeEntry, is_capturing_graph, of_this_rank, tensors, touches_meta
+from capture.tape import Seen, Tape, TapeEntry, is_capturing_graph, of_this_rank, place_of, tensors, touches_meta
 from capture.unseen import Aliases, Unrecordable, Unseen, follow, function_modes, has_subclass, plain
 from traces.errors import UserError
 from traces.overloads import bind, kind, written
@@ -76,8 +77,7 @@ class Recorder:
         self.errors: dict[str, dict[str, Any]] = {}
         self.skipped: Counter[str] = Counter()
         self.failure: Exception | None = None
-        self._force = force
-        self._info = info
+        self._force, self._info = force, info
         self._modules = ModuleTracker(model)
         self._flow = FlowTape() if self.limits.dataflow else None
         self._tape: Tape | None = None
@@ -274,10 +274,8 @@ class Recorder:
 
     def _discard(self, seen: Seen) -> None:
         """Forget a call that has raised."""
-        if self._recording and seen.tape is self._tape and seen.sample is not None:
-            self._guarded(seen.plan.name, partial(seen.tape.discard, seen.sample))
-        if self._recording and self._flow is not None and seen.flow is not None:
-            self._guarded(seen.plan.name, partial(self._flow.discard, seen.flow))
+        if self._recording and seen.tape is self._tape:
+            self._guarded(seen.plan.name, partial(seen.discard, self._flow))
 
     def _guarded(self, what: str, work: Callable[[], Any]) -> Any:
         with self._lock:
@@ -289,12 +287,10 @@ class Recorder:
                 return None
 
     def _note(self, what: str, error: Exception) -> None:
-        """Count an error of the recorder."""
         with self._lock:
             self._failed(what, error)
 
     def _skip(self, plan: CapturePlan) -> None:
-        """Count a call that is not recorded itself."""
         if self._recording and not self._steps.over:
             with self._lock:
                 self.skipped[plan.skipped or ""] += 1
@@ -322,7 +318,8 @@ class Recorder:
         if not steps.wanted or (self._phases_wanted and phase not in self._phases_wanted):
             self.skipped[_ELSEWHERE] += 1
             return None
-        key = call_token(id(plan.op), args, kwargs)
+        place = sim.place()
+        key = call_token(id(plan.op) if place is None else (id(plan.op), place), args, kwargs)
         entry = self._entries.get(key)
         if entry is None:
             with Unseen():
@@ -338,7 +335,7 @@ class Recorder:
         if flow is not None or entry.wanted or ((plan.produces or plan.mutates) and not settled):
             with Unseen():
                 return self._look_closer(plan, entry, phase, bind(plan.op, args, kwargs), flow)
-        if settled:
+        if settled and place is None:  # for `sim` the host's tensors stand, from which no key tells the device's calls
             self._tallies.start(plan.op, phase, args, kwargs, entry.signature)
             self._steady = None if steps.ending else self._tallies.known
         return None
@@ -353,7 +350,9 @@ class Recorder:
         if (entry.wanted or flow is not None) and not is_capturing_graph():
             self._drain()
             entry.wanted -= 1  # stays so if this fails, which it would at the next call too
-            site = CallSite(self._seq - 1, self._steps.number, phase, self._modules.current(), self._thread())
+            thread = int(threading.get_ident() != next(iter(self._modes)))  # 1: another than the first, as autograd's
+            where = self._modules.current(), thread, torch.is_grad_enabled()
+            site = CallSite(self._seq - 1, self._steps.number, phase, *where)
             begun = flow.begin(plan.op, arguments, site) if flow is not None else None
             sample = self._tape.take(plan.op, entry, site, arguments)
             entry.wanted += 1  # only a call that returns uses up a sample
@@ -375,7 +374,9 @@ class Recorder:
             return None
         if plan.composite:
             self._whole.add(plan.name)
-        signature = self._tape.signature(plan.name, kind(plan.op, arguments), describe(arguments))
+        place = sim.place()
+        where = place or place_of(arguments), place == "cpu"
+        signature = self._tape.signature(plan.name, kind(plan.op, arguments), describe(arguments), *where)
         entry = self._entries[key] = TapeEntry(signature, self.limits.per_signature, [])
         if signature.kind != "view":  # slices of data at random places bring a new one in every step
             self._settled, self._steady = self._steps.number + 2, None
@@ -397,7 +398,3 @@ class Recorder:
             self._flow.end(seen.flow, result, stored)
         if seen.plan.produces:
             self._tape.follow(seen.inputs, result, seen.entry, seen.sample)
-
-    def _thread(self) -> int:
-        """0 for the thread that entered first, 1 for all others, such as autograd's."""
-        return 0 if threading.get_ident() == next(iter(self._modes)) else 1

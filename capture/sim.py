@@ -50,9 +50,10 @@ class _InForce(NamedTuple):
 
 
 class _Host(threading.local):
-    """Whether this thread computes on the CPU for the device."""
+    """What this thread does on the CPU for the device: compute as its executor, or whatever the device itself does."""
 
     computes = False
+    serves = False
 
 
 _host = _Host()
@@ -71,6 +72,22 @@ def on_cpu(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 def compute(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """For a mode that follows the CPU's calls: call the operator, as `on_cpu` does where it is for the device."""
     return answer(op, args, kwargs) if _host.computes else op(*args, **kwargs)
+
+
+def place() -> str | None:
+    """Return the device that an operator of host tensors runs for, while an executor is in force; None otherwise."""
+    if not _executors:
+        return None
+    return f"{NAME}:0" if _host.serves else "cpu"
+
+
+@contextmanager
+def _serving() -> Iterator[None]:
+    before, _host.serves = _host.serves, True
+    try:
+        yield
+    finally:
+        _host.serves = before
 
 
 def missing(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -187,12 +204,13 @@ class SimTensor(torch.Tensor):
         transfer = name in _COPIES and _devices(func, args, kwargs) != {NAME}
         given, named = tuple(map(_lower, args)), {k: _lower(v) for k, v in kwargs.items()}
         try:
-            if transfer or kind(func) in _PROVIDED:
-                result = func(*given, **named)
-            else:
-                if func._schema.name not in _HOST_INDICES:
-                    _check_devices(name, args, kwargs)
-                result = _executor()(func, given, named)
+            with _serving():
+                if transfer or kind(func) in _PROVIDED:
+                    result = func(*given, **named)
+                else:
+                    if func._schema.name not in _HOST_INDICES:
+                        _check_devices(name, args, kwargs)
+                    result = _executor()(func, given, named)
         except Exception as error:
             _failed[:] = [error]
             raise
@@ -273,8 +291,8 @@ def _raised(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], res
 
 def _target(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     """The device of new results: what `device` says, else this one."""
-    device = kwargs.get("device")
-    return NAME if device is None else torch.device(device).type
+    device = kwargs.get("device")  # of a custom operator anything
+    return device.type if isinstance(device, torch.device) else NAME
 
 
 def _follow(tensor: SimTensor) -> None:
@@ -300,7 +318,8 @@ def _check_devices(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
 def _copy_from(source: torch.Tensor, target: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
     """Between host and device, where PyTorch copies below `__torch_dispatch__`, as in `torch.tensor(data, device=)`."""
-    host(target).copy_(host(source))
+    with _serving():
+        host(target).copy_(host(source))
     return target
 
 
@@ -319,14 +338,16 @@ def _factories() -> Iterator[OpOverload]:
 def _made(op: OpOverload, *args: Any, **kwargs: Any) -> Any:
     """A factory's call is the executor's as it stands: so it is what has a kernel, too."""
     named = {name: _lower(value) for name, value in kwargs.items()}
-    if kind(op) in _PROVIDED:
-        return SimTensor(op(*args, **named))
-    return SimTensor(_executor()(op, args, named))
+    with _serving():
+        made = op(*args, **named) if kind(op) in _PROVIDED else _executor()(op, args, named)
+    return SimTensor(made)
 
 
 def _zeros(size: list[int], dtype: torch.dtype | None = None, **kwargs: Any) -> SimTensor:
     """What derivatives that are zero everywhere are made of; the CPU's has no memory."""
-    return SimTensor(torch.zeros(size, dtype=dtype))
+    with _serving():
+        zeros = torch.zeros(size, dtype=dtype)
+    return SimTensor(zeros)
 
 
 def arriving(op: OpOverload, kwargs: dict[str, Any]) -> Callable[..., Any] | None:
@@ -334,8 +355,8 @@ def arriving(op: OpOverload, kwargs: dict[str, Any]) -> Callable[..., Any] | Non
 
     For a mode that follows what is called below, as it does for calls that have a tensor of the device already.
     """
-    device = kwargs.get("device")
-    if device is None or torch.device(device).type != NAME:
+    device = kwargs.get("device")  # of a custom operator anything
+    if not isinstance(device, torch.device) or device.type != NAME:
         return None
     if op in _registered:
         return partial(_made, op)

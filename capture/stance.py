@@ -27,7 +27,7 @@ def force_eager() -> Iterator[None]:
 
     class Eager(DynamoStance):
         @property
-        def stance(self) -> str:  # type: ignore[override]
+        def stance(self) -> str:
             return "default" if _in_hop_compile() else "force_eager"
 
         @stance.setter

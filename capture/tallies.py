@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from torch._ops import OpOverload
 
 from capture.keys import ByKey, by_key
-from traces.writer import SignatureCount
+from traces.counts import SignatureCount
 
 Count: TypeAlias = Callable[[], int]
 Known: TypeAlias = dict[str, dict[int, Callable[..., Count | None]]]  # by phase, and by id of the overload

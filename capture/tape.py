@@ -18,15 +18,16 @@ from capture.pipeline import Pipeline, StoredCall
 from capture.policy import Policy, Taken
 from capture.producers import PRODUCERS, Producers, keys
 from capture.unseen import Aliases
+from traces.counts import SignatureCount
 from traces.dataflow import Dataflow
 from traces.errors import UserError
 from traces.fingerprint import results
 from traces.overloads import base_name, name_of, unread, written
 from traces.values import Packed, lay_out
-from traces.writer import CallSite, SignatureCount, TraceWriter
+from traces.writer import CallSite, TraceWriter
 
 if TYPE_CHECKING:
-    from capture.flow import FlowBegun
+    from capture.flow import FlowBegun, FlowTape
     from capture.plans import CapturePlan
 
 
@@ -72,6 +73,13 @@ class Seen:
     inputs: dict[str, Any] | None
     flow: FlowBegun | None = None
     aliases: Aliases = field(default_factory=list)
+
+    def discard(self, flow: FlowTape | None) -> None:
+        """Forget the call, which has raised. flow: the dataflow that is being recorded."""
+        if self.sample is not None:
+            self.tape.discard(self.sample)
+        if self.flow is not None and flow is not None:
+            flow.discard(self.flow)
 
 
 class Tape:
@@ -219,9 +227,17 @@ def tensors(arguments: dict[str, Any]) -> Iterator[torch.Tensor]:
 
 def device_of(arguments: dict[str, Any]) -> torch.device:
     """Where a call runs: as its `device` argument says, or its first tensor."""
-    if arguments.get("device") is not None:
-        return torch.device(arguments["device"])
+    device = arguments.get("device")  # of a custom operator anything
+    if isinstance(device, torch.device):
+        return device
     return next((t.device for t in tensors(arguments)), torch.device("cpu"))
+
+
+def place_of(arguments: dict[str, Any]) -> str:
+    """The device that a call is for: one that is not the CPU, if an argument names it or lies there."""
+    named = arguments.get("device")
+    devices = [*([named] if isinstance(named, torch.device) else []), *(t.device for t in tensors(arguments))]
+    return str(next((d for d in devices if d.type != "cpu"), "cpu"))
 
 
 def touches_meta(arguments: dict[str, Any]) -> bool:
@@ -232,7 +248,7 @@ def touches_meta(arguments: dict[str, Any]) -> bool:
 def generator_state(arguments: dict[str, Any]) -> tuple[str, bytes]:
     """Device and state of the generator that the call is about to draw from. Reading it does not advance it."""
     generator = arguments.get("generator")
-    if generator is not None:
+    if isinstance(generator, torch.Generator):
         device, state = generator.device, generator.get_state()
     else:
         device = device_of(arguments)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch.nn.parameter import UninitializedTensorMixin
+from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-defined]
 
 function_modes = torch._C._is_torch_function_mode_enabled
 _requires_grad = torch._C.TensorBase.requires_grad.__get__  # type: ignore[attr-defined]
@@ -32,7 +32,7 @@ class Unseen:
 
     def __enter__(self) -> None:
         self._dispatch, self._function = torch._C._DisableTorchDispatch(), torch._C.DisableTorchFunction()
-        self._dispatch.__enter__()
+        self._dispatch.__enter__()  # type: ignore[no-untyped-call]
         self._function.__enter__()
 
     def __exit__(self, *error: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -118,6 +119,8 @@ def coverage_tables(coverage: Coverage, missing: str, next_: str) -> str:
             f"  for CPUs alone     {counted} of these: no accelerator is ever asked for them",
             f"  what one is asked  {coverage.instead}",
         ]
+    if coverage.host:
+        lines.append(f"  on the host        {named_counts(coverage.host)}: not work for the device, and not counted")
     if not coverage.compute:
         lines.append(f"  {NOTHING_TO_COVER}")
     few = sum(r.verdict != r.outcome for r in coverage.compute if r.covered)
@@ -130,6 +133,12 @@ def coverage_tables(coverage: Coverage, missing: str, next_: str) -> str:
     if failing:
         lines += [f"  what is missing    {missing}", f"  next               {next_}"]
     return "\n".join(lines)
+
+
+def named_counts(calls: Mapping[str, int]) -> str:
+    """Return the number of calls, with those of each overload."""
+    each = ", ".join(f"{overload} {n}" for overload, n in calls.items())
+    return f"{sum(calls.values())} calls ({each})"
 
 
 def share(found: dict[str, Any]) -> str:

@@ -45,7 +45,7 @@ def unsupported_reason(t: torch.Tensor) -> str | None:
     """Why the bytes of `t` cannot be recorded, or None. Must be asked before any data is touched."""
     if t.is_sparse:
         return None
-    reason = _unsupported_kind(t)
+    reason = unsupported_kind(t)
     if reason is not None or not t.numel():  # nothing is read of an empty one, wherever it lies
         return reason
     if t.data_ptr() == 0:
@@ -54,7 +54,8 @@ def unsupported_reason(t: torch.Tensor) -> str | None:
     return "storage was resized away" if end > t.untyped_storage().nbytes() else None
 
 
-def _unsupported_kind(t: torch.Tensor) -> str | None:  # noqa: PLR0911 - one return per kind of tensor
+def unsupported_kind(t: torch.Tensor) -> str | None:  # noqa: PLR0911 - one return per kind of tensor
+    """Why the storage, shape and strides of `t` do not say where its elements lie; None if they do."""
     if t.is_quantized:
         return "quantised"
     if t.is_nested:

@@ -293,7 +293,8 @@ def operator(record: CallRecord) -> OpOverload:
 def run(trace: Trace, record: CallRecord, arguments: dict[str, Any]) -> Any:
     """Call the operator of `record`, with the recorded state of the CPU's generator. Raises what ATen raises."""
     op = operator(record)
-    with torch.no_grad(), _generator_state(trace, record):
+    # Some kernels ask whether gradients are on, and compute otherwise: mkldnn_rnn_layer, of LSTM.
+    with torch.set_grad_enabled(bool(record.grad)), _generator_state(trace, record):
         return answer(op, *positional(op, arguments))
 
 

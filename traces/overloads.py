@@ -200,8 +200,14 @@ def write_only(op: OpOverload) -> frozenset[str]:
 
 @cache
 def unread(op: OpOverload) -> frozenset[str]:
-    """Names of the arguments of which only metadata matters: all of a view's, and every write-only destination."""
-    return write_only(op) if moves_data(op) else frozenset(a.name for a in op._schema.arguments)
+    """Names of the arguments of which only metadata matters: of a view what it is a view of; write-only destinations.
+
+    Other tensors of a view may say what it looks like, as the sizes of a nested one.
+    """
+    if moves_data(op):
+        return write_only(op)
+    said = _static_kind(op) == "view" and _aliases_input(op)
+    return frozenset(a.name for a in op._schema.arguments if not said or a.alias_info is not None)
 
 
 @cache

@@ -16,7 +16,8 @@ class Signature:
     """Calls that are alike, and how often they occurred.
 
     key: 16 hexadecimal digits. arguments: shapes, strides, dtypes and scalars as text. phases: calls by phase. steps:
-    runs of steps, as (first, last, calls in each). samples: ids of the stored calls.
+    runs of steps, as (first, last, calls in each). samples: ids of the stored calls. device: where the calls ran, such
+    as cpu or cuda:0; empty in a trace of an earlier version, which does not say.
     """
 
     key: str
@@ -27,6 +28,7 @@ class Signature:
     phases: dict[str, int]
     steps: tuple[tuple[int, int, int], ...]
     samples: tuple[int, ...]
+    device: str = ""
 
     @property
     def computes(self) -> bool:
@@ -41,7 +43,8 @@ class CallRecord:
     id: its number among the stored calls. seq: its number among all calls of the recording. module: dotted name of the
     innermost module, relative to the recorded model. header: the packed arguments, with what gives their bytes.
     results: fingerprints of the result ("return") and of each mutated argument. rng: state of the generator before the
-    call, where the call is random. where: file and line, for messages.
+    call, where the call is random. device: where it ran. grad: whether gradients were on. Both are None in a
+    trace of an earlier version. where: file and line, for messages.
     """
 
     id: int
@@ -56,6 +59,8 @@ class CallRecord:
     header: dict[str, Any]
     results: dict[str, Any]
     rng: dict[str, Any] | None
+    device: str | None
+    grad: bool | None
     where: str
 
     @property
@@ -156,6 +161,7 @@ def _signature(key: str, value: Any, where: str) -> Signature:
         key=key,
         steps=tuple((first, last, calls) for first, last, calls in found["steps"]),
         samples=tuple(found["samples"]),
+        device=check_types({"device": "", **found}, {"device": str}, where)["device"],
         **{name: found[name] for name in ("overload", "kind", "arguments", "calls", "phases")},
     )
 
@@ -170,6 +176,10 @@ def record_of(value: Any, where: str) -> CallRecord:
     found = check_types(value, _RECORD_TYPES, where)
     if found.get("rng") is not None:
         check_types(found["rng"], {"device": str, "blob": str, "nbytes": int}, f"{where}: rng")
+    if found.get("device") is not None:
+        check_types(found, {"device": str}, where)
+    if not isinstance(found.get("grad"), bool | None):
+        raise TraceError(f"{where}: grad is {str(found['grad'])[:80]!r}, expected bool")
     header = check_types(found["header"], {"tree": dict, "tensors": list}, f"{where}: header")
     groups = header.get("groups")
     for i, group in enumerate(groups if isinstance(groups, list) else [None]):

@@ -4,7 +4,7 @@ device than the recording's, values like them."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,6 +21,7 @@ from traces.materialise import REFUSED, arguments_of, operator, run
 from traces.overloads import moves_data, uninitialised, written
 from traces.records import CallRecord
 from traces.store import Trace
+from traces.unwritten import incomparable
 from traces.values import Json
 
 # Results of attention on a GPU that only dropout gives a value: without it they are what was in memory.
@@ -107,7 +108,7 @@ def _judge(trace: Trace, record: CallRecord, report: Report, there: bool) -> Non
         return
     foreign = bool(_devices(record))
     try:
-        found = replay(trace, record, None if there else "cpu")
+        found, left_out = _replayed(trace, record, None if there else "cpu")
     except NotRecorded:
         report.not_comparable["what its arguments come from cannot be run again"] += 1
         return
@@ -120,8 +121,10 @@ def _judge(trace: Trace, record: CallRecord, report: Report, there: bool) -> Non
             text = " ".join(f"{type(error).__name__}: {error}".split())[:200]
             report.mismatches.append(ReplayMismatch(record.id, record.overload, text))
         return
-    counted, detail = _compare(trace, record, found, foreign)
-    if detail is None:
+    counted, detail = _compare(trace, record, found, foreign, left_out)
+    if detail is None and left_out:
+        report.not_comparable["; ".join(dict.fromkeys(left_out.values())) + "; nothing else differs"] += 1
+    elif detail is None:
         setattr(report, counted, getattr(report, counted) + 1)
     elif counted == "not_comparable":
         report.not_comparable[detail] += 1
@@ -129,8 +132,13 @@ def _judge(trace: Trace, record: CallRecord, report: Report, there: bool) -> Non
         report.mismatches.append(ReplayMismatch(record.id, record.overload, detail))
 
 
-def _compare(trace: Trace, record: CallRecord, found: dict[str, Json], foreign: bool) -> tuple[str, str | None]:
-    """The field of the report that the call counts for, and what differs or why it cannot be compared, if anything."""
+def _compare(
+    trace: Trace, record: CallRecord, found: dict[str, Json], foreign: bool, left_out: dict[int, str]
+) -> tuple[str, str | None]:
+    """The field of the report that the call counts for, and what differs or why it cannot be compared, if anything.
+
+    left_out: positions of the results that are not compared.
+    """
     op = operator(record)
     drawn = record.kind == "random" and (foreign or record.rng is None)
     if record.level == "seeded" or drawn or not record.results or spans.values(trace.manifest) != "full":
@@ -143,6 +151,8 @@ def _compare(trace: Trace, record: CallRecord, found: dict[str, Json], foreign: 
         return counted, difference(pairs[::2], pairs[1::2], "results")
     skipped = _degraded(record)
     recorded: dict[str, Json] = {n: structure(r) if n in skipped else r for n, r in record.results.items()}
+    if left_out:
+        recorded, found = _without_parts(recorded, left_out), _without_parts(found, left_out)
     counted = "metadata" if not moves_data(op) else "synthesised" if "return" in skipped else "exact"
     if foreign:
         recorded, found = _without_seeds(op, recorded), _without_seeds(op, found)
@@ -168,6 +178,12 @@ def _without_seeds(op: OpOverload, found: dict[str, Json]) -> dict[str, Json]:
     return {**found, "return": kept}
 
 
+def _without_parts(found: dict[str, Json], positions: Collection[int]) -> dict[str, Json]:
+    parts = found.get("return")
+    kept = [None if i in positions else p for i, p in enumerate(parts)] if isinstance(parts, list) else parts
+    return {**found, "return": kept}
+
+
 def _without(found: Json, names: set[str]) -> Json:
     if isinstance(found, list):
         return [_without(f, names) for f in found]
@@ -186,10 +202,16 @@ def _floats_differ(recorded: Json, found: Json) -> bool:
 
 def replay(trace: Trace, record: CallRecord, device: str | None = "cpu") -> dict[str, Json]:
     """Run one stored call in fresh memory of a device, None: of the recording's; returns its results' fingerprints."""
+    return _replayed(trace, record, device)[0]
+
+
+def _replayed(trace: Trace, record: CallRecord, device: str | None) -> tuple[dict[str, Json], dict[int, str]]:
+    """The fingerprints, and which results cannot be compared, with the reason."""
     arguments = arguments_of(record, trace.packed(record), device)
+    left_out = incomparable(record, arguments)
     result = run(trace, record, arguments)
     portable = device is not None and bool(_devices(record))
-    return results(operator(record), arguments, result, _degraded(record), portable=portable)
+    return results(operator(record), arguments, result, _degraded(record), portable=portable), left_out
 
 
 def _degraded(record: CallRecord) -> frozenset[str]:

@@ -62,6 +62,22 @@ class Trace:
             self._signatures = signatures_of(path) if self.complete or path.is_file() else self._from_calls()
         return self._signatures
 
+    @cached_property
+    def on_host(self) -> frozenset[str]:
+        """Keys of the signatures whose calls ran on the host, where the trace has calls on an accelerator as well.
+
+        These calls are no work for the accelerator, such as the step counters of an optimizer. Empty for a trace of
+        the CPU alone, and for one of an earlier version, which does not say where a call ran.
+        """
+        types = {key: s.device.partition(":")[0] for key, s in self.signatures.items()}
+        host = frozenset(key for key, name in types.items() if name == "cpu")
+        return host if set(types.values()) - {"cpu", "meta", ""} else frozenset()
+
+    @property
+    def asked(self) -> list[Signature]:
+        """The signatures whose calls the device is asked for: all but those of `on_host`."""
+        return [s for key, s in self.signatures.items() if key not in self.on_host]
+
     @property
     def torn(self) -> bool:
         """Whether the end of an unfinished trace's calls was cut off."""
@@ -212,6 +228,7 @@ class Trace:
                 phases=dict(Counter(o.phase for o in records if o.signature == r.signature)),
                 steps=(),
                 samples=tuple(o.id for o in records if o.signature == r.signature),
+                device=r.device or "",
             )
             for r in records
         }

@@ -160,6 +160,7 @@ class _Packer:
     def __init__(self) -> None:
         self.live: list[Extent] = []
         self.known: set[int] = set()  # storages whose contents are to be recorded
+        self.sparse: list[int] = []  # identities of the sparse tensors, which are no storage that can be shared
 
     def encode(self, value: Any, contents: bool) -> Json:  # noqa: PLR0911 - one return per kind of value
         if value is None or isinstance(value, bool | int | str):
@@ -186,7 +187,9 @@ class _Packer:
         if t.is_sparse:
             parts = {"indices": t._indices(), "values": t._values()}
             encoded = {k: self.encode(v, contents) for k, v in parts.items()}
-            return {"sparse_coo": {**encoded, "size": list(t.shape), "coalesced": t.is_coalesced()}}
+            same = {"same": self.sparse.index(id(t))} if id(t) in self.sparse else {}
+            self.sparse += [] if same else [id(t)]
+            return {"sparse_coo": {**encoded, "size": list(t.shape), "coalesced": t.is_coalesced(), **same}}
         extent = extent_of(t)
         if contents:
             self.known.add(extent.cdata)
@@ -323,11 +326,17 @@ def _decoder(tensors: list[torch.Tensor], where: str, device: str | None) -> Cal
             raise TraceError(f"{where}: tensor {index!r} does not exist")
         return tensors[index]
 
+    built_before: list[torch.Tensor] = []  # sparse ones
+
     def sparse(parts: Json) -> torch.Tensor:
+        if "same" in parts:  # an argument that is the very object that another one is
+            again: torch.Tensor = built_before[parts["same"]]
+            return again
         built = torch.sparse_coo_tensor(
             decode(parts["indices"]), decode(parts["values"]), parts["size"], check_invariants=True
         )
-        return built._coalesced_(bool(parts["coalesced"]))
+        built_before.append(built._coalesced_(bool(parts["coalesced"])))
+        return built_before[-1]
 
     def place(recorded: Json) -> torch.device:
         if not _DEVICE.fullmatch(recorded):
@@ -361,7 +370,7 @@ def _decoder(tensors: list[torch.Tensor], where: str, device: str | None) -> Cal
             return tagged(value)
         except RecursionError:
             raise
-        except (ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RuntimeError, IndexError) as error:
             raise TraceError(f"{where}: bad value {str(value)[:80]!r} ({error})") from error
 
     return decode

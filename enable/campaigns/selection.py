@@ -53,7 +53,7 @@ def _overloads(refinement: Refinement, campaign: Campaign) -> Iterable[str]:
     match, name = QUERY.fullmatch(campaign.query), trace_of(campaign)
     trace, session = refinement.trace(name), refinement.session
     calls: Counter[str] = Counter()
-    for signature in trace.signatures.values():
+    for signature in trace.asked:
         if needs_kernel(signature.overload, signature.kind):
             calls[signature.overload] += signature.calls
     if match is None:

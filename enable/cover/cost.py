@@ -51,11 +51,13 @@ def uses(trace: Trace) -> dict[str, Use]:
     each: dict[str, Cost] = {}  # by signature
     modules: dict[str, dict[str, None]] = defaultdict(dict)
     for record in trace.calls():
+        if record.signature in trace.on_host:
+            continue
         each.setdefault(record.signature, cost_of(record))
         modules[record.overload].setdefault(record.module)
     found: dict[str, Use] = {}
-    for overload in {s.overload for s in trace.signatures.values()}:
-        mine = [s for s in trace.signatures.values() if s.overload == overload]
+    for overload in {s.overload for s in trace.asked}:
+        mine = [s for s in trace.asked if s.overload == overload]
         known = sum(s.calls for s in mine if s.key in each)
         cost = sum((each[s.key].times(s.calls) for s in mine if s.key in each), Cost())
         calls = sum(s.calls for s in mine)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +87,7 @@ class Coverage:
     """The coverage of one trace; `as_json` is what `enable coverage --json` prints.
 
     instead: what to type to record what an accelerator is asked for, where the trace holds calls for CPUs alone.
+    host: calls by overload of what computes on the host beside the device, which no kernel of the device serves.
     """
 
     model: str
@@ -95,6 +96,7 @@ class Coverage:
     rows: tuple[Row, ...]
     opinfo: frozenset[str]
     instead: str = ""
+    host: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -148,6 +150,7 @@ class Coverage:
             },
             "calls": {"total": calls, "covered": covered_calls, "percent": percent(calls, covered_calls)},
             "of_cpus": {"overloads": len(self.of_cpus), "calls": sum(r.calls for r in self.of_cpus)},
+            "host": dict(self.host),
             "opinfo_subset": {
                 "matched": len(matched),
                 "passed_out_of_the_box": sum(not r.refined for r in passed),
@@ -178,11 +181,13 @@ def read_calls(
     told: Callable[[CallRecord, str | None], None] = lambda record, case: None,
     only: Collection[str] | None = None,
 ) -> Stored:
-    """Read all calls of a trace, once. told: of each call, with the id of its case if it is one. only: overloads whose
-    calls are cases, all that need a kernel by default."""
+    """Read all calls of a trace that the device is asked for, once. told: of each call, with the id of its case if it
+    is one. only: overloads whose calls are cases, all that need a kernel by default."""
     cases: dict[str, dict[str, Case]] = defaultdict(dict)
     lacking: dict[str, Counter[str]] = defaultdict(Counter)
     for record in trace.calls():
+        if record.signature in trace.on_host:
+            continue
         case = None
         wanted = needs_kernel(record.overload, record.kind) and (only is None or record.overload in only)
         if wanted and record.level in REPLAYABLE:
@@ -217,7 +222,17 @@ def measure(
     verdicts = judge_cases(stored.cases, matches, judge, progress)
     rows = rows_of(trace, stored, matches, verdicts, judge.standings())
     rows = tuple(r for r in rows if only is None or r.overload in only)
-    return Coverage(model, str(trace.path), judge.platform.name, rows, opinfo)
+    return Coverage(model, str(trace.path), judge.platform.name, rows, opinfo, host=host_calls(trace))
+
+
+def host_calls(trace: Trace) -> dict[str, int]:
+    """Return how often each overload that computes was called on the host, beside the device."""
+    calls = Counter[str]()
+    for key in sorted(trace.on_host):
+        signature = trace.signatures[key]
+        if signature.computes:
+            calls[signature.overload] += signature.calls
+    return dict(calls.most_common())
 
 
 def needed_overloads(trace: Trace) -> frozenset[str]:
@@ -306,7 +321,7 @@ def is_known(overload: str) -> bool:
 def _overloads(trace: Trace) -> list[tuple[str, str]]:
     """(overload, kind) of a trace, compute first, the most called first."""
     calls: dict[tuple[str, str], int] = defaultdict(int)
-    for signature in trace.signatures.values():
+    for signature in trace.asked:
         calls[signature.overload, signature.kind] += signature.calls
     kinds = ["compute", "random", "memory", "view"]
     return sorted(calls, key=lambda k: (kinds.index(k[1]), -calls[k], k[0]))
@@ -314,7 +329,7 @@ def _overloads(trace: Trace) -> list[tuple[str, str]]:
 
 def _unjudged(overload: str, kind: str, trace: Trace, match: Match | None) -> Row:
     """A row without what is known of the kernel."""
-    signatures = [s for s in trace.signatures.values() if (s.overload, s.kind) == (overload, kind)]
+    signatures = [s for s in trace.asked if (s.overload, s.kind) == (overload, kind)]
     calls = sum(s.calls for s in signatures)
     if not needs_kernel(overload, kind):
         return Row(overload, kind, calls, len(signatures), 0, None, None, _NO_KERNEL_NEEDED[kind])

@@ -86,6 +86,7 @@ def _signature_row(signature: Signature, records: list[CallRecord]) -> dict[str,
         "overload": signature.overload,
         "signature": signature.key,
         "kind": signature.kind,
+        "device": signature.device,
         "calls": signature.calls,
         "phases": signature.phases,
         "stored": [
@@ -133,10 +134,14 @@ def _row_lines(row: dict[str, Any]) -> list[str]:
     arguments = row["arguments"]
     text = row["text"] if arguments is None else ", ".join(f"{k}: {_shown(v)}" for k, v in arguments.items())
     return [
-        f"\n  {_count(row['calls'], 'call')}: {phases}",
+        f"\n  {_count(row['calls'], 'call')}{_on(row['device'])}: {phases}",
         f"    stored  {', '.join(stored[:_STORED]) or 'none'}{more}",
         f"    {text}",
     ]
+
+
+def _on(device: str) -> str:
+    return "" if device in ("", "cpu") else f" on {device}"
 
 
 def _count(n: int, what: str) -> str:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from enable.tables import NOTHING_TO_COVER, PHASES, size, table
+from enable.tables import NOTHING_TO_COVER, PHASES, named_counts, size, table
 
 if TYPE_CHECKING:
     from traces import CallRecord, Trace
@@ -41,12 +41,30 @@ def trace_summary(trace: Trace) -> dict[str, Any]:
         "modules": _by_module(records),
         "levels": _levels(records),
         "not_stored": sum(not s.samples for s in trace.signatures.values()),
+        "devices": _by_device(trace),
+        "host": _host(trace),
         "unsupported": dict(_unsupported(records).most_common()),
         "skipped": trace.manifest.get("skipped") or {},
         "errors": trace.manifest.get("errors") or {},
         "histogram": {name: _histogram(of) for name, of in sorted(_grouped(records).items())},
         "rows": rows,
     }
+
+
+def _by_device(trace: Trace) -> dict[str, int]:
+    """Calls by device, the most first; none where the trace does not say."""
+    found = Counter[str]()
+    for s in trace.signatures.values():
+        found.update({s.device: s.calls} if s.device else {})
+    return dict(found.most_common())
+
+
+def _host(trace: Trace) -> dict[str, int]:
+    """Calls by overload of what computes on the host, beside a device."""
+    found = Counter[str]()
+    for s in (trace.signatures[key] for key in sorted(trace.on_host)):
+        found.update({s.overload: s.calls} if s.computes else {})
+    return dict(found.most_common())
 
 
 def _grouped(records: list[CallRecord]) -> dict[str, list[CallRecord]]:
@@ -62,12 +80,20 @@ def _by_overload(trace: Trace, records: list[CallRecord]) -> list[dict[str, Any]
     for s in trace.signatures.values():
         row = rows.setdefault(
             s.overload,
-            {"overload": s.overload, "kind": s.kind, "calls": 0, "signatures": 0, "stored": 0, "phases": Counter()},
+            {
+                "overload": s.overload,
+                "kind": s.kind,
+                "calls": 0,
+                "host": 0,
+                "signatures": 0,
+                "stored": 0,
+                "phases": Counter(),
+            },
         )
-        row["calls"] += s.calls
+        row["host" if s.key in trace.on_host else "calls"] += s.calls
         row["signatures"] += 1
         row["stored"] += len(s.samples)
-        row["phases"].update(s.phases)
+        row["phases"].update({} if s.key in trace.on_host else s.phases)
     for row in rows.values():
         mine = stored.get(row["overload"], [])
         row |= {"bytes": sum(r.nbytes for r in mine), "levels": _levels(mine), "phases": dict(row["phases"])}
@@ -77,7 +103,7 @@ def _by_overload(trace: Trace, records: list[CallRecord]) -> list[dict[str, Any]
 def _by_phase(trace: Trace) -> dict[str, dict[str, int]]:
     """Calls and signatures of each phase, in the order of a step."""
     found: dict[str, Counter[str]] = {}
-    for s in trace.signatures.values():
+    for s in trace.asked:
         for phase, calls in s.phases.items():
             found.setdefault(phase, Counter()).update({"calls": calls, "signatures": 1})
     order = [*(p for p in PHASES if p in found), *(p for p in found if p not in PHASES)]
@@ -165,6 +191,7 @@ def _overloads(summary: dict[str, Any]) -> str:
             "stored": r["stored"],
             "input bytes": size(r["bytes"]),
             "calls": r["calls"],
+            **({"on the host": r["host"]} if len(summary["devices"]) > 1 else {}),
             **{phase: r["phases"].get(phase, 0) for phase in summary["phases"]},
         }
         for r in summary["rows"]
@@ -207,13 +234,24 @@ def _counts(levels: dict[str, int]) -> str:
 
 def _quality(summary: dict[str, Any]) -> str:
     """Value levels of the stored calls, and what could not be recorded, with the reason."""
-    lines = [_steps(summary), _composites(summary), f"values       {_counts(summary['levels'])}"]
+    lines = [_steps(summary), *_places(summary), _composites(summary), f"values       {_counts(summary['levels'])}"]
     if summary["not_stored"]:
         lines.append(f"not stored   {summary['not_stored']} signatures are counted without a stored call")
     for name in ("unsupported", "skipped"):
         lines += [f"{name:<11}  {count} calls: {reason}" for reason, count in summary[name].items()]
     lines += [f"error        {e['count']} in {op}: {e['first']}" for op, e in summary["errors"].items()]
     return "\n".join(filter(None, lines))
+
+
+def _places(summary: dict[str, Any]) -> list[str]:
+    """Calls by device, and what computed on the host, where there is more than one device."""
+    if len(summary["devices"]) < 2:
+        return []
+    devices = ", ".join(f"{calls} calls on {name}" for name, calls in summary["devices"].items())
+    lines = [f"devices      {devices}"]
+    if summary["host"]:
+        lines.append(f"host work    {named_counts(summary['host'])}: not asked of the device, and not among its calls")
+    return lines
 
 
 def _steps(summary: dict[str, Any]) -> str:

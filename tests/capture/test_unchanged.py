@@ -1,4 +1,4 @@
-"""Programs of every kind of tensor and operator run under the recorder as without it, and their traces can be opened."""
+"""Programs of many kinds run under the recorder as without it, and their traces can be opened and replayed."""
 
 import contextlib
 
@@ -20,7 +20,9 @@ from torch.utils.checkpoint import checkpoint
 
 from capture import Recorder
 from traces import Trace, verify
+from traces.materialise import arguments_of, run
 from traces.overloads import name_of
+from traces.text import describe
 
 PROGRAMS = {}
 
@@ -140,7 +142,13 @@ def sparse_coo():
     y = torch.sparse.mm(x, randn(4, 3))
     softened = torch.sparse.softmax(x, 1).to_dense()
     doubled = torch.sparse_coo_tensor([[1, 1], [2, 2]], [1.0, 2.0], (3, 3))
-    return y, grads(y, x)[0].to_dense(), softened, doubled.coalesce().values(), torch.smm(x.detach(), randn(4, 4)).to_dense()
+    return (
+        y,
+        grads(y, x)[0].to_dense(),
+        softened,
+        doubled.coalesce().values(),
+        torch.smm(x.detach(), randn(4, 4)).to_dense(),
+    )
 
 
 @program
@@ -207,8 +215,10 @@ def named():
 
 @program
 def bits_and_narrow_dtypes():
-    return torch.ones(4, dtype=torch.float8_e4m3fn).float(), torch.ones(4, dtype=torch.uint16) + 1, torch.arange(3).to(
-        torch.complex32
+    return (
+        torch.ones(4, dtype=torch.float8_e4m3fn).float(),
+        torch.ones(4, dtype=torch.uint16) + 1,
+        torch.arange(3).to(torch.complex32),
     )
 
 
@@ -374,9 +384,7 @@ def gradient_through(call):
 WEIGHT = randn(4, 4)
 HIGHER_ORDER = {
     "cond": lambda x: torch.cond(x.sum() > 0, lambda t: t.sin(), lambda t: t.cos(), (x,)),
-    "cond_over_a_weight": lambda x: torch.cond(
-        x.sum() > 0, lambda t: t @ WEIGHT, lambda t: (t @ WEIGHT).cos(), (x,)
-    ),
+    "cond_over_a_weight": lambda x: torch.cond(x.sum() > 0, lambda t: t @ WEIGHT, lambda t: (t @ WEIGHT).cos(), (x,)),
     "map": lambda x: map_(lambda t: t * 2, x),
     "scan": lambda x: scan(lambda c, t: (c @ WEIGHT + t, (c * 2 + t).clone()), torch.zeros(4), x, dim=0)[1],
     "nested_cond": lambda x: torch.cond(
@@ -414,7 +422,7 @@ def flex_attention():
 def checkpointed():
     x = randn(3, 3).requires_grad_()
     y = [checkpoint(lambda v: v.sin().exp(), x, use_reentrant=again) for again in (True, False)]
-    return y, grads(y[0] + y[1], x) if False else grads(y[1], x)
+    return y, grads(y[1], x)
 
 
 class Twice(torch.autograd.Function):
@@ -449,8 +457,12 @@ def custom_operator_with_familiar_names():
 def inference_mode():
     with torch.inference_mode():
         x = randn(2, 4)
-        return F.linear(x, WEIGHT), F.layer_norm(x, (4,)), F.silu(x), x.reshape(4, 2), F.batch_norm(
-            x, torch.zeros(4), torch.ones(4), training=True
+        return (
+            F.linear(x, WEIGHT),
+            F.layer_norm(x, (4,)),
+            F.silu(x),
+            x.reshape(4, 2),
+            F.batch_norm(x, torch.zeros(4), torch.ones(4), training=True),
         )
 
 
@@ -525,3 +537,83 @@ def test_a_program_runs_as_without_the_recorder(tmp_path, name):
     assert report.passed, report.mismatches
     run_recorded(run, tmp_path / "b.trace", dataflow=True)
     Trace.open(tmp_path / "b.trace").dataflow  # noqa: B018 - opens it
+
+
+def calls_of(path):
+    """How often each overload was called, by signature."""
+    return {(s.overload, s.arguments): s.calls for s in Trace.open(path).signatures.values()}
+
+
+def trained():
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Dropout(), torch.nn.LayerNorm(4))
+    optimizer = torch.optim.AdamW(model.parameters())
+    for _ in range(3):
+        model(randn(5, 4)).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return [p.detach().clone() for p in model.parameters()]
+
+
+def test_a_recorder_does_not_see_what_another_one_calls(tmp_path):
+    with Recorder(tmp_path / "alone.trace"):
+        expected = trained()
+    with Recorder(tmp_path / "outer.trace") as outer, Recorder(tmp_path / "inner.trace") as inner:
+        found = trained()
+    assert all(map(torch.equal, found, expected)) and not outer.errors and not inner.errors
+    alone, *both = (calls_of(tmp_path / f"{name}.trace") for name in ("alone", "outer", "inner"))
+    assert both == [alone, alone]
+
+
+def test_operators_inside_higher_order_operators_are_recorded(tmp_path):
+    with Recorder(tmp_path / "a.trace", ops=("aten::mm", "aten::sin")) as recorder:
+        out_of_another_dtype()
+        torch.cond(torch.tensor(True), torch.sin, torch.cos, (torch.ones(2),))
+    assert recorder.skipped["higher-order operators"] == 2
+    assert {name for name, _ in calls_of(tmp_path / "a.trace")} == {"aten::mm", "aten::sin"}
+
+
+def test_an_error_of_the_decomposition_is_counted_and_the_call_runs_whole(tmp_path, monkeypatch):
+    def broken(*args, **kwargs):
+        raise KeyError("no parts")
+
+    monkeypatch.setattr("capture.mode.parts_of", lambda op, args, kwargs: broken)
+    with torch.inference_mode(), Recorder(tmp_path / "a.trace") as recorder:
+        y = F.linear(torch.ones(2, 3), torch.ones(4, 3))
+    assert y.tolist() == [[3.0] * 4] * 2
+    assert recorder.errors["aten::linear"] == {"count": 1, "first": "KeyError: 'no parts'"}
+    monkeypatch.setattr("capture.mode.parts_of", broken)
+    with torch.inference_mode(), Recorder(tmp_path / "b.trace") as recorder:
+        F.linear(torch.ones(2, 3), torch.ones(4, 3))
+    assert recorder.errors["aten::linear"]["count"] == 1
+    assert "aten::linear" in {name for name, _ in calls_of(tmp_path / "b.trace")}
+
+
+@pytest.mark.parametrize("bit", ["conj", "neg"])
+def test_a_conjugated_or_negated_operand_is_stored_and_replayed_as_such(tmp_path, bit):
+    x, y = (randn(3, 3, dtype=torch.complex64) for _ in range(2))
+    lazy = x.conj() if bit == "conj" else torch._neg_view(x)
+    with Recorder(tmp_path / "a.trace"):
+        expected = torch.mm(lazy, y) if bit == "conj" else torch.ops.aten.clone(lazy)
+    trace = Trace.open(tmp_path / "a.trace")
+    (call,) = [r for r in trace.calls() if r.overload in ("aten::mm", "aten::clone")]
+    seen = arguments_of(call, trace.packed(call))["self"]
+    assert (seen.is_conj(), seen.is_neg()) == (bit == "conj", bit == "neg") and torch.equal(seen, lazy)
+    assert torch.equal(run(trace, call, arguments_of(call, trace.packed(call))), expected)
+    assert bit in describe(call.header)
+    assert verify(trace).passed
+
+
+def test_a_zero_tensor_is_named_with_its_reason(tmp_path):
+    with Recorder(tmp_path / "a.trace") as recorder:
+        torch.ops.aten.mul.Tensor(torch._efficientzerotensor((3,)), torch.ones(3))
+    report = verify(Trace.open(tmp_path / "a.trace"))
+    assert not recorder.errors and report.passed
+    assert any("zero tensor" in reason for reason in report.not_comparable), report
+
+
+def test_parameters_that_are_not_initialised_are_skipped_with_the_reason(tmp_path):
+    with Recorder(tmp_path / "a.trace") as recorder:
+        torch.nn.LazyLinear(2)(torch.ones(1, 3))
+    assert recorder.skipped["parameters of lazy modules, not initialised yet"] > 0
+    assert "aten::addmm" in {name for name, _ in calls_of(tmp_path / "a.trace")}
