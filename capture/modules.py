@@ -6,6 +6,7 @@ import sys
 import threading
 import warnings
 from bisect import bisect_right
+from contextlib import suppress
 from types import FrameType
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -27,7 +28,9 @@ class ModuleTracker:
     def __init__(self, model: nn.Module | None) -> None:
         self._names: WeakKeyDictionary[nn.Module, str] = WeakKeyDictionary()
         if model is not None:
-            self._names.update({module: name for name, module in model.named_modules()})
+            for name, module in model.named_modules():
+                with suppress(TypeError):  # a module that defines equality has no hash
+                    self._names[module] = name
         self._stacks: dict[int, list[str]] = {}  # of module names, by thread
         self._home = threading.get_ident()  # sequence numbers count per thread; those of this one are kept
         self._numbers: list[int] = []  # at these autograd sequence numbers ...
@@ -90,11 +93,14 @@ class ModuleTracker:
 
     def _name_of(self, module: nn.Module, stack: list[str]) -> str:
         """The module's name; it is called by the last one of the stack."""
-        if module not in self._names:
-            root = ".".join(filter(None, (*stack[-1:], type(module).__name__)))
-            for name, child in module.named_modules(prefix=root):
-                self._names.setdefault(child, name)
-        return self._names[module]
+        root = ".".join(filter(None, (*stack[-1:], type(module).__name__)))
+        try:
+            if module not in self._names:
+                for name, child in module.named_modules(prefix=root):
+                    self._names.setdefault(child, name)
+            return self._names[module]
+        except Exception:  # noqa: BLE001 - a module may override what it is asked, or have no hash; its class names it
+            return root
 
     def _note(self, stack: list[str]) -> None:
         if threading.get_ident() != self._home:

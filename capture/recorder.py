@@ -31,7 +31,7 @@ from capture.signatures import call_token, describe
 from capture.stance import force_eager
 from capture.steps import Phases, Steps, begins_work
 from capture.tallies import Known, Tallies
-from capture.tape import Seen, Tape, TapeEntry, is_capturing_graph, of_this_rank, place_of, tensors, touches_meta
+from capture.tape import SeenCall, Tape, TapeEntry, is_capturing_graph, of_this_rank, place_of, tensors, touches_meta
 from capture.unseen import Aliases, Unrecordable, Unseen, follow, function_modes, has_subclass, plain
 from traces.errors import UserError
 from traces.overloads import bind, kind, written
@@ -246,7 +246,7 @@ class Recorder:
             self._plans[id(func)] = plan
         return plan
 
-    def _before(self, plan: CapturePlan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Seen | None:
+    def _before(self, plan: CapturePlan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> SeenCall | None:
         """Count a call that is about to happen; what has to be done after it, if anything."""
         if not self._recording or self._steps.over:
             return None
@@ -261,18 +261,18 @@ class Recorder:
                 self._failed(plan.name, error)
             return None
 
-    def _observe_plain(self, plan: CapturePlan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Seen | None:
+    def _observe_plain(self, plan: CapturePlan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> SeenCall | None:
         aliases: Aliases = []
         with Unseen():
             seen = self._observe(plan, plain(args, aliases), plain(kwargs, aliases))
         return seen and replace(seen, aliases=aliases)
 
-    def _after(self, seen: Seen, result: Any) -> None:
+    def _after(self, seen: SeenCall, result: Any) -> None:
         """Store a call that has happened."""
         if self._recording:
             self._guarded(seen.plan.name, lambda: self._store(seen, result))
 
-    def _discard(self, seen: Seen) -> None:
+    def _discard(self, seen: SeenCall) -> None:
         """Forget a call that has raised."""
         if self._recording and seen.tape is self._tape:
             self._guarded(seen.plan.name, partial(seen.discard, self._flow))
@@ -300,7 +300,7 @@ class Recorder:
         if sum(e["count"] for e in self.errors.values()) >= MAX_ERRORS or isinstance(error, OSError):
             self._recording, self._steady = False, None  # a full disk does not mend itself
 
-    def _observe(self, plan: CapturePlan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Seen | None:
+    def _observe(self, plan: CapturePlan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> SeenCall | None:
         steps, phase = self._steps, self._phases.current()
         if plan.skipped == "":
             if self._phases.follow(plan.name, args):
@@ -342,7 +342,7 @@ class Recorder:
 
     def _look_closer(
         self, plan: CapturePlan, entry: TapeEntry, phase: str, arguments: dict[str, Any], flow: FlowTape | None
-    ) -> Seen | None:
+    ) -> SeenCall | None:
         assert self._tape is not None
         if entry.wanted and self.limits.per_op_max and self._stored[plan.name] >= self.limits.per_op_max:
             entry.wanted = 0
@@ -359,7 +359,7 @@ class Recorder:
         if plan.mutates:
             self._tape.forget(tensors({name: arguments[name] for name in written(plan.op)}))
         inputs = arguments if plan.produces and sample is None else None
-        return Seen(plan, self._tape, entry, sample, inputs, begun) if sample is not None or plan.produces else None
+        return SeenCall(plan, self._tape, entry, sample, inputs, begun) if sample is not None or plan.produces else None
 
     def _new_entry(
         self, key: Hashable, plan: CapturePlan, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -382,7 +382,7 @@ class Recorder:
             self._settled, self._steady = self._steps.number + 2, None
         return entry
 
-    def _store(self, seen: Seen, result: Any) -> None:
+    def _store(self, seen: SeenCall, result: Any) -> None:
         if seen.tape is not self._tape:  # the trace has begun anew
             return
         follow(seen.aliases)

@@ -59,7 +59,7 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenCall:
     """A call that is looked at again when it has returned.
 
     inputs: of a producer that is not sampled. flow: its place in the dataflow, where that is recorded. aliases: plain

@@ -206,8 +206,9 @@ def unread(op: OpOverload) -> frozenset[str]:
     """
     if moves_data(op):
         return write_only(op)
-    said = _static_kind(op) == "view" and _aliases_input(op)
-    return frozenset(a.name for a in op._schema.arguments if not said or a.alias_info is not None)
+    said = {a.name for a in op._schema.arguments if a.alias_info is None and "Tensor" in str(a.type)}
+    everything = frozenset(a.name for a in op._schema.arguments)
+    return everything - said if _static_kind(op) == "view" and _aliases_input(op) else everything
 
 
 @cache

@@ -73,7 +73,8 @@ def _device(group: Json) -> str:
 
 def _tensor(ref: Json, groups: list[Json]) -> str:
     strides = "" if tuple(ref["stride"]) == row_major(ref["shape"]) else f":{tuple(ref['stride'])}"
-    return f"{ref['dtype']}{list(ref['shape'])}{strides}{_device(groups[ref['group']])}"
+    bits = "".join(f"<{bit}>" for bit in ("conj", "neg") if ref.get(bit))
+    return f"{ref['dtype']}{list(ref['shape'])}{strides}{bits}{_device(groups[ref['group']])}"
 
 
 def _sparse(parts: Json, tensors: list[Json], groups: list[Json]) -> str:
