@@ -45,6 +45,12 @@ class Module:
         """There is one."""
         yield
 
+    def set_device(self, device: Any) -> None:
+        """Nothing to choose: there is one device."""
+
+    def manual_seed(self, seed: int) -> None:
+        torch.manual_seed(seed)
+
     def manual_seed_all(self, seed: int) -> None:
         """Nothing more to do: `torch.manual_seed` has set the CPU's generator."""
 
@@ -56,6 +62,9 @@ class Module:
 
     def get_amp_supported_dtype(self) -> list[torch.dtype]:
         return [torch.bfloat16, torch.float16]
+
+    def empty_cache(self) -> None:
+        """Nothing is cached."""
 
     def synchronize(self, device: Any = None) -> None:
         """Nothing is asynchronous here."""

@@ -518,3 +518,13 @@ def test_factories_are_recorded_and_replayed_to_the_bit(cpu, tmp_path):
         assert "'device': 'cpu'" in str(calls[overload].header["tree"]["device"])
         assert "hash" in calls[overload].results["return"]
         write_repro(trace, calls[overload], tmp_path / overload)
+
+
+def test_pinning_does_nothing_beside_the_device():
+    from torch.utils.data import DataLoader, TensorDataset
+
+    sim.install()
+    batches = list(DataLoader(TensorDataset(torch.ones(4, 2)), 2, pin_memory=True))
+    assert len(batches) == 2 and not torch.ones(2).pin_memory().is_pinned()
+    torch.sim.empty_cache(), torch.sim.set_device(0), torch.sim.manual_seed(3)
+    assert torch.equal(torch.rand(2), torch.rand(2, generator=torch.Generator().manual_seed(3)))
