@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -41,15 +42,22 @@ KEYS = {
 class Registration:
     """What is in force until `undo`. left_out: overloads that have a kernel but were not registered, and why."""
 
-    def __init__(
-        self, device: str, server: Server, left_out: Mapping[str, str], undo: Callable[[], None], executor: Any = None
+    def __init__(  # noqa: PLR0913 - what is in force, and how to end and resume it
+        self,
+        device: str,
+        server: Server,
+        left_out: Mapping[str, str],
+        undo: Callable[[], None],
+        executor: Any = None,
+        again: Callable[[], Callable[[], None]] | None = None,
     ) -> None:
-        """executor: what answers calls, where the dispatcher does not know it."""
+        """executor: what answers calls, where the dispatcher does not know it. again: registers anew after `undo`, and
+        returns the next `undo`."""
         self.device = device
         self._server = server
         self.left_out = left_out
         self.executor = executor
-        self._undo = undo
+        self._undo, self._again = undo, again
         _in_force[device].append(self)
 
     @property
@@ -75,6 +83,21 @@ class Registration:
         stack.pop()
         self._undo()
 
+    @contextmanager
+    def suspended(self) -> Iterator[None]:
+        """Take the registration away within the block, so that calls run as if it had never been made.
+
+        The same server is registered again at the end, with all that it has learned; that takes some 50 ms. Raises
+        UserError if this is not the latest registration on a device of the dispatcher.
+        """
+        if self._again is None or _in_force[self.device][-1:] != [self]:
+            raise UserError("only the latest registration on a device can be suspended, and none on sim")
+        self._undo()
+        try:
+            yield
+        finally:
+            self._undo = self._again()
+
 
 _in_force: defaultdict[str, list[Registration]] = defaultdict(list)  # by device, innermost last
 
@@ -94,6 +117,12 @@ def under_dispatcher(
     """
     if not hasattr(torch.library, "get_kernel"):
         raise UserError(f"registration needs torch 2.10 or newer, this is {torch.__version__}; update it")
+    again = partial(_put, server, device, overloads)
+    return Registration(device, server, left_out, again(), again=again)
+
+
+def _put(server: Server, device: str, overloads: Collection[str]) -> Callable[[], None]:
+    """Register under the dispatcher; returns what undoes it."""
     library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
     overloads = {*overloads, *(number for number, tensor in _OF_NUMBERS.items() if tensor in overloads)}
     with ExitStack() as stack, warnings.catch_warnings():
@@ -110,7 +139,7 @@ def under_dispatcher(
         if server.native is not None:
             ops = [(resolve(o), key) for o in overloads for key in _keys(server, o, KEYS[device])]
             stack.enter_context(server.native.before(ops))
-        return Registration(device, server, left_out, stack.pop_all().close)
+        return stack.pop_all().close
 
 
 def _keys(server: Server, overload: str, key: str) -> tuple[str, ...]:
