@@ -1,0 +1,160 @@
+"""`enable conformance`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from enable.options import AsJson, Library, typed
+from traces import UserError
+
+if TYPE_CHECKING:
+    from enable.conformance.options import SuiteOptions
+    from enable.conformance.results import Tally
+
+SECONDS = 24 * 3600.0  # a run without --seconds goes on until it is done
+WORKERS = {"cpu": 1, "cuda": 12}
+
+
+def command(  # noqa: PLR0913 - one parameter an option
+    context: typer.Context,
+    suite: Annotated[str, typer.Argument(metavar="SUITE", help="opinfo, dispatch or torchcts; or report.")],
+    device: Annotated[str, typer.Option(help="Where calls are made: cpu (interpreted, slow) or cuda.")] = "cpu",
+    ops: Annotated[
+        str, typer.Option(help="Comma-separated patterns of operators, overloads or tests: 'nn.functional.*'.")
+    ] = "*",
+    dtypes: Annotated[
+        str, typer.Option(help="Comma-separated dtypes of samples.")
+    ] = "float32,complex64,bfloat16,int64,bool",
+    checks: Annotated[str, typer.Option(help="Comma-separated checks; all if none is named.")] = "",
+    samples: Annotated[int, typer.Option(min=1, help="Samples of an operator, dtype and check, at most.")] = 4,
+    seconds: Annotated[float | None, typer.Option(min=1, help="Stop after so long; --resume goes on.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, show_default="1 on cpu, 12 on cuda", help="Processes, all on one GPU.")
+    ] = None,
+    timeout: Annotated[float, typer.Option(min=1, help="Seconds that one call, or test, may take.")] = 120,
+    shard: Annotated[str, typer.Option(metavar="I/N", help="Run part I of N, from 0; `report` joins them.")] = "0/1",
+    resume: Annotated[bool, typer.Option("--resume", help="Keep what is complete, and run the rest.")] = False,
+    as_json: AsJson = False,
+    library: Library = None,
+) -> None:
+    """Run other projects' tests through the registration.
+
+    Every call is made natively first, then with the library's kernels registered under the dispatcher, and the answers
+    are compared: values, gradients, shape, dtype, strides, aliases, written arguments, exceptions. A call fails if the
+    registration changes it.
+
+    opinfo: the checks that PyTorch makes of its operators. dispatch: every overload that the library serves, called
+    repeatedly between calls that differ in one thing. torchcts: the tests of TorchCTS (pip install torchcts==0.4.1).
+    report: what the runs of the workspace came to. Exit status 0 only if no failure is ours.
+    """
+    from enable.conformance.options import SUITES
+
+    workspace: Path = context.obj
+    if suite not in (*SUITES, "report"):
+        raise UserError(
+            f"unknown suite {suite!r}; choose from {', '.join(SUITES)}, report; see: enable conformance --help"
+        )
+    if suite == "report":
+        _print(_joined(workspace, device, SUITES), as_json, ["enable", *typed(context.parent), "conformance"])
+        return
+    options = _options(workspace, suite, device, ops, dtypes, checks, samples, shard, library)
+    again = ["enable", *typed(context.parent), "conformance", *typed(context, ("ops", "checks", "resume", "as_json"))]
+    from enable.conformance.driver import SuiteRun
+    from enable.stopping import stoppable
+
+    path = workspace / "conformance" / f"{options.name}.jsonl"
+    run = SuiteRun(options, path, seconds or SECONDS, workers or WORKERS[device], timeout, resume)
+    if suite == "torchcts":
+        from enable.conformance.torchcts import pytest_command
+
+        run.command, run.again = pytest_command(options), False
+    words = ["enable", *typed(context.parent), "conformance", *typed(context, ("resume",)), "--resume"]
+    with stoppable(words):
+        complete = run.run()
+    if not complete:
+        import shlex
+
+        typer.echo(f"enable: out of time; to go on, run: {shlex.join(words)}", err=True)
+    _print([_report([path])], as_json, again)
+
+
+def _options(  # noqa: PLR0913 - one parameter an option
+    workspace: Path,
+    suite: str,
+    device: str,
+    ops: str,
+    dtypes: str,
+    checks: str,
+    samples: int,
+    shard: str,
+    library: Path | None,
+) -> SuiteOptions:
+    """Raises UserError for a value that does not exist."""
+    from enable.conformance.options import SuiteOptions, checked
+    from enable.workspace import Workspace
+
+    Workspace(workspace).create()
+    index, _, count = shard.partition("/")
+    if not (index.isdigit() and count.isdigit()):
+        raise UserError(f"shard {shard!r}: write I/N, such as 0/4; see: enable conformance --help")
+    if library is not None and not library.is_dir():
+        raise UserError(f"--library {library}: no such directory; name one that has kernel files, or leave it out")
+    return checked(
+        SuiteOptions(
+            suite,
+            device,
+            ops,
+            _words(dtypes),
+            _words(checks),
+            samples,
+            (int(index), int(count)),
+            str(library.absolute()) if library else "",
+            str(workspace.absolute()),
+        )
+    )
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def _report(paths: list[Path]) -> Tally:
+    from enable.conformance.results import exemptions, report
+
+    return report(paths, exemptions())
+
+
+def _joined(workspace: Path, device: str, suites: tuple[str, ...]) -> list[Tally]:
+    """Return a report of each suite of which the workspace has results."""
+    found = [sorted((workspace / "conformance").glob(f"{suite}-{device}*.jsonl")) for suite in suites]
+    if not any(found):
+        raise UserError(f"no results on {device} in {workspace / 'conformance'}; run: enable conformance opinfo")
+    return [_report(paths) for paths in found if paths]
+
+
+def _print(reports: list[Tally], as_json: bool, again: list[str]) -> None:
+    """Raises typer.Exit with status 1 if a failure is ours."""
+    from dataclasses import asdict
+
+    from enable.conformance.results import failure_lines
+    from enable.tables import table
+
+    if as_json:
+        told = [{**asdict(report), "sound": report.sound} for report in reports]
+        typer.echo(json.dumps(told[0] if len(told) == 1 else told))
+    else:
+        for report in reports:
+            typer.echo(f"{report.suite} on {report.device}: {report.items} items")
+            typer.echo(table(report.rows) if report.rows else "no check was made; see --ops, --dtypes and --checks")
+            words = again if report.suite in again else [*again, report.suite, "--device", report.device]
+            typer.echo("\n".join(failure_lines(report, words)), nl=bool(report.failures))
+            for row in report.known:
+                typer.echo(f"known: {row['item']} [{row['check']}] {row['label']}: {row['reason']}")
+    if not all(report.sound for report in reports):
+        sys.stdout.flush()
+        raise typer.Exit(1)

@@ -1,0 +1,267 @@
+"""Calls of every overload that the library serves, between calls that differ from them in one thing.
+
+The judge runs wrappers; this suite runs the way to them: decisions that are kept for calls that look alike, shortcuts,
+native launches, graphs and derived overloads. A case is called three times, so that what is kept of it is used, then a
+neighbour twice, then the case again, then the next neighbour. An item is an overload.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch._ops import OpOverload
+from torch.utils._pytree import tree_map
+
+from enable.conformance import samples as of
+from enable.conformance.answers import Probe, Tolerance, tensors, tolerances
+from enable.conformance.options import SuiteOptions
+from enable.serve.entries import Entry
+from traces.overloads import bind, may_draw, positional, resolve, uninitialised, written
+from traces.values import unpack
+from verify.cases.opinfo import kept_cases
+from verify.contract.derive import Plan
+from verify.operators import elementwise
+
+Arguments = dict[str, Any]
+Place = tuple[str, int | None]  # of a tensor: the argument, and where in its list
+REPEATS = 3  # the first call of a kind is watched for a shortcut, the second may be for its floats, the third uses them
+PLACES = 3  # tensors of a call of which neighbours are made
+GRAPHS = 8  # one of so many overloads is compiled, unless the check `graph` is named: compiling takes seconds
+OTHER_DTYPES = {
+    torch.float32: (torch.float64, torch.bfloat16, torch.int64),
+    torch.bfloat16: (torch.float32,),
+    torch.complex64: (torch.complex128, torch.float32),
+    torch.int64: (torch.int32, torch.float32),
+    torch.bool: (torch.uint8,),
+}
+
+
+class Neighbour(NamedTuple):
+    """A call that differs in one thing. change: makes it of a copy of the case's arguments."""
+
+    check: str
+    name: str
+    change: Callable[[Arguments], Arguments]
+
+
+@cache
+def _entries(options: SuiteOptions) -> Mapping[str, Entry]:
+    from enable.library import select
+
+    return select(None, True, options.kernels(), Path(options.workspace), options.device).entries
+
+
+def items(options: SuiteOptions) -> list[str]:
+    """Return the overloads that the library serves."""
+    return list(_entries(options))
+
+
+def tolerance(item: str) -> Callable[[torch.dtype], Tolerance]:
+    """Return PyTorch's default tolerance for each dtype."""
+    return tolerances()
+
+
+def probes(item: str, options: SuiteOptions, wide: bool, ours: bool) -> Iterator[Probe]:
+    """Make the calls of an overload in the order that matters.
+
+    wide: in float64 or complex128. ours: graphs are compiled for the library; natively they run eagerly.
+    """
+    from enable.workspace import Workspace
+
+    op, plan = resolve(item), _entries(options)[item].plan
+    taken = {a.name for a in op._schema.arguments}
+    for dtype in options.dtype_names:
+        cases = kept_cases(Workspace(Path(options.workspace)).cache, [plan.base], (dtype,))
+        if len(cases) and dtype not in cases[0].dtypes and len(options.dtype_names) > 1 and dtype != "float32":
+            continue  # a case without tensors of the dtype is float32's already
+        few = of.chosen(cases, options.samples, lambda case: sum(map(math.prod, case.shapes)), options.elements)
+        for index, case in enumerate(few):
+            given = tree_map(of.rebased, unpack(case.load(), device=options.device))
+            arguments = _derived(op, plan, given)
+            if arguments is not None and arguments.keys() <= taken:
+                arguments = tree_map(of.widened, arguments) if wide else arguments
+                yield from _sequence(op, f"{dtype} {index}", arguments, options, ours)
+
+
+def _derived(op: OpOverload, plan: Plan, given: Arguments) -> Arguments | None:
+    """Return arguments of an in-place, `out=` or `_foreach_` overload, made of those of its functional form."""
+    if plan.direct:
+        return given
+    base = resolve(plan.base)
+    names = [a.name for a in base._schema.arguments]
+    found: Arguments = {}
+    for place, argument in enumerate(a for a in op._schema.arguments if a.name != "out"):
+        name = argument.name if argument.name in given else names[place] if place < len(names) else ""
+        if name not in given:
+            continue
+        value, wanted = given[name], str(argument.type)
+        if plan.foreach and wanted.startswith("List") and not isinstance(value, list | tuple):
+            value = [value, of.copied(value)]
+        elif wanted == "number" and isinstance(value, torch.Tensor):
+            value = 2
+        found[argument.name] = value
+    if plan.written == "out":
+        args, kwargs = positional(base, bind(base, (), tree_map(of.copied, given)))
+        try:
+            result = base(*args, **kwargs)
+        except Exception:  # noqa: BLE001 - a sample of another device
+            return None
+        result = [result, of.copied(result)] if plan.foreach else result
+        found["out"] = tree_map(lambda t: torch.full_like(t, 1) if of.plain(t) else t, result)
+    return found
+
+
+def _sequence(op: OpOverload, prefix: str, arguments: Arguments, options: SuiteOptions, ours: bool) -> Iterator[Probe]:
+    case = partial(_probe, op, arguments)
+    for turn in range(REPEATS):
+        yield case("repeated", f"{prefix} call {turn}")
+    for neighbour in _neighbours(op, arguments):
+        if options.checks and neighbour.check not in options.checks:
+            continue
+        for turn in range(2):
+            yield case(neighbour.check, f"{prefix} {neighbour.name} {turn}", neighbour.change)
+        yield case("repeated", f"{prefix} after {neighbour.name}")
+    number = hashlib.sha256(str(op).encode()).digest()[0]
+    if "graph" in options.checks or (not options.checks and number % GRAPHS == 0 and prefix.endswith(" 0")):
+        yield from _graph(op, prefix, arguments, options, ours)
+
+
+def _probe(op: OpOverload, arguments: Arguments, check: str, label: str, change: Any = None) -> Probe:
+    own = tree_map(of.copied, arguments)
+    own = change(own) if change else own
+    args, kwargs = positional(op, bind(op, (), own))
+    whole = elementwise(op._name)
+    return Probe(check, label, lambda: op(*args, **kwargs), own, uninitialised(op), elementwise=whole)
+
+
+def _neighbours(op: OpOverload, arguments: Arguments) -> Iterator[Neighbour]:
+    places = list(_places(arguments))[:PLACES]
+    targets = written(op)
+    for place in places:
+        yield from _of_tensor(place, _at(arguments, place), place[0] in targets)
+    yield from _aliases(arguments, places, targets)
+    for name, value in arguments.items():
+        kind = next((str(a.type) for a in op._schema.arguments if a.name == name), "")
+        for other in _other_numbers(kind, value):
+            yield Neighbour("number", f"{name}={other!r}", partial(_put, place=(name, None), value=other))
+
+
+def _places(arguments: Arguments, most: int | None = 1) -> Iterator[Place]:
+    """Yield where tensors are; of a list the first `most` ones."""
+    for name, value in arguments.items():
+        if of.plain(value):
+            yield name, None
+        elif isinstance(value, list | tuple):
+            yield from ((name, i) for i, v in enumerate(value[:most]) if of.plain(v))
+
+
+def _at(arguments: Arguments, place: Place) -> torch.Tensor:
+    name, index = place
+    found: torch.Tensor = arguments[name] if index is None else arguments[name][index]
+    return found
+
+
+def _put(arguments: Arguments, place: Place, value: Any) -> Arguments:
+    name, index = place
+    if index is None:
+        return {**arguments, name: value}
+    several = list(arguments[name])
+    several[index] = value
+    return {**arguments, name: several}
+
+
+def _of_tensor(place: Place, tensor: torch.Tensor, is_written: bool) -> Iterator[Neighbour]:
+    """Yield neighbours in which one tensor differs."""
+    name = place[0] if place[1] is None else f"{place[0]}[{place[1]}]"
+
+    def neighbour(check: str, how: str, change: Callable[[torch.Tensor], torch.Tensor]) -> Neighbour:
+        return Neighbour(check, f"{name} {how}", lambda own: _put(own, place, change(_at(own, place))))
+
+    inexact = tensor.is_floating_point() or tensor.is_complex()
+    if tensor.is_complex():
+        yield neighbour("bit", "conjugated", of.with_conj)
+    if inexact:
+        yield neighbour("bit", "negated", of.with_neg)
+        yield neighbour("bit", "zero tensor", of.zero_tensor)
+        yield neighbour("gradient", "requires a gradient", lambda t: t.detach().requires_grad_())
+    yield neighbour("offset", "one element further", of.with_offset)
+    yield neighbour("stride", "strided", of.with_stride)
+    if tensor.dim() > 1:
+        yield neighbour("stride", "transposed", of.transposed)
+    if tensor.dim() and tensor.shape[0] > 1 and not is_written:
+        yield neighbour("stride", "expanded", lambda t: t[:1].expand(t.shape))
+    for dtype in OTHER_DTYPES.get(tensor.dtype, ()):
+        yield neighbour("dtype", f"as {str(dtype).removeprefix('torch.')}", partial(of.as_dtype, dtype=dtype))
+    yield neighbour("device", "0-dim on the CPU", lambda t: torch.ones((), dtype=t.dtype))
+
+
+def _aliases(arguments: Arguments, places: list[Place], targets: frozenset[str]) -> Iterator[Neighbour]:
+    """Yield neighbours in which two tensors share memory."""
+    for i, a in enumerate(places):
+        for b in places[i + 1 :]:
+            first, second = _at(arguments, a), _at(arguments, b)
+            if first.shape != second.shape or first.dtype != second.dtype:
+                continue
+            yield Neighbour("alias", f"{b[0]} is {a[0]}", partial(_same, a=a, b=b))
+            yield Neighbour("alias", f"{b[0]} is a view of {a[0]}", partial(_same, a=a, b=b, view=True))
+            if first.dim() and {a[0], b[0]} & targets:
+                yield Neighbour("alias", f"{b[0]} overlaps {a[0]}", partial(_overlapping, a=a, b=b))
+
+
+def _same(own: Arguments, a: Place, b: Place, view: bool = False) -> Arguments:
+    first = _at(own, a)
+    return _put(own, b, first.view_as(first) if view else first)
+
+
+def _overlapping(own: Arguments, a: Place, b: Place) -> Arguments:
+    first = _at(own, a)
+    room = torch.cat([first.reshape(-1), first.reshape(-1)[:1]])
+    own = _put(own, a, room[:-1].view(first.shape))
+    return _put(own, b, room[1:].view(first.shape))
+
+
+def _other_numbers(kind: str, value: Any) -> Iterator[Any]:
+    """Yield other values of an argument that is a number."""
+    kind = kind.removeprefix("Optional[").removesuffix("]")
+    if isinstance(value, bool):
+        yield from (not value,) if kind == "bool" else (int(value), not value)
+    elif isinstance(value, int) and kind in ("int", "SymInt", "number"):
+        yield from (value + 1, -value - 1) if kind != "number" else (value + 1, float(value), float("nan"), True)
+    elif isinstance(value, float):
+        yield from (value + 1, 0.0, -0.0, math.inf, math.nan)
+        if kind == "number":
+            yield from (round(value) if math.isfinite(value) else 1, True)
+
+
+def _graph(op: OpOverload, prefix: str, arguments: Arguments, options: SuiteOptions, ours: bool) -> Iterator[Probe]:
+    """Yield the case as a graph of torch.compile, called twice; eager where PyTorch answers."""
+    places = list(_places(arguments, None))
+    if written(op) or may_draw(op._name) or uninitialised(op) or len(places) != len(tensors(arguments)) or not places:
+        return
+    own = tree_map(of.copied, arguments)
+
+    def function(*values: torch.Tensor) -> Any:
+        whole = own
+        for place, value in zip(places, values, strict=True):
+            whole = _put(whole, place, value)
+        args, kwargs = positional(op, bind(op, (), whole))
+        return op(*args, **kwargs)
+
+    def call() -> Any:
+        run: Callable[..., Any] = function
+        if ours:
+            from enable.backend import enablekit
+
+            torch._dynamo.reset()
+            chosen = {"unverified": True, "workspace": options.workspace}
+            run = torch.compile(function, backend=partial(enablekit, options=chosen), dynamic=False)
+        values = [_at(own, place) for place in places]
+        return run(*values), run(*values)
+
+    yield Probe("graph", f"{prefix} as a graph", call, own)

@@ -1,0 +1,112 @@
+"""What a run of a suite is asked to do; the parent hands it to its workers as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from traces import UserError
+
+if TYPE_CHECKING:
+    import torch
+
+    from enable.serve.registration import Registration
+    from generate.library import Library
+
+DEVICES = ("cpu", "cuda")
+SUITES = ("opinfo", "dispatch", "torchcts")
+CHECKS = {
+    "opinfo": (
+        *("forward", "reference", "gradients", "forward_ad", "noncontiguous", "bits", "variants", "out", "dtypes"),
+        "errors",
+    ),
+    "dispatch": ("repeated", "bit", "offset", "stride", "dtype", "alias", "number", "device", "gradient", "graph"),
+    "torchcts": (
+        *("opinfo", "operators", "autograd", "dtypes", "strides", "workloads", "rng", "training", "errors"),
+        "generated",
+    ),
+}
+DTYPES = ("float32", "complex64", "bfloat16", "int64", "bool")
+ELEMENTS = {"cpu": 2_000, "cuda": 100_000}  # of a sample's tensors, at most: kernels are interpreted on the CPU
+
+
+@dataclass(frozen=True)
+class SuiteOptions:
+    """samples: of an operator, dtype and check, at most. shard: which of how many parts. library: a base library."""
+
+    suite: str
+    device: str = "cpu"
+    ops: str = "*"
+    dtype_names: tuple[str, ...] = DTYPES
+    checks: tuple[str, ...] = ()
+    samples: int = 4
+    shard: tuple[int, int] = (0, 1)
+    library: str = ""
+    workspace: str = ".enable"
+
+    @property
+    def dtypes(self) -> list[torch.dtype]:
+        import torch
+
+        return [getattr(torch, name) for name in self.dtype_names]
+
+    @property
+    def elements(self) -> int:
+        return ELEMENTS[self.device]
+
+    def kernels(self) -> Library:
+        """Return the library that is registered."""
+        from enable.workspace import Workspace
+        from verify import platforms
+
+        base = Path(self.library) if self.library else None
+        return Workspace(Path(self.workspace)).library(base, platforms.load(platforms.of_device(self.device)))
+
+    def registered(self) -> Registration:
+        """Register the library under the dispatcher of this process."""
+        from enable import library
+
+        place = Path(self.workspace)
+        return library.register(self.device, unverified=True, library=self.kernels(), workspace=place)
+
+    @property
+    def name(self) -> str:
+        """The name of the results file without its ending."""
+        index, count = self.shard
+        return f"{self.suite}-{self.device}" + (f"-{index}-of-{count}" if count > 1 else "")
+
+    def wants(self, item: str) -> bool:
+        return any(fnmatchcase(item, pattern) for pattern in self.ops.split(","))
+
+    def as_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> SuiteOptions:
+        read: dict[str, Any] = json.loads(text)
+        values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in read.items()}
+        return cls(**values)
+
+
+def checked(options: SuiteOptions) -> SuiteOptions:
+    """Return the options. Raises UserError for a value that does not exist."""
+    import torch
+
+    again = f"see: enable conformance {options.suite} --help"
+    if options.device not in DEVICES:
+        raise UserError(f"unknown device {options.device!r}; choose from {', '.join(DEVICES)}; {again}")
+    if options.device == "cuda" and not torch.cuda.is_available():
+        raise UserError(f"device 'cuda': PyTorch sees no GPU; try: enable conformance {options.suite} --device cpu")
+    for check in options.checks:
+        if check not in CHECKS[options.suite]:
+            raise UserError(f"unknown check {check!r}; choose from {', '.join(CHECKS[options.suite])}; {again}")
+    for name in options.dtype_names:
+        if not isinstance(getattr(torch, name, None), torch.dtype):
+            raise UserError(f"unknown dtype {name!r}; choose from {', '.join(DTYPES)}, float16, ...; {again}")
+    index, count = options.shard
+    if not 0 <= index < count:
+        raise UserError(f"shard {index}/{count}: choose 0/{count} to {count - 1}/{count}; {again}")
+    return options

@@ -1,0 +1,192 @@
+"""Results of suites as JSON lines: written by workers, one line an item, and read for resumption and for tables.
+
+The first line says of what format and of which run the others are. A line is written with one `write`, so that workers
+share a file; a torn last line of a run that was killed is dropped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from enable.conformance.options import SuiteOptions
+from traces import UserError
+
+FORMAT, VERSION = "enablekit conformance", 1
+EXCEPTIONS = Path(__file__).with_name("exceptions.yaml")
+COUNTS = ("samples", "passed", "native", "failed", "served")
+
+
+@dataclass
+class Line:
+    """One item of a suite. checks: counts by check. failures: check, label, kind, detail and served overloads. done:
+    the item is complete; one that a worker died of has further lines."""
+
+    item: str
+    checks: dict[str, dict[str, int]] = field(default_factory=dict)
+    failures: list[dict[str, Any]] = field(default_factory=list)
+    done: bool = True
+    seconds: float = 0.0
+
+    def count(self, check: str, *names: str) -> None:
+        """Add one to counts of a check."""
+        counts = self.checks.setdefault(check, dict.fromkeys(COUNTS, 0))
+        for name in names:
+            counts[name] += 1
+
+
+def begin(path: Path, options: SuiteOptions, resume: bool) -> set[str]:
+    """Create the file, or keep the one that is there; return the items that are complete in it.
+
+    Raises UserError if it is to be resumed and is of another version, or of a run with other options.
+    """
+    import torch
+
+    head = {"format": FORMAT, "version": VERSION, "torch": torch.__version__, "options": json.loads(options.as_json())}
+    if resume and path.is_file():
+        old, lines = read(path)
+        same = ("suite", "device", "dtype_names", "checks", "samples", "shard", "library")
+        differing = [name for name in same if old["options"].get(name) != head["options"][name]]
+        if old["torch"] != head["torch"] or differing:
+            what = ", ".join(differing) or f"torch {old['torch']}"
+            raise UserError(f"{path}: the run to resume differs in {what}; repeat its options, or leave out --resume")
+        _mend(path)
+        return {line.item for line in lines if line.done}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(".new")
+    temporary.write_text(json.dumps(head) + "\n")
+    os.replace(temporary, path)
+    return set()
+
+
+def _mend(path: Path) -> None:
+    """Drop a torn last line."""
+    data = path.read_bytes()
+    whole = data[: data.rfind(b"\n") + 1]
+    if whole != data:
+        temporary = path.with_suffix(".new")
+        temporary.write_bytes(whole)
+        os.replace(temporary, path)
+
+
+def append(path: Path, line: Line) -> None:
+    """Add a line, whatever other processes add at the same time."""
+    file = os.open(path, os.O_WRONLY | os.O_APPEND)
+    try:
+        os.write(file, (json.dumps(asdict(line)) + "\n").encode())
+    finally:
+        os.close(file)
+
+
+def read(path: Path) -> tuple[dict[str, Any], list[Line]]:
+    """Return the head and the lines. Raises UserError for a file that is no such file, or of another version."""
+    first, *rest = path.read_text().split("\n")
+    try:
+        head: dict[str, Any] = json.loads(first)
+        known = head["format"] == FORMAT
+    except (ValueError, KeyError, TypeError):
+        known = False
+    if not known:
+        raise UserError(f"{path}: not a file of conformance results; remove it, or name another --workspace")
+    if head["version"] != VERSION:
+        raise UserError(f"{path}: version {head['version']}, this is version {VERSION}; run the suite again")
+    lines = []
+    for text in rest[:-1]:  # what follows the last newline is torn
+        lines.append(Line(**json.loads(text)))
+    return head, lines
+
+
+@dataclass(frozen=True)
+class Exemption:
+    """A known difference that counts as no failure. Fields are patterns; reason says why it stays."""
+
+    suite: str
+    reason: str
+    item: str = "*"
+    check: str = "*"
+    label: str = "*"
+    kind: str = "*"
+    device: str = "*"
+
+    def covers(self, suite: str, device: str, item: str, failure: dict[str, Any]) -> bool:
+        values = (suite, device, item, failure["check"], failure["label"], failure["kind"])
+        patterns = (self.suite, self.device, self.item, self.check, self.label, self.kind)
+        return all(map(fnmatchcase, values, patterns))
+
+
+def exemptions(path: Path = EXCEPTIONS) -> list[Exemption]:
+    """Return the known differences."""
+    return [Exemption(**row) for row in yaml.safe_load(path.read_text()) or ()]
+
+
+@dataclass
+class Tally:
+    """What runs of one suite on one device came to."""
+
+    suite: str
+    device: str
+    rows: list[dict[str, Any]]
+    failures: list[dict[str, Any]]
+    known: list[dict[str, Any]]
+    items: int
+
+    @property
+    def sound(self) -> bool:
+        return not any(row["failing"] for row in self.rows)
+
+
+def report(paths: Iterable[Path], known: Iterable[Exemption]) -> Tally:
+    """Join the results of files of one suite and device, such as shards."""
+    known, merged, items = list(known), dict[str, Counter[str]](), set[str]()
+    failures: list[dict[str, Any]] = []
+    excused: list[dict[str, Any]] = []
+    suite = device = ""
+    for path in paths:
+        head, lines = read(path)
+        suite, device = head["options"]["suite"], head["options"]["device"]
+        for line in lines:
+            items.add(line.item)
+            for check, counts in line.checks.items():
+                merged.setdefault(check, Counter()).update(counts)
+            for failure in line.failures:
+                row = {"item": line.item, **failure}
+                reason = next((e.reason for e in known if e.covers(suite, device, line.item, failure)), None)
+                if reason is None:
+                    failures.append(row)
+                else:
+                    excused.append({**row, "reason": reason})
+    rows = [_row(check, counts, excused) for check, counts in merged.items()]
+    return Tally(suite, device, rows, failures, excused, len(items))
+
+
+def _row(check: str, counts: Counter[str], excused: list[dict[str, Any]]) -> dict[str, Any]:
+    known = sum(failure["check"] == check for failure in excused)
+    row: dict[str, Any] = {"check": check, "samples": counts["samples"], "passed": counts["passed"]}
+    row |= {"as native": counts["native"], "failing": counts["failed"] - known, "known": known}
+    return row | {"served": counts["served"]}
+
+
+def failure_lines(report: Tally, again: list[str]) -> Iterator[str]:
+    """Yield a line for each failure, with the command that runs it again."""
+    import shlex
+
+    for failure in report.failures:
+        served = ", ".join(failure.get("served", ())[:4])
+        words = [*again, "--ops", _literal(failure["item"]), "--checks", failure["check"]]
+        yield (
+            f"{failure['item']} [{failure['check']}] {failure['label']}: {failure['kind']}: {failure['detail']}"
+            f"{f' (served: {served})' if served else ''}; again: {shlex.join(words)}"
+        )
+
+
+def _literal(item: str) -> str:
+    """Return a pattern that matches the item alone."""
+    return "".join(f"[{c}]" if c in "[*?" else "?" if c == "," else c for c in item)
