@@ -464,6 +464,4 @@ def test_a_program_of_a_call_that_writes_does_not_fit_tensors_that_share_memory(
         program = module._module.Program(aligned(tensors), [], [], made, [], None, [], astuple(footprint))
         clashes = footprint.may_clash([t.data_ptr() for t in tensors])
         assert (program.run(tensors) is None) == clashes
-        assert clashes == any(
-            x is not a and abs(x.data_ptr() - a.data_ptr()) < 32 for x in (b, c)
-        )
+        assert clashes == any(x is not a and abs(x.data_ptr() - a.data_ptr()) < 32 for x in (b, c))
