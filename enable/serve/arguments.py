@@ -16,11 +16,14 @@ from verify.contract.derive import base_arguments, plans
 
 ELSEWHERE = "arguments on another device"
 NUMBER = "a number in the place of a tensor"
+PINNED = "pinned memory"
 NO_MEMORY = "a zero tensor, which has no memory"  # torch._efficientzerotensor, as derivatives that are zero everywhere
 SPARSE = "sparse_coo"  # stands among the dtypes for calls with such a tensor, as in verdicts
 SEVERAL = "several sparse tensors"
 WRITTEN = "a sparse tensor that is written"  # a kernel makes new ones, and cannot put other parts into it
 _PRODUCTS = frozenset({"mm", "bmm", "addmm", "baddbmm"})
+_TAKE_NUMBERS = frozenset({"fill", "fill_"})  # as a 0-dim tensor of any device, and are not tagged as pointwise
+_SCALED = frozenset({"add", "add_", "sub", "sub_", "rsub"})
 _META_TAKES_LESS = frozenset({"_grouped_mm"})  # its meta function takes bfloat16 alone, its kernels other dtypes, too
 
 
@@ -39,16 +42,30 @@ def refusal(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Ex
     try:
         with warnings.catch_warnings(action="ignore"):  # ATen's kernel warns once more
             op(*meta, **named)
-            return _cast_refusal(op, meta, named)
+            return _alpha_refusal(op, meta, named) or _cast_refusal(op, meta, named)
     except NotImplementedError:
         return None
     except (RuntimeError, IndexError, ValueError, TypeError, AssertionError) as error:
         return None if "meta" in str(error) else error
 
 
+def _alpha_refusal(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception | None:
+    """Return an error for a factor of `other` that ATen refuses for the dtype (BinaryOps.h, `alpha_check`)."""
+    if base_name(op) not in _SCALED:
+        return None
+    values = bind(op, args, kwargs)
+    alpha, dtype = values["alpha"], torch.result_type(values["self"], values["other"])
+    real = dtype.is_floating_point or dtype.is_complex
+    if (isinstance(alpha, bool) and dtype != torch.bool) or (isinstance(alpha, float | complex) and not real):
+        return RuntimeError(f"{name_of(op)}: alpha {alpha} for {dtype}")
+    return None
+
+
 def _cast_refusal(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception | None:
-    """Return an error if the result of the functional form cannot be cast to the dtype of what the call writes."""
+    """Return an error if the result of the functional form does not fit the dtype, or in place the shape, of `self`."""
     for result, destination in _results(op, args, kwargs):
+        if "out" not in kwargs and result.shape != destination.shape:
+            return RuntimeError(f"{name_of(op)}: result of shape {result.shape} in place of {destination.shape}")
         if not torch.can_cast(result.dtype, destination.dtype):
             return RuntimeError(f"{name_of(op)}: result of {result.dtype} can't be cast to {destination.dtype}")
     return None
@@ -130,6 +147,8 @@ class Seen:
         self._look(args)
         self._look(kwargs.values())
         self.only_integers = self._tensors > 0 and not self.dtypes
+        if kwargs.get("pin_memory"):
+            self.elsewhere = PINNED
         if self._sparse > 1:
             self.elsewhere = SEVERAL
         elif self._sparse and any(map(_is_sparse, map(bind(op, args, kwargs).get, written(op)))):
@@ -199,10 +218,11 @@ def with_tensors(
     tensors = [t for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)]
     place = next((t.device for t in tensors if t.device.type == device), torch.device(device))
     moved, host = [], False
+    mixes = torch.Tag.pointwise in op.tags or base_name(op) in _TAKE_NUMBERS
 
     def on_device(value: Any) -> Any:
         nonlocal host
-        if isinstance(value, torch.Tensor) and value.device.type == "cpu" != device and not value.dim():
+        if mixes and isinstance(value, torch.Tensor) and value.device.type == "cpu" != device and not value.dim():
             host = True
             return value.to(place)
         return value

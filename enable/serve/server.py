@@ -139,7 +139,11 @@ class Server:
             ELSEWHERE,
         ):
             return MISS
-        moved = with_tensors(op, args, kwargs, self._device)
+        self._running.deep = True  # moving a number is no call of the program
+        try:
+            moved = with_tensors(op, args, kwargs, self._device)
+        finally:
+            self._running.deep = False
         if moved is None:
             return MISS
         _uncount(self._counts.unserved[name_of(op)], self._decisions.of(op, args, kwargs).reason)

@@ -14,6 +14,7 @@ This is the only place that knows. A `Plan` says which overload's kernel is used
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -28,6 +29,10 @@ from traces.overloads import bind, name_of, resolve, written
 from verify.contract import calling
 
 COPY = "aten::copy_"
+RESIZED = (  # as ATen warns (Resize.cpp, `resize_output_check`)
+    "An output with one or more elements was resized since it had shape {}, which does not match the required output "
+    "shape {}. This behavior is deprecated; resize it to zero elements to use it again."
+)
 _FOREACH = "_foreach_"
 _FOREACH_BASE = {"norm": "linalg_vector_norm"}  # the operators whose foreach form has another name
 _FUNCTIONAL = {"normal": "normal_functional"}  # those whose functional form has another name
@@ -284,6 +289,8 @@ class _Element:
                 self._copy(each, part)
             return
         if destination.shape != result.shape:
+            if destination.numel():
+                warnings.warn(RESIZED.format(list(destination.shape), list(result.shape)), UserWarning, stacklevel=2)
             destination.resize_(result.shape)
         self.copy(destination, result, False)
 
