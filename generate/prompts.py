@@ -141,7 +141,7 @@ def _dialect(profile: Profile) -> dict[str, Any]:
             for alias, module in profile.usual_imports.items()
         ],
         "host_functions": host.functions,
-        "host_values": host.values,
+        "host_values": [name for name in host.values if name not in profile.hints],
         "tensor_attributes": tensor,
         "host_builtins": host.builtins,
         "kernel_names": [name for name in kernel.names if name.startswith("tl.")],
