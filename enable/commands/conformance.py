@@ -14,7 +14,7 @@ from traces import UserError
 
 if TYPE_CHECKING:
     from enable.conformance.options import SuiteOptions
-    from enable.conformance.results import Tally
+    from enable.conformance.results import SuiteReport
 
 SECONDS = 24 * 3600.0  # a run without --seconds goes on until it is done
 WORKERS = {"cpu": 1, "cuda": 12}
@@ -123,13 +123,13 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
-def _report(paths: list[Path]) -> Tally:
+def _report(paths: list[Path]) -> SuiteReport:
     from enable.conformance.results import exemptions, report
 
     return report(paths, exemptions())
 
 
-def _joined(workspace: Path, device: str, suites: tuple[str, ...]) -> list[Tally]:
+def _joined(workspace: Path, device: str, suites: tuple[str, ...]) -> list[SuiteReport]:
     """Return a report of each suite of which the workspace has results."""
     found = [sorted((workspace / "conformance").glob(f"{suite}-{device}*.jsonl")) for suite in suites]
     if not any(found):
@@ -137,7 +137,7 @@ def _joined(workspace: Path, device: str, suites: tuple[str, ...]) -> list[Tally
     return [_report(paths) for paths in found if paths]
 
 
-def _print(reports: list[Tally], as_json: bool, again: list[str]) -> None:
+def _print(reports: list[SuiteReport], as_json: bool, again: list[str]) -> None:
     """Raises typer.Exit with status 1 if a failure is ours."""
     from dataclasses import asdict
 

@@ -18,11 +18,15 @@ from typing import Any
 from enable.conformance.options import SuiteOptions
 from enable.conformance.results import Line, append, begin
 from enable.conformance.worker import LOST
+from enable.library import native_way
+from enable.options import CACHE_VARIABLE
 from enable.progress import doing, say
+from enable.workspace import Workspace
 from traces import UserError
 
 GRACE = 10.0  # seconds after the deadline before a worker is killed
 STARTING = 600.0  # seconds in which a worker has to import PyTorch, collect tests, or make an item's samples
+POLL = 0.3  # seconds between looks at the workers
 STARTS = 50  # of one worker, at most
 DEATHS = 4  # checks of an item that a worker dies of before the item is left
 
@@ -61,6 +65,8 @@ class SuiteRun:
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir(parents=True)
         deadline = time.time() + self.seconds
+        if self.options.device == "cuda":  # is built once, and not by each worker
+            native_way("cuda", None, Workspace(Path(self.options.workspace)))
         shared = {"options": json.loads(self.options.as_json()), "results": str(self.results.absolute())}
         (directory / "run.json").write_text(json.dumps({**shared, "deadline": deadline, "done": sorted(done)}))
         (directory / "next").write_text("0")
@@ -69,7 +75,7 @@ class SuiteRun:
         try:
             with doing(f"conformance {self.options.suite} on {self.options.device}") as work:
                 while [worker for worker in workers if worker.look()]:
-                    time.sleep(0.2)
+                    time.sleep(POLL)
                     work.total, work.done = self._total(directory), self._lines() - began
                     work.now(f"{sum(worker.died for worker in workers)} deaths")
         finally:
@@ -105,7 +111,10 @@ class Worker:
         if item:
             command.append(json.dumps({"item": item, "without": self._without[item]}))
         env = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
-        env["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parents[2]), env.get("PYTHONPATH", "")])
+        paths = [str(Path(__file__).parents[2]), *filter(None, env.get("PYTHONPATH", "").split(os.pathsep))]
+        env["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, paths))  # a worker runs in another directory
+        if cache := env.get(CACHE_VARIABLE):
+            env[CACHE_VARIABLE] = str(Path(cache).absolute())
         if self._run.options.device == "cpu":
             env["TRITON_INTERPRET"] = "1"
         self._log = self._directory / f"log-{self._index}"

@@ -128,7 +128,7 @@ def exemptions(path: Path = EXCEPTIONS) -> list[Exemption]:
 
 
 @dataclass
-class Tally:
+class SuiteReport:
     """What runs of one suite on one device came to."""
 
     suite: str
@@ -143,7 +143,7 @@ class Tally:
         return not any(row["failing"] for row in self.rows)
 
 
-def report(paths: Iterable[Path], known: Iterable[Exemption]) -> Tally:
+def report(paths: Iterable[Path], known: Iterable[Exemption]) -> SuiteReport:
     """Join the results of files of one suite and device, such as shards."""
     known, merged, items = list(known), dict[str, Counter[str]](), set[str]()
     failures: list[dict[str, Any]] = []
@@ -164,7 +164,7 @@ def report(paths: Iterable[Path], known: Iterable[Exemption]) -> Tally:
                 else:
                     excused.append({**row, "reason": reason})
     rows = [_row(check, counts, excused) for check, counts in merged.items()]
-    return Tally(suite, device, rows, failures, excused, len(items))
+    return SuiteReport(suite, device, rows, failures, excused, len(items))
 
 
 def _row(check: str, counts: Counter[str], excused: list[dict[str, Any]]) -> dict[str, Any]:
@@ -174,7 +174,7 @@ def _row(check: str, counts: Counter[str], excused: list[dict[str, Any]]) -> dic
     return row | {"served": counts["served"]}
 
 
-def failure_lines(report: Tally, again: list[str]) -> Iterator[str]:
+def failure_lines(report: SuiteReport, again: list[str]) -> Iterator[str]:
     """Yield a line for each failure, with the command that runs it again."""
     import shlex
 
