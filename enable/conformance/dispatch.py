@@ -85,8 +85,7 @@ def probes(item: str, options: SuiteOptions, wide: bool, ours: bool) -> Iterator
             given = tree_map(of.rebased, unpack(case.load(), device=options.device))
             arguments = _derived(op, plan, given)
             if arguments is not None and arguments.keys() <= taken:
-                arguments = tree_map(of.widened, arguments) if wide else arguments
-                yield from _sequence(op, f"{dtype} {index}", arguments, options, ours)
+                yield from _sequence(op, f"{dtype} {index}", arguments, options, (wide, ours))
 
 
 def _derived(op: OpOverload, plan: Plan, given: Arguments) -> Arguments | None:
@@ -117,34 +116,43 @@ def _derived(op: OpOverload, plan: Plan, given: Arguments) -> Arguments | None:
     return found
 
 
-def _sequence(op: OpOverload, prefix: str, arguments: Arguments, options: SuiteOptions, ours: bool) -> Iterator[Probe]:
-    case = partial(_probe, op, arguments)
+def _sequence(
+    op: OpOverload, prefix: str, arguments: Arguments, options: SuiteOptions, how: tuple[bool, bool]
+) -> Iterator[Probe]:
+    """how: whether in float64, and whether graphs are compiled."""
+    wide, ours = how
+    case, first = partial(_probe, op, arguments, wide), f"{prefix} call 0"
     for turn in range(REPEATS):
-        yield case("repeated", f"{prefix} call {turn}")
-    for neighbour in _neighbours(op, arguments):
+        yield case("repeated", f"{prefix} call {turn}", like=first)
+    for neighbour in _neighbours(op, arguments, options.device):
         if options.checks and neighbour.check not in options.checks:
             continue
         for turn in range(2):
             yield case(neighbour.check, f"{prefix} {neighbour.name} {turn}", neighbour.change)
-        yield case("repeated", f"{prefix} after {neighbour.name}")
+        yield case("repeated", f"{prefix} after {neighbour.name}", like=first)
     number = hashlib.sha256(str(op).encode()).digest()[0]
     if "graph" in options.checks or (not options.checks and number % GRAPHS == 0 and prefix.endswith(" 0")):
         yield from _graph(op, prefix, arguments, options, ours)
 
 
-def _probe(op: OpOverload, arguments: Arguments, check: str, label: str, change: Any = None) -> Probe:
+def _probe(  # noqa: PLR0913 - the call, and which it is
+    op: OpOverload, arguments: Arguments, wide: bool, check: str, label: str, change: Any = None, like: str = ""
+) -> Probe:
     own = tree_map(of.copied, arguments)
     own = change(own) if change else own
+    own = tree_map(of.widened, own) if wide else own
     args, kwargs = positional(op, bind(op, (), own))
     whole = elementwise(op._name)
-    return Probe(check, label, lambda: op(*args, **kwargs), own, uninitialised(op), elementwise=whole)
+    return Probe(check, label, lambda: op(*args, **kwargs), own, uninitialised(op), elementwise=whole, like=like)
 
 
-def _neighbours(op: OpOverload, arguments: Arguments) -> Iterator[Neighbour]:
+def _neighbours(op: OpOverload, arguments: Arguments, device: str) -> Iterator[Neighbour]:
     places = list(_places(arguments))[:PLACES]
     targets = written(op)
     for place in places:
         yield from _of_tensor(place, _at(arguments, place), place[0] in targets)
+        if device != "cpu":
+            yield Neighbour("device", f"{place[0]} 0-dim on the CPU", partial(_on_host, place=place))
     yield from _aliases(arguments, places, targets)
     for name, value in arguments.items():
         kind = next((str(a.type) for a in op._schema.arguments if a.name == name), "")
@@ -198,7 +206,10 @@ def _of_tensor(place: Place, tensor: torch.Tensor, is_written: bool) -> Iterator
         yield neighbour("stride", "expanded", lambda t: t[:1].expand(t.shape))
     for dtype in OTHER_DTYPES.get(tensor.dtype, ()):
         yield neighbour("dtype", f"as {str(dtype).removeprefix('torch.')}", partial(of.as_dtype, dtype=dtype))
-    yield neighbour("device", "0-dim on the CPU", lambda t: torch.ones((), dtype=t.dtype))
+
+
+def _on_host(own: Arguments, place: Place) -> Arguments:
+    return _put(own, place, torch.ones((), dtype=_at(own, place).dtype))
 
 
 def _aliases(arguments: Arguments, places: list[Place], targets: frozenset[str]) -> Iterator[Neighbour]:

@@ -243,7 +243,7 @@ def _destinations(source: Source, expected: Any) -> Iterator[tuple[str, Callable
     yield "empty", lambda t: t.new_empty(0)
     yield "larger", lambda t: t.new_ones((*t.shape[:-1], t.shape[-1] + 1) if t.dim() else (2,))
     for dtype in OUT_DTYPES:
-        if dtype != first.dtype and not source.wide:
+        if dtype != first.dtype or source.wide:
             yield str(dtype).removeprefix("torch."), partial(of.as_dtype, dtype=dtype)
     yield from (("conj", of.with_conj), ("neg", of.with_neg))
     yield "of another device", lambda t: t.to("cpu" if source.options.device != "cpu" else "meta")

@@ -115,10 +115,11 @@ class Exemption:
     label: str = "*"
     kind: str = "*"
     device: str = "*"
+    detail: str = "*"
 
     def covers(self, suite: str, device: str, item: str, failure: dict[str, Any]) -> bool:
-        values = (suite, device, item, failure["check"], failure["label"], failure["kind"])
-        patterns = (self.suite, self.device, self.item, self.check, self.label, self.kind)
+        values = (suite, device, item, *(failure[name] for name in ("check", "label", "kind", "detail")))
+        patterns = (self.suite, self.device, self.item, self.check, self.label, self.kind, self.detail)
         return all(map(fnmatchcase, values, patterns))
 
 

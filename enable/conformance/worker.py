@@ -125,7 +125,7 @@ class Comparer:
             return answer(wide[name], self.options.device) if name in wide else Response()
 
         for probe, a, b, kernels in zip(probes, native, ours, served, strict=True):
-            name = f"{probe.check}: {probe.label}"
+            name = f"{probe.check}: {probe.like or probe.label}"
             found = list(differences(probe, a, b, tolerance, partial(reference, name)))
             outcome = "failed" if found else "native" if a.error else "passed"
             line.count(probe.check, "samples", outcome, *(["served"] if kernels else []))
