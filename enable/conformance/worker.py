@@ -34,7 +34,7 @@ class Desk:
     """What the workers of a run share, in a directory: options, the next item to take, and what each is at."""
 
     def __init__(self, directory: Path, index: int) -> None:
-        self.directory, self.index = directory, index
+        self.directory, self.index, self._parent = directory, index, os.getppid()
         run = json.loads((directory / "run.json").read_text())
         self.options = SuiteOptions.from_json(json.dumps(run["options"]))
         self.results, self.done = Path(run["results"]), set(run["done"])
@@ -42,7 +42,8 @@ class Desk:
 
     @property
     def late(self) -> bool:
-        return time.time() > self.deadline
+        """Whether time is up, or the run was killed."""
+        return time.time() > self.deadline or os.getppid() != self._parent
 
     def order(self, items: list[str]) -> list[str]:
         """Return the items that are to be run, in an order that makes any first part of them an even sample."""
