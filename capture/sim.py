@@ -388,6 +388,7 @@ def install() -> None:
     _libraries.append(library)
     library.impl("_efficientzerotensor", _zeros, "PrivateUse1")  # type: ignore[no-untyped-call]
     library.impl("_copy_from", _copy_from, "PrivateUse1")  # type: ignore[no-untyped-call]
+    library.impl("_local_scalar_dense", lambda t: host(t).item(), "PrivateUse1")  # type: ignore[no-untyped-call]
     if not torch.cuda.is_available():  # memory of the host is the device's, so that there is nothing to pin
         host_library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
         host_library.impl("_pin_memory", lambda t, device=None: t.clone(), "CPU")  # type: ignore[no-untyped-call]

@@ -528,3 +528,11 @@ def test_pinning_does_nothing_beside_the_device():
     assert len(batches) == 2 and not torch.ones(2).pin_memory().is_pinned()
     torch.sim.empty_cache(), torch.sim.set_device(0), torch.sim.manual_seed(3)
     assert torch.equal(torch.rand(2), torch.rand(2, generator=torch.Generator().manual_seed(3)))
+
+
+def test_a_tensor_is_made_of_elements_of_others():
+    """PyTorch reads them below `__torch_dispatch__`."""
+    sim.install()
+    with sim.executing(sim.on_cpu):
+        x = torch.tensor([3, 2], device="sim")
+        assert torch.tensor([x[0], x[1]]).tolist() == torch.tensor([x[0], x[1]], device="sim").tolist() == [3, 2]
