@@ -84,7 +84,7 @@ class SuiteRun:
         left = (self._total(directory) or 0) - (self._lines() - began)
         broken = next((worker.words for worker in workers if worker.broken), "")
         if broken and self._lines() == began:
-            raise RuntimeError(f"no worker could start: {broken}")
+            raise UserError(f"no worker of {self.options.suite} could start: {broken}; try: enable doctor")
         shutil.rmtree(directory, ignore_errors=True)
         return left <= 0
 

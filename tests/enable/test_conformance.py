@@ -1,8 +1,10 @@
 """`enable conformance`: a sample of each suite, and wrong kernels that each check has to report."""
 
+import fcntl
 import importlib.util
 import json
 import shutil
+import sys
 
 import pytest
 import torch
@@ -11,6 +13,7 @@ import yaml
 from enable import library
 from enable.conformance import answers, results
 from enable.conformance.answers import Probe, Response, answer, differences, tolerances
+from enable.conformance.driver import SuiteRun
 from enable.conformance.options import CHECKS, SuiteOptions
 from enable.conformance.results import Exemption, Line, append, begin, failure_lines, report
 from generate.library import KERNELS, Library
@@ -89,11 +92,6 @@ WRONG = {
         "result": "out.mT if out.dim() > 1 else out",
     },
 }
-DEADLY = {
-    "exp": {"fault": "None.", "value": "tl.exp(values)"},
-    "sin": {"fault": "It ends the process.", "value": "values", "before": "import os; os.abort()"},
-    "tan": {"fault": "It never ends.", "value": "values", "before": "import time; time.sleep(600)"},
-}
 
 
 def write(directory, kernels):
@@ -156,26 +154,86 @@ def test_checks_of_dispatch_report_wrong_kernels(enable, wrong):
     assert ("aten::exp", "repeated", "values") not in found
 
 
-def test_a_run_survives_kernels_that_end_or_hang_the_process(enable, tmp_path):
-    words = ["conformance", "opinfo", "--library", write(tmp_path / "deadly", DEADLY), "--json", "--samples", 1]
-    words += ["--ops", "sin,tan,exp", "--checks", "forward", "--dtypes", "float32", "--timeout", 5]
-    status, out, err = enable(*words)
-    assert status == 1, err
-    found, told = failures(out)
-    assert found == {("sin", "forward", "CRASH"), ("tan", "forward", "TIMEOUT")}
-    assert told["items"] == 3
-
-
-def test_a_sample_of_the_library_passes_and_is_resumed(enable):
+def test_a_sample_of_the_library_passes(enable):
     words = ["conformance", "opinfo", "--samples", 1, "--dtypes", "float32", "--checks", "forward,noncontiguous"]
-    status, out, err = enable(*words, "--ops", "exp")
+    status, out, err = enable(*words, "--ops", "exp,sum")
     assert status == 0, out + err
-    assert "opinfo on cpu: 1 items" in out and "failing" in out
-    status, out, err = enable(*words, "--ops", "exp,sum", "--resume")
-    assert status == 0 and "opinfo on cpu: 2 items" in out, out + err
+    assert "opinfo on cpu: 2 items" in out and "failing" in out
     status, out, _ = enable("conformance", "report", "--json")
     told = json.loads(out)
     assert status == 0 and told["sound"] and told["items"] == 2
+
+
+WORKER = """
+import json, os, sys, time
+
+directory, index = sys.argv[1:3]
+run = json.load(open(f"{directory}/run.json"))
+
+def note(item, check, phase):
+    now = {"item": item, "check": check, "label": "0", "phase": phase, "message": "", "at": time.time()}
+    open(f"{directory}/now-{index}", "w").write(json.dumps(now))
+
+def ended(item):
+    with open(run["results"], "a") as file:
+        file.write(json.dumps({"item": item, "checks": {}, "failures": [], "done": True, "seconds": 0.0}) + "\\n")
+
+open(f"{directory}/total", "w").write("2 2")
+if len(sys.argv) == 3:
+    ended("exp")
+    note("sin", "forward", PHASE)
+    END
+again = json.loads(sys.argv[3])
+assert again == {"item": "sin", "without": ["forward"]}
+ended("sin")
+note("", "", "finished")
+"""
+
+
+@pytest.mark.parametrize(
+    ("phase", "end", "kind"),
+    [
+        ("ours", "os.abort()", "CRASH"),
+        ("ours", "time.sleep(100)", "TIMEOUT"),
+        ("native", "os.abort()", None),
+        ("native", "sys.exit(77)", None),
+    ],
+)
+def test_a_run_survives_what_ends_or_hangs_a_worker(tmp_path, phase, end, kind):
+    script, path = tmp_path / "worker.py", tmp_path / "opinfo-cpu.jsonl"
+    script.write_text(WORKER.replace("PHASE", repr(phase)).replace("END", end))
+    run = SuiteRun(SuiteOptions("opinfo"), path, seconds=60, workers=1, timeout=1)
+    run.command = lambda directory, index: [sys.executable, str(script), str(directory), str(index)]
+    assert run.run()
+    told = report([path], [])
+    assert told.items == 2 and told.sound is (kind is None)
+    assert [(f["item"], f["check"], f["kind"]) for f in told.failures] == ([("sin", "forward", kind)] if kind else [])
+    assert not (tmp_path / "opinfo-cpu.run").exists()
+
+
+def test_a_run_that_is_out_of_time_is_resumed(tmp_path):
+    script, path = tmp_path / "worker.py", tmp_path / "opinfo-cpu.jsonl"
+    script.write_text(WORKER.replace("PHASE", "'samples'").replace("END", "sys.exit(0)"))
+    run = SuiteRun(SuiteOptions("opinfo"), path, seconds=60, workers=1, timeout=1)
+    run.command = lambda directory, index: [sys.executable, str(script), str(directory), str(index)]
+    assert not run.run()  # one of two items has a line
+    run.resume = True
+    assert begin(path, run.options, resume=True) == {"exp"}
+
+
+def test_two_runs_do_not_write_one_file(tmp_path):
+    path = tmp_path / "opinfo-cpu.jsonl"
+    with open(path.with_suffix(".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(UserError, match="another run writes it"):
+            SuiteRun(SuiteOptions("opinfo"), path, seconds=1, workers=1, timeout=1).run()
+
+
+def test_workers_that_cannot_start_are_no_result(tmp_path):
+    run = SuiteRun(SuiteOptions("opinfo"), tmp_path / "opinfo-cpu.jsonl", seconds=60, workers=1, timeout=1)
+    run.command = lambda directory, index: [sys.executable, "-c", "raise SystemExit('no torch')"]
+    with pytest.raises(UserError, match="no worker of opinfo could start: .*no torch"):
+        run.run()
 
 
 def test_a_sample_of_torchcts_passes(enable):
