@@ -126,5 +126,5 @@ def _tensor_text(t: torch.Tensor) -> str:
         coalesced = ", coalesced" if t.is_sparse and t.is_coalesced() else ""
         return f"{dtype}{list(_shape(t) or ())}<{layout}{coalesced}>{device}"
     strides = "" if t.stride() == row_major(t.shape) else f":{t.stride()}"
-    bits = "".join(f".{bit}" for bit in sorted(lazy_bits(t)))
+    bits = "".join(f"<{bit}>" for bit in sorted(lazy_bits(t)))
     return f"{dtype}{list(t.shape)}{strides}{bits}{device}"
