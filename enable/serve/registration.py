@@ -32,6 +32,7 @@ _OF_NUMBERS = {
     "aten::bucketize.Scalar": "aten::bucketize.Tensor",
     "aten::bucketize.Scalar_out": "aten::bucketize.Tensor_out",
 }
+_CALLED_WITH_NUMBERS = frozenset(_OF_NUMBERS.values())
 KEYS = {
     "cuda": "CUDA",
     "xpu": "XPU",
@@ -124,7 +125,7 @@ def under_dispatcher(
 def _put(server: Server, device: str, overloads: Collection[str]) -> Callable[[], None]:
     """Register under the dispatcher; returns what undoes it."""
     library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
-    overloads = {*overloads, *(number for number, tensor in _OF_NUMBERS.items() if tensor in overloads)}
+    overloads = {*overloads, *_of_numbers(overloads)}
     with ExitStack() as stack, warnings.catch_warnings():
         stack.callback(library._destroy)
         warnings.filterwarnings("ignore", "(?s).*Overriding a previously registered kernel", UserWarning)
@@ -159,6 +160,12 @@ def _implementation(server: Server, op: OpOverload, key: str) -> Callable[..., A
         return hand_on(*args, **kwargs)
 
     return implementation
+
+
+def _of_numbers(overloads: Collection[str]) -> Iterable[str]:
+    """Return the overloads of `_OF_NUMBERS` whose ATen kernels call one of these, perhaps the one that takes `out`."""
+    packets = {overload.partition(".")[0] for overload in overloads if overload in _CALLED_WITH_NUMBERS}
+    return [number for number in _OF_NUMBERS if number.partition(".")[0] in packets]
 
 
 def _with_tensor(op: OpOverload) -> Callable[..., Any] | None:

@@ -50,7 +50,7 @@ class Counts:
 
 
 class Declined(Exception):
-    """A wrapper raised before its first launch: nothing was written, so that the call can go on to another kernel."""
+    """A wrapper raised and wrote nothing that the caller sees, so that the call can go on to another kernel."""
 
     @property
     def error(self) -> BaseException:
@@ -62,7 +62,8 @@ class Declined(Exception):
 class Server:
     """Serves calls on one device. A call that a running kernel's wrapper makes is not served: it would never end.
 
-    Serving never makes a call fail: an error that a wrapper raises before its first launch declines the call.
+    Serving never makes a call fail: an error that a wrapper raises before its first launch declines the call, and so
+    does NotImplementedError as long as nothing is written that the caller sees.
     """
 
     def __init__(
@@ -332,7 +333,8 @@ class Server:
                 copy = self._wrapper(entry, entry.copy) if entry.copy else None
                 return call(entry.plan, bind(op, args, kwargs), wrapper, entry.takes_out, copy)
         except Exception as error:
-            if launched() == before:
+            unwritten = entry.plan.written == "out" or not written(op)  # if out= is copied into at the end
+            if launched() == before or (unwritten and isinstance(error, NotImplementedError)):
                 raise Declined from error
             raise
         finally:

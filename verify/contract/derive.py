@@ -25,10 +25,11 @@ import torch
 
 from traces.errors import UserError
 from traces.lazy_bits import lazy_bits
-from traces.overloads import bind, name_of, resolve, written
+from traces.overloads import base_name, bind, name_of, resolve, written
 from verify.contract import calling
 
 COPY = "aten::copy_"
+_SILENT = frozenset({"addbmm", "bernoulli", "linspace", "logcumsumexp", "logspace", "multinomial"})
 RESIZED = (  # as ATen warns (Resize.cpp, `resize_output_check`)
     "An output with one or more elements was resized since it had shape {}, which does not match the required output "
     "shape {}. This behavior is deprecated; resize it to zero elements to use it again."
@@ -289,10 +290,18 @@ class _Element:
                 self._copy(each, part)
             return
         if destination.shape != result.shape:
-            if destination.numel():
+            if destination.numel() and not _resizes_silently(self.plan.base):
                 warnings.warn(RESIZED.format(list(destination.shape), list(result.shape)), UserWarning, stacklevel=2)
             destination.resize_(result.shape)
         self.copy(destination, result, False)
+
+
+@cache
+def _resizes_silently(base: str) -> bool:
+    """Return True if ATen's `out=` form resizes without a warning, as those of factories do."""
+    op = resolve(base)
+    makes = not any("Tensor" in str(a.type) for a in op._schema.arguments)
+    return makes or base_name(op) in _SILENT
 
 
 def _invoke(overload: str, wrapper: Wrapper, values: Mapping[str, Any], **extra: Any) -> Any:
