@@ -24,6 +24,7 @@ WRITTEN = "a sparse tensor that is written"  # a kernel makes new ones, and cann
 _PRODUCTS = frozenset({"mm", "bmm", "addmm", "baddbmm"})
 _TAKE_NUMBERS = frozenset({"fill", "fill_"})  # as a 0-dim tensor of any device, and are not tagged as pointwise
 _SCALED = frozenset({"add", "add_", "sub", "sub_", "rsub"})
+_MAKES_INDICES = frozenset({"nonzero"})
 _META_TAKES_LESS = frozenset({"_grouped_mm"})  # its meta function takes bfloat16 alone, its kernels other dtypes, too
 
 
@@ -72,15 +73,18 @@ def _cast_refusal(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any])
 
 
 def casts(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Return True if the result has another dtype than `out`, which few operators take that are not pointwise."""
-    if "out" not in kwargs or torch.Tag.pointwise in op.tags:
+    """Return True if the result has another dtype than `out`, which not all operators take."""
+    if "out" not in kwargs:
         return False
     try:
         with warnings.catch_warnings(action="ignore"):
             results = _results(op, tree_map(_on_meta, args), tree_map(_on_meta, kwargs))
-        return any(result.dtype != destination.dtype for result, destination in results)
+    except NotImplementedError:  # the size of the result depends on contents
+        indices = base_name(op) in _MAKES_INDICES
+        return bool(kwargs["out"].dtype != (torch.int64 if indices else args[0].dtype))
     except (RuntimeError, IndexError, ValueError, TypeError, AssertionError):
         return False
+    return any(result.dtype != destination.dtype for result, destination in results)
 
 
 def _results(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[tuple[torch.Tensor, torch.Tensor]]:

@@ -288,7 +288,10 @@ class Server:
         if looked.floats:
             before = self._watched.get(looked.kind)
             self._watched[looked.kind] = now
-            if before is not None and (of_all := general(before, now)) is not None:
+            same_draw = (
+                philox is not None and before is not None and before.floats[-1] == now.floats[-1]
+            )  # a seed again
+            if before is not None and not same_draw and (of_all := general(before, now)) is not None:
                 of_all = replace(of_all, seed=philox[0] if philox else None)
                 ready = self._general[looked.kind] = self._prepared(op, found, of_all.shortcut, of_all)
         return ready

@@ -429,6 +429,17 @@ def test_streams_threads_and_graphs(device):
 
 
 @pytest.mark.gpu
+def test_calls_that_draw_with_one_seed_over_and_over_are_repeated(device):
+    with library.use(device, ops=["aten::randn"], unverified=True, native=True):
+        drawn = []
+        for seed in (5, 5, 5, 6, 6, 5):
+            torch.manual_seed(seed)
+            drawn.append(torch.randn(7, device=device).tolist() + torch.randn(7, device=device).tolist())
+    assert drawn[0] == drawn[1] == drawn[2] == drawn[5] != drawn[3] == drawn[4]
+    assert drawn[0][:7] != drawn[0][7:]
+
+
+@pytest.mark.gpu
 def test_what_is_drawn_is_the_same_either_way(device):
     ops = ["aten::native_dropout", "aten::uniform_", "aten::rand"]
     drawn = []

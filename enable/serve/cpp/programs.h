@@ -136,7 +136,7 @@ struct Fits {  // which floats a program is for: see floats.py. What is drawn co
       if (!std::isfinite(one)) return false;
     }
     for (const auto& [i, value] : fixed) {
-      if (!same(floats[i], value)) return false;
+      if (i >= floats.size() || !same(floats[i], value)) return false;
     }
     for (const auto& group : alike) {
       if (group[0] == floats.size()) continue;
