@@ -49,7 +49,8 @@ def command(  # noqa: PLR0913 - one parameter an option
     registration changes it.
 
     opinfo: the checks that PyTorch makes of its operators. dispatch: every overload that the library serves, called
-    repeatedly between calls that differ in one thing. torchcts: the tests of TorchCTS (pip install torchcts==0.4.1).
+    repeatedly between calls that differ in one thing. torchcts: the tests of TorchCTS (pip install psutil, and
+    pip install --no-deps torchcts==0.4.1).
     report: what the runs of the workspace came to. Exit status 0 only if no failure is ours.
     """
     from enable.conformance.options import SUITES

@@ -12,6 +12,7 @@ from enable.conformance.options import CHECKS, SuiteOptions
 from traces import UserError
 
 REQUIREMENT = "torchcts==0.4.1"
+INSTALL = f"pip install psutil && pip install --no-deps {REQUIREMENT}"  # it asks for torch < 2.12.2
 DESK = "ENABLE_CONFORMANCE_DESK"  # the directory and the index of the worker, for the plugin
 CAPABILITIES = (
     *("inference", "training", "rng", "device_generator", "rng_distributions", "double_backward", "module_hooks"),
@@ -44,10 +45,10 @@ def pytest_command(options: SuiteOptions) -> Callable[[Path, int], list[str]]:
     """Return what starts a worker. Raises UserError if TorchCTS is not installed, or in another version."""
     found = importlib.util.find_spec("torchcts")
     if found is None or found.submodule_search_locations is None:
-        raise UserError(f"suite 'torchcts': TorchCTS is not installed; run: pip install {REQUIREMENT}")
+        raise UserError(f"suite 'torchcts': TorchCTS is not installed; run: {INSTALL}")
     version = importlib.metadata.version("torchcts")
     if f"torchcts=={version}" != REQUIREMENT:
-        raise UserError(f"suite 'torchcts': this is torchcts {version}; run: pip install {REQUIREMENT}")
+        raise UserError(f"suite 'torchcts': this is torchcts {version}; run: {INSTALL}")
     package = Path(found.submodule_search_locations[0])
 
     def command(directory: Path, index: int) -> list[str]:
