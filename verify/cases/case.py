@@ -20,7 +20,7 @@ from traces.store import Trace
 from traces.subgraphs import subgraph_of
 from traces.values import Packed, numel, on_host, pack, unpack
 from traces.widening import answer
-from verify.cases import bags, left, oracle, ranks, references
+from verify.cases import bags, left, oracle, preconditions, ranks, references
 from verify.cases.elements import as_number, frozen, mapped, positive, widen
 from verify.contract.random_state import Philox
 from verify.operators import adds_up, judged_as
@@ -211,6 +211,9 @@ def reference(case: Case, philox: Philox = (0, 0)) -> Expected:
     unrecorded = unsupported(before.tree)
     if unrecorded:
         raise NoReference(f"an argument could not be recorded: {unrecorded}")
+    beyond = preconditions.broken(case.overload, unpack(before))
+    if beyond is not None:
+        raise NoReference(f"PyTorch documents no answer; of {beyond.argument} it says: {beyond.says}")
     ask = oracle.answered if case.made else aten_answer  # which may bring down the process that it is asked in
     try:
         before = _settled(case.overload, before, philox)

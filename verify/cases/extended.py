@@ -1,7 +1,8 @@
 """Cases beyond those recorded: other sizes, layouts and values, made from the cases that there are.
 
 ATen is the oracle of what is valid: a variant that it refuses is left out. Integers keep to the values of the case
-that a variant is made from, so that indices, offsets and targets stay valid; what was sorted stays sorted.
+that a variant is made from, so that indices, offsets and targets stay valid; integers that were sorted stay sorted,
+and all else that PyTorch's documentation demands is kept (verify/cases/preconditions.py).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from verify.cases.arguments import Arguments, tensors
 from verify.cases.case import Case, case_of_values, holds_sparse, unsupported
 from verify.cases.kinds import Judged, kind_of
 from verify.cases.oracle import stands
+from verify.cases.preconditions import broken, keeping
 from verify.cases.scalars import scalars
 from verify.cases.sizes import large, shrunk, sizes
 from verify.cases.variants import layouts, special_numbers, values
@@ -111,8 +113,8 @@ def _twice(
     overload: str, arguments: Arguments, generator: torch.Generator, blocks: list[int]
 ) -> Iterator[tuple[str, Arguments]]:
     """Calls with two changes: a number or the layout is another one, and then sizes or layouts."""
-    numbers = (v for v in scalars(overload, arguments, generator) if stands(overload, v[1]))
-    placed = (v for v in layouts(arguments) if stands(overload, v[1]))
+    numbers = _standing(overload, scalars(overload, arguments, generator))
+    placed = _standing(overload, layouts(arguments))
     bases = itertools.islice(_in_turn(numbers, placed), BASES)
     changed = [
         zip(
@@ -126,9 +128,16 @@ def _twice(
         )
         for how, base in bases
     ]
-    for how, (also, variant) in _in_turn(*changed):
-        if stands(overload, variant):
-            yield f"{how}, {also}", variant
+    both = ((f"{how}, {also}", variant) for how, (also, variant) in _in_turn(*changed))
+    yield from _standing(overload, both)
+
+
+def _standing(overload: str, made: Iterable[tuple[str, Arguments]]) -> Iterator[tuple[str, Arguments]]:
+    """Those that there is an answer to, once they keep what PyTorch's documentation demands of them."""
+    for how, arguments in made:
+        variant = keeping(overload, arguments)
+        if broken(overload, variant) is None and stands(overload, variant):
+            yield how, variant
 
 
 def _dtypes(arguments: Arguments) -> tuple[torch.dtype, ...]:
@@ -185,15 +194,14 @@ def _variants(
     first."""
     numbers = scalars(overload, arguments, generator)
     if not tensors(arguments):
-        yield from (v for v in itertools.chain(numbers, special_numbers(arguments)) if stands(overload, v[1]))
+        yield from _standing(overload, itertools.chain(numbers, special_numbers(arguments)))
         return
     unlike = apart(overload, arguments, torch.Generator().manual_seed(generator.initial_seed()), judged)
     contents = values(overload, arguments, generator)
     others = itertools.chain(special_numbers(arguments), layouts(arguments))
     new_sizes = sizes(overload, arguments, generator, blocks)
     kinds = (large(overload, arguments, generator), new_sizes, contents, numbers, unlike, others)
-    streams = [(v for v in kind if stands(overload, v[1])) for kind in kinds]
-    yield from _in_turn(*streams)
+    yield from _in_turn(*(_standing(overload, kind) for kind in kinds))
 
 
 def _in_turn(*streams: Iterable[T]) -> Iterator[T]:

@@ -16,6 +16,7 @@ import torch
 from traces.overloads import base_name, name_of, resolve
 from verify.cases.case import Case, case_of_values, unsupported
 from verify.cases.oracle import stands
+from verify.cases.preconditions import broken, keeping
 
 _SHAPES = ((5,), (3, 4), (2, 3, 4), (), (1, 6), (1, 2, 3, 4))
 _EACH = 2  # cases of a shape
@@ -45,8 +46,8 @@ def schema_cases(overload: str, dtypes: tuple[torch.dtype, ...]) -> list[Case]:
         given = {} if tensors else {a.name: whole[a.name] for a in op._schema.arguments if a.name in whole}
         made = 0
         for values in itertools.islice(itertools.product(*choices), _TRIED):
-            arguments = {**dict(zip((a.name for a in required), values, strict=True)), **given}
-            if made < _EACH and stands(overload, arguments):
+            arguments = keeping(overload, {**dict(zip((a.name for a in required), values, strict=True)), **given})
+            if made < _EACH and broken(overload, arguments) is None and stands(overload, arguments):
                 case = case_of_values(name_of(op), **arguments)
                 if not unsupported(case.load().tree):
                     cases.setdefault(case.id, case)

@@ -19,10 +19,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from traces import UserError
 from traces.overloads import base_name, bind, call, name_of, resolve, written
 from traces.subgraphs import is_subgraph
+from traces.values import unpack
 from verify.cases.callers import Samples, called_cases
 from verify.cases.case import Case, case_of_values, unsupported
 from verify.cases.of_forwards import linked_cases
 from verify.cases.of_schema import schema_cases
+from verify.cases.preconditions import broken, keeping
 
 MAX_SAMPLES = 900  # of one operator and dtype, as in the published system
 _TRIED, _GLANCED = 8, 2  # samples of an operator that are run to see what it calls; of all operators, to find a caller
@@ -96,7 +98,17 @@ def opinfo_cases(overloads: list[str], dtypes: tuple[str, ...], every: bool = Tr
     known = {case.overload for case in cases.values()}
     left = [o for o in (lacking if every or not known else ()) if o not in known]
     made = [linked_cases(o, wanted) or schema_cases(o, tuple(wanted)) for o in left]
-    return [*cases.values(), *itertools.chain.from_iterable(made)]
+    kept = map(_kept, [*cases.values(), *itertools.chain.from_iterable(made)])
+    return list({case.id: case for case in kept if case is not None}.values())
+
+
+def _kept(case: Case) -> Case | None:
+    """The case, which keeps what PyTorch's documentation demands; some samples do not, as those of histogramdd."""
+    arguments = unpack(case.load())
+    if broken(case.overload, arguments) is None:
+        return case
+    arguments = keeping(case.overload, arguments)
+    return case_of_values(case.overload, **arguments) if broken(case.overload, arguments) is None else None
 
 
 def operators() -> list[str]:

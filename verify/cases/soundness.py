@@ -12,9 +12,13 @@ import torch
 from traces.overloads import base_name, resolve
 from traces.subgraphs import subgraph_of
 from verify.cases.arguments import Arguments, tensors
+from verify.cases.preconditions import broken
 from verify.operators import elementwise, group
 
 ERRORS = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError)  # of ATen's
+_CONVOLUTIONS = frozenset(
+    {"conv1d", "conv2d", "conv3d", "convolution", "_convolution", "cudnn_convolution", "mkldnn_convolution"}
+)
 _EPS = 1e-5  # of a forward call, which is not handed to the backward one
 _FLASH = frozenset(f"aten::_scaled_dot_product_flash_attention{end}" for end in ("", "_backward"))
 _INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
@@ -31,7 +35,7 @@ def is_sound(overload: str, arguments: Arguments) -> bool:
         return not any(fault(overload, arguments) for fault in _FAULTS)
 
     def check(step: str, given: Arguments) -> None:
-        if not is_sound(step, given):
+        if not is_sound(step, given) or broken(step, given) is not None:
             raise _NotSound
 
     try:
@@ -127,7 +131,29 @@ def _has_foreign_labels(overload: str, arguments: Arguments) -> bool:
     return bool(((targets < 0) | (targets >= arguments["log_probs"].shape[2])).any())
 
 
+def _points_at_nothing(overload: str, arguments: Arguments) -> bool:
+    """Whether there are indices into a dimension without elements: where nothing else is to be done ATen returns before
+    it looks at them, as `index_add` does."""
+    index, dim, to = arguments.get("index"), arguments.get("dim"), arguments.get("self")
+    if not isinstance(index, torch.Tensor) or index.dtype not in _INTEGERS or not isinstance(to, torch.Tensor):
+        return False
+    if not isinstance(dim, int) or not to.dim() or not -to.dim() <= dim < to.dim():
+        return False
+    return bool(index.numel()) and not to.shape[dim]
+
+
+def _has_no_channels(overload: str, arguments: Arguments) -> bool:
+    """Whether a convolution has output channels of no input channels: documented are as many as the weight has, while
+    ATen returns none."""
+    if base_name(resolve(overload)) not in _CONVOLUTIONS or arguments.get("transposed"):
+        return False
+    x, weight = arguments.get("input", arguments.get("self")), arguments["weight"]
+    return x.dim() > 1 and weight.dim() > 1 and not weight.shape[1] and bool(weight.shape[0])
+
+
 _FAULTS = (
+    _has_no_channels,
+    _points_at_nothing,
     _has_foreign_labels,
     _has_infinite_scores,
     _is_cast_to_integers,

@@ -195,7 +195,7 @@ class Launch:
             address = int(addresses[mask & (real == race[0])][0])
             region = self._regions[address >> REGION]
             text = f"in one program, {race[1]}: at byte {address - region.start} of {region.name}"
-            self._report("race", self._line(), self.program, region.name, address - region.start, text)
+            self._report("race", self._line(), self.program, region.name, address - region.start, text, race[2])
 
     def progress(self) -> None:
         """The program did something that others can see."""
@@ -240,7 +240,7 @@ class Launch:
             offset = race.address + int(region.offset) - region.start
             what = "stored different values at" if race.stores else "accessed, and one changed,"
             text = f"programs {first} and {second} {what} byte {offset} of {region.name}: no atomics order them"
-            self._report("race", race.access.line, second, region.name, offset, text)
+            self._report("race", race.access.line, second, region.name, offset, text, race.stores)
         self._log, self._lanes = [], 0
 
     def _report_lanes(self, region: Region, addresses: np.ndarray, bad: np.ndarray, size: int, kind: str) -> None:
@@ -270,12 +270,21 @@ class Launch:
         text = f"{kind} at byte {offset} of {region.name}, not aligned to {alignment} bytes"
         self._report("alignment", self._line(), self.program, region.name, offset, text)
 
-    def _report(self, kind: str, line: int, program: Iterable[int], name: str, offset: int, text: str) -> None:
-        key = (kind, self.kernel, line, name)
+    def _report(
+        self, kind: str, line: int, program: Iterable[int], name: str, offset: int, text: str, stores: bool = False
+    ) -> None:
+        key = (kind, self.kernel, line, name, stores)
         if key in notes.accesses or len(notes.accesses) >= MAX_REPORTS:
             return
         shown = snippet(self._text(), line)
-        place = {"kind": kind, "kernel": self.kernel, "line": line, "program": list(program), "snippet": shown}
+        place = {
+            "kind": kind,
+            "kernel": self.kernel,
+            "line": line,
+            "program": list(program),
+            "snippet": shown,
+            "stores": stores,
+        }
         where = f"{self.kernel}, {told_line(self._text(), line)}, program {tuple(program)}"
         notes.accesses[key] = {**place, "argument": name, "offset": offset, "text": f"{text} ({where})"}
 

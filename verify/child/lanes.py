@@ -17,8 +17,8 @@ import numpy as np
 
 MAX_PENDING = 32  # accesses since the lanes last waited that are looked at; of loads, and of stores
 
-Race: TypeAlias = tuple[int, str]
-"""An address, and what lanes do there, in words."""
+Race: TypeAlias = tuple[int, str, bool]
+"""An address, what lanes do there, in words, and whether all that they do is to store different values."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def _ambiguous(store: _Access) -> Race | None:
         return None
     cells, bits = store.cells[store.order], store.bits[store.order]
     differ = (cells[1:] == cells[:-1]) & (bits[1:] != bits[:-1])
-    return (int(cells[1:][differ][0]), "lanes store different values at once") if differ.any() else None
+    return (int(cells[1:][differ][0]), "lanes store different values at once", True) if differ.any() else None
 
 
 def _foreign(store: _Access, load: _Access) -> Race | None:
@@ -133,19 +133,19 @@ def _foreign(store: _Access, load: _Access) -> Race | None:
     bad = (count > 0) & ~own
     if not bad.any():
         return None
-    return int(load.cells[bad][0]), "a lane loads what another one stored, without tl.debug_barrier between them"
+    return int(load.cells[bad][0]), "a lane loads what another one stored, without tl.debug_barrier between them", False
 
 
 def _overwritten(earlier: _Access, later: _Access) -> Race | None:
     """A lane stores where another one has loaded, or stored another value, and may come first."""
     count, own, place = _met(earlier, later)
-    bad = count > own
+    bad, stores = count > own, earlier.values is not None and later.values is not None
     if earlier.values is not None and later.values is not None and earlier.values.itemsize == later.values.itemsize:
         bad &= earlier.bits[place] != later.bits
     if not bad.any():
         return None
     what = "loads" if earlier.values is None else "stores"
-    return int(later.cells[bad][0]), f"a lane stores what another one {what} before, without tl.debug_barrier"
+    return int(later.cells[bad][0]), f"a lane stores what another one {what} before, without tl.debug_barrier", stores
 
 
 def _met(earlier: _Access, later: _Access) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

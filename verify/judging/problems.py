@@ -42,11 +42,12 @@ def astray(reply: Reply) -> list[str]:
     return [access.report for access in reply.accesses[:MOST_ACCESSES]]
 
 
-def side_effects(reply: Reply) -> list[Problem]:
-    """What a call did beside its answer."""
+def side_effects(reply: Reply, any_stays: bool = False) -> list[Problem]:
+    """What a call did beside its answer. any_stays: it is open which of several values for one place stays there."""
     found = []
-    if reply.accesses:
-        first, text = reply.accesses[0], "\n".join(astray(reply))
+    wrong = [access for access in reply.accesses if not (any_stays and access.stores)]
+    if wrong:
+        first, text = wrong[0], "\n".join(access.report for access in wrong[:MOST_ACCESSES])
         found.append(Problem(Outcome.WRONG, "access", first.text, text, first.kind))
     if reply.outside:
         found.append(Problem(Outcome.WRONG, "access", "memory just outside an argument was written", rule="guard band"))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import torch
 
 from traces.overloads import resolve, written
-from traces.values import Packed, by_storage
+from traces.values import Packed, by_storage, pack, unpack
 from verify.cases.bags import changed_by_strides
 from verify.cases.case import (
     Case,
@@ -22,9 +23,11 @@ from verify.cases.case import (
     reference,
     same_bits,
 )
-from verify.cases.elements import mapped
+from verify.cases.elements import frozen, mapped
+from verify.cases.preconditions import keeping
 from verify.child.tuning import MAX_CONFIGURATIONS
 from verify.comparison.compare import compare, is_view
+from verify.comparison.open_writes import leaves_open
 from verify.contract.random_state import Philox
 from verify.judging.job import Job
 from verify.judging.problems import Problem
@@ -68,7 +71,9 @@ class Repeats:
     def again(self, expected: Expected, got: Packed, configurations: int, far: bool) -> Problem | None:
         """With the programs in other orders and every configuration of an autotuner, then in the same memory with new
         contents; `far`: then with rows that lie far apart. Raises Ended."""
-        loose = any(_FREE_ORDER.search(k.source) for k in (self._job.kernel, *self._job.reached))
+        loose = leaves_open(expected) or any(
+            _FREE_ORDER.search(k.source) for k in (self._job.kernel, *self._job.reached)
+        )
         how = "with its programs in another order"
         how += ", and another configuration of its autotuner" if configurations > 1 else ""
         for seed in range(1, max(ORDERS + 1, configurations)):
@@ -81,9 +86,11 @@ class Repeats:
         return self._new_contents(expected) or (self._far(expected) if far else None)
 
     def _new_contents(self, expected: Expected) -> Problem | None:
-        changed = mapped(expected.before, torch.neg)
+        negative = mapped(expected.before, torch.neg)
+        overload = self._job.plan.overload
+        changed = replace(negative, data=frozen(pack(keeping(overload, unpack(negative)))).data)
         try:
-            other = reference(Case("", self._job.plan.overload, "", lambda: changed), self._philox)
+            other = reference(Case("", overload, "", lambda: changed), self._philox)
         except NoReference:
             return None
         how = "on the same memory with new contents"

@@ -22,12 +22,14 @@ class MalformedReply(Exception):
 class ToldAccess:
     """A load or store that must not be. kind: bounds, alignment, race or argument. text: where and how, in a line.
 
-    snippet: the kernel's lines around it, which may be nothing.
+    snippet: the kernel's lines around it, which may be nothing. stores: of a race that all that is open is which of
+    several values that are stored in one place stays there.
     """
 
     kind: str
     text: str
     snippet: str = ""
+    stores: bool = False
 
     @property
     def report(self) -> str:
@@ -128,6 +130,8 @@ def _accesses(found: Any) -> tuple[ToldAccess, ...]:
     if not _all(found, dict):
         raise MalformedReply("accesses is no list of accesses")
     texts = [[a.get("kind"), a.get("text"), a.get("snippet", "")] for a in found]
+    stores = [a.get("stores") is True for a in found]
     if not all(_all(t, str) for t in texts):
         raise MalformedReply("an access is not described by texts")
-    return tuple(ToldAccess(kind[:40], text[:400], lines[:1000]) for kind, text, lines in texts[:20])
+    told = zip(texts[:20], stores, strict=False)
+    return tuple(ToldAccess(kind[:40], text[:400], lines[:1000], of) for (kind, text, lines), of in told)

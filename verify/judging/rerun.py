@@ -17,6 +17,7 @@ from traces import TraceError
 from traces.values import Bytes, Packed
 from verify.cases.case import Expected
 from verify.comparison.compare import compare
+from verify.comparison.open_writes import leaves_open
 from verify.judging.job import Job
 from verify.judging.problems import Problem, first_line, side_effects
 from verify.judging.reply import Reply
@@ -61,7 +62,7 @@ def rerun(
         return [_cheat(f"its launches leave another answer by themselves: {error}", "answer")]
     mismatch = compare(job.plan.overload, expected, answer, job.strict)
     if mismatch is None:
-        return [conduct(carried), *side_effects(carried)]
+        return [conduct(carried), *side_effects(carried, leaves_open(expected))]
     text = "by themselves, without the wrapper, its launches leave another answer:"
     return [_cheat(f"{text} {mismatch.detail}", "answer", f"{text}\n{mismatch.report}")]
 

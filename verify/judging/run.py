@@ -27,6 +27,7 @@ from verify.child.compiler_log import headline
 from verify.comparison.compare import compare, error_ratio, telling
 from verify.comparison.ghost import conjured
 from verify.comparison.laws import judged_by, law_of
+from verify.comparison.open_writes import leaves_open
 from verify.contract.kernel_file import SPARSE, KernelFile
 from verify.contract.random_state import Philox
 from verify.excerpts import anonymous
@@ -86,6 +87,7 @@ class Run:
         self._variants = ""  # of the last case
         self._reached = ""  # likewise
         self._printed = ""  # likewise, with a headline
+        self._any_stays = False  # of this case: which of several values for one place
         self._asked = Packed({})  # the arguments that a child was given last
         self.answered: tuple[Expected, Packed] | None = None  # of the last case, what was right and what came back
 
@@ -118,7 +120,7 @@ class Run:
         if begun.expected is None:
             return skipped(case, begun.skip)
         expected = begun.expected
-        self._asked = expected.before
+        self._asked, self._any_stays = expected.before, leaves_open(expected)
         try:
             problem = self._problem(begun, expected, case)
         except Ended as ended:
@@ -204,7 +206,7 @@ class Run:
         mismatch = compare(self._job.plan.overload, expected, got, self._job.strict)
         wrong = mismatch and mismatched(mismatch, executed)
         costs = too_costly(self._job.plan.overload, expected, got, executed)
-        problem = self._first(wrong or None, *side_effects(executed), *costs)
+        problem = self._first(wrong or None, *side_effects(executed, self._any_stays), *costs)
         if problem is not None:
             return problem
         ratio = error_ratio(expected, got) if mismatch is None else None
@@ -301,7 +303,7 @@ class Run:
     def _once_more(self, packed: Packed, request: dict[str, Any], how: str, rule: tuple[str, str]) -> Packed:
         """The answer to another request. Raises Ended with what is wrong; with `rule`, of a layer, if it fails."""
         executed, answer = self._ask(self._mode, packed, request)
-        problem = self._first(self._conduct(executed), *side_effects(executed))
+        problem = self._first(self._conduct(executed), *side_effects(executed, self._any_stays))
         if problem is None and answer is not None:
             return answer
         text = f"it fails {how}: {first_line(executed.text)}"
