@@ -18,6 +18,7 @@ from verify.comparison.accuracy import accuracy_report
 from verify.comparison.deviation import differences, is_single, is_wrong, largest, real
 from verify.comparison.factors import aligned, compared
 from verify.comparison.laws import law_of, unlawful
+from verify.comparison.open_results import as_aten_gives
 
 # Operators whose results' strides are what they are asked for.
 _ABOUT_STRIDES = frozenset(
@@ -48,6 +49,7 @@ def compare(overload: str, expected: Expected, got: Packed, strict: bool = True)
     the operator's meaning fixes them. So may those of a subgraph whose arguments are not all alike in that order: it is
     that of the steps which decides then.
     """
+    got = as_aten_gives(overload, expected, got)
     wider = _FLOAT32_ON_GPUS.get(_base(overload), ())
     fixed = fixes_strides(overload, expected) or (strict and not (is_subgraph(overload) and _mixed(expected.before)))
     problem = _structure(expected.native, got, fixed, _may_copy(overload, strict), wider)
