@@ -28,7 +28,13 @@ def lazy_bits(t: torch.Tensor) -> frozenset[str]:
 @cache
 def sees_lazy_bits(op: OpOverload) -> bool:
     """Return True if calls of the operator reach a backend with tensors whose bits the dispatcher has not resolved."""
+    return bool(seen_bits(op))
+
+
+@cache
+def seen_bits(op: OpOverload) -> frozenset[str]:
+    """Return which bits (`lazy_bits`) the dispatcher does not resolve for the operator."""
     has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
     passes_on = torch._C._dispatch_kernel_for_dispatch_key_is_fallthrough
-    name = name_of(op)
-    return any(has_kernel(name, key) and passes_on(name, key) for key in ("Conjugate", "Negative", "ZeroTensor"))
+    name, keys = name_of(op), {"conj": "Conjugate", "neg": "Negative", "zero": "ZeroTensor"}
+    return frozenset(bit for bit, key in keys.items() if has_kernel(name, key) and passes_on(name, key))

@@ -321,7 +321,7 @@ def test_numbers_and_dtypes_of_a_call_are_varied():
     assert torch.float64 in {unpack(v.case.load())["dtype"] for v in variants("aten::sum", self=X, dtype=None)}
     a, b = torch.randn(3, 3), torch.randn(3, 3)
     addmm = {v.how: unpack(v.case.load()) for v in variants("aten::addmm", self=a, mat1=a, mat2=b, beta=1, alpha=1)}
-    assert addmm["beta 0 times NaN"]["beta"] == 0 and addmm["beta 0 times NaN"]["self"].isnan().all()
+    assert addmm["beta 0, self of NaN"]["beta"] == 0 and addmm["beta 0, self of NaN"]["self"].isnan().all()
 
 
 X = torch.randn(3, 4, generator=torch.Generator().manual_seed(1))

@@ -27,7 +27,7 @@ from verify.cases.oracle import stands
 from verify.cases.preconditions import broken, keeping
 from verify.cases.scalars import scalars
 from verify.cases.sizes import large, shrunk, sizes
-from verify.cases.variants import layouts, special_numbers, values
+from verify.cases.variants import layouts, of_vectors, special_numbers, values
 
 T = TypeVar("T")
 
@@ -86,7 +86,8 @@ def extended(cases: list[Case], seed: int, source: str = "", most: int | None = 
         [_variants(overload, t, torch.Generator().manual_seed(seed + i), judged, blocks) for i, t in enumerate(several)]
         for several in (ranked[:TEMPLATES], others.values())
     )
-    sources = [*first, *(itertools.islice(variants, FEW) for variants in rest)]
+    lying = [_standing(overload, of_vectors(t)) for t in _of_other_ranks(ranked)]
+    sources = [*first, *(itertools.islice(variants, FEW) for variants in rest), _in_turn(*lying)]
     several = [t for t in ranked[:TEMPLATES] if tensors(t)]  # of numbers alone, pairs are among its variants
     base = max(several, key=lambda t: sum(x.dim() for x in tensors(t)), default=None)
     twice = iter(()) if base is None else _twice(overload, base, torch.Generator().manual_seed(seed), blocks)
@@ -98,6 +99,16 @@ def extended(cases: list[Case], seed: int, source: str = "", most: int | None = 
         if len(found) == most:
             break
     return list(found.values())
+
+
+def _of_other_ranks(ranked: list[Arguments]) -> list[Arguments]:
+    """The largest call of each choice of ranks and absent tensors that the first templates do not have."""
+    found: dict[Any, Arguments] = {}
+    for arguments in ranked:
+        found.setdefault(
+            str([v.dim() if isinstance(v, torch.Tensor) else v is None for v in arguments.values()]), arguments
+        )
+    return [a for a in found.values() if not any(a is first for first in ranked[:TEMPLATES])]
 
 
 def _then(first: Iterator[T], second: Iterator[T], both: Callable[[], bool]) -> Iterator[T]:
@@ -114,14 +125,14 @@ def _twice(
 ) -> Iterator[tuple[str, Arguments]]:
     """Calls with two changes: a number or the layout is another one, and then sizes or layouts."""
     numbers = _standing(overload, scalars(overload, arguments, generator))
-    placed = _standing(overload, layouts(arguments))
+    placed = _standing(overload, layouts(overload, arguments))
     bases = itertools.islice(_in_turn(numbers, placed), BASES)
     changed = [
         zip(
             itertools.repeat(how),
             _in_turn(
                 sizes(overload, base, generator, blocks),
-                layouts(base),
+                layouts(overload, base),
                 apart(overload, base, generator, Judged([])),
             ),
             strict=False,
@@ -194,11 +205,11 @@ def _variants(
     first."""
     numbers = scalars(overload, arguments, generator)
     if not tensors(arguments):
-        yield from _standing(overload, itertools.chain(numbers, special_numbers(arguments)))
+        yield from _standing(overload, itertools.chain(numbers, special_numbers(overload, arguments)))
         return
     unlike = apart(overload, arguments, torch.Generator().manual_seed(generator.initial_seed()), judged)
     contents = values(overload, arguments, generator)
-    others = itertools.chain(special_numbers(arguments), layouts(arguments))
+    others = itertools.chain(special_numbers(overload, arguments), layouts(overload, arguments))
     new_sizes = sizes(overload, arguments, generator, blocks)
     kinds = (large(overload, arguments, generator), new_sizes, contents, numbers, unlike, others)
     yield from _in_turn(*(_standing(overload, kind) for kind in kinds))

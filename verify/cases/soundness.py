@@ -147,7 +147,7 @@ def _has_no_channels(overload: str, arguments: Arguments) -> bool:
     ATen returns none."""
     if base_name(resolve(overload)) not in _CONVOLUTIONS or arguments.get("transposed"):
         return False
-    x, weight = arguments.get("input", arguments.get("self")), arguments["weight"]
+    x, weight = arguments["input" if "input" in arguments else "self"], arguments["weight"]
     return x.dim() > 1 and weight.dim() > 1 and not weight.shape[1] and bool(weight.shape[0])
 
 

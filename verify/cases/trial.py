@@ -247,7 +247,8 @@ def _same_in_other_layouts(overload: str, packed: Packed, made: Sequence[torch.T
     changes: list[Callable[[torch.Tensor], torch.Tensor]] = []
     if not all(t.is_contiguous() for t in tensors(arguments)):
         changes.append(lambda t: t.clone(memory_format=torch.contiguous_format))
-    if any(t.is_floating_point() and not bool(t.isfinite().all()) for t in tensors(arguments)):
+    given = [t for t in (*tensors(arguments), *made) if t.is_floating_point() or t.is_complex()]
+    if any(not t.is_sparse and t.dtype.itemsize > 1 and not bool(t.isfinite().all()) for t in given):
         changes.append(lambda t: torch.stack([t, t], -1)[..., 0])
     for change in changes:
         other = _answer(overload, {name: _changed(value, change) for name, value in unpack(packed).items()})

@@ -9,6 +9,9 @@ from typing import Any
 
 import torch
 
+from traces.lazy_bits import seen_bits
+from traces.overloads import resolve
+from traces.subgraphs import is_subgraph
 from verify.cases.arguments import MAX_ELEMENTS, Arguments, tensors
 from verify.operators import elementwise, takes_infinities
 
@@ -17,8 +20,9 @@ Regime = Callable[[torch.Tensor, torch.Generator], torch.Tensor | None]
 # -- layouts ----------------------------------------------------------------------------------------------------------
 
 
-def layouts(arguments: Arguments) -> Iterator[tuple[str, Arguments]]:
-    """Index tensors one smaller; each layout for all tensors at once; and the transposed one for each tensor alone."""
+def layouts(overload: str, arguments: Arguments) -> Iterator[tuple[str, Arguments]]:
+    """Index tensors one smaller; those of one dimension, each alone, with gaps and with one element for all; each
+    layout for all tensors at once; the transposed one for each tensor alone; and the bits that the operator sees."""
     for name, value in arguments.items():
         if isinstance(value, torch.Tensor) and value.dtype in (torch.int32, torch.int64):
             for dim in [d for d in range(value.dim()) if value.shape[d] > 1]:
@@ -26,6 +30,8 @@ def layouts(arguments: Arguments) -> Iterator[tuple[str, Arguments]]:
                     f"{name} without its last in dimension {dim}",
                     {**arguments, name: value.narrow(dim, 0, value.shape[dim] - 1)},
                 )
+    yield from of_vectors(arguments)
+    yield from _of_bits(overload, arguments)
     names = [name for name, value in arguments.items() if isinstance(value, torch.Tensor) and value.dim() > 1]
     for name in names if len(names) > 1 else []:
         yield f"transposed {name}", {**arguments, name: _transposed(arguments[name])}
@@ -37,6 +43,40 @@ def layouts(arguments: Arguments) -> Iterator[tuple[str, Arguments]]:
         changed = _each(arguments, partial(_expanded, dim=dim))
         if changed is not None:
             yield f"arguments expanded in dimension {dim}", changed
+
+
+def of_vectors(arguments: Arguments) -> Iterator[tuple[str, Arguments]]:
+    """Each tensor of one dimension beside others, as a bias, alone with gaps, and expanded."""
+    several = len(tensors(arguments)) > 1
+    for name, value in arguments.items() if several else ():
+        if isinstance(value, torch.Tensor) and value.layout is torch.strided and value.dim() == 1:
+            for how, changed in (("strided", _strided(value)), ("expanded", _expanded(value))):
+                if changed is not None:
+                    yield f"{how} {name}", {**arguments, name: changed}
+
+
+def _of_bits(overload: str, arguments: Arguments) -> Iterator[tuple[str, Arguments]]:
+    """Tensors whose memory holds the conjugates or negatives of their values, each alone and all at once, where the
+    dispatcher leaves it to the operator to know that."""
+    if is_subgraph(overload):
+        return
+    changes = {"conj": ("conjugated", _conjugated), "neg": ("negated", _negated)}
+    for how, change in (changes[bit] for bit in sorted(seen_bits(resolve(overload)) & changes.keys())):
+        given = {name: change(v) for name, v in arguments.items() if isinstance(v, torch.Tensor)}
+        changed = {name: v for name, v in given.items() if v is not None}
+        for name in changed if len(changed) > 1 else ():
+            yield f"{how} {name}", {**arguments, name: changed[name]}
+        if changed:
+            yield f"{how} arguments", {**arguments, **changed}
+
+
+def _conjugated(t: torch.Tensor) -> torch.Tensor | None:
+    return t.conj() if t.is_complex() and t.layout is torch.strided else None
+
+
+def _negated(t: torch.Tensor) -> torch.Tensor | None:
+    takes_it = (t.is_floating_point() or t.is_complex()) and t.layout is torch.strided
+    return torch._neg_view(t) if takes_it else None
 
 
 def _each(arguments: Arguments, change: Callable[[torch.Tensor], torch.Tensor | None]) -> Arguments | None:
@@ -96,22 +136,38 @@ _LAYOUTS: dict[str, Callable[[torch.Tensor], torch.Tensor | None]] = {
 # -- numbers ----------------------------------------------------------------------------------------------------------
 
 
-def special_numbers(arguments: Arguments) -> Iterator[tuple[str, Arguments]]:
-    """Numbers that change what tensors mean."""
-    added = arguments.get("self")
-    if "beta" in arguments and isinstance(added, torch.Tensor) and added.is_floating_point():
-        yield "beta 0 times NaN", {**arguments, "beta": 0, "self": torch.full_like(arguments["self"], math.nan)}
+def special_numbers(overload: str, arguments: Arguments) -> Iterator[tuple[str, Arguments]]:
+    """Numbers that change what tensors mean: a factor 0, beside a tensor of NaN or with some infinities."""
+    for factor in _factors(overload, arguments) if takes_infinities(overload) else ():
+        for name, value in arguments.items():
+            if isinstance(value, torch.Tensor) and value.is_floating_point() and value.dtype.itemsize > 1:
+                yield f"{factor} 0, {name} of NaN", {**arguments, factor: 0, name: torch.full_like(value, math.nan)}
+                special = _sprinkled(math.inf, -math.inf, share=1 / 16)(value, torch.Generator().manual_seed(0))
+                yield f"{factor} 0, infinities in {name}", {**arguments, factor: 0, name: special}
+
+
+def _factors(overload: str, arguments: Arguments) -> list[str]:
+    """Arguments that are numbers of any kind, as `alpha`."""
+    if is_subgraph(overload):
+        return []
+    numbers = [a.name for a in resolve(overload)._schema.arguments if isinstance(a.real_type, torch.NumberType)]
+    return [name for name in numbers if type(arguments.get(name)) in (int, float)]
 
 
 # -- values -----------------------------------------------------------------------------------------------------------
 
 
 def values(overload: str, arguments: Arguments, generator: torch.Generator) -> Iterator[tuple[str, Arguments]]:
-    """Other contents of all floating tensors, and of each tensor of integers alone; ATen says which are defined."""
+    """Other contents of all floating tensors, of complex ones, and of each tensor of integers alone; ATen says which
+    are defined."""
     regimes = {**(_SPECIAL if takes_infinities(overload) else {}), **_REGIMES}
     regimes |= _OF_ELEMENTS if elementwise(overload) else {}
     for how, change in regimes.items():
         changed = _each(arguments, _on_floats(change, generator))
+        if changed is not None:
+            yield f"values: {how}", changed
+    for how, change in {**_OF_PARTS, **(_INFINITE_PARTS if elementwise(overload) else {})}.items():
+        changed = _each(arguments, _on_parts(change, generator))
         if changed is not None:
             yield f"values: {how}", changed
     for name, value in arguments.items():
@@ -126,6 +182,25 @@ def _on_floats(change: Regime, generator: torch.Generator) -> Callable[[torch.Te
         return change(t, generator) if t.is_floating_point() and t.numel() and t.dtype.itemsize > 1 else None
 
     return changed
+
+
+def _on_parts(change: Regime, generator: torch.Generator) -> Callable[[torch.Tensor], torch.Tensor | None]:
+    """The regime for complex tensors, as pairs of their parts [..., 2]."""
+
+    def changed(t: torch.Tensor) -> torch.Tensor | None:
+        if not t.is_complex() or not t.numel():
+            return None
+        new = change(torch.view_as_real(t.resolve_conj().resolve_neg()), generator)
+        return None if new is None else torch.view_as_complex(new.contiguous())
+
+    return changed
+
+
+def _some_zeros(parts: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Both parts of some complex numbers 0."""
+    is_zero = torch.rand(parts.shape[:-1], generator=generator) < 0.25
+    is_zero.view(-1)[:1] = True
+    return parts.masked_fill(is_zero.unsqueeze(-1), 0.0)
 
 
 def _sprinkled(*values: float, share: float) -> Regime:
@@ -203,6 +278,11 @@ _SPECIAL: dict[str, Regime] = {
     "minus infinities": _sprinkled(-math.inf, share=0.3),  # as masks leave them
     "zeros of both signs": _sprinkled(-0.0, 0.0, share=0.5),
 }
+_OF_PARTS: dict[str, Regime] = {
+    "complex zeros": _some_zeros,
+    "zeros of both signs in complex parts": _sprinkled(-0.0, 0.0, share=0.5),
+}
+_INFINITE_PARTS: dict[str, Regime] = {"infinite complex parts": _sprinkled(math.inf, -math.inf, share=1 / 16)}
 _OF_ELEMENTS: dict[str, Regime] = {"huge": _huge, "of all magnitudes": _wide}  # sums of these depend on their order
 _INTEGERS = frozenset({torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64})
 

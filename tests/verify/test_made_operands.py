@@ -1,0 +1,108 @@
+"""Cases with operands that lie, or hold, what the samples of an operator do not: gaps, bits, zeros and infinities."""
+
+import functools
+
+import pytest
+import torch
+
+from traces.values import pack, unpack
+from verify.cases.case import case_of_values, reference
+from verify.cases.extended import extended
+from verify.cases.samples import opinfo_cases
+from verify.comparison.compare import compare
+
+
+@functools.cache
+def made(overload, dtype="float32"):
+    return [(v.how, v.case) for v in extended(opinfo_cases([overload], (dtype,)), 1, "BLOCK = 32", 128)]
+
+
+def arguments_of(overload, dtype="float32"):
+    return [(how, unpack(case.load())) for how, case in made(overload, dtype)]
+
+
+def test_biases_have_gaps_and_are_expanded_in_every_number_of_dimensions():
+    found = [a for _, a in arguments_of("aten::convolution") if a["bias"] is not None and a["bias"].numel() > 1]
+    alone = [a for a in found if a["input"].is_contiguous() and a["weight"].is_contiguous()]
+    for stride in (2, 0):
+        assert {a["input"].dim() for a in alone if a["bias"].stride() == (stride,)} == {3, 4, 5}
+
+
+@pytest.mark.parametrize("overload, vector", [("aten::native_layer_norm", "weight"), ("aten::addmv", "vec")])
+def test_vectors_beside_others_have_gaps(overload, vector):
+    found = [a[vector] for how, a in arguments_of(overload) if vector in how]
+    strides = {t.stride() for t in found if t is not None}
+    assert strides >= {(2,), (0,)}
+
+
+def test_complex_divisors_are_zero_and_infinite():
+    divisors = [a["other"] for _, a in arguments_of("aten::div.Tensor", "complex64")]
+    parts = [torch.view_as_real(d) for d in divisors if d.is_complex() and d.numel()]
+    assert any(bool((p == 0).all(-1).any()) for p in parts) and any(bool(p.isinf().any()) for p in parts)
+
+
+def test_a_quotient_by_scaling_alone_is_wrong():
+    """(a + bi) / (c + di) with c scaled to 1: NaN for a divisor of 0, and for an infinite one."""
+    wrong = 0
+    for how, case in made("aten::div.Tensor", "complex64"):
+        if "complex" in how and "," not in how:
+            a, b = unpack(case.load()).values()
+            if not b.is_complex() or not a.is_complex():
+                continue
+            size = torch.view_as_real(b).abs().amax(-1)
+            scaled = b / size
+            quotient = a * scaled.conj() / (scaled.real**2 + scaled.imag**2) / size
+            answer = pack({"self": a, "other": b, "return": quotient})
+            wrong += compare("aten::div.Tensor", reference(case), answer) is not None
+    assert wrong
+
+
+FACTORS = {
+    "aten::addmm": ("alpha", "mat1"),
+    "aten::baddbmm": ("alpha", "batch2"),
+    "aten::addcmul": ("value", "tensor1"),
+    "aten::add.Tensor": ("alpha", "other"),
+}
+
+
+@pytest.mark.parametrize("overload", FACTORS)
+def test_a_factor_of_zero_meets_what_is_not_finite(overload):
+    factor, name = FACTORS[overload]
+    found = [a for how, a in arguments_of(overload) if a[factor] == 0 and how.startswith(f"{factor} 0")]
+    assert any(a[name].isnan().all() for a in found if a[name].numel())
+
+
+def test_alpha_of_zero_is_not_multiplied_by_nan():
+    """ATen's answer is beta * self, in float32 and float64."""
+    x = torch.ones(3, 3)
+    arguments = {"self": x, "mat1": x * torch.nan, "mat2": x, "beta": 1, "alpha": 0}
+    case = case_of_values("aten::addmm", **arguments)
+    for answer, is_right in ((x.clone(), True), (x * torch.nan, False)):
+        assert (compare("aten::addmm", reference(case), pack({**arguments, "return": answer})) is None) == is_right
+
+
+BITS = {
+    "aten::mm": "conj",
+    "aten::clone": "conj neg",
+    "aten::dot": "conj",
+    "aten::addmm": "conj",
+    "aten::mul.Tensor": "",
+}
+
+
+@pytest.mark.parametrize("overload", BITS)
+def test_operators_that_see_bits_have_cases_with_them(overload):
+    found = [t for _, a in arguments_of(overload, "complex64") for t in a.values() if isinstance(t, torch.Tensor)]
+    bits = {"conj"} if any(t.is_conj() for t in found) else set()
+    bits |= {"neg"} if any(t.is_neg() for t in found) else set()
+    assert bits == set(BITS[overload].split())
+
+
+def test_the_negative_bit_of_real_numbers_reaches_the_answer():
+    x = torch.randn(3, 4)
+    case = case_of_values("aten::clone", self=torch._neg_view(x), memory_format=None)
+    given = unpack(case.load())
+    assert given["self"].is_neg()
+    for answer, is_right in ((-x, True), (x.clone(), False)):
+        got = pack({**given, "return": answer})
+        assert (compare("aten::clone", reference(case), got) is None) == is_right
