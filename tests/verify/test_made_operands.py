@@ -106,3 +106,19 @@ def test_the_negative_bit_of_real_numbers_reaches_the_answer():
     for answer, is_right in ((-x, True), (x.clone(), False)):
         got = pack({**given, "return": answer})
         assert (compare("aten::clone", reference(case), got) is None) == is_right
+
+
+@pytest.mark.parametrize("overload", ["aten::sum.IntList_out", "aten::prod.int_out", "aten::cumsum.out"])
+def test_reductions_write_results_of_other_dtypes(overload):
+    given = [unpack(case.load()) for case in opinfo_cases([overload], ("float32",))]
+    assert {a["out"].dtype for a in given if a["dim"] is not None} >= {torch.float32, torch.float64}
+
+
+def test_a_sum_that_is_rounded_before_it_is_written_is_wrong():
+    x = torch.tensor([1e8, 1, -1e8])
+    arguments = {"self": x, "dim": [0], "keepdim": False, "dtype": None, "out": torch.zeros((), dtype=torch.float64)}
+    case = case_of_values("aten::sum.IntList_out", **arguments)
+    for value, is_right in ((1.0, True), (0.0, False)):
+        result = torch.tensor(value, dtype=torch.float64)
+        answer = pack({**arguments, "out": result, "return": result})
+        assert (compare("aten::sum.IntList_out", reference(case), answer) is None) == is_right

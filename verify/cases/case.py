@@ -169,10 +169,10 @@ class Expected:
             for sign in (1, -1):  # 1 itself may be the largest that is taken
 
                 def moved(t: torch.Tensor, sign: int = sign) -> torch.Tensor:
-                    return t * (1 + sign * (2.0**-24 if wide is self.widened else torch.finfo(t.dtype).eps))
+                    return t * (1 + sign * (self._rounding if wide is self.widened else torch.finfo(t.dtype).eps))
 
                 try:
-                    call = as_number(wide, argument, 1 + sign * 2.0**-24) or mapped(wide, moved, groups)
+                    call = as_number(wide, argument, 1 + sign * self._rounding) or mapped(wide, moved, groups)
                     found.append(self.ask(self.overload, call, self.philox))
                 except (RuntimeError, TypeError, NotImplementedError):
                     continue
@@ -191,7 +191,13 @@ class Expected:
     @property
     def _wide(self) -> tuple[Packed, float]:
         """The arguments in float64, and a rounding of what a kernel computes with them in, which moves a float64."""
-        return (self.before, 2.0**-52) if self.widened is None else (self.widened, 2.0**-24)
+        return (self.before, 2.0**-52) if self.widened is None else (self.widened, self._rounding)
+
+    @property
+    def _rounding(self) -> float:
+        """Of float32, but where all results are float64, as a sum of float32 may be: then it is computed in that."""
+        dtypes = {getattr(torch, ref.dtype) for ref in self.native.tensors[len(self.before.tensors) :]}
+        return 2.0**-52 if dtypes and dtypes <= {torch.float64, torch.complex128} else 2.0**-24
 
 
 class NoReference(Exception):

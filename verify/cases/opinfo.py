@@ -23,7 +23,7 @@ from traces import UserError
 from traces.overloads import name_of
 from traces.subgraphs import is_subgraph
 from traces.values import Bytes, Packed
-from verify.cases import of_forwards, of_schema, preconditions, samples
+from verify.cases import of_forwards, of_out, of_schema, preconditions, samples
 from verify.cases.case import Case, case_of_packed
 from verify.cases.oracle import Trusted
 from verify.cases.samples import foreach_infos, opinfo_cases
@@ -50,7 +50,9 @@ def kept_cases(cache: Path, overloads: list[str], dtypes: tuple[str, ...], every
     if not overloads:
         return []
     asked = [json.dumps([torch.__version__, overloads, dtypes, every]).encode()]
-    asked += [Path(str(module.__file__)).read_bytes() for module in (samples, of_schema, of_forwards, preconditions)]
+    asked += [
+        Path(str(module.__file__)).read_bytes() for module in (samples, of_schema, of_forwards, of_out, preconditions)
+    ]
     path = cache / "samples" / f"{hashlib.sha256(b''.join(asked)).hexdigest()[:32]}.json"
     samples_of = {"overloads": overloads, "dtypes": dtypes, "every": every}
     return [_case(**kept) for kept in _kept(path, samples_of)]

@@ -23,8 +23,10 @@ from traces.values import unpack
 from verify.cases.callers import Samples, called_cases
 from verify.cases.case import Case, case_of_values, unsupported
 from verify.cases.of_forwards import linked_cases
+from verify.cases.of_out import out_cases, writes_out
 from verify.cases.of_schema import schema_cases
 from verify.cases.preconditions import broken, keeping
+from verify.contract.derive import functional_base
 
 MAX_SAMPLES = 900  # of one operator and dtype, as in the published system
 _TRIED, _GLANCED = 8, 2  # samples of an operator that are run to see what it calls; of all operators, to find a caller
@@ -97,7 +99,7 @@ def opinfo_cases(overloads: list[str], dtypes: tuple[str, ...], every: bool = Tr
             cases.setdefault(case.id, case)
     known = {case.overload for case in cases.values()}
     left = [o for o in (lacking if every or not known else ()) if o not in known]
-    made = [linked_cases(o, wanted) or schema_cases(o, tuple(wanted)) for o in left]
+    made = [_into_out(o, dtypes) or linked_cases(o, wanted) or schema_cases(o, tuple(wanted)) for o in left]
     kept = map(_kept, [*cases.values(), *itertools.chain.from_iterable(made)])
     return list({case.id: case for case in kept if case is not None}.values())
 
@@ -109,6 +111,11 @@ def _kept(case: Case) -> Case | None:
         return case
     arguments = keeping(case.overload, arguments)
     return case_of_values(case.overload, **arguments) if broken(case.overload, arguments) is None else None
+
+
+def _into_out(overload: str, dtypes: tuple[str, ...]) -> list[Case]:
+    base = functional_base(overload)
+    return out_cases(overload, opinfo_cases([base], dtypes)) if writes_out(overload) and base != overload else []
 
 
 def operators() -> list[str]:

@@ -72,6 +72,8 @@ def _is_cast_to_integers(overload: str, arguments: Arguments) -> bool:
     """Whether numbers that are not finite are to become integers, of which each processor makes others; or numbers on
     their way to something else, such as a sum, of which nobody says whether each is cut or the whole."""
     to = arguments.get("dtype", arguments["self"].dtype if "src" in arguments else None)
+    if isinstance(arguments.get("out"), torch.Tensor):
+        to = to or arguments["out"].dtype
     given = [t for t in tensors(arguments) if t.is_floating_point() or t.is_complex()]
     if not given or not isinstance(to, torch.dtype) or to not in _INTEGERS:
         return False
