@@ -166,6 +166,13 @@ def add_bag_rows(grad, indices, items, offsets, offset2bag, bag_size, weights, c
     )
 
 
+def check_items(indices, offsets):
+    """Raises RuntimeError as ATen for indices or offsets that are no integers or not contiguous."""
+    for t in (indices, offsets):
+        if t.dtype not in (torch.int32, torch.int64) or not t.is_contiguous():
+            raise RuntimeError(f"indices or offsets of {t.dtype}, strides {t.stride()}")
+
+
 def check_bags(grad, indices, offset2bag, bag_size, maximum_indices, mode, weights):
     """Raises RuntimeError where what is read of each item, bag or element of the gradient is not there for all."""
     items = [t for t in (offset2bag if offset2bag.shape[0] else None, weights) if t is not None]
@@ -174,6 +181,7 @@ def check_bags(grad, indices, offset2bag, bag_size, maximum_indices, mode, weigh
     if mode == 2:
         bags, columns = maximum_indices.shape
         fits = fits and bags >= min(grad.shape[0], bag_size.shape[0]) and columns == grad.shape[1]
+    fits = fits and mode in (0, 1, 2) and (weights is None or (mode == 0 and weights.dtype == grad.dtype))
     if not fits:
         raise RuntimeError(f"gradient {tuple(grad.shape)} of {bag_size.shape[0]} bags of {indices.shape[0]} items")
 

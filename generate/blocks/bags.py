@@ -7,7 +7,7 @@ index. The bags of the items are recorded unless rows are plainly added up, with
 import torch
 import triton
 import triton.language as tl
-from blocks.types import compute_types
+from blocks.types import compute_types, identical_dtypes
 
 
 @triton.jit
@@ -158,6 +158,10 @@ def bag_maxima_kernel(
 
 def embedding_bags(weight, indices, offsets, mode, per_sample_weights, include_last_offset, padding_idx, sizes=None):
     """(bags, bag of each item, sizes, indices of maxima); sizes: how many, by default one for each bag."""
+    if per_sample_weights is not None:
+        identical_dtypes(weight, per_sample_weights)
+    if any([t.dtype not in (torch.int32, torch.int64) for t in (indices, offsets)]):
+        raise RuntimeError(f"indices and offsets of {indices.dtype} and {offsets.dtype}")
     m, cols = indices.shape[0], weight.shape[1]
     bags = offsets.shape[0] - 1 if include_last_offset else offsets.shape[0]
     unrecorded = _sums_only(weight, mode, per_sample_weights, padding_idx)

@@ -17,7 +17,10 @@ def copied(view, out=None):
 
 
 def same_strides(x):
-    """A new tensor with the strides of this one; dense where elements of this one share memory or lie far apart."""
+    """A new tensor with the strides and the storage offset of this one.
+
+    Dense where elements of this one share memory or lie far apart.
+    """
     reached = 1
     for stride, size in sorted([(x.stride(d), x.shape[d]) for d in range(x.dim()) if x.shape[d] > 1]):
         if stride < reached:
@@ -25,7 +28,8 @@ def same_strides(x):
         reached += (size - 1) * stride
     if reached > 64 * max(x.numel(), 64):
         return torch.empty_like(x)
-    return torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device=x.device)
+    memory = torch.empty(x.storage_offset() + reached, dtype=x.dtype, device=x.device)
+    return memory.as_strided(x.shape, x.stride(), x.storage_offset())
 
 
 @triton.jit

@@ -44,8 +44,10 @@ def norm_of_order(ord):
     """Of a norm: kind of its reduction, map, finish, their further numbers, and the dtype in which values are combined.
 
     Order 0 counts nonzeros, +-inf takes the largest or smallest magnitude (NaN wins), 1 and 2 sum in fp32, any other
-    sums |x|^p in fp64.
+    sums |x|^p in fp64. Raises RuntimeError for NaN.
     """
+    if ord != ord:
+        raise RuntimeError("a norm of order NaN")
     known = {
         0: ("sum", nonzero, norm_itself),
         1: ("sum", magnitude, norm_itself),

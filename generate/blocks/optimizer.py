@@ -5,6 +5,26 @@ import triton.language as tl
 from blocks.arithmetic import divide, root
 
 
+def dense(x):
+    """Whether the elements fill their memory, in any order of the dimensions, without overlap."""
+    reached = 1
+    for stride, size in sorted([(s, n) for s, n in zip(x.stride(), x.shape, strict=True) if n > 1]):
+        if stride != reached:
+            return False
+        reached *= size
+    return True
+
+
+def alike(*lists):
+    """Raises RuntimeError as ATen where tensors at one place of the lists are not dense and of one dtype and layout."""
+    if any([len(tensors) != len(lists[0]) for tensors in lists]):
+        raise RuntimeError(f"lists of {[len(tensors) for tensors in lists]} tensors")
+    for first, *others in zip(*lists, strict=True):
+        layout = first.dtype, first.shape, first.stride()
+        if not dense(first) or any([(t.dtype, t.shape, t.stride()) != layout for t in others]):
+            raise RuntimeError("a parameter, its gradient and its state differ in dtype or layout, or are not dense")
+
+
 @triton.jit
 def unscaled(grad, grad_scale):
     if grad_scale != 1:

@@ -1,5 +1,7 @@
 """Orthogonal polynomials by their recurrences."""
 
+import math
+
 import triton
 import triton.language as tl
 from blocks.arithmetic import divide, root
@@ -16,6 +18,12 @@ def degree(n, x):
     """A degree as a whole number in the shape and type of x; -1 for what is none."""
     n = n + tl.zeros_like(x)
     return tl.where((n > -1) & (n < 9.0e18), tl.floor(tl.where(n > 0, n, 0.0)), -1.0)
+
+
+def finite_degree(n):
+    """Raises RuntimeError for a number that is infinite or NaN."""
+    if isinstance(n, float) and not math.isfinite(n):
+        raise RuntimeError(f"a polynomial of degree {n}")
 
 
 @triton.jit

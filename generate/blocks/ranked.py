@@ -66,8 +66,15 @@ def ranked_kernel(
         tl.store(outs[1] + row, item, mask=mask)
 
 
+def expect_few_dimensions(x):
+    """Raises RuntimeError as ATen for CUDA, whose kernels of ranks take 25 dimensions."""
+    if x.dim() > 25:
+        raise RuntimeError(f"{x.dim()} dimensions, more than 25")
+
+
 def row_results(x, dim, keepdim):
     """New tensors for an element of each row of x along dim, and its index."""
+    expect_few_dimensions(x)
     if x.dim() and not x.shape[dim]:
         raise IndexError(f"dimension {dim} of {tuple(x.shape)} is empty")
     shape = list(x.shape)
@@ -92,6 +99,7 @@ def middle_of(kind, x, dim, keepdim):
         return found.view(torch.bool) if dim is None else (found[0].view(torch.bool), *found[1:])
     if dim is not None:
         return ranked(kind, x, [dim % x.dim()] if x.dim() else [], row_results(x, dim, keepdim))
+    expect_few_dimensions(x)
     out = torch.empty([], dtype=x.dtype, device=x.device)
     if x.numel():
         return ranked(kind, x, list(range(x.dim())), [out])[0]

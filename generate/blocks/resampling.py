@@ -147,6 +147,8 @@ def axis_functions(kind):
 
 
 def resample(x, output_size, scales, kind, align=False):
+    if not x.is_floating_point() and x.dtype != torch.uint8:
+        raise RuntimeError(f"resampling of {x.dtype}")
     if x.dim() != len(output_size) + 2 or 0 in x.shape[1:]:
         raise RuntimeError(f"resampling of {tuple(x.shape)} to {tuple(output_size)}")
     axes, _, dtype = resampled_axes(x.shape, output_size, scales, kind, align, x.dtype)

@@ -7,6 +7,7 @@ import triton
 import triton.language as tl
 from blocks.arithmetic import divide
 from blocks.elementwise import elementwise
+from blocks.types import identical_dtypes
 
 OVERLOADS = ("aten::mish_backward",)
 DTYPES = ("bfloat16", "float16", "float32", "float64")
@@ -22,4 +23,5 @@ def mish_backward(grad, x):
 
 
 def wrapper(grad_output, self):
+    identical_dtypes(self, grad_output)
     return elementwise(mish_backward, grad_output, self)

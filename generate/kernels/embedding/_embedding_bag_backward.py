@@ -12,7 +12,7 @@ number is read back, since it is a size. Frequencies are of the row's own index 
 import torch
 import triton
 import triton.language as tl
-from blocks.bag_gradients import add_bag_rows, check_bags, dense_bag_gradient
+from blocks.bag_gradients import add_bag_rows, check_bags, check_items, dense_bag_gradient
 from blocks.compaction import coordinates
 
 OVERLOADS = ("aten::_embedding_bag_backward",)
@@ -55,6 +55,7 @@ def wrapper(
     per_sample_weights,
     padding_idx=-1,
 ):
+    check_items(indices, offsets)
     check_bags(grad, indices, offset2bag, bag_size, maximum_indices, mode, per_sample_weights)
     if sparse:
         if mode == 2 or scale_grad_by_freq:

@@ -9,8 +9,8 @@ bisection among the offsets.
 import torch
 import triton
 import triton.language as tl
-from blocks.bag_gradients import bag_of, bag_tile, bisection_levels
-from blocks.types import compute_types
+from blocks.bag_gradients import bag_of, bag_tile, bisection_levels, check_items
+from blocks.types import compute_types, identical_dtypes
 
 OVERLOADS = ("aten::_embedding_bag_per_sample_weights_backward",)
 DTYPES = ("bfloat16", "float16", "float32", "float64")
@@ -57,6 +57,10 @@ def bag_products_kernel(
 
 
 def wrapper(grad, weight, indices, offsets, offset2bag, mode, padding_idx=-1):
+    identical_dtypes(grad, weight)
+    check_items(indices, offsets)
+    if mode != 0:
+        raise RuntimeError(f"weights of items in mode {mode}")
     m, cols = indices.shape[0], grad.shape[1]
     if 0 < offset2bag.shape[0] < m:
         raise RuntimeError(f"bags of {offset2bag.shape[0]} of {m} items")

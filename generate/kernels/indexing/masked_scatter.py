@@ -13,7 +13,7 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 
 
 def wrapper(self, mask, source, *, out=None):
-    if mask.dtype not in (torch.bool, torch.uint8) or source.dtype != self.dtype:
+    if mask.dtype != torch.bool or source.dtype != self.dtype:
         raise RuntimeError(f"a mask of {mask.dtype}, a source of {source.dtype} for {self.dtype}")
     if out is None:
         shape = torch.broadcast_shapes(self.shape, mask.shape)

@@ -13,6 +13,8 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 
 
 def wrapper(self, index, source, accumulate=False):
+    if index.dtype != torch.int64:
+        raise RuntimeError(f"places of {index.dtype}")
     if index.numel() != source.numel() or self.dtype != source.dtype:
         raise RuntimeError(f"{source.numel()} elements for {index.numel()} places")
     if index.shape != source.shape:

@@ -9,6 +9,7 @@ import triton
 import triton.language as tl
 from blocks.elementwise import elementwise
 from blocks.offsets import coalesce, plain, strided
+from blocks.types import identical_dtypes
 
 OVERLOADS = ("aten::binary_cross_entropy",)
 DTYPES = ("bfloat16", "float16", "float32", "float64")
@@ -72,6 +73,9 @@ def kernel_total(parts_ptr, out_ptr, parts, n, MEAN: tl.constexpr, BLOCK: tl.con
 
 
 def wrapper(self, target, weight=None, reduction=1):
+    identical_dtypes(self, target, *([] if weight is None else [weight]))
+    if reduction not in (0, 1, 2):
+        raise RuntimeError(f"reduction {reduction}")
     shape = self.shape
     if target.shape != shape:  # as ATen on the CPU takes them: [1, 5] and [5, 1] are five pairs
         target = target.squeeze().expand(self.squeeze().shape).view(shape)

@@ -8,6 +8,7 @@ import torch
 import triton
 import triton.language as tl
 from blocks.elementwise import elementwise
+from blocks.types import identical_dtypes
 
 OVERLOADS = ("aten::binary_cross_entropy_backward",)
 DTYPES = ("bfloat16", "float16", "float32", "float64")
@@ -25,6 +26,7 @@ def paired(t, like):
 
 
 def wrapper(grad_output, self, target, weight=None, reduction=1):
+    identical_dtypes(self, grad_output, target, *([] if weight is None else [weight]))
     grad = paired(grad_output, self) if grad_output.dim() else grad_output
     operands = grad, self, paired(target, self), 1.0 if weight is None else weight
     numbers = (self.numel() if reduction == 1 else 1,)

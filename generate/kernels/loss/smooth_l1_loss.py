@@ -18,6 +18,6 @@ def smooth_l1(x, target, size):
 
 
 def wrapper(self, target, reduction=1, beta=1.0):
-    if beta < 0:
-        raise RuntimeError(f"smooth_l1_loss with beta {beta} < 0")
+    if not beta >= 0:
+        raise RuntimeError(f"smooth_l1_loss with beta {beta}")
     return loss(smooth_l1, (self, target), reduction, (beta,))

@@ -106,6 +106,8 @@ def fit(weight, bias, cols):
 
 
 def wrapper(grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask):
+    if grad_out.dtype != input.dtype:
+        raise RuntimeError(f"a gradient of {grad_out.dtype} for {input.dtype}")
     lead = input.dim() - len(normalized_shape)
     cols = tuple(input.shape[lead:])
     m, n = math.prod(input.shape[:lead]), math.prod(cols)

@@ -1,7 +1,7 @@
 """aten::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor
 aten::lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor
 
-self + weight * (end - self), taken from the nearer end (weight < 0.5 or not) so that weight = 1 gives end exactly.
+self + weight * (end - self), taken from the nearer end (|weight| < 0.5 or not) so that weight = 1 gives end exactly.
 """
 
 import triton
@@ -14,7 +14,7 @@ DTYPES = ("bfloat16", "float16", "float32", "float64")
 
 @triton.jit
 def lerp(x, y, w):
-    return tl.where(w < 0.5, x + w * (y - x), y - (y - x) * (1 - w))
+    return tl.where(tl.abs(w) < 0.5, x + w * (y - x), y - (y - x) * (1 - w))
 
 
 def wrapper(self, end, weight, *, out=None):

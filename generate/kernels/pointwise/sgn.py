@@ -1,6 +1,6 @@
 """aten::sgn(Tensor self) -> Tensor
 
-Of a complex number, itself divided by its absolute value, and 0 of 0.
+Of a complex number, itself divided by its absolute value, and 0 of 0; of an infinite one the quotients, NaN and 0.
 """
 
 import triton
@@ -19,7 +19,7 @@ DTYPES = (
 @triton.jit
 def direction(a, b):
     large = tl.maximum(tl.abs(a), tl.abs(b))
-    large = tl.where(large == 0, 1.0, large)
+    large = tl.where((large == 0) | (large == float("inf")), 1.0, large)
     a, b = divide(a, large), divide(b, large)
     size = root(a * a + b * b)
     size = tl.where(size == 0, 1.0, size)

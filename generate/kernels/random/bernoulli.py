@@ -27,11 +27,13 @@ def hit(words, p):
 def wrapper(self, p=None, *, generator=None, out=None, philox):
     if isinstance(p, float) and not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli with probability {p}")
+    drawn = self if p is None else p
+    if isinstance(drawn, torch.Tensor) and not drawn.is_floating_point():
+        raise RuntimeError(f"probabilities of {drawn.dtype}")
     if out is None:
         layout = torch.preserve_format if isinstance(p, torch.Tensor) else torch.contiguous_format
         out = torch.empty_like(self, memory_format=layout)
-    p = self if p is None else p
-    if isinstance(p, torch.Tensor):
-        return elementwise(hit, p, source=(random_words, *philox), out=out)
+    if isinstance(drawn, torch.Tensor):
+        return elementwise(hit, drawn, source=(random_words, *philox), out=out)
     source = words_below, *philox, math.ceil(p * 4294967296.0)
     return elementwise(identity, source=source, common=torch.bool, out=out)

@@ -34,6 +34,8 @@ def waiting_time_of(u, weight):
 def wrapper(self, num_samples, replacement=False, *, generator=None, philox):
     if self.dim() not in (1, 2) or num_samples <= 0 or self.shape[-1] == 0:
         raise RuntimeError(f"{num_samples} categories of {tuple(self.shape)}")
+    if self.shape[-1] > 2**24:
+        raise RuntimeError(f"{self.shape[-1]} categories, more than 2^24")
     if not replacement and num_samples > self.shape[-1]:
         raise RuntimeError(f"{num_samples} of {self.shape[-1]} categories without replacement")
     shape = (*self.shape[:-1], num_samples)

@@ -7,6 +7,7 @@ import torch
 import triton
 import triton.language as tl
 from blocks.rows import map_rows
+from blocks.types import identical_dtypes
 
 OVERLOADS = ("aten::_log_softmax_backward_data",)
 DTYPES = ("bfloat16", "float16", "float32", "float64")
@@ -23,7 +24,10 @@ def log_softmax_backward(grad, y, total):
 
 
 def wrapper(grad_output, output, dim, input_dtype):
+    identical_dtypes(grad_output, output)
     inputs = [grad_output, output]
     converted = grad_output.dtype == torch.float32 and input_dtype == torch.float16  # by the forward call
+    if not converted and input_dtype != grad_output.dtype:
+        raise RuntimeError(f"a gradient of {grad_output.dtype} for {input_dtype}")
     dtype = input_dtype if converted else grad_output.dtype
     return map_rows(log_softmax_backward, inputs, dim, kind="sum", map=gradient, dtype=dtype, longest=4096)

@@ -6,6 +6,7 @@
 import torch
 import triton
 from blocks.rows import map_rows
+from blocks.types import identical_dtypes
 
 OVERLOADS = ("aten::_softmax_backward_data",)
 DTYPES = ("bfloat16", "float16", "float32", "float64")
@@ -22,7 +23,10 @@ def softmax_backward(grad, y, total):
 
 
 def wrapper(grad_output, output, dim, input_dtype):
+    identical_dtypes(grad_output, output)
     inputs = [grad_output, output]
     converted = grad_output.dtype == torch.float32 and input_dtype == torch.float16  # by the forward call
+    if not converted and input_dtype != grad_output.dtype:
+        raise RuntimeError(f"a gradient of {grad_output.dtype} for {input_dtype}")
     dtype = input_dtype if converted else grad_output.dtype
     return map_rows(softmax_backward, inputs, dim, kind="sum", map=weighted, dtype=dtype, longest=4096)

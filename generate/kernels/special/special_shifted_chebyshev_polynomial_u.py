@@ -8,7 +8,7 @@ In fp64 for fp32: the recurrence amplifies roundings.
 import torch
 import triton
 from blocks.elementwise import elementwise
-from blocks.polynomials import chebyshev_polynomial
+from blocks.polynomials import chebyshev_polynomial, finite_degree
 from blocks.types import common_dtype, float_dtype
 
 OVERLOADS = (
@@ -25,5 +25,6 @@ def shifted_chebyshev_u(x, n):
 
 
 def wrapper(x, n, *, out=None):
+    finite_degree(n)
     dtype = float_dtype(common_dtype(x, n))
     return elementwise(shifted_chebyshev_u, x, n, common=torch.float64, dtype=dtype, out=out)

@@ -14,3 +14,4 @@ FAULTS = {
     "rows for columns": ("pixel_place(i % width, width", "pixel_place(i // width % height, height"),
     "nothing added": ("total += tl.load(row_ptr + DIMS * step", "total += 0 * tl.load(row_ptr + DIMS * step"),
 }
+REFUSED = {"aten::affine_grid_generator": [("i64[2,2,3]", [2, 3, 4, 5], False)]}

@@ -21,5 +21,5 @@ FAULTS = {
     "counts nothing": ("out / tl.maximum(count, 1)", "out / tl.minimum(count, 1)"),
 }
 REFUSED = {
-    "aten::embedding_dense_backward": [("f32[2,3]", "i64[5]<1", 4, -1, False)],
+    "aten::embedding_dense_backward": [("f32[2,3]", "i64[5]<1", 4, -1, False), ("f32[6,3]", "f32[6]u", 4, -1, False)],
 }

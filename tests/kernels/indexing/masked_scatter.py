@@ -8,3 +8,4 @@ CASES = {
         ("f32[3]", "bool[3]=0", "f32[0]"),
     ],
 }
+REFUSED = {"aten::masked_scatter": [("f32[4]", "u8[4]", "f32[4]")]}

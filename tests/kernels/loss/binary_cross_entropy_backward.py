@@ -8,3 +8,9 @@ CASES = {
         ("bf16[5,4]", "bf16[5,4]u", "bf16[5,4]u", "bf16[5,4]u", 0),
     ],
 }
+REFUSED = {
+    "aten::binary_cross_entropy_backward": [
+        ("f64[4]", "f32[4]u", "f32[4]u"),
+        ("f32[4]", "f32[4]u", "bf16[4]u"),
+    ]
+}

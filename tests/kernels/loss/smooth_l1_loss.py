@@ -9,3 +9,4 @@ CASES = {
         ("f32[9]", "f32[9]", 1, 0.0),
     ],
 }
+REFUSED = {"aten::smooth_l1_loss": [("f32[4]", "f32[4]", 1, float("nan"))]}

@@ -12,3 +12,10 @@ FAULTS = {
     "one scale for all": ("scales_ptr + cols * stride_values(strides[2], PLAIN)[0]", "scales_ptr + cols * 0"),
     "weights without a sign": ("b.to(a.dtype), acc)", "(b & 127).to(a.dtype), acc)"),
 }
+REFUSED = {
+    "aten::_weight_int8pack_mm": [
+        ("f32[4,48]", "i8[32,48]", "f32[32]{2}"),
+        ("f32[4,48]", "i8[32,48]", "f32[32]{0}"),
+        ("f32[4,48]{1,4}", "i8[32,48]", "f32[32]"),
+    ]
+}

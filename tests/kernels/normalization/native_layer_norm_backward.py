@@ -11,6 +11,7 @@ FORWARD = {"aten::native_layer_norm_backward": ("aten::native_layer_norm", {"mea
 REFUSED = {
     "aten::native_layer_norm_backward": [
         ("f32[2,1]", "f32[2,5]", [5], "f32[2,1]", "f32[2,1]", None, None, [True, False, False]),
+        ("bf16[4,5]", "f32[4,5]", [5], "f32[4,1]", "f32[4,1]", None, None, [True, False, False]),
         ("f32[4,5]", "f32[4,5]", [5], "f32[1,1]", "f32[4,1]", None, None, [True, False, False]),
     ],
 }

@@ -16,3 +16,10 @@ CASES = {
         (tensors, tensors, tensors, squares, squares, steps, rates | of_tensor | all_set),
     ],
 }
+REFUSED = {
+    "aten::_fused_adamw_": [
+        (["f32[4]"], ["bf16[4]"], ["f32[4]"], ["f32[4]u"], [], steps[:1], rates | plain),
+        (["f32[4,3]"], ["f32[4,3]{1,4}"], ["f32[4,3]"], ["f32[4,3]u"], [], steps[:1], rates | plain),
+        (["f32[4]"], ["f32[4]"], ["f32[4]"], ["f32[4]u"], ["f64[4]u"], steps[:1], rates | all_set),
+    ]
+}

@@ -19,3 +19,10 @@ CASES = {
         (tensors, tensors, tensors, rates | of_tensor | flags | nesterov),
     ],
 }
+REFUSED = {
+    "aten::_fused_sgd_": [
+        (["f32[4]"], ["f32[4]"], ["bf16[4]"], rates | flags),
+        (["f32[4]"], ["f32[4]"], ["f32[4]"], rates | flags | {"momentum": 0.0}),
+        (["f32[4]{2}"], ["f32[4]"], [], rates | flags | {"momentum": 0.0}),
+    ]
+}

@@ -13,3 +13,4 @@ CASES = {
         ("f32[33,250]", "f32[250]u"),
     ],
 }
+REFUSED = {"aten::bernoulli": [("i64[4]<2",)], "aten::bernoulli.Tensor": [("f32[4]", "i64[4]<2")]}

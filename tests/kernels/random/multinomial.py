@@ -17,3 +17,4 @@ FAULTS = {
     "squares": ("return u * total", "return u * u * total"),
     "the slowest": ("self.device), indices])[1]", "self.device), indices], True)[1]"),
 }
+REFUSED = {"aten::multinomial": [("f32[16777217]{0}u", 1, True)]}

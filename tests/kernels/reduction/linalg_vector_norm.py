@@ -8,3 +8,4 @@ CASES = {
         ("bf16[4,5,6]", 1, [1], True),
     ],
 }
+REFUSED = {"aten::linalg_vector_norm": [("f32[4]", float("nan"))]}

@@ -8,3 +8,4 @@ CASES = {
         ("f32[2,3,7,9]", [3, 5], True),
     ],
 }
+REFUSED = {"aten::upsample_bilinear2d": [("i64[2,3,4,4]", [8, 8], False)]}

@@ -10,3 +10,4 @@ CASES = {
         ("f32[3,5,250]", [601]),
     ],
 }
+REFUSED = {"aten::upsample_nearest1d": [("i64[2,3,4]", [8])]}

@@ -13,5 +13,9 @@ CASES = {
     ],
 }
 REFUSED = {
-    "aten::_log_softmax_backward_data": [("f32[1,3]", "f32[2,3]", 1, "torch.float32")],
+    "aten::_log_softmax_backward_data": [
+        ("f32[1,3]", "f32[2,3]", 1, "torch.float32"),
+        ("f64[2,3]", "f32[2,3]", 1, "torch.float64"),
+        ("f32[2,3]", "f32[2,3]", 1, "torch.float64"),
+    ],
 }

@@ -11,5 +11,9 @@ CASES = {
     ],
 }
 REFUSED = {
-    "aten::_softmax_backward_data": [("f32[2,1]", "f32[2,3]", 1, "torch.float32")],
+    "aten::_softmax_backward_data": [
+        ("f32[2,1]", "f32[2,3]", 1, "torch.float32"),
+        ("f64[2,3]", "f32[2,3]", 1, "torch.float64"),
+        ("f32[2,3]", "f32[2,3]", 1, "torch.float64"),
+    ],
 }
