@@ -54,6 +54,7 @@ DTYPES |= {f"f{n}": getattr(torch, f"float{n}") for n in (16, 32, 64)}
 DTYPES |= {f"f8_{kind}": getattr(torch, f"float8_{kind}") for kind in ("e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz")}
 DTYPES |= {f"c{n}": getattr(torch, f"complex{n}") for n in (32, 64, 128)}
 DTYPES |= {f"i{n}": getattr(torch, f"int{n}") for n in (8, 16, 32, 64)}
+DTYPES |= {f"u{n}": getattr(torch, f"uint{n}") for n in (16, 32, 64)}
 
 
 Left: TypeAlias = tuple[str, dict[str, int], dict[str, Any]]

@@ -1,8 +1,10 @@
 """aten::copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)
 
-Either tensor may have the conjugate and the negative bit.
+Either tensor may have the conjugate and the negative bit. Unsigned integers of more than 8 bits, as the results of
+hash_tensor, are copied among themselves alone.
 """
 
+import torch
 from blocks.complex_numbers import convert_into
 from blocks.float8 import copy_float8, is_float8
 from blocks.lazy_bits import has_bits, resolve_into
@@ -15,7 +17,13 @@ DTYPES = (
 )  # fmt: skip
 
 
+SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
+
+
 def wrapper(self, src, non_blocking=False):
+    if self.dtype == src.dtype and self.dtype in SIGNED:
+        copy_into(self.view(SIGNED[self.dtype]), src.view(SIGNED[self.dtype]))
+        return self
     if has_bits(self) or has_bits(src):
         return resolve_into(self, src)
     if is_float8(self) or is_float8(src):

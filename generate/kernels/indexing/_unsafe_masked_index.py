@@ -1,5 +1,6 @@
 """aten::_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill) -> Tensor"""
 
+import torch
 import triton
 import triton.language as tl
 from blocks.arithmetic import identity
@@ -16,6 +17,8 @@ def or_fill(x, mask, fill):
 
 
 def wrapper(self, mask, indices, fill):
+    if self.dtype in (torch.uint16, torch.uint32, torch.uint64):
+        raise RuntimeError(f"masked indices of {self.dtype}")
     out = gather(self, clamped_indices(self.shape, indices))
     if not self.numel():
         return elementwise(identity, fill, common=out.dtype, out=out)

@@ -3,6 +3,7 @@
 Values where the mask is false are added as zeros.
 """
 
+import torch
 import triton
 import triton.language as tl
 from blocks.elementwise import elementwise
@@ -18,5 +19,7 @@ def or_zero(x, mask):
 
 
 def wrapper(self, mask, indices, values):
+    if self.dtype in (torch.uint16, torch.uint32, torch.uint64):
+        raise RuntimeError(f"masked indices of {self.dtype}")
     indices = clamped_indices(self.shape, indices)
     return put(self, indices, elementwise(or_zero, values, mask, common=values.dtype), True)

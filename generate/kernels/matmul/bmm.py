@@ -9,6 +9,7 @@ import triton.language as tl
 from blocks.complex_systems import complex_of_products, signed_parts
 from blocks.matmul import launch_matmul, matmul_strides, matmul_tile, tile_product
 from blocks.offsets import integer_values, integers, stride_values
+from blocks.types import identical_dtypes
 
 OVERLOADS = ("aten::bmm",)
 DTYPES = ("bfloat16", "complex64", "float16", "float32", "float64", "int32", "int64")
@@ -67,6 +68,7 @@ def real_bmm(self, mat2):
 
 
 def wrapper(self, mat2):
+    identical_dtypes(self, mat2)
     if self.is_complex():
         (a, b, s), (c, d, t) = signed_parts(self), signed_parts(mat2)
         return complex_of_products(real_bmm(a, c), real_bmm(b, d), real_bmm(a, d), real_bmm(b, c), (s, t))

@@ -114,11 +114,11 @@ def gathered(kind, output, data, axis, bounds, initial):
 
 
 def wrapper(grad, output, data, reduce, *, lengths=None, offsets=None, axis=0, initial=None):
+    identical_dtypes(data, grad, output)
     kind = reduction_of(reduce)
     axis = segment_axis(data, lengths, offsets, axis)
     bounds = segment_bounds(lengths, offsets)
     segments = bounds.shape[-1] - 1
-    identical_dtypes(data, grad, output)
     if not grad.shape == output.shape == (*data.shape[:axis], segments, *data.shape[axis + 1 :]):
         raise RuntimeError(f"gradient {tuple(grad.shape)} of {segments} segments of {tuple(data.shape)}")
     grad, output = [t if t.is_contiguous() else copied(t) for t in (grad, output)]

@@ -19,6 +19,4 @@ FAULTS = {
     "the least": ("(x > acc)", "(x < acc)"),
     "padding counts": ("tl.sum(used.to(tl.int32), 0)", "tl.sum(inside.to(tl.int32), 0)"),
 }
-REFUSED = {
-    "aten::_embedding_bag": [("f32[9,5]", "i64[6]<9", "i64(0, 2)", False, 0, False, "f64[6]")]
-}
+REFUSED = {"aten::_embedding_bag": [("f32[9,5]", "i64[6]<9", "i64(0, 2)", False, 0, False, "f64[6]")]}

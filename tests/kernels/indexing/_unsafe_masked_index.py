@@ -7,3 +7,4 @@ CASES = {
         ("bf16[9]", "bool[4]", ["i64(-1, 2, 8, 0)"], -1),
     ],
 }
+REFUSED = {"aten::_unsafe_masked_index": [("u16[9]", "bool[4]", ["i64[4]<9"], 0)]}

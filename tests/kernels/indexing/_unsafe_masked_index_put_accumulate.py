@@ -7,3 +7,4 @@ CASES = {
         ("bf16[9]", "bool[4]", ["i64(-1, 2, 8, -1)"], "bf16[4]"),
     ],
 }
+REFUSED = {"aten::_unsafe_masked_index_put_accumulate": [("u16[9]", "bool[4]", ["i64[4]<9"], "u16[4]")]}

@@ -24,5 +24,8 @@ FAULTS = {
     "the first bound too late": ("<= i", "< i"),
 }
 REFUSED = {
-    "aten::_segment_reduce_backward": [("f32[2]", "f32[3]", "f32[7]", "sum", {"lengths": "i64(1, 2, 4)"})],
+    "aten::_segment_reduce_backward": [
+        ("f32[2]", "f32[3]", "f32[7]", "sum", {"lengths": "i64(1, 2, 4)"}),
+        ("f64[3]", "f32[3]", "f32[7]", "sum", {"lengths": "i64(1, 2, 4)"}),
+    ],
 }

@@ -13,4 +13,6 @@ CASES = {
         (0.5, "f32(0, 1, 2, 9)"),
     ],
 }
-REFUSED = {"aten::special_shifted_chebyshev_polynomial_v.n_scalar": [("f32[4]", float("inf")), ("f32[4]", float("nan"))]}
+REFUSED = {
+    "aten::special_shifted_chebyshev_polynomial_v.n_scalar": [("f32[4]", float("inf")), ("f32[4]", float("nan"))]
+}
