@@ -13,6 +13,8 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 
 
 def wrapper(self, dim, index, source, *, alpha=1, out=None):
+    if index.dtype not in (torch.int32, torch.int64):
+        raise RuntimeError(f"indices of {index.dtype}")
     rows = [n for d, n in enumerate(source.shape) if d != dim % max(self.dim(), 1)]
     if source.dtype != self.dtype or source.numel() != index.numel() * math.prod(rows):
         raise RuntimeError(f"index_add: {index.numel()} indices of a source of {source.dtype} {tuple(source.shape)}")

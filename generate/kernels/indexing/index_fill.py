@@ -11,6 +11,8 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 
 
 def wrapper(self, dim, index, value, *, out=None):
+    if index.dtype != torch.int64:
+        raise RuntimeError(f"indices of {index.dtype}")
     if isinstance(value, torch.Tensor) and value.dim():
         raise RuntimeError(f"a value of {value.dim()} dimensions")
     value = fill(torch.empty((), dtype=self.dtype, device=self.device), value)

@@ -4,6 +4,7 @@
 By atomics, in 32 bits for narrower types.
 """
 
+import torch
 from blocks.accumulation import reduce_along
 
 OVERLOADS = ("aten::index_reduce",)
@@ -11,6 +12,8 @@ DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64"
 
 
 def wrapper(self, dim, index, source, reduce, *, include_self=True, out=None):
+    if index.dtype not in (torch.int32, torch.int64) or source.dtype != self.dtype:
+        raise RuntimeError(f"{source.dtype} at indices of {index.dtype} of {self.dtype}")
     if reduce not in ("prod", "mean", "amax", "amin") or index.dim() > 1:
         raise RuntimeError(f"reduce {reduce} with an index of {index.dim()} dimensions")
     d = dim % max(self.dim(), 1)

@@ -10,3 +10,8 @@ CASES = {
     ],
 }
 FAULTS = {"own value once more": ("count + 1", "count + 2")}
+REFUSED = {
+    "aten::index_reduce": [
+        ("f32[4,3]", 0, i, s, "amax") for i, s in (("u8[2]<4", "f32[2,3]"), ("i64[2]<4", "f64[2,3]"))
+    ]
+}
