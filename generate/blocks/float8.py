@@ -14,7 +14,7 @@ __all__ = ["copy_float8", "is_float8"]
 
 
 @triton.jit
-def encode(x, MANTISSA: tl.constexpr, BIAS: tl.constexpr, FNUZ: tl.constexpr):
+def encode_float8(x, MANTISSA: tl.constexpr, BIAS: tl.constexpr, FNUZ: tl.constexpr):
     """x in fp32 as the bits of a number with MANTISSA bits. FNUZ: it has no infinity and no -0, whose bits are NaN."""
     bits = x.to(tl.int32, bitcast=True)
     sign, bits = (bits >> 24) & 128, bits & 2147483647
@@ -37,7 +37,7 @@ def encode(x, MANTISSA: tl.constexpr, BIAS: tl.constexpr, FNUZ: tl.constexpr):
 
 
 @triton.jit
-def decode(found, MANTISSA: tl.constexpr, BIAS: tl.constexpr, FNUZ: tl.constexpr):
+def decode_float8(found, MANTISSA: tl.constexpr, BIAS: tl.constexpr, FNUZ: tl.constexpr):
     """The number of these bits in fp32."""
     found = found.to(tl.int32)
     size = found & 127
@@ -55,42 +55,42 @@ def decode(found, MANTISSA: tl.constexpr, BIAS: tl.constexpr, FNUZ: tl.constexpr
 
 @triton.jit
 def to_e4m3fn(x):
-    return encode(x, 3, 7, False)
+    return encode_float8(x, 3, 7, False)
 
 
 @triton.jit
 def to_e5m2(x):
-    return encode(x, 2, 15, False)
+    return encode_float8(x, 2, 15, False)
 
 
 @triton.jit
 def to_e4m3fnuz(x):
-    return encode(x, 3, 8, True)
+    return encode_float8(x, 3, 8, True)
 
 
 @triton.jit
 def to_e5m2fnuz(x):
-    return encode(x, 2, 16, True)
+    return encode_float8(x, 2, 16, True)
 
 
 @triton.jit
 def of_e4m3fn(x):
-    return decode(x, 3, 7, False)
+    return decode_float8(x, 3, 7, False)
 
 
 @triton.jit
 def of_e5m2(x):
-    return decode(x, 2, 15, False)
+    return decode_float8(x, 2, 15, False)
 
 
 @triton.jit
 def of_e4m3fnuz(x):
-    return decode(x, 3, 8, True)
+    return decode_float8(x, 3, 8, True)
 
 
 @triton.jit
 def of_e5m2fnuz(x):
-    return decode(x, 2, 16, True)
+    return decode_float8(x, 2, 16, True)
 
 
 def is_float8(x):

@@ -5,7 +5,7 @@ import triton.language as tl
 from blocks.arithmetic import divide, root
 
 
-def dense(x):
+def is_dense(x):
     """Whether the elements fill their memory, in any order of the dimensions, without overlap."""
     reached = 1
     for stride, size in sorted([(s, n) for s, n in zip(x.stride(), x.shape, strict=True) if n > 1]):
@@ -15,13 +15,13 @@ def dense(x):
     return True
 
 
-def alike(*lists):
+def check_geometry(*lists):
     """Raises RuntimeError as ATen where tensors at one place of the lists are not dense and of one dtype and layout."""
     if any([len(tensors) != len(lists[0]) for tensors in lists]):
         raise RuntimeError(f"lists of {[len(tensors) for tensors in lists]} tensors")
     for first, *others in zip(*lists, strict=True):
         layout = first.dtype, first.shape, first.stride()
-        if not dense(first) or any([(t.dtype, t.shape, t.stride()) != layout for t in others]):
+        if not is_dense(first) or any([(t.dtype, t.shape, t.stride()) != layout for t in others]):
             raise RuntimeError("a parameter, its gradient and its state differ in dtype or layout, or are not dense")
 
 

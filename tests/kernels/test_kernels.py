@@ -29,6 +29,7 @@ from verify.contract.derive import plans
 from verify.contract.kernel_file import KernelFile
 from verify.judging.judge import Job, Judge
 from verify.judging.verdicts import VerdictStore
+from verify.lint import lint, load_profile
 from verify.outcome import Outcome
 
 HERE = Path(__file__).parent
@@ -120,6 +121,7 @@ def assert_right(kernel, cases, verdicts_of):
 @named(FILES, CHANGED)
 def test_a_kernel_is_right(name, data_of, verdicts_of):
     kernel = KernelFile.read(KERNELS / name)
+    assert lint(kernel.source, load_profile(platforms.load("sim").lint)) == []
     assert_right(kernel, data_of(HERE / name, kernel).cases, verdicts_of)
 
 

@@ -17,12 +17,10 @@ DTYPES = (
 )  # fmt: skip
 
 
-SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
-
-
 def wrapper(self, src, non_blocking=False):
-    if self.dtype == src.dtype and self.dtype in SIGNED:
-        copy_into(self.view(SIGNED[self.dtype]), src.view(SIGNED[self.dtype]))
+    if self.dtype == src.dtype and self.dtype.itemsize > 1 and not self.dtype.is_signed:
+        signed = {2: torch.int16, 4: torch.int32, 8: torch.int64}[self.dtype.itemsize]
+        copy_into(self.view(signed), src.view(signed))
         return self
     if has_bits(self) or has_bits(src):
         return resolve_into(self, src)

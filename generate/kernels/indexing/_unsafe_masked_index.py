@@ -1,6 +1,5 @@
 """aten::_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill) -> Tensor"""
 
-import torch
 import triton
 import triton.language as tl
 from blocks.arithmetic import identity
@@ -17,7 +16,7 @@ def or_fill(x, mask, fill):
 
 
 def wrapper(self, mask, indices, fill):
-    if self.dtype in (torch.uint16, torch.uint32, torch.uint64):
+    if self.dtype.itemsize > 1 and not self.dtype.is_signed:
         raise RuntimeError(f"masked indices of {self.dtype}")
     out = gather(self, clamped_indices(self.shape, indices))
     if not self.numel():

@@ -3,7 +3,6 @@
 Values where the mask is false are added as zeros.
 """
 
-import torch
 import triton
 import triton.language as tl
 from blocks.elementwise import elementwise
@@ -19,7 +18,7 @@ def or_zero(x, mask):
 
 
 def wrapper(self, mask, indices, values):
-    if self.dtype in (torch.uint16, torch.uint32, torch.uint64):
+    if self.dtype.itemsize > 1 and not self.dtype.is_signed:
         raise RuntimeError(f"masked indices of {self.dtype}")
     indices = clamped_indices(self.shape, indices)
     return put(self, indices, elementwise(or_zero, values, mask, common=values.dtype), True)

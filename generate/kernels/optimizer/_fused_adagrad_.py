@@ -11,7 +11,7 @@ Duchi et al., Adaptive subgradient methods, 2011.
 import triton
 from blocks.arithmetic import divide, root
 from blocks.elementwise import multi_tensor_apply
-from blocks.optimizer import alike, unless_inf, unscaled
+from blocks.optimizer import check_geometry, unless_inf, unscaled
 
 OVERLOADS = ("aten::_fused_adagrad_", "aten::_fused_adagrad_.tensor_lr")
 DTYPES = ("bfloat16", "float16", "float32", "float64")
@@ -44,7 +44,7 @@ def wrapper(
     grad_scale=None,
     found_inf=None,
 ):
-    alike(self, grads, state_sums)
+    check_geometry(self, grads, state_sums)
     numbers = -1 if maximize else 1, lr_decay, weight_decay, eps
     lists = self, grads, state_sums, state_steps
     shared = lr, 1 if grad_scale is None else grad_scale, 0 if found_inf is None else found_inf

@@ -11,7 +11,7 @@ Weight decay is part of the gradient.
 import math
 
 from blocks.elementwise import multi_tensor_apply
-from blocks.optimizer import adam_step, alike
+from blocks.optimizer import adam_step, check_geometry
 
 OVERLOADS = ("aten::_fused_adam_", "aten::_fused_adam_.tensor_lr")
 DTYPES = ("bfloat16", "float16", "float32", "float64")
@@ -36,7 +36,7 @@ def wrapper(
     found_inf=None,
 ):
     largest = max_exp_avg_sqs if amsgrad else None
-    alike(self, grads, exp_avgs, exp_avg_sqs, *([largest] if amsgrad else []))
+    check_geometry(self, grads, exp_avgs, exp_avg_sqs, *([largest] if amsgrad else []))
     logs = [math.log(beta) if beta else -math.inf for beta in (beta1, beta2)]
     numbers = -1 if maximize else 1, 1 - beta1, beta2, 1 - beta2, *logs, weight_decay, 0, eps
     lists = self, grads, exp_avgs, exp_avg_sqs, largest or 0, state_steps

@@ -11,7 +11,7 @@ Without momentum the list of buffers is empty, and in the first step a buffer be
 import triton
 import triton.language as tl
 from blocks.elementwise import multi_tensor_apply
-from blocks.optimizer import alike, unless_inf, unscaled
+from blocks.optimizer import check_geometry, unless_inf, unscaled
 
 OVERLOADS = ("aten::_fused_sgd_", "aten::_fused_sgd_.tensor_lr")
 DTYPES = ("bfloat16", "float16", "float32", "float64")
@@ -47,7 +47,7 @@ def wrapper(
     found_inf=None,
 ):
     buffers = momentum_buffer_list or None
-    alike(self, grads, *([buffers] if buffers else []))
+    check_geometry(self, grads, *([buffers] if buffers else []))
     if buffers and momentum == 0:
         raise RuntimeError("buffers without momentum")
     shared = lr, 1 if grad_scale is None else grad_scale, 0 if found_inf is None else found_inf
