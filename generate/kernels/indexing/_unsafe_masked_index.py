@@ -1,5 +1,6 @@
 """aten::_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill) -> Tensor"""
 
+import torch
 import triton
 import triton.language as tl
 from blocks.arithmetic import identity
@@ -21,4 +22,5 @@ def wrapper(self, mask, indices, fill):
     out = gather(self, clamped_indices(self.shape, indices))
     if not self.numel():
         return elementwise(identity, fill, common=out.dtype, out=out)
-    return elementwise(or_fill, out, mask, numbers=(fill,), common=self.dtype, out=out)
+    fits = torch.broadcast_shapes(out.shape, mask.shape) == out.shape
+    return elementwise(or_fill, out, mask, numbers=(fill,), common=self.dtype, out=out if fits else None)
