@@ -22,7 +22,8 @@ SPARSE = "sparse_coo"  # stands among the dtypes for calls with such a tensor, a
 SEVERAL = "several sparse tensors"
 WRITTEN = "a sparse tensor that is written"  # a kernel makes new ones, and cannot put other parts into it
 _PRODUCTS = frozenset({"mm", "bmm", "addmm", "baddbmm"})
-_TAKE_NUMBERS = frozenset({"fill", "fill_"})  # as a 0-dim tensor of any device, and are not tagged as pointwise
+_TAKE_NUMBERS = frozenset({"fill"})  # as a 0-dim tensor of any device, and are not tagged as pointwise
+_TAKE_NO_HOST_TENSORS = frozenset({"addcmul", "addcdiv", "lerp"})  # or not in each place, which differs by version
 _SCALED = frozenset({"add", "add_", "sub", "sub_", "rsub"})
 _MAKES_INDICES = frozenset({"nonzero"})
 _META_TAKES_LESS = frozenset({"_grouped_mm"})  # its meta function takes bfloat16 alone, its kernels other dtypes, too
@@ -222,7 +223,8 @@ def with_tensors(
     tensors = [t for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)]
     place = next((t.device for t in tensors if t.device.type == device), torch.device(device))
     moved, host = [], False
-    mixes = torch.Tag.pointwise in op.tags or base_name(op) in _TAKE_NUMBERS
+    name = base_name(op).removesuffix("_")
+    mixes = name in _TAKE_NUMBERS or (torch.Tag.pointwise in op.tags and name not in _TAKE_NO_HOST_TENSORS)
 
     def on_device(value: Any) -> Any:
         nonlocal host
