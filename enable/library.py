@@ -182,10 +182,11 @@ class _Executor:
         reason = self._left_out.get(name) or self._server.reason(op, args, kwargs)
         if reason == NO_KERNEL:
             return sim.missing(op, args, kwargs)
-        if reason in (REFUSED, OVERLAP, ""):  # if there is none, the wrapper declined the call
-            error = refusal_on_host(op, args, kwargs) or refusal(op, args, kwargs) or self._server.declined
-            if error is not None:
-                raise error
+        error: BaseException | None = refusal_on_host(op, args, kwargs)
+        if error is None and reason in (REFUSED, OVERLAP, ""):  # if there is none, the wrapper declined the call
+            error = refusal(op, args, kwargs) or self._server.declined
+        if error is not None:
+            raise error
         remedy = _remedy(name)
         if reason.startswith(UNJUDGED.format("")):
             remedy = "record such calls and judge them: enable capture, enable coverage; or leave out only='judged'"

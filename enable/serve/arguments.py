@@ -21,6 +21,8 @@ NO_MEMORY = "a zero tensor, which has no memory"  # torch._efficientzerotensor, 
 SPARSE = "sparse_coo"  # stands among the dtypes for calls with such a tensor, as in verdicts
 SEVERAL = "several sparse tensors"
 WRITTEN = "a sparse tensor that is written"  # a kernel makes new ones, and cannot put other parts into it
+# What operators and their meta functions in Python raise for arguments that they do not take.
+_ERRORS = (RuntimeError, LookupError, ValueError, TypeError, ArithmeticError, AttributeError, AssertionError)
 _PRODUCTS = frozenset({"mm", "bmm", "addmm", "baddbmm"})
 _TAKE_NUMBERS = frozenset({"fill"})  # as a 0-dim tensor of any device, and are not tagged as pointwise
 _TAKE_NO_HOST_TENSORS = frozenset({"addcmul", "addcdiv", "lerp"})  # or not in each place, which differs by version
@@ -47,7 +49,7 @@ def refusal(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Ex
             return _alpha_refusal(op, meta, named) or _cast_refusal(op, meta, named)
     except NotImplementedError:
         return None
-    except (RuntimeError, IndexError, ValueError, TypeError, AssertionError) as error:
+    except _ERRORS as error:
         return None if "meta" in str(error) else error
 
 
@@ -83,7 +85,7 @@ def casts(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool
     except NotImplementedError:  # the size of the result depends on contents
         indices = base_name(op) in _MAKES_INDICES
         return bool(kwargs["out"].dtype != (torch.int64 if indices else args[0].dtype))
-    except (RuntimeError, IndexError, ValueError, TypeError, AssertionError):
+    except _ERRORS:
         return False
     return any(result.dtype != destination.dtype for result, destination in results)
 
@@ -130,7 +132,7 @@ def refusal_on_host(op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, 
     try:
         with warnings.catch_warnings(action="ignore"):
             op(*map(copied, args), **{name: copied(value) for name, value in kwargs.items()})
-    except (RuntimeError, IndexError, ValueError, TypeError) as error:
+    except _ERRORS as error:
         return error
     return None
 
@@ -246,7 +248,7 @@ def with_tensors(
     beside_named = {k: kwargs[k] if named[k] is not kwargs[k] else _on_meta(kwargs[k]) for k in kwargs}
     try:
         op(*beside, **beside_named)
-    except (RuntimeError, IndexError, ValueError, TypeError):
+    except _ERRORS:
         return None
     return tuple(moved), named
 

@@ -50,7 +50,14 @@ class Counts:
 
 
 class Declined(Exception):
-    """A wrapper raised and wrote nothing that the caller sees, so that the call can go on to another kernel."""
+    """A wrapper raised and wrote nothing that the caller sees, so that the call can go on to another kernel.
+
+    Attributes:
+        early: whether it had launched nothing, so that what tensors contain did not matter.
+    """
+
+    def __init__(self, early: bool) -> None:
+        self.early = early
 
     @property
     def error(self) -> BaseException:
@@ -129,7 +136,7 @@ class Server:
         try:
             return served()
         except Declined as declined:
-            self._decline(op, args, kwargs, declined.error)
+            self._decline(op, args, kwargs, declined)
             self._running.error = declined.error
             return MISS
 
@@ -187,14 +194,14 @@ class Server:
             return None
         return partial(self._wrapped, entry, op, args, kwargs, found.gpu, None)
 
-    def _decline(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], why: BaseException) -> None:
-        """Count a call as not served. After a NotImplementedError no call like it is asked of the wrapper again."""
-        found, overload, reason = self._decisions.of(op, args, kwargs), name_of(op), DECLINED.format(why)
+    def _decline(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], why: Declined) -> None:
+        """Count a call as not served. After an early NotImplementedError no such call is asked of the wrapper again."""
+        found, overload, reason = self._decisions.of(op, args, kwargs), name_of(op), DECLINED.format(why.error)
         self._counts.unserved[overload][reason] += 1
         if found.entry is not None:  # another thread may have been told first
             _uncount(self._counts.served, overload)
             _uncount(self._counts.kernels, found.entry.label)
-            if isinstance(why, NotImplementedError):
+            if why.early and isinstance(why.error, NotImplementedError):
                 self._decisions.decline(op, args, kwargs, reason)
 
     @property
@@ -338,7 +345,7 @@ class Server:
         except Exception as error:
             unwritten = entry.plan.written == "out" or not written(op)  # if out= is copied into at the end
             if launched() == before or (unwritten and isinstance(error, NotImplementedError)):
-                raise Declined from error
+                raise Declined(launched() == before) from error
             raise
         finally:
             self._running.deep = False

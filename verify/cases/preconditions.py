@@ -38,6 +38,11 @@ def broken(overload: str, arguments: Arguments) -> Precondition | None:
     return next((p for p in _of(overload) if not _holds(p, arguments)), None)
 
 
+def has_preconditions(overload: str) -> bool:
+    """Return True if PyTorch documents what some arguments of the overload have to be."""
+    return bool(_of(overload))
+
+
 def keeping(overload: str, arguments: Arguments) -> Arguments:
     """The call with contents for which the preconditions hold, which lie in memory as before; where no such contents
     fit there, some may still be broken."""

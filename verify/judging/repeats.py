@@ -24,7 +24,7 @@ from verify.cases.case import (
     same_bits,
 )
 from verify.cases.elements import frozen, mapped
-from verify.cases.preconditions import keeping
+from verify.cases.preconditions import has_preconditions, keeping
 from verify.child.tuning import MAX_CONFIGURATIONS
 from verify.comparison.compare import compare, is_view
 from verify.comparison.open_writes import leaves_open
@@ -86,9 +86,12 @@ class Repeats:
         return self._new_contents(expected) or (self._far(expected) if far else None)
 
     def _new_contents(self, expected: Expected) -> Problem | None:
-        negative = mapped(expected.before, torch.neg)
+        changed = mapped(expected.before, torch.neg)
         overload = self._job.plan.overload
-        changed = replace(negative, data=frozen(pack(keeping(overload, unpack(negative)))).data)
+        if has_preconditions(overload):
+            kept = frozen(pack(keeping(overload, unpack(changed)))).data
+            pairs = zip(changed.data, kept, strict=True)
+            changed = replace(changed, data=[None if old is None else new for old, new in pairs])
         try:
             other = reference(Case("", overload, "", lambda: changed), self._philox)
         except NoReference:
