@@ -218,7 +218,7 @@ BAD_CLONES = {
     ),
     "values are the argument's": ("return made(copied(indices), values, self.shape)", Outcome.WRONG, "share memory"),
     "indices are the argument's": ("return made(indices, copied(values), self.shape)", Outcome.WRONG, "share memory"),
-    "the argument itself": ("copied(values)\nreturn self", Outcome.WRONG, "returned sparse_coo"),
+    "the argument itself": ("copied(values)\nreturn self", Outcome.WRONG, "share memory"),
     "entries in another order": (
         "out = torch.empty_like(indices)\n"
         "for k in range(20):\n"
