@@ -31,7 +31,7 @@ from enable.serve.arguments import refusal, refusal_on_host
 from enable.serve.decisions import NO_KERNEL, OVERLAP, REFUSED, UNJUDGED
 from enable.serve.entries import FAILED, NO_FLOATS, NOT_VERIFIED, Entry
 from enable.serve.native import Native, load
-from enable.serve.registration import KEYS, Registration, innermost, under_dispatcher
+from enable.serve.registration import KEYS, Registration, form_with_tensor, innermost, under_dispatcher
 from enable.serve.server import Server
 from enable.serve.shortcuts import MISS
 from enable.workspace import Workspace
@@ -76,7 +76,8 @@ def register(  # noqa: PLR0913 - each says which kernels, or when they serve
     chosen = select(ops, unverified, library, workspace, device)
     way = native_way(device, native, Workspace(workspace or WORKSPACE))
     if device in KEYS:
-        server = Server(chosen.entries.get, device, only == JUDGED, way)
+        refuses = refusal_on_host if device == "cpu" else None
+        server = Server(chosen.entries.get, device, only == JUDGED, way, refuses)
         return under_dispatcher(server, device, chosen.entries, chosen.left_out)
     server = Server(chosen.entries.get, "cpu", only == JUDGED, refuses=refusal_on_host)
     sim.install()
@@ -174,6 +175,9 @@ class _Executor:
         self._next = outer or (sim.on_cpu if fallback else self._missing)
 
     def __call__(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        form = form_with_tensor(op, args)
+        if form is not None and self._server.reason(op, args, kwargs) == NO_KERNEL:
+            return self(*form, kwargs)
         answer = self._server.answer(op, args, kwargs)
         return self._next(op, args, kwargs) if answer is MISS else answer
 

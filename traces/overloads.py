@@ -190,6 +190,9 @@ def written(op: OpOverload) -> frozenset[str]:
     return frozenset(a.name for a in op._schema.arguments if a.alias_info is not None and a.alias_info.is_write)
 
 
+UPDATED = frozenset({"running_mean", "running_var"})  # arguments written in training, which the schemas do not say
+
+
 @cache
 def write_only(op: OpOverload) -> frozenset[str]:
     """Names of the written arguments whose previous contents are never read."""

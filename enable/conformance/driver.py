@@ -60,6 +60,7 @@ class SuiteRun:
             return self._run()
 
     def _run(self) -> bool:
+        before = self.results.read_bytes() if self.results.is_file() else None
         done = begin(self.results, self.options, self.resume)
         directory = self.results.with_suffix(".run")
         shutil.rmtree(directory, ignore_errors=True)
@@ -76,22 +77,29 @@ class SuiteRun:
             with doing(f"conformance {self.options.suite} on {self.options.device}") as work:
                 while [worker for worker in workers if worker.look()]:
                     time.sleep(POLL)
-                    work.total, work.done = self._total(directory), self._lines() - began
+                    work.total, work.done = self._total(directory)[0], self._lines() - began
                     work.now(f"{sum(worker.died for worker in workers)} deaths")
         finally:
             for worker in workers:
                 worker.kill()
-        left = (self._total(directory) or 0) - (self._lines() - began)
+        total, matching = self._total(directory)
+        left = (total or 0) - (self._lines() - began)
         broken = next((worker.words for worker in workers if worker.broken), "")
         if broken and self._lines() == began:
             raise UserError(f"no worker of {self.options.suite} could start: {broken}; try: enable doctor")
         shutil.rmtree(directory, ignore_errors=True)
+        if matching == 0 and self.options.shard[1] == 1:
+            self.results.write_bytes(before) if before is not None else self.results.unlink()
+            again = f"see: enable conformance {self.options.suite} --help"
+            raise UserError(f"--ops {self.options.ops}: {self.options.suite} has no such item; {again}")
         return left <= 0
 
-    def _total(self, directory: Path) -> int | None:
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            return int((directory / "total").read_text().split()[0])
-        return None
+    def _total(self, directory: Path) -> tuple[int | None, int | None]:
+        """Return how many items are to be run, and how many `--ops` and `--shard` choose; None while nobody knows."""
+        with contextlib.suppress(OSError, ValueError):
+            left, matching = (directory / "total").read_text().split()
+            return int(left), int(matching)
+        return None, None
 
     def _lines(self) -> int:
         return self.results.read_bytes().count(b'"done": true')

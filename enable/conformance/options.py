@@ -108,5 +108,6 @@ def checked(options: SuiteOptions) -> SuiteOptions:
             raise UserError(f"unknown dtype {name!r}; choose from {', '.join(DTYPES)}, float16, ...; {again}")
     index, count = options.shard
     if not 0 <= index < count:
-        raise UserError(f"shard {index}/{count}: choose 0/{count} to {count - 1}/{count}; {again}")
+        there = f"0/{count} to {count - 1}/{count}" if count else "I/N with N of at least 1, such as 0/4"
+        raise UserError(f"shard {index}/{count}: choose {there}; {again}")
     return options

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, reduce
@@ -11,7 +12,7 @@ import torch
 from torch._ops import OpOverload
 from torch.utils._pytree import tree_leaves, tree_map
 
-from traces.overloads import base_name, bind, call, name_of, resolve, written
+from traces.overloads import UPDATED, base_name, bind, call, name_of, resolve, written
 from verify.contract.derive import base_arguments, plans
 
 ELSEWHERE = "arguments on another device"
@@ -23,6 +24,9 @@ SEVERAL = "several sparse tensors"
 WRITTEN = "a sparse tensor that is written"  # a kernel makes new ones, and cannot put other parts into it
 # What operators and their meta functions in Python raise for arguments that they do not take.
 _ERRORS = (RuntimeError, LookupError, ValueError, TypeError, ArithmeticError, AttributeError, AssertionError)
+_CPU_LACKS = re.compile(
+    r"^Could not run |neither PyTorch nor the library|not implemented for '(Half|BFloat16|ComplexHalf|Float8\w*)'"
+)
 _PRODUCTS = frozenset({"mm", "bmm", "addmm", "baddbmm"})
 _TAKE_NUMBERS = frozenset({"fill"})  # as a 0-dim tensor of any device, and are not tagged as pointwise
 _TAKE_NO_HOST_TENSORS = frozenset({"addcmul", "addcdiv", "lerp"})  # or not in each place, which differs by version
@@ -116,24 +120,37 @@ def _on_meta(value: Any) -> Any:
 def refusal_on_host(op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Exception | None:
     """Return the error that ATen's CPU kernels raise for a call with tensors of the host, None if they take it.
 
-    They are called with copies, which share memory as the tensors do, so that nothing is written.
+    They are called with copies of what they write, which share memory as the tensors do, and with a copy of the
+    generator, so that nothing changes. That the CPU has no kernel, or none for a dtype of 16 or 8 bits, is no refusal:
+    devices have more of them.
     """
-    copies: dict[int, torch.UntypedStorage] = {}
+    values = bind(op, args, kwargs)
+    names = written(op) | (UPDATED & values.keys())
+    targets = [t for name in names for t in tree_leaves(values[name]) if isinstance(t, torch.Tensor)]
+    copies: dict[int, Any] = {t.untyped_storage()._cdata: None for t in targets if t.layout is torch.strided}
     made: dict[int, torch.Tensor] = {}
 
     def copied(value: Any) -> Any:
-        if isinstance(value, torch.Tensor) and value.layout is torch.strided:
-            storage = value.untyped_storage()
-            of = copies.setdefault(storage._cdata, storage.clone())  # type: ignore[no-untyped-call]
-            like = torch.empty(0, dtype=value.dtype)
-            return made.setdefault(id(value), like.set_(of, value.storage_offset(), value.shape, value.stride()))
+        if isinstance(value, torch.Tensor):
+            storage = value.untyped_storage() if value.layout is torch.strided else None
+            if storage is None or storage._cdata not in copies:
+                return value
+            if id(value) not in made:
+                copy = copies[storage._cdata] = copies[storage._cdata] or storage.clone()  # type: ignore[no-untyped-call]
+                like = torch.empty(0, dtype=value.dtype)
+                like = like.set_(copy, value.storage_offset(), value.shape, value.stride())
+                made[id(value)] = like.conj() if value.is_conj() else like
+            return made[id(value)]
+        if isinstance(value, torch.Generator):
+            return value.clone_state()
         return type(value)(map(copied, value)) if isinstance(value, list | tuple) else value
 
+    draws = torch.Tag.nondeterministic_seeded in op.tags
     try:
-        with warnings.catch_warnings(action="ignore"):
+        with warnings.catch_warnings(action="ignore"), torch.random.fork_rng([], enabled=draws):
             op(*map(copied, args), **{name: copied(value) for name, value in kwargs.items()})
     except _ERRORS as error:
-        return error
+        return None if _CPU_LACKS.search(str(error)) else error
     return None
 
 

@@ -73,23 +73,34 @@ class Decisions:
         key = call_token(id(op), args, kwargs)
         self._kept[key] = self.of(op, args, kwargs)._replace(entry=None, reason=reason)
 
-    def clashes(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        """Return True if the call may not be served because of memory that it writes and shares, wherever that lies."""
-        if not overlaps(op, args, kwargs):
-            return False
-        return self._refuses is None or self._refuses(op, args, kwargs) is not None
+    def objection(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        """Why this one call is not served, whatever is decided for those like it; empty if there is no such reason.
+
+        Memory that it writes may be shared, wherever that lies, and ATen may refuse what its tensors contain.
+        """
+        if self._refuses is None:
+            return OVERLAP if overlaps(op, args, kwargs) else ""
+        if self._refuses(op, args, kwargs) is None:
+            return ""
+        return OVERLAP if overlaps(op, args, kwargs) else REFUSED
 
     def _made(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Decision:
         entry, seen = self._entry_of(name_of(op)), Seen(self._device, op, args, kwargs)
-        reason = _reason(entry, seen) or (REFUSED if refusal(op, args, kwargs) else "")
-        if not reason and casts(op, args, kwargs):
-            reason = CAST if self._refuses is None else REFUSED if self._refuses(op, args, kwargs) else ""
+        reason = _reason(entry, seen) or self._refused(op, args, kwargs)
         judged = None if reason or entry is None else entry.judged
         news = judged.news(kind_of(bind(op, args, kwargs))) if judged else ""
         reason = reason or (UNJUDGED.format(news) if news and self._only_judged else "")
         entry = None if reason else entry
         undrawn = self._undrawn(entry, frozenset(seen.dtypes)) if entry else ""
         return Decision(op, entry, reason, seen.index, undrawn, [], news)
+
+    def _refused(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        """Why ATen takes no such calls, or may not, whatever they contain; empty if it does, or is asked about each."""
+        if self._refuses is not None:
+            return ""
+        if refusal(op, args, kwargs):
+            return REFUSED
+        return CAST if casts(op, args, kwargs) else ""
 
     def _undrawn(self, entry: Entry, dtypes: frozenset[str]) -> str:
         """Why those of its calls that draw are not served; empty if they are.

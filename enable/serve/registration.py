@@ -149,12 +149,14 @@ def _keys(server: Server, overload: str, key: str) -> tuple[str, ...]:
 
 
 def _implementation(server: Server, op: OpOverload, key: str) -> Callable[..., Any]:
-    hand_on = _with_tensor(op) or _kernel(op, key)
+    hand_on = None if name_of(op) in _OF_NUMBERS else _kernel(op, key)
 
     def implementation(*args: Any, **kwargs: Any) -> Any:
         answer = server.answer(op, args, kwargs)
         if answer is not MISS:
             return answer
+        if form := form_with_tensor(op, args):
+            return form[0](*form[1], **kwargs)
         if hand_on is None:
             raise NotImplementedError(f"{op._name}: neither PyTorch nor the library has a kernel for it on {key}")
         return hand_on(*args, **kwargs)
@@ -168,21 +170,16 @@ def _of_numbers(overloads: Collection[str]) -> Iterable[str]:
     return [number for number in _OF_NUMBERS if number.partition(".")[0] in packets]
 
 
-def _with_tensor(op: OpOverload) -> Callable[..., Any] | None:
-    """Return a kernel that calls the overload for tensors with a 0-dim tensor for the number; None if there is none."""
+def form_with_tensor(op: OpOverload, args: tuple[Any, ...]) -> tuple[OpOverload, tuple[Any, ...]] | None:
+    """Return the overload of `_OF_NUMBERS` for tensors, and the arguments with a 0-dim tensor for the number."""
     if name_of(op) not in _OF_NUMBERS:
         return None
-    other = resolve(_OF_NUMBERS[name_of(op)])
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        tensors = [value for value in args if isinstance(value, torch.Tensor)]
-        made = [
-            torch.scalar_tensor(a, dtype=operand_dtype(a, tensors), device=tensors[0].device) if is_number(a) else a
-            for a in args[:2]
-        ]
-        return other(*made, *args[2:], **kwargs)
-
-    return call
+    tensors = [value for value in args if isinstance(value, torch.Tensor)]
+    made = [
+        torch.scalar_tensor(a, dtype=operand_dtype(a, tensors), device=tensors[0].device) if is_number(a) else a
+        for a in args[:2]
+    ]
+    return resolve(_OF_NUMBERS[name_of(op)]), (*made, *args[2:])
 
 
 def _without_numbers(op: OpOverload, args: tuple[Any, ...]) -> Iterable[Any]:

@@ -20,7 +20,7 @@ from torch._ops import OpOverload
 
 from enable.serve import scratch
 from enable.serve.arguments import ELSEWHERE, NUMBER, SPARSE, with_tensors
-from enable.serve.decisions import OVERLAP, Decision, Decisions, Refusal
+from enable.serve.decisions import Decision, Decisions, Refusal
 from enable.serve.entries import Entry
 from enable.serve.floats import General, Handling, Watched, disguised, general, noted
 from enable.serve.launches import launched
@@ -35,6 +35,7 @@ from verify.contract.derive import call, call_direct
 from verify.contract.random_state import Philox, bound, draw
 
 DECLINED = "its wrapper takes no such arguments: {}"
+_ASKING = threading.local()  # whether the thread asks ATen for its error, so that no server may answer it
 MAX_SHORTCUTS = 8  # of calls that are alike but for floats, such as learning rates
 
 
@@ -84,8 +85,9 @@ class Server:
         """entry_of: how an overload is served, None if it is not. device: type of the tensors; `cpu` is `sim`'s too.
         only_judged: calls of kinds that the kernel was never judged on are not served. native: what is given the
         programs of calls that have a shortcut, to answer them before this is asked. refuses: returns ATen's error for a
-        call, None if ATen takes it. It is asked about calls that ATen may refuse for a reason which its meta functions
-        do not know: memory that is written and shared, and `out` of another dtype. By default none of them is served.
+        call, None if ATen takes it; it is asked about each call that a kernel would serve. By default ATen's meta
+        functions are asked once about calls that are alike, and calls which they do not know to be right, those that
+        share written memory or have an `out` of another dtype, are not served.
 
         Raises UserError if Triton was imported to compile where it has to interpret, or the other way round.
         """
@@ -94,7 +96,8 @@ class Server:
         self._native, self._programs = native, list[tuple[Any, _Ready]]()
         self._entry_of = cache(entry_of)
         self._wrapper_of = cache(load_wrapper)
-        self._decisions = Decisions(self._entry_of, device, only_judged, refuses, self._clear)
+        asked = partial(_undisturbed, refuses) if refuses else None
+        self._decisions = Decisions(self._entry_of, device, only_judged, asked, self._clear)
         self._ready: dict[Hashable, _Ready | None] = {}
         self._general: dict[Hashable, _Ready] = {}  # by kind
         self._watched: dict[Hashable, Watched] = {}  # by kind, the latest
@@ -124,7 +127,7 @@ class Server:
     def answer(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A kernel's answer to this call, or MISS if it is not served. Both are counted."""
         looked: Looked | None = None
-        if self._compiled and not getattr(self._running, "deep", False):
+        if self._compiled and not self._aside:
             looked = self._looked(op, args, kwargs)
             ready, answer = self._by_shortcut(looked, looked)
             if ready is not None and answer is not MISS:
@@ -142,10 +145,7 @@ class Server:
 
     def _with_tensors(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The answer to a call with numbers, or 0-dim tensors of the host, made tensors of the device; MISS if none."""
-        if getattr(self._running, "deep", False) or self._decisions.of(op, args, kwargs).reason not in (
-            NUMBER,
-            ELSEWHERE,
-        ):
+        if self._aside or self._decisions.of(op, args, kwargs).reason not in (NUMBER, ELSEWHERE):
             return MISS
         self._running.deep = True  # moving a number is no call of the program
         try:
@@ -164,14 +164,14 @@ class Server:
 
         looked: what `looked_at` says of the call, if it was asked.
         """
-        if getattr(self._running, "deep", False):
+        if self._aside:
             return None
         found, overload = self._decisions.of(op, args, kwargs), name_of(op)
         entry, reason = found.entry, found.reason
         if found.undrawn and _draws(op, args, kwargs):
             entry, reason = None, found.undrawn
-        if entry is not None and self._decisions.clashes(op, args, kwargs):
-            entry, reason = None, OVERLAP
+        if entry is not None and (reason := self._decisions.objection(op, args, kwargs)):
+            entry = None
         if entry is None:
             self._counts.unserved[overload][reason] += 1
             return None
@@ -189,8 +189,8 @@ class Server:
         It raises Declined.
         """
         found = self._decisions.of(op, args, kwargs)
-        entry = None if self._decisions.clashes(op, args, kwargs) else found.entry
-        if entry is None or (entry.draws and _draws(op, args, kwargs)):
+        entry = found.entry
+        if entry is None or self._decisions.objection(op, args, kwargs) or (entry.draws and _draws(op, args, kwargs)):
             return None
         return partial(self._wrapped, entry, op, args, kwargs, found.gpu, None)
 
@@ -205,6 +205,11 @@ class Server:
                 self._decisions.decline(op, args, kwargs, reason)
 
     @property
+    def _aside(self) -> bool:
+        """Whether this thread's calls are none of the program's."""
+        return getattr(self._running, "deep", False) or getattr(_ASKING, "now", False)
+
+    @property
     def declined(self) -> BaseException | None:
         """The error by which a wrapper declined a call in this thread, the latest one."""
         return getattr(self._running, "error", None)
@@ -217,7 +222,7 @@ class Server:
     def reason(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         """Why such a call is not served; empty if it is, unless its wrapper declines it."""
         reason = self._decisions.of(op, args, kwargs).reason
-        return reason or (OVERLAP if self._decisions.clashes(op, args, kwargs) else "")
+        return reason or self._decisions.objection(op, args, kwargs)
 
     def _clear(self) -> None:
         for kept in (self._ready, self._general, self._watched):
@@ -369,6 +374,15 @@ class _Ready(NamedTuple):
     news: str = ""
     program: Any = None
     general: General | None = None
+
+
+def _undisturbed(refuses: Refusal, *call: Any) -> Exception | None:
+    """What `refuses` returns; calls that it makes are not served."""
+    _ASKING.now = True
+    try:
+        return refuses(*call)
+    finally:
+        _ASKING.now = False
 
 
 def _draws(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

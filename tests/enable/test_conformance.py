@@ -252,6 +252,8 @@ def test_a_sample_of_torchcts_passes(enable):
         (["opinfo", "--checks", "foo"], "unknown check 'foo'; choose from forward"),
         (["dispatch", "--dtypes", "float33"], "unknown dtype 'float33'; choose from"),
         (["opinfo", "--shard", "4/4"], "shard 4/4: choose 0/4 to 3/4"),
+        (["opinfo", "--shard", "0/0"], "shard 0/0: choose I/N with N of at least 1"),
+        (["opinfo", "--ops", "nope"], "--ops nope: opinfo has no such item"),
         (["opinfo", "--shard", "one"], "shard 'one': write I/N"),
         (["opinfo", "--library", "/nowhere"], "--library /nowhere: no such directory"),
         (["report"], "no results on cpu in"),

@@ -6,8 +6,11 @@ import pytest
 import torch
 
 from enable import library
+from enable.serve.arguments import refusal_on_host
 from enable.serve.decisions import CAST, NO_INTEGERS, OVERLAP
+from enable.serve.decisions import REFUSED as REFUSAL
 from enable.serve.overlap import footprint_of, overlaps
+from enable.serve.server import Server
 from enable.serve.shortcuts import looked_at
 from generate.library import KERNELS, Library
 from traces import UserError
@@ -159,26 +162,69 @@ REFUSED = {
     "a negative beta": lambda: torch.nn.functional.smooth_l1_loss(torch.ones(2), torch.ones(2), beta=-1.0),
     "another shape": lambda: torch.zeros(3, 2).index_add(0, torch.tensor([0, 1]), torch.ones(2)),
     "another dtype": lambda: torch.zeros(3).index_add(0, torch.tensor([0, 1]), torch.ones(2).double()),
+    "shapes of indices": lambda: torch.zeros(3, 4).index_put_((torch.tensor([0, 1]),), torch.ones(3)),
+    "a matrix of indices": lambda: torch.zeros(3, 3).index_select(0, torch.tensor([[0]])),
+    "no elements": lambda: torch.ones(2, 0).max(1),
     "sums of bools": lambda: torch.tensor([True, True]).cumsum_(0),
+    "activated bools": lambda: torch.relu(torch.tensor([True])),
+    "bools subtracted": lambda: torch._foreach_sub([torch.tensor([True])], [torch.tensor([True])]),
+    "a factor that is a bool": lambda: torch._foreach_add([torch.ones(1)], [torch.ones(1)], alpha=True),
     "integers by floats": lambda: torch.ones(3, dtype=torch.int64).addcmul_(torch.ones(3), torch.ones(3)),
     "a mean of integers": lambda: torch.ones(3, dtype=torch.int64).lerp_(torch.ones(3, dtype=torch.int64), 0.5),
     "a complex number": lambda: torch.ones(3).fill_(1 + 2j),
+    "a large number": lambda: torch.ones(3, dtype=torch.int8).fill_(300),
+    "a negative power": lambda: torch.tensor([1, 2]).pow_(-1),
+    "division by 0": lambda: torch.tensor([1, 2]) // 0,
+    "targets of 32 bits": lambda: torch.nn.functional.cross_entropy(torch.ones(2, 3), torch.ones(2, dtype=torch.int32)),
     "out of another dtype": lambda: torch._softmax(torch.ones(3), 0, False, out=torch.empty(3, dtype=torch.float64)),
     "an empty range": lambda: torch.ones(3).uniform_(3, -1),
     "a probability of 2": lambda: torch.ones(3).bernoulli_(2.0),
     "a dropout of 1.5": lambda: torch.native_dropout(torch.ones(3), 1.5, True),
     "too few elements": lambda: torch.zeros(4).masked_scatter(torch.ones(4).bool(), torch.ones(2)),
+    "an index out of range": lambda: torch.zeros(3).gather(0, torch.tensor([7])),
 }
 
 
+@pytest.mark.parametrize("device", ["cpu", "sim"])
 @pytest.mark.parametrize("name", REFUSED)
-def test_calls_that_aten_refuses_are_refused_with_its_words(name):
+def test_calls_that_aten_refuses_are_refused_with_its_words(name, device):
     with pytest.raises(Exception) as native:  # noqa: B017, PT011 - the type is compared below
         REFUSED[name]()
-    with library.use("cpu", unverified=True), pytest.raises(native.type) as served:
+    with library.use(device, unverified=True), torch.device(device), pytest.raises(native.type) as served:
         REFUSED[name]()
     if name != "a dropout of 1.5":  # made of bernoulli_ by the one, by native_dropout by the other
         assert str(served.value) == str(native.value)
+
+
+def test_a_refusal_for_what_tensors_contain_is_that_calls_alone():
+    x = torch.arange(3.0)
+    with library.use("cpu", ops=["aten::gather"], unverified=True) as registration:
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match="index 7 is out of bounds"):
+                x.gather(0, torch.tensor([7]))
+            assert x.gather(0, torch.tensor([2])).tolist() == [2]
+        assert registration.counts.served["aten::gather"] == 2
+
+
+def test_asking_aten_draws_and_writes_nothing():
+    x, generator = torch.zeros(5), torch.Generator()
+    mean, var = torch.zeros(2), torch.ones(2)
+    arguments = torch.rand(4, 2), None, None, mean, var, True, 0.1, 1e-5
+    states = [torch.get_rng_state(), generator.get_state()]
+    assert refusal_on_host(resolve("aten::uniform_"), (x,), {}) is None
+    assert refusal_on_host(resolve("aten::uniform_"), (x,), {"generator": generator}) is None
+    assert refusal_on_host(resolve("aten::native_batch_norm"), arguments, {}) is None
+    assert not x.any() and not mean.any() and var.tolist() == [1, 1]
+    assert torch.equal(states[0], torch.get_rng_state()) and torch.equal(states[1], generator.get_state())
+
+
+def test_what_the_cpu_alone_lacks_is_no_refusal():
+    x = torch.ones(1, 1, 2, 2, 2)
+    pool = resolve("aten::avg_pool3d")
+    with pytest.raises(NotImplementedError, match="not implemented for 'BFloat16'"):
+        pool(x.bfloat16(), 2)
+    assert refusal_on_host(pool, (x.bfloat16(), 2), {}) is None
+    assert "stride should not be zero" in str(refusal_on_host(pool, (x.bfloat16(), 0), {}))
 
 
 def test_reasons_are_counted():
@@ -191,7 +237,14 @@ def test_reasons_are_counted():
     with library.use("cpu", ops=["aten::cumsum.out", "aten::index_select.out"], unverified=True) as registration:
         with pytest.raises(RuntimeError):
             torch.index_select(torch.ones(2), 0, torch.tensor([0]), out=torch.ones(1, dtype=torch.float64))
-        assert registration.counts.unserved["aten::index_select.out"] == {CAST: 1}
+        assert registration.counts.unserved["aten::index_select.out"] == {REFUSAL: 1}
+
+
+def test_where_the_backends_kernels_are_not_asked_out_of_another_dtype_is_not_served():
+    entries = library.select(["aten::index_select.out"], unverified=True).entries
+    out = {"out": torch.ones(1, dtype=torch.float64)}
+    op, args = resolve("aten::index_select.out"), (torch.ones(2), 0, torch.tensor([0]))
+    assert Server(entries.get, "cpu").reason(op, args, out) == CAST
 
 
 NUMBERS = {
@@ -236,6 +289,9 @@ def test_a_number_becomes_a_tensor_where_atens_kernel_would_mark_one_on_the_gpu(
         served = registration.counts.served
     assert answer.dtype == right.dtype and answer.tolist() == right.tolist()
     assert sum(served.values()) == 1
+    with library.use("sim", ops=ops, unverified=True):
+        answer = AS_TENSORS[name](x.to("sim"))
+    assert answer.dtype == right.dtype and answer.tolist() == right.tolist()
 
 
 def test_a_zero_tensor_has_no_memory_to_read():

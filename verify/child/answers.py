@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from traces.overloads import kind, resolve, written
+from traces.overloads import UPDATED, kind, resolve, written
 
 MAX_KEPT_BYTES = 64 << 20  # of earlier results
 MAX_SPARE_BYTES = 1 << 16  # of a result, beyond what it and the arguments span
 MAX_COUNTED = 1 << 20  # elements whose places are compared one by one
-_UPDATED = frozenset({"running_mean", "running_var"})  # written in training, which the schemas do not say
 
 
 def complaints(overload: str, arguments: Mapping[str, Any], result: Any) -> list[str]:
@@ -178,7 +177,7 @@ class EarlierResults:
 
 def protected(overload: str, arguments: dict[str, Any]) -> dict[int, str]:
     """Names of the arguments that the overload does not write, by the addresses of their storages."""
-    may = written(resolve(overload)) | _UPDATED
+    may = written(resolve(overload)) | UPDATED
     found: dict[int, str] = {}
     free: set[int] = set()  # of an argument that is written
     for name, value in arguments.items():
