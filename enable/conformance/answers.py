@@ -158,8 +158,12 @@ def differences(
 
 
 def narrowest(inputs: list[torch.Tensor]) -> list[torch.dtype]:
-    """Return the floating dtypes of the inputs: a result in a wider one is no more accurate than they are."""
-    return list({t.dtype for t in inputs if t.dtype in WIDE})
+    """Return the floating dtypes in which the inputs may be computed with: a wider result is no more accurate.
+
+    Integers become the default dtype.
+    """
+    integers = [torch.get_default_dtype() for t in inputs if not (t.is_floating_point() or t.is_complex())]
+    return list({t.dtype for t in inputs if t.dtype in WIDE} | {*integers})
 
 
 def _error_difference(native: Response, ours: Response) -> Iterator[Difference]:

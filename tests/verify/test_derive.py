@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from traces.overloads import bind, resolve
 from verify.contract.derive import Plan, call, functional_base, plans
 
 DERIVED = {
@@ -62,6 +63,28 @@ def test_out_is_resized_and_returned():
     x, out = torch.ones(3), torch.empty(0)
     result = call(best("aten::add.out"), {"self": x, "other": x, "out": out}, add_without_out, False, copy_kernel)
     assert result is out and out.tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize("elements", [0, 7])
+@pytest.mark.parametrize(
+    "overload, names",
+    {
+        "aten::linalg_ldl_solve.out": ("LD", "pivots", "B"),
+        "aten::linalg_lu_solve.out": ("LU", "pivots", "B"),
+        "aten::linalg_householder_product.out": ("input", "tau"),
+        "aten::ormqr.out": ("self", "input2", "input3"),
+        "aten::mm.out": ("self", "mat2"),
+    }.items(),
+)
+@pytest.mark.filterwarnings("ignore:An output with one or more elements was resized")
+def test_a_resized_out_has_atens_strides(overload, names, elements):
+    matrix, pivots = torch.eye(3) + 1, torch.arange(1, 4, dtype=torch.int32)
+    values = [pivots if n == "pivots" else matrix[0] if n in ("tau", "input2") else matrix for n in names]
+    plan = best(overload)
+    right = resolve(overload)(*values, out=torch.empty(elements))
+    base = lambda *args, **kwargs: resolve(plan.base)(*args, **kwargs)  # noqa: E731
+    out = call(plan, bind(resolve(overload), values, {"out": torch.empty(elements)}), base, False, copy_kernel)
+    assert out.stride() == right.stride() and torch.equal(out, right)
 
 
 def test_an_out_that_is_a_list_is_written_part_by_part():

@@ -91,8 +91,8 @@ def _replaced(value: Value, new: Value) -> Value:
 
 
 def _is_sorted(t: torch.Tensor, arguments: Arguments) -> bool:
-    """Along the last dimension; NaN is in no order."""
-    return not t.dim() or bool((t[..., 1:] >= t[..., :-1]).all()) and not bool((t != t).any())
+    """Along the last dimension; NaN is in no order, and complex numbers are refused."""
+    return not t.dim() or t.is_complex() or bool((t[..., 1:] >= t[..., :-1]).all()) and not bool((t != t).any())
 
 
 def _is_sequence(t: torch.Tensor, arguments: Arguments) -> bool:
@@ -126,7 +126,7 @@ def _sorter(t: torch.Tensor, arguments: Arguments) -> torch.Tensor:
 
 
 def _increases(t: Value, arguments: Arguments) -> bool:
-    if not isinstance(t, torch.Tensor) or t.dim() != 1:
+    if not isinstance(t, torch.Tensor) or t.dim() != 1 or t.is_complex():
         return True  # how many bins there are, or refused
     return bool((t[1:] > t[:-1]).all()) and not bool((t != t).any())
 

@@ -30,6 +30,9 @@ from verify.contract import calling
 
 COPY = "aten::copy_"
 _SILENT = frozenset({"addbmm", "bernoulli", "linspace", "logcumsumexp", "logspace", "multinomial"})
+# A destination that is resized gets the strides of the result (BatchLinearAlgebra.cpp), always or if it is empty.
+_BY_COLUMNS = frozenset({"linalg_ldl_solve", "linalg_lu_solve"})
+_MADE_BY_COLUMNS = _BY_COLUMNS | {"linalg_householder_product", "ormqr"}
 RESIZED = (  # as ATen warns (Resize.cpp, `resize_output_check`)
     "An output with one or more elements was resized since it had shape {}, which does not match the required output "
     "shape {}. This behavior is deprecated; resize it to zero elements to use it again."
@@ -292,7 +295,10 @@ class _Element:
         if destination.shape != result.shape:
             if destination.numel() and not _resizes_silently(self.plan.base):
                 warnings.warn(RESIZED.format(list(destination.shape), list(result.shape)), UserWarning, stacklevel=2)
+            as_result = base_name(resolve(self.plan.base)) in (_BY_COLUMNS if destination.numel() else _MADE_BY_COLUMNS)
             destination.resize_(result.shape)
+            if as_result:
+                destination.as_strided_(result.shape, result.stride())
         self.copy(destination, result, False)
 
 
