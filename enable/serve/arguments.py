@@ -25,7 +25,13 @@ WRITTEN = "a sparse tensor that is written"  # a kernel makes new ones, and cann
 # What operators and their meta functions in Python raise for arguments that they do not take.
 _ERRORS = (RuntimeError, LookupError, ValueError, TypeError, ArithmeticError, AttributeError, AssertionError)
 _CPU_LACKS = re.compile(
-    r"^Could not run |neither PyTorch nor the library|not implemented for '(Half|BFloat16|ComplexHalf|Float8\w*)'"
+    r"^Could not run |neither PyTorch nor the library|on CPU\b"
+    r"|not implemented for '(Half|BFloat16|ComplexHalf|Float8\w*)'"
+)
+_NARROW = frozenset(
+    dtype
+    for dtype in vars(torch).values()
+    if isinstance(dtype, torch.dtype) and dtype.is_floating_point and dtype.itemsize < 4
 )
 _PRODUCTS = frozenset({"mm", "bmm", "addmm", "baddbmm"})
 _TAKE_NUMBERS = frozenset({"fill"})  # as a 0-dim tensor of any device, and are not tagged as pointwise
@@ -121,9 +127,30 @@ def refusal_on_host(op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, 
     """Return the error that ATen's CPU kernels raise for a call with tensors of the host, None if they take it.
 
     They are called with copies of what they write, which share memory as the tensors do, and with a copy of the
-    generator, so that nothing changes. That the CPU has no kernel, or none for a dtype of 16 or 8 bits, is no refusal:
-    devices have more of them.
+    generator, so that nothing changes. What the CPU alone lacks is no refusal: kernels, and of numbers of 16 or 8 bits
+    calls that it takes in float32 and ATen's functions for device `meta` as they are. Devices keep the statistics of
+    such numbers in float32, for instance.
     """
+    error = _error_on_host(op, args, kwargs)
+    if error is None or _CPU_LACKS.search(str(error)):
+        return None
+    wide_args, wide_kwargs = tree_map(_widened, (args, dict(kwargs)))
+    dtypes = [getattr(value, "dtype", value) for value in tree_leaves((args, kwargs))]
+    if not _NARROW.isdisjoint(d for d in dtypes if isinstance(d, torch.dtype)):
+        wide = _error_on_host(op, wide_args, wide_kwargs)
+        return None if wide is None and refusal(op, args, dict(kwargs)) is None else error
+    return error
+
+
+def _widened(value: Any) -> Any:
+    """Return a tensor of 16 or 8 bits in float32, and float32 for such a dtype."""
+    if isinstance(value, torch.Tensor) and value.dtype in _NARROW:
+        return value.to(torch.float32)
+    return torch.float32 if isinstance(value, torch.dtype) and value in _NARROW else value
+
+
+def _error_on_host(op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Exception | None:
+    """Return what ATen's CPU kernel raises for the call, None if it takes it. Nothing is written or drawn."""
     values = bind(op, args, kwargs)
     names = written(op) | (UPDATED & values.keys())
     targets = [t for name in names for t in tree_leaves(values[name]) if isinstance(t, torch.Tensor)]
@@ -150,7 +177,7 @@ def refusal_on_host(op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, 
         with warnings.catch_warnings(action="ignore"), torch.random.fork_rng([], enabled=draws):
             op(*map(copied, args), **{name: copied(value) for name, value in kwargs.items()})
     except _ERRORS as error:
-        return None if _CPU_LACKS.search(str(error)) else error
+        return error
     return None
 
 

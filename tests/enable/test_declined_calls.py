@@ -1,6 +1,7 @@
 """Registering kernels never makes a call fail, and never changes which calls PyTorch refuses, or with which words."""
 
 import random
+from contextlib import nullcontext
 
 import pytest
 import torch
@@ -225,6 +226,31 @@ def test_what_the_cpu_alone_lacks_is_no_refusal():
         pool(x.bfloat16(), 2)
     assert refusal_on_host(pool, (x.bfloat16(), 2), {}) is None
     assert "stride should not be zero" in str(refusal_on_host(pool, (x.bfloat16(), 0), {}))
+    softmax = resolve("aten::_softmax")
+    assert refusal_on_host(softmax, (x.half(), 0, True), {}) is None
+    rows = torch.ones(2, 3).half(), [3], torch.ones(2, 1), torch.ones(2, 1), None, None, [True, False, False]
+    backward = resolve("aten::native_layer_norm_backward")
+    with pytest.raises(RuntimeError, match="expected scalar type Half but found Float"):
+        backward(rows[0], *rows)
+    assert refusal_on_host(backward, (rows[0], *rows), {}) is None
+    assert "index 3 is out of bounds" in str(
+        refusal_on_host(resolve("aten::gather"), (torch.ones(3).half(), 0, torch.tensor([3])), {})
+    )
+    assert refusal_on_host(resolve("aten::mm"), (torch.ones(2, 2).half(), torch.ones(2, 2)), {}) is not None
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_layer_norm_of_half_precision_has_its_gradient(dtype):
+    x = torch.randn(4, 8).to(dtype)
+    weight = torch.ones(8, dtype=dtype)
+    gradients = []
+    for device in ("", "cpu", "sim"):
+        with library.use(device, unverified=True) if device else nullcontext():
+            y = x.to(device or "cpu").requires_grad_()
+            w = weight.to(y.device)
+            gradients.append(torch.autograd.grad(torch.nn.functional.layer_norm(y, (8,), w).square().sum(), y)[0].cpu())
+    for gradient in gradients[1:]:
+        torch.testing.assert_close(gradient, gradients[0], atol=0.05, rtol=0.02)
 
 
 def test_reasons_are_counted():
