@@ -131,7 +131,7 @@ def main() -> None:
             rival.visit(call.func, args, kwargs)
         return
     here = f"{torch.get_device_module(asked.device).get_device_name()}, torch {torch.__version__}"
-    places = {o: f"{here}, {k.sha256[:16]}" for k in Library(KERNELS) for o in k.overloads}
+    places = {o: f"{here}, {k.key[:16]}" for k in Library(KERNELS) for o in k.overloads}
     known = read(asked.json)
     order = {key: i for i, (key, _) in enumerate(made_calls(asked.ops))}
     found = {k: f for k, f in known.items() if k in order and f.place == places.get(f.row.overload)}

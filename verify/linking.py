@@ -2,8 +2,8 @@
 
 A kernel file may say `from blocks.elementwise import elementwise`. Linked, its own lines stay where they are, the
 import turns into a comment, and after the last line comes each function that it names and each that those use, under a
-line such as `# blocks/elementwise.py:12` that says where it is from. The linked text is what is hashed, linted, judged
-and exported; it needs nothing but torch and Triton.
+line such as `# blocks/elementwise.py:12` that says where it is from. The linked text is what is linted, judged and
+exported; it needs nothing but torch and Triton. Verdicts are keyed by what it means (`key_of`).
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from typing import TypeAlias, TypeGuard
 
 from traces import UserError
 from verify import syntax
+from verify.meaning import defined, digest, imports_blocks, meaning_of, names_read, parts_of
 
 BLOCKS = Path(__file__).parents[1] / "generate" / "blocks"
 State: TypeAlias = tuple[tuple[tuple[Path, int], ...], ...]  # of each directory its modules, with when they changed
 _PACKAGE = "blocks"
+_IMPORTS = ast.Import | ast.ImportFrom
 _PLACE = re.compile(rf"^# ({_PACKAGE}/\w+\.py):(\d+)$")
 
 
@@ -35,15 +37,25 @@ class LinkError(UserError):
 
 @dataclass(frozen=True)
 class Block:
-    """One function or constant of a block module, as it is written there. uses: names that it reads."""
+    """One function or constant of a block module, as it is written there.
+
+    uses: names that it reads. node: it, parsed. imports: the imports of its module that it uses.
+    """
 
     name: str
     place: str  # such as blocks/elementwise.py:12
     text: str
     uses: frozenset[str]
     public: bool
-    signature: str = ""  # its parameters, as they are written
-    summary: str = ""  # the first line of its docstring
+    signature: str  # its parameters, as they are written
+    summary: str  # the first line of its docstring
+    node: ast.stmt
+    imports: tuple[ast.stmt, ...]
+
+    @cached_property
+    def meaning(self) -> str:
+        """A digest of what it means, with the imports that it uses."""
+        return digest([meaning_of(self.node), *sorted(map(meaning_of, self.imports))])
 
 
 @dataclass(frozen=True)
@@ -115,6 +127,7 @@ def _module(path: Path, imports: dict[str, str], ours: bool) -> list[Block]:
         tree = syntax.parse(text)
     except SyntaxError as error:
         raise UserError(f"{path}: line {error.lineno}: not valid Python: {error.msg}") from error
+    of_module = {name: node for node in tree.body if isinstance(node, _IMPORTS) for name in defined(node)}
     offered = next((ast.literal_eval(n.value) for n in tree.body if _is_all(n)), None)
     found = []
     for node in tree.body:
@@ -129,12 +142,13 @@ def _module(path: Path, imports: dict[str, str], ours: bool) -> list[Block]:
             if isinstance(node, ast.Import):
                 imports.setdefault(ast.unparse(node), "" if ours else node.names[0].asname or node.names[0].name)
             continue
-        uses = frozenset(n.id for n in syntax.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+        uses = names_read(node)
+        used = tuple({of_module[name]: None for name in sorted(uses & of_module.keys())})
         place = f"{_PACKAGE}/{path.name}:{first}"
         body = "\n".join(lines[first - 1 : node.end_lineno])
         for name in names:
             public = name[0] != "_" if offered is None else name in offered
-            found.append(Block(name, place, body, uses - {name}, public, signature, summary))
+            found.append(Block(name, place, body, uses - {name}, public, signature, summary, node, used))
     return found
 
 
@@ -181,6 +195,27 @@ def link(source: str, directories: Sequence[Path] = (), now: State | None = None
     return "\n\n\n".join([*parts, *(f"# {b.place}\n{b.text}" for b in needed)]) + "\n"
 
 
+@lru_cache(maxsize=4096)
+def key_of(source: str, now: State) -> str:
+    """Return the SHA-256 of what a kernel file means, with the blocks that it uses (verify/meaning.py).
+
+    now: the blocks, as they are when it is linked. Raises LinkError for an import that cannot be followed.
+    """
+    tree, imported, blocks = syntax.parse(source), dict[str, int](), Blocks({}, {})
+    for node in tree.body:
+        if _imports_blocks(node):
+            blocks = _read(now)
+            imported |= dict.fromkeys(_imported(node, blocks), node.lineno)
+    used: list[Block] = []
+
+    def beyond(needed: set[str]) -> set[str]:
+        used[:] = _closure({name: imported[name] for name in needed & imported.keys()}, blocks)
+        return set[str]().union(*(block.uses for block in used))
+
+    parts = parts_of(tree, beyond)
+    return digest([*parts, *sorted(f"{block.name} {block.meaning}" for block in used)])
+
+
 def written(linked: str, line: int) -> tuple[str, int]:
     """Where a line of a linked text was written: ("blocks/elementwise.py", 14), or ("", line) in the file itself."""
     lines = linked.split("\n")
@@ -201,7 +236,7 @@ def _imports_blocks(node: ast.stmt) -> bool:
     """Raises LinkError for the forms of import that are not followed."""
     if isinstance(node, ast.Import) and any(a.name.split(".")[0] == _PACKAGE for a in node.names):
         raise LinkError(node.lineno, ast.unparse(node), "write `from blocks.MODULE import NAME, ...`")
-    return isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == _PACKAGE and not node.level
+    return imports_blocks(node)
 
 
 def _imported(node: ast.stmt, blocks: Blocks) -> list[str]:

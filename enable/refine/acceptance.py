@@ -205,7 +205,7 @@ def _facts(session: Session, proposal: Proposal, change: _Change) -> dict[str, A
         "sandbox": session.judge.sandbox,
         "self_consistent": proposal.self_consistent,
         "calls": list(change.kernel.calls),
-        "replaces": replaced.sha256 if replaced is not None else None,
+        "replaces": replaced.key if replaced is not None else None,
         "cases": {"shown": len(proposal.shown), "held_back": len(proposal.held_back)},
         "traces_asked": list(change.others.traces),
         "traces_unread": dict(change.others.unread),
@@ -289,7 +289,7 @@ class _Trial:
     def _replaced(self) -> set[str]:
         """The overloads of the file that another kernel serves so far."""
         kernels = {o: self._change.before.kernel(o) for o in self._change.kernel.overloads}
-        return {o for o, kernel in kernels.items() if kernel and kernel.sha256 != self._change.kernel.sha256}
+        return {o for o, kernel in kernels.items() if kernel and kernel.key != self._change.kernel.key}
 
     def _refusal(self, cases: Sequence[Case], demanded: str) -> Refused | None:
         """demanded: what the cases are called of which those that the proposal serves have to pass, whether they did

@@ -62,7 +62,7 @@ class History:
             "overloads": list(kernel.overloads),
             "calls": list(kernel.calls),
             "file": shown_path(kernel.path),
-            "sha256": kernel.sha256,
+            "sha256": kernel.key,
             "accepted": accepted,
             "origin": origin,
             "version": version.number if version else None,

@@ -109,8 +109,8 @@ def _wrapper(kernel: KernelFile) -> Callable[..., Any]:
     from triton.runtime.interpreter import InterpretedFunction
 
     with tempfile.TemporaryDirectory() as directory:
-        wrapper: Callable[..., Any] = load_wrappers({f"asked_{kernel.sha256[:16]}": kernel.source}, Path(directory))[
-            f"asked_{kernel.sha256[:16]}"
+        wrapper: Callable[..., Any] = load_wrappers({f"asked_{kernel.key[:16]}": kernel.source}, Path(directory))[
+            f"asked_{kernel.key[:16]}"
         ]
     names = wrapper.__globals__
     for name, value in list(names.items()):

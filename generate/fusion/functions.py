@@ -35,7 +35,7 @@ class TakenFunctions:
         own, imported = _parts(file)
         if name not in own:
             return self.block(imported.get(name) or _module_of(name), name)
-        key = (name, file.sha256)  # what a text means is its file's affair
+        key = (name, file.key)  # what a text means is its file's affair
         if key not in self._taken:
             self._taken[key] = new = self._free(called or name)
             text, uses = own[name]

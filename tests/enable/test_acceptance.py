@@ -210,11 +210,11 @@ def test_where_few_cases_were_recorded_those_made_of_them_have_to_pass(session):
 
 
 def refused(session, source, **changes):
-    before = [(v.number, v.standing) for v in versions(session)], session.library.kernel("aten::exp").sha256
+    before = [(v.number, v.standing) for v in versions(session)], session.library.kernel("aten::exp").key
     found = accept(session, proposal(session, source, **changes))
     assert isinstance(found, Refused), found
     session.reload_library()
-    assert before == ([(v.number, v.standing) for v in versions(session)], session.library.kernel("aten::exp").sha256)
+    assert before == ([(v.number, v.standing) for v in versions(session)], session.library.kernel("aten::exp").key)
     assert all("\n" not in reason for reason in found.reasons)
     return found
 
@@ -318,7 +318,7 @@ def test_every_guard_is_asked(session):
     assert cheat != EXP and "lint" in refused(session, cheat).reason
     assert "not valid Python" in refused(session, "no kernel").reason
     done = accept(session, proposal(session, exp(remark="guarded")))
-    sha256 = session.library.kernel("aten::exp").sha256
+    sha256 = session.library.kernel("aten::exp").key
     with closing(sqlite3.connect(session.workspace.root / "verdicts.sqlite")) as db:
         columns = "strict, allowed, off, repeated, sandbox"
         told = (f"%{sha256}%",)

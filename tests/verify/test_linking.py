@@ -96,7 +96,7 @@ def test_a_block_of_a_platform_takes_the_place_of_ours(tmp_path):
     (tmp_path / "types.py").write_text("def float_dtype(dtype):\n    return dtype  # of a platform\n")
     theirs, ours = KernelFile.parse(EXP, Path("exp.py"), (tmp_path,)), KernelFile.parse(EXP, Path("exp.py"))
     assert "# of a platform" in theirs.source and "# of a platform" not in ours.source
-    assert theirs.sha256 != ours.sha256 and theirs.written == ours.written == EXP
+    assert theirs.key != ours.key and theirs.written == ours.written == EXP
 
 
 def test_what_a_platforms_blocks_import_stands_where_these_are():

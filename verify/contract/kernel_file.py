@@ -9,14 +9,13 @@ and shown.
 from __future__ import annotations
 
 import ast
-import hashlib
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from traces import UserError
 from verify import syntax
-from verify.linking import LinkError, State, link, state
+from verify.linking import LinkError, State, key_of, link, state
 from verify.lint.names import called_operators, literal_strings, no_wrapper
 from verify.lint.profile import LAYOUTS, SPARSE, STRIDED
 from verify.lint.schema import PHILOX
@@ -32,9 +31,9 @@ class KernelFileError(UserError):
 class KernelFile:
     """One parsed kernel file.
 
-    `written`: its text as its author has it; `source`: with the blocks that it imports, which is what is hashed and
-    judged. `takes_out`: its wrapper can write to a destination of the caller's. `draws`: it is given `philox`, the key
-    and counter of random numbers (verify/contract/random_state.py).
+    `written`: its text as its author has it; `source`: with the blocks that it imports, which is what is judged.
+    `takes_out`: its wrapper can write to a destination of the caller's. `draws`: it is given `philox`, the key and
+    counter of random numbers (verify/contract/random_state.py).
 
     layouts: of the tensors that it takes. calls: overloads that it asks for as `torch.ops.aten.NAME.OVERLOAD(...)`.
     callees: the kernel files that serve them, as a library gives them (generate/library.py); a call without one is
@@ -44,7 +43,6 @@ class KernelFile:
     path: Path
     written: str
     source: str
-    sha256: str
     overloads: tuple[str, ...]
     dtypes: tuple[str, ...]
     takes_out: bool
@@ -52,6 +50,12 @@ class KernelFile:
     layouts: tuple[str, ...] = (STRIDED,)
     calls: tuple[str, ...] = ()
     callees: tuple[tuple[str, KernelFile], ...] = ()
+    blocks: State = field(default=(), repr=False, compare=False)  # as they were when it was read
+
+    @cached_property
+    def key(self) -> str:
+        """SHA-256 of what its program means, with its blocks: comments and the like change no verdict."""
+        return key_of(self.written, self.blocks)
 
     @property
     def listed(self) -> frozenset[str]:
@@ -100,13 +104,13 @@ class KernelFile:
             path=path,
             written=source,
             source=linked,
-            sha256=hashlib.sha256(linked.encode()).hexdigest(),
             overloads=overloads,
             dtypes=dtypes,
             takes_out="out" in parameters,
             draws=PHILOX in parameters,
             layouts=_literal_tuple(tree, LAYOUTS, path, (STRIDED,)),
             calls=called_operators(tree),
+            blocks=now,
         )
 
 

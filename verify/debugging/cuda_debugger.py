@@ -94,7 +94,7 @@ def replayed(job: Job, cases: Sequence[Case], device: Device, sandbox: str, tool
         with (directory / "cases.bin").open("wb") as raw:
             for case in cases:
                 packed = case.load()
-                philox = Pairs(job.kernel.sha256, case.id)[0] if job.kernel.draws else None
+                philox = Pairs(job.kernel.key, case.id)[0] if job.kernel.draws else None
                 sizes = [None if data is None else len(data) for data in packed.data]
                 told.append({"packed": packed.header(), "sizes": sizes, "philox": philox})
                 raw.writelines(bytes(data) for data in packed.data if data is not None)

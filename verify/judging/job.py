@@ -62,8 +62,8 @@ class Job:
         """What takes part: the base overload, the sha256 of each kernel file, and of each that is reached by calls,
         with the overload that it answers."""
         files = (self.kernel, *((self.copy,) if self.copy else ()))
-        answers = {f"{o}={k.sha256}" for file in (*files, *self.reached) for o, k in file.callees}
-        return (self.plan.base, *(k.sha256 for k in files), *sorted(answers))
+        answers = {f"{o}={k.key}" for file in (*files, *self.reached) for o, k in file.callees}
+        return (self.plan.base, *(k.key for k in files), *sorted(answers))
 
     @property
     def files(self) -> dict[str, dict[str, Any]]:

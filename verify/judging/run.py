@@ -323,7 +323,7 @@ class Run:
         return {"philox": philox, **request} if self._job.kernel.draws else request
 
     def _pairs_of(self, case: Case) -> Pairs:
-        return Pairs(self._job.kernel.sha256, case.id)
+        return Pairs(self._job.kernel.key, case.id)
 
 
 def _check_lost(reply: Reply) -> None:
