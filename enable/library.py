@@ -162,7 +162,8 @@ def basis(unverified: bool) -> str:
     if unverified:
         return "No verdict speaks for these dtypes: they are what the kernels themselves claim."
     few = f"a pass on fewer than {ENOUGH} independent cases, unlike in more than what tensors contain, says on how many"
-    return f"Of each dtype, every case that was judged passed ({judge_version()}); {few}."
+    judge = judge_version(platforms.load(platforms.of_device(sim.NAME)))
+    return f"Of each dtype, every case that was judged passed ({judge}); {few}."
 
 
 class _Executor:

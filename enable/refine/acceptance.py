@@ -200,7 +200,7 @@ def _facts(session: Session, proposal: Proposal, change: _Change) -> dict[str, A
     none = [overload for overload in served if not held[overload]]
     replaced = next((k for k in map(change.before.kernel, change.kernel.overloads) if k is not None), None)
     return {
-        "judge": judge_version(),
+        "judge": judge_version(session.platform),
         "platform": session.platform.name,
         "sandbox": session.judge.sandbox,
         "self_consistent": proposal.self_consistent,

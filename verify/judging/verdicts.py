@@ -21,13 +21,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from traces import UserError
-from verify.judging.sources import digest
+from verify.judging import layers
 from verify.outcome import Outcome, Verdict
 from verify.platforms import Platform
 
 ENOUGH = 5  # independent cases; a kernel that passed fewer is marked wherever it is shown
-_SCHEMA_VERSION = 6
-_EARLIER = (1, 2, 3, 4, 5)  # formats whose verdicts are of judges that are no more
+_SCHEMA_VERSION = 7
+_EARLIER = (1, 2, 3, 4, 5, 6)  # formats whose verdicts are of judges that are no more
 PATIENCE_SECONDS = 60.0  # for another process that writes
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _NO_SPACE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)  # a limit on file sizes, or a quota, is an I/O error
@@ -35,7 +35,7 @@ _NO_ACCESS = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_P
 _TABLE = """
 CREATE TABLE IF NOT EXISTS verdicts (
     key TEXT PRIMARY KEY,       -- sha256 over the columns up to `judge`
-    kernel TEXT NOT NULL,       -- sha256 of each kernel file that took part
+    kernel TEXT NOT NULL,       -- key of each kernel file that took part
     overload TEXT NOT NULL,
     case_id TEXT NOT NULL,
     platform TEXT NOT NULL,     -- name and sha256 of its profile
@@ -44,7 +44,7 @@ CREATE TABLE IF NOT EXISTS verdicts (
     off TEXT NOT NULL,
     repeated INTEGER NOT NULL,
     sandbox TEXT NOT NULL,
-    judge TEXT NOT NULL,        -- versions of torch and triton, sha256 of the judge's own sources
+    judge TEXT NOT NULL,        -- versions of torch, triton and the layers of judging
     outcome TEXT NOT NULL,
     detail TEXT NOT NULL,
     report TEXT NOT NULL,
@@ -59,6 +59,7 @@ CREATE TABLE IF NOT EXISTS verdicts (
     created REAL NOT NULL
 )
 """
+_OF_JUDGE = "platform = ? AND judge IN (?, ?)"
 _INDEX = "CREATE INDEX IF NOT EXISTS verdicts_of_case ON verdicts (case_id)"
 
 
@@ -106,7 +107,8 @@ class Identity:
         under = self.conditions
         told = (",".join(sorted(under.allowed)), int(under.strict), ",".join(sorted(under.off)), int(under.repeated))
         place = _place(self.platform)
-        return ("+".join(self.kernels), self.overload, self.case, place, *told, under.sandbox, judge_version())
+        judge = judge_version(self.platform, layers.draws(self.overload))
+        return ("+".join(self.kernels), self.overload, self.case, place, *told, under.sandbox, judge)
 
     @property
     def key(self) -> str:
@@ -192,10 +194,18 @@ def marked(outcome: Outcome, independent: int | None) -> str:
 
 
 @cache
-def judge_version() -> str:
-    """Names what judges: a verdict of another torch, triton or judge is not this one's."""
-    versions = ", ".join(f"{name} {version(name)}" for name in ("torch", "triton", "numpy"))
-    return f"{versions}, python {machine.python_version()}, judge {digest(Path(__file__).parents[2])}"
+def judge_version(platform: Platform, draws: bool = True) -> str:
+    """Return what judges on a platform: a verdict of another torch, triton or layer of judging is not this one's.
+
+    draws: of overloads that may draw random numbers.
+    """
+    return f"{_machine()}, judge: {layers.versions(platform, draws)}"
+
+
+@cache
+def _machine() -> str:
+    packages = ", ".join(f"{name} {version(name)}" for name in ("torch", "triton", "numpy"))
+    return f"{packages}, python {machine.python_version()}"
 
 
 class VerdictStore:
@@ -302,8 +312,8 @@ class VerdictStore:
         kernels: of these alone. Raises UserError if the store is damaged.
         """
         found: defaultdict[tuple[str, str], Standing] = defaultdict(Standing)
-        where = "platform = ? AND judge = ? AND strict AND allowed = '' AND off = '' AND kernel = ifnull(?, kernel)"
-        values = (_place(platform), judge_version(), "+".join(kernels) or None)
+        where = f"{_OF_JUDGE} AND strict AND allowed = '' AND off = '' AND kernel = ifnull(?, kernel)"
+        values = (*_judge(platform), "+".join(kernels) or None)
         for _, which, verdict in self._select(f"outcome != 'PASS' AND {where}", values):
             found[which].failed.setdefault(verdict.case, verdict)
         passed = (
@@ -322,9 +332,7 @@ class VerdictStore:
         """
         told = "SELECT kernel, overload, detail FROM verdicts WHERE outcome = 'PASS' AND detail LIKE 'largest error %'"
         found: dict[tuple[tuple[str, ...], str], float] = {}
-        for kernel, overload, detail in self._fetched(
-            f"{told} AND platform = ? AND judge = ?", (_place(platform), judge_version())
-        ):
+        for kernel, overload, detail in self._fetched(f"{told} AND {_OF_JUDGE}", _judge(platform)):
             which, error = (tuple(kernel.split("+")), overload), float(detail.split()[2])
             if math.isfinite(error):
                 found[which] = max(found.get(which, 0.0), error)
@@ -367,6 +375,11 @@ class VerdictStore:
 def _kind(error: Exception) -> int:
     """SQLite's primary result code; 0 for an error that is not SQLite's own."""
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
+
+
+def _judge(platform: Platform) -> tuple[str, str, str]:
+    """The values of `_OF_JUDGE`: what judges overloads that draw on the platform, and the others."""
+    return _place(platform), judge_version(platform, True), judge_version(platform, False)
 
 
 def _place(platform: Platform) -> str:

@@ -1,0 +1,128 @@
+"""The layers of judging, each with a version that is part of the verdicts that it can change.
+
+A developer raises a layer's version when an edit of its files may change a verdict; an edit that cannot is kept:
+
+    python -m verify.judging.layers raise comparison
+    python -m verify.judging.layers keep comparison
+
+Both note the digest of what the layer's files mean (verify/meaning.py) in layers.yaml, with which a test compares them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+
+import yaml
+
+from traces.overloads import counterpart, may_draw
+from traces.subgraphs import is_subgraph
+from verify import syntax
+from verify.imports import reached
+from verify.meaning import digest, meaning_of
+from verify.platforms import Platform
+
+NOTED = Path(__file__).with_name("layers.yaml")
+# Of each layer its files, of which the first pattern that fits decides.
+FILES = {
+    "interpreter": (
+        *("verify/child/accesses.py", "verify/child/folds.py", "verify/child/hints.py", "verify/child/interpreter.py"),
+        *(
+            "verify/child/interruption.py",
+            "verify/child/lanes.py",
+            "verify/child/libdevice.py",
+            "verify/child/quick.py",
+        ),
+        *("verify/child/races.py", "verify/child/simulator.py", "verify/child/unspecified.py"),
+    ),
+    "devices": ("verify/child/devices.py",),
+    "laws": (
+        *("verify/comparison/continuous.py", "verify/comparison/draws.py", "verify/comparison/integers.py"),
+        *("verify/comparison/lawful.py", "verify/comparison/laws.py", "verify/cases/philox.py"),
+        *("verify/contract/random_state.py", "verify/judging/random_judging.py"),
+    ),
+    "comparison": ("verify/comparison/*",),
+    "cases": ("verify/cases/*", "traces/*"),
+    "child": ("verify/child/*",),
+    "sandbox": ("verify/sandbox/*",),
+    "trial": ("verify/judging/*",),
+    "contract": ("verify/contract/*", "verify/*"),
+}
+_ROOTS = ("verify.judging.judge", "verify.child.zygote", "verify.child.serve")
+_ASIDE = "verify/lint"  # has its say before there is a verdict; reading a kernel file takes words from it
+
+
+@dataclass(frozen=True)
+class Layer:
+    """version: part of verdicts. digest: of what its files meant when the version was last raised or kept."""
+
+    version: int
+    digest: str
+
+
+@cache
+def noted() -> Mapping[str, Layer]:
+    """Return the layers as layers.yaml has them."""
+    return {name: Layer(**fields) for name, fields in yaml.safe_load(NOTED.read_text(encoding="utf-8")).items()}
+
+
+def deciding(root: Path) -> list[Path]:
+    """Return in order the files under `root`, where the packages lie, on whose meaning a verdict depends."""
+    return reached(root, _ROOTS, _ASIDE)
+
+
+def layer_of(name: str) -> str:
+    """Return the layer of a file, named from the root on. Raises LookupError if it is in none."""
+    for layer, patterns in FILES.items():
+        if any(fnmatchcase(name, pattern) for pattern in patterns):
+            return layer
+    raise LookupError(f"{name} is in no layer of judging; add it to one of {', '.join(FILES)} in {__file__}")
+
+
+def digests(root: Path) -> dict[str, str]:
+    """Return for each layer a digest of what its files under `root` mean: 16 hexadecimal digits."""
+    parts: dict[str, list[str]] = {layer: [] for layer in FILES}
+    for path in deciding(root):
+        name = path.relative_to(root).as_posix()
+        parts[layer_of(name)] += [name, meaning_of(syntax.parse(path.read_text(encoding="utf-8")))]
+    return {layer: digest(told)[:16] for layer, told in parts.items()}
+
+
+def versions(platform: Platform, draws: bool) -> str:
+    """Return the versions of the layers that a verdict on a platform depends on. draws: the overload may draw."""
+    absent = {"devices" if not platform.device else "interpreter", *([] if draws else ["laws"])}
+    return ", ".join(f"{name} {layer.version}" for name, layer in noted().items() if name not in absent)
+
+
+@cache
+def draws(overload: str) -> bool:
+    """Return True if the laws of random numbers may judge an overload."""
+    return is_subgraph(overload) or may_draw(overload) or counterpart(overload) is not None
+
+
+def note(action: str, names: Iterable[str], root: Path) -> None:
+    """Write the digests of these layers anew, and with `raise` versions that are one higher."""
+    now, layers = digests(root), dict(noted())
+    for name in names:
+        layers[name] = Layer(layers[name].version + (action == "raise"), now[name])
+    lines = [f"{name}: {{version: {layer.version}, digest: {layer.digest}}}\n" for name, layer in layers.items()]
+    head = "# Versions of the layers of judging; written by: python -m verify.judging.layers (see layers.py)\n"
+    NOTED.write_text(head + "".join(lines), encoding="utf-8")
+
+
+def main(words: list[str]) -> int:
+    """Raise or keep layers; return the exit status."""
+    if len(words) < 2 or words[0] not in ("raise", "keep") or not set(words[1:]) <= FILES.keys():
+        usage = f"usage: python -m verify.judging.layers raise|keep LAYER ...; layers: {', '.join(FILES)}"
+        sys.stderr.write(f"{usage}\n")
+        return 2
+    note(words[0], words[1:], Path(__file__).parents[2])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
