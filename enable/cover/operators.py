@@ -89,7 +89,7 @@ def read_results(file: Path) -> dict[str, dict[str, Any]]:
 
 
 def sources(match: Match) -> str:
-    """Which kernel files answer for an overload: of their sha256."""
+    """Which kernel files answer for an overload: a digest of their keys."""
     return hashlib.sha256("\n".join(match.kernels[1:]).encode()).hexdigest()[:12]
 
 

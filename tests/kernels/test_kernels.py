@@ -1,7 +1,7 @@
 """Every kernel file of the library is judged on its data: the file of the same group and name beside this one.
 
-CI judges those whose text, with the blocks linked into it, is another than the one that docs/results/library.json has
-verdicts of: a change of a block changes the text of every kernel on it. Of the others it judges the shortest file of
+CI judges those that mean something else, with their blocks, than what docs/results/library.json has verdicts of: a
+change of a block's program changes that of every kernel on it. Of the others it judges the shortest file of
 each group, on a case or two of each overload. `-m ""` judges all; with ENABLE_WORKSPACE set the verdicts are kept
 there, and `enable library record` puts them down.
 """
