@@ -166,7 +166,8 @@ def _error_on_host(op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, A
                 copy = copies[storage._cdata] = copies[storage._cdata] or storage.clone()  # type: ignore[no-untyped-call]
                 like = torch.empty(0, dtype=value.dtype)
                 like = like.set_(copy, value.storage_offset(), value.shape, value.stride())
-                made[id(value)] = like.conj() if value.is_conj() else like
+                like = like.conj() if value.is_conj() else like
+                made[id(value)] = like.requires_grad_(value.requires_grad)
             return made[id(value)]
         if isinstance(value, torch.Generator):
             return value.clone_state()

@@ -78,11 +78,9 @@ class Decisions:
 
         Memory that it writes may be shared, wherever that lies, and ATen may refuse what its tensors contain.
         """
-        if self._refuses is None:
-            return OVERLAP if overlaps(op, args, kwargs) else ""
-        if self._refuses(op, args, kwargs) is None:
-            return ""
-        return OVERLAP if overlaps(op, args, kwargs) else REFUSED
+        if overlaps(op, args, kwargs):
+            return OVERLAP
+        return REFUSED if self._refuses is not None and self._refuses(op, args, kwargs) else ""
 
     def _made(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Decision:
         entry, seen = self._entry_of(name_of(op)), Seen(self._device, op, args, kwargs)

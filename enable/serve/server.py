@@ -86,8 +86,7 @@ class Server:
         only_judged: calls of kinds that the kernel was never judged on are not served. native: what is given the
         programs of calls that have a shortcut, to answer them before this is asked. refuses: returns ATen's error for a
         call, None if ATen takes it; it is asked about each call that a kernel would serve. By default ATen's meta
-        functions are asked once about calls that are alike, and calls which they do not know to be right, those that
-        share written memory or have an `out` of another dtype, are not served.
+        functions are asked once about calls that are alike, and calls with an `out` of another dtype are not served.
 
         Raises UserError if Triton was imported to compile where it has to interpret, or the other way round.
         """
