@@ -201,7 +201,7 @@ def test_results_are_put_down_and_seen_to_be_stale(enable, home):
     ]
     assert row["sim"]["passed"] == row["sim"]["judged"] > 5 and not row["sim"]["stale"]
     assert len(row["dtypes"].split()) >= row["sim"]["variants"] > 1
-    (home / "library" / "pointwise" / "exp.py").write_text(f"{EXP}# changed\n")
+    (home / "library" / "pointwise" / "exp.py").write_text(WRONG)
     told = enable("--workspace", "none", "library", "table", "--results", "results.json")[1]
     assert "of an earlier kernel" in told
     (home / "results.json").write_text("[]")
