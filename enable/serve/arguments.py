@@ -145,7 +145,7 @@ def refusal_on_host(op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, 
 def _widened(value: Any) -> Any:
     """Return a tensor of 16 or 8 bits in float32, and float32 for such a dtype."""
     if isinstance(value, torch.Tensor) and value.dtype in _NARROW:
-        return value.to(torch.float32)
+        return value.to(torch.float32).requires_grad_(value.requires_grad)
     return torch.float32 if isinstance(value, torch.dtype) and value in _NARROW else value
 
 
