@@ -36,7 +36,10 @@ _NARROW = frozenset(
 _PRODUCTS = frozenset({"mm", "bmm", "addmm", "baddbmm"})
 _TAKE_NUMBERS = frozenset({"fill"})  # as a 0-dim tensor of any device, and are not tagged as pointwise
 _TAKE_NO_HOST_TENSORS = frozenset({"addcmul", "addcdiv", "lerp"})  # or not in each place, which differs by version
-_SCALED = frozenset({"add", "add_", "sub", "sub_", "rsub"})
+_SCALED = frozenset(
+    {"add", "add_", "sub", "sub_", "rsub", "_foreach_add", "_foreach_add_", "_foreach_sub", "_foreach_sub_"}
+)
+_NO_BOOLS = frozenset({"sub", "sub_", "rsub", "_foreach_sub", "_foreach_sub_"})
 _MAKES_INDICES = frozenset({"nonzero"})
 _META_TAKES_LESS = frozenset({"_grouped_mm"})  # its meta function takes bfloat16 alone, its kernels other dtypes, too
 
@@ -64,15 +67,34 @@ def refusal(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Ex
 
 
 def _alpha_refusal(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception | None:
-    """Return an error for a factor of `other` that ATen refuses for the dtype (BinaryOps.h, `alpha_check`)."""
+    """Return an error for a sum or difference that ATen refuses (BinaryOps.h, `alpha_check` and `sub_check`).
+
+    It refuses a factor of `other` that does not fit the dtype, and bools in a subtraction.
+    """
     if base_name(op) not in _SCALED:
         return None
     values = bind(op, args, kwargs)
-    alpha, dtype = values["alpha"], torch.result_type(values["self"], values["other"])
-    real = dtype.is_floating_point or dtype.is_complex
-    if (isinstance(alpha, bool) and dtype != torch.bool) or (isinstance(alpha, float | complex) and not real):
-        return RuntimeError(f"{name_of(op)}: alpha {alpha} for {dtype}")
+    alpha = values.get("alpha", 1)
+    for first, second in _pairs(values):
+        dtype = torch.result_type(first, second)
+        real = dtype.is_floating_point or dtype.is_complex
+        if (isinstance(alpha, bool) and dtype != torch.bool) or (isinstance(alpha, float | complex) and not real):
+            return RuntimeError(f"{name_of(op)}: alpha {alpha} for {dtype}")
+        if base_name(op) in _NO_BOOLS and (_is_bool(first) or _is_bool(second)):
+            return RuntimeError(f"{name_of(op)}: subtraction with bools")
     return None
+
+
+def _pairs(values: Mapping[str, Any]) -> Iterable[tuple[Any, Any]]:
+    """Return the operands of a sum or difference, or of each that a `_foreach_` overload makes of its lists."""
+    first, second = values["self"], next(values[name] for name in ("other", "scalar", "scalars") if name in values)
+    if not isinstance(first, list | tuple):
+        return [(first, second)]
+    return zip(first, second if isinstance(second, list | tuple) else [second] * len(first), strict=False)
+
+
+def _is_bool(value: Any) -> bool:
+    return isinstance(value, bool) or (isinstance(value, torch.Tensor) and value.dtype == torch.bool)
 
 
 def _cast_refusal(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception | None:

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from enable import library
-from enable.serve.arguments import refusal_on_host
+from enable.serve.arguments import refusal, refusal_on_host
 from enable.serve.decisions import CAST, NO_INTEGERS, OVERLAP
 from enable.serve.decisions import REFUSED as REFUSAL
 from enable.serve.overlap import footprint_of, overlaps
@@ -15,7 +15,7 @@ from enable.serve.server import Server
 from enable.serve.shortcuts import looked_at
 from generate.library import KERNELS, Library
 from traces import UserError
-from traces.overloads import resolve
+from traces.overloads import bind, resolve
 
 ADD_ = resolve("aten::add_.Tensor")
 
@@ -205,6 +205,31 @@ def test_a_refusal_for_what_tensors_contain_is_that_calls_alone():
                 x.gather(0, torch.tensor([7]))
             assert x.gather(0, torch.tensor([2])).tolist() == [2]
         assert registration.counts.served["aten::gather"] == 2
+
+
+FLOATS, INTEGERS, BOOLS = torch.ones(2), torch.ones(2, dtype=torch.int64), torch.ones(2, dtype=torch.bool)
+SUMS = {  # by overload: calls that ATen refuses, and one that it takes
+    "aten::_foreach_add.List": [([FLOATS], [FLOATS], True), ([INTEGERS], [INTEGERS], 1.5), ([FLOATS], [FLOATS], 2)],
+    "aten::_foreach_add_.List": [([FLOATS], [FLOATS], True), ([INTEGERS], [INTEGERS], 1.5), ([BOOLS], [BOOLS], True)],
+    "aten::_foreach_add.Tensor": [([INTEGERS, FLOATS], FLOATS[0], True), ([FLOATS], FLOATS[0], 1.5)],
+    "aten::_foreach_sub.List": [([FLOATS], [FLOATS], True), ([FLOATS], [BOOLS], 1), ([FLOATS], [INTEGERS], 1)],
+    "aten::_foreach_sub_.List": [([FLOATS], [FLOATS], True), ([BOOLS], [BOOLS], 1), ([FLOATS], [FLOATS], 1.5)],
+    "aten::_foreach_sub.Scalar": [([BOOLS], True), ([BOOLS], 1), ([FLOATS], True), ([FLOATS], 1)],
+    "aten::_foreach_sub_.ScalarList": [([FLOATS, FLOATS], [1, True]), ([FLOATS, FLOATS], [1, 2])],
+    "aten::sub.Tensor": [(BOOLS, FLOATS, 1), (FLOATS, BOOLS, 1), (FLOATS, True, 1), (FLOATS, INTEGERS, 1)],
+    "aten::rsub.Scalar": [(FLOATS, True, 1), (BOOLS, 1, 1), (FLOATS, 1, 1)],
+}
+
+
+@pytest.mark.parametrize("overload", SUMS)
+def test_factors_and_bools_that_aten_refuses_in_sums_are_refused(overload):
+    op, (*refused, right) = resolve(overload), SUMS[overload]
+    for call in [*refused, right]:
+        names = [argument.name for argument in op._schema.arguments]
+        values = bind(op, (), dict(zip(names, call, strict=False)))
+        args = [values.pop(argument.name) for argument in op._schema.arguments if not argument.kwarg_only]
+        answers = [ask(op, tuple(args), values) for ask in (refusal, refusal_on_host)]
+        assert [answer is None for answer in answers] == [call is right] * 2
 
 
 def test_asking_aten_draws_and_writes_nothing():

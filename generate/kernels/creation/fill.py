@@ -4,6 +4,7 @@ aten::fill.Tensor(Tensor self, Tensor value) -> Tensor
 
 import torch
 from blocks.complex_numbers import convert_into
+from blocks.number_range import without_overflow
 
 OVERLOADS = ("aten::fill.Scalar", "aten::fill.Tensor")
 DTYPES = (
@@ -14,4 +15,5 @@ DTYPES = (
 def wrapper(self, value, *, out=None):
     if isinstance(value, complex) and not self.is_complex():
         raise RuntimeError(f"fill of {self.dtype} with {value}")
+    without_overflow(self.dtype, value)
     return convert_into(torch.empty_like(self) if out is None else out, value)

@@ -6,6 +6,7 @@ Without a dtype the value's type decides.
 
 import torch
 from blocks.complex_numbers import convert_into
+from blocks.number_range import without_overflow
 from blocks.types import common_dtype
 
 OVERLOADS = ("aten::full",)
@@ -20,4 +21,5 @@ def wrapper(size, fill_value, *, dtype=None, layout=None, device=None, pin_memor
         dtype = torch.get_default_dtype().to_complex() if is_complex else common_dtype(fill_value)
     if isinstance(fill_value, complex) and not dtype.is_complex:
         raise NotImplementedError("full of real numbers with a complex one")
+    without_overflow(dtype, fill_value)
     return convert_into(torch.empty(size, dtype=dtype, device=device), fill_value)

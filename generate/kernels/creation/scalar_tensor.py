@@ -4,11 +4,14 @@
 Every element is the same number.
 """
 
+import torch
 from blocks.creation import new_full
+from blocks.number_range import without_overflow
 
 OVERLOADS = ("aten::scalar_tensor",)
 DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
 
 
 def wrapper(s, *, dtype=None, layout=None, device=None, pin_memory=None):
+    without_overflow(dtype or torch.get_default_dtype(), s)
     return new_full((), s, dtype, device)

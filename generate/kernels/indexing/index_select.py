@@ -13,6 +13,8 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 def wrapper(self, dim, index):
     if index.dtype not in (torch.int32, torch.int64):
         raise RuntimeError(f"indices of {index.dtype}")
+    if index.dim() > 1:
+        raise IndexError(f"indices of {index.dim()} dimensions")
     if self.dim() == 0 and index.numel() != 1:
         raise RuntimeError(f"{index.numel()} elements of a tensor without dimensions")
     x = self.unsqueeze(0) if self.dim() == 0 else self

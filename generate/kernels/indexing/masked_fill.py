@@ -6,6 +6,7 @@ import torch
 import triton
 import triton.language as tl
 from blocks.elementwise import elementwise
+from blocks.number_range import without_overflow
 
 OVERLOADS = ("aten::masked_fill.Scalar", "aten::masked_fill.Tensor")
 DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
@@ -21,6 +22,7 @@ def wrapper(self, mask, value, *, out=None):
         raise RuntimeError(f"a value of {value.dim()} dimensions")
     if mask.dtype != torch.bool:
         raise RuntimeError(f"a mask of {mask.dtype}")
+    without_overflow(self.dtype, value)
     if out is None:
         shape = torch.broadcast_shapes(self.shape, mask.shape)
         out = torch.empty(shape, dtype=self.dtype, device=self.device)

@@ -11,7 +11,7 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 
 
 def wrapper(self, mask):
-    if mask.dtype not in (torch.bool, torch.uint8):
+    if mask.dtype != torch.bool:
         raise RuntimeError(f"a mask of {mask.dtype}")
     x, mask = torch.broadcast_tensors(self, mask)
     starts = true_starts(mask)

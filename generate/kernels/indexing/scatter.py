@@ -7,6 +7,7 @@ Of several elements for one place the last is written.
 import torch
 from blocks.creation import fill
 from blocks.indexing import put_along
+from blocks.number_range import without_overflow
 
 OVERLOADS = ("aten::scatter.src", "aten::scatter.value")
 DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
@@ -14,5 +15,6 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 
 def wrapper(self, dim, index, src, *, out=None):
     if not isinstance(src, torch.Tensor):
+        without_overflow(self.dtype, src)
         src = fill(torch.empty((), dtype=self.dtype, device=self.device), src)
     return put_along(self, dim, index, src, False, out)

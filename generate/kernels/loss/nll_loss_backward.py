@@ -53,6 +53,8 @@ def kernel_nll_loss_backward(
 
 
 def wrapper(grad_output, self, target, weight, reduction, ignore_index, total_weight):
+    if target.dtype not in (torch.int64, torch.uint8):
+        raise RuntimeError(f"targets of {target.dtype}")
     rows = self.numel() // self.shape[-1] if self.shape[-1] else 0
     if rows and (target.numel() != rows or (grad_output.dim() and grad_output.shape[0] != rows)):
         raise RuntimeError(f"gradient {tuple(grad_output.shape)} and {target.numel()} targets of {rows} rows")

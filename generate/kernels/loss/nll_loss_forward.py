@@ -93,6 +93,8 @@ def kernel_add_parts(losses_ptr, weights_ptr, out_ptr, total_ptr, count, MEAN: t
 
 
 def wrapper(self, target, weight, reduction, ignore_index):
+    if target.dtype not in (torch.int64, torch.uint8):
+        raise RuntimeError(f"targets of {target.dtype}")
     x, rows = (self, target) if self.dim() == 2 else (self.unsqueeze(0), target.view(1))
     n, classes = x.shape
     if rows.shape[0] != n or (weight is not None and weight.shape[0] != classes):

@@ -16,6 +16,7 @@ from blocks.matmul import (
     tile_product,
     without_terms,
 )
+from blocks.number_range import without_overflow
 from blocks.offsets import integer_values, integers, stride_values
 from blocks.types import compute_types, identical_dtypes, number_argument
 
@@ -83,6 +84,10 @@ def launch_sum_of_products(a, b, bias, out, numbers, tile, steps, parts, part):
 
 def wrapper(self, batch1, batch2, *, beta=1, alpha=1):
     identical_dtypes(self, batch1, batch2)
+    if self.dtype == torch.bool:
+        raise RuntimeError(f"addbmm of {self.dtype}")
+    if not self.dtype.is_floating_point:
+        without_overflow(self.dtype, beta, alpha)
     if alpha == 0:
         batch1, batch2 = without_terms(batch1, batch2)
     (B, M, K), N = batch1.shape, batch2.shape[2]

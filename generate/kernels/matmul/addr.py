@@ -5,6 +5,7 @@ self is broadcast, and does not count where beta is 0.
 
 import torch
 import triton
+from blocks.number_range import without_overflow
 from blocks.offsets import empty_result
 from blocks.tiles import in_tiles
 from blocks.types import common_dtype
@@ -26,6 +27,8 @@ def outer_alone(x, u, v, alpha):
 def wrapper(self, vec1, vec2, *, beta=1, alpha=1, out=None):
     function, numbers = (outer_alone, (alpha,)) if beta == 0 else (plus_outer, (beta, alpha))
     common = common_dtype(self, vec1, vec2)
+    if not common.is_floating_point:
+        without_overflow(common, beta, alpha)
     operands = torch.broadcast_tensors(self, vec1.unsqueeze(1), vec2)
     out = empty_result(operands, common) if out is None else out
     return in_tiles(function, *operands, *numbers, common=common, out=out)

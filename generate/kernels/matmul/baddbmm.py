@@ -5,12 +5,17 @@ self is broadcast through strides of 0, and not read where beta is 0; the matric
 
 import torch
 from blocks.matmul import launch_matmul, matmul_tile, without_terms
+from blocks.number_range import without_overflow
 
 OVERLOADS = ("aten::baddbmm",)
 DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
 
 
 def wrapper(self, batch1, batch2, *, beta=1, alpha=1):
+    if self.dtype == torch.bool:
+        raise RuntimeError(f"baddbmm of {self.dtype}")
+    if not self.dtype.is_floating_point:
+        without_overflow(self.dtype, beta, alpha)
     if alpha == 0:
         batch1, batch2 = without_terms(batch1, batch2)
     (B, M, K), N = batch1.shape, batch2.shape[2]

@@ -69,6 +69,8 @@ def real_bmm(self, mat2):
 
 def wrapper(self, mat2):
     identical_dtypes(self, mat2)
+    if self.dtype == torch.bool:
+        raise RuntimeError(f"bmm of {self.dtype}")
     if self.is_complex():
         (a, b, s), (c, d, t) = signed_parts(self), signed_parts(mat2)
         return complex_of_products(real_bmm(a, c), real_bmm(b, d), real_bmm(a, d), real_bmm(b, c), (s, t))

@@ -1,5 +1,6 @@
 """aten::dot(Tensor self, Tensor tensor) -> Tensor"""
 
+import torch
 from blocks.products import inner_product
 
 OVERLOADS = ("aten::dot",)
@@ -7,4 +8,6 @@ DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64"
 
 
 def wrapper(self, tensor):
+    if self.dtype == torch.bool:
+        raise RuntimeError(f"dot of {self.dtype}")
     return inner_product(self, tensor)

@@ -3,6 +3,7 @@
 One program a tile; transposed views are read where they lie.
 """
 
+import torch
 from blocks.complex_systems import complex_of_products, signed_parts
 from blocks.matmul import matmul
 from blocks.types import identical_dtypes
@@ -13,6 +14,8 @@ DTYPES = ("bfloat16", "complex64", "float16", "float32", "float64", "int32", "in
 
 def wrapper(self, mat2):
     identical_dtypes(self, mat2)
+    if self.dtype == torch.bool:
+        raise RuntimeError(f"mm of {self.dtype}")
     if self.is_complex():
         (a, b, s), (c, d, t) = signed_parts(self), signed_parts(mat2)
         return complex_of_products(matmul(a, c), matmul(b, d), matmul(a, d), matmul(b, c), (s, t))

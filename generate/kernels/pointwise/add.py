@@ -6,6 +6,7 @@ import torch
 import triton
 from blocks.complex_numbers import complex_elementwise, complex_product
 from blocks.elementwise import elementwise
+from blocks.number_range import without_overflow
 from blocks.sparse_sums import add_sparse
 
 OVERLOADS = ("aten::add.Tensor", "aten::add.Scalar")
@@ -34,4 +35,6 @@ def wrapper(self, other, alpha=1, *, out=None):
         return add_sparse(self, other, alpha, out)
     if dtype.is_complex:
         return complex_elementwise(complex_add, self, other, alpha, dtype=dtype, out=out)
+    if not dtype.is_floating_point:
+        without_overflow(dtype, alpha)
     return elementwise(add, self, other, numbers=(alpha,), out=out)

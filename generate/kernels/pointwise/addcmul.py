@@ -2,6 +2,8 @@
 
 import triton
 from blocks.elementwise import elementwise
+from blocks.number_range import without_overflow
+from blocks.types import common_dtype
 
 OVERLOADS = ("aten::addcmul",)
 DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
@@ -13,4 +15,7 @@ def addcmul(x, y, z, value):
 
 
 def wrapper(self, tensor1, tensor2, *, value=1, out=None):
+    dtype = common_dtype(self, tensor1, tensor2)
+    if not dtype.is_floating_point:
+        without_overflow(dtype, value)
     return elementwise(addcmul, self, tensor1, tensor2, numbers=(value,), out=out)

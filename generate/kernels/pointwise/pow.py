@@ -12,6 +12,7 @@ import triton
 import triton.language as tl
 from blocks.arithmetic import identity, reciprocal_root, root, square
 from blocks.elementwise import elementwise
+from blocks.number_range import without_overflow
 from blocks.types import common_dtype
 
 OVERLOADS = ("aten::pow.Tensor_Scalar", "aten::pow.Tensor_Tensor", "aten::pow.Scalar")
@@ -66,6 +67,9 @@ def wrapper(self, exponent, *, out=None):
     if out is None and not isinstance(self, torch.Tensor):
         out = torch.empty(exponent.shape, dtype=dtype, device=exponent.device)
     if not dtype.is_floating_point:
+        if isinstance(exponent, (int, float)) and exponent < 0:
+            raise RuntimeError(f"integers to the power of {exponent}")
+        without_overflow(dtype, exponent)
         return elementwise(power_of_integers, self, exponent, common=torch.int64, dtype=dtype, out=out)
     if not isinstance(exponent, torch.Tensor):
         wholes = {1: identity, 2: square, 3: cube, -1: reciprocal, -2: reciprocal_square}

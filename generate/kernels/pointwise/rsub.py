@@ -4,6 +4,8 @@ aten::rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor
 
 import triton
 from blocks.elementwise import elementwise
+from blocks.number_range import without_overflow
+from blocks.types import common_dtype
 
 OVERLOADS = ("aten::rsub.Tensor", "aten::rsub.Scalar")
 DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
@@ -15,4 +17,7 @@ def rsub(y, x, alpha):
 
 
 def wrapper(self, other, alpha=1, *, out=None):
+    dtype = common_dtype(self, other)
+    if not dtype.is_floating_point:
+        without_overflow(dtype, alpha)
     return elementwise(rsub, other, self, numbers=(alpha,), out=out)

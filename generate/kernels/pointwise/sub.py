@@ -6,6 +6,7 @@ import torch
 import triton
 from blocks.complex_numbers import complex_elementwise, complex_product
 from blocks.elementwise import elementwise
+from blocks.number_range import without_overflow
 
 OVERLOADS = ("aten::sub.Tensor", "aten::sub.Scalar")
 DTYPES = (
@@ -28,4 +29,6 @@ def wrapper(self, other, alpha=1, *, out=None):
     dtype = torch.result_type(self, other)
     if dtype.is_complex:
         return complex_elementwise(complex_sub, self, other, alpha, dtype=dtype, out=out)
+    if not dtype.is_floating_point:
+        without_overflow(dtype, alpha)
     return elementwise(sub, self, other, numbers=(alpha,), out=out)

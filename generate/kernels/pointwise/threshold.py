@@ -6,6 +6,7 @@ self where it is > threshold or NaN, else value; both numbers are rounded to the
 import triton
 import triton.language as tl
 from blocks.elementwise import elementwise
+from blocks.number_range import without_overflow
 from blocks.types import rounded
 
 OVERLOADS = ("aten::threshold",)
@@ -18,5 +19,7 @@ def threshold_value(x, threshold, value):
 
 
 def wrapper(self, threshold, value, *, out=None):
+    if not self.dtype.is_floating_point:
+        without_overflow(self.dtype, threshold, value)
     numbers = rounded(threshold, self.dtype), value
     return elementwise(threshold_value, self, numbers=numbers, out=out)

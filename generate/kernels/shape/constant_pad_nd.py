@@ -7,6 +7,7 @@ import torch
 from blocks.complex_numbers import as_reals, parts_of
 from blocks.creation import fill
 from blocks.joining import common_format
+from blocks.number_range import without_overflow
 from blocks.regions import arranged
 
 OVERLOADS = ("aten::constant_pad_nd",)
@@ -32,6 +33,7 @@ def wrapper(self, pad, value=0):
         out = torch.empty_like(kept)
         fill(as_reals(out), as_reals(kept))
         return out
+    without_overflow(self.dtype, value)
     out = torch.empty(shape, dtype=self.dtype, device=self.device, memory_format=common_format([self]))
     if not self.is_complex():
         return arranged(kept, out, starts, number=value)

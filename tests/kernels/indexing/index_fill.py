@@ -8,4 +8,6 @@ CASES = {
     ],
     "aten::index_fill.int_Tensor": [("f32[33,70]", 0, "i64[]<33", "f64[]")],
 }
-REFUSED = {"aten::index_fill.int_Scalar": [("f32[4,3]", 0, "i32[2]<4", 1)]}
+REFUSED = {
+    "aten::index_fill.int_Scalar": [("f32[4,3]", 0, "i32[2]<4", 1), ("i8[4,3]", 0, "i64[2]<4", 300)],
+}

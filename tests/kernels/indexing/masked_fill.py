@@ -12,3 +12,6 @@ CASES = {
         ("f32[4]", "bool[4]", "i64[]"),
     ],
 }
+REFUSED = {
+    "aten::masked_fill.Scalar": [("i8[3]", "bool[3]", 300)],
+}

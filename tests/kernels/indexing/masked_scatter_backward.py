@@ -7,3 +7,6 @@ CASES = {
         ("f32[3]", "bool[3]=0", [2, 2]),
     ],
 }
+REFUSED = {
+    "aten::masked_scatter_backward": [("f32[3]", "u8[3]", [3])],
+}

@@ -9,3 +9,6 @@ CASES = {
         ("f32[0]", "bool[0]"),
     ],
 }
+REFUSED = {
+    "aten::masked_select": [("f32[3]", "u8[3]")],
+}

@@ -11,3 +11,6 @@ CASES = {
     ],
 }
 FORWARD = {"aten::nll_loss_backward": ("aten::nll_loss_forward", {"total_weight": 1}, {})}
+REFUSED = {
+    "aten::nll_loss_backward": [("f32[]", "f32[3,4]", "i32[3]<4", None, 1, -100, "f32[]")],
+}

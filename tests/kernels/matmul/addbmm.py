@@ -18,3 +18,6 @@ FAULTS = {
     "no alpha": ("acc *= number_value(numbers[1], acc.dtype)", "acc *= 1"),
     "the first matrix": ("a_ptr + batch * a_stride[0]", "a_ptr"),
 }
+REFUSED = {
+    "aten::addbmm": [("bool[2,2]", "bool[1,2,2]", "bool[1,2,2]"), ("i8[2,2]", "i8[1,2,2]", "i8[1,2,2]", {"beta": 300})],
+}

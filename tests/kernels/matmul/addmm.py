@@ -16,3 +16,6 @@ FAULTS = {
     "no alpha": ("acc *= number_value(numbers[1], acc.dtype)", "acc *= 1"),
     "no beta": ("acc += number_value(numbers[0], acc.dtype) * bias", "acc += bias"),
 }
+REFUSED = {
+    "aten::addmm": [("bool[2,2]", "bool[2,2]", "bool[2,2]"), ("i8[2,2]", "i8[2,2]", "i8[2,2]", {"alpha": 300})],
+}

@@ -13,3 +13,6 @@ CASES = {
     ],
 }
 FAULTS = {"times 0": ("alpha == 0", "False")}
+REFUSED = {
+    "aten::addmv": [("i8[2]", "i8[2,2]", "i8[2]", {"alpha": 300})],
+}

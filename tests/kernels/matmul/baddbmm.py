@@ -16,3 +16,9 @@ FAULTS = {
     "times 0": ("alpha == 0", "False"),
     "the first matrix": ("bias_ptr += batch * bias_stride[0]", "bias_ptr += 0"),
 }
+REFUSED = {
+    "aten::baddbmm": [
+        ("bool[1,2,2]", "bool[1,2,2]", "bool[1,2,2]"),
+        ("i8[1,2,2]", "i8[1,2,2]", "i8[1,2,2]", {"alpha": 300}),
+    ],
+}

@@ -14,3 +14,6 @@ FAULTS = {
     "one real product": ("real_bmm(b, d)", "real_bmm(a, d)"),
     "the first batch": ("batch = (tl.program_id(0) // (down * across))", "batch = (tl.program_id(0) * 0)"),
 }
+REFUSED = {
+    "aten::bmm": [("bool[1,2,2]", "bool[1,2,2]")],
+}

@@ -9,3 +9,6 @@ CASES = {
         ("f64[0]", "f64[0]"),
     ],
 }
+REFUSED = {
+    "aten::dot": [("bool[2]", "bool[2]")],
+}

@@ -16,3 +16,6 @@ FAULTS = {
     "one row short": ("(rows < M)[:, None]", "(rows < M - 1)[:, None]"),
     "loses the rest": ("a_rest, b_rest = a - a_high, b - b_high", "a_rest, b_rest = a * 0, b * 0"),
 }
+REFUSED = {
+    "aten::mm": [("bool[2,2]", "bool[2,2]")],
+}

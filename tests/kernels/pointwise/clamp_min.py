@@ -12,3 +12,6 @@ CASES = {
         ("f32(nan, 1)", "f32(1, nan)"),
     ],
 }
+REFUSED = {
+    "aten::clamp_min": [("i8[3]", 300)],
+}

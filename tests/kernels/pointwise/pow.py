@@ -15,3 +15,6 @@ CASES = {
         (3, "i64[7]<9"),
     ],
 }
+REFUSED = {
+    "aten::pow.Tensor_Scalar": [("i64[3]", -1), ("i8[3]", 300)],
+}

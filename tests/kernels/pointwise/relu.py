@@ -8,3 +8,6 @@ CASES = {
         ("f32(nan, inf, -inf, -0.)",),
     ],
 }
+REFUSED = {
+    "aten::relu": [("bool[3]",)],
+}

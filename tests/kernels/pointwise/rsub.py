@@ -12,3 +12,6 @@ CASES = {
         ("i64[9]", -3),
     ],
 }
+REFUSED = {
+    "aten::rsub.Tensor": [("i8[3]", "i8[3]", {"alpha": 300})],
+}

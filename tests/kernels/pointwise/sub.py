@@ -18,3 +18,6 @@ CASES = {
         ("bf16[]", -0.5),
     ],
 }
+REFUSED = {
+    "aten::sub.Tensor": [("i8[3]", "i8[3]", {"alpha": 300})],
+}

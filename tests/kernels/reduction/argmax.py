@@ -11,3 +11,6 @@ CASES = {
         ("f32(nan, 1, nan, inf)", 0),
     ],
 }
+REFUSED = {
+    "aten::argmax": [("bool[3]",)],
+}

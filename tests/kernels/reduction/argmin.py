@@ -10,3 +10,6 @@ CASES = {
         ("f32(nan, 1, nan, inf)", 0),
     ],
 }
+REFUSED = {
+    "aten::argmin": [("bool[3]",)],
+}
