@@ -3,6 +3,7 @@
 self is broadcast, and not read where beta is 0; the matrix and the vector are not read where alpha is 0.
 """
 
+import torch
 from blocks.number_range import without_overflow
 from blocks.products import matrix_by_vector
 
@@ -11,6 +12,8 @@ DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64"
 
 
 def wrapper(self, mat, vec, *, beta=1, alpha=1):
+    if self.dtype == torch.bool:
+        raise RuntimeError(f"addmv of {self.dtype}")
     if not self.dtype.is_floating_point:
         without_overflow(self.dtype, beta, alpha)
     if alpha == 0 and mat.shape[1:] == vec.shape:

@@ -1,5 +1,6 @@
 """aten::mv(Tensor self, Tensor vec) -> Tensor"""
 
+import torch
 from blocks.products import matrix_by_vector
 
 OVERLOADS = ("aten::mv",)
@@ -7,4 +8,6 @@ DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64"
 
 
 def wrapper(self, vec):
+    if self.dtype == torch.bool:
+        raise RuntimeError(f"mv of {self.dtype}")
     return matrix_by_vector(self, vec)

@@ -14,5 +14,5 @@ CASES = {
 }
 FAULTS = {"times 0": ("alpha == 0", "False")}
 REFUSED = {
-    "aten::addmv": [("i8[2]", "i8[2,2]", "i8[2]", {"alpha": 300})],
+    "aten::addmv": [("i8[2]", "i8[2,2]", "i8[2]", {"alpha": 300}), ("bool[2]", "bool[2,2]", "bool[2]")],
 }
