@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple, TypeAlias
 
@@ -25,6 +26,14 @@ CAST = "out= of another dtype than the result"
 MAX_DECISIONS = 1 << 16
 
 Refusal: TypeAlias = Callable[[OpOverload, tuple[Any, ...], dict[str, Any]], Exception | None]
+
+
+_ASKING = threading.local()
+
+
+def asking() -> bool:
+    """Return True while this thread asks ATen for its error, so that no server may answer the call."""
+    return getattr(_ASKING, "now", False)
 
 
 class Decision(NamedTuple):
@@ -80,7 +89,13 @@ class Decisions:
         """
         if overlaps(op, args, kwargs):
             return OVERLAP
-        return REFUSED if self._refuses is not None and self._refuses(op, args, kwargs) else ""
+        if self._refuses is None:
+            return ""
+        _ASKING.now = True
+        try:
+            return REFUSED if self._refuses(op, args, kwargs) else ""
+        finally:
+            _ASKING.now = False
 
     def _made(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Decision:
         entry, seen = self._entry_of(name_of(op)), Seen(self._device, op, args, kwargs)

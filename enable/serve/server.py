@@ -20,7 +20,7 @@ from torch._ops import OpOverload
 
 from enable.serve import scratch
 from enable.serve.arguments import ELSEWHERE, NUMBER, SPARSE, with_tensors
-from enable.serve.decisions import Decision, Decisions, Refusal
+from enable.serve.decisions import Decision, Decisions, Refusal, asking
 from enable.serve.entries import Entry
 from enable.serve.floats import General, Handling, Watched, disguised, general, noted
 from enable.serve.launches import launched
@@ -35,7 +35,6 @@ from verify.contract.derive import call, call_direct
 from verify.contract.random_state import Philox, bound, draw
 
 DECLINED = "its wrapper takes no such arguments: {}"
-_ASKING = threading.local()  # whether the thread asks ATen for its error, so that no server may answer it
 MAX_SHORTCUTS = 8  # of calls that are alike but for floats, such as learning rates
 
 
@@ -95,8 +94,7 @@ class Server:
         self._native, self._programs = native, list[tuple[Any, _Ready]]()
         self._entry_of = cache(entry_of)
         self._wrapper_of = cache(load_wrapper)
-        asked = partial(_undisturbed, refuses) if refuses else None
-        self._decisions = Decisions(self._entry_of, device, only_judged, asked, self._clear)
+        self._decisions = Decisions(self._entry_of, device, only_judged, refuses, self._clear)
         self._ready: dict[Hashable, _Ready | None] = {}
         self._general: dict[Hashable, _Ready] = {}  # by kind
         self._watched: dict[Hashable, Watched] = {}  # by kind, the latest
@@ -206,7 +204,7 @@ class Server:
     @property
     def _aside(self) -> bool:
         """Whether this thread's calls are none of the program's."""
-        return getattr(self._running, "deep", False) or getattr(_ASKING, "now", False)
+        return getattr(self._running, "deep", False) or asking()
 
     @property
     def declined(self) -> BaseException | None:
@@ -373,15 +371,6 @@ class _Ready(NamedTuple):
     news: str = ""
     program: Any = None
     general: General | None = None
-
-
-def _undisturbed(refuses: Refusal, *call: Any) -> Exception | None:
-    """What `refuses` returns; calls that it makes are not served."""
-    _ASKING.now = True
-    try:
-        return refuses(*call)
-    finally:
-        _ASKING.now = False
 
 
 def _draws(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
