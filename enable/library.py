@@ -29,7 +29,7 @@ from enable.naming import full, shown_path
 from enable.options import WORKSPACE
 from enable.serve.arguments import refusal, refusal_on_host
 from enable.serve.decisions import NO_KERNEL, OVERLAP, REFUSED, UNJUDGED
-from enable.serve.entries import FAILED, NO_FLOATS, NOT_VERIFIED, Entry
+from enable.serve.entries import FAILED, LISTS, NO_FLOATS, NOT_VERIFIED, Entry
 from enable.serve.native import Native, load
 from enable.serve.registration import KEYS, Registration, form_with_tensor, innermost, under_dispatcher
 from enable.serve.server import Server
@@ -190,9 +190,15 @@ class _Executor:
         error: BaseException | None = refusal_on_host(op, args, kwargs)
         if error is None and reason in (REFUSED, OVERLAP, ""):  # if there is none, the wrapper declined the call
             error = refusal(op, args, kwargs) or self._server.declined
-        if error is not None:
+        if isinstance(error, KeyError):  # of a dtype that the wrapper does not know
+            reason = f"its wrapper takes no such arguments: {error!r}"
+        elif error is not None:
             raise error
         remedy = _remedy(name)
+        if reason == OVERLAP:
+            remedy = "clone one of the tensors"
+        elif reason.startswith(LISTS):
+            remedy = f"extend its kernel: enable library show {name}"
         if reason.startswith(UNJUDGED.format("")):
             remedy = "record such calls and judge them: enable capture, enable coverage; or leave out only='judged'"
         raise NotImplementedError(f"{name}: device {sim.NAME} may not use its kernel: {reason}; {remedy}")

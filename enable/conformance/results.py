@@ -88,7 +88,7 @@ def append(path: Path, line: Line) -> None:
 
 def read(path: Path) -> tuple[dict[str, Any], list[Line]]:
     """Return the head and the lines. Raises UserError for a file that is no such file, or of another version."""
-    first, *rest = path.read_text().split("\n")
+    first, *rest = path.read_bytes().decode(errors="replace").split("\n")
     try:
         head: dict[str, Any] = json.loads(first)
         known = head["format"] == FORMAT
@@ -99,8 +99,13 @@ def read(path: Path) -> tuple[dict[str, Any], list[Line]]:
     if head["version"] != VERSION:
         raise UserError(f"{path}: version {head['version']}, this is version {VERSION}; run the suite again")
     lines = []
-    for text in rest[:-1]:  # what follows the last newline is torn
-        lines.append(Line(**json.loads(text)))
+    for number, text in enumerate(rest[:-1], 2):  # what follows the last newline is torn
+        try:
+            lines.append(Line(**json.loads(text)))
+        except (ValueError, TypeError) as error:
+            raise UserError(
+                f"{path}: line {number} is damaged ({error}); remove the file, and run the suite"
+            ) from error
     return head, lines
 
 

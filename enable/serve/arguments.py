@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache, reduce
 from typing import Any
 
@@ -12,7 +14,7 @@ import torch
 from torch._ops import OpOverload
 from torch.utils._pytree import tree_leaves, tree_map
 
-from traces.overloads import UPDATED, base_name, bind, call, name_of, resolve, written
+from traces.overloads import UPDATED, base_name, bind, call, name_of, positional, resolve, written
 from verify.contract.derive import base_arguments, plans
 
 ELSEWHERE = "arguments on another device"
@@ -24,8 +26,9 @@ SEVERAL = "several sparse tensors"
 WRITTEN = "a sparse tensor that is written"  # a kernel makes new ones, and cannot put other parts into it
 # What operators and their meta functions in Python raise for arguments that they do not take.
 _ERRORS = (RuntimeError, LookupError, ValueError, TypeError, ArithmeticError, AttributeError, AssertionError)
+_TOO_LARGE = re.compile(r"without overflow|out of bounds")  # numbers and indices, whatever the dtype is
 _CPU_LACKS = re.compile(
-    r"^Could not run |neither PyTorch nor the library|on CPU\b"
+    r"^Could not run |neither PyTorch nor the library|on CPU\b|^Overflow when unpacking"
     r"|not implemented for '(Half|BFloat16|ComplexHalf|Float8\w*)'"
 )
 _NARROW = frozenset(
@@ -57,7 +60,7 @@ def refusal(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Ex
         return RuntimeError(f"{name_of(op)}: matrices of {', '.join(sorted(map(_dtype_name, dtypes)))}")
     meta, named = tree_map(_on_meta, args), tree_map(_on_meta, kwargs)
     try:
-        with warnings.catch_warnings(action="ignore"):  # ATen's kernel warns once more
+        with _quiet(kwargs):
             op(*meta, **named)
             return _alpha_refusal(op, meta, named) or _cast_refusal(op, meta, named)
     except NotImplementedError:
@@ -112,7 +115,7 @@ def casts(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool
     if "out" not in kwargs:
         return False
     try:
-        with warnings.catch_warnings(action="ignore"):
+        with _quiet(kwargs):
             results = _results(op, tree_map(_on_meta, args), tree_map(_on_meta, kwargs))
     except NotImplementedError:  # the size of the result depends on contents
         indices = base_name(op) in _MAKES_INDICES
@@ -154,7 +157,9 @@ def refusal_on_host(op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, 
     such numbers in float32, for instance.
     """
     error = _error_on_host(op, args, kwargs)
-    if error is None or _CPU_LACKS.search(str(error)):
+    if error is None or _TOO_LARGE.search(str(error)):
+        return error
+    if _CPU_LACKS.search(str(error)):
         return None
     wide_args, wide_kwargs = tree_map(_widened, (args, dict(kwargs)))
     dtypes = [getattr(value, "dtype", value) for value in tree_leaves((args, kwargs))]
@@ -172,36 +177,68 @@ def _widened(value: Any) -> Any:
 
 
 def _error_on_host(op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Exception | None:
-    """Return what ATen's CPU kernel raises for the call, None if it takes it. Nothing is written or drawn."""
+    """Return what ATen's CPU kernel raises for the call, None if it takes it. Nothing is written or drawn; it may warn.
+
+    Of overloads that draw from the default generator, which other threads may draw from, the meta function is asked.
+    """
     values = bind(op, args, kwargs)
-    names = written(op) | (UPDATED & values.keys())
-    targets = [t for name in names for t in tree_leaves(values[name]) if isinstance(t, torch.Tensor)]
-    copies: dict[int, Any] = {t.untyped_storage()._cdata: None for t in targets if t.layout is torch.strided}
-    made: dict[int, torch.Tensor] = {}
-
-    def copied(value: Any) -> Any:
-        if isinstance(value, torch.Tensor):
-            storage = value.untyped_storage() if value.layout is torch.strided else None
-            if storage is None or storage._cdata not in copies:
-                return value
-            if id(value) not in made:
-                copy = copies[storage._cdata] = copies[storage._cdata] or storage.clone()  # type: ignore[no-untyped-call]
-                like = torch.empty(0, dtype=value.dtype)
-                like = like.set_(copy, value.storage_offset(), value.shape, value.stride())
-                like = like.conj() if value.is_conj() else like
-                made[id(value)] = like.requires_grad_(value.requires_grad)
-            return made[id(value)]
-        if isinstance(value, torch.Generator):
-            return value.clone_state()
-        return type(value)(map(copied, value)) if isinstance(value, list | tuple) else value
-
-    draws = torch.Tag.nondeterministic_seeded in op.tags
+    if torch.Tag.nondeterministic_seeded in op.tags:
+        if "generator" not in values:
+            return refusal(op, args, dict(kwargs))
+        args, kwargs = positional(op, {**values, "generator": torch.Generator()})
+    copied = _Copies(op, values)
     try:
-        with warnings.catch_warnings(action="ignore"), torch.random.fork_rng([], enabled=draws):
-            op(*map(copied, args), **{name: copied(value) for name, value in kwargs.items()})
+        op(*map(copied, args), **{name: copied(value) for name, value in kwargs.items()})
     except _ERRORS as error:
         return error
     return None
+
+
+def _quiet(kwargs: Mapping[str, Any]) -> AbstractContextManager[Any]:
+    """Ignore warnings where `out=` has elements, of whose resizing the served call warns itself.
+
+    Only there: the filters are of the process, and another thread may be changing them.
+    """
+    resizes = any(isinstance(t, torch.Tensor) and t.numel() > 0 for t in tree_leaves(kwargs.get("out")))
+    return warnings.catch_warnings(action="ignore") if resizes else nullcontext()
+
+
+class _Copies:
+    """Copies of the memory that a call writes, and tensors in it that share it as those of the call do."""
+
+    def __init__(self, op: OpOverload, values: Mapping[str, Any]) -> None:
+        names = written(op) | (UPDATED & values.keys())
+        tensors = [t for t in tree_leaves(dict(values)) if _has_storage(t)]
+        targets = {id(t): t for name in names for t in tree_leaves(values[name]) if _has_storage(t)}
+        self._storages = Counter(t.untyped_storage()._cdata for t in {id(t): t for t in tensors}.values())
+        self._copies: dict[int, Any] = {t.untyped_storage()._cdata: None for t in targets.values()}
+        self._made: dict[int, torch.Tensor] = {}
+
+    def __call__(self, value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return type(value)(map(self, value))
+        if not _has_storage(value) or value.untyped_storage()._cdata not in self._copies:
+            return value
+        if id(value) not in self._made:
+            like = self._copied(value)
+            like = like.conj() if value.is_conj() else like
+            self._made[id(value)] = like.requires_grad_(value.requires_grad)
+        return self._made[id(value)]
+
+    def _copied(self, t: torch.Tensor) -> torch.Tensor:
+        """Return a tensor in a copy of the whole storage; of a storage of its own the tensor's part is copied."""
+        storage, like = t.untyped_storage(), torch.empty(0, dtype=t.dtype)
+        if self._storages[storage._cdata] > 1:
+            copy = self._copies[storage._cdata] or storage.clone()  # type: ignore[no-untyped-call]
+            self._copies[storage._cdata] = copy
+            return like.set_(copy, t.storage_offset(), t.shape, t.stride())
+        span = 1 + sum((n - 1) * s for n, s in zip(t.shape, t.stride(), strict=True)) if t.numel() else 0
+        part = like.set_(storage, t.storage_offset(), (span,), (1,)).clone()
+        return part.as_strided(t.shape, t.stride())
+
+
+def _has_storage(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.layout is torch.strided
 
 
 class Seen:

@@ -12,6 +12,7 @@ from verify.cases.kinds import Judged
 from verify.contract.derive import Plan
 
 NOT_VERIFIED = "not verified"
+LISTS = "the kernel's"
 FAILED = "its kernel failed"
 NO_FLOATS = ""  # stands for the calls that have no floating dtype
 
@@ -58,11 +59,11 @@ class Entry:
     def objection(self, dtypes: frozenset[str]) -> str:
         """Why it does not serve calls with these floating dtypes; empty if it does. SPARSE may be among them."""
         if SPARSE in dtypes - self.listed:
-            return f"the kernel's LAYOUTS do not list {SPARSE}"
+            return f"{LISTS} LAYOUTS do not list {SPARSE}"
         wanted = dtypes if dtypes - {SPARSE} else dtypes | {NO_FLOATS}
         unlisted, unverified = sorted(dtypes - self.listed), sorted(wanted - self.verified)
         if unlisted:
-            return f"the kernel's DTYPES do not list {', '.join(unlisted)}"
+            return f"{LISTS} DTYPES do not list {', '.join(unlisted)}"
         failed = next((dtype for dtype in unverified if dtype in self.failures), None)
         if failed is not None:
             return f"{FAILED} {f'for {failed}' if failed else 'without floating dtypes'}: {self.failures[failed]}"

@@ -99,7 +99,7 @@ class Server:
         self._general: dict[Hashable, _Ready] = {}  # by kind
         self._watched: dict[Hashable, Watched] = {}  # by kind, the latest
         self._device = device
-        self._compiled = device != "cpu"
+        self._compiled, self._asks = device != "cpu", refuses is not None
         self._running = threading.local()
 
     @property
@@ -343,7 +343,8 @@ class Server:
                     call_direct(op, wrapper, args, kwargs, out=args[0])
                     return None
                 copy = self._wrapper(entry, entry.copy) if entry.copy else None
-                return call(entry.plan, bind(op, args, kwargs), wrapper, entry.takes_out, copy)
+                warns = not self._asks  # ATen's kernel has warned already
+                return call(entry.plan, bind(op, args, kwargs), wrapper, entry.takes_out, copy, warns=warns)
         except Exception as error:
             unwritten = entry.plan.written == "out" or not written(op)  # if out= is copied into at the end
             if launched() == before or (unwritten and isinstance(error, NotImplementedError)):
@@ -374,7 +375,11 @@ class _Ready(NamedTuple):
 
 
 def _draws(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    return bool(bind(op, args, kwargs).get("dropout_p", 1.0) > 0)
+    """Return False for a call that draws nothing, of an overload that may: then ATen leaves the generator alone."""
+    values = bind(op, args, kwargs)
+    trains = values.get("training", values.get("train")) is not False
+    shape = getattr(values.get("self"), "shape", values.get("size", ()))
+    return bool(values.get("dropout_p", 1.0) > 0) and trains and 0 not in shape
 
 
 def _uncount(counter: Counter[str], counted: str) -> None:

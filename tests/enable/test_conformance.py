@@ -295,6 +295,15 @@ def test_a_torn_line_is_dropped_and_the_rest_is_resumed(tmp_path):
         begin(path, SuiteOptions("opinfo", samples=9), resume=True)
 
 
+@pytest.mark.parametrize("line", [b'{"a": 1}', b"[1]", b"\xff\xfe"])
+def test_a_damaged_line_is_named(tmp_path, line):
+    path = tmp_path / "x.jsonl"
+    begin(path, SuiteOptions("opinfo"), resume=False)
+    path.write_bytes(path.read_bytes() + line + b"\n")
+    with pytest.raises(UserError, match="line 2 is damaged .* remove the file"):
+        results.read(path)
+
+
 @pytest.mark.parametrize("text", ["", "[]", '{"format": "other"}', "\x00\x01"])
 def test_a_file_of_another_kind_is_refused(tmp_path, text):
     (tmp_path / "x.jsonl").write_text(text)

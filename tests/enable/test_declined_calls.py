@@ -1,6 +1,9 @@
 """Registering kernels never makes a call fail, and never changes which calls PyTorch refuses, or with which words."""
 
 import random
+import resource
+import threading
+import warnings
 from contextlib import nullcontext
 
 import pytest
@@ -242,6 +245,77 @@ def test_asking_aten_draws_and_writes_nothing():
     assert refusal_on_host(resolve("aten::native_batch_norm"), arguments, {}) is None
     assert not x.any() and not mean.any() and var.tolist() == [1, 1]
     assert torch.equal(states[0], torch.get_rng_state()) and torch.equal(states[1], generator.get_state())
+
+
+def test_asking_leaves_generators_and_warnings_to_other_threads():
+    """Neither is put back to an earlier state, by which another thread would draw twice, or warn never again."""
+    filters, drawn = list(warnings.filters), []
+
+    def work():
+        for _ in range(25):
+            drawn.append(torch.rand(1, dtype=torch.float64).item())
+            torch.ones(3).exp()
+
+    with library.use("cpu", ops=["aten::rand", "aten::uniform_", "aten::exp"], unverified=True):
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(set(drawn)) == len(drawn) == 100
+    assert warnings.filters == filters
+
+
+NOTHING_DRAWN = {
+    "rrelu in evaluation": lambda: torch.nn.functional.rrelu(torch.tensor([-1.0, 1.0]), training=False),
+    "no elements": lambda: torch.rand(0),
+    "no elements of self": lambda: torch.empty(0).normal_(),
+    "dropout in evaluation": lambda: torch.native_dropout(torch.ones(3), 0.5, False),
+}
+
+
+@pytest.mark.parametrize("name", NOTHING_DRAWN)
+def test_a_call_that_draws_nothing_leaves_the_generator(name):
+    before = torch.get_rng_state()
+    with library.use("cpu", unverified=True) as registration:
+        NOTHING_DRAWN[name]()
+        assert sum(registration.counts.served.values())
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_of_a_large_storage_the_part_that_is_written_is_copied():
+    large = torch.zeros(1 << 28, dtype=torch.uint8)
+    row, before = large[8:16].view(2, 4).t(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert refusal_on_host(resolve("aten::add_.Scalar"), (row, 1), {}) is None
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 16  # KiB
+    assert not row.any()
+    wrong = refusal_on_host(resolve("aten::add_.Tensor"), (row, torch.ones(3)), {})
+    assert "must match" in str(wrong)
+
+
+def test_resizing_warns_once():
+    with library.use("cpu", ops=["aten::exp.out"], unverified=True), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        torch.exp(torch.ones(3), out=torch.ones(1))
+    assert len([w for w in caught if "was resized" in str(w.message)]) == 1
+
+
+def test_numbers_that_half_precision_cannot_hold_are_refused():
+    h = torch.ones(3).half()
+    for call in (lambda: torch.full((2,), 1e6, dtype=torch.half), lambda: h.masked_fill(h > 0, -1e9)):
+        with library.use("cpu", unverified=True), pytest.raises(RuntimeError, match="without overflow"):
+            call()
+
+
+def test_on_sim_what_stays_unserved_names_what_to_do():
+    with library.use("sim", unverified=True):
+        x = torch.ones(4).to("sim")
+        with pytest.raises(NotImplementedError, match="holds another of its elements; clone one of the tensors"):
+            torch._foreach_add_([x, x], 1.0)
+        with pytest.raises(NotImplementedError, match="DTYPES do not list .*enable library show aten::avg_pool3d"):
+            torch.nn.functional.avg_pool3d(torch.ones(1, 1, 2, 2, 2).bfloat16().to("sim"), 2)
+        with pytest.raises(NotImplementedError, match=r"takes no such arguments: KeyError\(torch.uint32\)"):
+            torch.ones(2, dtype=torch.uint32, device="sim")
 
 
 def test_what_the_cpu_alone_lacks_is_no_refusal():

@@ -74,16 +74,19 @@ def test_out_is_resized_and_returned():
         "aten::linalg_householder_product.out": ("input", "tau"),
         "aten::ormqr.out": ("self", "input2", "input3"),
         "aten::mm.out": ("self", "mat2"),
+        "aten::nonzero.out": ("self",),
     }.items(),
 )
 @pytest.mark.filterwarnings("ignore:An output with one or more elements was resized")
 def test_a_resized_out_has_atens_strides(overload, names, elements):
     matrix, pivots = torch.eye(3) + 1, torch.arange(1, 4, dtype=torch.int32)
     values = [pivots if n == "pivots" else matrix[0] if n in ("tau", "input2") else matrix for n in names]
-    plan = best(overload)
-    right = resolve(overload)(*values, out=torch.empty(elements))
+    plan, dtype = best(overload), torch.int64 if "nonzero" in overload else torch.float32
+    right = resolve(overload)(*values, out=torch.empty(elements, dtype=dtype))
     base = lambda *args, **kwargs: resolve(plan.base)(*args, **kwargs)  # noqa: E731
-    out = call(plan, bind(resolve(overload), values, {"out": torch.empty(elements)}), base, False, copy_kernel)
+    out = call(
+        plan, bind(resolve(overload), values, {"out": torch.empty(elements, dtype=dtype)}), base, False, copy_kernel
+    )
     assert out.stride() == right.stride() and torch.equal(out, right)
 
 

@@ -30,8 +30,9 @@ from verify.contract import calling
 
 COPY = "aten::copy_"
 _SILENT = frozenset({"addbmm", "bernoulli", "linspace", "logcumsumexp", "logspace", "multinomial"})
-# A destination that is resized gets the strides of the result (BatchLinearAlgebra.cpp), always or if it is empty.
-_BY_COLUMNS = frozenset({"linalg_ldl_solve", "linalg_lu_solve"})
+# A destination that is resized gets the strides of the result (BatchLinearAlgebra.cpp, TensorAdvancedIndexing.cpp):
+# always, or if it has no elements.
+_BY_COLUMNS = frozenset({"linalg_ldl_solve", "linalg_lu_solve", "nonzero"})
 _MADE_BY_COLUMNS = _BY_COLUMNS | {"linalg_householder_product", "ormqr"}
 RESIZED = (  # as ATen warns (Resize.cpp, `resize_output_check`)
     "An output with one or more elements was resized since it had shape {}, which does not match the required output "
@@ -155,13 +156,14 @@ def call(
     takes_out: bool,
     copy: Wrapper | None,
     own_defaults: bool = False,
+    warns: bool = True,
 ) -> Any:
     """Run `plan` with `wrapper`, the base's wrapper, on the arguments `given` (by schema name of `plan.overload`).
 
     copy: wrapper of the library's `aten::copy_`, or None if there is none; needed only where `takes_out` is False.
     own_defaults: the wrapper is called as its own signature wants it (verify/contract/calling.py), and not with every
-    argument as the schema has them. Returns what the schema of `plan.overload` returns. Raises LookupError where a copy
-    kernel is needed and absent.
+    argument as the schema has them. warns: of `out` that is resized, as ATen does. Returns what the schema of
+    `plan.overload` returns. Raises LookupError where a copy kernel is needed and absent.
     """
     arguments = bind(resolve(plan.overload), (), given)
     if plan.direct:
@@ -169,7 +171,7 @@ def call(
     out = arguments.pop("out") if plan.written == "out" else None
     elements = _split(arguments) if plan.foreach else [arguments]
     outs = out if plan.foreach and out is not None else [out] * len(elements)
-    run = _Element(plan, wrapper, takes_out, copy)
+    run = _Element(plan, wrapper, takes_out, copy, warns)
     writes = bool(written(resolve(plan.base)))
     alone = out is not None or (
         plan.written is not None and not (takes_out or writes)
@@ -271,6 +273,7 @@ class _Element:
     wrapper: Wrapper
     takes_out: bool
     copy: Wrapper | None
+    warns: bool
 
     def __call__(self, arguments: dict[str, Any], out: torch.Tensor | list[torch.Tensor] | None) -> Any:
         destination = None
@@ -293,7 +296,7 @@ class _Element:
                 self._copy(each, part)
             return
         if destination.shape != result.shape:
-            if destination.numel() and not _resizes_silently(self.plan.base):
+            if self.warns and destination.numel() and not _resizes_silently(self.plan.base):
                 warnings.warn(RESIZED.format(list(destination.shape), list(result.shape)), UserWarning, stacklevel=2)
             as_result = base_name(resolve(self.plan.base)) in (_BY_COLUMNS if destination.numel() else _MADE_BY_COLUMNS)
             destination.resize_(result.shape)
