@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
 from verify import syntax
 
 _ROOTS = ("OVERLOADS", "DTYPES", "LAYOUTS", "wrapper")  # what a kernel file is read for
-_SCOPES = (
+_SCOPES = {
     *(ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef),
     *(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp),
-)
+}
+_BINDING = {
+    *(ast.arg, ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom, ast.ExceptHandler),
+    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Match),
+}
 _LOOKS_AT_NAMES = frozenset({"locals", "vars", "dir", "eval", "exec"})
 _IGNORED = frozenset({"ctx", "type_comment", "kind"})
 _BODIES = frozenset({"body", "orelse", "finalbody"})
@@ -33,7 +37,7 @@ def digest(parts: Iterable[str]) -> str:
 def meaning_of(node: ast.Module | ast.stmt) -> str:
     """Return the meaning of a module or of one of its statements, as text."""
     out: list[str] = []
-    _write(node, {}, out)
+    _write(node, out)
     return "\0".join(out)
 
 
@@ -93,25 +97,53 @@ def _says_nothing(node: ast.AST) -> bool:
     return isinstance(node, ast.Pass)
 
 
-def _write(node: ast.AST, renamed: Mapping[str, str], out: list[str]) -> None:
-    """Append a node to a text that can be read in one way only: each node and each list has an end."""
+class _Locals:
+    """Names in the body of a function: where they are written, which it binds, and which of these stay as they are.
+
+    branches: an `if` leaves its variables as they are. A variable that is bound in another way than by assignment,
+    `for` or `with`, or in a nested scope as well, stays, since then its name means two things.
+    """
+
+    def __init__(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        self.places, self.bound, self.kept = list[int](), dict[str, None](), set[str]()
+        self.branches = bool(function.decorator_list)
+        self.kept.update(node.arg for node in syntax.walk(function.args) if isinstance(node, ast.arg))
+
+    def rename(self, out: list[str]) -> None:
+        """Give variables new names in a text, in the order in which they are bound."""
+        if "*" in self.kept:
+            return
+        new = {name: f"${number}" for number, name in enumerate(n for n in self.bound if n not in self.kept)}
+        for place in self.places:
+            out[place] = new.get(out[place], out[place])
+
+
+def _write(node: ast.AST, out: list[str], local: _Locals | None = None, shared: bool = False) -> None:
+    """Append a node to a text that can be read in one way only: each node and each list has an end.
+
+    local: of the function that the node is in. shared: in a nested scope, or in an `if` whose variables stay. In a
+    decorated function, which Triton compiles, they do: the results of a branch are in the order of their names (its
+    code generator, `visit_If`).
+    """
     kind = type(node)
-    if kind is ast.Name:
-        name: str = node.id  # type: ignore[attr-defined]
-        out += ("Name", renamed.get(name, name))
-        return
     if kind is ast.Constant:
         out += ("Constant", repr(node.value))  # type: ignore[attr-defined]
         return
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not renamed:
-        renamed = _canonical_names(node)
+    if kind is ast.Name:
+        _write_name(node, out, local, shared)  # type: ignore[arg-type]
+        return
+    own = None
+    if local is not None:
+        shared = shared or kind in _SCOPES or (local.branches and kind is ast.If)
+        if kind in _BINDING:
+            local.kept.update(_bound_otherwise(node))
+    elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        own = _Locals(node)
     out.append(kind.__name__)
     for field in _fields(kind):  # type: ignore[arg-type]
         value = getattr(node, field, None)
-        if isinstance(value, ast.AST):
-            out.append(field)
-            _write(value, renamed, out)
-        elif isinstance(value, list):
+        inside = own if field == "body" and own is not None else local
+        if isinstance(value, list):
             if value:
                 out.append(field)
                 statements = field in _BODIES
@@ -119,11 +151,29 @@ def _write(node: ast.AST, renamed: Mapping[str, str], out: list[str]) -> None:
                     if not isinstance(item, ast.AST):
                         out.append(repr(item))
                     elif not (statements and _says_nothing(item)):
-                        _write(item, renamed, out)
+                        _write(item, out, inside, shared)
                 out.append("]")
+        elif isinstance(value, ast.AST):
+            out.append(field)
+            _write(value, out, inside, shared)
         elif value is not None:
             out += (field, repr(value))
     out.append(")")
+    if own is not None:
+        own.rename(out)
+
+
+def _write_name(node: ast.Name, out: list[str], local: _Locals | None, shared: bool) -> None:
+    out += ("Name", node.id)
+    if local is None:
+        return
+    local.places.append(len(out) - 1)
+    if type(node.ctx) is not ast.Load:
+        local.bound.setdefault(node.id)
+        if shared:
+            local.kept.add(node.id)
+    elif node.id in _LOOKS_AT_NAMES:
+        local.kept.add("*")
 
 
 @cache
@@ -131,42 +181,10 @@ def _fields(kind: Any) -> tuple[str, ...]:
     return tuple(field for field in kind._fields if field not in _IGNORED)
 
 
-def _canonical_names(function: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, str]:
-    """Return new names for the local variables of a function, in the order in which they are bound.
-
-    A variable keeps its name if it is bound in another way than by assignment, `for` or `with`, or in a nested scope as
-    well, since then the same name means two things. In a decorated function, which Triton compiles, it keeps it too if
-    an `if` assigns it: the results of a branch are in the order of their names (Triton's code generator, `visit_If`).
-    """
-    bound, kept = dict[str, None](), set[str]()
-    branches = (ast.If,) if function.decorator_list else ()
-
-    def look(node: ast.AST, nested: bool, branch: bool) -> None:
-        if isinstance(node, ast.Name):
-            if node.id in _LOOKS_AT_NAMES:
-                kept.add("*")
-            if not isinstance(node.ctx, ast.Load):
-                bound.setdefault(node.id)
-                if nested or branch:
-                    kept.add(node.id)
-            return
-        if isinstance(node, ast.arg):
-            kept.add(node.arg)
-        elif isinstance(node, ast.stmt | ast.excepthandler):
-            kept.update(_bound_otherwise(node))
-        nested = nested or (node is not function and isinstance(node, _SCOPES))
-        branch = branch or isinstance(node, branches)
-        for child in syntax.children(node):
-            look(child, nested, branch)
-
-    look(function, False, False)
-    if "*" in kept:
-        return {}
-    return {name: f"${number}" for number, name in enumerate(n for n in bound if n not in kept)}
-
-
-def _bound_otherwise(node: ast.stmt | ast.excepthandler) -> list[str]:
-    """Return the names that a statement binds or declares, but for assigned ones; `*` if all names have to stay."""
+def _bound_otherwise(node: ast.AST) -> list[str]:
+    """Return the names that a node binds or declares, but for assigned ones; `*` if all names have to stay."""
+    if isinstance(node, ast.arg):
+        return [node.arg]
     if isinstance(node, ast.Global | ast.Nonlocal):
         return node.names
     if isinstance(node, ast.Import | ast.ImportFrom):
@@ -175,4 +193,4 @@ def _bound_otherwise(node: ast.stmt | ast.excepthandler) -> list[str]:
         return [node.name] if node.name else []
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return [node.name]
-    return ["*"] if isinstance(node, ast.Match | ast.ClassDef) else []
+    return ["*"]  # a class, or patterns

@@ -184,6 +184,14 @@ def test_only_names_that_mean_one_thing_are_made_canonical(old, new, same):
     assert (meaning_of(ast.parse(changed)) == meaning_of(ast.parse(SCOPES))) == same
 
 
+@pytest.mark.parametrize("head", ["def f(x={}):", "@{}\ndef f():", "def f() -> {}:", "def f(x: {}):"])
+def test_what_a_function_reads_outside_of_its_body_keeps_its_name(head):
+    """Where a local variable has the same name."""
+    text = head + "\n    {} = 1\n"
+    assert meaning_of(ast.parse(text.format("a", "a"))) != meaning_of(ast.parse(text.format("b", "b")))
+    assert meaning_of(ast.parse(text.format("a", "b"))) == meaning_of(ast.parse(text.format("a", "c")))
+
+
 @pytest.mark.parametrize("call", ["locals()", "vars()", "eval('a')", "exec('')"])
 def test_names_stay_where_a_function_looks_at_them(call):
     texts = [f"def function():\n    {name} = 1\n    return {call}\n" for name in "ab"]
