@@ -83,9 +83,7 @@ def test_every_record_names_what_judged_it(loop):
     assert len(loop.kept) >= 10
     for _, overload, _, platform, judge, *_, sandbox, _ in loop.kept.values():
         assert overload.startswith("aten::")
-        assert re.search(
-            r"torch \S+, triton \S+, numpy \S+, python \S+, judge: interpreter \d+, .*contract \d+$", judge
-        )
+        assert re.search(r"torch \S+, triton \S+, numpy \S+, python \S+, judge: interpreter \d+, .*trial \d+$", judge)
         assert re.fullmatch(r"sim [0-9a-f]{64}", platform)
         assert sandbox
 
