@@ -40,7 +40,7 @@ from traces import UserError
 from traces.overloads import may_draw, name_of, resolve
 from verify import platforms
 from verify.comparison.laws import judged_by
-from verify.judging.verdicts import ENOUGH, Standings, judge_version
+from verify.judging.verdicts import ENOUGH, Standing, Standings, judge_version
 
 __all__ = ["Registration", "Selection", "entry_of", "register", "select", "use"]
 
@@ -135,10 +135,10 @@ def select(
     place = Workspace(workspace or WORKSPACE)
     library = library or place.library(None, platforms.load(platforms.of_device(device)))
     matches = _all(library) if ops is None else {name: _match(library, name) for name in map(_full, ops)}
-    standings = Standings() if unverified else _standings(place, device)
+    standings = None if unverified else _standings(place, device)
     entries, left_out = {}, {}
     for overload, match in matches.items():
-        standing = standings[match.kernels, overload]
+        standing = standings[match.kernels, overload] if standings is not None else Standing()
         fit = _claimed(match) if unverified else standing.verified
         if _is_composite(overload, device):
             left_out[overload] = COMPOSITE
