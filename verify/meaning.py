@@ -1,6 +1,6 @@
 """What a program means, as text that is equal for two programs only if they compile to the same ones.
 
-Comments, docstrings, positions, `pass`, definitions that nothing uses, the order of definitions and the names of most
+Comments, docstrings, positions, `pass`, definitions that nothing uses, the order of functions and the names of most
 local variables are left out. All else is kept, annotations, defaults, decorators and the order of statements included:
 Triton reads them.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
@@ -50,24 +51,31 @@ def parts_of(tree: ast.Module, beyond: Callable[[set[str]], Iterable[str]]) -> l
     """Return the meaning of what a kernel file needs of its own.
 
     A definition is a function, a class, an import, or an assignment that calls nothing. Those that are reached neither
-    from `wrapper`, nor from the lists of what it serves, nor from other statements are left out. The order of
-    definitions says nothing, but for those of one name. beyond: names that blocks read, if these names are needed.
+    from `wrapper`, nor from the lists of what it serves, nor from other statements are left out. The order of functions
+    says nothing unless some name is bound twice; that of all else is kept. beyond: names that blocks read, if these
+    names are needed.
     """
     definitions: dict[str, list[ast.stmt]] = {}
-    needed, parts = set(_ROOTS), list[str]()
+    needed, bound, others = set(_ROOTS), Counter[str](), set[ast.stmt]()
     for node in tree.body:
         names = defined(node)
         for name in names:
             definitions.setdefault(name, []).append(node)
         if not names and not _says_nothing(node) and not imports_blocks(node):
-            parts.append(meaning_of(node))
+            others.add(node)
             needed |= names_read(node)
+            names = [n.id for n in syntax.walk(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
+        bound.update(names)
     reached: set[str] = set()
     while new := (needed & definitions.keys()) - reached:
         reached |= new
         needed = needed.union(*(names_read(node) for name in new for node in definitions[name]))
         needed = needed.union(beyond(needed))
-    return parts + [f"{name}\0{meaning_of(node)}" for name in sorted(reached) for node in definitions[name]]
+    used = others.union(*(definitions[name] for name in reached))
+    statements = [node for node in tree.body if node in used]
+    if max(bound.values(), default=0) < 2:  # sorted keeps the order of what has no name
+        statements = sorted(statements, key=lambda node: node.name if isinstance(node, ast.FunctionDef) else "")
+    return [meaning_of(node) for node in statements]
 
 
 def imports_blocks(node: ast.AST) -> bool:

@@ -156,6 +156,23 @@ def test_equal_keys_are_of_programs_that_compile_to_the_same(tmp_path):
     assert all(text != right for text in other)
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["SIZE = 1", "SIZE = 2"],
+        ["SIZE = 1", "SIZE = max(2, 3)"],
+        ["SIZE = max(2, 3)", "LEAST = min(2, 3)"],
+        ["def size():\n    return 1\n", "def size():\n    return 2\n"],
+        ["def size():\n    return 1\n", "size = 2"],
+    ],
+)
+def test_the_order_of_what_runs_at_import_is_kept(lines):
+    head = 'OVERLOADS = ("aten::exp",)\nDTYPES = ("float32",)'
+    body = "def wrapper(self):\n    return SIZE, LEAST, size\n"
+    keys = {key(f"{head}\n{a}\n{b}\n{body}") for a, b in (lines, lines[::-1])}
+    assert len(keys) == 2
+
+
 SCOPES = """
 def function(x, y=1):
     a = [b for b in x]
