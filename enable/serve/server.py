@@ -124,7 +124,7 @@ class Server:
     def answer(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A kernel's answer to this call, or MISS if it is not served. Both are counted."""
         looked: Looked | None = None
-        if self._compiled and not self._aside:
+        if self._compiled and not getattr(self._running, "deep", False):
             looked = self._looked(op, args, kwargs)
             ready, answer = self._by_shortcut(looked, looked)
             if ready is not None and answer is not MISS:
