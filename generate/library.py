@@ -29,9 +29,14 @@ class Match:
     refined: bool
 
     @property
+    def job(self) -> Job:
+        """A job without cases that judges how the overload is served."""
+        return Job(self.plan, self.kernel, (), self.copy)
+
+    @property
     def kernels(self) -> tuple[str, ...]:
-        """What verdicts on it are kept by."""
-        return Job(self.plan, self.kernel, (), self.copy).kernels
+        """The part of a verdict's identity that names the kernel files."""
+        return self.job.kernels
 
 
 class Library:

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -75,7 +76,7 @@ def _hold(
     work = _work(root, base, settings)
     work.session.reload_library()
     holder: Holder = work.holder(Budget(**left), words)
-    return holder.hold(work.refinement.operator(overload))
+    return replace(holder.hold(work.refinement.operator(overload)), tried=None)  # a trial does not travel
 
 
 @cache

@@ -4,48 +4,17 @@ from __future__ import annotations
 
 import shlex
 import textwrap
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
 from enable.terminal import coloured
+from verify.judging.stages import TrialResult
 from verify.judging.verdicts import marked
 from verify.outcome import Outcome
 
 _HEAD, _TAIL = 40, 20  # lines of a report that are shown
 
 
-@dataclass(frozen=True)
-class Finding:
-    """What is said of one kernel: PASS only if cases ran and all of them passed.
-
-    cases: how many were judged. independent: of all cases that it is known to have passed, how many differ in more than
-    the contents of tensors; None where verdicts on it are not kept with those of the library. seed: of the extended
-    ones. reproducer: the case that failed. compile_only: cases were compiled, and none was run.
-    narrower: dtypes that ATen takes and a bare file does not, and what it does there. unreached: what no case
-    reached of the file, in words.
-    """
-
-    name: str
-    outcome: Outcome
-    layer: str = ""
-    rule: str = ""
-    detail: str = ""
-    cases: int = 0
-    passed: int = 0
-    skipped: int = 0
-    seed: int = 0
-    sandbox: str = ""
-    overloads: tuple[str, ...] = ()
-    reproducer: str = ""
-    report: str = ""
-    violations: tuple[str, ...] = ()
-    independent: int | None = None
-    compile_only: bool = False
-    narrower: Mapping[str, str] = field(default_factory=dict)
-    unreached: tuple[str, ...] = ()
-
-
-def finding_lines(found: Finding, words: Sequence[str]) -> str:
+def finding_lines(found: TrialResult, words: Sequence[str]) -> str:
     """What is told of one kernel. words: the command that was typed, to be typed again for the case that failed."""
     verdict = coloured(marked(found.outcome, found.independent))
     if found.compile_only and found.outcome is Outcome.PASS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -86,8 +86,3 @@ def _read(traces: tuple[tuple[Path, int], ...], only: frozenset[str] | None) -> 
 
 def _calls(trace: Trace, only: frozenset[str] | None) -> bool:
     return only is None or any(s.overload in only for s in trace.signatures.values())
-
-
-def some(cases: Sequence[Case], most: int) -> Sequence[Case]:
-    """At most so many of the cases, spread evenly."""
-    return cases[:: -(-len(cases) // most)] if cases and most else ()

@@ -12,9 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from enable.cover.coverage import is_known
-from enable.cover.finding import Finding
 from enable.cover.recorded import recorded
-from enable.cover.sanitizing import check_sanitizer
 from enable.cover.verification import VerifyRequest, path_of, verify_candidate
 from enable.fusions import check_known
 from enable.naming import full
@@ -25,8 +23,10 @@ from traces import UserError
 from traces.subgraphs import is_subgraph
 from verify import platforms
 from verify.contract.kernel_file import KernelFile, KernelFileError
+from verify.debugging.sanitizing import check_sanitizer
 from verify.judging.candidate import read_candidate
 from verify.judging.judge import Judge
+from verify.judging.stages import TrialResult
 from verify.lint import load_profile
 from verify.outcome import Outcome
 
@@ -58,7 +58,7 @@ class Verifier:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self._stack.close()
 
-    def verify(self, target: str, operator: str | None, request: VerifyRequest) -> Finding:
+    def verify(self, target: str, operator: str | None, request: VerifyRequest) -> TrialResult:
         """Judge a file, standard input, or the library's kernel of an operator. Raises UserError if there is none."""
         if target == "-":
             return self._text(sys.stdin.read(), Path("stdin"), operator, request)
@@ -84,27 +84,27 @@ class Verifier:
             return f"write one: {self._workspace.command('new', overload)}"
         return f"see: {self._workspace.command('library', 'table')}"
 
-    def verify_library(self, request: VerifyRequest) -> list[Finding]:
+    def verify_library(self, request: VerifyRequest) -> list[TrialResult]:
         """Judge every kernel file of the library on every overload that it names."""
         kernels = sorted(self._library(), key=lambda kernel: kernel.path)
         request = replace(request, every=True)
         self._tell_unread(request, None)
         with doing("verify --all", len(kernels)) as progress:
 
-            def one(kernel: KernelFile) -> Finding:
+            def one(kernel: KernelFile) -> TrialResult:
                 found = self._file(kernel.path, None, request, kernel)
                 progress.step(kernel.path.stem)
                 return found
 
             return self.judge.each(one, kernels)
 
-    def verify_fusions(self, overloads: Sequence[str], request: VerifyRequest) -> list[Finding]:
+    def verify_fusions(self, overloads: Sequence[str], request: VerifyRequest) -> list[TrialResult]:
         """Judge the kernels of these subgraphs, in their order; those that have none are left out."""
         library, request = self._library(), replace(request, every=True)
         matches = {overload: match for overload in overloads if (match := library.match(overload)) is not None}
         with doing("verify fused kernels", len(matches)) as progress:
 
-            def one(overload: str) -> Finding:
+            def one(overload: str) -> TrialResult:
                 match = matches[overload]
                 found = self._file(match.kernel.path, overload, request, match.kernel, match)
                 progress.step(overload)
@@ -131,7 +131,7 @@ class Verifier:
         request: VerifyRequest,
         kernel: KernelFile | None = None,
         match: Match | None = None,
-    ) -> Finding:
+    ) -> TrialResult:
         """kernel: what the library knows of a file of its own. match: how it serves the operator."""
         try:
             text = path.read_text(encoding="utf-8")
@@ -147,12 +147,14 @@ class Verifier:
         request: VerifyRequest,
         kernel: KernelFile | None = None,
         match: Match | None = None,
-    ) -> Finding:
+    ) -> TrialResult:
         profile = self._profile.with_calls(o for o, _ in kernel.callees) if kernel is not None else self._profile
         try:
             candidate = read_candidate(text, path, profile, operator)
         except KernelFileError as error:
-            return Finding(path.name, Outcome.COMPILE_ERROR, "lint", "contract", str(error), sandbox=self.judge.sandbox)
+            return TrialResult(
+                path.name, Outcome.COMPILE_ERROR, "lint", "contract", str(error), sandbox=self.judge.sandbox
+            )
         if kernel is not None and candidate.kernel is not None:
             linked = replace(candidate.kernel, callees=kernel.callees)
             candidate = replace(candidate, kernel=linked)
@@ -180,9 +182,9 @@ def corpus_files(corpus: Path) -> dict[str, list[Path]]:
 class Table:
     """How a corpus fares: every finding by the family of its file; honest files are a family of their own."""
 
-    rows: dict[str, list[Finding]] = field(default_factory=lambda: defaultdict(list))
+    rows: dict[str, list[TrialResult]] = field(default_factory=lambda: defaultdict(list))
 
-    def add(self, family: str, found: Finding) -> None:
+    def add(self, family: str, found: TrialResult) -> None:
         """One more file."""
         self.rows[family].append(found)
 
@@ -192,7 +194,7 @@ class Table:
         return not self.misjudged
 
     @property
-    def misjudged(self) -> list[tuple[str, Finding]]:
+    def misjudged(self) -> list[tuple[str, TrialResult]]:
         """Honest files that do not pass, and bad ones that were not rejected."""
         wrong = []
         for family, findings in self.rows.items():

@@ -10,12 +10,11 @@ from typing import Any
 
 from enable.cover.recorded import recorded
 from enable.cover.session import Session
-from enable.refine.acceptance import Accepted, Proposal, Refused, accept
-from enable.refine.evidence import further
+from enable.refine.acceptance import Accepted, accept, try_kernel
+from enable.refine.proposal import Proposal, Refused
 from generate.versions import BY_HAND
 from traces import UserError
-from verify.cases.case import Case
-from verify.contract.kernel_file import KernelFile
+from verify.outcome import Outcome
 
 GROUP = "added"  # of a kernel that replaces none
 
@@ -60,27 +59,16 @@ def add(session: Session, file: Path, few_cases: bool = False) -> Added:
     kernel = session.library.parse(source, file)
     replaced = next((k for k in map(session.library.kernel, kernel.overloads) if k is not None), None)
     group, name = (replaced.path.parent.name, replaced.path.stem) if replaced is not None else (GROUP, file.stem)
-    cases = _cases(session, kernel)
-    if not any(cases.values()):
+    shown = [case for case in recorded(session.workspace).cases if case.overload in kernel.overloads]
+    path = session.workspace.kernels / group / f"{name}.py"
+    tried = try_kernel(session, Proposal(path, source, shown, few_cases=few_cases))
+    if not tried.judged and tried.refused is not None and tried.refused.outcome is Outcome.SKIPPED:
         raise UserError(
             f"{file}: no trace here calls {kernel.overloads[0]}, and OpInfo has no sample of it; record one"
         )
-    every = {case.id: case for found in cases.values() for case in found}
-    path = session.workspace.kernels / group / f"{name}.py"
-    told = {"by": BY_HAND, "file": file.name}
-    result = accept(session, Proposal(path, source, list(every.values()), (), told, few_cases=few_cases))
-    counts = {where: len(found) for where, found in cases.items()}
+    result = accept(session, tried, {"by": BY_HAND, "file": file.name})
+    counts = {"recorded": len(shown), "made": max(0, tried.judged - len(shown))}
     return Added(f"{group}/{name}", kernel.overloads, counts, result)
-
-
-def _cases(session: Session, kernel: KernelFile) -> dict[str, list[Case]]:
-    """What the kernel has to pass, by where it comes from."""
-    found: dict[str, list[Case]] = {"recorded": [], "made": []}
-    for overload in kernel.overloads:
-        mine = [case for case in recorded(session.workspace).cases if case.overload == overload]
-        found["recorded"] += mine
-        found["made"] += further(session.workspace.cache, overload, mine, kernel.dtypes, kernel.source)
-    return found
 
 
 def lines(found: Added, file: Path, command: Callable[..., str]) -> str:

@@ -1,25 +1,18 @@
-"""The cases that a decision on a kernel rests on: which are held back, which are made where few were recorded."""
+"""The recorded cases that a decision on a kernel rests on: which of them are held back."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 
-import torch
 from blake3 import blake3
 
-from traces.values import unpack
-from verify.cases.case import Case, by_overload, case_of_values
+from verify.cases.case import Case, by_overload, spread
 from verify.cases.extended import extended
 from verify.cases.opinfo import kept_cases
-from verify.cases.oracle import stands
 from verify.judging.verdicts import ENOUGH
 
 HELD_BACK = 5  # one case in so many of an overload is held back; of fewer cases none is
-MAX_OPINFO = 64  # OpInfo's cases of an overload that are asked, spread evenly over its samples
-MAX_EXTENDED = 32  # cases made from these and from the recorded ones
 
 
 def split(cases: Sequence[Case], show: Collection[str] = ()) -> tuple[list[Case], list[Case]]:
@@ -51,50 +44,15 @@ def few(cases: Sequence[Case]) -> frozenset[str]:
     return frozenset(o for o, group in by_overload(cases).items() if independent(group) < ENOUGH)
 
 
-def further(
-    cache: Path,
-    overload: str,
-    given: Sequence[Case],
-    dtypes: Sequence[str],
-    source: str = "",
-    most: tuple[int, int] = (MAX_OPINFO, MAX_EXTENDED),
-) -> list[Case]:
-    """Cases of OpInfo, and some that are made from these and from those `given`, without the given ones.
+def count_evidence(cache: Path, overload: str, recorded: Sequence[Case], dtypes: Sequence[str]) -> int:
+    """Return the number of independent cases that a kernel could be judged on; no more are made than ENOUGH.
 
-    cache: where OpInfo's samples are kept. dtypes: of these. source: of a kernel, for its block sizes. most: how many
-    of the two.
+    Args:
+        cache: Directory of kept OpInfo samples.
+        recorded: The recorded cases of the overload.
+        dtypes: The dtypes of the samples.
     """
-    samples = _samples(cache, overload, tuple(dtypes)) if most[0] else ()
-    chosen = samples[:: max(1, -(-len(samples) // max(1, most[0])))]
-    start = [*chosen, *given]
-    start += _in_integers(start, dtypes) if most[1] else []
-    made = _made(tuple(start), source, most[1]) if most[1] and start else ()
-    known = {case.id for case in given}
-    return [case for case in (*start, *made) if case.id not in known]
-
-
-def _in_integers(cases: Sequence[Case], dtypes: Sequence[str]) -> list[Case]:
-    """A case of each of these dtypes of integers of which there is none, where ATen takes them instead of floats."""
-    known = {dtype for case in cases for dtype in case.dtypes}
-    found = []
-    for dtype in (getattr(torch, name) for name in dtypes if name not in known):
-        if dtype.is_floating_point or dtype.is_complex or not cases:
-            continue
-        arguments = unpack(cases[0].load())
-        for name, value in arguments.items():
-            if isinstance(value, torch.Tensor) and value.is_floating_point():
-                arguments[name] = value.nan_to_num(0, 0, 0).abs().clamp(max=100).to(dtype)
-        if stands(cases[0].overload, arguments):
-            told = f"as {dtype}".replace("torch.", "")
-            found.append(replace(case_of_values(cases[0].overload, **arguments), signature=told))
-    return found
-
-
-@lru_cache(maxsize=8)  # a test of a kernel and its acceptance ask for the same several times, and ATen answers each one
-def _made(cases: tuple[Case, ...], source: str, most: int) -> Sequence[Case]:
-    return tuple(variant.case for variant in extended(list(cases), 0, source, most))
-
-
-@lru_cache(maxsize=8)
-def _samples(cache: Path, overload: str, dtypes: tuple[str, ...]) -> Sequence[Case]:
-    return kept_cases(cache, [overload], dtypes)
+    cases = [*recorded, *spread(kept_cases(cache, [overload], tuple(dtypes)), ENOUGH)]
+    if cases and independent(cases) < ENOUGH:
+        cases += [variant.case for variant in extended(cases, 0, most=ENOUGH)]
+    return independent(cases)

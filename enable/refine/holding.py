@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from enable.progress import say
-from enable.refine.acceptance import Accepted
+from enable.refine.acceptance import Accepted, Tried
 from enable.refine.refinement import Operator, Refinement
 from generate.dialog import OnEvent, Result, open_journal, refine_operator
 from generate.journal import Journal, slug
 from generate.llm import Answer, Provider, Request
 from generate.machine import DialogLimits, Event, EventKind, State, Switches
 from generate.task import Task
-from verify.outcome import Outcome, Verdict
+from verify.outcome import Verdict
 
 WAITING = "WAITING"  # exits besides the final stages: the model's answer is to be written by somebody
 REFUSED = "REFUSED"  # it passed, and the library has changed meanwhile
@@ -42,7 +42,8 @@ class Terms:
 
 @dataclass(frozen=True)
 class HeldDialogs:
-    """How an operator's dialogs ended. exit: a final stage, or WAITING. source: the kernel, if it passed.
+    """How an operator's dialogs ended. exit: a final stage, or WAITING. source: the kernel, if it passed, and
+    tried: its trial, unless that took place in another process.
 
     task: the digest of what was asked. seconds: spent by the model, by tests, and in all.
     """
@@ -54,6 +55,7 @@ class HeldDialogs:
     tokens: int = 0
     detail: str = ""
     source: str | None = None
+    tried: Tried | None = None
     journal: str = ""
     task: str = ""
     seconds: dict[str, float] = field(default_factory=dict)
@@ -67,10 +69,8 @@ class HeldDialogs:
         return {"model": model, "journal": self.journal, "prompt": self.task, "calls": self.calls, **_versions()}
 
     def as_json(self) -> dict[str, Any]:
-        """All but the source."""
-        fields = asdict(self)
-        del fields["source"]
-        return fields
+        """Return all fields but the source and its trial."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("source", "tried")}
 
 
 class Holder:
@@ -87,12 +87,12 @@ class Holder:
         clock = _Clock()
         task, journal = self._open(operator, restart)
         try:
-            result = self._converse(operator, task, journal, clock)
-            if result.passed and not _all_pass(self._refinement.test(operator, result.source or "")):
+            result, tried = self._converse(operator, task, journal, clock)
+            if tried is not None and not tried.passed:
                 say(f"{operator.overload}  the kernel of an earlier run does not pass today; beginning anew")
                 journal.close()
                 task, journal = self._open(operator, restart=True)
-                result = self._converse(operator, task, journal, clock)
+                result, tried = self._converse(operator, task, journal, clock)
         finally:
             journal.close()
         spent = {**clock.spent, "all": time.monotonic() - begun}
@@ -104,6 +104,7 @@ class Holder:
             tokens=result.tokens,
             detail=result.cause or f"dialogs kept in {journal.directory}; --restart begins anew",
             source=result.source if result.passed else None,
+            tried=tried,
             journal=str(journal.directory),
             task=task.digest(),
             seconds={name: round(value, 3) for name, value in spent.items()},
@@ -126,12 +127,22 @@ class Holder:
             say(journal.dropped)
         return task, journal
 
-    def _converse(self, operator: Operator, task: Task, journal: Journal, clock: _Clock) -> Result:
-        tester = clock.timed("tests", lambda source: self._refinement.test(operator, source))
+    def _converse(self, operator: Operator, task: Task, journal: Journal, clock: _Clock) -> tuple[Result, Tried | None]:
+        """Return how the dialogs ended, and the trial of the kernel if it passed."""
+        last: list[Tried] = []
+
+        def test(source: str) -> Sequence[Verdict]:
+            last[:] = [self._refinement.test(operator, source)]
+            return last[0].verdicts
+
+        tester = clock.timed("tests", test)
         model = _Timed(self._model, clock)
         debugger = clock.timed("tests", lambda source: self._refinement.debug(operator, source))
         summarizer = _Timed(self._summarizer, clock) if self._summarizer else None
-        return refine_operator(task, model, tester, journal, _report(task.overload), debugger, summarizer)
+        result = refine_operator(task, model, tester, journal, _report(task.overload), debugger, summarizer)
+        if result.passed and not last:  # in an earlier run
+            tester(result.source or "")
+        return result, last[0] if result.passed else None
 
 
 def _versions() -> dict[str, str]:
@@ -171,17 +182,14 @@ class _Timed:
 def accepted(
     refinement: Refinement, operator: Operator, held: HeldDialogs, model: str
 ) -> tuple[HeldDialogs, str | None]:
-    """The kernel's path in the library; or, if it was refused, that as the operator's exit."""
+    """Return the kernel's path in the library; or, if it was refused, that as the operator's exit."""
     if held.source is None:
         return held, None
-    found = refinement.accept(operator, held.source, held.provenance(model))
+    tried = held.tried or refinement.test(operator, held.source)
+    found = refinement.accept(tried, held.provenance(model))
     if isinstance(found, Accepted):
         return held, os.fspath(found.path)
-    return replace(held, exit=REFUSED, detail=found.reason, source=None), None
-
-
-def _all_pass(verdicts: Sequence[Verdict]) -> bool:
-    return bool(verdicts) and all(v.outcome is Outcome.PASS for v in verdicts)
+    return replace(held, exit=REFUSED, detail=found.reason, source=None, tried=None), None
 
 
 def failed(overload: str, error: Exception) -> HeldDialogs:

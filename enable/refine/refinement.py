@@ -16,8 +16,9 @@ from enable.cover.opinfo import Users
 from enable.cover.self_consistency import callable_overloads
 from enable.cover.session import Session
 from enable.fusions import check_known, fused_cases
-from enable.refine.acceptance import Accepted, Proposal, Refused, accept, check, too_few
-from enable.refine.evidence import few, further, independent, split
+from enable.refine.acceptance import Accepted, Tried, accept, try_kernel
+from enable.refine.evidence import count_evidence, few, split
+from enable.refine.proposal import Proposal, Refused, too_few
 from generate.docs import documentation
 from generate.signatures import describe
 from generate.task import Task
@@ -30,12 +31,12 @@ from traces.values import TensorRef
 from verify.cases.case import Case, by_overload
 from verify.comparison.laws import judged_by
 from verify.contract.derive import functional_base
-from verify.contract.kernel_file import KernelFile, KernelFileError
+from verify.contract.kernel_file import KernelFile
 from verify.debugging.cuda_debugger import debug_cuda
 from verify.debugging.debugger import debug
 from verify.judging.judge import Job
 from verify.judging.verdicts import ENOUGH
-from verify.outcome import ACCEPTANCE, FILE, Outcome, Verdict
+from verify.outcome import Outcome, Verdict
 
 SHOWN_CASES = 6  # recorded inputs that a first prompt lists
 MOST_READ = 400  # among which these are chosen
@@ -197,10 +198,8 @@ class Refinement:
     def _check_evidence(self, operator: Operator) -> None:
         cases = [case for o in self._concerned(operator) for case in self.cases[o]]
         for overload in () if self.few_cases else sorted(few(cases)):
-            own, count, cache = self.cases[overload], 0, self.session.workspace.cache
-            for most in ((ENOUGH, 0), (ENOUGH, ENOUGH)):  # without making cases, if that will do
-                if count < ENOUGH:
-                    count = independent([*own, *further(cache, overload, own, self._dtypes(own), most=most)])
+            own = self.cases[overload]
+            count = count_evidence(self.session.workspace.cache, overload, own, self._dtypes(own))
             if count < ENOUGH:
                 raise UserError(too_few(overload, count))
 
@@ -279,46 +278,26 @@ class Refinement:
             return debug_cuda(job, case, platform.devices()[0])
         return debug(platform, job, case, verdict)
 
-    def test(self, operator: Operator, source: str) -> list[Verdict]:
-        """The state machine's tester: judge a candidate that serves all that the file it replaces served.
+    def test(self, operator: Operator, source: str) -> Tried:
+        """Judge a candidate that serves all that the file it replaces serves: what `accept` puts in force if it passes.
 
-        One that passes every shown case is also asked what acceptance asks; a refusal is a verdict of its own.
+        Its verdicts are what the state machine is told.
         """
-        try:
-            kernel = self.session.library.parse(source, self.path(operator))
-        except KernelFileError as error:
-            return [Verdict(FILE, Outcome.RUNTIME_ERROR, str(error), str(error))]
-        if set(kernel.overloads) != set(operator.serves):  # more would go into the library untested
-            detail = f"OVERLOADS must list exactly {', '.join(operator.serves)}; it lists {', '.join(kernel.overloads)}"
-            return [Verdict(FILE, Outcome.RUNTIME_ERROR, detail, detail)]
-        try:
-            verdicts = self.judge(operator, kernel, self.shown)
-        except UserError as error:  # a cycle of kernels
-            return [Verdict(FILE, Outcome.CHEAT, str(error), str(error))]
-        if not verdicts or any(v.outcome is not Outcome.PASS for v in verdicts):
-            return verdicts
-        refused = check(self.session, self._proposal(operator, source, {}))
-        if refused is None:
-            return verdicts
-        detail = refused.feedback.split("\n")[0]
-        return [*verdicts, Verdict(ACCEPTANCE, refused.outcome, detail, refused.feedback, rule=refused.rule)]
-
-    def accept(self, operator: Operator, source: str, provenance: Mapping[str, Any]) -> Accepted | Refused:
-        """Put a kernel that passed where coverage finds it, if nothing that happened meanwhile speaks against it."""
-        told = {"traces": list(self.names), **provenance}
-        return accept(self.session, self._proposal(operator, source, told))
-
-    def _proposal(self, operator: Operator, source: str, provenance: Mapping[str, Any]) -> Proposal:
         shown, held_back = ([c for cases in half.values() for c in cases] for half in self._halves)
-        return Proposal(
+        proposal = Proposal(
             self.path(operator),
             source,
             shown,
             held_back,
-            provenance,
-            self.self_consistent,
+            serves=operator.serves,
+            self_consistent=self.self_consistent,
             few_cases=self.few_cases,
         )
+        return try_kernel(self.session, proposal)
+
+    def accept(self, tried: Tried, provenance: Mapping[str, Any]) -> Accepted | Refused:
+        """Put a kernel that passed where coverage finds it, if nothing that happened meanwhile speaks against it."""
+        return accept(self.session, tried, {"traces": list(self.names), **provenance})
 
 
 def _various(cases: Sequence[Case]) -> tuple[str, ...]:

@@ -153,12 +153,12 @@ class TunedOperator:
         found = gain(measured, 1)
         if found.refusal:
             return TunedTrial(found, measured, reason=found.refusal)
-        verdicts = self.refinement.test(self.operator, source)
-        wrong = next((v for v in verdicts if v.outcome is not Outcome.PASS), None)
+        tried = self.refinement.test(self.operator, source)
+        wrong = next((v for v in tried.verdicts if v.outcome is not Outcome.PASS), None)
         if wrong is not None:
             return TunedTrial(found, measured, reason=f"{wrong.outcome}: {wrong.detail}")
         told = {**provenance, "tuned": self._provenance(measured, found)}
-        accepted = self.refinement.accept(self.operator, source, told)
+        accepted = self.refinement.accept(tried, told)
         if not isinstance(accepted, Accepted):
             return TunedTrial(found, measured, reason=accepted.reason)
         self._learn(source, measured, learned)
@@ -225,7 +225,7 @@ def searched(
             base=tuning.task,
             journal=journal,
             model=load_provider(choice.llm, choice.options),
-            tester=lambda source: tuning.refinement.test(tuning.operator, source),
+            tester=lambda source: tuning.refinement.test(tuning.operator, source).verdicts,
             timer=lambda texts, rounds: tuning.time(timer, texts, rounds),
             shapes=tuning.shapes,
             limits=choice.limits,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, TypeAlias
@@ -60,6 +60,11 @@ def by_overload(cases: Iterable[Case]) -> dict[str, list[Case]]:
     for case in cases:
         found.setdefault(case.overload, []).append(case)
     return found
+
+
+def spread(cases: Sequence[Case], most: int) -> Sequence[Case]:
+    """Return at most so many of the cases, spread evenly."""
+    return cases[:: -(-len(cases) // most)] if cases and most else ()
 
 
 def case_of(trace: Trace, record: CallRecord) -> Case:
@@ -202,6 +207,15 @@ class Expected:
 
 class NoReference(Exception):
     """The operator's own answer to a case cannot be had on this machine; the message says why, in a line."""
+
+
+def has_reference(case: Case) -> bool:
+    """Return True if ATen answers the call in a way that a kernel can be compared with."""
+    try:
+        reference(case)
+    except NoReference:
+        return False
+    return True
 
 
 def reference(case: Case, philox: Philox = (0, 0)) -> Expected:

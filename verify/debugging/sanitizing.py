@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from enable.cover.finding import Finding
-from enable.cover.recorded import some
 from traces import UserError
-from verify.cases.case import Case
+from verify.cases.case import Case, spread
 from verify.debugging.cuda_debugger import HOW_TO_GET, sanitized, sanitizer
 from verify.judging.job import Job
+from verify.judging.stages import TrialResult
 from verify.outcome import Outcome, Verdict
 from verify.platforms import Platform
 
@@ -27,15 +26,19 @@ def check_sanitizer(platform: Platform) -> None:
 
 
 def under_sanitizer(
-    found: Finding, jobs: Sequence[Job], verdicts: Mapping[tuple[str, str], Verdict], platform: Platform, sandbox: str
-) -> Finding:
+    found: TrialResult,
+    jobs: Sequence[Job],
+    verdicts: Mapping[tuple[str, str], Verdict],
+    platform: Platform,
+    sandbox: str,
+) -> TrialResult:
     """The same with what each tool says of some cases of each job, spread over those that passed.
 
     Raises UserError where a tool does not come to its end.
     """
     ran = 0
     for job in jobs:
-        cases = some([case for case in job.cases if _passed(verdicts, job.plan.overload, case)], SANITIZED)
+        cases = spread([case for case in job.cases if _passed(verdicts, job.plan.overload, case)], SANITIZED)
         for tool in TOOLS if cases else ():
             told = sanitized(job, cases, platform.devices()[0], sandbox, tool)
             if told is not None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from enable.cover.recorded import some
-from verify.cases.case import Case
+from verify.cases.case import Case, spread
 from verify.cases.opinfo import kept_cases
 from verify.comparison.compare import SINGLE
-from verify.judging.candidate import Candidate
 from verify.outcome import Outcome, Verdict
 
 MAX_USUAL = 4  # dimensions that no bare file may refuse
@@ -20,31 +18,38 @@ _RAISES = (Outcome.COMPILE_ERROR, Outcome.RUNTIME_ERROR)  # what a bare file may
 
 
 def in_other_dtypes(
-    candidate: Candidate, chosen: Mapping[str, list[Case]], cache: Path | None
+    overloads: Sequence[str], chosen: Mapping[str, list[Case]], cache: Path | None
 ) -> dict[tuple[str, str], list[Case]]:
-    """Of a bare file the cases that are `beyond`, and OpInfo's in dtypes of which it has none yet, by overload and
-    dtype. cache: where OpInfo's samples are kept, if these are wanted."""
-    taken = beyond(candidate, chosen, chosen)
-    if candidate.contract or cache is None:
+    """Take from the chosen cases those that are `beyond`, and add OpInfo's in dtypes of which there is none yet.
+
+    Args:
+        overloads: Those that the file is judged on.
+        cache: Directory of kept OpInfo samples, or None to add none.
+
+    Returns:
+        Cases by overload, and dtype or rank.
+    """
+    taken = beyond(chosen, chosen)
+    if cache is None:
         return taken
     known = {dtype for cases in chosen.values() for case in cases for dtype in case.dtypes}
     found: dict[tuple[str, str], list[Case]] = {}
     for dtype in (d for d in OTHERS if d not in known):
-        for case in kept_cases(cache, list(candidate.overloads), (dtype,), every=False):
+        for case in kept_cases(cache, list(overloads), (dtype,), every=False):
             if case.overload in chosen and dtype in case.dtypes:
                 found.setdefault((case.overload, dtype), []).append(case)
     for key, cases in found.items():
-        taken.setdefault(key, []).extend(some(cases, MAX_OTHER))
+        taken.setdefault(key, []).extend(spread(cases, MAX_OTHER))
     return taken
 
 
-def beyond(
-    candidate: Candidate, chosen: Mapping[str, list[Case]], made: Mapping[str, list[Case]]
-) -> dict[tuple[str, str], list[Case]]:
-    """The made cases of more dimensions than any given one has, or that ask for a dtype of which none has a tensor,
-    taken from these: a bare file may raise there, and compute in the dtype that it is given."""
+def beyond(chosen: Mapping[str, list[Case]], made: Mapping[str, list[Case]]) -> dict[tuple[str, str], list[Case]]:
+    """Take from the made cases those on which a bare file may raise, or compute in the dtype that it is given.
+
+    They have more dimensions than any case that was not made, or ask for a dtype that no tensor of those has.
+    """
     found: dict[tuple[str, str], list[Case]] = {}
-    for overload, cases in made.items() if not candidate.contract else ():
+    for overload, cases in made.items():
         given = [case for case in chosen[overload] if not case.made]
         most = max((len(s) for case in given for s in case.shapes), default=0)
         known = {dtype for case in given for dtype in case.dtypes}

@@ -1,0 +1,291 @@
+"""The trial of one proposal for the library: the cases of a whole trial, and what the change would break elsewhere.
+
+Cases are split before a dialog begins: its tester sees those that are shown, and never the others.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from enable.cover.recorded import Recorded
+from enable.cover.self_consistency import callable_overloads, kernels_of
+from enable.cover.session import Session
+from enable.refine.evidence import split
+from generate.library import Library
+from verify.cases.case import Case, by_overload, has_reference
+from verify.cases.opinfo import kept_cases
+from verify.contract.kernel_file import KernelFile
+from verify.judging.candidate import Candidate
+from verify.judging.job import Job
+from verify.judging.stages import MAX_EXTENDED, Stage, TrialOptions, TrialResult
+from verify.judging.trial import REFUSED, Trial
+from verify.judging.verdicts import ENOUGH
+from verify.lint import lint, load_profile
+from verify.outcome import LINT, UNREACHED, Outcome, Verdict
+
+_LISTED = 8  # cases that a line names
+_REGRESSED = "that passed with the kernel in force fail"
+_GONE = "no kernel would serve it"
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A kernel file for the library.
+
+    Attributes:
+        path: Where it goes.
+        shown, held_back: Recorded cases of every overload that it may touch, as `split` returned them.
+        serves: The overloads that it has to list; any, if empty.
+        self_consistent: It may call verified kernels of the library.
+        few_cases: It may be accepted on fewer than ENOUGH independent cases.
+        samples, extended: As in TrialOptions.
+    """
+
+    path: Path
+    source: str
+    shown: Sequence[Case]
+    held_back: Sequence[Case] = ()
+    serves: Sequence[str] = ()
+    self_consistent: bool = False
+    few_cases: bool = False
+    samples: bool = True
+    extended: int = MAX_EXTENDED
+
+
+@dataclass(frozen=True)
+class Refused:
+    """The old kernel is still in force.
+
+    Attributes:
+        reasons: A line each, for the user.
+        regressed, held_back: Ids of the cases.
+        feedback: The same for a model. Of held-back cases it says only how many fail and how, and quotes the compiler.
+        outcome: Outcome of the first case in the feedback.
+        rule: As in Verdict.
+    """
+
+    reasons: tuple[str, ...]
+    regressed: tuple[str, ...] = ()
+    held_back: tuple[str, ...] = ()
+    feedback: str = ""
+    outcome: Outcome = Outcome.WRONG
+    rule: str = ""
+
+    @property
+    def reason(self) -> str:
+        return "; ".join(self.reasons)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A library, and what it would be with a kernel file in it. overloads: those whose verdicts may change."""
+
+    kernel: KernelFile
+    before: Library
+    after: Library
+    overloads: frozenset[str]
+
+    def serves(self, overload: str) -> bool:
+        """Return True if calls of the overload would come to the proposed kernel."""
+        match = self.after.match(overload)
+        return match is not None and match.kernel.path == self.kernel.path
+
+    def concerns(self, overload: str) -> bool:
+        """Return True if other kernel files would serve the overload than now."""
+        before, after = self.before.match(overload), self.after.match(overload)
+        return self.serves(overload) or kernels_of(before) != kernels_of(after)
+
+    @property
+    def basis(self) -> dict[str, tuple[tuple[str, ...], ...]]:
+        """The kernel files that serve each overload before and after, on which a decision rests."""
+        return {o: (kernels_of(self.before.match(o)), kernels_of(self.after.match(o))) for o in self.overloads}
+
+
+class ProposalTrial:
+    """The trial of one proposal, and what it would change for other kernels.
+
+    The kernel in force is judged only on cases that do not pass with the proposal.
+    """
+
+    def __init__(self, session: Session, proposal: Proposal, change: Change, others: Recorded) -> None:
+        self._session, self._proposal, self._change = session, proposal, change
+        asked = {case.id for case in (*proposal.shown, *proposal.held_back)}
+        self._others = [case for case in others.cases if case.id not in asked]
+        self._held = {case.id for case in (*proposal.held_back, *split(self._others)[1])}
+        self._shown = sorted(self._served(proposal.shown), key=lambda c: c.overload != change.kernel.overloads[0])
+        options = TrialOptions(
+            samples=proposal.samples, extended=proposal.extended, draws=True, arrange=self._held_back_last
+        )
+        self._trial = Trial(self._candidate(), self._serve, session.judge, session.workspace.cache, options)
+
+    def refusal(self) -> Refused | None:
+        """Return why the proposal is refused, or None."""
+        stages = [
+            Stage("shown", self._shown, first=False, demanded=True),
+            Stage("held back", self._served(self._proposal.held_back), demanded=True),
+            Stage("recorded", self._served(self._others)),
+        ]
+        result = self._trial.run(stages)
+        if result.outcome is not Outcome.PASS:
+            return self._failure(result)
+        return self._regression() or self._too_few() or self._never_ran(result)
+
+    @property
+    def on_shown(self) -> tuple[Verdict, ...]:
+        """The verdicts on the shown cases, without those that ATen does not answer."""
+        found = [(c, self._trial.verdicts.get((c.overload, c.id))) for c in self._shown]
+        return tuple(v for c, v in found if v and (v.outcome is not Outcome.SKIPPED or has_reference(c)))
+
+    @property
+    def judged(self) -> int:
+        return len(self._trial.verdicts)
+
+    def few(self) -> dict[str, int]:
+        """Return the number of independent cases that passed, of overloads for which it is less than ENOUGH."""
+        passed: dict[str, set[str]] = defaultdict(set)
+        for overload, cases in self._trial.cases.items():
+            verdicts = {case.id: self._trial.verdicts.get((overload, case.id)) for case in cases}
+            passed[overload] = {c.independence for c in cases if (v := verdicts[c.id]) and v.outcome is Outcome.PASS}
+        return {o: len(passed[o]) for o in sorted(passed) if len(passed[o]) < ENOUGH}
+
+    def _served(self, cases: Sequence[Case]) -> list[Case]:
+        return [case for case in cases if self._change.serves(case.overload)]
+
+    def _serve(self, overload: str) -> Job:
+        match = self._change.after.match(overload)
+        assert match is not None
+        return match.job
+
+    def _candidate(self) -> Candidate:
+        session, proposal, kernel = self._session, self._proposal, self._change.kernel
+        profile = load_profile(session.platform.lint)
+        if proposal.self_consistent:
+            calls = callable_overloads(session.workspace, self._change.before, session.platform, kernel.overloads)
+            profile = profile.with_calls(calls)
+        violations = tuple(lint(proposal.source, profile))
+        return Candidate(proposal.path.name, proposal.source, kernel, kernel.overloads, True, violations)
+
+    def _held_back_last(self, cases: list[Case]) -> list[Case]:
+        """Return the cases with those last of which a model is not told, which some of the made ones are."""
+        known = {case.id for case in self._others}
+        self._held |= {case.id for case in split([case for case in cases if case.id not in known])[1]}
+        return sorted(cases, key=lambda case: case.id in self._held)
+
+    def _failure(self, result: TrialResult) -> Refused:
+        if result.violations:
+            text = "\n".join(result.violations)
+            return Refused((f"lint: {result.detail}",), feedback=text, outcome=result.outcome, rule=LINT)
+        if result.outcome is Outcome.SKIPPED and not result.reproducer:
+            reason = f"no recorded case is served by this kernel: {result.detail}"
+            return Refused((reason,), feedback=result.detail, outcome=result.outcome)
+        cases = [case for several in self._trial.cases.values() for case in several]
+        verdicts = {c.id: v for c in cases if (v := self._trial.verdicts.get((c.overload, c.id)))}
+        failed = {c: v for c, v in verdicts.items() if v.failed or c == result.reproducer}
+        if not failed:  # known of a case that is none of this trial
+            return Refused((result.detail,), feedback=result.report or result.detail, outcome=result.outcome)
+        regressed = self._regressed([case for case in cases if case.id in failed])
+        elsewhere = {case.id for case in self._others}
+        held = tuple(c for c in failed if c in self._held - elsewhere)
+        shown = {case.id for case in self._shown}
+        rest = [c for c in failed if c not in self._held and c not in regressed]
+        made = "made of calls that ATen refuses" if result.stage == REFUSED else "made"
+        reasons = (
+            _line(regressed, _REGRESSED, failed),
+            _line(held, "that were held back fail", failed),
+            _line([c for c in rest if c in shown], "that were shown fail", failed),
+            _line([c for c in rest if c not in shown], f"that were {made} fail", failed),
+        )
+        return self._refused(reasons, regressed, held, failed)
+
+    def _refused(
+        self, reasons: Sequence[str], regressed: Sequence[str], held: Sequence[str], failed: Mapping[str, Verdict]
+    ) -> Refused:
+        seen = [v for c, v in failed.items() if c not in self._held]
+        unseen = [v for c, v in failed.items() if c in self._held]
+        told, outcome = _feedback(seen, unseen), (*seen, *unseen)[0].outcome
+        return Refused(tuple(filter(None, reasons)), tuple(regressed), tuple(held), told, outcome)
+
+    def _regression(self) -> Refused | None:
+        """Return a refusal if a case passes with the library in force that would not with the proposal."""
+        change, proposal = self._change, self._proposal
+        recorded_cases = (*proposal.shown, *proposal.held_back, *self._others)
+        elsewhere = [c for c in recorded_cases if change.concerns(c.overload) and not change.serves(c.overload)]
+        verdicts = self._judge(elsewhere, change.after)
+        gone = [c for c in self._served(self._others) if self._is_skipped(c)] + self._in_lost_dtypes()
+        found = {c.id: verdicts.get(c.id, Verdict(c.id, Outcome.SKIPPED, _GONE)) for c in (*gone, *elsewhere)}
+        failed = {c: v for c, v in found.items() if v.outcome is not Outcome.PASS}
+        regressed = self._regressed([case for case in (*gone, *elsewhere) if case.id in failed])
+        if not regressed:
+            return None
+        failed = {c: failed[c] for c in regressed}
+        return self._refused([_line(regressed, _REGRESSED, failed)], regressed, (), failed)
+
+    def _is_skipped(self, case: Case) -> bool:
+        return self._trial.verdicts[case.overload, case.id].outcome is Outcome.SKIPPED
+
+    def _in_lost_dtypes(self) -> list[Case]:
+        """Return OpInfo's samples in dtypes that the replaced kernel lists and the proposal does not."""
+        found: list[Case] = []
+        for overload in self._change.kernel.overloads if self._proposal.samples else ():
+            replaced = self._change.before.kernel(overload)
+            lost = set(replaced.dtypes) - set(self._change.kernel.dtypes) if replaced is not None else ()
+            found += kept_cases(self._session.workspace.cache, [overload], tuple(sorted(lost))) if lost else []
+        return found
+
+    def _regressed(self, cases: Sequence[Case]) -> list[str]:
+        before = self._judge(cases, self._change.before)
+        return [c.id for c in cases if c.id in before and before[c.id].outcome is Outcome.PASS]
+
+    def _judge(self, cases: Sequence[Case], library: Library) -> dict[str, Verdict]:
+        """Return verdicts by id of the case; none of a case that the library does not serve."""
+        matches = {overload: (library.match(overload), found) for overload, found in by_overload(cases).items()}
+        jobs = [replace(match.job, cases=tuple(found)) for match, found in matches.values() if match is not None]
+        return {case: verdict for (_, case), verdict in self._session.judge.judge(jobs).items()}
+
+    def _too_few(self) -> Refused | None:
+        missing = {} if self._proposal.few_cases else self.few()
+        reasons = tuple(too_few(overload, count) for overload, count in missing.items())
+        return Refused(reasons, feedback="\n".join(reasons)) if reasons else None
+
+    def _never_ran(self, result: TrialResult) -> Refused | None:
+        if not result.unreached:
+            return None
+        lines = "; ".join(result.unreached)
+        feedback = f"No call was found that ATen answers and for which this is of use: {lines}."
+        reason = f"no case reaches all of {self._proposal.path.name}: {lines}"
+        return Refused((reason,), feedback=feedback, rule=UNREACHED)
+
+
+def too_few(overload: str, count: int) -> str:
+    """Return the line for an overload with too few independent cases."""
+    return (
+        f"{overload}: {count} independent case{'s' * (count != 1)}, and a kernel is accepted on {ENOUGH}; record more "
+        "calls of it (enable capture), or accept it on these with --few-cases"
+    )
+
+
+def _line(cases: Collection[str], what: str, failed: Mapping[str, Verdict]) -> str:
+    """Return a line on cases that speak against the change; '' if there are none."""
+    if not cases:
+        return ""
+    listed = ", ".join(f"{c} {failed[c].outcome}" for c in list(cases)[:_LISTED])
+    more = f" and {len(cases) - _LISTED} more" if len(cases) > _LISTED else ""
+    return f"{len(cases)} cases {what}: {listed}{more}"
+
+
+def _feedback(seen: Sequence[Verdict], unseen: Sequence[Verdict]) -> str:
+    """Return what a model may know: the first case that is not held back, and of held-back ones how many fail.
+
+    What the compiler says of a held-back case is quoted, since it is of the model's own source.
+    """
+    lines = [first.report or first.detail for first in seen[:1]]
+    if unseen:
+        counts = Counter(str(verdict.outcome) for verdict in unseen)
+        told = ", ".join(f"{n} {outcome}" for outcome, n in sorted(counts.items()))
+        what = f"Calls that are not shown here fail{' too' if seen else ''}: {told}."
+        lines.append(f"{what} Serve every input that the schema allows.")
+        lines += [v.detail for v in unseen if v.outcome is Outcome.COMPILE_ERROR][:1]
+    return "\n\n".join(lines)

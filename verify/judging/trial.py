@@ -1,0 +1,331 @@
+"""One trial of one kernel file: stages of cases, judged in turn, and one result.
+
+Every command that says whether a kernel is right runs this: `enable verify`, refinement, tuning, fusing and `enable
+library add`. They hand in the cases that they have, such as recorded calls. The trial adds OpInfo's samples, variants
+of all these cases, cases for lines that no case reached, calls that ATen refuses, and long series of random draws.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from traces import UserError
+from verify.cases.case import Case, by_overload, has_reference, spread
+from verify.cases.extended import extended
+from verify.cases.in_integers import in_integers
+from verify.cases.opinfo import kept_cases
+from verify.cases.refused import refused
+from verify.contract.derive import Plan
+from verify.judging.bare import beyond, in_other_dtypes, refused_dtypes
+from verify.judging.candidate import Candidate
+from verify.judging.job import REPEATS, RUN, Job
+from verify.judging.judge import Judge
+from verify.judging.random_judging import exhaustive
+from verify.judging.stages import Stage, TrialOptions, TrialResult, Watcher
+from verify.judging.unreached import unreached
+from verify.lint import Profile
+from verify.lint.gravity import gravest
+from verify.outcome import Outcome, Verdict
+from verify.platforms import EXECUTE
+
+MAX_BARE_SAMPLES = 120  # OpInfo samples of an overload of a bare file, which names no dtypes
+SEARCHES = 3  # searches for cases that reach what no case reached
+SEARCHED = 128  # cases of an overload that the first search makes; each search makes twice as many as the one before
+BARE_DTYPES = ("float32",), ("int64", "int32"), ("bool",)  # of a bare file's samples: the first that its operator takes
+COPIES = frozenset({"aten::clone", "aten::copy_"})  # `contiguous` makes them; ghost replay sees them
+SEARCH, REFUSED, DRAWS = "search", "refused by ATen", "draws"  # names of stages that the trial makes
+
+Key = tuple[str, str]  # overload, id of a case
+_PREPARING = threading.Lock()  # samples and variants are drawn from the generator of the process
+
+
+class Trial:
+    """Judges one candidate.
+
+    Attributes:
+        cases: The cases that count, by overload, in the order of judging.
+        verdicts: By overload and id of the case.
+    """
+
+    def __init__(
+        self,
+        candidate: Candidate,
+        serve: Callable[[str], Job],
+        judge: Judge,
+        cache: Path,
+        options: TrialOptions,
+        watcher: Watcher | None = None,
+    ) -> None:
+        """Prepare a trial.
+
+        Args:
+            serve: Returns how an overload is served, as a job without cases.
+            cache: Directory of kept OpInfo samples.
+        """
+        self.cases: dict[str, list[Case]] = {}
+        self.verdicts: dict[Key, Verdict] = {}
+        self._candidate, self._serve, self._judge, self._cache = candidate, serve, judge, cache
+        self._options = options
+        self._watcher = watcher or Watcher()
+        self._others: dict[Key, list[Case]] = {}  # cases that a bare file may raise on, by overload and dtype or rank
+
+    def run(self, stages: Sequence[Stage]) -> TrialResult:
+        """Judge the cases of the stages, the last one together with the samples and variants; then what else there is.
+
+        A stage that fails is the last. Raises TraceError for a damaged trace, and what the judge raises.
+        """
+        candidate, options = self._candidate, self._options
+        result = TrialResult(
+            candidate.name,
+            Outcome.SKIPPED,
+            seed=options.seed,
+            sandbox=self._judge.sandbox,
+            overloads=candidate.overloads,
+            compile_only=RUN in options.off,
+        )
+        if candidate.violations and ("lint" not in options.off or candidate.kernel is None):
+            first, cheats = gravest(candidate.violations)
+            outcome = Outcome.CHEAT if cheats and candidate.kernel is not None else Outcome.COMPILE_ERROR
+            lines = tuple(map(str, candidate.violations))
+            return replace(result, outcome=outcome, layer="lint", rule=first.rule, detail=str(first), violations=lines)
+        narrow = self._without_floats() if options.samples else ""
+        if narrow:
+            outcome = Outcome.COMPILE_ERROR
+            return replace(result, outcome=outcome, layer="lint", rule="dtypes", detail=narrow, violations=(narrow,))
+        for stage in stages[:-1]:
+            self._judge_stage(stage.name, by_overload(stage.cases), stage.first)
+            if self._failed():
+                return self._concluded(result, stage.name)
+            skipped = self._not_served(stage.cases) if stage.demanded else None
+            if skipped is not None:
+                return self._concluded(result, stage.name).failing(skipped, stage.name)
+        result = self._last_stages(result, stages[-1])
+        return self._with_known(result) if candidate.contract and options.full else result
+
+    def _last_stages(self, result: TrialResult, given: Stage) -> TrialResult:
+        options, executes = self._options, self._judge.platform.mode == EXECUTE
+        with _PREPARING:
+            cases = self._with_made(given.cases)
+            cases = cases if options.case is None else self._only(options.case, cases)
+        self._judge_stage(given.name, cases, given.first, self._others)
+        missing = self._search() if options.full and executes else ()
+        result = self._concluded(result, given.name, missing)
+        if result.outcome is Outcome.PASS and options.full and executes:
+            result = self._where_aten_refuses(result)
+        if result.outcome is Outcome.PASS and options.draws:
+            self._judge_stage(DRAWS, {o: exhaustive(cases) for o, cases in self.cases.items()})
+            result = self._concluded(result, DRAWS, missing) if self._failed() else result
+        return result
+
+    def _judge_stage(
+        self,
+        name: str,
+        cases: Mapping[str, Sequence[Case]],
+        first: bool = True,
+        others: Mapping[Key, Sequence[Case]] | None = None,
+    ) -> None:
+        """Judge cases, and keep their verdicts. others: cases that are left out as soon as one of `cases` fails."""
+        failed: list[Verdict] = []
+        needed = (lambda job, case: not failed) if first else None
+        jobs = [self.job(overload, some, first) for overload, some in cases.items() if some]
+        also = [replace(self.job(o, some, first), needed=needed) for (o, _), some in (others or {}).items()]
+
+        def on_verdict(job: Job, verdict: Verdict) -> None:
+            self._watcher.verdict(job.plan.overload)
+            if job.needed is None and verdict.failed:
+                failed.append(verdict)
+
+        self._watcher.stage(name, sum(len(job.cases) for job in (*jobs, *also)))
+        for job in jobs:
+            self.cases.setdefault(job.plan.overload, []).extend(job.cases)
+        self.verdicts |= self._judge.judge([*jobs, *also], on_verdict)
+
+    def job(self, overload: str, cases: Sequence[Case], first: bool = True) -> Job:
+        """Return the job that judges cases of an overload as this trial does."""
+        first, off = first and self._options.first, self._options.off
+        return replace(self._serve(overload), cases=tuple(cases), repeats=REPEATS, off=off, first=first)
+
+    def _with_made(self, given: Sequence[Case]) -> dict[str, list[Case]]:
+        """Return the cases of the last stage by overload: those given, OpInfo's samples, and variants of all."""
+        options, candidate = self._options, self._candidate
+        known = {case.id for cases in self.cases.values() for case in cases}
+        samples = self._samples() if options.samples else []
+        found: dict[str, dict[str, Case]] = {o: {c.id: c for c in cases} for o, cases in self.cases.items()}
+        for case in (*given, *samples):
+            found.setdefault(case.overload, {})[case.id] = case
+        for cases in found.values() if options.extended else ():
+            cases.update({case.id: case for case in self._in_integers(list(cases.values()))})
+            made = extended(list(cases.values()), options.seed, candidate.source, options.extended)
+            cases.update({variant.case.id: variant.case for variant in made})
+        chosen = {o: options.arrange([c for c in cases.values() if c.id not in known]) for o, cases in found.items()}
+        if not candidate.contract:
+            self._others = in_other_dtypes(candidate.overloads, chosen, self._cache if options.samples else None)
+        return chosen
+
+    def _only(self, name: str, cases: dict[str, list[Case]]) -> dict[str, list[Case]]:
+        """Return the case of this name alone. Raises UserError if none of the cases of a trial has it."""
+        for (overload, _), others in self._others.items():
+            cases[overload] += others
+        self._others = {}
+        for turn in range(-1, SEARCHES):
+            for overload, more in (self._searched(turn, cases) if turn >= 0 else cases).items():
+                cases[overload] = list({case.id: case for case in (*cases[overload], *more)}.values())
+            for overload, several in cases.items():
+                every = several if turn >= 0 else [*several, *exhaustive(several), *refused_cases(several)]
+                chosen = [case for case in every if case.id == name]
+                if chosen:
+                    return {overload: chosen}
+        raise UserError(f"no case {name}; it may be of another --seed, or of other --cases")
+
+    def _samples(self) -> list[Case]:
+        """Return OpInfo's samples; some of them for a bare file, which names no dtypes."""
+        candidate = self._candidate
+        assert candidate.kernel is not None
+        overloads = list(candidate.overloads)
+        if candidate.contract:
+            return kept_cases(self._cache, overloads, candidate.kernel.dtypes)
+        some = (kept_cases(self._cache, overloads, dtypes, every=False) for dtypes in BARE_DTYPES)
+        found = by_overload(next(filter(None, some), []))
+        return [case for overload in overloads for case in spread(found.get(overload, []), MAX_BARE_SAMPLES)]
+
+    def _in_integers(self, cases: Sequence[Case]) -> list[Case]:
+        assert self._candidate.kernel is not None
+        return in_integers(cases, self._candidate.kernel.dtypes) if self._candidate.contract else []
+
+    def _without_floats(self) -> str:
+        """Return what is wrong if a kernel file claims no floating dtype and its operator takes them."""
+        candidate = self._candidate
+        assert candidate.kernel is not None
+        dtypes = candidate.kernel.dtypes
+        if not candidate.contract or any("float" in dtype or "complex" in dtype for dtype in dtypes):
+            return ""
+        with _PREPARING:
+            taken = kept_cases(self._cache, list(candidate.overloads), ("float32",))
+        if not taken:
+            return ""
+        what = f"DTYPES hold {', '.join(dtypes)} and no floating dtype, which {taken[0].overload} takes"
+        return f'[dtypes] {what} instead: compute these, too, and write DTYPES = ("bfloat16", "float16", "float32")'
+
+    def _failed(self) -> bool:
+        return any(verdict.failed for verdict in self.verdicts.values())
+
+    def _not_served(self, cases: Sequence[Case]) -> Verdict | None:
+        """Return the verdict on the first case that was skipped although ATen answers it."""
+        skipped = ((c, self.verdicts[c.overload, c.id]) for c in cases)
+        return next((v for c, v in skipped if v.outcome is Outcome.SKIPPED and has_reference(c)), None)
+
+    def _search(self) -> tuple[str, ...]:
+        """Return what no case reached of the file, in words, after cases were made that might reach it."""
+        for turn in range(SEARCHES):
+            if self._failed() or not self._missing():
+                break
+            if self._options.extended:
+                with _PREPARING:
+                    more = self._searched(turn, self.cases)
+                self._judge_stage(SEARCH, more)
+        return () if self._failed() else self._missing()
+
+    def _missing(self) -> tuple[str, ...]:
+        kernel = self._candidate.kernel
+        assert kernel is not None
+        reached = [verdict.reached for verdict in self.verdicts.values() if verdict.reached]
+        return unreached(kernel, reached) if reached else ()
+
+    def _searched(self, turn: int, known: Mapping[str, list[Case]]) -> dict[str, list[Case]]:
+        """Return new variants of each overload; none of those that a bare file may refuse."""
+        found: dict[str, list[Case]] = {}
+        more = min(SEARCHED, self._options.extended) << turn
+        for overload, cases in known.items():
+            ids = {case.id for case in cases}
+            given = [case for case in cases if not case.made]
+            made = extended(given, self._options.seed, self._candidate.source, len(cases) + more) if given else []
+            found[overload] = [v.case for v in made if v.case.id not in ids][:more]
+        if not self._candidate.contract:
+            beyond(known, found)
+        return found
+
+    def _where_aten_refuses(self, result: TrialResult) -> TrialResult:
+        """Judge calls that ATen refuses: a kernel may answer them, but touch no memory that is not the call's.
+
+        A failure counts against a kernel file, and narrows what a bare file is for.
+        """
+        with _PREPARING:
+            cases = {o: refused_cases(cases) for o, cases in self.cases.items()}
+        before = dict(self.verdicts)
+        kept = {o: list(cases) for o, cases in self.cases.items()}
+        self._judge_stage(REFUSED, cases)
+        failed = next((v for key, v in self.verdicts.items() if key not in before and v.failed), None)
+        if failed is None or not self._candidate.contract:
+            self.cases, self.verdicts = kept, before
+        if failed is None:
+            return result
+        if not self._candidate.contract:
+            return replace(result, narrower={**result.narrower, "calls that ATen refuses": failed.detail})
+        return result.failing(failed, REFUSED)
+
+    def _concluded(self, result: TrialResult, stage: str, missing: tuple[str, ...] = ()) -> TrialResult:
+        """Return the result of the verdicts so far. missing: what no case reached."""
+        narrower = refused_dtypes(self._others, self.cases, self.verdicts)
+        order = [(overload, case.id) for overload, cases in self.cases.items() for case in cases]
+        verdicts = [self.verdicts[key] for key in order if key in self.verdicts]
+        ran = [v for v in verdicts if v.outcome is not Outcome.SKIPPED]
+        passed = [v for v in ran if v.outcome is Outcome.PASS]
+        failed = next((v for v in ran if v.failed), None)
+        if len(verdicts) < len(order) and failed is None:
+            raise RuntimeError(f"{len(order) - len(verdicts)} of {len(order)} cases have no verdict")
+        result = replace(result, cases=len(ran), passed=len(passed), skipped=len(verdicts) - len(ran))
+        if failed is not None:
+            return result.failing(failed, stage)
+        if not ran:
+            none = "OpInfo has no sample of it, and no trace here a call; record one that has: enable capture MODEL"
+            return replace(result, detail=f"no case was run: {verdicts[0].detail if verdicts else none}")
+        detail = "; ".join([f"{len(passed)} cases passed{self._where_passed()}", *missing])
+        printed = next((v.report for v in passed if v.report), "")
+        result = replace(result, outcome=Outcome.PASS, detail=detail, report=printed)
+        return replace(result, narrower=narrower, unreached=missing)
+
+    def _where_passed(self) -> str:
+        """Return the dtypes and ranks of the tensors of the cases that passed, in words."""
+        passed = {key for key, verdict in self.verdicts.items() if verdict.outcome is Outcome.PASS}
+        cases = [case for o, cases in self.cases.items() for case in cases if (o, case.id) in passed]
+        dtypes = sorted({dtype for case in cases for dtype in case.dtypes})
+        ranks = sorted({len(shape) for case in cases for shape in case.shapes})
+        if not dtypes:
+            return ""
+        rank = f"rank {ranks[0]}" if len(ranks) == 1 else f"rank {ranks[0]} to {ranks[-1]}"
+        return f": {', '.join(dtypes)}, of {rank}"
+
+    def _with_known(self, result: TrialResult) -> TrialResult:
+        """Return the result with kept verdicts on other cases: a kernel that failed one of them does not pass."""
+        jobs = [self.job(o, ()) for o in self.cases]
+        standings = [self._judge.standings(job.kernels)[job.kernels, job.plan.overload] for job in jobs]
+        failed = next((v for s in standings for v in s.failed.values()), None)
+        result = replace(result, independent=min((s.independent for s in standings), default=0))
+        if failed is None or result.outcome not in (Outcome.PASS, Outcome.SKIPPED):
+            return result
+        known = f"known from another case ({failed.case}): {failed.detail}"
+        return result.failing(replace(failed, detail=known, case=result.reproducer), result.stage)
+
+
+def refused_cases(cases: Sequence[Case]) -> list[Case]:
+    """Return calls that ATen refuses, made of those of the cases that were not made themselves."""
+    return refused([case for case in cases if not case.made])
+
+
+def alone(candidate: Candidate, profile: Profile) -> Callable[[str], Job]:
+    """Return how a candidate serves overloads by itself, not as part of a library.
+
+    A bare file may ask ATen for the operators that the profile allows, and its results may have other strides.
+    """
+    kernel = candidate.kernel
+    allowed = frozenset[str]() if candidate.contract else profile.wrapper_operators
+
+    def serve(overload: str) -> Job:
+        assert kernel is not None
+        job = Job(candidate.plan or Plan(overload, overload), kernel, (), candidate.copy, strict=candidate.contract)
+        return replace(job, allowed=allowed - ({overload} - COPIES))
+
+    return serve
