@@ -11,7 +11,8 @@ same options.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -33,8 +34,38 @@ from verify import platforms
 
 OPTIONS = ("unverified", "library", "workspace", "cuda_graphs", "native", "fused")
 log = logging.getLogger(__name__)
-graphs: list[Graph] = []  # that were made in this process, in their order
-substitutions: list[Substitution] = []  # subgraphs of these that were fused, or could not be
+
+
+class LiveGraphs:
+    """The graphs of the compiled functions that still exist, in the order in which they were made."""
+
+    def __init__(self) -> None:
+        self._references: list[weakref.ref[Graph]] = []
+        self.made = 0  # graphs, of which the next one has this number
+
+    def append(self, graph: Graph) -> None:
+        """Add a graph, and drop those of functions that are gone."""
+        self._references = [reference for reference in self._references if reference() is not None]
+        self._references.append(weakref.ref(graph))
+        self.made += 1
+
+    def clear(self) -> None:
+        """Forget every graph, and number the next one 0."""
+        self._references, self.made = [], 0
+
+    def __iter__(self) -> Iterator[Graph]:
+        return (graph for reference in self._references if (graph := reference()) is not None)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+graphs = LiveGraphs()
+
+
+def substitutions() -> list[Substitution]:
+    """Return the subgraphs of these graphs that were fused, or could not be."""
+    return [found for graph in graphs for found in graph.substitutions]
 
 
 def enablekit(module: GraphModule, inputs: Sequence[Any], options: Mapping[str, Any] | None = None) -> Any:
@@ -53,9 +84,8 @@ def enablekit(module: GraphModule, inputs: Sequence[Any], options: Mapping[str, 
 
     def compiled(graph: GraphModule, given: Sequence[Any], phase: str) -> Any:
         drop_copies(graph)
-        if kernels is not None:
-            substitutions.extend(substitute(graph, phase, len(graphs), kernels))
-        made = Graph(graph, server)
+        found = tuple(substitute(graph, phase, graphs.made, kernels)) if kernels is not None else ()
+        made = Graph(graph, server, found)
         graphs.append(made)
         run = _boxed(made.run)
         return on_graphs.replayed(run, graph, given, phase) if on_graphs else run

@@ -20,6 +20,7 @@ from traces import UserError
 from traces.subgraphs import define_all, definitions
 from traces.values import Packed
 from verify.cases.case import Case
+from verify.judging.case_run import JudgedCase
 from verify.judging.job import Job
 from verify.judging.judge import Judge, JudgeClosed
 from verify.judging.run import Run
@@ -81,25 +82,21 @@ class _FarRun:
     """As Run, by an actor. job: what Ray keeps of it. subgraphs: what the actor has to know beside ATen."""
 
     def __init__(self, ray: Any, bench: Any, job: Any, subgraphs: list[Any]) -> None:
-        self._ray, self._bench, self._job, self._lasts = ray, bench, job, False
+        self._ray, self._bench, self._job = ray, bench, job
         self._subgraphs = subgraphs
 
     def begin(self, case: Case) -> None:
         """Cases travel one by one."""
 
-    def judge(self, case: Case) -> Verdict:
+    def judge(self, case: Case) -> JudgedCase:
         packed = case.load()
         packed.data = [None if d is None else bytes(d) for d in packed.data]
         asked = self._bench.judge.remote([self._job], replace(case, load=_Held(packed)), self._subgraphs)
-        verdict: Verdict
         try:
-            verdict, self._lasts = self._ray.get(asked)
+            judged: JudgedCase = self._ray.get(asked)
         except self._ray.exceptions.RayTaskError as error:
             raise error.as_instanceof_cause() from error
-        return verdict
-
-    def lasting(self, verdict: Verdict) -> bool:
-        return self._lasts
+        return judged
 
 
 @dataclass(frozen=True)
@@ -131,16 +128,15 @@ class _Bench:
         self._run: Run | None = None
         self._stack = ExitStack()
 
-    def judge(self, job: list[Any], case: Case, subgraphs: list[Any]) -> tuple[Verdict, bool]:
-        """The verdict on one case, and whether it is to be kept. job: a reference to it, which stays one in a list."""
+    def judge(self, job: list[Any], case: Case, subgraphs: list[Any]) -> JudgedCase:
+        """The verdict on one case. job: a reference to it, which stays one in a list."""
         import ray
 
         define_all(subgraphs)
         if self._run is None or job[0] != self._job:
             self._stack.close()
             self._run, self._job = self._stack.enter_context(self._judge.running(ray.get(job[0]))), job[0]
-        verdict = self._run.judge(case)
-        return verdict, self._run.lasting(verdict)
+        return replace(self._run.judge(case), answered=None)  # which nobody asks for there
 
     def close(self) -> None:
         """End the children and leave no file."""

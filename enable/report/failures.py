@@ -67,8 +67,8 @@ def marked_lines(report: str, text: str) -> list[int]:
 
 def _pictured(session: Session, job: Job, case: Case) -> dict[str, Any] | None:
     with session.judge.running(job) as run:
-        run.judge(case)
-        return picture(*run.answered) if run.answered is not None else None
+        answered = run.judge(case).answered
+    return picture(*answered) if answered is not None else None
 
 
 def picture(expected: Expected, got: Packed) -> dict[str, Any] | None:

@@ -28,11 +28,12 @@ from traces.overloads import moves_data, name_of, written
 class Graph:
     """One graph, to be run on a list of its inputs, which it empties.
 
-    unserved: how many of its calls go to PyTorch's own kernels, by overload, once it ran.
+    unserved: how many of its calls go to PyTorch's own kernels, by overload, once it ran. substitutions: what became of
+    its subgraphs (enable/fuse/substitution.py), for reports.
     """
 
-    def __init__(self, module: GraphModule, server: Server) -> None:
-        self._server = server
+    def __init__(self, module: GraphModule, server: Server, substitutions: tuple[Any, ...] = ()) -> None:
+        self._server, self.substitutions = server, substitutions
         self._placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
         self._calls = [node for node in module.graph.nodes if node.op not in ("placeholder", "output")]
         self._output = next(node for node in module.graph.nodes if node.op == "output")

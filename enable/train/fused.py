@@ -22,7 +22,6 @@ def fusing(**options: Any) -> Prepare:
     def prepare(target: CaptureTarget) -> None:
         torch._dynamo.reset()
         backend.graphs.clear()
-        backend.substitutions.clear()
         training = target.training
         chosen = {**options, "fused": True}
         if training.model is not None:
@@ -35,7 +34,7 @@ def fusing(**options: Any) -> Prepare:
 
 def substituted() -> list[Substitution]:
     """What became of the subgraphs of the graphs that the latest training has had."""
-    return list(backend.substitutions)
+    return backend.substitutions()
 
 
 def compiled_counts() -> Counter[str]:

@@ -1,6 +1,7 @@
 """torch.compile with the library's kernels, and graphs as lists of launches, with launchers that really run."""
 
 import ctypes
+import gc
 
 import pytest
 import torch
@@ -50,6 +51,17 @@ def test_a_model_trains_as_without():
     model, x = model_and_input()
     assert trained(torch.compile(model, backend="enablekit", options=UNVERIFIED), x) == pytest.approx(expected, 1e-5)
     assert len(backend.graphs) == 2 and not any(graph.unserved for graph in backend.graphs)
+
+
+def test_graphs_of_a_function_that_is_gone_are_gone():
+    model, x = model_and_input()
+    compiled = torch.compile(model, backend="enablekit", options=UNVERIFIED)
+    compiled(x)
+    assert len(backend.graphs) == 1
+    del compiled, model
+    torch._dynamo.reset()
+    gc.collect()
+    assert len(backend.graphs) == 0 and backend.graphs.made == 1
 
 
 def test_what_is_not_served_goes_to_pytorch():
@@ -214,7 +226,7 @@ def test_a_model_trains_on_a_gpu_as_without(more):
 
 
 def test_what_draws_cuts_a_graph_and_is_served():
-    graphs = backend.graphs
+    graphs = list(backend.graphs)
 
     @torch.compile(backend="enablekit", options=UNVERIFIED)
     def function(x):
@@ -244,31 +256,31 @@ FUSED = {**UNVERIFIED, "fused": True}
 
 
 def test_subgraphs_are_fused_forward_and_backward():
-    backend.substitutions.clear()
+    backend.graphs.clear()
     expected = trained(*model_and_input())
     model, x = model_and_input()
     assert trained(torch.compile(model, backend="enablekit", options=FUSED), x) == pytest.approx(expected, 1e-5)
-    found = {(s.phase, s.kind) for s in backend.substitutions if not s.reason}
+    found = {(s.phase, s.kind) for s in backend.substitutions() if not s.reason}
     assert found >= {("forward", "product"), ("backward", "reduction")}
     assert not any(graph.unserved for graph in backend.graphs)
 
 
 def test_what_cannot_be_fused_is_told_and_what_is_left_of_it_is_fused():
-    backend.substitutions.clear()
+    backend.graphs.clear()
 
     def function(x, y):
         return ((torch.bmm(x, y) + y) * 2).relu()
 
     x, y = torch.randn(2, 4, 4), torch.randn(2, 4, 4)
     torch.testing.assert_close(torch.compile(function, backend="enablekit", options=FUSED)(x, y), function(x, y))
-    whole, rest = backend.substitutions
+    whole, rest = backend.substitutions()
     assert whole.kind == "product" and "launches one_warp_kernel itself" in whole.reason
     assert rest.kind == "pointwise" and not rest.reason
 
 
 def test_sizes_that_change_are_fused_where_they_are_never_1():
     """From the second size on one graph is for all, by the same kernels as the first; a size of 1 has its own."""
-    backend.substitutions.clear()
+    backend.graphs.clear()
 
     def function(x, w, y):
         product = (x.view(x.shape[0] * x.shape[1], 8) @ w).view(x.shape[0], x.shape[1], 8)
@@ -285,7 +297,7 @@ def test_sizes_that_change_are_fused_where_they_are_never_1():
         (of_found,), (of_expected,) = (torch.autograd.grad(sum(t.sum() for t in r), x) for r in (found, expected))
         torch.testing.assert_close(of_found, of_expected, rtol=1e-4, atol=1e-4)
     fused: list[set[str]] = [set() for _ in backend.graphs]
-    for found in backend.substitutions:
+    for found in backend.substitutions():
         assert not found.reason
         fused[found.graph].add(found.overload)
     (first, of_first, changing, of_changing, one, of_one) = fused
@@ -296,19 +308,19 @@ def test_sizes_that_change_are_fused_where_they_are_never_1():
 
 @torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True)
 def test_sizes_that_nobody_knows_before_are_not_fused():
-    backend.substitutions.clear()
+    backend.graphs.clear()
     function = lambda x: ((x * 2).relu(), (x.nonzero() * 2 + 1).abs())  # noqa: E731
     compiled = torch.compile(function, backend="enablekit", options=FUSED)
     for n in (4, 6):
         x = torch.randn(n, 3)
         assert all(map(torch.equal, compiled(x), function(x)))
-    assert {s.overload.rpartition("_")[0] for s in backend.substitutions} == {"fused::mul_relu"}
+    assert {s.overload.rpartition("_")[0] for s in backend.substitutions()} == {"fused::mul_relu"}
 
 
 def test_numbers_that_change_are_no_part_of_a_subgraph():
-    backend.substitutions.clear()
+    backend.graphs.clear()
     function = lambda x: (x * x.shape[0]).relu() * 2  # noqa: E731
     compiled = torch.compile(function, backend="enablekit", options=FUSED, dynamic=True)
     for n in (3, 5):
         torch.testing.assert_close(compiled(torch.ones(n, 3)), function(torch.ones(n, 3)))
-    assert {s.overload.rpartition("_")[0] for s in backend.substitutions} == {"fused::relu_mul"}
+    assert {s.overload.rpartition("_")[0] for s in backend.substitutions()} == {"fused::relu_mul"}

@@ -89,7 +89,7 @@ def explain(platform: Platform, job: Job, case: Case, verdict: Verdict, zygotes:
     limits = {f: min(SECONDS, getattr(platform, f)) for f in ("compile_seconds", "execute_seconds")}
     job = replace(job, off=job.off | {RERUN})  # it has ended before
     with tempfile.TemporaryFile() as log, Run(job, replace(platform, **limits), zygotes, log.fileno()) as run:
-        return _report(verdict, run.judge(case), job, log)
+        return _report(verdict, run.judge(case).verdict, job, log)
 
 
 def _report(verdict: Verdict, again: Verdict, job: Job, log: BinaryIO) -> str:

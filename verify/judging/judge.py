@@ -17,9 +17,10 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from verify.cases.case import Case
+from verify.judging.case_run import JudgedCase, skipped
 from verify.judging.job import RUN, Job
 from verify.judging.rerun import RERUN
-from verify.judging.run import Run, skipped
+from verify.judging.run import Run
 from verify.judging.verdicts import Identity, Standings, VerdictStore
 from verify.outcome import Outcome, Verdict
 from verify.platforms import COMPILE, EXECUTE, Device, Platform
@@ -248,10 +249,11 @@ class Judge:
 
     def _judged(self, run: Run, job: Job, case: Case) -> Verdict:
         started = time.monotonic()
-        verdict = replace(run.judge(case), sandbox=self.sandbox)
+        judged: JudgedCase = run.judge(case)
+        verdict = replace(judged.verdict, sandbox=self.sandbox)
         if self._closed:  # what was killed with its children is no verdict
             raise JudgeClosed("the judge was closed while a case was judged")
-        if run.lasting(verdict):
+        if judged.lasts:
             self._store.put(self._identity(job, case), verdict, time.monotonic() - started)
         return verdict
 
