@@ -34,6 +34,7 @@ from enable.serve.native import Native, load
 from enable.serve.registration import KEYS, Registration, form_with_tensor, innermost, under_dispatcher
 from enable.serve.server import Server
 from enable.serve.shortcuts import MISS
+from enable.trust import UNTRIED, untried
 from enable.workspace import Workspace
 from generate.library import Library, Match
 from traces import UserError
@@ -41,6 +42,7 @@ from traces.overloads import may_draw, name_of, resolve
 from verify import platforms
 from verify.comparison.laws import judged_by
 from verify.judging.verdicts import ENOUGH, Standing, Standings, judge_version
+from verify.platforms import Platform
 
 __all__ = ["Registration", "Selection", "entry_of", "register", "select", "use"]
 
@@ -98,7 +100,9 @@ def drawing_on_cpu(library: Library, workspace: Path) -> Callable[[], AbstractCo
     """Makes contexts in which the kernels that draw random numbers answer on the CPU, too, as they do on sim: from the
     same seed the two then draw the same numbers. Also those that no verdict speaks for: the CPU asks for others, as for
     bernoulli_ in the place of native_dropout."""
-    entries = {o: e for o, e in select(None, True, library, workspace).entries.items() if e.draws}
+    drawing = {o: e for o, e in select(None, True, library, workspace).entries.items() if e.draws}
+    standings = _standings(Workspace(workspace), platforms.load(platforms.of_device("cpu")))
+    entries = {o: e for o, e in drawing.items() if not untried(_match(library, o), standings)}
     server = Server(entries.get, "cpu")
     return lambda: _until_undone(under_dispatcher(server, "cpu", entries, {}))
 
@@ -129,13 +133,23 @@ def select(
     library: Library | None = None,
     workspace: Path | None = None,
     device: str = sim.NAME,
+    platform: Platform | None = None,
 ) -> Selection:
-    """The overloads that kernels may serve; arguments as of `register`. Raises UserError where none may be, or `ops`
-    names one that may not."""
+    """Return the overloads that kernels may serve.
+
+    Args:
+        platform: Whose verdicts decide, by default the platform of the device.
+
+    The other arguments are those of `register`.
+
+    Raises:
+        UserError: None may be served, or `ops` names one that may not.
+    """
     place = Workspace(workspace or WORKSPACE)
-    library = library or place.library(None, platforms.load(platforms.of_device(device)))
+    platform = platform or platforms.load(platforms.of_device(device))
+    library = library or place.library(None, platform)
     matches = _all(library) if ops is None else {name: _match(library, name) for name in map(_full, ops)}
-    standings = None if unverified else _standings(place, device)
+    standings = None if unverified else _standings(place, platform)
     entries, left_out = {}, {}
     for overload, match in matches.items():
         standing = standings[match.kernels, overload] if standings is not None else Standing()
@@ -144,6 +158,8 @@ def select(
             left_out[overload] = COMPOSITE
         elif not fit:
             left_out[overload] = f"{FAILED}: {standing.failure}" if standing.failed else NOT_VERIFIED
+        elif standings is not None and (why := untried(match, standings)):
+            left_out[overload] = why
         else:
             lawless = not unverified and not judged_by(overload) and may_draw(overload)
             independent = None if unverified else standing.independent
@@ -157,13 +173,14 @@ def select(
     return Selection(entries, left_out)
 
 
-def basis(unverified: bool) -> str:
-    """A sentence for readers of a `Selection` elsewhere: what the dtypes in it rest on."""
+def basis(platform: Platform, unverified: bool) -> str:
+    """Return a sentence for readers of a `Selection` elsewhere: what the dtypes in it rest on."""
     if unverified:
         return "No verdict speaks for these dtypes: they are what the kernels themselves claim."
     few = f"a pass on fewer than {ENOUGH} independent cases, unlike in more than what tensors contain, says on how many"
-    judge = judge_version(platforms.load(platforms.of_device(sim.NAME)))
-    return f"Of each dtype, every case that was judged passed ({judge}); {few}."
+    ran = "" if platform.device else " in Triton's interpreter, and on no GPU"
+    judge = judge_version(platform)
+    return f"Every case of each dtype that was judged passed on platform {platform.name}{ran} ({judge}); {few}."
 
 
 class _Executor:
@@ -250,13 +267,13 @@ def _claimed(match: Match) -> frozenset[str]:
     return match.kernel.listed | {NO_FLOATS}
 
 
-def _standings(place: Workspace, device: str) -> Standings:
-    """What is known on the device's platform; nothing where there is no workspace, and then none is made."""
+def _standings(place: Workspace, platform: Platform) -> Standings:
+    """Return what is known on a platform; nothing if there is no workspace, and then none is made."""
     if not place.root.is_dir():
         return Standings()
     store = place.verdicts()
     try:
-        return store.standings(platforms.load(platforms.of_device(device)))
+        return store.standings(platform)
     finally:
         store.close()
 
@@ -286,6 +303,8 @@ def _is_composite(overload: str, device: str) -> bool:
 def _refusal(overload: str, reason: str, place: Workspace) -> str:
     if reason == COMPOSITE:
         return f"{overload}: {reason}; register kernels of those"
+    if reason.startswith(UNTRIED):
+        return f"{overload}: its kernel is {reason}; or use it all the same (--unverified)"
     if reason != NOT_VERIFIED:
         return f"{overload}: {reason}; look at it: enable verify {overload}; or use it all the same (--unverified)"
     return f"{overload}: its kernel is not verified in {place.root}; {_remedy(overload)}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import difflib
-import hashlib
 import os
 import shlex
 import shutil
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 from enable.options import CACHE_VARIABLE, WORKSPACE, WORKSPACE_VARIABLE
 from enable.progress import say
 from traces import UserError
+from verify.signing import sign
 
 if TYPE_CHECKING:
     from enable.fusions import Fusion
@@ -78,13 +78,20 @@ class Workspace:
     @property
     def compiled(self) -> Path:
         """Compiled kernels; may be removed at any time. Triton keeps whole paths there: a copy begins anew."""
-        place = hashlib.sha256(str(self.cache.resolve()).encode()).hexdigest()
-        return self.cache / "triton" / place[:12]
+        return self._own("triton")
 
     @property
     def native(self) -> Path:
         """Modules in C++ (capture/compiled.py), built for each PyTorch."""
-        return self.cache / "native"
+        return self._own("native")
+
+    def _own(self, what: str) -> Path:
+        """Return a directory for binaries: a copy of it, or one of somebody else's making, has another name."""
+        home = self.cache / what
+        own = home / sign(what, str(home.resolve()))[:12]
+        if home.is_dir() and not own.is_dir() and any(home.iterdir()):
+            _say_once(f"{home}: what was compiled elsewhere or by another user is not used; it is compiled anew")
+        return own
 
     def command(self, *words: str) -> str:
         """What to type: `enable` with these words, for this workspace."""
@@ -152,9 +159,14 @@ class Workspace:
         from verify.judging.verdicts import VerdictStore
 
         if self.is_read_only:
-            return VerdictStore(_aside(self.root) / _VERDICTS)
+            return VerdictStore(_aside(self.root) / _VERDICTS, say)
         self.create()
-        return VerdictStore(self.root / _VERDICTS)
+        return VerdictStore(self.root / _VERDICTS, say)
+
+
+@cache
+def _say_once(line: str) -> None:
+    say(line)
 
 
 @cache

@@ -15,28 +15,38 @@ from verify.contract.derive import COPY, Plan, plans
 from verify.contract.kernel_file import KernelFile
 from verify.judging.job import Job
 from verify.linking import state
+from verify.lint.profile import DEFAULT
 
 KERNELS = Path(__file__).parent / "kernels"
 
 
 @dataclass(frozen=True)
 class Match:
-    """The kernel that serves an overload, and how. refined: it comes from a layer above the base."""
+    """The kernel that serves an overload, and how.
+
+    Attributes:
+        refined: The kernel comes from a layer above the base.
+        above: The directories of the layers above the base.
+    """
 
     plan: Plan
     kernel: KernelFile
     copy: KernelFile | None
     refined: bool
+    above: tuple[Path, ...] = ()
 
     @property
     def job(self) -> Job:
-        """A job without cases that judges how the overload is served."""
-        return Job(self.plan, self.kernel, (), self.copy)
+        """A job without cases that judges how the overload is served. The packaged kernels are of the own dialect."""
+        job = Job(self.plan, self.kernel, (), self.copy)
+        files = (self.kernel, *((self.copy,) if self.copy else ()), *job.reached)
+        packaged = all(KERNELS in file.path.parents for file in files)
+        return replace(job, dialect=DEFAULT if packaged else "")
 
     @property
     def kernels(self) -> tuple[str, ...]:
         """The part of a verdict's identity that names the kernel files."""
-        return self.job.kernels
+        return Job(self.plan, self.kernel, (), self.copy).kernels
 
 
 class Library:
@@ -143,7 +153,7 @@ class Library:
                 continue
             needs_copy = plan.written is not None and (plan.written == "out" or not kernel.takes_out)
             if not needs_copy or copier is not None:
-                return Match(plan, kernel, copier if needs_copy else None, refined)
+                return Match(plan, kernel, copier if needs_copy else None, refined, self.layers[:-1])
         return None
 
 

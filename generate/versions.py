@@ -28,6 +28,7 @@ from typing import Any
 from traces import UserError
 from traces.format import sync_directory, write_durably
 from verify.contract.kernel_file import KernelFile
+from verify.signing import is_signed, sign
 
 FORMAT = "enable-version"
 VERSION = 1
@@ -191,6 +192,7 @@ class Versions:
             "back_to": back_to,
             "provenance": provenance,
         }
+        record["signed"] = sign(*_signed(record, path))
         text = json.dumps(record, indent=1, sort_keys=True)
         _make(home)
         if source is not None:
@@ -202,6 +204,24 @@ class Versions:
         elif action != "found":
             write_durably(path, [source.encode()])
         return number
+
+
+def is_accepted(path: Path) -> bool:
+    """Return True if the kernel in force at `<root>/<group>/<name>.py` is one that this user's commands accepted."""
+    home = path.with_suffix(_SUFFIX)
+    current = Versions(path.parents[1]).current(path.parent.name, path.stem)
+    if current is None:
+        return False
+    records = {record["number"]: record for record in _records(home)}
+    told = [records[number] for number in {current.number, current.origin} if number in records]
+    accepted = current.origin in records and records[current.origin]["action"] == "accepted"
+    return accepted and all(is_signed(record.get("signed"), *_signed(record, path)) for record in told)
+
+
+def _signed(record: dict[str, Any], path: Path) -> tuple[str, ...]:
+    """Return what a signature of a version covers."""
+    told = {key: value for key, value in record.items() if key != "signed"}
+    return ("version", path.parent.name, path.stem, json.dumps(told, sort_keys=True))
 
 
 def origin(path: Path) -> str:

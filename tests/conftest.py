@@ -24,6 +24,10 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.disable()  # of what is imported and collected nothing is garbage
     if config.option.markexpr.strip() != "gpu":
         os.environ.setdefault("TRITON_INTERPRET", "1")
+    if "XDG_CONFIG_HOME" not in os.environ:  # the key that signs verdicts is not the user's
+        home = tempfile.TemporaryDirectory(prefix="enable-key-")
+        config.add_cleanup(home.cleanup)
+        os.environ["XDG_CONFIG_HOME"] = home.name
     if CACHE_VARIABLE not in os.environ:  # those that start tests share it with those who run them
         shared = tempfile.TemporaryDirectory(prefix="enable-tests-")
         config.add_cleanup(shared.cleanup)

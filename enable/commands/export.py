@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from enable.naming import full
-from enable.options import AsJson, Library
+from enable.options import PLATFORM, AsJson, Library, Platform
 
 
 def command(  # noqa: PLR0913 - each is an option of the command
@@ -25,9 +25,10 @@ def command(  # noqa: PLR0913 - each is an option of the command
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the directory if it holds something.")] = False,
     as_json: AsJson = False,
+    platform: Platform = PLATFORM,
     library: Library = None,
 ) -> None:
-    """Write the verified kernels in another form.
+    """Write the kernels that are verified on a platform in another form.
 
     package: a package for pip that puts the kernels under PyTorch's CUDA dispatch key when it is imported, needs torch
     and triton alone, and can be undone. backendbench: BackendBench's directories, OP/OP_implementation_v1.py with a
@@ -36,18 +37,24 @@ def command(  # noqa: PLR0913 - each is an option of the command
     from enable.library import basis, select
     from enable.serve.export import Label, export
     from enable.workspace import Workspace
+    from verify import platforms
     from verify.judging.verdicts import ENOUGH, is_few
 
-    kernels = Workspace(context.obj).library(library)
-    chosen = select(op or None, unverified, kernels, context.obj)
-    made = export(form, directory, chosen.entries, Label(name, basis(unverified)), force)
+    known = platforms.load(platform)
+    kernels = Workspace(context.obj).library(library, known)
+    chosen = select(op or None, unverified, kernels, context.obj, platform=known)
+    label = Label(name, known.name, bool(known.device), basis(known, unverified))
+    made = export(form, directory, chosen.entries, label, force)
     left_out = {**chosen.left_out, **made.left_out}
     if as_json:
-        told = {"directory": str(made.directory), "format": form, "files": made.files, "overloads": made.overloads}
+        told: dict[str, object] = {"directory": str(made.directory), "format": form, "platform": known.name}
+        told |= {"files": made.files, "overloads": made.overloads}
         independent = {o: chosen.entries[o].independent for o in made.overloads}
         typer.echo(json.dumps({**told, "independent": independent, "left_out": left_out}))
         return
-    typer.echo(f"{made.directory}: {len(made.overloads)} overloads served by {made.files} kernel files")
+    served = f"{len(made.overloads)} overloads served by {made.files} kernel files"
+    judged = "unverified" if unverified else f"verified on platform {label.where}"
+    typer.echo(f"{made.directory}: {served}, {judged}")
     few = [o for o in made.overloads if is_few(chosen.entries[o].independent)]
     if few:
         typer.echo(f"few cases: {len(few)} overloads, such as {few[0]}, passed fewer than {ENOUGH} independent ones")

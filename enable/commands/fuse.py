@@ -125,7 +125,7 @@ def _judged(context: typer.Context, overloads: list[str], platform: str, library
     program = ["enable", *typed(context.parent), "verify"]
     options = [*library_words(library), *([] if platform == PLATFORM else ["--platform", platform])]
     seed = secrets.randbits(31)
-    with Verifier(context.obj, library, platform, "triton-cuda", "full") as verifier:
+    with Verifier(context.obj, library, platform, None, "full") as verifier:
         found = verifier.verify_fusions(overloads, VerifyRequest(seed=seed))
     return {
         f.overloads[0]: finding_lines(f, [*program, f.overloads[0], *options, "--seed", str(seed)])

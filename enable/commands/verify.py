@@ -28,7 +28,10 @@ def command(  # noqa: PLR0913 - each is an option of the command
     cases: Annotated[
         str, typer.Option(help="Comma-separated: opinfo, extended, traces (the workspace's), trace:NAME.")
     ] = "opinfo,extended,traces",
-    profile: Annotated[str, typer.Option(help="Profile of the lint.")] = "triton-cuda",
+    profile: Annotated[
+        str | None,
+        typer.Option(help="Dialect to hold files against: the platform's for kernel files, triton-cuda for others."),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Of the extended cases; drawn if not given.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="Extended cases of each overload.")] = 128,
     case: Annotated[str | None, typer.Option(help="Judge this case alone.")] = None,

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from enable.cover.dialect import outside_by_overload, spoken
 from enable.naming import shown_path
+from enable.trust import of_layers, untried
 from generate.library import Library, Match
 from generate.versions import BASE_LIBRARY, origin
 from traces import UserError
@@ -258,11 +258,11 @@ def judge_cases(
     """Verdicts by (overload, case id). needed: whether a case is still to be judged; told: of each verdict; off: layers
     that are not asked.
 
-    A kernel that is not of the platform's dialect is not run.
+    Cases that a kernel passes are skipped if it was never tried in full (enable/trust.py).
     """
     jobs = [
-        Job(m.plan, m.kernel, tuple(cases[o]), m.copy, repeats=REPEATS, needed=needed, off=off)
-        for o, m in spoken(matches, judge.platform).items()
+        replace(m.job, cases=tuple(cases[o]), repeats=REPEATS, needed=needed, off=off)
+        for o, m in matches.items()
         if m is not None and o in cases
     ]
     advance = progress(sum(len(job.cases) for job in jobs))
@@ -271,15 +271,13 @@ def judge_cases(
         told(job, verdict)
         advance(job, verdict)
 
-    refused = outside_by_overload(matches, judge.platform)
-    verdicts = judge.judge([job for job in jobs if job.plan.overload not in refused], both)
-    for job in jobs:
-        if (violation := refused.get(job.plan.overload)) is not None:
-            for case in job.cases:
-                detail = f"not of the dialect: {violation}"
-                verdict = Verdict(case.id, Outcome.COMPILE_ERROR, detail, layer="lint", rule=violation.rule)
-                verdicts[job.plan.overload, case.id] = verdict
-                both(job, verdict)
+    verdicts = judge.judge(jobs, both)
+    layered = {o: m for o, m in matches.items() if m is not None and o in cases and of_layers(m)}
+    standings = judge.standings() if layered else Standings()
+    why = {o: untried(m, standings) for o, m in layered.items()}
+    for (overload, case), verdict in verdicts.items():
+        if why.get(overload) and verdict.outcome is Outcome.PASS:
+            verdicts[overload, case] = replace(verdict, outcome=Outcome.SKIPPED, detail=why[overload])
     return verdicts
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from enable.naming import shown_path
+from enable.trust import UNTRIED, untried
 from enable.workspace import Workspace
 from generate.library import Match
 from traces import UserError
@@ -35,6 +36,8 @@ def operators(workspace: Workspace, base: Path | None) -> list[dict[str, Any]]:
             found = standings[match.kernels, overload]
             counts = {"judged": found.judged, "independent": found.independent, "variants": len(found.variants)}
             row[name] = {"passed": len(found.passed), **counts}
+            if untried(match, standings):
+                row[name]["untried"] = True
         rows.append({**row, "kernel": shown_path(match.kernel.path)})
     return rows
 
@@ -112,4 +115,5 @@ def _cell(known: dict[str, Any]) -> str:
         return "-"
     few = " (few)" if is_few(known["independent"]) else ""
     stale = ", of an earlier kernel" if known.get("stale") else ""
-    return f"{known['passed']} of {known['judged']}{few}{stale}"
+    tried = f", {UNTRIED}" if known.get("untried") else ""
+    return f"{known['passed']} of {known['judged']}{few}{stale}{tried}"

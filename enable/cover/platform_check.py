@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from enable.cover.dialect import outside
 from enable.tables import table
 from enable.workspace import Workspace
 from generate.library import Library
@@ -19,10 +18,12 @@ from verify.cases.case import case_of_values
 from verify.child.probe import KERNEL
 from verify.contract.derive import Plan
 from verify.contract.kernel_file import KernelFile
+from verify.judging.dialect import first_outside
 from verify.judging.job import RUN, Job
 from verify.judging.judge import Judge
 from verify.judging.verdicts import VerdictStore
 from verify.lint import load_profile
+from verify.lint.profile import DEFAULT
 from verify.outcome import Outcome, Verdict
 from verify.platforms import Platform, Target
 
@@ -71,7 +72,8 @@ def check(name: str, library: Callable[[Platform], Library]) -> PlatformCheck:
     )
     targets = [_compiled(platform, target) for target in platform.targets]
     kernels = list(library(platform))
-    refused = {str(Path(*k.path.parts[-2:])): str(v) for k, v in outside(kernels, platform).items()}
+    outside = {k: first_outside(k, platform) for k in kernels} if platform.lint != DEFAULT else {}
+    refused = {str(Path(*k.path.parts[-2:])): str(v) for k, v in outside.items() if v is not None}
     return PlatformCheck(platform, (dialect, *targets, _executed(platform)), len(kernels), refused)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from enable.trust import untried
 from enable.workspace import Workspace
 from generate.library import Library, Match
 from verify.platforms import Platform
@@ -32,7 +33,8 @@ def callable_overloads(
         if match is None or not match.plan.direct:
             continue
         reached = {o for k in (match.kernel, *match.kernel.reached) for o in k.overloads}
-        if reached.isdisjoint(serves) and standings[match.kernels, overload].verified:
+        verified = standings[match.kernels, overload].verified and not untried(match, standings)
+        if reached.isdisjoint(serves) and verified:
             found.add(overload)
     return frozenset(found)
 

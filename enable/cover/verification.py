@@ -19,7 +19,6 @@ from verify.judging.job import RUN
 from verify.judging.judge import Judge
 from verify.judging.stages import MAX_EXTENDED, Stage, TrialOptions, TrialResult, Watcher
 from verify.judging.trial import Trial, alone
-from verify.lint import Profile
 from verify.outcome import LAYERS, OPTIONAL, Outcome
 
 SOURCES = ("opinfo", "extended", "traces")  # of cases, if none are named; trace:NAME is another
@@ -66,17 +65,15 @@ def check_request(sources: Sequence[str], off: Sequence[str]) -> None:
             raise UserError(f"{layer!r} {what}; choose from {', '.join(OPTIONAL)}")
 
 
-def verify_candidate(
-    candidate: Candidate, request: VerifyRequest, judge: Judge, profile: Profile, workspace: Workspace
-) -> TrialResult:
+def verify_candidate(candidate: Candidate, request: VerifyRequest, judge: Judge, workspace: Workspace) -> TrialResult:
     """Judge a candidate on the cases that are asked for. Raises UserError for a trace that is not there."""
     if RUN in request.off and not judge.platform.targets:
         raise UserError(
             f"platform {judge.platform.name} names no target to compile for; choose another, or run the kernels"
         )
     with doing(f"verify {candidate.name}: preparing cases") as work:
-        serve = alone(candidate, profile)
-        trial = Trial(candidate, serve, judge, workspace.cache, request.options, Counting(candidate.name, work))
+        counting = Counting(candidate.name, work)
+        trial = Trial(candidate, alone(candidate), judge, workspace.cache, request.options, counting)
         result = trial.run([Stage("recorded", _recorded(candidate, request, workspace))])
         if result.outcome is Outcome.PASS and request.sanitize:
             jobs = [trial.job(overload, cases) for overload, cases in trial.cases.items()]

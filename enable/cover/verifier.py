@@ -28,6 +28,7 @@ from verify.judging.candidate import read_candidate
 from verify.judging.judge import Judge
 from verify.judging.stages import TrialResult
 from verify.lint import load_profile
+from verify.lint.profile import ANY_FILE
 from verify.outcome import Outcome
 
 
@@ -35,13 +36,27 @@ class Verifier:
     """A context manager around one judge."""
 
     def __init__(
-        self, workspace: Path, library: Path | None, platform: str, profile: str, sandbox: str, sanitize: bool = False
+        self,
+        workspace: Path,
+        library: Path | None,
+        platform: str,
+        profile: str | None,
+        sandbox: str,
+        sanitize: bool = False,
     ) -> None:
-        """Raises UserError for an unknown platform, profile or sandbox, or if nothing can be sanitized there."""
+        """Open a judge.
+
+        Args:
+            profile: Name of the dialect that files are held against; by default the platform's for kernel files of the
+                contract, and ANY_FILE for others.
+
+        Raises UserError for an unknown platform, profile or sandbox, or if nothing can be sanitized there."""
         self._workspace = Workspace(workspace)
         self._base = library
-        known, chosen = platforms.load(platform), load_profile(profile)
-        self._profile = chosen if chosen.blocks else chosen.of_platform(load_profile(known.lint))
+        known = platforms.load(platform)
+        chosen, of_platform = load_profile(profile or ANY_FILE), load_profile(known.lint)
+        self._profile = chosen if chosen.blocks else chosen.of_platform(of_platform)
+        self._contract_profile = self._profile if profile else of_platform
         if sanitize:
             check_sanitizer(known)
         self._platform = replace(known, alignment=max(known.alignment, self._profile.alignment))
@@ -148,9 +163,10 @@ class Verifier:
         kernel: KernelFile | None = None,
         match: Match | None = None,
     ) -> TrialResult:
-        profile = self._profile.with_calls(o for o, _ in kernel.callees) if kernel is not None else self._profile
+        calls = [o for o, _ in kernel.callees] if kernel is not None else []
+        profiles = (profile.with_calls(calls) for profile in (self._profile, self._contract_profile))
         try:
-            candidate = read_candidate(text, path, profile, operator)
+            candidate = read_candidate(text, path, next(profiles), operator, next(profiles))
         except KernelFileError as error:
             return TrialResult(
                 path.name, Outcome.COMPILE_ERROR, "lint", "contract", str(error), sandbox=self.judge.sandbox
@@ -162,7 +178,7 @@ class Verifier:
             candidate = replace(candidate, plan=match.plan, copy=match.copy)
         if not request.every:
             self._tell_unread(request, frozenset(candidate.overloads))
-        return verify_candidate(candidate, request, self.judge, profile, self._workspace)
+        return verify_candidate(candidate, request, self.judge, self._workspace)
 
     def _tell_unread(self, request: VerifyRequest, only: frozenset[str] | None) -> None:
         """Name the traces that cannot be read, on stderr."""

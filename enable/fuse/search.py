@@ -11,6 +11,7 @@ from typing import Any
 from enable.cover.cost import BANDWIDTH, LAUNCH
 from enable.fusions import Fusion, RecordedUse
 from enable.naming import full, means, near
+from enable.trust import untried
 from enable.workspace import Workspace
 from generate.fusion.composing import Uncomposable, compose
 from generate.fusion.finding import PASSES, Occurrence, barriers, find
@@ -183,7 +184,8 @@ def kernel_state(library: Library, standings: Standings, fusion: Fusion) -> str:
     if match is None:
         return "none"
     standing = standings[match.kernels, fusion.overload]
-    return "verified" if standing.passed and not standing.failed else "made"
+    verified = standing.passed and not standing.failed and not untried(match, standings)
+    return "verified" if verified else "made"
 
 
 def as_json(fusion: Fusion, kernel: str) -> dict[str, Any]:

@@ -19,11 +19,12 @@ from verify.cases.case import Case, by_overload, has_reference
 from verify.cases.opinfo import kept_cases
 from verify.contract.kernel_file import KernelFile
 from verify.judging.candidate import Candidate
+from verify.judging.dialect import limited, violations
 from verify.judging.job import Job
 from verify.judging.stages import MAX_EXTENDED, Stage, TrialOptions, TrialResult
 from verify.judging.trial import REFUSED, Trial
 from verify.judging.verdicts import ENOUGH
-from verify.lint import lint, load_profile
+from verify.lint import load_profile
 from verify.outcome import LINT, UNREACHED, Outcome, Verdict
 
 _LISTED = 8  # cases that a line names
@@ -165,8 +166,8 @@ class ProposalTrial:
         if proposal.self_consistent:
             calls = callable_overloads(session.workspace, self._change.before, session.platform, kernel.overloads)
             profile = profile.with_calls(calls)
-        violations = tuple(lint(proposal.source, profile))
-        return Candidate(proposal.path.name, proposal.source, kernel, kernel.overloads, True, violations)
+        found, kernel = tuple(violations(kernel, profile)), limited(kernel, profile)
+        return Candidate(proposal.path.name, proposal.source, kernel, kernel.overloads, True, found, profile)
 
     def _held_back_last(self, cases: list[Case]) -> list[Case]:
         """Return the cases with those last of which a model is not told, which some of the made ones are."""

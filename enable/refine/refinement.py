@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -256,7 +256,7 @@ class Refinement:
         library = self.session.library.with_candidate(kernel, self.self_consistent)
         matches = {o: library.match(o) for o in sorted(cases, key=lambda o: (o != operator.overload, o))}
         return [
-            Job(m.plan, m.kernel, tuple(cases[o]), m.copy)
+            replace(m.job, cases=tuple(cases[o]))
             for o, m in matches.items()
             if m is not None and m.kernel.path == kernel.path
         ]

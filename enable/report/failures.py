@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -53,7 +54,7 @@ def failures(session: Session, rows: Sequence[tuple[str, Row]], kernels: dict[st
                 "kernel": row.kernel,
                 "lines": marked_lines(verdict.report, kernels[row.kernel]),
                 "again": row.again,
-                "picture": _pictured(session, Job(match.plan, match.kernel, (case,), match.copy), case),
+                "picture": _pictured(session, replace(match.job, cases=(case,)), case),
             }
         )
     return found

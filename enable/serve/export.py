@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import keyword
 import math
@@ -28,7 +29,7 @@ from verify.outcome import Outcome
 _ROOT = Path(__file__).parents[2]
 _SERVES = "enable.serve.registration"  # what an exported package runs, with all that it imports
 _OWN_IMPORT = re.compile(r"^(\s*from )(?=(?:traces|capture|verify|enable)\b)", re.MULTILINE)
-_FORMAT = 1  # of overloads.json
+_FORMAT = 2  # of overloads.json
 
 
 @dataclass(frozen=True)
@@ -46,10 +47,23 @@ Write = Callable[[Path, Mapping[str, Entry], "Label"], dict[str, str]]
 
 @dataclass(frozen=True)
 class Label:
-    """name: of the package. basis: a sentence on what the kernels' dtypes rest on."""
+    """What a package says of itself.
+
+    Attributes:
+        name: Of the package.
+        platform: Name of the platform whose verdicts the kernels rest on.
+        on_device: That platform runs kernels on a device, not in Triton's interpreter.
+        basis: A sentence on what the kernels' dtypes rest on.
+    """
 
     name: str
+    platform: str
+    on_device: bool
     basis: str
+
+    @property
+    def where(self) -> str:
+        return self.platform if self.on_device else f"{self.platform} alone, which is no GPU"
 
 
 def export(form: str, directory: Path, entries: Mapping[str, Entry], label: Label, force: bool) -> Exported:
@@ -86,7 +100,12 @@ def write_package(directory: Path, entries: Mapping[str, Entry], label: Label) -
     for path, place in places.items():
         _write(package / "kernels" / place, texts[path])
     _write_runtime(runtime, f"{label.name}.runtime.")
-    told = {"format": _FORMAT, "overloads": {o: _fields(entry, places) for o, entry in entries.items()}}
+    told = {
+        "format": _FORMAT,
+        "platform": label.platform,
+        "digests": {place: hashlib.sha256(texts[path].encode()).hexdigest() for path, place in places.items()},
+        "overloads": {o: _fields(entry, places) for o, entry in entries.items()},
+    }
     _write(package / "overloads.json", json.dumps(told, indent=1) + "\n")
     _write(directory / "LICENSE", (_ROOT / "LICENSE").read_text(encoding="utf-8"))
     values = {
@@ -95,7 +114,7 @@ def write_package(directory: Path, entries: Mapping[str, Entry], label: Label) -
         "key": KEYS["cuda"],
         "entries": entries,
         "places": places,
-        "basis": label.basis,
+        "label": label,
         "dtypes": lambda entry: ", ".join(d or "no floating dtype" for d in sorted(entry.verified)),
         "verdict": lambda entry: "none" if entry.independent is None else marked(Outcome.PASS, entry.independent),
     }

@@ -25,7 +25,6 @@ from generate.tuning.search import TimingFailed
 from traces import TraceError, UserError
 from traces.format import write_durably
 from traces.subgraphs import definitions
-from verify.judging.job import Job
 from verify.platforms import Platform, Target
 from verify.sandbox.wire import WireError, receive, send, send_packed
 
@@ -164,7 +163,7 @@ def _served(match: Match | None, overload: str) -> dict[str, Any]:
         raise TimingFailed(f"{overload}: the kernel does not serve it")
     return {
         "plan": asdict(match.plan),
-        **Job(match.plan, match.kernel, (), match.copy).files,
+        **match.job.files,
         "takes_out": match.kernel.takes_out,
         "draws": match.kernel.draws,
     }

@@ -29,6 +29,7 @@ from verify.cases.oracle import Trusted
 from verify.cases.samples import foreach_infos, opinfo_cases
 from verify.sandbox.children import ChildDied
 from verify.sandbox.nursery import SAMPLED
+from verify.signing import is_signed, sign
 
 _READER = Trusted(SAMPLED, memory_bytes=8 << 30, seconds=1800.0)  # of all samples of some operators
 _LOCK = threading.Lock()
@@ -59,14 +60,34 @@ def kept_cases(cache: Path, overloads: list[str], dtypes: tuple[str, ...], every
 
 
 def _kept(path: Path, samples_of: dict[str, Any] | None) -> list[Any]:
-    """What the file holds, which is made if need be: samples, or names of overloads."""
-    if not path.is_file() and _DATABASE in sys.modules:
-        keep(path, samples_of)
-    elif not path.is_file():
-        with _LOCK:
-            _read(path, samples_of)
-    found: list[Any] = json.loads(path.read_text())
+    """Return what the file holds, samples or names of overloads; make it unless this user's commands made it."""
+    content = _signed(path)
+    if content is None:
+        if _DATABASE in sys.modules:
+            keep(path, samples_of)
+        else:
+            with _LOCK:
+                _read(path, samples_of)
+        content = path.read_text()
+        _replace(_signature_of(path), sign(path.name, content))
+    found: list[Any] = json.loads(content)
     return found
+
+
+def _signed(path: Path) -> str | None:
+    """Return the text of a file, or None if there is none that this user's commands signed."""
+    try:
+        content, signature = path.read_text(), _signature_of(path).read_text()
+    except (OSError, UnicodeDecodeError):
+        return None
+    if is_signed(signature, path.name, content):
+        return content
+    sys.stderr.write(f"enable: {path}: was changed, or is of another user's making; it is not used, but made anew\n")
+    return None
+
+
+def _signature_of(path: Path) -> Path:
+    return path.with_suffix(".signature")
 
 
 def _read(path: Path, samples_of: dict[str, Any] | None) -> None:
@@ -103,9 +124,13 @@ def _case(overload: str, packed: dict[str, object], data: list[str | None]) -> C
 
 
 def _keep(path: Path, content: object) -> None:
+    _replace(path, json.dumps(content))
+
+
+def _replace(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
-        json.dump(content, file)
+        file.write(text)
     os.replace(file.name, path)
 
 

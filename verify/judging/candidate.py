@@ -12,6 +12,7 @@ from verify import syntax
 from verify.cases.samples import overloads_of
 from verify.contract.derive import Plan
 from verify.contract.kernel_file import KernelFile, KernelFileError
+from verify.judging.dialect import limited, violations
 from verify.lint import Profile, Violation, lint, source_in
 
 FLOATS = ("float32", "float64", "float16", "bfloat16")  # which a bare file is tried with
@@ -21,7 +22,8 @@ _OPERATOR = re.compile(r"^#[ \t]*op:[ \t]*(\S+)", re.MULTILINE)
 @dataclass(frozen=True)
 class Candidate:
     """A kernel to be judged. overloads: those to judge it on. contract: it follows the library's contract in full.
-    plan: how it serves an overload that it does not list, with the library's `aten::copy_` where that needs it.
+    profile: the dialect that it was held against. plan: how it serves an overload that it does not list, with the
+    library's `aten::copy_` where that needs it.
     """
 
     name: str
@@ -30,12 +32,18 @@ class Candidate:
     overloads: tuple[str, ...]
     contract: bool
     violations: tuple[Violation, ...]
+    profile: Profile
     plan: Plan | None = None
     copy: KernelFile | None = None
 
 
-def read_candidate(text: str, path: Path, profile: Profile, operator: str | None = None) -> Candidate:
+def read_candidate(
+    text: str, path: Path, profile: Profile, operator: str | None = None, contract_profile: Profile | None = None
+) -> Candidate:
     """Read a file's text. operator: to judge it on, else what the file names in OVERLOADS or in a line `# op: NAME`.
+
+    profile: the dialect that it is held against; contract_profile: the same if it follows the library's contract, by
+    default `profile`.
 
     Raises UserError where nothing says which operator that is, or there is no such operator.
     """
@@ -45,13 +53,15 @@ def read_candidate(text: str, path: Path, profile: Profile, operator: str | None
     if operator is None and "OVERLOADS" not in names:
         broken = tuple(v for v in lint(source, profile) if v.rule == "syntax") if source is not None else ()
         if broken:  # it may say so, and cannot be read
-            return Candidate(path.name, text, None, (), False, broken)
+            return Candidate(path.name, text, None, (), False, broken, profile)
         raise UserError(f"{path}: nothing says which operator this is; name it with --op, such as --op aten::exp")
     overloads = overloads_of(operator) if operator is not None else []
     if source is None or violation is not None:
-        return Candidate(path.name, text, None, tuple(overloads), False, (violation,) if violation else ())
-    found = lint(source, profile)
+        broken = (violation,) if violation else ()
+        return Candidate(path.name, text, None, tuple(overloads), False, broken, profile)
     contract = {"OVERLOADS", "DTYPES"} <= names
+    profile = contract_profile if contract and contract_profile is not None else profile
+    found = lint(source, profile)
     kernel = None
     if "wrapper" in names:
         try:
@@ -61,7 +71,9 @@ def read_candidate(text: str, path: Path, profile: Profile, operator: str | None
                 raise
     if operator is None and kernel is not None:
         overloads = list(kernel.overloads)
-    return Candidate(path.name, source, kernel, tuple(overloads), contract, tuple(found))
+    if kernel is not None and contract:
+        found, kernel = violations(kernel, profile), limited(kernel, profile)
+    return Candidate(path.name, source, kernel, tuple(overloads), contract, tuple(found), profile)
 
 
 def _names(source: str, profile: Profile) -> set[str]:

@@ -21,12 +21,18 @@ MAX_REPEATED = 12_000  # elements of a case that is run four times
 
 @dataclass(frozen=True)
 class Job:
-    """Cases of one overload for one kernel. copy: the library's `aten::copy_`, where the plan may need it.
+    """Cases of one overload for one kernel.
 
-    allowed: what the wrapper may ask of ATen besides memory and views. strict: results need the strides that ATen
-    gives. repeats: how many of the cases are run again, in other orders and with other contents. off: layers that are
-    not asked. first: the cases after one that fails are not run. needed: asked of the id of each case whether it is
-    still to be judged.
+    Attributes:
+        copy: The library's `aten::copy_`, where the plan may need it.
+        allowed: What the wrapper may ask of ATen besides memory and views.
+        strict: Results need the strides that ATen gives.
+        repeats: Number of cases that are run again, in other orders and with other contents.
+        off: Layers that are not asked.
+        dialect: The dialect that the files are known to be of, "" for none: another platform's is asked first
+            (verify/judging/dialect.py). None if the dialect was asked before.
+        first: The cases after one that fails are not run.
+        needed: Is asked of the id of each case whether it is still to be judged.
     """
 
     plan: Plan
@@ -38,11 +44,12 @@ class Job:
     repeats: int = 0
     off: frozenset[str] = frozenset()
     first: bool = False
+    dialect: str | None = None
     needed: Callable[[Job, str], bool] | None = None
 
     def conditions(self, case: str, sandbox: str) -> Conditions:
-        """What else the verdict on a case depends on. Lint is not asked here."""
-        return Conditions(self.strict, self.allowed, self.off - {"lint"}, case in self.repeated, sandbox)
+        """Return what else the verdict on a case depends on."""
+        return Conditions(self.strict, self.allowed, self.off, case in self.repeated, sandbox)
 
     @cached_property
     def repeated(self) -> frozenset[str]:

@@ -17,11 +17,15 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from verify.cases.case import Case
+from verify.contract.kernel_file import KernelFile
 from verify.judging.case_run import JudgedCase, skipped
+from verify.judging.dialect import limited, refusal
 from verify.judging.job import RUN, Job
 from verify.judging.rerun import RERUN
 from verify.judging.run import Run
 from verify.judging.verdicts import Identity, Standings, VerdictStore
+from verify.lint import load_profile
+from verify.lint.profile import DEFAULT
 from verify.outcome import Outcome, Verdict
 from verify.platforms import COMPILE, EXECUTE, Device, Platform
 from verify.sandbox.children import Zygote
@@ -137,7 +141,7 @@ class Judge:
         """Verdicts by (overload, case id). `on_verdict` is called as each arrives, from the worker's thread."""
         verdicts: dict[tuple[str, str], Verdict] = {}
 
-        works = [_Work(job) for job in jobs]
+        works = [_Work(self._limited(job)) for job in jobs]
 
         def run(work: _Work, helping: bool = False) -> None:
             for verdict in self._judge_work(work, helping):
@@ -188,6 +192,16 @@ class Judge:
         """Of kernels on overloads, as of standings, the largest error of a case that passed, in units of ATen's own."""
         return self._store.accuracies(self.platform)
 
+    def _limited(self, job: Job) -> Job:
+        """Return the job with the dtypes alone that the platform has room for."""
+        if self.platform.lint == DEFAULT:
+            return job
+        return replace(job, kernel=limited(job.kernel, load_profile(self.platform.lint)))
+
+    def keep_whole(self, kernel: KernelFile, detail: str) -> None:
+        """Keep that a kernel file passed a trial in which nothing was left out."""
+        self._store.put_whole(kernel.key, kernel.overloads[0], self.platform, self.sandbox, detail)
+
     def _to_help(self, works: Sequence[_Work]) -> _Work | None:
         """The job with most left to do, if children of one's own are worth starting for it and there may be more."""
         work = max(works, key=lambda work: work.left, default=None)
@@ -199,6 +213,10 @@ class Judge:
     def _judge_work(self, work: _Work, helping: bool) -> Iterator[Verdict]:
         """A verdict of each case in turn; those that are kept are not judged again. While one is judged, the next ones
         are begun."""
+        outside = refusal(work.job, self.platform)
+        if outside is not None:
+            yield from (replace(outside, case=work.job.cases[at].id) for at in work.places(helping))
+            return
         job, run, waiting = work.job, None, deque[tuple[int, Verdict | None]]()
         asked = self._asked(work, helping)
         with ExitStack() as stack:

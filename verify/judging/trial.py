@@ -21,13 +21,12 @@ from verify.cases.refused import refused
 from verify.contract.derive import Plan
 from verify.judging.bare import beyond, in_other_dtypes, refused_dtypes
 from verify.judging.candidate import Candidate
+from verify.judging.dialect import judged
 from verify.judging.job import REPEATS, RUN, Job
 from verify.judging.judge import Judge
 from verify.judging.random_judging import exhaustive
 from verify.judging.stages import Stage, TrialOptions, TrialResult, Watcher
 from verify.judging.unreached import unreached
-from verify.lint import Profile
-from verify.lint.gravity import gravest
 from verify.outcome import Outcome, Verdict
 from verify.platforms import EXECUTE
 
@@ -87,8 +86,8 @@ class Trial:
             compile_only=RUN in options.off,
         )
         if candidate.violations and ("lint" not in options.off or candidate.kernel is None):
-            first, cheats = gravest(candidate.violations)
-            outcome = Outcome.CHEAT if cheats and candidate.kernel is not None else Outcome.COMPILE_ERROR
+            outcome, first = judged(candidate.violations, candidate.source, candidate.profile)
+            outcome = outcome if candidate.kernel is not None else Outcome.COMPILE_ERROR
             lines = tuple(map(str, candidate.violations))
             return replace(result, outcome=outcome, layer="lint", rule=first.rule, detail=str(first), violations=lines)
         narrow = self._without_floats() if options.samples else ""
@@ -103,7 +102,12 @@ class Trial:
             if skipped is not None:
                 return self._concluded(result, stage.name).failing(skipped, stage.name)
         result = self._last_stages(result, stages[-1])
-        return self._with_known(result) if candidate.contract and options.full else result
+        result = self._with_known(result) if candidate.contract and options.full else result
+        kernel = candidate.kernel
+        every = kernel is not None and candidate.contract and {*kernel.overloads} <= {*candidate.overloads}
+        if kernel is not None and every and options.whole and result.outcome is Outcome.PASS:
+            self._judge.keep_whole(kernel, result.detail)
+        return result
 
     def _last_stages(self, result: TrialResult, given: Stage) -> TrialResult:
         options, executes = self._options, self._judge.platform.mode == EXECUTE
@@ -146,7 +150,8 @@ class Trial:
     def job(self, overload: str, cases: Sequence[Case], first: bool = True) -> Job:
         """Return the job that judges cases of an overload as this trial does."""
         first, off = first and self._options.first, self._options.off
-        return replace(self._serve(overload), cases=tuple(cases), repeats=REPEATS, off=off, first=first)
+        job = replace(self._serve(overload), cases=tuple(cases), repeats=REPEATS, off=off, first=first)
+        return replace(job, dialect=None)  # the candidate was held against it before
 
     def _with_made(self, given: Sequence[Case]) -> dict[str, list[Case]]:
         """Return the cases of the last stage by overload: those given, OpInfo's samples, and variants of all."""
@@ -315,13 +320,13 @@ def refused_cases(cases: Sequence[Case]) -> list[Case]:
     return refused([case for case in cases if not case.made])
 
 
-def alone(candidate: Candidate, profile: Profile) -> Callable[[str], Job]:
+def alone(candidate: Candidate) -> Callable[[str], Job]:
     """Return how a candidate serves overloads by itself, not as part of a library.
 
-    A bare file may ask ATen for the operators that the profile allows, and its results may have other strides.
+    A bare file may ask ATen for the operators that its dialect allows, and its results may have other strides.
     """
     kernel = candidate.kernel
-    allowed = frozenset[str]() if candidate.contract else profile.wrapper_operators
+    allowed = frozenset[str]() if candidate.contract else candidate.profile.wrapper_operators
 
     def serve(overload: str) -> Job:
         assert kernel is not None

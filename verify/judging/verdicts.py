@@ -13,7 +13,7 @@ import sqlite3
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import version
@@ -24,10 +24,12 @@ from traces import UserError
 from verify.judging import layers
 from verify.outcome import Outcome, Verdict
 from verify.platforms import Platform
+from verify.signing import is_signed, sign
 
 ENOUGH = 5  # independent cases; a kernel that passed fewer is marked wherever it is shown
-_SCHEMA_VERSION = 7
-_EARLIER = (1, 2, 3, 4, 5, 6)  # formats whose verdicts are of judges that are no more
+WHOLE = "whole"  # in the place of a case: the kernel file passed a trial in which nothing was left out
+_SCHEMA_VERSION = 8
+_EARLIER = (1, 2, 3, 4, 5, 6, 7)  # formats that are not read; their verdicts are dropped
 PATIENCE_SECONDS = 60.0  # for another process that writes
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _NO_SPACE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)  # a limit on file sizes, or a quota, is an I/O error
@@ -55,10 +57,14 @@ CREATE TABLE IF NOT EXISTS verdicts (
     kind TEXT NOT NULL,         -- of the call, as in verify/cases/kinds.py
     variants TEXT NOT NULL,     -- of the kernels that it launches, as in Verdict
     reached TEXT NOT NULL,      -- of the kernel file, likewise
+    signed TEXT NOT NULL,       -- signature of all columns above
     seconds REAL NOT NULL,
     created REAL NOT NULL
 )
 """
+_CONDITIONS = "allowed, strict, off, repeated, sandbox"
+_VERDICT = "outcome, detail, report, layer, rule, dtypes, signature, kind, variants, reached"
+_SIGNED = f"key, kernel, overload, case_id, platform, {_CONDITIONS}, judge, {_VERDICT}"
 _OF_JUDGE = "platform = ? AND judge IN (?, ?)"
 _INDEX = "CREATE INDEX IF NOT EXISTS verdicts_of_case ON verdicts (case_id)"
 
@@ -113,6 +119,43 @@ class Identity:
     @property
     def key(self) -> str:
         return hashlib.sha256("\0".join(map(str, self.columns)).encode()).hexdigest()
+
+
+class _Row(NamedTuple):
+    """The signed columns of a verdict."""
+
+    key: str
+    kernel: str
+    overload: str
+    case_id: str
+    platform: str
+    allowed: str
+    strict: int
+    off: str
+    repeated: int
+    sandbox: str
+    judge: str
+    outcome: str
+    detail: str
+    report: str
+    layer: str
+    rule: str
+    dtypes: str
+    signature: str
+    kind: str
+    variants: str
+    reached: str
+
+    @property
+    def conditions(self) -> Conditions:
+        allowed, off = _words(self.allowed), _words(self.off)
+        return Conditions(bool(self.strict), allowed, off, bool(self.repeated), self.sandbox)
+
+    @property
+    def verdict(self) -> Verdict:
+        told = (self.detail, self.report, self.layer, self.rule, self.sandbox)
+        known = (self.dtypes, self.signature, self.kind, self.variants, self.reached)
+        return Verdict(self.case_id, Outcome(self.outcome), *told, *known)
 
 
 class Passed(NamedTuple):
@@ -176,7 +219,12 @@ class Standing:
 
 
 class Standings(dict[tuple[tuple[str, ...], str], Standing]):
-    """By kernels and overload, as of Identity; an empty one where nothing is known."""
+    """By kernels and overload, as of Identity; an empty one where nothing is known.
+
+    tried: keys of the kernel files that passed a whole trial.
+    """
+
+    tried: frozenset[str] = frozenset()
 
     def __missing__(self, key: tuple[tuple[str, ...], str]) -> Standing:
         return Standing()
@@ -209,11 +257,21 @@ def _machine() -> str:
 
 
 class VerdictStore:
-    """SQLite in WAL mode; safe for the threads of one process and for several processes."""
+    """SQLite in WAL mode; safe for the threads of one process and for several processes.
 
-    def __init__(self, path: Path) -> None:
-        """Raises UserError if the file is no verdict store, or a newer one."""
-        self._path = path
+    Verdicts that this user's commands did not sign (verify/signing.py) are not believed, and judged anew.
+    """
+
+    def __init__(self, path: Path, warn: Callable[[str], None] = lambda line: None) -> None:
+        """Open or create a store.
+
+        Args:
+            warn: Is called once with a line if a verdict is not believed.
+
+        Raises:
+            UserError: The file is no verdict store, or a newer one.
+        """
+        self._path, self._warn = path, warn
         self._lock = threading.Lock()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -283,12 +341,12 @@ class VerdictStore:
         conditions that cover these. Raises UserError if the store is damaged.
         """
         kernels, overload, case, place, *_, judge = identity.columns
-        rows = self._select(
+        rows = self._rows(
             "case_id = ? AND kernel = ? AND overload = ? AND platform = ? AND judge = ?",
             (case, kernels, overload, place, judge),
         )
         asked, passed = identity.conditions, None
-        for under, _, verdict in rows:
+        for under, verdict in ((row.conditions, row.verdict) for row in rows):
             if under == asked or (verdict.outcome is Outcome.PASS and under.covers(asked)):
                 passed = passed or verdict
             if verdict.outcome is not Outcome.PASS and (under == asked or (under.full and asked.full)):
@@ -299,66 +357,82 @@ class VerdictStore:
         """Keep a verdict: on the disk when this returns, never changed. Raises UserError if that cannot be."""
         told = (verdict.detail, verdict.report, verdict.layer, verdict.rule)
         known = (verdict.dtypes, verdict.signature, verdict.kind, verdict.variants, verdict.reached)
-        values = (identity.key, *identity.columns, str(verdict.outcome), *told, *known, seconds, time.time())
+        row = (identity.key, *identity.columns, str(verdict.outcome), *told, *known)
+        values = (*row, sign(*map(str, row)), seconds, time.time())
         try:
             with self._lock, self._db:
-                self._db.execute(f"INSERT OR IGNORE INTO verdicts VALUES ({','.join('?' * len(values))})", values)
+                found = self._db.execute(f"SELECT {_SIGNED}, signed FROM verdicts WHERE key = ?", (identity.key,))
+                if not any(self._is_believed(kept) for kept in found):
+                    self._db.execute(f"REPLACE INTO verdicts VALUES ({','.join('?' * len(values))})", values)
         except sqlite3.DatabaseError as error:
             raise self._explained(error) from error
+
+    def put_whole(self, kernel: str, overload: str, platform: Platform, sandbox: str, detail: str) -> None:
+        """Keep that a kernel file passed a trial in which nothing was left out.
+
+        Args:
+            kernel: Its key.
+            overload: The first that it lists.
+        """
+        identity = Identity((kernel,), overload, WHOLE, platform, Conditions(sandbox=sandbox))
+        self.put(identity, Verdict(WHOLE, Outcome.PASS, detail), 0.0)
 
     def standings(self, platform: Platform, kernels: tuple[str, ...] = ()) -> Standings:
         """What is known of every kernel on every overload: of verdicts of this judge with every layer asked.
 
         kernels: of these alone. Raises UserError if the store is damaged.
         """
-        found: defaultdict[tuple[str, str], Standing] = defaultdict(Standing)
         where = f"{_OF_JUDGE} AND strict AND allowed = '' AND off = '' AND kernel = ifnull(?, kernel)"
-        values = (*_judge(platform), "+".join(kernels) or None)
-        for _, which, verdict in self._select(f"outcome != 'PASS' AND {where}", values):
-            found[which].failed.setdefault(verdict.case, verdict)
-        passed = (
-            "SELECT kernel, overload, case_id, dtypes, signature, kind, variants FROM verdicts WHERE outcome = 'PASS'"
-        )
-        for kernel, overload, case, *told in self._fetched(f"{passed} AND {where}", values):
-            standing = found[kernel, overload]
-            if case not in standing.failed:
-                standing.passed[case] = Passed(*told)
-        return Standings({(tuple(kernel.split("+")), overload): s for (kernel, overload), s in found.items()})
+        rows = self._rows(where, (*_judge(platform), "+".join(kernels) or None))
+        found: defaultdict[tuple[str, str], Standing] = defaultdict(Standing)
+        cases = [row for row in rows if row.case_id != WHOLE]
+        for row in cases:
+            if row.outcome != Outcome.PASS:
+                found[row.kernel, row.overload].failed.setdefault(row.case_id, row.verdict)
+        for row in cases:
+            standing = found[row.kernel, row.overload]
+            if row.outcome == Outcome.PASS and row.case_id not in standing.failed:
+                standing.passed[row.case_id] = Passed(row.dtypes, row.signature, row.kind, row.variants)
+        known = Standings({(tuple(kernel.split("+")), overload): s for (kernel, overload), s in found.items()})
+        known.tried = frozenset(row.kernel for row in rows if row.case_id == WHOLE)
+        return known
 
     def accuracies(self, platform: Platform) -> dict[tuple[tuple[str, ...], str], float]:
         """By kernels and overload, the largest error of a case that passed, where it was told, in units of ATen's own.
 
         Raises UserError if the store is damaged.
         """
-        told = "SELECT kernel, overload, detail FROM verdicts WHERE outcome = 'PASS' AND detail LIKE 'largest error %'"
         found: dict[tuple[tuple[str, ...], str], float] = {}
-        for kernel, overload, detail in self._fetched(f"{told} AND {_OF_JUDGE}", _judge(platform)):
-            which, error = (tuple(kernel.split("+")), overload), float(detail.split()[2])
+        where = f"outcome = 'PASS' AND detail LIKE 'largest error %' AND {_OF_JUDGE}"
+        for row in self._rows(where, _judge(platform)):
+            which, error = (tuple(row.kernel.split("+")), row.overload), float(row.detail.split()[2])
             if math.isfinite(error):
                 found[which] = max(found.get(which, 0.0), error)
         return found
 
-    def _select(self, where: str, values: tuple[Any, ...]) -> Iterable[tuple[Conditions, tuple[str, str], Verdict]]:
-        """Verdicts in the order in which they came, with conditions, and kernels and overload as in their columns.
+    def _rows(self, where: str, values: tuple[Any, ...]) -> list[_Row]:
+        """Return the rows that are believed, in the order in which they came.
 
         Raises UserError if the store is damaged.
         """
-        columns = "allowed, strict, off, repeated, sandbox, kernel, overload, case_id, outcome, detail, report, layer"
-        columns += ", rule, sandbox, dtypes, signature, kind, variants, reached"
-        query = f"SELECT {columns} FROM verdicts WHERE {where} ORDER BY rowid"
+        fetched = self._fetched(f"SELECT {_SIGNED}, signed FROM verdicts WHERE {where} ORDER BY rowid", values)
         try:
-            return [
-                (
-                    Conditions(bool(strict), _words(allowed), _words(off), bool(repeated), sandbox),
-                    (kernels, overload),
-                    Verdict(case, Outcome(outcome), *told),
-                )
-                for allowed, strict, off, repeated, sandbox, kernels, overload, case, outcome, *told in self._fetched(
-                    query, values
-                )
-            ]
-        except ValueError as error:
+            rows = [_Row(*row[:-1]) for row in fetched if self._is_believed(row)]
+            for row in rows:
+                Outcome(row.outcome)
+        except (TypeError, ValueError) as error:
             raise self._explained(error) from error
+        return rows
+
+    def _is_believed(self, row: tuple[Any, ...]) -> bool:
+        if is_signed(row[-1], *map(str, row[:-1])):
+            return True
+        self._warn(
+            f"{self._path}: holds verdicts that this user's commands did not sign; they are not believed, and what is "
+            "asked for is judged anew (all: enable verify --all)"
+        )
+        self._warn = lambda line: None
+        return False
 
     def _fetched(self, query: str, values: tuple[Any, ...]) -> list[Any]:
         """Raises UserError if the store is damaged."""
