@@ -41,7 +41,8 @@ from traces import UserError
 from traces.overloads import may_draw, name_of, resolve
 from verify import platforms
 from verify.comparison.laws import judged_by
-from verify.judging.verdicts import ENOUGH, Standing, Standings, judge_version
+from verify.judging.standings import ENOUGH, Standing, Standings
+from verify.judging.verdicts import judge_version
 from verify.platforms import Platform
 
 __all__ = ["Registration", "Selection", "entry_of", "register", "select", "use"]

@@ -83,7 +83,7 @@ def coverage_tables(coverage: Coverage, missing: str, next_: str) -> str:
     from enable.cover.coverage import (
         NO_KERNEL,  # not where this module is imported: `enable capture` is beside a user's own
     )
-    from verify.judging.verdicts import ENOUGH
+    from verify.judging.standings import ENOUGH
 
     rows = [
         {

@@ -11,7 +11,7 @@ from enable.workspace import Workspace
 from generate.library import Match
 from generate.versions import is_accepted
 from verify.contract.kernel_file import KernelFile
-from verify.judging.verdicts import Standings
+from verify.judging.standings import Standings
 
 UNTRIED = "not tried in full"
 

@@ -38,7 +38,7 @@ def command(  # noqa: PLR0913 - each is an option of the command
     from enable.serve.export import Label, export
     from enable.workspace import Workspace
     from verify import platforms
-    from verify.judging.verdicts import ENOUGH, is_few
+    from verify.judging.standings import ENOUGH, is_few
 
     known = platforms.load(platform)
     kernels = Workspace(context.obj).library(library, known)

@@ -10,7 +10,7 @@ from enable.cover.session import Session, judging, model_of
 from enable.tables import kernel_cell, table
 from traces import UserError
 from verify.judging.job import RUN
-from verify.judging.verdicts import Standings
+from verify.judging.standings import Standings
 from verify.outcome import Outcome
 
 COMPILES = "compiles"  # the state of an overload of which every recorded call compiles

@@ -23,7 +23,7 @@ from verify.comparison.laws import judged_by
 from verify.contract.derive import functional_base
 from verify.judging.job import REPEATS, Job
 from verify.judging.judge import Judge
-from verify.judging.verdicts import Standing, Standings, marked
+from verify.judging.standings import Standing, Standings, marked
 from verify.outcome import Outcome, Verdict
 
 NO_KERNEL = "no kernel"  # the state of an overload that needs one

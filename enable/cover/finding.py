@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from enable.terminal import coloured
 from verify.judging.stages import TrialResult
-from verify.judging.verdicts import marked
+from verify.judging.standings import marked
 from verify.outcome import Outcome
 
 _HEAD, _TAIL = 40, 20  # lines of a report that are shown

@@ -15,7 +15,7 @@ from generate.library import Match
 from traces import UserError
 from traces.format import write_durably
 from verify import platforms
-from verify.judging.verdicts import is_few
+from verify.judging.standings import is_few
 
 
 def operators(workspace: Workspace, base: Path | None) -> list[dict[str, Any]]:

@@ -17,8 +17,8 @@ from verify.debugging.sanitizing import under_sanitizer
 from verify.judging.candidate import Candidate
 from verify.judging.job import RUN
 from verify.judging.judge import Judge
-from verify.judging.stages import MAX_EXTENDED, Stage, TrialOptions, TrialResult, Watcher
-from verify.judging.trial import Trial, alone
+from verify.judging.stages import MAX_EXTENDED, TrialOptions, TrialResult, TrialStage, Watcher
+from verify.judging.trial import KernelTrial, alone
 from verify.outcome import LAYERS, OPTIONAL, Outcome
 
 SOURCES = ("opinfo", "extended", "traces")  # of cases, if none are named; trace:NAME is another
@@ -73,8 +73,8 @@ def verify_candidate(candidate: Candidate, request: VerifyRequest, judge: Judge,
         )
     with doing(f"verify {candidate.name}: preparing cases") as work:
         counting = Counting(candidate.name, work)
-        trial = Trial(candidate, alone(candidate), judge, workspace.cache, request.options, counting)
-        result = trial.run([Stage("recorded", _recorded(candidate, request, workspace))])
+        trial = KernelTrial(candidate, alone(candidate), judge, workspace.cache, request.options, counting)
+        result = trial.run([TrialStage("recorded", _recorded(candidate, request, workspace))])
         if result.outcome is Outcome.PASS and request.sanitize:
             jobs = [trial.job(overload, cases) for overload, cases in trial.cases.items()]
             result = under_sanitizer(result, jobs, trial.verdicts, judge.platform, judge.confinement)

@@ -20,7 +20,7 @@ from traces import UserError
 from traces.contents import REPLAYABLE
 from traces.dataflow import Dataflow
 from traces.store import Trace
-from verify.judging.verdicts import Standings
+from verify.judging.standings import Standings
 
 
 def fuse(workspace: Workspace, model: str, operator: str | None = None, library: Library | None = None) -> list[Fusion]:

@@ -16,7 +16,7 @@ from enable.cover.recorded import Recorded, recorded
 from enable.cover.self_consistency import broken_calls
 from enable.cover.session import Session
 from enable.refine.evidence import HELD_BACK
-from enable.refine.proposal import Change, Proposal, ProposalTrial, Refused
+from enable.refine.proposal import LibraryChange, Proposal, ProposalTrial, Refused
 from generate.library import Library
 from generate.versions import Versions
 from traces import UserError
@@ -35,7 +35,7 @@ class Accepted:
 
 
 @dataclass(frozen=True)
-class Tried:
+class TriedKernel:
     """A proposal that was judged.
 
     Attributes:
@@ -48,7 +48,7 @@ class Tried:
 
     proposal: Proposal
     refused: Refused | None
-    change: Change | None = None
+    change: LibraryChange | None = None
     verdicts: tuple[Verdict, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
     judged: int = 0
@@ -58,7 +58,7 @@ class Tried:
         return self.refused is None
 
 
-def try_kernel(session: Session, proposal: Proposal) -> Tried:
+def try_kernel(session: Session, proposal: Proposal) -> TriedKernel:
     """Judge a proposal against the library in force. Raises what the judge raises, such as TraceError."""
     before = session.reload_library()
     try:
@@ -66,7 +66,7 @@ def try_kernel(session: Session, proposal: Proposal) -> Tried:
     except UserError as error:  # the text is no kernel file, or does not fit into the library
         outcome = Outcome.RUNTIME_ERROR if isinstance(error, KernelFileError) else Outcome.CHEAT
         unfit = Refused((str(error),), feedback=str(error), outcome=outcome)
-        return Tried(proposal, unfit, verdicts=(Verdict(FILE, outcome, str(error), str(error)),))
+        return TriedKernel(proposal, unfit, verdicts=(Verdict(FILE, outcome, str(error), str(error)),))
     others = recorded(session.workspace)
     judging = ProposalTrial(session, proposal, change, others)
     refused = judging.refusal()
@@ -76,10 +76,10 @@ def try_kernel(session: Session, proposal: Proposal) -> Tried:
         whole = Verdict(ACCEPTANCE, refused.outcome, detail, refused.feedback, rule=refused.rule)
         verdicts = (*verdicts, whole)
     facts = _facts(session, proposal, change, others, judging.few())
-    return Tried(proposal, refused, change, verdicts, facts, judging.judged)
+    return TriedKernel(proposal, refused, change, verdicts, facts, judging.judged)
 
 
-def accept(session: Session, tried: Tried, provenance: Mapping[str, Any] | None = None) -> Accepted | Refused:
+def accept(session: Session, tried: TriedKernel, provenance: Mapping[str, Any] | None = None) -> Accepted | Refused:
     """Put a kernel that passed its trial in force.
 
     If another kernel that matters here was accepted meanwhile, it is judged again, mostly from kept verdicts.
@@ -125,7 +125,7 @@ def roll_back(session: Session, group: str, name: str, to: int | None = None) ->
     return number
 
 
-def _fit(session: Session, proposal: Proposal, before: Library, kernel: KernelFile | None = None) -> Change:
+def _fit(session: Session, proposal: Proposal, before: Library, kernel: KernelFile | None = None) -> LibraryChange:
     """Return the library `before`, and with the proposal. kernel: the proposal, if it was parsed before.
 
     Raises UserError if the text is no kernel file or does not fit into the library.
@@ -139,10 +139,10 @@ def _fit(session: Session, proposal: Proposal, before: Library, kernel: KernelFi
     if broken:
         raise UserError(broken)
     cases = (*proposal.shown, *proposal.held_back, *recorded(session.workspace).cases)
-    return Change(kernel, before, after, frozenset({*kernel.overloads, *(c.overload for c in cases)}))
+    return LibraryChange(kernel, before, after, frozenset({*kernel.overloads, *(c.overload for c in cases)}))
 
 
-def _is_unchanged(session: Session, proposal: Proposal, change: Change) -> bool:
+def _is_unchanged(session: Session, proposal: Proposal, change: LibraryChange) -> bool:
     before = session.reload_library()
     try:
         return _fit(session, proposal, before, change.kernel).basis == change.basis
@@ -151,7 +151,7 @@ def _is_unchanged(session: Session, proposal: Proposal, change: Change) -> bool:
 
 
 def _facts(
-    session: Session, proposal: Proposal, change: Change, others: Recorded, few: Mapping[str, int]
+    session: Session, proposal: Proposal, change: LibraryChange, others: Recorded, few: Mapping[str, int]
 ) -> dict[str, Any]:
     held = Counter(case.overload for case in proposal.held_back)
     served = sorted({c.overload for c in proposal.shown if change.serves(c.overload)})

@@ -10,7 +10,7 @@ from blake3 import blake3
 from verify.cases.case import Case, by_overload, spread
 from verify.cases.extended import extended
 from verify.cases.opinfo import kept_cases
-from verify.judging.verdicts import ENOUGH
+from verify.judging.standings import ENOUGH
 
 HELD_BACK = 5  # one case in so many of an overload is held back; of fewer cases none is
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from enable.progress import say
-from enable.refine.acceptance import Accepted, Tried
+from enable.refine.acceptance import Accepted, TriedKernel
 from enable.refine.refinement import Operator, Refinement
 from generate.dialog import OnEvent, Result, open_journal, refine_operator
 from generate.journal import Journal, slug
@@ -55,7 +55,7 @@ class HeldDialogs:
     tokens: int = 0
     detail: str = ""
     source: str | None = None
-    tried: Tried | None = None
+    tried: TriedKernel | None = None
     journal: str = ""
     task: str = ""
     seconds: dict[str, float] = field(default_factory=dict)
@@ -127,9 +127,11 @@ class Holder:
             say(journal.dropped)
         return task, journal
 
-    def _converse(self, operator: Operator, task: Task, journal: Journal, clock: _Clock) -> tuple[Result, Tried | None]:
+    def _converse(
+        self, operator: Operator, task: Task, journal: Journal, clock: _Clock
+    ) -> tuple[Result, TriedKernel | None]:
         """Return how the dialogs ended, and the trial of the kernel if it passed."""
-        last: list[Tried] = []
+        last: list[TriedKernel] = []
 
         def test(source: str) -> Sequence[Verdict]:
             last[:] = [self._refinement.test(operator, source)]

@@ -21,9 +21,9 @@ from verify.contract.kernel_file import KernelFile
 from verify.judging.candidate import Candidate
 from verify.judging.dialect import limited, violations
 from verify.judging.job import Job
-from verify.judging.stages import MAX_EXTENDED, Stage, TrialOptions, TrialResult
-from verify.judging.trial import REFUSED, Trial
-from verify.judging.verdicts import ENOUGH
+from verify.judging.stages import MAX_EXTENDED, TrialOptions, TrialResult, TrialStage
+from verify.judging.standings import ENOUGH
+from verify.judging.trial import REFUSED, KernelTrial
 from verify.lint import load_profile
 from verify.outcome import LINT, UNREACHED, Outcome, Verdict
 
@@ -81,7 +81,7 @@ class Refused:
 
 
 @dataclass(frozen=True)
-class Change:
+class LibraryChange:
     """A library, and what it would be with a kernel file in it. overloads: those whose verdicts may change."""
 
     kernel: KernelFile
@@ -111,7 +111,7 @@ class ProposalTrial:
     The kernel in force is judged only on cases that do not pass with the proposal.
     """
 
-    def __init__(self, session: Session, proposal: Proposal, change: Change, others: Recorded) -> None:
+    def __init__(self, session: Session, proposal: Proposal, change: LibraryChange, others: Recorded) -> None:
         self._session, self._proposal, self._change = session, proposal, change
         asked = {case.id for case in (*proposal.shown, *proposal.held_back)}
         self._others = [case for case in others.cases if case.id not in asked]
@@ -120,14 +120,14 @@ class ProposalTrial:
         options = TrialOptions(
             samples=proposal.samples, extended=proposal.extended, draws=True, arrange=self._held_back_last
         )
-        self._trial = Trial(self._candidate(), self._serve, session.judge, session.workspace.cache, options)
+        self._trial = KernelTrial(self._candidate(), self._serve, session.judge, session.workspace.cache, options)
 
     def refusal(self) -> Refused | None:
         """Return why the proposal is refused, or None."""
         stages = [
-            Stage("shown", self._shown, first=False, demanded=True),
-            Stage("held back", self._served(self._proposal.held_back), demanded=True),
-            Stage("recorded", self._served(self._others)),
+            TrialStage("shown", self._shown, first=False, demanded=True),
+            TrialStage("held back", self._served(self._proposal.held_back), demanded=True),
+            TrialStage("recorded", self._served(self._others)),
         ]
         result = self._trial.run(stages)
         if result.outcome is not Outcome.PASS:

@@ -16,7 +16,7 @@ from enable.cover.opinfo import Users
 from enable.cover.self_consistency import callable_overloads
 from enable.cover.session import Session
 from enable.fusions import check_known, fused_cases
-from enable.refine.acceptance import Accepted, Tried, accept, try_kernel
+from enable.refine.acceptance import Accepted, TriedKernel, accept, try_kernel
 from enable.refine.evidence import count_evidence, few, split
 from enable.refine.proposal import Proposal, Refused, too_few
 from generate.docs import documentation
@@ -35,7 +35,7 @@ from verify.contract.kernel_file import KernelFile
 from verify.debugging.cuda_debugger import debug_cuda
 from verify.debugging.debugger import debug
 from verify.judging.judge import Job
-from verify.judging.verdicts import ENOUGH
+from verify.judging.standings import ENOUGH
 from verify.outcome import Outcome, Verdict
 
 SHOWN_CASES = 6  # recorded inputs that a first prompt lists
@@ -278,7 +278,7 @@ class Refinement:
             return debug_cuda(job, case, platform.devices()[0])
         return debug(platform, job, case, verdict)
 
-    def test(self, operator: Operator, source: str) -> Tried:
+    def test(self, operator: Operator, source: str) -> TriedKernel:
         """Judge a candidate that serves all that the file it replaces serves: what `accept` puts in force if it passes.
 
         Its verdicts are what the state machine is told.
@@ -295,7 +295,7 @@ class Refinement:
         )
         return try_kernel(self.session, proposal)
 
-    def accept(self, tried: Tried, provenance: Mapping[str, Any]) -> Accepted | Refused:
+    def accept(self, tried: TriedKernel, provenance: Mapping[str, Any]) -> Accepted | Refused:
         """Put a kernel that passed where coverage finds it, if nothing that happened meanwhile speaks against it."""
         return accept(self.session, tried, {"traces": list(self.names), **provenance})
 

@@ -11,7 +11,7 @@ from enable.cover.coverage import Coverage, Row, is_known, percent
 from enable.cover.matrix import Need
 from enable.cover.published import CATEGORIES
 from enable.cover.session import Session
-from verify.judging.verdicts import Standing
+from verify.judging.standings import Standing
 from verify.outcome import Outcome
 
 _NOT_RUN = "not run"

@@ -23,7 +23,7 @@ from enable.serve.registration import KEYS
 from traces import UserError
 from traces.overloads import base_name, bind, resolve
 from verify.imports import reached
-from verify.judging.verdicts import marked
+from verify.judging.standings import marked
 from verify.outcome import Outcome
 
 _ROOT = Path(__file__).parents[2]

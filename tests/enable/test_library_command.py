@@ -166,7 +166,7 @@ def test_a_kernel_of_ones_own_is_judged_and_added(enable, home, tmp_path):
     (home / "mine.py").write_text(WRONG)
     status, out, _ = enable("library", "add", "mine.py")
     assert status == 1 and "pointwise/exp: refused; what was in force still is" in out
-    assert "that were shown fail" in out and "next   enable verify mine.py" in out
+    assert "that were made fail" in out and "next   enable verify mine.py" in out
     (home / "mine.py").write_text(f"{EXP}# mine\n")
     status, out, err = enable("library", "add", "mine.py", "--json")
     found = json.loads(out)

@@ -9,8 +9,9 @@ from shared import sampled, without
 
 from capture import Recorder
 from enable.cli import run
-from enable.cover.finding import Finding, finding_lines
+from enable.cover.finding import finding_lines
 from enable.naming import full, means, near
+from verify.judging.stages import TrialResult
 from verify.outcome import Outcome
 
 
@@ -83,7 +84,7 @@ def test_names():
 
 
 def test_a_long_report_is_cut_in_the_middle():
-    found = Finding("k.py", Outcome.COMPILE_ERROR, report="\n".join(map(str, range(500))))
+    found = TrialResult("k.py", Outcome.COMPILE_ERROR, report="\n".join(map(str, range(500))))
     lines = finding_lines(found, ["enable", "verify", "k.py"]).split("\n")
     assert "    0" in lines and "    499" in lines and len(lines) < 70
     assert "    ... 440 more lines: --json" in lines

@@ -20,7 +20,7 @@ from traces.synthesis import summarise
 from traces.values import pack, unpack
 from traces.writer import CallSite
 from verify.cases.case import NoReference, case_of, reference
-from verify.judging.verdicts import Standings
+from verify.judging.standings import Standings
 from verify.outcome import Outcome
 from verify.platforms import load, names
 

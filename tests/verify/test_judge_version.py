@@ -7,7 +7,7 @@ import pytest
 
 from verify import platforms
 from verify.judging import layers
-from verify.judging.layers import FILES, Layer, deciding, digests, layer_of, main, noted
+from verify.judging.layers import FILES, MAKING, Layer, deciding, digests, layer_of, main, noted
 from verify.judging.verdicts import Identity, VerdictStore, judge_version
 from verify.outcome import Outcome, Verdict
 
@@ -34,7 +34,7 @@ def test_each_layer_was_raised_or_kept_since_it_changed():
         f"these layers of judging changed: {stale}. May a verdict change by it? "
         f"Then: python -m verify.judging.layers raise {stale}; if not: python -m verify.judging.layers keep {stale}"
     )
-    assert noted().keys() == FILES.keys()
+    assert noted().keys() == {*FILES, MAKING}
 
 
 @pytest.mark.parametrize(
@@ -46,6 +46,13 @@ def test_each_layer_was_raised_or_kept_since_it_changed():
         "verify/contract/derive.py": "contract", "verify/sandbox/confine.py": "sandbox",
     }.items(),
 )  # fmt: skip
+@pytest.mark.parametrize("name", ["verify/judging/trial.py", "verify/cases/extended.py", "verify/lint/host.py"])
+def test_an_edit_of_what_chooses_cases_asks_whole_trials_again(copied, name):
+    path = copied / name
+    path.write_text(path.read_text() + "\nEDITED = 1\n")
+    assert changed(copied) == {MAKING}
+
+
 def test_an_edit_of_a_deciding_file_changes_its_layer(copied, name, layer):
     path = copied / name
     path.write_text(path.read_text() + "\nEDITED = 1\n")
@@ -62,8 +69,7 @@ def test_comments_and_docstrings_change_no_layer(copied):
 @pytest.mark.parametrize(
     "name",
     [
-        "verify/debugging/debugger.py", "verify/lint/host.py", "verify/comparison/mutants.py", "verify/cases/opinfo.py",
-        "verify/judging/smoke.py", "traces/writer.py", "traces/diff.py",
+        "verify/debugging/debugger.py", "verify/comparison/mutants.py", "verify/judging/smoke.py", "traces/writer.py", "traces/diff.py",
     ],
 )  # fmt: skip
 def test_an_edit_of_any_other_file_changes_none(copied, name):
@@ -96,10 +102,11 @@ KEPT = {  # what a raised layer leaves: of a platform, and of an overload that d
     "devices": {"sim exp", "sim rand"},
     "laws": {"sim exp", "cuda exp"},
     **dict.fromkeys(("comparison", "cases", "child", "sandbox", "trial", "contract"), set()),
+    MAKING: {"sim exp", "sim rand", "cuda exp", "cuda rand"},
 }
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", [*FILES, MAKING])
 def test_a_raised_layer_asks_only_the_verdicts_again_that_it_can_change(name, tmp_path, monkeypatch):
     store = VerdictStore(tmp_path / "verdicts.sqlite")
     asked = {
@@ -109,6 +116,9 @@ def test_a_raised_layer_asks_only_the_verdicts_again_that_it_can_change(name, tm
     }
     for identity in asked.values():
         store.put(identity, Verdict("case", Outcome.PASS), 0.0)
+    for platform in (SIM, CUDA):
+        store.put_whole("0", "aten::exp", platform, "", "")
+        assert store.standings(platform).tried == {"0"}
     now = raised(name)
     monkeypatch.setattr(layers, "noted", lambda: now)
     judge_version.cache_clear()
@@ -120,6 +130,7 @@ def test_a_raised_layer_asks_only_the_verdicts_again_that_it_can_change(name, tm
             for _, overload in store.standings(platform)
         }
         assert known == KEPT[name]
+        assert not any(store.standings(platform).tried for platform in (SIM, CUDA) if name == MAKING)
     finally:
         monkeypatch.undo()
         judge_version.cache_clear()

@@ -17,7 +17,6 @@ import pytest
 import torch
 
 from enable.cli import run
-from enable.cover.finding import Finding
 from enable.cover.verifier import Table
 from traces import UserError
 from verify import platforms
@@ -26,6 +25,7 @@ from verify.child.probe import KERNEL
 from verify.contract.derive import Plan
 from verify.contract.kernel_file import KernelFile
 from verify.judging.judge import Job, Judge
+from verify.judging.stages import TrialResult
 from verify.judging.verdicts import Identity, VerdictStore
 from verify.outcome import Outcome, Verdict
 from verify.sandbox import seccomp
@@ -331,7 +331,7 @@ def test_a_report_counts_what_was_not_judged_as_misjudged():
     """P6: neither a bad nor an honest kernel may be missing from it."""
     for family in ("A1", "honest"):
         table = Table()
-        table.add(family, Finding("x.py", Outcome.SKIPPED))
+        table.add(family, TrialResult("x.py", Outcome.SKIPPED))
         assert not table.sound
 
 

@@ -23,7 +23,8 @@ from verify.judging.dialect import limited, refusal
 from verify.judging.job import RUN, Job
 from verify.judging.rerun import RERUN
 from verify.judging.run import Run
-from verify.judging.verdicts import Identity, Standings, VerdictStore
+from verify.judging.standings import Standings
+from verify.judging.verdicts import Identity, VerdictStore
 from verify.lint import load_profile
 from verify.lint.profile import DEFAULT
 from verify.outcome import Outcome, Verdict

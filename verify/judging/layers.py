@@ -52,7 +52,9 @@ FILES = {
     "trial": ("verify/judging/*",),
     "contract": ("verify/contract/*", "verify/*"),
 }
+MAKING = "making"  # the layer of what chooses the cases of a whole trial: on it no verdict on a case depends
 _ROOTS = ("verify.judging.judge", "verify.child.zygote", "verify.child.serve")
+_TRIAL = "verify.judging.trial"
 _ASIDE = "verify/lint"  # has its say before there is a verdict; reading a kernel file takes words from it
 
 
@@ -75,6 +77,11 @@ def deciding(root: Path) -> list[Path]:
     return reached(root, _ROOTS, _ASIDE)
 
 
+def making(root: Path) -> list[Path]:
+    """Return in order the files on whose meaning, beside those, the result of a whole trial depends."""
+    return sorted({*reached(root, [_TRIAL])} - {*deciding(root)})
+
+
 def layer_of(name: str) -> str:
     """Return the layer of a file, named from the root on. Raises LookupError if it is in none."""
     for layer, patterns in FILES.items():
@@ -85,16 +92,24 @@ def layer_of(name: str) -> str:
 
 def digests(root: Path) -> dict[str, str]:
     """Return for each layer a digest of what its files under `root` mean: 16 hexadecimal digits."""
-    parts: dict[str, list[str]] = {layer: [] for layer in FILES}
-    for path in deciding(root):
+    parts: dict[str, list[str]] = {layer: [] for layer in (*FILES, MAKING)}
+    of_cases = deciding(root)
+    for path in (*of_cases, *making(root)):
         name = path.relative_to(root).as_posix()
-        parts[layer_of(name)] += [name, meaning_of(syntax.parse(path.read_text(encoding="utf-8")))]
+        layer = layer_of(name) if path in of_cases else MAKING
+        parts[layer] += [name, meaning_of(syntax.parse(path.read_text(encoding="utf-8")))]
     return {layer: digest(told)[:16] for layer, told in parts.items()}
 
 
-def versions(platform: Platform, draws: bool) -> str:
-    """Return the versions of the layers that a verdict on a platform depends on. draws: the overload may draw."""
-    absent = {"devices" if not platform.device else "interpreter", *([] if draws else ["laws"])}
+def versions(platform: Platform, draws: bool, whole: bool) -> str:
+    """Return the versions of the layers that a verdict on a platform depends on.
+
+    Args:
+        draws: The overload may draw.
+        whole: The verdict is that of a whole trial.
+    """
+    absent = {"devices" if not platform.device else "interpreter"}
+    absent |= {name for name, asked in (("laws", draws), (MAKING, whole)) if not asked}
     return ", ".join(f"{name} {layer.version}" for name, layer in noted().items() if name not in absent)
 
 
@@ -116,8 +131,8 @@ def note(action: str, names: Iterable[str], root: Path) -> None:
 
 def main(words: list[str]) -> int:
     """Raise or keep layers; return the exit status."""
-    if len(words) < 2 or words[0] not in ("raise", "keep") or not set(words[1:]) <= FILES.keys():
-        usage = f"usage: python -m verify.judging.layers raise|keep LAYER ...; layers: {', '.join(FILES)}"
+    if len(words) < 2 or words[0] not in ("raise", "keep") or not set(words[1:]) <= noted().keys():
+        usage = f"usage: python -m verify.judging.layers raise|keep LAYER ...; layers: {', '.join(noted())}"
         sys.stderr.write(f"{usage}\n")
         return 2
     note(words[0], words[1:], Path(__file__).parents[2])

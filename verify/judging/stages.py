@@ -12,7 +12,7 @@ MAX_EXTENDED = 128  # variants of an overload's cases
 
 
 @dataclass(frozen=True)
-class Stage:
+class TrialStage:
     """Cases that are judged together.
 
     Attributes:

@@ -7,6 +7,7 @@ of all these cases, cases for lines that no case reached, calls that ATen refuse
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -25,7 +26,7 @@ from verify.judging.dialect import judged
 from verify.judging.job import REPEATS, RUN, Job
 from verify.judging.judge import Judge
 from verify.judging.random_judging import exhaustive
-from verify.judging.stages import Stage, TrialOptions, TrialResult, Watcher
+from verify.judging.stages import TrialOptions, TrialResult, TrialStage, Watcher
 from verify.judging.unreached import unreached
 from verify.outcome import Outcome, Verdict
 from verify.platforms import EXECUTE
@@ -38,10 +39,11 @@ COPIES = frozenset({"aten::clone", "aten::copy_"})  # `contiguous` makes them; g
 SEARCH, REFUSED, DRAWS = "search", "refused by ATen", "draws"  # names of stages that the trial makes
 
 Key = tuple[str, str]  # overload, id of a case
+_ID = re.compile("[0-9a-f]{32}")  # of a case
 _PREPARING = threading.Lock()  # samples and variants are drawn from the generator of the process
 
 
-class Trial:
+class KernelTrial:
     """Judges one candidate.
 
     Attributes:
@@ -71,7 +73,7 @@ class Trial:
         self._watcher = watcher or Watcher()
         self._others: dict[Key, list[Case]] = {}  # cases that a bare file may raise on, by overload and dtype or rank
 
-    def run(self, stages: Sequence[Stage]) -> TrialResult:
+    def run(self, stages: Sequence[TrialStage]) -> TrialResult:
         """Judge the cases of the stages, the last one together with the samples and variants; then what else there is.
 
         A stage that fails is the last. Raises TraceError for a damaged trace, and what the judge raises.
@@ -109,7 +111,7 @@ class Trial:
             self._judge.keep_whole(kernel, result.detail)
         return result
 
-    def _last_stages(self, result: TrialResult, given: Stage) -> TrialResult:
+    def _last_stages(self, result: TrialResult, given: TrialStage) -> TrialResult:
         options, executes = self._options, self._judge.platform.mode == EXECUTE
         with _PREPARING:
             cases = self._with_made(given.cases)
@@ -171,7 +173,10 @@ class Trial:
         return chosen
 
     def _only(self, name: str, cases: dict[str, list[Case]]) -> dict[str, list[Case]]:
-        """Return the case of this name alone. Raises UserError if none of the cases of a trial has it."""
+        """Return the case of this id alone. Raises UserError if none of the cases of a trial has it."""
+        unknown = UserError(f"no case {name}; it may be of another --seed, or of other --cases")
+        if not _ID.fullmatch(name):
+            raise unknown
         for (overload, _), others in self._others.items():
             cases[overload] += others
         self._others = {}
@@ -183,7 +188,7 @@ class Trial:
                 chosen = [case for case in every if case.id == name]
                 if chosen:
                     return {overload: chosen}
-        raise UserError(f"no case {name}; it may be of another --seed, or of other --cases")
+        raise unknown
 
     def _samples(self) -> list[Case]:
         """Return OpInfo's samples; some of them for a bare file, which names no dtypes."""
@@ -288,6 +293,9 @@ class Trial:
             none = "OpInfo has no sample of it, and no trace here a call; record one that has: enable capture MODEL"
             return replace(result, detail=f"no case was run: {verdicts[0].detail if verdicts else none}")
         detail = "; ".join([f"{len(passed)} cases passed{self._where_passed()}", *missing])
+        if result.compile_only:
+            targets = ", ".join(f"{t.backend}:{t.arch}" for t in self._judge.platform.targets)
+            detail = f"compiles for {targets}"
         printed = next((v.report for v in passed if v.report), "")
         result = replace(result, outcome=Outcome.PASS, detail=detail, report=printed)
         return replace(result, narrower=narrower, unreached=missing)

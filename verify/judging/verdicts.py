@@ -13,8 +13,8 @@ import sqlite3
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -22,11 +22,11 @@ from typing import Any, NamedTuple
 
 from traces import UserError
 from verify.judging import layers
+from verify.judging.standings import Passed, Standing, Standings
 from verify.outcome import Outcome, Verdict
 from verify.platforms import Platform
 from verify.signing import is_signed, sign
 
-ENOUGH = 5  # independent cases; a kernel that passed fewer is marked wherever it is shown
 WHOLE = "whole"  # in the place of a case: the kernel file passed a trial in which nothing was left out
 _SCHEMA_VERSION = 8
 _EARLIER = (1, 2, 3, 4, 5, 6, 7)  # formats that are not read; their verdicts are dropped
@@ -65,7 +65,7 @@ CREATE TABLE IF NOT EXISTS verdicts (
 _CONDITIONS = "allowed, strict, off, repeated, sandbox"
 _VERDICT = "outcome, detail, report, layer, rule, dtypes, signature, kind, variants, reached"
 _SIGNED = f"key, kernel, overload, case_id, platform, {_CONDITIONS}, judge, {_VERDICT}"
-_OF_JUDGE = "platform = ? AND judge IN (?, ?)"
+_OF_JUDGE = "platform = ? AND judge IN (?, ?, ?, ?)"
 _INDEX = "CREATE INDEX IF NOT EXISTS verdicts_of_case ON verdicts (case_id)"
 
 
@@ -113,7 +113,7 @@ class Identity:
         under = self.conditions
         told = (",".join(sorted(under.allowed)), int(under.strict), ",".join(sorted(under.off)), int(under.repeated))
         place = _place(self.platform)
-        judge = judge_version(self.platform, layers.draws(self.overload))
+        judge = judge_version(self.platform, layers.draws(self.overload), self.case == WHOLE)
         return ("+".join(self.kernels), self.overload, self.case, place, *told, under.sandbox, judge)
 
     @property
@@ -158,96 +158,13 @@ class _Row(NamedTuple):
         return Verdict(self.case_id, Outcome(self.outcome), *told, *known)
 
 
-class Passed(NamedTuple):
-    """What is kept of a case that passed, as of Verdict."""
-
-    dtypes: str
-    signature: str
-    kind: str
-    variants: str
-
-
-@dataclass(frozen=True)
-class Standing:
-    """What this judge knows of a kernel on one overload and platform: the strongest verdict of each case, by its id."""
-
-    passed: dict[str, Passed] = field(default_factory=dict)
-    failed: dict[str, Verdict] = field(default_factory=dict)
-
-    @property
-    def judged(self) -> int:
-        """How many cases."""
-        return len(self.passed) + len(self.failed)
-
-    @property
-    def independent(self) -> int:
-        """How many of the cases that passed differ in shapes, strides, dtypes or numbers."""
-        return len({v.signature for v in self.passed.values()})
-
-    @property
-    def verified(self) -> frozenset[str]:
-        """Floating dtypes of which every case passed; "" stands for the cases that name none."""
-        passed, failed = ({v.dtypes for v in of.values()} for of in (self.passed, self.failed))
-        return frozenset({d for told in passed for d in told.split(",")} - {d for t in failed for d in t.split(",")})
-
-    @property
-    def failures(self) -> dict[str, str]:
-        """What speaks against the kernel, in a line each, by floating dtype as in `verified`."""
-        found: defaultdict[str, list[Verdict]] = defaultdict(list)
-        for verdict in self.failed.values():
-            for dtype in verdict.dtypes.split(","):
-                found[dtype].append(verdict)
-        return {dtype: self._told(failed) for dtype, failed in found.items()}
-
-    @property
-    def failure(self) -> str:
-        """The same of all cases; empty if there is nothing."""
-        return self._told(list(self.failed.values())) if self.failed else ""
-
-    def _told(self, failed: Sequence[Verdict]) -> str:
-        return f"{failed[0].outcome} in {len(failed)} of {self.judged} judged cases: {failed[0].detail}"
-
-    @property
-    def variants(self) -> frozenset[str]:
-        """What Triton compiles for the cases that passed, on one target."""
-        return frozenset(name for v in self.passed.values() for name in v.variants.split(",") if name)
-
-    @property
-    def kinds(self) -> frozenset[str]:
-        """Of the calls that passed, as in verify/cases/kinds.py."""
-        return frozenset(v.kind for v in self.passed.values() if v.kind)
-
-
-class Standings(dict[tuple[tuple[str, ...], str], Standing]):
-    """By kernels and overload, as of Identity; an empty one where nothing is known.
-
-    tried: keys of the kernel files that passed a whole trial.
-    """
-
-    tried: frozenset[str] = frozenset()
-
-    def __missing__(self, key: tuple[tuple[str, ...], str]) -> Standing:
-        return Standing()
-
-
-def is_few(independent: int | None) -> bool:
-    """Whether a pass on so many independent cases has to be marked. None: nobody counted."""
-    return independent is not None and independent < ENOUGH
-
-
-def marked(outcome: Outcome, independent: int | None) -> str:
-    """The outcome as people read it: a pass that rests on few independent cases says so."""
-    few = outcome is Outcome.PASS and is_few(independent)
-    return f"{outcome}, {independent} case{'s' * (independent != 1)}" if few else str(outcome)
-
-
 @cache
-def judge_version(platform: Platform, draws: bool = True) -> str:
+def judge_version(platform: Platform, draws: bool = True, whole: bool = False) -> str:
     """Return what judges on a platform: a verdict of another torch, triton or layer of judging is not this one's.
 
-    draws: of overloads that may draw random numbers.
+    draws: of overloads that may draw random numbers. whole: of a whole trial.
     """
-    return f"{_machine()}, judge: {layers.versions(platform, draws)}"
+    return f"{_machine()}, judge: {layers.versions(platform, draws, whole)}"
 
 
 @cache
@@ -451,9 +368,10 @@ def _kind(error: Exception) -> int:
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
-def _judge(platform: Platform) -> tuple[str, str, str]:
-    """The values of `_OF_JUDGE`: what judges overloads that draw on the platform, and the others."""
-    return _place(platform), judge_version(platform, True), judge_version(platform, False)
+def _judge(platform: Platform) -> tuple[str, ...]:
+    """The values of `_OF_JUDGE`: what judges overloads that draw on the platform, and the others; likewise whole."""
+    both = (True, False)
+    return _place(platform), *(judge_version(platform, draws, whole) for draws in both for whole in both)
 
 
 def _place(platform: Platform) -> str:
