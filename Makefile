@@ -1,15 +1,19 @@
-# make demo: a fresh machine to a refined kernel.  make test: lint, types, tests.  make site: docs/ as build/site.
+# make demo: a fresh machine to a refined kernel.  make test: lint, types, tests.  make gpu: the same of a GPU.
+# make site: docs/ as build/site.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test docs site lint clean
+.PHONY: demo test gpu docs site lint clean
 
 demo: $(VENV)/installed
 	BIN=$(BIN) bash demo/run.sh
 
 test: $(VENV)/installed lint # three workers on two cores: some wait for processes that they started
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+
+gpu: # every kernel on this machine's GPU, and its tests; elsewhere than in .venv: make gpu BIN=DIRECTORY_OF_PYTHON3
+	$(BIN)/python3 -m tests.gpu_gate $(GATE)
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .
@@ -20,6 +24,7 @@ lint: $(VENV)/installed
 docs: $(VENV)/installed
 	$(BIN)/python -m enable.reference > docs/cli.md
 	$(BIN)/python -m enable.reference docs/results/library.json > docs/operators.md
+	$(BIN)/python -m tests.gpu_gate.page
 
 site: $(VENV)/installed
 	$(BIN)/mkdocs build --strict
