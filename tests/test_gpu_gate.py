@@ -99,7 +99,7 @@ def test_a_run_that_was_interrupted_goes_on_and_a_fault_makes_it_fail(scratch):
     assert result.returncode == 1 and "2 of 2 kernel files judged: WRONG 1, PASS 1" in result.stdout
     assert row["outcome"] == "WRONG" and row["key"] != page["kernels"]["pointwise/exp"]["key"]
     assert f"WRONG pointwise/exp: {row['detail']}\n  enable --workspace " in result.stdout
-    assert f"--platform sim --case {row['case']}\n" in result.stdout
+    assert f"--platform sim --seed 0 --case {row['case']}\n" in result.stdout
     assert pages.state(later) == "failed" and later["green"] == page["green"]
 
 
@@ -123,8 +123,7 @@ def test_samples_are_spread_from_the_smallest_to_the_largest():
     assert [case.shapes for case in chosen] == [((1,),), ((3,),), ((5,),), ((2,),)]
     assert spread([], ("float32",)) == []
     many = [sample("aten::exp", n, d) for d in (torch.float32, torch.float16, torch.int8, torch.int16) for n in (1, 9)]
-    dtypes = ("int8", "int16", "float16", "float32", "bool")
-    assert [case.shapes for case in spread(many, dtypes[:4])] == [((1,),), ((9,),)] * 4
+    assert [case.shapes for case in spread(many, ("int8", "int16", "float16", "float32"))] == [((9,),)] * 4
     beside = [*given, sample("aten::cos", 1)]
     assert [case.overload for case in spread(beside, ("float32", "float64"))][-1] == "aten::cos"
 

@@ -107,6 +107,7 @@ def reason(text: str) -> str:
 
 def judged(options: argparse.Namespace, platform: Platform, library: Library, page: pages.Page) -> int:
     """Judge, write the page and print a summary; return the exit status."""
+    from tests.gpu_gate.cases import SEED
     from tests.gpu_gate.judging import Results, judge_all, run_pytest  # imports OpInfo's helpers, which take a second
 
     keys, kernels = pages.keys_of(library), selected(library, options)
@@ -133,8 +134,8 @@ def judged(options: argparse.Namespace, platform: Platform, library: Library, pa
         if rows[name]["outcome"] != "PASS":
             sys.stdout.write(f"{rows[name]['outcome']} {name}: {rows[name]['detail']}\n")
         if (verdict := failures[name]) is not None:
-            words = ("verify", os.path.relpath(kernel.path), "--platform", options.platform, "--case", verdict.case)
-            sys.stdout.write(f"  {workspace.command(*words)}\n")
+            words = ("--platform", options.platform, "--seed", str(SEED), "--case", verdict.case)
+            sys.stdout.write(f"  {workspace.command('verify', os.path.relpath(kernel.path), *words)}\n")
             sys.stdout.write(f"{verdict.report}\n" if options.only else "")
     left = [name for name in map(pages.name_of, kernels) if name not in rows]
     sys.stdout.write(summary(options, page, [row["outcome"] for row in rows.values()], left, tested))

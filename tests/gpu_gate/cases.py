@@ -35,9 +35,10 @@ from verify.cases.samples import opinfo_cases
 from verify.contract.kernel_file import KernelFile
 from verify.meaning import digest
 
-SAMPLES = 8  # of OpInfo, of a file with few dtypes; of one with more, one of each dtype
+SAMPLES = 6  # of OpInfo, of a file with few dtypes; of one with more, one of each dtype
 MOST_OF_A_DTYPE = 3
-EXTENDED = 4  # of a file: the first are of another size, of a large one, with other values and other numbers
+EXTENDED = 3  # of a file. Three targets take 1 s of a core a case, so 5,000 cases take 16 cores six minutes
+MADE = 24  # that these are taken from: the first are alike, each of another dtype
 SEED = 0  # as `enable verify`, whose first extended cases these are
 
 
@@ -51,8 +52,8 @@ def choose(kernel: KernelFile) -> list[Case]:
     given += _of_data(kernel, lacking) if lacking else []
     chosen = spread(given, kernel.dtypes)
     for of_one in by_overload(given).values():
-        made = extended(of_one, SEED, kernel.written, max(1, EXTENDED // len(kernel.overloads)))
-        chosen += [variant.case for variant in made]
+        made = [variant.case for variant in extended(of_one, SEED, kernel.written, MADE)]
+        chosen += _evenly(made, max(1, EXTENDED // len(kernel.overloads)))
     return list({case.id: case for case in chosen}.values())
 
 
