@@ -24,6 +24,7 @@ from verify.judging.judge import Job, Judge
 from verify.outcome import Outcome, Verdict
 from verify.platforms import Platform
 
+MOST_PROCESSES = 16  # that choose cases, of a gigabyte each; as many as a judge has workers
 REPEATED = 1  # cases of an overload that are run again, with other contents
 
 
@@ -65,7 +66,7 @@ def judge_all(
     """
     chosen = Cases(workspace.cache / "gate")
     with doing("choosing cases", len(kernels)) as progress:
-        chosen.prepare(kernels, os.cpu_count() or 1, progress.step)
+        chosen.prepare(kernels, min(MOST_PROCESSES, os.cpu_count() or 1), progress.step)
     results.cases.update({name_of(kernel): chosen.of(kernel) for kernel in kernels})
     jobs = [job for cases in results.cases.values() for job in jobs_of(library, cases)]
     store = workspace.verdicts()
