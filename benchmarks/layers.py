@@ -1,6 +1,7 @@
 """Which layer catches each bad kernel of a corpus, and which does when that one is switched off.
 
-    python -m benchmarks.layers [--corpus tests/verify/corpus] [--only exp_direct_call ...] [--seed 1]
+    python -m tests.support.corpus build/corpus
+    python -m benchmarks.layers [--corpus build/corpus] [--only exp_direct_call ...] [--seed 1]
 
 Prints a Markdown table: docs/results/judge.md holds one. A dash: nothing spoke, so the layers before stand alone.
 Nothing: the layer before cannot be switched off, since without it there is no answer to judge.
@@ -24,7 +25,7 @@ DEPTH = 3  # layers that are named for each kernel
 def main() -> None:
     """Judge each file again and again, each time without the layers that have spoken."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--corpus", type=Path, default=Path("tests/verify/corpus"))
+    parser.add_argument("--corpus", type=Path, default=Path("build/corpus"))
     parser.add_argument("--only", nargs="*", help="names of files, without .py")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()

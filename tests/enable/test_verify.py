@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from corpus import bad_kernels
 from program import enable
 
 from enable.cli import run
@@ -15,13 +16,13 @@ from enable.workspace import Workspace
 from verify import platforms
 
 ROOT = Path(__file__).parents[2]
-CORPUS = ROOT / "tests" / "verify" / "corpus"
-HONEST = CORPUS / "honest" / "neg_zero_size_and_scalar.py"
-BAD = CORPUS / "bad" / "exp_first_block_only.py"
+HONEST = ROOT / "tests" / "verify" / "corpus" / "honest" / "neg_zero_size_and_scalar.py"
 
 
 def test_what_is_said_of_a_wrong_kernel_can_be_run_again(tmp_path):
-    found = enable("verify", str(BAD), "--seed", "3", cwd=tmp_path)
+    bad = tmp_path / "exp_first_block_only.py"
+    bad.write_text(bad_kernels()["exp_first_block_only"])
+    found = enable("verify", str(bad), "--seed", "3", cwd=tmp_path)
     assert found.returncode == 1
     assert all(line.startswith("verify exp_first_block_only.py") for line in found.stderr.splitlines()), found.stderr
     first, detail, *_, again = found.stdout.splitlines()
@@ -89,18 +90,18 @@ def test_no_case_is_no_pass(tmp_path):
     [
         ((), "name a FILE, an OPERATOR, or --all, or --report CORPUS"),
         (("nope.py",), "nope.py: cannot be read"),
-        ((str(BAD), "--all"), "name a FILE"),
+        ((str(HONEST), "--all"), "name a FILE"),
         (("--all", "--op", "exp"), "--op says what one FILE is"),
-        ((str(BAD), "--op", "aten::nope"), "no such operator"),
-        ((str(BAD), "--op", "expp"), "did you mean exp"),
-        ((str(BAD), "--cases", "mine"), "choose from opinfo, extended, traces, trace:NAME"),
-        ((str(BAD), "--cases", "trace:none"), "no trace 'none'"),
-        ((str(BAD), "--without", "run"), "'run' cannot be left out; choose from lint, compile"),
-        ((str(BAD), "--without", "x"), "'x' is not a layer"),
-        ((str(BAD), "--profile", "x"), "choose one of: mtia-like, triton, triton-cuda"),
-        ((str(BAD), "--sandbox", "x"), "choose from full, none"),
-        ((str(BAD), "--platform", "x"), "unknown platform 'x'"),
-        ((str(BAD), "--case", "x", "--seed", "1"), "no case x"),
+        ((str(HONEST), "--op", "aten::nope"), "no such operator"),
+        ((str(HONEST), "--op", "expp"), "did you mean exp"),
+        ((str(HONEST), "--cases", "mine"), "choose from opinfo, extended, traces, trace:NAME"),
+        ((str(HONEST), "--cases", "trace:none"), "no trace 'none'"),
+        ((str(HONEST), "--without", "run"), "'run' cannot be left out; choose from lint, compile"),
+        ((str(HONEST), "--without", "x"), "'x' is not a layer"),
+        ((str(HONEST), "--profile", "x"), "choose one of: mtia-like, triton, triton-cuda"),
+        ((str(HONEST), "--sandbox", "x"), "choose from full, none"),
+        ((str(HONEST), "--platform", "x"), "unknown platform 'x'"),
+        ((str(HONEST), "--case", "x", "--seed", "1"), "no case x"),
         (("aten::_dirichlet_grad",), "no kernel of the library serves it; write one: enable"),
         (("--report", "."), "name the directory of a corpus"),
     ],

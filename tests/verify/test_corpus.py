@@ -4,15 +4,17 @@ All of them: pytest -m "sweep or not sweep" tests/verify/test_corpus.py
 """
 
 import os
+import re
 import tempfile
 from pathlib import Path
 
 import pytest
 import torch
+from corpus import CORPUS, HONEST, bad_kernels, entries, main
 from shared import sampled
 
 from enable.cover.verification import VerifyRequest
-from enable.cover.verifier import Verifier
+from enable.cover.verifier import Verifier, corpus_files
 from verify.cases.case import case_of_values
 from verify.contract.derive import Plan
 from verify.judging.candidate import read_candidate
@@ -20,9 +22,7 @@ from verify.judging.judge import Job
 from verify.lint import load_profile
 from verify.outcome import Outcome
 
-CORPUS = Path(__file__).parent / "corpus"
-BAD = sorted((CORPUS / "bad").glob("*.py"))
-HONEST = sorted((CORPUS / "honest").glob("*.py"))
+BAD = bad_kernels()
 PUBLIC = "# public:"  # bad ones that CI judges; most of them lint refuses
 ALSO = (  # the cheapest of a family, or of a rule of a layer; `enable verify --report` judges all
     *("add_ignores_alpha", "exp_autotune_last_of_six_loses_nan", "exp_false_max_constancy", "exp_short_series"),
@@ -58,14 +58,14 @@ def verifier(tmp_path_factory):
         os.chdir(before)
 
 
-def header(path, name):
-    lines = path.read_text().splitlines()[:12]
+def header(kernel, name):
+    lines = BAD[kernel].splitlines()[:12]
     found = [line.partition(":")[2] for line in lines if line.startswith(f"# {name}:")]
     return [word.strip() for word in found[0].replace(",", "|").split("|")] if found else []
 
 
 def some_bad():
-    return sampled(BAD, [p for p in BAD if p.stem in ALSO or PUBLIC in p.read_text()])
+    return sampled(BAD, [name for name, text in BAD.items() if name in ALSO or PUBLIC in text])
 
 
 def some_honest():
@@ -74,16 +74,33 @@ def some_honest():
 
 def test_the_corpus_is_large_and_of_every_family():
     assert len(BAD) >= 80 and len(HONEST) >= 30
-    families = {family[0] for path in BAD for family in header(path, "family")}
+    families = {family[0] for name in BAD for family in header(name, "family")}
     assert families >= set("ABCDEFGHIJKLMNOPQRST")
-    assert {path.stem for path in BAD} >= {*ALSO} and {path.stem for path in HONEST} >= {*UNUSUAL}
+    assert BAD.keys() >= {*ALSO} and {path.stem for path in HONEST} >= {*UNUSUAL}
 
 
-@pytest.mark.parametrize("path", some_bad(), ids=lambda p: p.stem)
-def test_a_bad_kernel_is_rejected(verifier, path):
+def test_the_tables_name_each_kernel_once_and_use_each_part():
+    tables = "\n".join(path.read_text() for path in CORPUS.glob("bad/*.txt"))
+    names = re.findall(r"^# (?:part|name|public): (\S+)", tables, re.MULTILINE)
+    assert sorted(names) == sorted(entries())
+    used = {name for entry in entries().values() for name in entry.fields.get("base", "").split(", ")}
+    assert entries().keys() - BAD.keys() - used == set()
+
+
+def test_the_corpus_can_be_written_as_files(tmp_path):
+    main(tmp_path / "corpus")
+    files = corpus_files(tmp_path / "corpus")
+    assert {path.stem: path.read_text() for path in files["bad"]} == BAD
+    assert [path.name for path in files["honest"]] == [path.name for path in HONEST]
+
+
+@pytest.mark.parametrize("name", some_bad())
+def test_a_bad_kernel_is_rejected(verifier, tmp_path, name):
+    path = tmp_path / f"{name}.py"
+    path.write_text(BAD[name])
     found = verifier.verify(str(path), None, THOROUGH)
     assert found.outcome not in ("PASS", "SKIPPED"), found
-    expected = header(path, "outcome")
+    expected = header(name, "outcome")
     assert not expected or found.outcome in expected or found.layer == "lint", found
     assert not list(Path.cwd().rglob("canary*")) and not CANARIES.exists()
 
@@ -96,9 +113,8 @@ def test_an_honest_kernel_passes(verifier, path):
 
 def test_computing_for_nothing_is_too_costly(judge):
     """For one case: where the whole file is judged, some that come later take all the time there is."""
-    path = CORPUS / "bad" / "relu_computes_for_nothing.py"
-    text = path.read_text().replace("40000", "100000")
-    kernel = read_candidate(text, path, load_profile("triton-cuda"), "aten::relu").kernel
+    text = BAD["relu_computes_for_nothing"].replace("40000", "100000")
+    kernel = read_candidate(text, Path("relu.py"), load_profile("triton-cuda"), "aten::relu").kernel
     case = case_of_values("aten::relu", self=torch.linspace(-4, 4, 300))
     (verdict,) = judge.judge([Job(Plan("aten::relu", "aten::relu"), kernel, (case,))]).values()
     assert (verdict.outcome, verdict.layer, verdict.rule) == (Outcome.TIMEOUT, "cost", "time"), verdict
