@@ -1,6 +1,6 @@
-"""Known bad kernels, from the tables tests/verify/corpus/bad/*.txt, and the files of unusual honest ones.
+"""Kernels that are kept as tables: tests/verify/corpus/bad/*.txt, known bad ones, and tests/verify/kernels.txt.
 
-    python -m tests.support.corpus DIRECTORY    # write them there as files, for `enable verify --report DIRECTORY`
+    python -m tests.support.corpus DIRECTORY    # write tests/verify/corpus there as files, for `enable verify --report`
 
 A table has entries. An entry begins with its fields, one or more in a line, and its replacements; its own text follows:
 
@@ -18,7 +18,6 @@ from __future__ import annotations
 import re
 import shutil
 import sys
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,14 +43,6 @@ class Entry(NamedTuple):
         return cls(dict(found), [(old, new) for old, new in pairs], own.strip("\n"))
 
 
-@cache
-def entries() -> dict[str, Entry]:
-    """Return the entries of all tables by their names."""
-    tables = [path.read_text() for path in sorted((CORPUS / "bad").glob("*.txt"))]
-    read = [Entry.read(*match.groups()) for table in tables for match in ENTRY.finditer(table)]
-    return {next(iter(entry.fields.values())): entry for entry in read}
-
-
 def replaced(source: str, old: str, new: str) -> str:
     """Return the source with `new` wherever it had `old`. Raises ValueError if it has none."""
     if old not in source:
@@ -59,24 +50,39 @@ def replaced(source: str, old: str, new: str) -> str:
     return source.replace(old, new)
 
 
-def body(name: str) -> str:
-    """Return the program of an entry, without comments."""
-    entry = entries()[name]
-    base = entry.fields.get("base", "...").split(", ")
-    text = "\n\n\n".join("..." if name == "..." else body(name) for name in base)
-    for old, new in entry.replacements:
-        text = replaced(text, old, new)
-    return text.replace("...", entry.own) if "..." in base else f"{text}\n\n\n{entry.own}".strip("\n")
+class Tables:
+    """Kernels of one or more tables."""
+
+    def __init__(self, *paths: Path) -> None:
+        read = [Entry.read(*match.groups()) for path in paths for match in ENTRY.finditer(path.read_text())]
+        self.entries = {next(iter(entry.fields.values())): entry for entry in read}
+
+    def kernels(self) -> dict[str, str]:
+        """Return the programs of the kernels by their names, without comments."""
+        return {name: self.body(name) for name, entry in sorted(self.entries.items()) if "part" not in entry.fields}
+
+    def body(self, name: str) -> str:
+        """Return the program of an entry."""
+        entry = self.entries[name]
+        base = entry.fields.get("base", "...").split(", ")
+        text = "\n\n\n".join("..." if name == "..." else self.body(name).rstrip("\n") for name in base)
+        for old, new in entry.replacements:
+            text = replaced(text, old, new)
+        text = text.replace("...", entry.own) if "..." in base else f"{text}\n\n\n{entry.own}"
+        return text.strip("\n") + "\n"
+
+
+BAD = Tables(*sorted((CORPUS / "bad").glob("*.txt")))
 
 
 def bad_kernels() -> dict[str, str]:
     """Return the texts of the bad kernels by their names, each with its fields as comments."""
     texts = {}
-    for name, entry in entries().items():
-        if "part" not in entry.fields:
-            header = [f"# {field}: {entry.fields[field]}" for field in HEADER if field in entry.fields]
-            texts[name] = "\n".join(header) + f"\n\n\n{body(name)}\n"
-    return dict(sorted(texts.items()))
+    for name, text in BAD.kernels().items():
+        fields = BAD.entries[name].fields
+        header = [f"# {field}: {fields[field]}\n" for field in HEADER if field in fields]
+        texts[name] = "".join(header) + f"\n\n{text}"
+    return texts
 
 
 def main(directory: Path) -> None:

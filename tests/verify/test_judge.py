@@ -1,4 +1,4 @@
-"""The judge on committed kernels: the first word of a file's name is the outcome that it must get."""
+"""The judge on committed kernels, of kernels.txt: the first word of a name is the outcome that it must get."""
 
 import functools
 import subprocess
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from corpus import Tables, replaced
 from shared import compiled
 
 from verify import platforms
@@ -21,9 +22,8 @@ from verify.judging.verdicts import VerdictStore
 from verify.outcome import Outcome
 from verify.sandbox.processes import descendants
 
-KERNELS = sorted((Path(__file__).parent / "kernels").glob("*.py"))
-
-
+KERNELS = Tables(Path(__file__).with_name("kernels.txt")).kernels()
+PLAIN = KERNELS["pass_plain"]
 EXP = case_of_values("aten::exp", self=torch.linspace(-4, 4, 300).view(20, 15))
 
 
@@ -37,22 +37,27 @@ def judge(tmp_path_factory):
     store.close()
 
 
-def verdict_on(judge, path, cases=(EXP,)):
+def job_of(source, cases=(EXP,), **options):
     plan = Plan(cases[0].overload, cases[0].overload)
-    found = judge.judge([Job(plan, KernelFile.read(path), tuple(cases))])
-    return [found[plan.overload, c.id] for c in cases]
+    return Job(plan, KernelFile.parse(source, Path("kernel.py")), tuple(cases), **options)
+
+
+def verdict_on(judge, source, cases=(EXP,)):
+    job = job_of(source, cases)
+    found = judge.judge([job])
+    return [found[job.plan.overload, c.id] for c in cases]
 
 
 @pytest.fixture(scope="module")
 def once(judge):
-    """A function of a path: the verdict on its kernel, which is judged once, though it be no verdict for good."""
-    return functools.cache(lambda path: verdict_on(judge, path)[0])
+    """A function of a name: the verdict on its kernel, which is judged once, though it be no verdict for good."""
+    return functools.cache(lambda name: verdict_on(judge, KERNELS[name])[0])
 
 
-@pytest.mark.parametrize("path", KERNELS, ids=lambda p: p.stem)
-def test_outcome(once, path):
-    expected = next(o for o in Outcome if path.stem.startswith(o.value.lower()))
-    verdict = once(path)
+@pytest.mark.parametrize("name", KERNELS)
+def test_outcome(once, name):
+    expected = next(o for o in Outcome if name.startswith(o.value.lower()))
+    verdict = once(name)
     assert verdict.outcome is expected, verdict
     assert bool(verdict.detail) or expected is Outcome.PASS
     assert bool(verdict.layer) == (expected not in (Outcome.PASS, Outcome.SKIPPED))
@@ -60,36 +65,32 @@ def test_outcome(once, path):
     assert "\n" not in verdict.detail
 
 
-def kernel(name):
-    return next(p for p in KERNELS if p.stem == name)
-
-
 def test_children_can_be_ready_before_a_case_needs_them(judge):
     judge.warm()
     ready = list(judge._started)
     assert len(ready) == 3  # one that compiles, one that executes, and one that does so again
-    verdict_on(judge, kernel("crash_segfault"), [case_of_values("aten::exp", self=torch.randn(9))])
+    verdict_on(judge, KERNELS["crash_segfault"], [case_of_values("aten::exp", self=torch.randn(9))])
     judge.warm()
     assert judge._started == ready
 
 
 def test_a_crash_does_not_touch_the_next_kernel(judge):
-    assert verdict_on(judge, kernel("crash_segfault"))[0].outcome is Outcome.CRASH
+    assert verdict_on(judge, KERNELS["crash_segfault"])[0].outcome is Outcome.CRASH
     other = case_of_values("aten::exp", self=torch.randn(7))
-    assert verdict_on(judge, kernel("pass_plain"), [other])[0].outcome is Outcome.PASS
+    assert verdict_on(judge, PLAIN, [other])[0].outcome is Outcome.PASS
 
 
 def test_after_two_deaths_the_rest_is_skipped_and_not_remembered(judge):
     cases = [case_of_values("aten::exp", self=torch.randn(n)) for n in (1, 2, 3)]
-    outcomes = [v.outcome for v in verdict_on(judge, kernel("crash_os_exit"), cases)]
+    outcomes = [v.outcome for v in verdict_on(judge, KERNELS["crash_os_exit"], cases)]
     assert outcomes == [Outcome.CRASH, Outcome.CRASH, Outcome.SKIPPED]
-    assert verdict_on(judge, kernel("crash_os_exit"), cases[2:])[0].outcome is Outcome.CRASH
+    assert verdict_on(judge, KERNELS["crash_os_exit"], cases[2:])[0].outcome is Outcome.CRASH
 
 
 def test_all_cases_together_have_a_deadline(judge, monkeypatch):
     monkeypatch.setattr("verify.judging.judge.MAX_SECONDS", 0.0)
     cases = [case_of_values("aten::exp", self=torch.full((n,), 2.0)) for n in (31, 37, 41)]
-    verdicts = verdict_on(judge, kernel("pass_plain"), cases)
+    verdicts = verdict_on(judge, PLAIN, cases)
     assert [v.outcome for v in verdicts] == [Outcome.PASS, Outcome.TIMEOUT, Outcome.TIMEOUT]
     assert verdicts[1].layer == "time" and "the cases before took over" in verdicts[1].detail
 
@@ -101,31 +102,27 @@ def test_no_process_outlives_its_case(judge):
 
     case = case_of_values("aten::exp", self=torch.randn(13))
     before = sleepers()
-    assert verdict_on(judge, kernel("runtime_error_leaves_a_daemon"), [case])[0].outcome is Outcome.RUNTIME_ERROR
-    verdict_on(judge, kernel("pass_plain"), [case])  # the zygote forks again only once it has cleaned up
+    assert verdict_on(judge, KERNELS["runtime_error_leaves_a_daemon"], [case])[0].outcome is Outcome.RUNTIME_ERROR
+    verdict_on(judge, PLAIN, [case])  # the zygote forks again only once it has cleaned up
     assert sleepers() == before
 
 
 def test_a_timeout_is_no_verdict_for_good(judge):
     case = case_of_values("aten::exp", self=torch.randn(17))
-    assert verdict_on(judge, kernel("timeout_kernel"), [case])[0].outcome is Outcome.TIMEOUT
+    assert verdict_on(judge, KERNELS["timeout_kernel"], [case])[0].outcome is Outcome.TIMEOUT
     loaded = []
     again = Case(case.id, case.overload, "", lambda: loaded.append(case) or case.load())
-    assert verdict_on(judge, kernel("timeout_kernel"), [again])[0].outcome is Outcome.TIMEOUT
+    assert verdict_on(judge, KERNELS["timeout_kernel"], [again])[0].outcome is Outcome.TIMEOUT
     assert loaded
 
 
-def test_an_in_place_result_from_the_host_is_a_cheat(judge, tmp_path):
-    source = (
-        kernel("pass_plain").read_text().replace("aten::exp(Tensor self)", "aten::copy_(Tensor(a!) self, Tensor src)")
-    )
+def test_an_in_place_result_from_the_host_is_a_cheat(judge):
+    source = replaced(PLAIN, "aten::exp(Tensor self)", "aten::copy_(Tensor(a!) self, Tensor src)")
     source = source.replace('("aten::exp",)', '("aten::copy_",)')
     source = source[: source.index("def wrapper")]
     source += "def wrapper(self, src, non_blocking=False):\n    self.numpy()[...] = src.numpy()\n    return self\n"
-    path = tmp_path / "copy_.py"
-    path.write_text(source)
     case = case_of_values("aten::copy_", self=torch.zeros(5), src=torch.randn(5))
-    assert verdict_on(judge, path, [case])[0].outcome is Outcome.CHEAT
+    assert verdict_on(judge, source, [case])[0].outcome is Outcome.CHEAT
 
 
 @pytest.mark.filterwarnings("ignore:.*quantized tensor creation:UserWarning")
@@ -133,9 +130,9 @@ def test_what_aten_cannot_answer_is_skipped_with_the_reason(judge):
     quantised = torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.quint8)
     impossible = case_of_values("aten::exp", self=quantised)
     refused = case_of_values("aten::mm", self=torch.ones(2, 3), mat2=torch.ones(2, 3))
-    (verdict,) = verdict_on(judge, kernel("pass_plain"), [impossible])
+    (verdict,) = verdict_on(judge, PLAIN, [impossible])
     assert verdict.outcome is Outcome.SKIPPED and "quantised" in verdict.detail
-    (verdict,) = verdict_on(judge, kernel("pass_plain"), [refused])
+    (verdict,) = verdict_on(judge, PLAIN, [refused])
     assert verdict.outcome is Outcome.SKIPPED and "does not answer" in verdict.detail
 
 
@@ -154,77 +151,67 @@ def test_replies_that_no_child_of_ours_sends(header):
         Reply.read(header)
 
 
-def test_a_kernel_that_fails_in_its_fourth_call(judge, tmp_path):
+def test_a_kernel_that_fails_in_its_fourth_call(judge):
     """Twice in other orders of its programs, then on the same memory with new contents."""
-    source = kernel("pass_plain").read_text().replace("def wrapper(self):\n", "CALLS = []\n\n\ndef wrapper(self):\n")
-    source = source.replace(
-        "    out = torch", "    CALLS.append(1)\n    assert len(CALLS) < 4, 'enough'\n    out = torch"
-    )
-    path = tmp_path / "fourth.py"
-    path.write_text(source)
-    job = Job(Plan("aten::exp", "aten::exp"), KernelFile.read(path), (EXP,), repeats=1)
-    (verdict,) = judge.judge([job]).values()
+    source = replaced(PLAIN, "def wrapper(self):\n", "CALLS = []\n\n\ndef wrapper(self):\n")
+    source = replaced(source, "    out =", "    CALLS.append(1)\n    assert len(CALLS) < 4, 'enough'\n    out =")
+    (verdict,) = judge.judge([job_of(source, repeats=1)]).values()
     assert (verdict.outcome, verdict.layer, verdict.rule) == (Outcome.WRONG, "repeat", "contents")
     assert "new contents: AssertionError: enough" in verdict.detail
 
 
 def test_reports_say_where_and_what(judge):
-    (verdict,) = verdict_on(judge, kernel("wrong_first_block"))
+    (verdict,) = verdict_on(judge, KERNELS["wrong_first_block"])
     assert "236 of 300 elements wrong" in verdict.detail
     assert "from flat index 64 on" in verdict.report
     assert "self: shape [20, 15] float32" in verdict.report
-    (verdict,) = verdict_on(judge, kernel("runtime_error_raises"))
+    (verdict,) = verdict_on(judge, KERNELS["runtime_error_raises"])
     assert verdict.detail == "NotImplementedError: no such layout"
     assert "in wrapper: raise NotImplementedError" in verdict.report
-    (verdict,) = verdict_on(judge, kernel("runtime_error_forged"))
+    (verdict,) = verdict_on(judge, KERNELS["runtime_error_forged"])
     assert verdict.detail == "no reason was given"
-    (verdict,) = verdict_on(judge, kernel("compile_error_host_python"))
+    (verdict,) = verdict_on(judge, KERNELS["compile_error_host_python"])
     assert "print(open)" in verdict.report
-    (verdict,) = verdict_on(judge, kernel("cheat_decorative_kernel"))
+    (verdict,) = verdict_on(judge, KERNELS["cheat_decorative_kernel"])
     assert "aten::exp" in verdict.detail
 
 
 def test_reports_hold_nothing_of_this_machine(once):
-    for path in KERNELS:
-        verdict = once(path)
+    for name in KERNELS:
+        verdict = once(name)
         assert "/tmp" not in verdict.report and "enable-" not in verdict.report and ".py" not in verdict.report
 
 
 def test_kept_verdicts_are_not_judged_again(judge):
     case = case_of_values("aten::exp", self=torch.randn(11))
-    first = verdict_on(judge, kernel("pass_plain"), [case])
+    first = verdict_on(judge, PLAIN, [case])
     broken = Case(case.id, case.overload, "", lambda: pytest.fail("the case was loaded again"))
-    assert verdict_on(judge, kernel("pass_plain"), [broken]) == first
+    assert verdict_on(judge, PLAIN, [broken]) == first
 
 
-def test_children_see_no_secret(judge, tmp_path, monkeypatch):
+def test_children_see_no_secret(judge, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    source = kernel("pass_plain").read_text().replace("import torch\n", "import os\n\nimport torch\n", 1)
-    source = source.replace("def wrapper(self):\n", "def wrapper(self):\n    raise ValueError(sorted(os.environ))\n")
-    path = tmp_path / "environment.py"
-    path.write_text(source)
-    (verdict,) = verdict_on(judge, path)
+    source = replaced(PLAIN, "import torch\n", "import os\n\nimport torch\n")
+    source = replaced(source, "def wrapper(self):\n", "def wrapper(self):\n    raise ValueError(sorted(os.environ))\n")
+    (verdict,) = verdict_on(judge, source)
     assert verdict.outcome is Outcome.RUNTIME_ERROR
     assert "PATH" in verdict.detail and "OPENAI" not in verdict.report
 
 
-def test_an_in_place_kernel_that_hardly_changes_anything_is_no_cheat(judge, tmp_path):
-    source = kernel("pass_plain").read_text().replace("aten::exp(Tensor self)", "aten::exp_(Tensor(a!) self)")
-    source = source.replace('("aten::exp",)', '("aten::exp_",)').replace(
-        "tl.exp(tl.load(x_ptr + i, mask=i < n))", "1.0"
-    )
+def test_an_in_place_kernel_that_hardly_changes_anything_is_no_cheat(judge):
+    source = replaced(PLAIN, "aten::exp(Tensor self)", "aten::sqrt_(Tensor(a!) self)")
+    source = replaced(source, '("aten::exp",)', '("aten::sqrt_",)')
+    source = replaced(source, "tl.exp(tl.load(x_ptr + i, mask=i < n))", "1.0")
     source = source[: source.index("    out = torch.empty_like(self)")]
     source += "    kernel_exp[(triton.cdiv(self.numel(), 64),)](self, self, self.numel(), BLOCK=64)\n    return self\n"
-    path = tmp_path / "exp_.py"
-    path.write_text(source.replace("aten::exp_", "aten::sqrt_"))
     case = case_of_values("aten::sqrt_", self=torch.tensor([1 + 2.0**-23, 1.0]))
-    assert verdict_on(judge, path, [case])[0].outcome is Outcome.PASS
+    assert verdict_on(judge, source, [case])[0].outcome is Outcome.PASS
 
 
 def test_what_closing_kills_has_no_verdict(tmp_path):
     """As when a campaign is stopped: its dialogs must not be told of a crash."""
     store = VerdictStore(tmp_path / "verdicts.sqlite")
-    job = Job(Plan("aten::exp", "aten::exp"), KernelFile.read(kernel("timeout_loop")), (EXP,))
+    job = job_of(KERNELS["timeout_loop"])
     with Judge(platforms.load("sim"), store, workers=1, cache=compiled()) as judge, ThreadPoolExecutor(1) as pool:
         future = pool.submit(judge.judge, [job])
         while not any(descendants(zygote.pid) for zygote in list(judge._started)):
@@ -265,7 +252,7 @@ def test_variants_are_what_triton_specialises_to(judge):
 
     def variants(*sizes, dtype=torch.float32):
         cases = [case_of_values("aten::exp", self=torch.randn(n).to(dtype)) for n in sizes]
-        return {v.variants for v in verdict_on(judge, kernel("pass_plain"), cases)}
+        return {v.variants for v in verdict_on(judge, PLAIN, cases)}
 
     (plain,) = variants(3, 5, 7)
     assert plain.startswith("kernel_exp:")
@@ -275,13 +262,12 @@ def test_variants_are_what_triton_specialises_to(judge):
 
 def test_workers_share_a_job_and_end_it_where_one_would(tmp_path):
     """Cases of two dtypes in turn; of float64 the kernel writes nothing where there are more than 8 elements."""
-    source = kernel("pass_plain").read_text().replace('("float32",)', '("float32", "float64")')
-    path = tmp_path / "exp.py"
+    source = replaced(PLAIN, '("float32",)', '("float32", "float64")')
     count = "self.numel() % (9 if self.dtype == torch.float64 else 99)"
-    path.write_text(source.replace("self, out, self.numel()", f"self, out, {count}"))
+    source = replaced(source, "self, out, self.numel()", f"self, out, {count}")
     dtypes = (torch.float32, torch.float64)
-    cases = tuple(case_of_values("aten::exp", self=torch.ones(k, dtype=d)) for k in range(1, 16) for d in dtypes)
-    job = Job(Plan("aten::exp", "aten::exp"), KernelFile.read(path), cases, first=True)
+    cases = [case_of_values("aten::exp", self=torch.ones(k, dtype=d)) for k in range(1, 16) for d in dtypes]
+    job = job_of(source, cases, first=True)
     for workers in (1, 2):
         store = VerdictStore(tmp_path / f"{workers}.sqlite")
         with Judge(platforms.load("sim"), store, workers) as judge:
