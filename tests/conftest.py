@@ -184,13 +184,7 @@ def endpoint(server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> ChatServer:
 @pytest.fixture(scope="module")
 def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A judge on `sim`, for the tests of a module."""
-    from shared import compiled
+    from shared import compiled, judging
 
-    from verify import platforms
-    from verify.judging.judge import Judge
-    from verify.judging.verdicts import VerdictStore
-
-    store = VerdictStore(tmp_path_factory.mktemp("judge") / "verdicts.sqlite")
-    with Judge(platforms.load("sim"), store, workers=1, cache=compiled()) as judge:
+    with judging(tmp_path_factory.mktemp("judge") / "verdicts.sqlite", cache=compiled()) as judge:
         yield judge
-    store.close()

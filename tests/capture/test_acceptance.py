@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from shared import compiled
 from warm import python
 
 import capture.tape
@@ -23,12 +22,10 @@ from enable.cli import run
 from traces import Trace, verify
 from traces.format import CALLS, MANIFEST, encode_line
 from traces.values import ALIGNMENT, unpack
-from verify import platforms
 from verify.cases.case import case_of
 from verify.contract.derive import Plan
 from verify.contract.kernel_file import KernelFile
-from verify.judging.judge import Job, Judge
-from verify.judging.verdicts import VerdictStore
+from verify.judging.judge import Job
 from verify.outcome import Outcome
 
 ROOT = Path(__file__).parents[2]
@@ -60,12 +57,11 @@ def wrapper(self, other, *, alpha=1):
 '''
 
 
-def test_01_candidates_that_do_nothing_or_zero_are_rejected(record, tmp_path):
+def test_01_candidates_that_do_nothing_or_zero_are_rejected(record, judge):
     """Judged on the call as it was recorded, of which the program has meanwhile changed the argument."""
     x, y = torch.rand(70) + 1, torch.rand(70) + 1
     trace = record(lambda: x.add_(y))
     case = case_of(trace, next(iter(trace.calls())))
-    store = VerdictStore(tmp_path / "verdicts.sqlite")
     launch = next(line for line in IN_PLACE_ADD.splitlines(keepends=True) if "kernel_add[" in line)
     candidates = {
         "add": IN_PLACE_ADD.replace("RESULT", "x + y"),
@@ -74,13 +70,11 @@ def test_01_candidates_that_do_nothing_or_zero_are_rejected(record, tmp_path):
         "nothing run": IN_PLACE_ADD.replace("RESULT", "x").replace(launch, ""),
     }
     outcomes = {}
-    with Judge(platforms.load("sim"), store, workers=1, cache=compiled()) as judge:
-        for name, source in candidates.items():
-            kernel = KernelFile.parse(source, Path("add_.py"))
-            job = Job(Plan("aten::add_.Tensor", "aten::add_.Tensor"), kernel, (case,))
-            (verdict,) = judge.judge([job]).values()
-            outcomes[name] = verdict.outcome
-    store.close()
+    for name, source in candidates.items():
+        kernel = KernelFile.parse(source, Path("add_.py"))
+        job = Job(Plan("aten::add_.Tensor", "aten::add_.Tensor"), kernel, (case,))
+        (verdict,) = judge.judge([job]).values()
+        outcomes[name] = verdict.outcome
     assert outcomes == {
         "add": Outcome.PASS, "nothing written": Outcome.WRONG, "zero": Outcome.WRONG, "nothing run": Outcome.CHEAT,
     }  # fmt: skip

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from sources import SOFTMAX
 
 from capture import Recorder
 from enable.cover.coverage import cases_by_overload
@@ -30,22 +31,6 @@ EXP = (KERNELS / "pointwise" / "exp.py").read_text()
 CASES = [case_of_values("aten::exp", self=torch.linspace(-2, 2, 40 + n)) for n in range(10)]
 SIZES = {case.id: 40 + n for n, case in enumerate(CASES)}
 SHOWN, HELD = split(CASES)
-SOFTMAX = '''"""aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor
-
-exp(x) / sum(exp(x)), each by an operator of the library.
-"""
-import torch
-import triton
-import triton.language as tl
-
-OVERLOADS = ("aten::_softmax",)
-DTYPES = ("float32",)
-
-
-def wrapper(self, dim, half_to_float):
-    e = torch.ops.aten.exp.default(self)
-    return torch.ops.aten.div.Tensor(e, torch.ops.aten.sum.dim_IntList(e, [dim], True))
-'''
 CALLS = {"aten::exp", "aten::div.Tensor", "aten::sum.dim_IntList"}
 X = torch.linspace(-2, 2, 60).view(5, 12)
 SOFTMAX_CASES = [case_of_values("aten::_softmax", self=X * n, dim=1, half_to_float=False) for n in (1, 2)]

@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 import torch
+from sources import SOFTMAX
 from warm import python
 
 from capture import Recorder
@@ -13,22 +14,6 @@ from enable.cli import run
 from enable.serve.export import Label, export
 from generate.library import KERNELS, Library
 
-SOFTMAX = '''"""aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor
-
-exp(x) / sum(exp(x)), each by an operator of the library.
-"""
-import torch
-import triton
-import triton.language as tl
-
-OVERLOADS = ("aten::_softmax",)
-DTYPES = ("float32",)
-
-
-def wrapper(self, dim, half_to_float):
-    e = torch.ops.aten.exp.default(self)
-    return torch.ops.aten.div.Tensor(e, torch.ops.aten.sum.dim_IntList(e, [dim], True))
-'''
 X = torch.linspace(-2, 2, 12).view(3, 4)
 TWICE = (torch.exp(X) + 1) / (torch.exp(X) + 1).sum(1, keepdim=True)  # with an exp that adds 1
 

@@ -5,14 +5,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from shared import compiled
 
-from verify import platforms
 from verify.cases.case import case_of_values
 from verify.contract.derive import Plan
 from verify.contract.kernel_file import KernelFile
-from verify.judging.judge import Job, Judge
-from verify.judging.verdicts import VerdictStore
+from verify.judging.judge import Job
 from verify.outcome import Outcome
 
 EXAMPLES = Path(__file__).parents[2] / "generate" / "examples"
@@ -45,12 +42,9 @@ CASES = {"exp": exp_cases, "argmax": argmax_cases, "diag": diag_cases}
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_example_is_right(name, tmp_path):
+def test_example_is_right(name, judge):
     kernel = KernelFile.read(EXAMPLES / f"{name}.py")
     job = Job(Plan(f"aten::{name}", f"aten::{name}"), kernel, tuple(CASES[name]()))
-    store = VerdictStore(tmp_path / "verdicts.sqlite")
-    with Judge(platforms.load("sim"), store, workers=1, cache=compiled()) as judge:
-        verdicts = judge.judge([job])
-    store.close()
+    verdicts = judge.judge([job])
     assert len(verdicts) > 20
     assert not [v for v in verdicts.values() if v.outcome is not Outcome.PASS]

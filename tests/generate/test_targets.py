@@ -2,16 +2,14 @@
 
 import pytest
 import torch
-from shared import compiled, packaged, sampled
+from shared import compiled, judging, packaged, sampled
 
 from enable.cli import run
 from enable.cover.coverage import cases_by_overload
 from traces.store import Trace
-from verify import platforms
 from verify.cases import references
 from verify.cases.case import case_of_values
-from verify.judging.judge import Job, Judge
-from verify.judging.verdicts import VerdictStore
+from verify.judging.judge import Job
 from verify.outcome import Outcome
 
 NANOGPT = ["nanogpt", "--batch", "2", "--optimizer", "adamw-fused"]
@@ -50,7 +48,7 @@ def test_kernels_compile(cases, platform, which, tmp_path):
         Job(m.plan, m.kernel, (cases[o],), m.copy, off=frozenset({"run"})) for o, m in matches.items() if m is not None
     ]
     assert len(jobs) > (50 if which == "all" else 25)
-    with Judge(platforms.load(platform), VerdictStore(tmp_path / "v.sqlite"), cache=compiled(), workers=2) as judge:
+    with judging(tmp_path / "v.sqlite", platform, workers=2, cache=compiled()) as judge:
         verdicts = judge.judge(jobs)
     failed = {o: v.detail for (o, _), v in verdicts.items() if v.outcome is not Outcome.PASS}
     assert failed == {} and len(verdicts) == len(jobs)
@@ -97,7 +95,7 @@ def test_attention_compiles(kind, dim, platform, tmp_path):
     library = packaged()
     found = [(library.match(case.overload), case) for case in attention(kind, dim)]
     jobs = [Job(m.plan, m.kernel, (case,), off=frozenset({"run"})) for m, case in found]
-    with Judge(platforms.load(platform), VerdictStore(tmp_path / "v.sqlite"), cache=compiled(), workers=1) as judge:
+    with judging(tmp_path / "v.sqlite", platform, cache=compiled()) as judge:
         verdicts = judge.judge(jobs)
     failed = {o: v.detail for (o, _), v in verdicts.items() if v.outcome is not Outcome.PASS}
     assert failed == {} and len(verdicts) == 2

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 import triton
-from shared import sampled
+from shared import judging, sampled
 
 from capture.device import compiles
 from generate.library import KERNELS
@@ -16,8 +16,6 @@ from verify.cases.case import case_of_values
 from verify.contract.derive import Plan
 from verify.contract.kernel_file import KernelFile
 from verify.judging.job import Job
-from verify.judging.judge import Judge
-from verify.judging.verdicts import VerdictStore
 from verify.lint import load_profile
 from verify.outcome import Outcome
 
@@ -37,10 +35,8 @@ targets:
 def judge(tmp_path_factory):
     directory = tmp_path_factory.mktemp("descriptors")
     (directory / "chip.yaml").write_text(CHIP)
-    store = VerdictStore(directory / "verdicts.sqlite")
-    with Judge(platforms.load(str(directory / "chip.yaml")), store, workers=1) as judge:
+    with judging(directory / "verdicts.sqlite", str(directory / "chip.yaml")) as judge:
         yield judge
-    store.close()
 
 
 def matrix(rows, columns, turned=False, offset=0):
@@ -248,10 +244,8 @@ def test_judged_on_a_gpu(tmp_path, m, k, n, dtype):
         Job(Plan(f"aten::{name}", f"aten::{name}"), KernelFile.read(KERNELS / f"matmul/{name}.py", BLOCKS), tuple(some))
         for name, some in cases.items()
     ]
-    store = VerdictStore(tmp_path / "verdicts.sqlite")
-    with Judge(platforms.load("cuda"), store, workers=1) as judge:
+    with judging(tmp_path / "verdicts.sqlite", "cuda") as judge:
         found = judge.judge(plans)
-    store.close()
     assert len(found) == 8
     assert not (bad := [v for v in found.values() if v.outcome is not Outcome.PASS]), bad
 
@@ -272,10 +266,8 @@ def test_batches_judged_on_a_gpu(tmp_path, m, k, n):
     pairs += [(a[:1].expand(70, m, k), b), (a.transpose(0, 1).contiguous().transpose(0, 1), b)]
     kernel = KernelFile.read(KERNELS / "matmul/bmm.py", BLOCKS)
     cases = tuple(case_of_values("aten::bmm", self=a, mat2=b) for a, b in pairs)
-    store = VerdictStore(tmp_path / "verdicts.sqlite")
-    with Judge(platforms.load("cuda"), store, workers=1) as judge:
+    with judging(tmp_path / "verdicts.sqlite", "cuda") as judge:
         found = judge.judge([Job(Plan("aten::bmm", "aten::bmm"), kernel, cases)])
-    store.close()
     assert len(found) == 6
     assert not (bad := [v for v in found.values() if v.outcome is not Outcome.PASS]), bad
 
@@ -331,10 +323,8 @@ def test_groups_judged_on_a_gpu(tmp_path, dtype):
         case_of_values(overload, **of_groups(*shape, turned, dtype)) for shape in shapes for turned in (False, True)
     ]
     kernel = KernelFile.read(KERNELS / "matmul/_grouped_mm.py", BLOCKS)
-    store = VerdictStore(tmp_path / "verdicts.sqlite")
-    with Judge(platforms.load("cuda"), store, workers=1) as judge:
+    with judging(tmp_path / "verdicts.sqlite", "cuda") as judge:
         found = judge.judge([Job(Plan(overload, overload), kernel, tuple(cases))])
-    store.close()
     assert len(found) == 8
     assert not (bad := [v for v in found.values() if v.outcome is not Outcome.PASS]), bad
 
@@ -379,10 +369,8 @@ def test_attention_judged_on_a_gpu(tmp_path, B, H, Tq, Tk, D, dtype):
         assert kernel.source.count("LEAST = 2**25") == 1
         kernel = replace(kernel, source=kernel.source.replace("LEAST = 2**25", "LEAST = 0"))
         plans.append(Job(Plan(overload, overload), kernel, tuple(cases)))
-    store = VerdictStore(tmp_path / "verdicts.sqlite")
-    with Judge(platforms.load("cuda"), store, workers=1) as judge:
+    with judging(tmp_path / "verdicts.sqlite", "cuda") as judge:
         found = judge.judge(plans)
-    store.close()
     assert len(found) == 12
     assert not (bad := [v for v in found.values() if v.outcome is not Outcome.PASS]), bad
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 from corpus import replaced
-from shared import compiled, packaged
+from shared import compiled, judging, packaged
 
 from enable.cover.operators import read_results, sources
 from enable.options import WORKSPACE_VARIABLE
@@ -28,8 +28,7 @@ from traces.overloads import resolve
 from verify import platforms
 from verify.contract.derive import plans
 from verify.contract.kernel_file import KernelFile
-from verify.judging.judge import Job, Judge
-from verify.judging.verdicts import VerdictStore
+from verify.judging.judge import Job
 from verify.lint import lint, load_profile
 from verify.outcome import Outcome
 
@@ -71,10 +70,9 @@ def named(files, in_ci=CHANGED | SAMPLE):
 @pytest.fixture(scope="session")
 def judge(tmp_path_factory):
     named = os.environ.get(WORKSPACE_VARIABLE)
-    store = VerdictStore(Path(named or tmp_path_factory.mktemp("kernels")) / "verdicts.sqlite")
-    with Judge(platforms.load("sim"), store, workers=1, cache=compiled()) as judge:
+    path = Path(named or tmp_path_factory.mktemp("kernels")) / "verdicts.sqlite"
+    with judging(path, cache=compiled()) as judge:
         yield judge
-    store.close()
 
 
 @pytest.fixture(scope="session")
@@ -138,8 +136,8 @@ def test_a_kernel_is_right_as_far_as_its_first_and_last_cases_tell(name, data_of
 def refusals(kernel, data, verdicts_of):
     """Why each fault is refused; of one that is not, the outcomes. Raises ValueError for a text that is not there."""
     found = {}
-    for fault, (text, instead) in data.faults.items():
-        bad = KernelFile.parse(replaced(kernel.source, text, instead), kernel.path)
+    for fault, change in data.faults.items():
+        bad = KernelFile.parse(replaced(kernel.source, change), kernel.path)
         outcomes = {v.outcome for v in verdicts_of(bad, data.cases, first=True).values()}
         found[fault] = Outcome.WRONG in outcomes or sorted(outcomes)
     return found

@@ -43,11 +43,13 @@ class Entry(NamedTuple):
         return cls(dict(found), [(old, new) for old, new in pairs], own.strip("\n"))
 
 
-def replaced(source: str, old: str, new: str) -> str:
-    """Return the source with `new` wherever it had `old`. Raises ValueError if it has none."""
-    if old not in source:
-        raise ValueError(f"no {old!r} to replace in:\n{source}")
-    return source.replace(old, new)
+def replaced(source: str, *changes: tuple[str, str]) -> str:
+    """Return the source with the second text of each change for the first. Raises ValueError without the first."""
+    for old, new in changes:
+        if old not in source:
+            raise ValueError(f"no {old!r} to replace in:\n{source}")
+        source = source.replace(old, new)
+    return source
 
 
 class Tables:
@@ -66,8 +68,7 @@ class Tables:
         entry = self.entries[name]
         base = entry.fields.get("base", "...").split(", ")
         text = "\n\n\n".join("..." if name == "..." else self.body(name).rstrip("\n") for name in base)
-        for old, new in entry.replacements:
-            text = replaced(text, old, new)
+        text = replaced(text, *entry.replacements)
         text = text.replace("...", entry.own) if "..." in base else f"{text}\n\n\n{entry.own}"
         return text.strip("\n") + "\n"
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,11 @@ import pytest
 from enable.options import WORKSPACE
 from enable.workspace import Workspace
 from generate.library import KERNELS, Library
+from verify import platforms
 from verify.contract.derive import plans
+from verify.judging.judge import Judge
+from verify.judging.verdicts import VerdictStore
+from verify.platforms import Platform
 
 
 @cache
@@ -51,6 +56,18 @@ def sampled(rows: Iterable[Any], in_ci: Sequence[Any]) -> list[Any]:
         pytest.param(*(row if isinstance(row, tuple) else (row,)), marks=mark)
         for row, mark in zip(every, marks, strict=True)
     ]
+
+
+@contextmanager
+def judging(
+    store: Path, platform: str | Platform = "sim", workers: int = 1, cache: Path | None = None
+) -> Iterator[Judge]:
+    """Open a judge that keeps its verdicts in a file."""
+    verdicts = VerdictStore(store)
+    platform = platforms.load(platform) if isinstance(platform, str) else platform
+    with Judge(platform, verdicts, workers=workers, cache=cache) as judge:
+        yield judge
+    verdicts.close()
 
 
 def compiled() -> Path:

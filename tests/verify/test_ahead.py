@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from shared import judging
 
 from traces import TraceError
 from traces.values import pack
@@ -15,10 +16,9 @@ from verify.cases.case import case_of_values
 from verify.child.probe import KERNEL
 from verify.contract.derive import Plan
 from verify.contract.kernel_file import KernelFile
-from verify.judging import judge as judging
+from verify.judging import judge as judge_module
 from verify.judging.judge import Job, Judge
 from verify.judging.run import Run
-from verify.judging.verdicts import VerdictStore
 from verify.outcome import Outcome
 from verify.platforms import COMPILE, EXECUTE
 from verify.sandbox import wire
@@ -57,10 +57,8 @@ def cases_of(source, sizes=SIZES, **more):
 def judge(tmp_path_factory):
     """A judge of one worker, whose children run for some seconds at most."""
     platform = replace(platforms.load("sim"), compile_seconds=SECONDS, execute_seconds=SECONDS)
-    store = VerdictStore(tmp_path_factory.mktemp("ahead") / "verdicts.sqlite")
-    with Judge(platform, store, workers=1) as judge:
+    with judging(tmp_path_factory.mktemp("ahead") / "verdicts.sqlite", platform) as judge:
         yield judge
-    store.close()
 
 
 def outcomes(judge, job):
@@ -127,14 +125,14 @@ def test_a_child_that_held_two_cases_would_say_so(start, job_of, mode):
 def test_the_next_case_compiles_while_one_runs(judge):
     """Each call takes half a second where kernels compile and where they run."""
     took = {}
-    for ahead in (0, judging.AHEAD):
+    for ahead in (0, judge_module.AHEAD):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(judging, "AHEAD", ahead)
+            patch.setattr(judge_module, "AHEAD", ahead)
             started = time.monotonic()
             slow = that_does(f"time.sleep({0.5 + 0.001 * ahead})")  # another kernel each time, with no verdict yet
             assert outcomes(judge, cases_of(slow)) == [PASS] * len(SIZES)
             took[ahead] = time.monotonic() - started
-    assert took[judging.AHEAD] < took[0] - 1.0  # of six seconds
+    assert took[judge_module.AHEAD] < took[0] - 1.0  # of six seconds
 
 
 def test_closing_a_run_lets_go_of_who_waits(judge):

@@ -8,15 +8,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from shared import judging
 
 from generate.library import KERNELS, Library
-from verify import platforms
 from verify.cases.case import case_of_values
 from verify.contract.derive import Plan
 from verify.judging.asking import Children
 from verify.judging.job import Job
-from verify.judging.judge import Judge
-from verify.judging.verdicts import VerdictStore
 from verify.outcome import Outcome
 
 ROOT = Path(__file__).parents[2]
@@ -54,7 +52,7 @@ def test_every_child_launches_with_the_settings_of_the_device(tmp_path, monkeypa
     found = {}
     for target in ("", "sm_80", "sm_90"):
         monkeypatch.setattr(Children, "_target", lambda self, target=target: target)
-        with Judge(platforms.load("sim"), VerdictStore(tmp_path / f"{target}.sqlite"), workers=1) as judge:
+        with judging(tmp_path / f"{target}.sqlite") as judge:
             (verdict,) = judge.judge([Job(Plan("aten::neg", "aten::neg"), kernel, (case,))]).values()
             found[target] = verdict.outcome
     assert found == {"": Outcome.WRONG, "sm_80": Outcome.WRONG, "sm_90": Outcome.PASS}
@@ -73,7 +71,7 @@ def test_each_target_is_compiled_for_with_its_own_settings(tmp_path, rows, expec
     source = source.replace("BLOCK=block)", "BLOCK=block, num_warps=warps)")
     kernel = Library(KERNELS).parse(source, Path("neg.py"))
     case = case_of_values("aten::neg", self=torch.arange(1.0, 201.0))
-    with Judge(platforms.load("sim"), VerdictStore(tmp_path / "verdicts.sqlite"), workers=1) as judge:
+    with judging(tmp_path / "verdicts.sqlite") as judge:
         (verdict,) = judge.judge([Job(Plan("aten::neg", "aten::neg"), kernel, (case,))]).values()
     assert verdict.outcome is expected, verdict.detail
     assert expected is Outcome.PASS or "64 warps" in verdict.detail

@@ -4,17 +4,15 @@ from dataclasses import replace
 
 import pytest
 import torch
-from shared import compiled, packaged
+from shared import packaged
 
 from traces.values import unpack
-from verify import platforms
 from verify.cases.case import case_of_values
 from verify.cases.extended import extended
 from verify.cases.oracle import stands
 from verify.contract.derive import Plan
 from verify.contract.kernel_file import KernelFile
-from verify.judging.judge import Job, Judge
-from verify.judging.verdicts import VerdictStore
+from verify.judging.judge import Job
 from verify.outcome import Outcome
 
 ATTENTION = "aten::_scaled_dot_product_flash_attention_for_cpu"
@@ -127,7 +125,7 @@ def test_what_aten_warns_of_is_no_answer():
     assert not stands("aten::binary_cross_entropy", {**given, "self": torch.rand(5, 1, 1)})
 
 
-def test_attention_of_fewer_key_heads(tmp_path):
+def test_attention_of_fewer_key_heads(judge):
     """The library's kernels are right, and one that takes the head of its query is found out."""
     library, (case, gradient) = (
         packaged(),
@@ -139,11 +137,8 @@ def test_attention_of_fewer_key_heads(tmp_path):
     kernel = library.match(ATTENTION).kernel
     wrong = KernelFile.parse(kernel.source.replace("h // GROUP", "h"), kernel.path)
     jobs = [Job(Plan(c.overload, c.overload), library.match(c.overload).kernel, (c,)) for c in (case, gradient)]
-    store = VerdictStore(tmp_path / "verdicts.sqlite")
-    with Judge(platforms.load("sim"), store, workers=1, cache=compiled()) as judge:
-        assert {v.outcome for v in judge.judge(jobs).values()} == {Outcome.PASS}
-        assert [v.outcome for v in judge.judge([replace(jobs[0], kernel=wrong)]).values()] == [Outcome.WRONG]
-    store.close()
+    assert {v.outcome for v in judge.judge(jobs).values()} == {Outcome.PASS}
+    assert [v.outcome for v in judge.judge([replace(jobs[0], kernel=wrong)]).values()] == [Outcome.WRONG]
 
 
 @pytest.mark.parametrize(("size", "stride", "sound"), [((2, 2), (2, 1), True), ((2, 2), (1, 1), False)])

@@ -6,38 +6,31 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from shared import compiled, packaged, sampled
+from corpus import replaced
+from shared import packaged, sampled
 
 from traces.overloads import call, resolve
-from verify import platforms
 from verify.cases import references
 from verify.cases.case import case_of_values
 from verify.cases.philox import kept, philox
 from verify.contract.derive import Plan
 from verify.contract.kernel_file import KernelFile
-from verify.judging.judge import Job, Judge
-from verify.judging.verdicts import VerdictStore
+from verify.judging.judge import Job
 from verify.outcome import Outcome
 
 KINDS = ("efficient", "cudnn", "flash")
 
 
-@pytest.fixture(scope="module")
-def verdict_of(tmp_path_factory):
-    store = VerdictStore(tmp_path_factory.mktemp("attention") / "verdicts.sqlite")
-    library = packaged()
-    with Judge(platforms.load("sim"), store, workers=1, cache=compiled()) as judge:
+@pytest.fixture
+def verdict_of(judge):
+    def of(overload, arguments, *changes):
+        kernel = packaged().match(overload).kernel
+        if changes:
+            kernel = KernelFile.parse(replaced(kernel.source, *changes), Path("kernel.py"))
+        case = case_of_values(overload, **arguments)
+        return judge.judge([Job(Plan(overload, overload), kernel, (case,), repeats=1)])[overload, case.id]
 
-        def of(overload, arguments, *changes):
-            kernel = library.match(overload).kernel
-            for old, new in changes:
-                assert old in kernel.source, old
-                kernel = KernelFile.parse(kernel.source.replace(old, new), Path("kernel.py"))
-            case = case_of_values(overload, **arguments)
-            return judge.judge([Job(Plan(overload, overload), kernel, (case,), repeats=1)])[overload, case.id]
-
-        yield of
-    store.close()
+    return of
 
 
 def values(*shape, dtype, number=0):

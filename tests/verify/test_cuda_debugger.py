@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from sources import NEG
 
 from enable.cli import run
 from enable.cover.sanitizing import TOOLS, check_sanitizer
@@ -20,32 +21,6 @@ from verify.judging.judge import Job
 from verify.sandbox import confine
 
 STORE = "tl.store(y_ptr + i, -x, mask=mask)"
-KERNEL = '''"""aten::neg(Tensor self) -> Tensor
-
-Pointwise.
-"""
-import torch
-import triton
-import triton.language as tl
-
-OVERLOADS = ("aten::neg",)
-DTYPES = ("float32",)
-
-
-@triton.jit
-def kernel_neg(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    mask = i < n
-    x = tl.load(x_ptr + i, mask=mask)
-    tl.store(y_ptr + i, -x, mask=mask)
-
-
-def wrapper(self):
-    y = torch.empty_like(self)
-    n = self.numel()
-    kernel_neg[(triton.cdiv(n, 64),)](self, y, n, BLOCK=64)
-    return y
-'''
 SAID = """========= COMPUTE-SANITIZER
 ========= Invalid __global__ write of size 4 bytes
 =========     at kernel_neg+0x190 in kernel.py:18
@@ -63,7 +38,7 @@ SAID = """========= COMPUTE-SANITIZER
 
 
 def test_sanitizers_words_are_read():
-    report = cuda_debugger._report(SAID, {0x7F0A4B600000: "self"}, KERNEL)
+    report = cuda_debugger._report(SAID, {0x7F0A4B600000: "self"}, NEG)
     assert "Invalid __global__ write of size 4 bytes\n" in report
     assert "at kernel_neg+0x190 in kernel file:18\n" in report and "by thread (48,0,0) in block (3,0,0)" in report
     assert "1 bytes after the memory of argument self, of size 960 bytes" in report.replace("the nearest", "the")
@@ -72,22 +47,22 @@ def test_sanitizers_words_are_read():
 
 def test_the_same_error_of_many_threads_is_told_once():
     error = SAID[SAID.index("========= Invalid") : SAID.index("========= Program")]
-    report = cuda_debugger._report(error + error.replace("thread (48", "thread (49"), {}, KERNEL)
+    report = cuda_debugger._report(error + error.replace("thread (48", "thread (49"), {}, NEG)
     assert report.count("Invalid __global__ write") == 1 and "thread (48,0,0)" in report
 
 
 def test_memory_that_the_wrapper_allocated_is_told_from_arguments():
-    assert "memory that is no argument's, of size 960" in cuda_debugger._report(SAID, {}, KERNEL)
+    assert "memory that is no argument's, of size 960" in cuda_debugger._report(SAID, {}, NEG)
 
 
 def test_what_ends_well_is_said():
     said = "========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n"
-    assert "ended without an error" in cuda_debugger._report(said, {}, KERNEL)
+    assert "ended without an error" in cuda_debugger._report(said, {}, NEG)
 
 
 def test_without_the_sanitizer_the_last_words_are_shown():
     said = "RuntimeError: CUDA error: an illegal memory access\n  line 18, in wrapper: kernel_neg[...]\n"
-    report = cuda_debugger._report(said, {}, KERNEL)
+    report = cuda_debugger._report(said, {}, NEG)
     assert "an illegal memory access" in report and f"  >   18 |     {STORE}" in report
 
 
@@ -112,7 +87,7 @@ CLEAN = "case number 0\ncase number 1\n========= RACECHECK SUMMARY: 0 hazards di
 def sanitized(monkeypatch):
     """What is made of this output of the tool, of two cases."""
     cases = [case_of_values("aten::neg", self=torch.arange(float(n))) for n in (2, 3)]
-    job = Job(Plan("aten::neg", "aten::neg"), KernelFile.parse(KERNEL, Path("k.py")), tuple(cases))
+    job = Job(Plan("aten::neg", "aten::neg"), KernelFile.parse(NEG, Path("k.py")), tuple(cases))
 
     def told(said):
         monkeypatch.setattr(cuda_debugger, "sanitizer", lambda: "compute-sanitizer")
@@ -161,7 +136,7 @@ def debug(request):
         pytest.skip("this machine has no Landlock or no seccomp")
 
     def told(body):
-        source = KERNEL.replace(STORE, body)
+        source = NEG.replace(STORE, body)
         case = case_of_values("aten::neg", self=torch.arange(240.0).reshape(12, 20))
         job = Job(Plan("aten::neg", "aten::neg"), KernelFile.parse(source, Path("k.py")), (case,))
         report = cuda_debugger.debug_cuda(job, case, platforms.load("cuda").devices()[0], request.param)
@@ -185,7 +160,7 @@ class TestOnAGpu:
         read = "x = tl.load(x_ptr + i, mask=mask)"
         cases = [case_of_values("aten::neg", self=torch.arange(float(n))) for n in (128, 240)]
         sandbox = "none" if confine.missing() else "full"
-        for source, right in ((KERNEL, True), (KERNEL.replace(read, "x = tl.load(x_ptr + i)"), False)):
+        for source, right in ((NEG, True), (NEG.replace(read, "x = tl.load(x_ptr + i)"), False)):
             job = Job(Plan("aten::neg", "aten::neg"), KernelFile.parse(source, Path("k.py")), tuple(cases))
             for tool in TOOLS:
                 found = cuda_debugger.sanitized(job, cases, platforms.load("cuda").devices()[0], sandbox, tool)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 import torch
+from corpus import replaced
+from sources import NEG
 
 from verify import platforms
 from verify.cases.case import case_of_values
@@ -18,34 +20,7 @@ from verify.judging.judge import Job
 from verify.outcome import Outcome, Verdict
 from verify.platforms import COMPILE, EXECUTE
 
-KERNEL = '''"""aten::neg(Tensor self) -> Tensor
-
-Pointwise.
-"""
-import ctypes
-import os
-import torch
-import triton
-import triton.language as tl
-
-OVERLOADS = ("aten::neg",)
-DTYPES = ("float32",)
-
-
-@triton.jit
-def kernel_neg(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    mask = i < n
-    x = tl.load(x_ptr + i, mask=mask)
-    tl.store(y_ptr + i, -x, mask=mask)
-
-
-def wrapper(self):
-    y = torch.empty_like(self)
-    n = self.numel()
-    kernel_neg[(triton.cdiv(n, 64),)](self, y, n, BLOCK=64)
-    return y
-'''
+KERNEL = replaced(NEG, ("import torch\n", "import ctypes\nimport os\nimport torch\n"))
 STORE, GRID, RETURN = "    tl.store(y_ptr", "(triton.cdiv(n, 64),)", "    return y\n"
 CASE = case_of_values("aten::neg", self=torch.arange(100.0).reshape(10, 10))
 SIM = replace(platforms.load("sim"), execute_seconds=3.0)

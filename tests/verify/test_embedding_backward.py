@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from corpus import replaced
 from shared import packaged, sampled
 
 from verify.cases.case import case_of_values
@@ -28,11 +29,7 @@ def drawn(m, words=WORDS):
 def verdict_of(judge, indices, columns, changes=(SORTS,), dtype=torch.float32, layout=None, **arguments):
     """changes: what the library's kernel has, and what this one has instead."""
     match = packaged().match(OVERLOAD)
-    source = match.kernel.source
-    for has, instead in changes:
-        assert has in source
-        source = source.replace(has, instead)
-    kernel = KernelFile.parse(source, Path("changed.py"))
+    kernel = KernelFile.parse(replaced(match.kernel.source, *changes), Path("changed.py"))
     grad = torch.randn(*indices.shape, columns, generator=torch.Generator().manual_seed(columns)).to(dtype)
     if layout == "transposed":
         grad, indices = grad.transpose(0, -1).contiguous().transpose(0, -1), indices.t().contiguous().t()

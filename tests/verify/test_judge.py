@@ -5,20 +5,20 @@ import subprocess
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 from corpus import Tables, replaced
-from shared import compiled
+from shared import compiled, judging
 
 from verify import platforms
 from verify.cases.case import Case, case_of_values
 from verify.contract.derive import Plan
 from verify.contract.kernel_file import KernelFile
-from verify.judging.judge import Job, Judge, JudgeClosed
+from verify.judging.judge import Job, JudgeClosed
 from verify.judging.reply import MalformedReply, Reply
-from verify.judging.verdicts import VerdictStore
 from verify.outcome import Outcome
 from verify.sandbox.processes import descendants
 
@@ -29,12 +29,9 @@ EXP = case_of_values("aten::exp", self=torch.linspace(-4, 4, 300).view(20, 15))
 
 @pytest.fixture(scope="module")
 def judge(tmp_path_factory):
-    platform = platforms.load("sim")
-    quick = platforms.Platform(**{**vars(platform), "compile_seconds": 20.0, "execute_seconds": 3.0})
-    store = VerdictStore(tmp_path_factory.mktemp("judge") / "verdicts.sqlite")
-    with Judge(quick, store, workers=1) as judge:
+    quick = replace(platforms.load("sim"), compile_seconds=20.0, execute_seconds=3.0)
+    with judging(tmp_path_factory.mktemp("judge") / "verdicts.sqlite", quick) as judge:
         yield judge
-    store.close()
 
 
 def job_of(source, cases=(EXP,), **options):
@@ -117,8 +114,8 @@ def test_a_timeout_is_no_verdict_for_good(judge):
 
 
 def test_an_in_place_result_from_the_host_is_a_cheat(judge):
-    source = replaced(PLAIN, "aten::exp(Tensor self)", "aten::copy_(Tensor(a!) self, Tensor src)")
-    source = source.replace('("aten::exp",)', '("aten::copy_",)')
+    schema = "aten::exp(Tensor self)", "aten::copy_(Tensor(a!) self, Tensor src)"
+    source = replaced(PLAIN, schema, ('("aten::exp",)', '("aten::copy_",)'))
     source = source[: source.index("def wrapper")]
     source += "def wrapper(self, src, non_blocking=False):\n    self.numpy()[...] = src.numpy()\n    return self\n"
     case = case_of_values("aten::copy_", self=torch.zeros(5), src=torch.randn(5))
@@ -153,8 +150,8 @@ def test_replies_that_no_child_of_ours_sends(header):
 
 def test_a_kernel_that_fails_in_its_fourth_call(judge):
     """Twice in other orders of its programs, then on the same memory with new contents."""
-    source = replaced(PLAIN, "def wrapper(self):\n", "CALLS = []\n\n\ndef wrapper(self):\n")
-    source = replaced(source, "    out =", "    CALLS.append(1)\n    assert len(CALLS) < 4, 'enough'\n    out =")
+    counted = "    out =", "    CALLS.append(1)\n    assert len(CALLS) < 4, 'enough'\n    out ="
+    source = replaced(PLAIN, ("def wrapper(self):\n", "CALLS = []\n\n\ndef wrapper(self):\n"), counted)
     (verdict,) = judge.judge([job_of(source, repeats=1)]).values()
     assert (verdict.outcome, verdict.layer, verdict.rule) == (Outcome.WRONG, "repeat", "contents")
     assert "new contents: AssertionError: enough" in verdict.detail
@@ -191,17 +188,16 @@ def test_kept_verdicts_are_not_judged_again(judge):
 
 def test_children_see_no_secret(judge, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    source = replaced(PLAIN, "import torch\n", "import os\n\nimport torch\n")
-    source = replaced(source, "def wrapper(self):\n", "def wrapper(self):\n    raise ValueError(sorted(os.environ))\n")
+    raises = "def wrapper(self):\n", "def wrapper(self):\n    raise ValueError(sorted(os.environ))\n"
+    source = replaced(PLAIN, ("import torch\n", "import os\n\nimport torch\n"), raises)
     (verdict,) = verdict_on(judge, source)
     assert verdict.outcome is Outcome.RUNTIME_ERROR
     assert "PATH" in verdict.detail and "OPENAI" not in verdict.report
 
 
 def test_an_in_place_kernel_that_hardly_changes_anything_is_no_cheat(judge):
-    source = replaced(PLAIN, "aten::exp(Tensor self)", "aten::sqrt_(Tensor(a!) self)")
-    source = replaced(source, '("aten::exp",)', '("aten::sqrt_",)')
-    source = replaced(source, "tl.exp(tl.load(x_ptr + i, mask=i < n))", "1.0")
+    names = ("aten::exp(Tensor self)", "aten::sqrt_(Tensor(a!) self)"), ('("aten::exp",)', '("aten::sqrt_",)')
+    source = replaced(PLAIN, *names, ("tl.exp(tl.load(x_ptr + i, mask=i < n))", "1.0"))
     source = source[: source.index("    out = torch.empty_like(self)")]
     source += "    kernel_exp[(triton.cdiv(self.numel(), 64),)](self, self, self.numel(), BLOCK=64)\n    return self\n"
     case = case_of_values("aten::sqrt_", self=torch.tensor([1 + 2.0**-23, 1.0]))
@@ -210,21 +206,18 @@ def test_an_in_place_kernel_that_hardly_changes_anything_is_no_cheat(judge):
 
 def test_what_closing_kills_has_no_verdict(tmp_path):
     """As when a campaign is stopped: its dialogs must not be told of a crash."""
-    store = VerdictStore(tmp_path / "verdicts.sqlite")
     job = job_of(KERNELS["timeout_loop"])
-    with Judge(platforms.load("sim"), store, workers=1, cache=compiled()) as judge, ThreadPoolExecutor(1) as pool:
+    with judging(tmp_path / "v.sqlite", cache=compiled()) as judge, ThreadPoolExecutor(1) as pool:
         future = pool.submit(judge.judge, [job])
         while not any(descendants(zygote.pid) for zygote in list(judge._started)):
             time.sleep(0.02)
         judge.close()
         with pytest.raises(JudgeClosed):
             future.result()
-    store.close()
 
 
 def test_what_another_worker_met_is_told_not_that_the_judge_was_closed(tmp_path):
     """A full disk closes the judge from inside; a worker that gives up for that may be heard first."""
-    store = VerdictStore(tmp_path / "verdicts.sqlite")
     given_up = threading.Event()
 
     def fail(item):
@@ -242,9 +235,8 @@ def test_what_another_worker_met_is_told_not_that_the_judge_was_closed(tmp_path)
             assert given_up.wait(10)
             time.sleep(0.2)
 
-    with Judge(platforms.load("sim"), store, workers=2) as judge, pytest.raises(OSError, match="no space left"):
+    with judging(tmp_path / "v.sqlite", workers=2) as judge, pytest.raises(OSError, match="no space left"):
         judge.each(work, [False, True])
-    store.close()
 
 
 def test_variants_are_what_triton_specialises_to(judge):
@@ -262,18 +254,16 @@ def test_variants_are_what_triton_specialises_to(judge):
 
 def test_workers_share_a_job_and_end_it_where_one_would(tmp_path):
     """Cases of two dtypes in turn; of float64 the kernel writes nothing where there are more than 8 elements."""
-    source = replaced(PLAIN, '("float32",)', '("float32", "float64")')
     count = "self.numel() % (9 if self.dtype == torch.float64 else 99)"
-    source = replaced(source, "self, out, self.numel()", f"self, out, {count}")
+    less = "self, out, self.numel()", f"self, out, {count}"
+    source = replaced(PLAIN, ('("float32",)', '("float32", "float64")'), less)
     dtypes = (torch.float32, torch.float64)
     cases = [case_of_values("aten::exp", self=torch.ones(k, dtype=d)) for k in range(1, 16) for d in dtypes]
     job = job_of(source, cases, first=True)
     for workers in (1, 2):
-        store = VerdictStore(tmp_path / f"{workers}.sqlite")
-        with Judge(platforms.load("sim"), store, workers) as judge:
+        with judging(tmp_path / f"{workers}.sqlite", workers=workers) as judge:
             found = judge.judge([job])
             started = len(judge._started)
-        store.close()
         assert {c for _, c in found} == {c.id for c in cases[:18]}
         assert [found["aten::exp", c.id].outcome for c in cases[:18]] == [Outcome.PASS] * 17 + [Outcome.WRONG]
         assert started == 3 * workers, "of each worker one that compiles, one that executes and one that does so again"

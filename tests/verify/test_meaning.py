@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from corpus import replaced
 
 from generate.library import KERNELS
 from verify.contract.kernel_file import KernelFile
@@ -62,11 +63,7 @@ def key(text):
 
 
 def changed(*changes):
-    text = KERNEL
-    for old, new in changes:
-        assert old in text, old
-        text = text.replace(old, new)
-    return text
+    return replaced(KERNEL, *changes)
 
 
 SAME = {

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from shared import judging
 
 from enable.cli import run
 from enable.cover.verifier import Table
@@ -24,7 +25,7 @@ from verify.cases.case import Case, case_of_values
 from verify.child.probe import KERNEL
 from verify.contract.derive import Plan
 from verify.contract.kernel_file import KernelFile
-from verify.judging.judge import Job, Judge
+from verify.judging.judge import Job
 from verify.judging.stages import TrialResult
 from verify.judging.verdicts import Identity, VerdictStore
 from verify.outcome import Outcome, Verdict
@@ -231,13 +232,11 @@ def judged(tmp_path_factory):
         raise ZeroDivisionError("of the judge")
 
     path = tmp_path_factory.mktemp("store") / "v.sqlite"
-    store = VerdictStore(path)
-    with Judge(SIM, store, workers=2) as judge:
+    with judging(path, SIM, workers=2) as judge:
         verdicts = judge_all(FAULTS, judge)
         each = replace(job(KERNEL, 10), cases=(Case("broken", "aten::neg", "", broken),))
         with pytest.raises(ZeroDivisionError):
             judge.judge([each])
-    store.close()
     return verdicts, path
 
 
@@ -276,10 +275,8 @@ def test_the_same_input_has_the_same_verdict(judged, tmp_path):
     before = records(path)
     lasting = [name for name, fault in FAULTS.items() if fault[-1]]
     names = random.Random(2).sample(lasting, 10)
-    store = VerdictStore(tmp_path / "again.sqlite")
-    with Judge(SIM, store, workers=1) as judge:
+    with judging(tmp_path / "again.sqlite", SIM) as judge:
         judge_all(names, judge)
-    store.close()
     again = records(tmp_path / "again.sqlite")
     assert len(again) == 10
     assert again == {key: before[key] for key in again}
@@ -301,13 +298,12 @@ def test_what_is_run_again_and_skipped_does_not_depend_on_what_is_kept(source, s
     plan, kernel = Plan("aten::neg", "aten::neg"), KernelFile.parse(source, Path("neg.py"))
     told = []
     for before in (0, 1, 2):
-        store = VerdictStore(tmp_path / f"{before}.sqlite")
+        path = tmp_path / f"{before}.sqlite"
         whole, left = Job(plan, kernel, cases, repeats=2), iter(range(before))
-        with Judge(SIM, store, workers=1) as judge, suppress(StopIteration):  # as if killed after so many verdicts
+        with judging(path, SIM) as judge, suppress(StopIteration):  # as if killed after so many verdicts
             judge.judge([whole], lambda job, verdict, left=left: next(left))
-        with Judge(SIM, store, workers=1) as judge:
+        with judging(path, SIM) as judge:
             found = judge.judge([whole])
-        store.close()
         told.append([(found["aten::neg", c.id].outcome, found["aten::neg", c.id].detail) for c in cases])
     assert told == [told[0]] * 3
     assert told[0][0][0] is Outcome.PASS
@@ -345,11 +341,9 @@ def test_a_full_work_directory_harms_nobody_else(tmp_path, monkeypatch):
     fills = "for n in range(99): open(str(n), 'wb').write(bytes(1 << 20))"
     try:
         monkeypatch.setattr("tempfile.tempdir", str(small))
-        store = VerdictStore(tmp_path / "v.sqlite")
         jobs = [job(wrapper(fills), 30), job(KERNEL, 31)]
-        with Judge(SIM, store, workers=1) as judge:
+        with judging(tmp_path / "v.sqlite", SIM) as judge:
             verdicts = [judge.judge([each])["aten::neg", each.cases[0].id] for each in jobs]
-        store.close()
     finally:
         subprocess.run(["umount", "-l", str(small)], check=True)
     assert verdicts[0].outcome in (Outcome.RUNTIME_ERROR, Outcome.CRASH)

@@ -5,17 +5,16 @@ from pathlib import Path
 
 import pytest
 import torch
-from shared import compiled, sampled
+from corpus import replaced
+from shared import sampled
 
 from generate.library import KERNELS
 from traces.values import unpack
-from verify import platforms
 from verify.cases.case import case_of_values
 from verify.contract.derive import plans
 from verify.contract.kernel_file import KernelFile
-from verify.judging.judge import Job, Judge
+from verify.judging.judge import Job
 from verify.judging.random_judging import exhaustive
-from verify.judging.verdicts import VerdictStore
 from verify.linking import link
 from verify.outcome import Outcome
 
@@ -36,25 +35,17 @@ FILE = {
 }
 
 
-@pytest.fixture(scope="module")
-def verdict_of(tmp_path_factory):
-    store = VerdictStore(tmp_path_factory.mktemp("random") / "verdicts.sqlite")
-    with Judge(platforms.load("sim"), store, workers=1, cache=compiled()) as judge:
+@pytest.fixture
+def verdict_of(judge):
+    def of(overload, arguments, *changes, draws=0):
+        path = KERNELS / "random" / f"{FILE[overload]}.py"
+        kernel = KernelFile.parse(replaced(link(path.read_text()), *changes), Path("kernel.py"))
+        plan = next(p for p in plans(overload) if p.base in kernel.overloads)
+        case = case_of_values(overload, **arguments)
+        case = replace(case, id=f"{case.id}{draws}", draws=draws) if draws else case
+        return judge.judge([Job(plan, kernel, (case,), COPY, repeats=1)])[overload, case.id]
 
-        def of(overload, arguments, *changes, draws=0):
-            path = KERNELS / "random" / f"{FILE[overload]}.py"
-            source = link(path.read_text())
-            for old, new in changes:
-                assert old in source, old
-                source = source.replace(old, new)
-            kernel = KernelFile.parse(source, Path("kernel.py"))
-            plan = next(p for p in plans(overload) if p.base in kernel.overloads)
-            case = case_of_values(overload, **arguments)
-            case = replace(case, id=f"{case.id}{draws}", draws=draws) if draws else case
-            return judge.judge([Job(plan, kernel, (case,), COPY, repeats=1)])[overload, case.id]
-
-        yield of
-    store.close()
+    return of
 
 
 def values(*shape, dtype=torch.float32):

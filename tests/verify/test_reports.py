@@ -4,45 +4,17 @@ from pathlib import Path
 
 import pytest
 import torch
-from shared import compiled
+from sources import NEG
 
 from traces.values import pack
-from verify import platforms
 from verify.cases.case import case_of_values
 from verify.contract.derive import Plan
 from verify.contract.kernel_file import KernelFile
 from verify.excerpts import anonymous, cut_log, snippet
-from verify.judging.judge import Job, Judge
+from verify.judging.judge import Job
 from verify.judging.reports import inputs_report
-from verify.judging.verdicts import VerdictStore
 from verify.outcome import Outcome
 
-KERNEL = '''"""aten::neg(Tensor self) -> Tensor
-
-Pointwise.
-"""
-import torch
-import triton
-import triton.language as tl
-
-OVERLOADS = ("aten::neg",)
-DTYPES = ("float32",)
-
-
-@triton.jit
-def kernel_neg(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    mask = i < n
-    x = tl.load(x_ptr + i, mask=mask)
-    tl.store(y_ptr + i, -x, mask=mask)
-HELPER
-
-def wrapper(self):
-    y = torch.empty_like(self)
-    n = self.numel()
-    kernel_neg[(triton.cdiv(n, 64),)](self, y, n, BLOCK=64)
-    return y
-'''
 STORE = "tl.store(y_ptr + i, -x, mask=mask)"
 X = torch.arange(1.0, 241.0).reshape(12, 20)
 INT = (torch.arange(240) % 199).reshape(12, 20)
@@ -85,26 +57,23 @@ WRONG = {  # what the kernel stores, and what the report must say of it
 }
 
 
-@pytest.fixture(scope="module")
-def judged(tmp_path_factory):
+@pytest.fixture
+def judged(judge):
     """A function that judges a kernel file on the simulator."""
-    store = VerdictStore(tmp_path_factory.mktemp("reports") / "verdicts.sqlite")
-    with Judge(platforms.load("sim"), store, workers=1, cache=compiled()) as judge:
 
-        def verdict(source, overload="aten::neg", repeats=0, **arguments):
-            kernel = KernelFile.parse(source.replace("HELPER\n", ""), Path("k.py"))
-            case = case_of_values(overload, **(arguments or {"self": X}))
-            job = Job(Plan(overload, overload), kernel, (case,), repeats=repeats)
-            return next(iter(judge.judge([job]).values()))
+    def verdict(source, overload="aten::neg", repeats=0, **arguments):
+        kernel = KernelFile.parse(source, Path("k.py"))
+        case = case_of_values(overload, **(arguments or {"self": X}))
+        job = Job(Plan(overload, overload), kernel, (case,), repeats=repeats)
+        return next(iter(judge.judge([job]).values()))
 
-        yield verdict
-    store.close()
+    return verdict
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_kernel_is_told_how_it_is_wrong(judged, name):
     body, phrase = WRONG[name]
-    verdict = judged(KERNEL.replace(STORE, body))
+    verdict = judged(NEG.replace(STORE, body))
     assert verdict.outcome is Outcome.WRONG and verdict.layer == "compare"
     assert phrase in verdict.report.split("\n")[0] and phrase in verdict.detail
     assert "worst elements (index: got, expected):" in verdict.report
@@ -113,7 +82,7 @@ def test_a_wrong_kernel_is_told_how_it_is_wrong(judged, name):
 
 
 def test_the_line_of_an_access_outside_is_shown(judged):
-    verdict = judged(KERNEL.replace(STORE, STORE.replace("mask=mask", "mask=i <= n")))
+    verdict = judged(NEG.replace(STORE, STORE.replace("mask=mask", "mask=i <= n")))
     assert (verdict.outcome, verdict.layer, verdict.rule) == (Outcome.WRONG, "access", "bounds")
     text = "outside y_ptr, which has bytes 0 to 960: at byte 960 (element 240) (kernel_neg, line 18, program (3, 0, 0))"
     assert text in verdict.report
@@ -122,14 +91,14 @@ def test_the_line_of_an_access_outside_is_shown(judged):
 
 def test_a_misaligned_access_is_shown(judged):
     body = "tl.store((y_ptr.to(tl.int64) + 4 * i + 2).to(tl.pointer_type(tl.float32)), -x, mask=mask & (i < n - 1))"
-    verdict = judged(KERNEL.replace(STORE, body))
+    verdict = judged(NEG.replace(STORE, body))
     assert "store at byte 2 of y_ptr, not aligned to 4 bytes (kernel_neg, line 18, program (0, 0, 0))" in verdict.report
     assert f"  >   18 |     {body}" in verdict.report
 
 
 def test_new_contents_with_which_a_kernel_fails_are_shown(judged):
     """An identity, which is right for positive numbers, as those of the case are."""
-    source = KERNEL.replace("aten::neg", "aten::abs").replace(STORE, STORE.replace("-x", "x"))
+    source = NEG.replace("aten::neg", "aten::abs").replace(STORE, STORE.replace("-x", "x"))
     verdict = judged(source, "aten::abs", repeats=1)
     assert (verdict.layer, verdict.rule) == ("repeat", "contents"), verdict
     assert (
@@ -139,19 +108,19 @@ def test_new_contents_with_which_a_kernel_fails_are_shown(judged):
 
 
 def test_what_is_not_run_is_told_with_its_dtypes(judged):
-    verdict = judged(KERNEL.replace('("float32",)', '("float16",)'))
+    verdict = judged(NEG.replace('("float32",)', '("float16",)'))
     assert (verdict.outcome, verdict.dtypes) == (Outcome.SKIPPED, "float32")
-    verdict = judged(KERNEL, "aten::_standard_gamma", self=X)  # drawn by a law that is not known
+    verdict = judged(NEG, "aten::_standard_gamma", self=X)  # drawn by a law that is not known
     assert (verdict.outcome, verdict.dtypes) == (Outcome.SKIPPED, "float32")
 
 
 def test_an_address_of_no_argument_is_not_printed(judged):
-    verdict = judged(KERNEL.replace(STORE, STORE.replace("y_ptr + i", "y_ptr + (i.to(tl.int64) << 52)")))
+    verdict = judged(NEG.replace(STORE, STORE.replace("y_ptr + i", "y_ptr + (i.to(tl.int64) << 52)")))
     assert "at an address that belongs to no argument" in verdict.report and "0x" not in verdict.report
 
 
 def test_a_compilers_message_has_its_line_of_the_file(judged):
-    verdict = judged(KERNEL.replace(STORE, "tl.store(y_ptr + i, tl.negate(x), mask=mask)"))
+    verdict = judged(NEG.replace(STORE, "tl.store(y_ptr + i, tl.negate(x), mask=mask)"))
     assert verdict.outcome is Outcome.COMPILE_ERROR
     assert verdict.detail.startswith("CompilationError: at line 18, column 24: AttributeError(")
     assert "    tl.store(y_ptr + i, tl.negate(x), mask=mask)\n                        ^\n" in verdict.report
@@ -159,14 +128,15 @@ def test_a_compilers_message_has_its_line_of_the_file(judged):
 
 def test_an_error_in_a_helper_is_told_with_caller_and_message(judged):
     helper = "\n\n@triton.jit\ndef helper(x):\n    return -x.foo\n"
-    verdict = judged(KERNEL.replace(STORE, "tl.store(y_ptr + i, helper(x), mask=mask)").replace("HELPER\n", helper))
+    source = NEG.replace("\n\ndef wrapper", f"{helper}\ndef wrapper")
+    verdict = judged(source.replace(STORE, "tl.store(y_ptr + i, helper(x), mask=mask)"))
     assert "CompilationError: at line 18, column 24:" in verdict.report
     assert "CompilationError: at line 23, column 12:" in verdict.report and "no attribute 'foo'" in verdict.detail
 
 
 def test_the_assemblers_log_has_nothing_of_the_machine(judged):
     asm = "tl.inline_asm_elementwise('bogus.f32 $0, $1;', '=r,r', [x], dtype=tl.float32, is_pure=True, pack=1)"
-    verdict = judged(KERNEL.replace(STORE, f"tl.store(y_ptr + i, {asm}, mask=mask)"))
+    verdict = judged(NEG.replace(STORE, f"tl.store(y_ptr + i, {asm}, mask=mask)"))
     assert "Not a name of any known instruction: 'bogus'" in verdict.report
     assert "/" not in verdict.report and "Repro command" not in verdict.report
 

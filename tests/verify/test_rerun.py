@@ -7,17 +7,15 @@ from pathlib import Path
 
 import pytest
 import torch
+from shared import judging
 
 from generate.library import KERNELS
-from verify import platforms
 from verify.cases.case import case_of_values
 from verify.child.rerun import kernels_alone
 from verify.contract.derive import Plan
 from verify.contract.kernel_file import KernelFile
 from verify.judging.job import Job
-from verify.judging.judge import Judge
 from verify.judging.rerun import is_rerun
-from verify.judging.verdicts import VerdictStore
 from verify.outcome import Outcome
 
 HEAD = '''"""{schema}"""
@@ -215,10 +213,8 @@ def kernel_exp(x, out, n, BLOCK: tl.constexpr):
 
 @pytest.fixture(scope="module")
 def judge(tmp_path_factory):
-    store = VerdictStore(tmp_path_factory.mktemp("rerun") / "verdicts.sqlite")
-    with Judge(platforms.load("sim"), store, workers=1) as judge:
+    with judging(tmp_path_factory.mktemp("rerun") / "verdicts.sqlite") as judge:
         yield judge
-    store.close()
 
 
 def source_of(of, body):

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from corpus import replaced
 from shared import without
+from sources import SOFTMAX
 
 from generate.library import KERNELS, Library
 from traces import UserError
@@ -14,33 +16,13 @@ from verify.judging.judge import Job
 from verify.lint import lint, load_profile
 from verify.outcome import Outcome
 
-SOFTMAX = '''"""aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor
-
-exp(x) / sum(exp(x)), each by an operator of the library.
-"""
-import torch
-import triton
-import triton.language as tl
-
-OVERLOADS = ("aten::_softmax",)
-DTYPES = ("float32",)
-
-
-def wrapper(self, dim, half_to_float):
-    e = torch.ops.aten.exp.default(self)
-    return torch.ops.aten.div.Tensor(e, torch.ops.aten.sum.dim_IntList(e, [dim], True))
-'''
 CALLS = ("aten::div.Tensor", "aten::exp", "aten::sum.dim_IntList")
 EXP = (KERNELS / "pointwise" / "exp.py").read_text()
 X = torch.linspace(-2, 2, 60).view(5, 12)
 
 
 def softmax(**changes):
-    source = SOFTMAX
-    for old, new in changes.values():
-        assert old in source
-        source = source.replace(old, new)
-    return source
+    return replaced(SOFTMAX, *changes.values())
 
 
 def exp_that(statement):
