@@ -69,7 +69,8 @@ def test_comments_and_docstrings_change_no_layer(copied):
 @pytest.mark.parametrize(
     "name",
     [
-        "verify/debugging/debugger.py", "verify/comparison/mutants.py", "verify/judging/smoke.py", "traces/writer.py", "traces/diff.py",
+        "verify/debugging/debugger.py", "verify/comparison/mutants.py", "verify/judging/smoke.py", "traces/writer.py",
+        "traces/diff.py",
     ],
 )  # fmt: skip
 def test_an_edit_of_any_other_file_changes_none(copied, name):
