@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import math
 import operator
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import ModuleType
 from typing import Any, NamedTuple, TypeAlias
 
 from enable.serve.shortcuts import ARGUMENTS, FUNCTION, KernelLaunch, Shortcut
 
-ESCAPE = "number_argument"  # of generate/blocks/types.py: makes of a number what a launch takes
+ESCAPE = "number_argument"  # in generate/blocks/types.py: makes of a number what a launch takes
 _DISGUISE = 0x555555555555555B  # with which that passes integers on
 _COMPARED = {"__eq__": "eq", "__ne__": "ne", "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge"}
 _HARMLESS = {
@@ -52,6 +52,7 @@ class Handling:
 
     asked: list[Asked] = field(default_factory=list)
     lost: set[int] = field(default_factory=set)
+    handing_on: bool = False  # a float is being made an argument of a launch
 
 
 class Number(float):
@@ -69,7 +70,7 @@ class Number(float):
         return number(abs(float.__float__(self)), self.notes, self.position, True)
 
     def __float__(self) -> float:
-        if sys._getframe(1).f_code.co_name != ESCAPE:
+        if not self.notes.handing_on:
             self.lose()
         return float.__float__(self)
 
@@ -119,6 +120,59 @@ def number(value: float, notes: Handling, position: int, absolute: bool = False)
     made = float.__new__(Number, value)
     made.notes, made.position, made.absolute = notes, position, absolute
     return made
+
+
+def prepare(names: dict[str, Any]) -> None:
+    """Have the host code of a kernel file, with these global names, note what it does with floats."""
+    if ESCAPE in names:
+        names[ESCAPE] = handing_on(names[ESCAPE])
+    if names.get("math") is math:
+        names["math"] = _NOTING_MATH
+
+
+class _NotingMath(ModuleType):
+    """The module `math`, whose functions read a float's value without asking it: one that they are given is lost."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(math, name)
+        if not callable(found):
+            return found
+
+        def call(*args: Any) -> Any:
+            _lose(args)
+            return found(*map(plain, args))
+
+        setattr(self, name, call)
+        return call
+
+
+def _lose(value: Any) -> None:
+    if type(value) is Number:
+        value.lose()
+    elif type(value) in (list, tuple):
+        for each in value:
+            _lose(each)
+
+
+_NOTING_MATH = _NotingMath("math")
+
+
+def handing_on(make_argument: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a kernel's function ESCAPE, which may convert a noted float without losing it.
+
+    What it returns goes into a launch, where the float is found again; nothing else may be made of it.
+    """
+
+    def make(value: Any, *dtype: Any) -> Any:
+        if type(value) is not Number:
+            return make_argument(value, *dtype)
+        value.notes.handing_on = True
+        try:
+            return make_argument(value, *dtype)
+        finally:
+            value.notes.handing_on = False
+
+    return make
 
 
 def disguised(value: int) -> int:

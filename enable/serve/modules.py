@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from enable.serve import launches
+from enable.serve import floats, launches
 from traces.errors import UserError
 from verify.child.aiming import aim, compiler, target
 from verify.child.interpreter import mend
@@ -25,6 +25,7 @@ def load_wrapper(path: Path, text: str | None = None) -> Callable[..., Any]:
     sys.modules[name] = module  # Triton looks a kernel's module up by name
     linecache.cache[str(path)] = len(text), None, text.splitlines(keepends=True), str(path)  # and its text here
     exec(compile(text, str(path), "exec"), module.__dict__)  # noqa: S102 - a kernel of the library, to be run
+    floats.prepare(module.__dict__)
     aim(module, target())
     launches.count_those_of(module)
     wrapper: Callable[..., Any] = module.wrapper

@@ -263,9 +263,13 @@ WRAPPERS = {
     "made a key": "doubled(self, {other: other}[other])",
     "taken apart": "doubled(self, other.real)",
     "compared with itself": "doubled(self, other if other == other else 0.0)",
+    "given to math": "doubled(self, math.ldexp(*math.frexp(other)))",
+    "asked for its sign": "doubled(self, other if math.copysign(1.0, other) > 0 else 0.0)",
+    "summed": "doubled(self, math.fsum([other]))",
     "printed": "doubled(self, other if str(other) else 0.0)",
 }
 SOURCE = """
+import math
 from tests_shortcuts import doubled, calls
 def number_argument(value):
     return float(value) if abs(value) < 3e38 or value != value else value * 2
