@@ -14,72 +14,11 @@ from typing import Any, TypeAlias
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
+from traces.facts import tagged
 from traces.live import unsupported_kind
 
-# Forward operators whose results their backward operators take, by base name.
-PRODUCERS = frozenset(
-    {
-        "native_layer_norm",
-        "native_group_norm",
-        "native_batch_norm",
-        "_native_batch_norm_legit",
-        "_batch_norm_with_update",
-        "cudnn_batch_norm",
-        "_fused_rms_norm",
-        "native_dropout",
-        "_softmax",
-        "_log_softmax",
-        "_safe_softmax",
-        "nll_loss_forward",
-        "nll_loss2d_forward",
-        "_embedding_bag",
-        "max_pool2d_with_indices",
-        "max_pool3d_with_indices",
-        "adaptive_max_pool2d",
-        "adaptive_max_pool3d",
-        "fractional_max_pool2d",
-        "fractional_max_pool3d",
-        "_scaled_dot_product_flash_attention",
-        "_scaled_dot_product_flash_attention_for_cpu",
-        "_scaled_dot_product_efficient_attention",
-        "_scaled_dot_product_cudnn_attention",
-        "sigmoid",
-        "sigmoid_",
-        "tanh",
-        "tanh_",
-        "relu",
-        "relu_",
-        "log_sigmoid_forward",
-        "rrelu_with_noise",
-        "multilabel_margin_loss_forward",
-        "grid_sampler_2d",
-    }
-)
-# Arguments of backward operators that are meaningless unless a forward operator produced them.
-DERIVED = frozenset(
-    {
-        "output",
-        "out",
-        "result",
-        "mean",
-        "rstd",
-        "save_mean",
-        "save_invstd",
-        "save_var",
-        "reserve",
-        "logsumexp",
-        "rng_state",
-        "philox_seed",
-        "philox_offset",
-        "total_weight",
-        "offset2bag",
-        "bag_size",
-        "maximum_indices",
-        "buffer",
-        "noise",
-        "is_target",
-    }
-)
+PRODUCERS = tagged("producers")
+DERIVED = tagged("derived")
 
 MAX_ORIGINS = 1 << 12  # storages after which those that are gone are forgotten
 

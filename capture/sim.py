@@ -26,6 +26,7 @@ from torch.utils.backend_registration import _setup_privateuseone_for_python_bac
 from capture import sim_autocast, sim_cells
 from capture.sim_module import Guard, Module
 from traces.errors import UserError
+from traces.facts import tagged
 from traces.live import tensors_in
 from traces.overloads import in_python, kind, name_of, resolve, written
 from traces.widening import answer
@@ -35,8 +36,8 @@ Executor: TypeAlias = Callable[[OpOverload, tuple[Any, ...], dict[str, Any]], An
 
 _CPU = torch.device("cpu")
 _PROVIDED = ("view", "memory")  # kinds of work that the device does itself
-_COPIES = frozenset({"aten::copy_", "aten::_to_copy", "aten::_copy_from", "aten::_copy_from_and_resize"})
-_HOST_INDICES = frozenset({"aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_"})
+_COPIES = tagged("device_copies")
+_HOST_INDICES = tagged("takes_host_indices")
 _OF_ANY_DEVICE = ("CompositeExplicitAutograd", "CPU")  # dispatch keys of factories that are not one backend's alone
 _failed: list[Exception] = []  # the last error of a call on the device
 
@@ -208,7 +209,7 @@ class SimTensor(torch.Tensor):
                 if transfer or kind(func) in _PROVIDED:
                     result = func(*given, **named)
                 else:
-                    if func._schema.name not in _HOST_INDICES:
+                    if func._schema.name.removeprefix("aten::") not in _HOST_INDICES:
                         _check_devices(name, args, kwargs)
                     result = _executor()(func, given, named)
         except Exception as error:

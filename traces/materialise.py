@@ -19,6 +19,7 @@ from torch._ops import OpOverload
 from traces import contents as spans
 from traces.contents import MAX_SYNTHESISED, NotRecorded, Spec
 from traces.errors import TraceError, UserError
+from traces.facts import tagged
 from traces.overloads import positional, resolve
 from traces.synthesis import draw
 from traces.values import POISON, Bytes, Json, Packed, TensorRef, numel, pack, unpack, unsupported_reason
@@ -31,8 +32,7 @@ if TYPE_CHECKING:
 STORAGE_ALIGNMENT = 64  # bytes; where storages of PyTorch's allocators begin at the least
 CACHE_BYTES = 256 << 20  # of what calls produced, kept for other calls of the same trace
 
-# Operators that act outside the process; a trace from elsewhere must not reach them.
-REFUSED = frozenset({"aten::from_file", "aten::from_file.out"})
+REFUSED = tagged("outside_effects")
 
 
 @dataclass(frozen=True)

@@ -15,120 +15,25 @@ from torch._library.custom_ops import OPDEFS
 from torch._ops import OpOverload, OpOverloadPacket, _OpNamespace
 
 from traces.errors import UserError
+from traces.facts import tagged
 from traces.packed import pack_padded_sequence
 
 Kind: TypeAlias = Literal["compute", "view", "memory", "random"]
 
 _NAME = re.compile(r"([A-Za-z_]\w*)::([A-Za-z_]\w*)(?:\.(\w+))?")
 
-# Base names of what every platform provides itself; no kernel computes anything here.
-_ALLOCATION = frozenset(
-    {
-        "empty",
-        "empty_like",
-        "empty_strided",
-        "empty_permuted",
-        "empty_quantized",
-        "new_empty",
-        "new_empty_strided",
-        "_efficientzerotensor",  # no memory at all, as derivatives that are zero everywhere
-        "_empty_affine_quantized",
-        "_empty_per_channel_affine_quantized",
-        "resize_",
-        "resize_as_",
-        "_resize_output",
-        "_resize_output_",
-    }
-)
-_TRANSFER = frozenset(
-    {
-        "item",  # one element to the host
-        "_local_scalar_dense",
-        "_pin_memory",
-        "pin_memory",
-        "_copy_from",  # between host and device, on out-of-tree backends
-        "_copy_from_and_resize",
-    }
-)
-_MEMORY = (
-    _ALLOCATION
-    | _TRANSFER
-    | {
-        "set_",  # points a tensor at another storage
-        "set_data",
-        "record_stream",  # a note for the caching allocator
-    }
-)
+_ALLOCATION = tagged("allocation")
+_TRANSFER = tagged("transfer")
+_MEMORY = _ALLOCATION | _TRANSFER | tagged("bookkeeping")
 # Namespaces of what PyTorch itself makes of other operators, in Python and on every device.
 _IN_PYTHON = "torch_nn"
 _OF_FSDP = "fsdp"  # the copies around its collectives; registered for each device, as the same function
-_UNSAID = frozenset({"_unsafe_view", "unsafe_split", "unsafe_split_with_sizes"})  # views by schemas that tell of none
-# A sparse tensor of existing parts, or its flag: the results alias the parts, which the schemas do not say.
-_OF_PARTS = frozenset(
-    {
-        "sparse_coo_tensor",
-        "_sparse_coo_tensor_unsafe",
-        "_sparse_coo_tensor_with_dims",
-        "_sparse_coo_tensor_with_dims_and_tensors",
-        "_coalesced_",
-    }
-)
-# Return no tensor, yet read contents, so they are not questions about metadata.
-_READ_CONTENTS = frozenset(
-    {
-        "equal",
-        "allclose",
-        "is_nonzero",
-        "_assert_async",
-        "_linalg_check_errors",
-        "_choose_qparams_per_tensor",
-        "_nested_tensor_from_mask_left_aligned",
-        "_validate_compressed_sparse_indices",
-        "_validate_sparse_coo_tensor_args",
-        "_validate_sparse_compressed_tensor_args",
-        "_validate_sparse_csr_tensor_args",
-        "_validate_sparse_csc_tensor_args",
-        "_validate_sparse_bsr_tensor_args",
-        "_validate_sparse_bsc_tensor_args",
-    }
-)
-# The schema says that the result may alias the input; when it does not, they copy.
-_MAY_COPY = frozenset(
-    {
-        "reshape",
-        "reshape_as",
-        "flatten",
-        "ravel",
-        "contiguous",
-        "to",
-        "coalesce",
-        "resolve_conj",
-        "resolve_neg",
-        "positive",
-        "_autocast_to_full_precision",
-        "_autocast_to_reduced_precision",
-        "_sparse_broadcast_to",
-    }
-)
-# Written in full before anything is read, so what was in `self` does not matter.
-_OVERWRITE_SELF = frozenset(
-    {
-        "copy_",
-        "fill_",
-        "zero_",
-        "bernoulli_",
-        "normal_",
-        "uniform_",
-        "random_",
-        "cauchy_",
-        "exponential_",
-        "geometric_",
-        "log_normal_",
-        "set_",
-        "_foreach_copy_",
-        "_foreach_zero_",
-    }
-)
+_UNSAID = tagged("unstated_views")
+_OF_PARTS = tagged("of_parts")
+_READ_CONTENTS = tagged("reads_contents")
+_MAY_COPY = tagged("may_copy")
+_OVERWRITE_SELF = tagged("overwrites_self")
+UPDATED = tagged("updated")
 # The schema gives these defaults as the numbers of C++ enumerators.
 _ENUM_DEFAULTS: dict[str, dict[int, Any]] = {
     "ScalarType": {4: torch.int64},
@@ -188,9 +93,6 @@ def in_python(op: OpOverload) -> Callable[..., Any] | None:
 def written(op: OpOverload) -> frozenset[str]:
     """Names of the arguments that the overload writes to, `out` included."""
     return frozenset(a.name for a in op._schema.arguments if a.alias_info is not None and a.alias_info.is_write)
-
-
-UPDATED = frozenset({"running_mean", "running_var"})  # arguments written in training, which the schemas do not say
 
 
 @cache

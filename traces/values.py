@@ -343,7 +343,7 @@ def _decoder(tensors: list[torch.Tensor], where: str, device: str | None) -> Cal
             raise ValueError("not the name of a device")
         return torch.device(device or recorded)
 
-    def tagged(value: dict[str, Json]) -> Any:
+    def special(value: dict[str, Json]) -> Any:
         tag, content = next(iter(value.items()))
         if tag in _ENUMS:
             return _ENUMS[tag][1][content]
@@ -367,7 +367,7 @@ def _decoder(tensors: list[torch.Tensor], where: str, device: str | None) -> Cal
         if not isinstance(value, dict) or len(value) != 1:
             raise TraceError(f"{where}: not an encoded value: {str(value)[:80]!r}")
         try:
-            return tagged(value)
+            return special(value)
         except RecursionError:
             raise
         except (ValueError, KeyError, TypeError, AttributeError, RuntimeError, IndexError) as error:

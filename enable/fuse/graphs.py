@@ -12,8 +12,11 @@ from torch.fx import GraphModule, Node
 
 from generate.fusion.finding import Occurrence
 from traces.dataflow import Dataflow, FlowCall, ValueType, without_own_device
+from traces.facts import tagged
 from traces.overloads import base_name, bind, name_of, written
 from traces.values import DTYPE_NAMES, encoded
+
+_SIZED_VIEWS = tagged("sized_views")
 
 
 class FlowOfGraph:
@@ -56,7 +59,7 @@ class FlowOfGraph:
         values = (n.meta.get("val") for n in node.all_input_nodes)
         arguments = without_own_device(arguments, (v for v in values if isinstance(v, torch.Tensor)))
         tree = {name: encoded(value, self._refer) for name, value in arguments.items()}
-        if base_name(op) in ("_unsafe_view", "view") and _changes(arguments["size"]) == [0]:
+        if base_name(op) in _SIZED_VIEWS and _changes(arguments["size"]) == [0]:
             tree["size"][0] = -1  # as many as there are
         writes = tuple(self.values[arguments[n]] for n in sorted(written(op)) if isinstance(arguments[n], Node))
         if isinstance(found, tuple | list):

@@ -21,12 +21,13 @@ from generate.fusion.composing import compose
 from generate.fusion.finding import PASSES, Occurrence, find
 from generate.library import Library, Match
 from traces import UserError
+from traces.facts import tagged
 from traces.subgraphs import Subgraph
 from verify.contract.derive import plans
 
 APART = "its product has {} elements, at which what follows is faster by itself (docs/results/steps.md)"
 LARGE = 1 << 22  # elements of a product from which what its functions cost exceeds the launch that they save
-_DEAR = ("gelu", "silu", "sigmoid", "tanh", "exp", "log", "erf", "pow", "mish", "softplus", "elu", "hardswish")
+_DEAR = tagged("dear")
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import torch
 from torch._ops import OpOverload
 from torch.utils._pytree import tree_leaves, tree_map
 
+from traces.facts import tagged
 from traces.overloads import UPDATED, base_name, bind, call, name_of, positional, resolve, written
 from verify.contract.derive import base_arguments, plans
 
@@ -36,15 +37,13 @@ _NARROW = frozenset(
     for dtype in vars(torch).values()
     if isinstance(dtype, torch.dtype) and dtype.is_floating_point and dtype.itemsize < 4
 )
-_PRODUCTS = frozenset({"mm", "bmm", "addmm", "baddbmm"})
-_TAKE_NUMBERS = frozenset({"fill"})  # as a 0-dim tensor of any device, and are not tagged as pointwise
-_TAKE_NO_HOST_TENSORS = frozenset({"addcmul", "addcdiv", "lerp"})  # or not in each place, which differs by version
-_SCALED = frozenset(
-    {"add", "add_", "sub", "sub_", "rsub", "_foreach_add", "_foreach_add_", "_foreach_sub", "_foreach_sub_"}
-)
-_NO_BOOLS = frozenset({"sub", "sub_", "rsub", "_foreach_sub", "_foreach_sub_"})
-_MAKES_INDICES = frozenset({"nonzero"})
-_META_TAKES_LESS = frozenset({"_grouped_mm"})  # its meta function takes bfloat16 alone, its kernels other dtypes, too
+_PRODUCTS = tagged("products_of_any_dtypes")
+_TAKE_NUMBERS = tagged("takes_host_numbers")
+_TAKE_NO_HOST_TENSORS = tagged("refuses_host_tensors")
+_SCALED = tagged("scaled")
+_NO_BOOLS = frozenset(name for name in _SCALED if "sub" in name)
+_MAKES_INDICES = tagged("makes_indices")
+_META_TAKES_LESS = tagged("meta_takes_less")
 
 
 def refusal(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception | None:

@@ -20,7 +20,7 @@ import jinja2
 from enable.serve.entries import Entry
 from enable.serve.native import WAY
 from enable.serve.registration import KEYS
-from traces import UserError
+from traces import UserError, facts
 from traces.overloads import base_name, bind, resolve
 from verify.imports import reached
 from verify.judging.standings import marked
@@ -181,11 +181,16 @@ def _files(entry: Entry) -> Iterator[Path]:
 
 
 def _write_runtime(runtime: Path, prefix: str) -> None:
-    """Copy what serves, each file where it lies here; prefix: what goes before the packages' names where it imports."""
+    """Copy what serves, each file where it lies here, with facts in Python, for packages without PyYAML.
+
+    prefix: what goes before the packages' names where it imports.
+    """
     for path in reached(_ROOT, [_SERVES]):
         _write(runtime / path.relative_to(_ROOT), _OWN_IMPORT.sub(rf"\g<1>{prefix}", path.read_text(encoding="utf-8")))
     for path in WAY.files():
         _write(runtime / path.relative_to(_ROOT), path.read_text(encoding="utf-8"))
+    names = {tag: sorted(facts.names(fact)) for tag, fact in facts.read(facts.FILE).items()}
+    _write(runtime / "traces" / "facts.py", _rendered("package_facts.py.j2", {"facts": names}))
     for folder in [runtime, *(p for p in runtime.rglob("*") if p.is_dir())]:
         if not (folder / "__init__.py").exists():
             _write(folder / "__init__.py", '"""Of what serves ATen calls with the kernels, and counts them."""\n')

@@ -9,10 +9,11 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
+from traces.facts import tagged
 from traces.overloads import base_name
 
 IEEE, TF32 = "ieee", "tf32"
-_PRODUCTS = frozenset({"mm", "addmm", "_addmm_activation", "bmm", "baddbmm", "addbmm", "mv", "addmv", "linear"})
+_PRODUCTS = tagged("matmul_precision")
 
 
 def settings() -> dict[str, str]:

@@ -18,34 +18,14 @@ from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from torch.utils._pytree import tree_leaves
 
+from traces.facts import tagged
 from traces.overloads import base_name, bind, kind, name_of, written
 from verify.cases.philox import kept
 
 Around: TypeAlias = Callable[[], AbstractContextManager[Any]]  # makes the context of a step
 Drawing: TypeAlias = Callable[[], AbstractContextManager[Around]]  # makes that of a training
-_MASKED = frozenset({"native_dropout", "bernoulli"})  # give 1 where an element stays, and so stand for each other
-_NUMBERS = frozenset(  # give nothing but what was drawn
-    {
-        "_sample_dirichlet",
-        "_standard_gamma",
-        "bernoulli",
-        "binomial",
-        "cauchy",
-        "exponential",
-        "geometric",
-        "log_normal",
-        "multinomial",
-        "normal",
-        "normal_functional",
-        "poisson",
-        "rand",
-        "randint",
-        "randn",
-        "random",
-        "randperm",
-        "uniform",
-    }
-)
+_MASKED = tagged("dropped")
+_NUMBERS = tagged("drawn")
 
 
 class Incomparable(Exception):

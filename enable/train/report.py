@@ -31,6 +31,7 @@ from enable.train.step_time import StepTime, measure
 from enable.workspace import Workspace
 from generate.library import Library
 from traces import UserError
+from traces.facts import tagged
 from traces.overloads import bind, kind, name_of
 
 DEVICES = ("sim", "cuda", "xpu")
@@ -239,7 +240,7 @@ def _train(  # noqa: PLR0913 - what is trained, and what of it is told
     return seen
 
 
-_COPIES = frozenset({"aten::copy_", "aten::_to_copy"})
+_COPIES = tagged("between_devices")
 
 
 class Calls(TorchDispatchMode):  # type: ignore[no-untyped-call]

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from generate.fusion.flowgraph import FlowGraph, Role, barrier
 from traces.dataflow import Dataflow, FlowCall
+from traces.facts import tagged
 from traces.overloads import base_name, resolve
 from traces.subgraphs import Subgraph, SubgraphCall, SubgraphInput
 from traces.values import Json
@@ -23,8 +24,8 @@ PASSES: tuple[tuple[FusionKind, ...], ...] = (KINDS, ("pointwise", "reduction"),
 # Where some kinds have no kernel: what to look for then, in what these leave.
 MAX_INPUTS = 8
 MAX_COMPUTING = 24  # calls of a subgraph that are no views
-_SOFTMAX = frozenset({"_softmax", "_safe_softmax"})
-_SIZED_VIEWS = frozenset({"_unsafe_view", "view"})
+_SOFTMAX = tagged("softmaxes")
+_SIZED_VIEWS = tagged("sized_views")
 
 
 @dataclass(frozen=True)

@@ -15,39 +15,18 @@ from typing import Literal, TypeAlias
 import torch
 
 from traces.dataflow import Dataflow, FlowCall
+from traces.facts import tagged
 from traces.overloads import base_name, kind, resolve, written
 from traces.values import Json, decoded
 from verify.operators import elementwise
 
 Role: TypeAlias = Literal["pointwise", "reduction", "product", "attention", "view", "other"]
 
-_REDUCTIONS = frozenset(
-    {
-        "_fused_rms_norm",
-        "_log_softmax",
-        "_log_softmax_backward_data",
-        "_safe_softmax",
-        "_softmax",
-        "_softmax_backward_data",
-        "amax",
-        "amin",
-        "linalg_vector_norm",
-        "logsumexp",
-        "mean",
-        "native_layer_norm",
-        "native_layer_norm_backward",
-        "prod",
-        "std",
-        "sum",
-        "var",
-        "var_mean",
-    }
-)
-_PRODUCTS = frozenset({"addmm", "baddbmm", "bmm", "mm"})
+_REDUCTIONS = tagged("fused_reductions")
+_PRODUCTS = tagged("fused_products")
 _ATTENTION = "_scaled_dot_product_"
-_CASTS = frozenset({"_to_copy", "clone"})  # element by element, too
-# Views whose elements are those of what they are made of, in the same order.
-_IN_ORDER = frozenset({"_unsafe_view", "alias", "detach", "squeeze", "unsqueeze", "view"})
+_CASTS = tagged("casts")
+_IN_ORDER = tagged("views_in_order")
 _FLOATS = frozenset({"bfloat16", "float16", "float32", "float64"})
 _PLAIN = _FLOATS | {"bool", "int32", "int64", "int16", "int8", "uint8"}
 _BY_DATA = (torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output)

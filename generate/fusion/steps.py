@@ -14,16 +14,14 @@ from generate.fusion.asking import AskedOfBlock, AskedResult, Uncomposable, aske
 from generate.fusion.lines import KernelLines
 from generate.fusion.values import HALVES, PRODUCT, ComposedValue, KernelExpression, number, types_of
 from generate.library import Library
+from traces.facts import tagged
 from traces.overloads import base_name, bind, call, kind, resolve
 from traces.subgraphs import Subgraph, SubgraphCall
 from traces.values import decoded
 
-_IN_ORDER = frozenset({"_unsafe_view", "alias", "detach", "squeeze", "unsqueeze", "view"})
-_CASTS = frozenset({"_to_copy", "clone"})
-# What jumps where a little rounding comes in; what gives integers or truth is taken for such, too.
-_JUMPS = frozenset(
-    {"ceil", "floor", "frac", "fmod", "remainder", "round", "sgn", "sign", "trunc", "threshold_backward"}
-)
+_IN_ORDER = tagged("views_in_order")
+_CASTS = tagged("casts")
+_JUMPS = tagged("jumps")
 
 
 class ComposedSteps(KernelLines):

@@ -35,8 +35,9 @@ def installed(tmp_path_factory):
 
 
 def python(code, site, cwd, **variables):
-    """Run code that has the installed package, torch and Triton, and refuses what is ours."""
-    refuse = "import sys\nfor name in ('traces', 'verify', 'enable', 'generate', 'capture'): sys.modules[name] = None\n"
+    """Run code that has the installed package, torch and Triton, and refuses what is ours or only we need."""
+    ours = "'traces', 'verify', 'enable', 'generate', 'capture', 'yaml'"
+    refuse = f"import sys\nfor name in ({ours}): sys.modules[name] = None\n"
     environment = {"PATH": os.defpath, "PYTHONPATH": str(site), **variables}
     command = [sys.executable, "-W", "error", "-W", "ignore:TRITON_DEFAULT_FP_FUSION", "-c", refuse + code]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=200, env=environment)

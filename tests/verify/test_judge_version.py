@@ -4,7 +4,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+import yaml
 
+from traces import facts
 from verify import platforms
 from verify.judging import layers
 from verify.judging.layers import FILES, MAKING, Layer, deciding, digests, layer_of, main, noted
@@ -63,6 +65,28 @@ def test_comments_and_docstrings_change_no_layer(copied):
     for path in deciding(copied):
         text = path.read_text()
         path.write_text("# edited\n" + text.replace('"""', '"""Edited. ', 1))
+    assert not changed(copied)
+
+
+@pytest.mark.parametrize(
+    "tag, of",
+    {
+        "sums": {"contract"}, "reads_contents": {"cases"}, "growing": {"child"}, "open_ties": {"comparison"},
+        "laxer": {"contract"}, "of_contiguous": {"making"}, "fused_reductions": set(), "producers": set(),
+    }.items(),
+)  # fmt: skip
+def test_an_edited_fact_changes_the_layers_whose_files_read_it(copied, tag, of):
+    path = copied / "traces" / "facts.yaml"
+    parsed = facts.read(path)
+    parsed[tag] = {"reason": "", "names": [*facts.names(parsed[tag]) ^ {"mm"}]}
+    path.write_text(yaml.dump(parsed))
+    assert changed(copied) == of
+
+
+def test_a_reason_changes_no_layer(copied):
+    path = copied / "traces" / "facts.yaml"
+    parsed = facts.read(path)
+    path.write_text(yaml.dump({tag: {**fact, "reason": "Edited."} for tag, fact in parsed.items()}))
     assert not changed(copied)
 
 

@@ -9,12 +9,13 @@ from typing import Any
 
 import torch
 
+from traces.facts import tagged
 from traces.overloads import bind, resolve
 from traces.values import Packed, pack, unpack
 from verify.cases.elements import frozen
 from verify.contract.random_state import Philox
 
-_OVERLOADS = ("aten::_embedding_bag", "aten::_embedding_bag_forward_only")
+_OVERLOADS = tagged("bags")
 _CUT = ("indices", "per_sample_weights")
 
 

@@ -17,6 +17,7 @@ from torch._subclasses.schema_check_mode import SchemaCheckMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from traces import UserError
+from traces.facts import tagged
 from traces.overloads import base_name, bind, call, name_of, resolve, written
 from traces.subgraphs import is_subgraph
 from traces.values import unpack
@@ -30,7 +31,7 @@ from verify.contract.derive import functional_base
 
 MAX_SAMPLES = 900  # of one operator and dtype, as in the published system
 _TRIED, _GLANCED = 8, 2  # samples of an operator that are run to see what it calls; of all operators, to find a caller
-_SHAPING = frozenset({"broadcast_tensors", "lift_fresh", "detach_", "clone"})  # what Python code calls on the way
+_SHAPING = tagged("shaping")
 _NO_ANSWER = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError, KeyError, AssertionError)
 
 

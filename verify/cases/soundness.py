@@ -9,6 +9,7 @@ import math
 
 import torch
 
+from traces.facts import tagged
 from traces.overloads import base_name, resolve
 from traces.subgraphs import subgraph_of
 from verify.cases.arguments import Arguments, tensors
@@ -16,11 +17,9 @@ from verify.cases.preconditions import broken
 from verify.operators import elementwise, group
 
 ERRORS = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError)  # of ATen's
-_CONVOLUTIONS = frozenset(
-    {"conv1d", "conv2d", "conv3d", "convolution", "_convolution", "cudnn_convolution", "mkldnn_convolution"}
-)
+_CONVOLUTIONS = tagged("convolutions")
 _EPS = 1e-5  # of a forward call, which is not handed to the backward one
-_FLASH = frozenset(f"aten::_scaled_dot_product_flash_attention{end}" for end in ("", "_backward"))
+_FLASH = tagged("flash_attention")
 _INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 

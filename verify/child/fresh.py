@@ -14,10 +14,11 @@ import numpy as np
 import torch
 from torch._ops import OpOverload
 
+from traces.facts import tagged
 from traces.overloads import base_name, uninitialised
 
 OTHER = 0x5A  # of every byte of the elements that are changed; False for bool
-_GROWING = frozenset({"resize_", "resize_as_", "_resize_output_"})
+_GROWING = tagged("growing")
 
 
 class Fresh:

@@ -23,6 +23,7 @@ from torch._ops import OpOverload, OpOverloadPacket
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from traces.facts import tagged
 from traces.overloads import base_name, kind, name_of, resolve
 from verify.child.fresh import fresh, nbytes
 from verify.child.launch_log import launch_log
@@ -31,12 +32,11 @@ from verify.excerpts import MAX_PRINTED
 MAX_SCALARS = 1000  # values read back that are reported
 MAX_NAMES = 100
 
-# Return an alias of their input by schema, but are how numbers of the host get into a tensor.
-_HOST_DATA = frozenset({"lift", "lift_fresh", "lift_fresh_copy"})
+_HOST_DATA = tagged("host_data")
 _HOST_READS = frozenset(
     {"numpy", "tolist", "apply_", "map_", "map2_", "__array__", "__dlpack__", "__reduce_ex__", "__deepcopy__"}
 )
-_WRITES = frozenset({"fill_", "zero_", "copy_"})
+_WRITES = tagged("fills")
 _MODE_EVENT = "PythonDispatchMode"  # what the profiler calls a dispatch mode's handler
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import torch
 
+from traces.facts import tagged
 from traces.overloads import resolve, written
 from traces.subgraphs import is_subgraph
 from traces.values import Bytes, Packed, TensorRef, numel
@@ -20,10 +21,7 @@ from verify.comparison.factors import aligned, compared
 from verify.comparison.laws import law_of, unlawful
 from verify.comparison.open_results import as_aten_gives
 
-# Operators whose results' strides are what they are asked for.
-_ABOUT_STRIDES = frozenset(
-    {"clone", "contiguous", "_to_copy", "to", "empty_like", "as_strided", "copy_", "new_empty_strided", "empty_strided"}
-)
+_ABOUT_STRIDES = tagged("about_strides")
 
 # Results that are float32 on GPUs, and on the CPU, which is asked, of the arguments' dtype.
 _FLOAT32_ON_GPUS = {"native_layer_norm": ("return[1]", "return[2]")}

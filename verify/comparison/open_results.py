@@ -13,13 +13,14 @@ from dataclasses import replace
 
 import torch
 
+from traces.facts import tagged
 from traces.overloads import bind, resolve
 from traces.values import Packed, numel, pack, unpack
 from verify.cases.case import Expected, contents
 
 _INVERSE, _COUNTS = 1, 2  # among the results
-_UNIQUE = frozenset({"_unique", "_unique2", "unique_consecutive", "unique_dim", "unique_dim_consecutive"})
-_UNORDERED = frozenset({"_unique", "_unique2"})
+_UNIQUE = tagged("unique")
+_UNORDERED = tagged("unsorted_unique")
 
 
 def as_aten_gives(overload: str, expected: Expected, got: Packed) -> Packed:

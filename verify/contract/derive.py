@@ -24,16 +24,15 @@ from typing import Any
 import torch
 
 from traces.errors import UserError
+from traces.facts import tagged
 from traces.lazy_bits import lazy_bits
 from traces.overloads import base_name, bind, name_of, resolve, written
 from verify.contract import calling
 
 COPY = "aten::copy_"
-_SILENT = frozenset({"addbmm", "bernoulli", "linspace", "logcumsumexp", "logspace", "multinomial"})
-# A destination that is resized gets the strides of the result (BatchLinearAlgebra.cpp, TensorAdvancedIndexing.cpp):
-# always, or if it has no elements.
-_BY_COLUMNS = frozenset({"linalg_ldl_solve", "linalg_lu_solve", "nonzero"})
-_MADE_BY_COLUMNS = _BY_COLUMNS | {"linalg_householder_product", "ormqr"}
+_SILENT = tagged("resizes_silently")
+_BY_COLUMNS = tagged("by_columns")
+_MADE_BY_COLUMNS = _BY_COLUMNS | tagged("empty_by_columns")
 RESIZED = (  # as ATen warns (Resize.cpp, `resize_output_check`)
     "An output with one or more elements was resized since it had shape {}, which does not match the required output "
     "shape {}. This behavior is deprecated; resize it to zero elements to use it again."

@@ -6,12 +6,14 @@ A developer raises a layer's version when an edit of its files may change a verd
     python -m verify.judging.layers keep comparison
 
 Both note the digest of what the layer's files mean (verify/meaning.py) in layers.yaml, with which a test compares them.
+A file means its program and the names under the tags of traces/facts.yaml that it reads, not the reasons there.
 """
 
 from __future__ import annotations
 
+import ast
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
@@ -19,6 +21,7 @@ from pathlib import Path
 
 import yaml
 
+from traces import facts
 from traces.overloads import counterpart, may_draw
 from traces.subgraphs import is_subgraph
 from verify import syntax
@@ -26,6 +29,7 @@ from verify.imports import reached
 from verify.meaning import digest, meaning_of
 from verify.platforms import Platform
 
+ROOT = Path(__file__).parents[2]
 NOTED = Path(__file__).with_name("layers.yaml")
 # Of each layer its files, of which the first pattern that fits decides.
 FILES = {
@@ -93,12 +97,21 @@ def layer_of(name: str) -> str:
 def digests(root: Path) -> dict[str, str]:
     """Return for each layer a digest of what its files under `root` mean: 16 hexadecimal digits."""
     parts: dict[str, list[str]] = {layer: [] for layer in (*FILES, MAKING)}
+    tags = facts.read(root / facts.FILE.relative_to(ROOT))
     of_cases = deciding(root)
     for path in (*of_cases, *making(root)):
-        name = path.relative_to(root).as_posix()
+        name, program = path.relative_to(root).as_posix(), syntax.parse(path.read_text(encoding="utf-8"))
         layer = layer_of(name) if path in of_cases else MAKING
-        parts[layer] += [name, meaning_of(syntax.parse(path.read_text(encoding="utf-8")))]
+        read = [" ".join((tag, *sorted(facts.names(tags[tag])))) for tag in tags_read(program)]
+        parts[layer] += [name, meaning_of(program), *read]
     return {layer: digest(told)[:16] for layer, told in parts.items()}
+
+
+def tags_read(program: ast.Module) -> Iterator[str]:
+    """Yield the tags of facts.yaml that a program reads. Raises ValueError if one is not a literal."""
+    for node in syntax.walk(program):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "tagged":
+            yield ast.literal_eval(node.args[0])
 
 
 def versions(platform: Platform, draws: bool, whole: bool) -> str:
@@ -135,7 +148,7 @@ def main(words: list[str]) -> int:
         usage = f"usage: python -m verify.judging.layers raise|keep LAYER ...; layers: {', '.join(noted())}"
         sys.stderr.write(f"{usage}\n")
         return 2
-    note(words[0], words[1:], Path(__file__).parents[2])
+    note(words[0], words[1:], ROOT)
     return 0
 
 

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from traces import UserError
+from traces.facts import tagged
 from verify.cases.case import Case, by_overload, has_reference, spread
 from verify.cases.extended import extended
 from verify.cases.in_integers import in_integers
@@ -35,7 +36,7 @@ MAX_BARE_SAMPLES = 120  # OpInfo samples of an overload of a bare file, which na
 SEARCHES = 3  # searches for cases that reach what no case reached
 SEARCHED = 128  # cases of an overload that the first search makes; each search makes twice as many as the one before
 BARE_DTYPES = ("float32",), ("int64", "int32"), ("bool",)  # of a bare file's samples: the first that its operator takes
-COPIES = frozenset({"aten::clone", "aten::copy_"})  # `contiguous` makes them; ghost replay sees them
+COPIES = tagged("of_contiguous")
 SEARCH, REFUSED, DRAWS = "search", "refused by ATen", "draws"  # names of stages that the trial makes
 
 Key = tuple[str, str]  # overload, id of a case
