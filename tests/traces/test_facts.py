@@ -48,14 +48,15 @@ def existing(ops):
 
 @pytest.fixture(scope="module")
 def programs():
-    """The modules of the product that read tags."""
-    files = [
-        p for package in ("traces", "capture", "verify", "generate", "enable") for p in ROOT.glob(f"{package}/**/*.py")
-    ]
-    return [ast.parse(text) for p in files if "tagged" in (text := p.read_text())]
+    """The modules of the product, but for kernels, by file."""
+    packages = ("traces", "capture", "verify", "generate", "enable")
+    apart = ("verify/profiles", "generate/kernels", "generate/blocks", "generate/examples")
+    files = [p for package in packages for p in ROOT.glob(f"{package}/**/*.py")]
+    named = {p.relative_to(ROOT).as_posix(): p for p in files}
+    return {name: ast.parse(p.read_text()) for name, p in named.items() if not name.startswith(apart)}
 
 
-def shapeless(parsed):
+def malformed(parsed):
     """Tags without a reason or without exactly one list of names, each with a reason of its own or all without."""
 
     def is_reason(value):
@@ -75,7 +76,7 @@ def shapeless(parsed):
     return [tag for tag, fact in parsed.items() if not is_fact(fact)]
 
 
-def repeated(parsed):
+def repeated_names(parsed):
     """Names that are twice under a tag."""
     lists = {
         tag: Counter(name for key, listed in fact.items() if key != "reason" for name in listed)
@@ -109,16 +110,40 @@ def unknown(parsed, existing):
     ]
 
 
-def astray(parsed, programs):
+def unmatched_tags(parsed, programs):
     """Tags that no program reads, and tags that are read and do not exist."""
-    return parsed.keys() ^ {tag for program in programs for tag in tags_read(program)}
+    return parsed.keys() ^ {tag for program in programs.values() for tag in tags_read(program)}
 
 
-def hidden(programs):
+def hidden_reads(programs):
     """Lines that read tags in a way that `tags_read` does not see."""
-    nodes = [node for program in programs for node in ast.walk(program)]
+    nodes = [node for program in programs.values() for node in ast.walk(program)]
     renamed = [a.lineno for a in nodes if isinstance(a, ast.alias) and a.name == "tagged" and a.asname]
     return renamed + [n.lineno for n in nodes if isinstance(n, ast.Attribute) and n.attr == "tagged"]
+
+
+def operator_lists(programs, existing):
+    """Variables of modules that list operators, one of them under a name that only operators have.
+
+    The lint lists methods of tensors, and functions of Python and Triton.
+    """
+    operators = existing["base_names"] | existing["stems"] | existing["overloads"]
+
+    def listed(value):
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and len(value.args) == 1:
+            value = value.args[0]  # of frozenset
+        elements = value.elts if isinstance(value, ast.Set | ast.Tuple | ast.List) else ()
+        return [e.value for e in elements if isinstance(e, ast.Constant)]
+
+    return [
+        f"{name}:{node.lineno}"
+        for name, program in programs.items()
+        for node in program.body
+        if isinstance(node, ast.Assign | ast.AnnAssign) and not name.startswith("verify/lint/")
+        if len(names := listed(node.value)) > 1
+        and operators.issuperset(names)
+        and any("_" in n or ":" in n for n in names)
+    ]
 
 
 def contradictions(parsed):
@@ -140,10 +165,12 @@ def misjudged(parsed, ops):
 
 def test_facts_are_sound(ops, existing, programs):
     parsed = facts.read(facts.FILE)
-    assert not shapeless(parsed)
-    assert not repeated(parsed) and not repeated_keys(facts.FILE.read_text())
+    assert not malformed(parsed)
+    assert not repeated_names(parsed) and not repeated_keys(facts.FILE.read_text())
     assert not unknown(parsed, existing)
-    assert not astray(parsed, programs) and not hidden(programs)
+    assert (
+        not unmatched_tags(parsed, programs) and not hidden_reads(programs) and not operator_lists(programs, existing)
+    )
     assert not contradictions(parsed)
     assert not misjudged(parsed, ops)
 
@@ -169,12 +196,12 @@ def parsed():
 )
 def test_a_tag_needs_a_reason_and_one_list(parsed, fact):
     parsed["poles"] = fact
-    assert shapeless(parsed) == ["poles"]
+    assert malformed(parsed) == ["poles"]
 
 
 def test_a_repeated_name_is_seen(parsed):
     parsed["poles"]["stems"].append("digamma")
-    assert repeated(parsed) == ["poles: digamma"]
+    assert repeated_names(parsed) == ["poles: digamma"]
 
 
 @pytest.mark.parametrize("text, key", [("a: {b: 1}\na: {c: 1}\n", "a"), ("a: {b: {c: 1, c: 2}}\n", "c")])
@@ -199,14 +226,21 @@ def test_a_name_that_pytorch_lacks_is_seen(parsed, existing, tag, key, name):
 
 def test_tags_that_nobody_reads_or_that_do_not_exist_are_seen(parsed, programs):
     parsed["zeros"] = parsed.pop("poles")
-    assert astray(parsed, programs) == {"zeros", "poles"}
+    assert unmatched_tags(parsed, programs) == {"zeros", "poles"}
 
 
 @pytest.mark.parametrize(
     "text", ["from traces.facts import tagged as t", "from traces import facts\nfacts.tagged('a')"]
 )
 def test_reading_a_tag_out_of_sight_is_seen(text):
-    assert hidden([ast.parse(text)]) and not list(tags_read(ast.parse(text)))
+    assert hidden_reads({"a.py": ast.parse(text)}) and not list(tags_read(ast.parse(text)))
+
+
+@pytest.mark.parametrize(
+    "value", ['frozenset({"exp", "_softmax"})', '{"exp", "add_"}', '("aten::exp", "aten::log")', '["exp", "_softmax"]']
+)
+def test_a_list_of_operators_in_a_module_is_seen(existing, value):
+    assert operator_lists({"traces/a.py": ast.parse(f"A = 1\n_OF: B = {value}\n")}, existing) == ["traces/a.py:2"]
 
 
 def test_a_tag_that_is_no_literal_is_an_error():
