@@ -48,17 +48,17 @@ def test_each_layer_was_raised_or_kept_since_it_changed():
         "verify/contract/derive.py": "contract", "verify/sandbox/confine.py": "sandbox",
     }.items(),
 )  # fmt: skip
+def test_an_edit_of_a_deciding_file_changes_its_layer(copied, name, layer):
+    path = copied / name
+    path.write_text(path.read_text() + "\nEDITED = 1\n")
+    assert changed(copied) == {layer}
+
+
 @pytest.mark.parametrize("name", ["verify/judging/trial.py", "verify/cases/extended.py", "verify/lint/host.py"])
 def test_an_edit_of_what_chooses_cases_asks_whole_trials_again(copied, name):
     path = copied / name
     path.write_text(path.read_text() + "\nEDITED = 1\n")
     assert changed(copied) == {MAKING}
-
-
-def test_an_edit_of_a_deciding_file_changes_its_layer(copied, name, layer):
-    path = copied / name
-    path.write_text(path.read_text() + "\nEDITED = 1\n")
-    assert changed(copied) == {layer}
 
 
 def test_comments_and_docstrings_change_no_layer(copied):
