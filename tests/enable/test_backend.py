@@ -226,8 +226,6 @@ def test_a_model_trains_on_a_gpu_as_without(more):
 
 
 def test_what_draws_cuts_a_graph_and_is_served():
-    graphs = list(backend.graphs)
-
     @torch.compile(backend="enablekit", options=UNVERIFIED)
     def function(x):
         return torch.nn.functional.dropout(x.exp(), 0.5, True) * 2
@@ -236,18 +234,15 @@ def test_what_draws_cuts_a_graph_and_is_served():
     for _ in range(3):
         kept = function(x) / (x.exp() * 4)
         assert torch.allclose(kept, kept.round(), atol=1e-5) and 0 < kept.sum() < 64
-    assert not any(graph.unserved for graph in graphs)
-    assert [len(graph.stretches) for graph in graphs] == [2]
+    assert not any(graph.unserved for graph in backend.graphs)
+    assert [len(graph.stretches) for graph in backend.graphs] == [2]
 
 
 def test_graphs_of_the_same_options_share_their_kernels():
-    def function(x):
-        return (x * 2).relu()
-
     options = {"backend": "enablekit", "options": UNVERIFIED}
-    torch.compile(function, **options)(torch.randn(3))
-    torch._dynamo.reset()
-    torch.compile(function, **options)(torch.randn(4))
+    functions = [torch.compile(made, **options) for made in (lambda x: (x * 2).relu(), lambda x: (x * 3).relu())]
+    for function in functions:
+        function(torch.randn(3))
     one, other = backend.graphs
     assert one._server is other._server
 
