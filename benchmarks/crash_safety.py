@@ -28,7 +28,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
-from generate.library import KERNELS
+from generate.kernel_library import KERNELS
 from verify.sandbox.processes import descendants
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -42,9 +42,9 @@ from enable.library import select, use
 from enable.serve.server import Server
 from enable.tables import table
 from enable.train import step_time
-from enable.train.run import Recipe
+from enable.train.training_run import Recipe
 from enable.tune.clock import FLUSHED, flushes_before
-from generate.library import KERNELS, Library
+from generate.kernel_library import KERNELS, Library
 from traces.overloads import bind, kind, name_of, written
 from verify.child.devices import is_lost
 

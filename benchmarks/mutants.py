@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from enable.cover.coverage import cases_by_overload
 from enable.cover.verification import VerifyRequest
 from enable.cover.verifier import Verifier
-from generate.library import KERNELS, Library
+from generate.kernel_library import KERNELS, Library
 from traces import Trace
 from verify.cases.extended import extended
 from verify.cases.samples import opinfo_cases

@@ -31,7 +31,7 @@ from benchmarks.kernels import Row, Timer, Timing, mean, report
 from enable.library import select
 from enable.serve.server import Server
 from enable.tables import table
-from generate.library import KERNELS, Library
+from generate.kernel_library import KERNELS, Library
 
 Key: TypeAlias = tuple[str, str, int]  # overload, dtype, and which of their calls
 REFUSALS = (LookupError, RuntimeError, TypeError, ValueError)  # that ATen raises for calls that it does not take

@@ -27,7 +27,7 @@ from capture.targets import CaptureTarget
 from enable import library
 from enable.backend import enablekit
 from enable.tables import table
-from enable.train.run import Recipe
+from enable.train.training_run import Recipe
 
 ROUNDS, STEPS, WARM = 3, 10, 3
 

@@ -28,7 +28,7 @@ from enable.serve.entries import Entry
 from enable.serve.graphs import Graph
 from enable.serve.server import Server
 from enable.workspace import Workspace
-from generate.library import Library
+from generate.kernel_library import Library
 from traces import UserError
 from verify import platforms
 

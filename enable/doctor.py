@@ -79,7 +79,7 @@ def _children() -> str:
 
 
 def _library() -> str:
-    from generate.library import KERNELS, Library
+    from generate.kernel_library import KERNELS, Library
 
     kernels = list(Library(KERNELS))
     return f"{len(kernels)} kernel files, {sum(len(k.overloads) for k in kernels)} overloads before derivation"

@@ -36,7 +36,7 @@ from enable.serve.server import Server
 from enable.serve.shortcuts import MISS
 from enable.trust import UNTRIED, untried
 from enable.workspace import Workspace
-from generate.library import Library, Match
+from generate.kernel_library import Library, Match
 from traces import UserError
 from traces.overloads import may_draw, name_of, resolve
 from verify import platforms

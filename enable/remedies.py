@@ -13,7 +13,7 @@ from enable.options import PLATFORM, library_words
 from enable.providers import words
 from enable.serve.decisions import UNJUDGED
 from enable.serve.entries import NOT_VERIFIED
-from enable.train.run import Recipe
+from enable.train.training_run import Recipe
 from enable.workspace import Workspace
 from traces import TraceError, UserError
 from traces.store import Trace

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from enable.naming import shown_path
 from enable.workspace import Workspace
-from generate.library import Match
+from generate.kernel_library import Match
 from generate.versions import is_accepted
 from verify.contract.kernel_file import KernelFile
 from verify.judging.standings import Standings

@@ -19,8 +19,8 @@ from traces import UserError
 from verify.signing import sign
 
 if TYPE_CHECKING:
-    from enable.fusions import Fusion
-    from generate.library import Library
+    from enable.subgraphs import Fusion
+    from generate.kernel_library import Library
     from traces.store import Trace
     from verify.judging.verdicts import VerdictStore
     from verify.platforms import Platform
@@ -136,7 +136,7 @@ class Workspace:
     def fusions(self) -> dict[str, Fusion]:
         """The subgraphs that were found, by overload; PyTorch knows them from now on. Raises TraceError for a damaged
         file."""
-        from enable.fusions import load_all
+        from enable.subgraphs import load_all
 
         found = load_all(self.fused)
         for fusion in found.values():
@@ -148,7 +148,7 @@ class Workspace:
 
         platform: whose own blocks the kernels are linked with, if it has any.
         """
-        from generate.library import KERNELS, Library
+        from generate.kernel_library import KERNELS, Library
         from verify.lint import load_profile
 
         self.fusions()  # kernels may serve them

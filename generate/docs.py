@@ -123,7 +123,7 @@ def documentation(overload: str) -> str:
 
 def _steps(overload: str) -> str:
     """Of a subgraph its steps; '' of any other operator."""
-    from generate.fusion.describing import steps_text
+    from generate.subgraphs.describing import steps_text
     from traces.subgraphs import subgraph_of
 
     subgraph = subgraph_of(overload)

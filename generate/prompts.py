@@ -90,7 +90,7 @@ def _without(overload: str) -> tuple[str, ...]:
 
 
 def searching(**fields: Any) -> str:
-    """What a search for speed adds to the first message; generate/tuning/search.py fills it."""
+    """What a search for speed adds to the first message; generate/kernel_search/search.py fills it."""
     return _render("tuning.md.j2", **fields).rstrip() + "\n"
 
 

@@ -24,7 +24,7 @@ class Task:
     wrapper may call. draws: how it is judged if it may draw random numbers: by a `law`, or
     exactly, since these are `fixed`. sized_by_data: whether values decide how large the result is. numbers: tensors of
     the schemas for which calls give Python numbers. search: what a search for speed adds to the prompt
-    (generate/tuning/): `source` is right then, and is to be made faster.
+    (generate/kernel_search/): `source` is right then, and is to be made faster.
     """
 
     overload: str

@@ -10,7 +10,7 @@ import pytest
 import torch
 from warm import python
 
-from generate.library import KERNELS
+from generate.kernel_library import KERNELS
 from tests.gpu_gate import page as pages
 from tests.gpu_gate.__main__ import main
 from tests.gpu_gate.cases import EXTENDED, choose, spread

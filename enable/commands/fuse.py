@@ -13,7 +13,7 @@ import typer
 from enable.options import PLATFORM, AsJson, Library, Platform, library_words, typed
 
 if TYPE_CHECKING:
-    from enable.fusions import Fusion
+    from enable.subgraphs import Fusion
     from enable.workspace import Workspace
 
 
@@ -66,7 +66,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     if model is None and not listed:
         raise UserError("name a MODEL that was captured with --dataflow, or list what was found: enable fuse --list")
     if why and model is not None:
-        from generate.fusion.finding import barriers
+        from generate.subgraphs.finding import barriers
 
         barred = barriers(workspace.open_trace(model).dataflow)
         typer.echo(json.dumps(barred) if as_json else "\n".join(barred.values()))

@@ -76,7 +76,7 @@ def command(  # noqa: PLR0913 - one parameter an option
 
     from enable.campaigns.plots import draw_losses, empty_figure
     from enable.train.report import Choice, run, summary
-    from enable.train.run import Recipe
+    from enable.train.training_run import Recipe
     from enable.workspace import Workspace
 
     choice = Choice(device, compare, fallback, unverified, only_judged, fused)

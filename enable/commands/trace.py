@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from enable.options import AsJson
-from enable.traces import exchange
+from enable.trace_views import exchange
 from traces import UserError
 
 app = typer.Typer(help="Look into recorded traces.", no_args_is_help=True, rich_markup_mode=None)
@@ -22,7 +22,7 @@ Model = Annotated[str, typer.Argument(help="Name of a captured model, or the pat
 @app.command("list")
 def list_(context: typer.Context, as_json: AsJson = False) -> None:
     """List the traces of the workspace: model, device, calls, size, and when they were recorded."""
-    from enable.traces.calls import list_lines, trace_rows
+    from enable.trace_views.calls import list_lines, trace_rows
     from enable.workspace import Workspace
 
     rows = trace_rows(workspace := Workspace(context.obj))
@@ -48,7 +48,7 @@ def show(
 
     An unfinished recording is shown as far as it got.
     """
-    from enable.traces.tables import VIEWS, trace_summary, trace_tables
+    from enable.trace_views.tables import VIEWS, trace_summary, trace_tables
     from enable.workspace import Workspace
 
     if by is not None and by not in VIEWS:
@@ -58,7 +58,7 @@ def show(
     workspace = Workspace(context.obj)
     trace = workspace.open_trace(model, partial=True)
     if op is not None:
-        from enable.traces.calls import calls_lines, calls_of
+        from enable.trace_views.calls import calls_lines, calls_of
 
         rows = calls_of(trace, op, workspace.command("trace", "show", model))
         typer.echo(json.dumps({"trace": str(trace.path), "signatures": rows}) if as_json else calls_lines(rows))

@@ -55,12 +55,12 @@ def command(  # noqa: PLR0913 - one parameter an option
     noise on the geometric mean of all shapes, and on none more than 5 % slower. Exit status 1 if none was.
     """
     from enable.tune.lines import tuned_lines
-    from enable.tune.run import explain as explained
-    from enable.tune.run import tune
+    from enable.tune.tune_run import explain as explained
+    from enable.tune.tune_run import tune
     from enable.tune.tuning import FAILED, NOT_FASTER, TuneChoice
     from enable.workspace import Workspace
+    from generate.kernel_search.search import SearchLimits
     from generate.llm import FREE, Options, Price
-    from generate.tuning.search import SearchLimits
 
     for name, value in (("money", money), ("minutes", minutes)):
         if value is not None and value <= 0:

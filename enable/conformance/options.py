@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import torch
 
     from enable.serve.registration import Registration
-    from generate.library import Library
+    from generate.kernel_library import Library
 
 DEVICES = ("cpu", "cuda")
 SUITES = ("opinfo", "dispatch", "torchcts")

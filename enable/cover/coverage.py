@@ -10,7 +10,7 @@ from typing import Any
 
 from enable.naming import shown_path
 from enable.trust import of_layers, untried
-from generate.library import Library, Match
+from generate.kernel_library import Library, Match
 from generate.versions import BASE_LIBRARY, origin
 from traces import UserError
 from traces.contents import REPLAYABLE

@@ -22,8 +22,8 @@ from traces.values import Packed
 from verify.cases.case import Case
 from verify.judging.case_run import JudgedCase
 from verify.judging.job import Job
+from verify.judging.job_run import Run
 from verify.judging.judge import Judge, JudgeClosed
-from verify.judging.run import Run
 from verify.judging.verdicts import VerdictStore
 from verify.outcome import Verdict
 from verify.platforms import DEVICE, Platform

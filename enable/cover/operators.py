@@ -11,7 +11,7 @@ from typing import Any
 from enable.naming import shown_path
 from enable.trust import UNTRIED, untried
 from enable.workspace import Workspace
-from generate.library import Match
+from generate.kernel_library import Match
 from traces import UserError
 from traces.format import write_durably
 from verify import platforms

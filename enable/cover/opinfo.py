@@ -22,7 +22,7 @@ from enable.cover.coverage import (
     rows_of,
 )
 from enable.tables import share, table
-from generate.library import Library
+from generate.kernel_library import Library
 from traces import TraceError
 from traces.records import CallRecord
 from traces.store import Trace

@@ -11,7 +11,7 @@ from typing import Any
 
 from enable.tables import table
 from enable.workspace import Workspace
-from generate.library import Library
+from generate.kernel_library import Library
 from traces import UserError
 from verify import platforms
 from verify.cases.case import case_of_values

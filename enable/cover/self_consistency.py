@@ -1,6 +1,6 @@
 """Which operators of the library a kernel may call (`--self-consistent`), and what a change of the library would break.
 
-Kernels that call each other are a graph; the library refuses a cycle wherever it is read (generate/library.py).
+Kernels that call each other are a graph; the library refuses a cycle wherever it is read (generate/kernel_library.py).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Collection
 
 from enable.trust import untried
 from enable.workspace import Workspace
-from generate.library import Library, Match
+from generate.kernel_library import Library, Match
 from verify.platforms import Platform
 
 

@@ -18,7 +18,7 @@ from enable.progress import doing
 from enable.providers import words
 from enable.remedies import on_an_accelerator
 from enable.workspace import Workspace
-from generate.library import Library
+from generate.kernel_library import Library
 from traces import UserError
 from traces.store import Trace
 from verify import platforms

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from enable.cover.coverage import cases_by_overload
 from enable.cover.recorded import recorded
-from enable.fusions import fused_cases
 from enable.progress import Progress, doing
+from enable.subgraphs import fused_cases
 from enable.workspace import Workspace
 from traces import UserError
 from verify.cases.case import Case, spread

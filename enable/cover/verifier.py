@@ -14,11 +14,11 @@ from typing import Any, Self
 from enable.cover.coverage import is_known
 from enable.cover.recorded import recorded
 from enable.cover.verification import VerifyRequest, path_of, verify_candidate
-from enable.fusions import check_known
 from enable.naming import full
 from enable.progress import doing, over
+from enable.subgraphs import check_known
 from enable.workspace import Workspace
-from generate.library import Library, Match
+from generate.kernel_library import Library, Match
 from traces import UserError
 from traces.subgraphs import is_subgraph
 from verify import platforms

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from enable.fusions import Fusion
+from enable.subgraphs import Fusion
 from enable.workspace import Workspace
-from generate.fusion.composing import Uncomposable, compose
+from generate.subgraphs.composing import Uncomposable, compose
 from traces.format import write_durably
 
 GROUP = "fused"

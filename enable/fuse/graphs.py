@@ -10,7 +10,7 @@ import torch
 from torch._ops import OpOverload
 from torch.fx import GraphModule, Node
 
-from generate.fusion.finding import Occurrence
+from generate.subgraphs.finding import Occurrence
 from traces.dataflow import Dataflow, FlowCall, ValueType, without_own_device
 from traces.facts import tagged
 from traces.overloads import base_name, bind, name_of, written

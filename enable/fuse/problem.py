@@ -68,10 +68,10 @@ def _composed(source: str, name: str, model: Any, inputs: list[Any]) -> dict[str
     from torch.fx.experimental.symbolic_shapes import free_symbols
 
     from enable.fuse.graphs import FlowOfGraph, replace_calls
-    from generate.fusion.composing import Uncomposable, compose
-    from generate.fusion.finding import PASSES, find
-    from generate.fusion.standalone import StandaloneForward
-    from generate.library import KERNELS, Library
+    from generate.kernel_library import KERNELS, Library
+    from generate.subgraphs.composing import Uncomposable, compose
+    from generate.subgraphs.finding import PASSES, find
+    from generate.subgraphs.standalone import StandaloneForward
 
     state = {**dict(model.named_parameters()), **dict(model.named_buffers())}
     places = [i for i, x in enumerate(inputs) if isinstance(x, torch.Tensor)]

@@ -9,13 +9,13 @@ from dataclasses import replace
 from typing import Any
 
 from enable.cover.cost import BANDWIDTH, LAUNCH
-from enable.fusions import Fusion, RecordedUse
 from enable.naming import full, means, near
+from enable.subgraphs import Fusion, RecordedUse
 from enable.trust import untried
 from enable.workspace import Workspace
-from generate.fusion.composing import Uncomposable, compose
-from generate.fusion.finding import PASSES, Occurrence, barriers, find
-from generate.library import Library
+from generate.kernel_library import Library
+from generate.subgraphs.composing import Uncomposable, compose
+from generate.subgraphs.finding import PASSES, Occurrence, barriers, find
 from traces import UserError
 from traces.contents import REPLAYABLE
 from traces.dataflow import Dataflow

@@ -17,9 +17,9 @@ from torch.fx import GraphModule
 from enable.fuse.graphs import FlowOfGraph, replace_calls
 from enable.library import entry_of, select
 from enable.serve.entries import NO_FLOATS, Entry
-from generate.fusion.composing import compose
-from generate.fusion.finding import PASSES, Occurrence, find
-from generate.library import Library, Match
+from generate.kernel_library import Library, Match
+from generate.subgraphs.composing import compose
+from generate.subgraphs.finding import PASSES, Occurrence, find
 from traces import UserError
 from traces.facts import tagged
 from traces.subgraphs import Subgraph

@@ -17,7 +17,7 @@ from enable.cover.self_consistency import broken_calls
 from enable.cover.session import Session
 from enable.refine.evidence import HELD_BACK
 from enable.refine.proposal import LibraryChange, Proposal, ProposalTrial, Refused
-from generate.library import Library
+from generate.kernel_library import Library
 from generate.versions import Versions
 from traces import UserError
 from verify.contract.kernel_file import KernelFile, KernelFileError

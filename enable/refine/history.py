@@ -10,7 +10,7 @@ from typing import Any
 from enable.naming import near, shown_path
 from enable.tables import table
 from enable.workspace import Workspace
-from generate.library import Library
+from generate.kernel_library import Library
 from generate.versions import BASE_LIBRARY, BY_HAND, Version, Versions, origin
 from traces import UserError
 from traces.overloads import resolve

@@ -14,7 +14,7 @@ from enable.cover.recorded import Recorded
 from enable.cover.self_consistency import callable_overloads, kernels_of
 from enable.cover.session import Session
 from enable.refine.evidence import split
-from generate.library import Library
+from generate.kernel_library import Library
 from verify.cases.case import Case, by_overload, has_reference
 from verify.cases.opinfo import kept_cases
 from verify.contract.kernel_file import KernelFile

@@ -15,10 +15,10 @@ from enable.cover.coverage import is_known, read_calls
 from enable.cover.opinfo import Users
 from enable.cover.self_consistency import callable_overloads
 from enable.cover.session import Session
-from enable.fusions import check_known, fused_cases
 from enable.refine.acceptance import Accepted, TriedKernel, accept, try_kernel
 from enable.refine.evidence import count_evidence, few, split
 from enable.refine.proposal import Proposal, Refused, too_few
+from enable.subgraphs import check_known, fused_cases
 from generate.docs import documentation
 from generate.signatures import describe
 from generate.task import Task

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from enable.cover.session import model_of
-from enable.traces.timeline import timeline
+from enable.trace_views.timeline import timeline
 from traces import CallRecord, Trace
 from traces.frames import frame_of
 

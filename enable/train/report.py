@@ -26,10 +26,10 @@ from enable.serve.server import Server
 from enable.tables import table
 from enable.train.draws import Around, Drawing, Draws, Incomparable, shared
 from enable.train.fused import Prepare, compiled_counts, fusing, rows, substituted
-from enable.train.run import Comparison, Recipe, Step, Stopped, compare_with_cpu, on_device
 from enable.train.step_time import StepTime, measure
+from enable.train.training_run import Comparison, Recipe, Step, Stopped, compare_with_cpu, on_device
 from enable.workspace import Workspace
-from generate.library import Library
+from generate.kernel_library import Library
 from traces import UserError
 from traces.facts import tagged
 from traces.overloads import bind, kind, name_of

@@ -13,8 +13,8 @@ from typing import Any
 import torch
 
 from capture.targets import CaptureTarget
-from enable.train.run import Recipe
-from generate.library import Library
+from enable.train.training_run import Recipe
+from generate.kernel_library import Library
 
 WARM = 5  # steps before the first that is timed: compilation, caches, the optimizer's state
 TIMED = 20

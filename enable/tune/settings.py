@@ -7,8 +7,8 @@ from collections import defaultdict
 
 from enable.progress import say
 from enable.tune.tuning import NOT_FASTER, Tuned, TunedOperator, tuned
-from generate.tuning.measurement import ROUNDS, Gain, KernelTimer, Measurement
-from generate.tuning.space import Setting, Space, fixed, size_class, with_rows
+from generate.kernel_search.measurement import ROUNDS, Gain, KernelTimer, Measurement
+from generate.kernel_search.space import Setting, Space, fixed, size_class, with_rows
 
 NEAR = 1.01  # a setting that is not this much faster than the default of its class is left at that
 

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from enable.tune.profiler import profiled
-from generate.library import Match
-from generate.tuning.measurement import KernelTimer, Measurement, TimedKernel, TimedLaunch, TimedShape
-from generate.tuning.search import TimingFailed
+from generate.kernel_library import Match
+from generate.kernel_search.measurement import KernelTimer, Measurement, TimedKernel, TimedLaunch, TimedShape
+from generate.kernel_search.search import TimingFailed
 from traces import TraceError, UserError
 from traces.format import write_durably
 from traces.subgraphs import definitions

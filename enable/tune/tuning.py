@@ -13,10 +13,7 @@ from enable.cover.session import Session
 from enable.progress import say
 from enable.refine.acceptance import Accepted
 from enable.refine.refinement import Operator, Refinement
-from generate.llm import FREE, Options, Price, load_provider
-from generate.machine import Event, EventKind, State
-from generate.signatures import describe
-from generate.tuning.measurement import (
+from generate.kernel_search.measurement import (
     CONFIRMING,
     Gain,
     KernelTimer,
@@ -26,8 +23,11 @@ from generate.tuning.measurement import (
     gain,
     text_digest,
 )
-from generate.tuning.search import Search, SearchEnd, SearchLimits, open_search
-from generate.tuning.skills import Skill, SkillStore, Support, shape_class
+from generate.kernel_search.search import Search, SearchEnd, SearchLimits, open_search
+from generate.kernel_search.skills import Skill, SkillStore, Support, shape_class
+from generate.llm import FREE, Options, Price, load_provider
+from generate.machine import Event, EventKind, State
+from generate.signatures import describe
 from traces import UserError
 from traces.overloads import call, resolve
 from traces.records import CallRecord

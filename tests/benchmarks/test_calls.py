@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from benchmarks.calls import HALF, SINGLE, TABLES, WITHOUT, calls
-from generate.library import KERNELS, Library
+from generate.kernel_library import KERNELS, Library
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from timings import H100, measurement
 from benchmarks.tuning import _searches, record, write
 from enable.tune.timing import keep
 from enable.tune.tuning import Tuned
-from generate.tuning.measurement import gain
+from generate.kernel_search.measurement import gain
 from traces.store import Trace
 
 

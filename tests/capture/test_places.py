@@ -10,7 +10,7 @@ from capture import Recorder, sim
 from enable.cli import run
 from enable.cover.cost import uses
 from enable.cover.coverage import host_calls, read_calls
-from enable.traces.tables import trace_summary, trace_tables
+from enable.trace_views.tables import trace_summary, trace_tables
 from traces import Trace, verify
 from traces.format import CALLS, MANIFEST, SIGNATURES, decode_line, encode_line
 

@@ -20,7 +20,7 @@ from enable.refine.evidence import HELD_BACK, split
 from enable.refine.history import History, history_table, list_table
 from enable.refine.proposal import Proposal, Refused
 from enable.workspace import Workspace
-from generate.library import KERNELS
+from generate.kernel_library import KERNELS
 from generate.versions import Versions
 from traces import UserError
 from verify.cases.case import case_of_values

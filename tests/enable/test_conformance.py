@@ -16,7 +16,7 @@ from enable.conformance.answers import Probe, Response, answer, differences, tol
 from enable.conformance.driver import SuiteRun
 from enable.conformance.options import CHECKS, SuiteOptions
 from enable.conformance.results import Exemption, Line, append, begin, failure_lines, report
-from generate.library import KERNELS, Library
+from generate.kernel_library import KERNELS, Library
 from traces import UserError
 
 KERNEL = '''"""aten::{name}(Tensor self) -> Tensor

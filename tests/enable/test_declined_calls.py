@@ -16,7 +16,7 @@ from enable.serve.decisions import REFUSED as REFUSAL
 from enable.serve.overlap import footprint_of, overlaps
 from enable.serve.server import Server
 from enable.serve.shortcuts import looked_at
-from generate.library import KERNELS, Library
+from generate.kernel_library import KERNELS, Library
 from traces import UserError
 from traces.overloads import bind, resolve
 

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from capture import sim
 from enable import library
 from enable.train.draws import Draws, Incomparable
-from enable.train.run import Recipe, compare_with_cpu, on_device
+from enable.train.training_run import Recipe, compare_with_cpu, on_device
 
 SETTINGS = {"n_layer": "1", "n_embd": "16", "n_head": "2", "block_size": "8", "dropout": "0.2"}
 

@@ -7,7 +7,7 @@ import torch
 
 from capture import Recorder
 from enable.cli import run
-from enable.fusions import Fusion, fused_cases
+from enable.subgraphs import Fusion, fused_cases
 from enable.workspace import Workspace
 from traces import TraceError
 from traces.values import unpack

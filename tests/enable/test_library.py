@@ -23,7 +23,7 @@ from enable.serve.arguments import ELSEWHERE
 from enable.serve.decisions import LAWLESS, NO_KERNEL, UNPAIRED
 from enable.serve.server import Server
 from enable.workspace import Workspace
-from generate.library import KERNELS, Library
+from generate.kernel_library import KERNELS, Library
 from traces import UserError
 from traces.overloads import name_of, resolve
 from verify import platforms

@@ -13,7 +13,7 @@ from enable.cli import run
 from enable.cover.session import Session
 from enable.reference import operators
 from enable.workspace import Workspace
-from generate.library import KERNELS
+from generate.kernel_library import KERNELS
 from generate.versions import Versions
 
 EXP = (KERNELS / "pointwise" / "exp.py").read_text()

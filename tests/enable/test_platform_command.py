@@ -8,7 +8,7 @@ import torch
 
 from capture import Recorder
 from enable.cli import run
-from generate.library import KERNELS
+from generate.kernel_library import KERNELS
 
 CHIP = """\
 base: sim

@@ -11,10 +11,10 @@ from shared import packaged, without
 from capture import sim
 from enable.train.report import Calls
 from enable.train.rounding import Truncating
-from enable.train.run import EPS, MARGIN, Comparison, Recipe, Step, tolerances, train
 from enable.train.step_time import kernel_names, share
+from enable.train.training_run import EPS, MARGIN, Comparison, Recipe, Step, tolerances, train
 from enable.workspace import Workspace
-from generate.library import KERNELS
+from generate.kernel_library import KERNELS
 from traces.store import Trace
 from verify import platforms
 from verify.judging.verdicts import Identity

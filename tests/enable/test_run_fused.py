@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from generate.library import KERNELS
+from generate.kernel_library import KERNELS
 
 SMALL = ["nanogpt", "--fused", "--device", "cpu", "--batch", "2", "--optimizer", "sgd", "--unverified", "--compare"]
 SMALL += [w for s in ("n_layer=1", "n_embd=16", "n_head=2", "block_size=8") for w in ("--set", s)]

@@ -12,7 +12,7 @@ from capture import Recorder
 from enable import library
 from enable.cli import run
 from enable.serve.export import Label, export
-from generate.library import KERNELS, Library
+from generate.kernel_library import KERNELS, Library
 
 X = torch.linspace(-2, 2, 12).view(3, 4)
 TWICE = (torch.exp(X) + 1) / (torch.exp(X) + 1).sum(1, keepdim=True)  # with an exp that adds 1

@@ -14,7 +14,7 @@ from capture import Recorder
 from enable.cli import run
 from enable.library import select
 from enable.workspace import Workspace
-from generate.library import KERNELS
+from generate.kernel_library import KERNELS
 from traces import UserError
 from verify import signing
 from verify.cases.opinfo import kept_cases

@@ -15,8 +15,8 @@ from enable.cli import run
 from enable.report.tuning import searches
 from enable.workspace import Workspace
 from generate.journal import read_journal
-from generate.tuning.skills import Skill, SkillStore, Support, shape_class
-from generate.tuning.space import Space, fixed, with_rows
+from generate.kernel_search.skills import Skill, SkillStore, Support, shape_class
+from generate.kernel_search.space import Space, fixed, with_rows
 
 ROOT = Path(__file__).parents[2]
 KERNELS = ROOT / "generate" / "kernels"

@@ -12,8 +12,8 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from enable.fuse.graphs import FlowOfGraph
 from enable.serve.modules import load_wrapper, set_up_triton
-from generate.fusion.composing import Uncomposable, compose
-from generate.fusion.finding import find
+from generate.subgraphs.composing import Uncomposable, compose
+from generate.subgraphs.finding import find
 from verify.contract.kernel_file import KernelFile
 
 aten, gelu = torch.ops.aten, torch.nn.functional.gelu

@@ -3,7 +3,7 @@
 import torch
 
 from capture import Recorder
-from generate.fusion.finding import MAX_INPUTS, PASSES, barriers, find
+from generate.subgraphs.finding import MAX_INPUTS, PASSES, barriers, find
 from traces import Trace
 from traces.dataflow import without_own_device
 

@@ -9,15 +9,15 @@ import pytest
 from timings import H100, measurement, recording, shape_times
 
 from enable.tune.profiler import ABSENT, lines, profiled
+from generate.kernel_search.advice import reasons, told
+from generate.kernel_search.measurement import ROUNDS, Measurement, TimedLaunch, TimedShape, gain
+from generate.kernel_search.occupancy import occupancy
+from generate.kernel_search.skills import Skill, SkillStore, Support, shape_class
+from generate.kernel_search.space import Space, fixed, size_class, with_rows
+from generate.kernel_search.tree import Move, Tree, TreeNode
 from generate.llm import Message, Options, ProviderError, Request, load_provider
 from generate.llm.turns import SHIPPED
 from generate.recording import load_recordings, overload_of
-from generate.tuning.advice import reasons, told
-from generate.tuning.measurement import ROUNDS, Measurement, TimedLaunch, TimedShape, gain
-from generate.tuning.occupancy import occupancy
-from generate.tuning.skills import Skill, SkillStore, Support, shape_class
-from generate.tuning.space import Space, fixed, size_class, with_rows
-from generate.tuning.tree import Move, Tree, TreeNode
 from traces import TraceError, UserError
 from verify.lint import lint_answer, load_profile
 

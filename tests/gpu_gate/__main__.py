@@ -27,7 +27,7 @@ from typing import NoReturn
 
 from enable.options import WORKSPACE, WORKSPACE_VARIABLE
 from enable.workspace import Workspace
-from generate.library import KERNELS, Library
+from generate.kernel_library import KERNELS, Library
 from tests.gpu_gate import page as pages
 from traces import UserError
 from verify import platforms

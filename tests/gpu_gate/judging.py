@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 
 from enable.progress import doing
 from enable.workspace import Workspace
-from generate.library import Library
+from generate.kernel_library import Library
 from tests.gpu_gate.cases import Cases
 from tests.gpu_gate.page import ROOT, name_of
 from verify.cases.case import Case, by_overload

@@ -28,7 +28,7 @@ from triton.runtime import driver  # noqa: E402
 from triton.runtime.jit import JITFunction  # noqa: E402
 
 from enable.serve.modules import load_wrapper  # noqa: E402
-from generate.library import KERNELS  # noqa: E402
+from generate.kernel_library import KERNELS  # noqa: E402
 from tests.kernels.conftest import arguments_of  # noqa: E402
 from traces.overloads import bind, positional, resolve  # noqa: E402
 from verify.child.compiling import CompileOnlyDriver  # noqa: E402

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from generate.tuning.space import Space
+from generate.kernel_search.space import Space
 from verify import platforms
 from verify.contract.kernel_file import KernelFile
 from verify.lint import lint, load_profile

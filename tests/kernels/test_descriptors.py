@@ -10,7 +10,7 @@ import triton
 from shared import judging, sampled
 
 from capture.device import compiles
-from generate.library import KERNELS
+from generate.kernel_library import KERNELS
 from verify import platforms
 from verify.cases.case import case_of_values
 from verify.contract.derive import Plan

@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from generate.library import KERNELS, Library
+from generate.kernel_library import KERNELS, Library
 from tests.gpu_gate import page as pages
 from traces import UserError
 from verify import platforms

@@ -23,7 +23,7 @@ from enable.cover.operators import read_results, sources
 from enable.options import WORKSPACE_VARIABLE
 from enable.serve.arguments import refusal
 from enable.serve.modules import load_wrapper
-from generate.library import KERNELS
+from generate.kernel_library import KERNELS
 from traces.overloads import resolve
 from verify import platforms
 from verify.contract.derive import plans

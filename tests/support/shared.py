@@ -13,7 +13,7 @@ import pytest
 
 from enable.options import WORKSPACE
 from enable.workspace import Workspace
-from generate.library import KERNELS, Library
+from generate.kernel_library import KERNELS, Library
 from verify import platforms
 from verify.contract.derive import plans
 from verify.judging.judge import Judge

@@ -3,8 +3,8 @@
 import json
 
 from enable.tune.timing import keep
+from generate.kernel_search.measurement import CONFIRMING, ROUNDS, Measurement, ShapeTimes, TimedDevice, TimedLaunch
 from generate.recording import FORMAT, VERSION
-from generate.tuning.measurement import CONFIRMING, ROUNDS, Measurement, ShapeTimes, TimedDevice, TimedLaunch
 
 H100 = TimedDevice("a GPU", "sm_90", 132, 2.9e6, 2.0, {"bfloat16": 7e8}, 0)
 LAUNCH = TimedLaunch("kernel", 16, 4, 32, 0, 0)
@@ -14,7 +14,7 @@ class Text:
     """What `keep` asks of a kernel."""
 
     def __init__(self, written):
-        from generate.tuning.measurement import text_digest
+        from generate.kernel_search.measurement import text_digest
 
         self.sha256 = text_digest(written)
 

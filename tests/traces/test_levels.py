@@ -8,7 +8,7 @@ import torch
 from torch import tensor
 
 from enable.cover.coverage import cases_by_overload, measure
-from generate.library import KERNELS, Library
+from generate.kernel_library import KERNELS, Library
 from traces import Trace, TraceError, TraceWriter, verify
 from traces.contents import NotRecorded
 from traces.fingerprint import results

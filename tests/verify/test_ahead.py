@@ -17,8 +17,8 @@ from verify.child.probe import KERNEL
 from verify.contract.derive import Plan
 from verify.contract.kernel_file import KernelFile
 from verify.judging import judge as judge_module
+from verify.judging.job_run import Run
 from verify.judging.judge import Job, Judge
-from verify.judging.run import Run
 from verify.outcome import Outcome
 from verify.platforms import COMPILE, EXECUTE
 from verify.sandbox import wire

@@ -10,7 +10,7 @@ import pytest
 import torch
 from shared import judging
 
-from generate.library import KERNELS, Library
+from generate.kernel_library import KERNELS, Library
 from verify.cases.case import case_of_values
 from verify.contract.derive import Plan
 from verify.judging.asking import Children

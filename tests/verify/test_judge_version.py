@@ -43,7 +43,7 @@ def test_each_layer_was_raised_or_kept_since_it_changed():
     "name, layer",
     {
         "verify/comparison/compare.py": "comparison", "verify/comparison/laws.py": "laws",
-        "verify/judging/run.py": "trial", "verify/cases/references.py": "cases", "traces/values.py": "cases",
+        "verify/judging/job_run.py": "trial", "verify/cases/references.py": "cases", "traces/values.py": "cases",
         "verify/child/guards.py": "child", "verify/child/races.py": "interpreter", "verify/child/devices.py": "devices",
         "verify/contract/derive.py": "contract", "verify/sandbox/confine.py": "sandbox",
     }.items(),

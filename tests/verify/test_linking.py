@@ -9,7 +9,7 @@ import pytest
 import torch
 from shared import packaged
 
-from generate.library import KERNELS
+from generate.kernel_library import KERNELS
 from traces import UserError
 from verify.cases.case import case_of_values
 from verify.contract.derive import Plan

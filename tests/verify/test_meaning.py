@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from corpus import replaced
 
-from generate.library import KERNELS
+from generate.kernel_library import KERNELS
 from verify.contract.kernel_file import KernelFile
 from verify.linking import BLOCKS, link
 from verify.meaning import meaning_of

@@ -8,7 +8,7 @@ import torch
 from corpus import replaced
 from shared import sampled
 
-from generate.library import KERNELS
+from generate.kernel_library import KERNELS
 from traces.values import unpack
 from verify.cases.case import case_of_values
 from verify.contract.derive import plans

@@ -9,7 +9,7 @@ import pytest
 import torch
 from shared import judging
 
-from generate.library import KERNELS
+from generate.kernel_library import KERNELS
 from verify.cases.case import case_of_values
 from verify.child.rerun import kernels_alone
 from verify.contract.derive import Plan

@@ -8,7 +8,7 @@ from corpus import replaced
 from shared import without
 from sources import SOFTMAX
 
-from generate.library import KERNELS, Library
+from generate.kernel_library import KERNELS, Library
 from traces import UserError
 from verify.cases.case import case_of_values
 from verify.contract.kernel_file import KernelFile

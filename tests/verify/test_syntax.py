@@ -2,7 +2,7 @@
 
 import ast
 
-from generate.library import KERNELS
+from generate.kernel_library import KERNELS
 from verify import syntax
 
 

@@ -36,8 +36,8 @@ class KernelFile:
     counter of random numbers (verify/contract/random_state.py).
 
     layouts: of the tensors that it takes. calls: overloads that it asks for as `torch.ops.aten.NAME.OVERLOAD(...)`.
-    callees: the kernel files that serve them, as a library gives them (generate/library.py); a call without one is
-    served by nothing.
+    callees: the kernel files that serve them, as a library gives them (generate/kernel_library.py); nothing serves a
+    call without one.
     """
 
     path: Path

@@ -18,8 +18,8 @@ from verify.cases.case import Case
 from verify.child.witness import RECORD
 from verify.excerpts import anonymous, snippet
 from verify.judging.job import Job
+from verify.judging.job_run import Run
 from verify.judging.rerun import RERUN
-from verify.judging.run import Run
 from verify.linking import told_line
 from verify.outcome import Outcome, Verdict
 from verify.platforms import COMPILE, Platform

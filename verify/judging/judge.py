@@ -21,8 +21,8 @@ from verify.contract.kernel_file import KernelFile
 from verify.judging.case_run import JudgedCase, skipped
 from verify.judging.dialect import limited, refusal
 from verify.judging.job import RUN, Job
+from verify.judging.job_run import Run
 from verify.judging.rerun import RERUN
-from verify.judging.run import Run
 from verify.judging.standings import Standings
 from verify.judging.verdicts import Identity, VerdictStore
 from verify.lint import load_profile

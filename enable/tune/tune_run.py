@@ -10,10 +10,10 @@ from enable.tune.timing import NO_TIMES, compiled_for, timer_for
 from enable.tune.tuning import SKILLS, TuneChoice, Tuned, TunedOperator, searched
 from enable.workspace import Workspace
 from generate.journal import slug
-from generate.tuning.advice import compiled, told
-from generate.tuning.measurement import ROUNDS
-from generate.tuning.search import TimingFailed
-from generate.tuning.skills import SkillStore
+from generate.kernel_search.advice import compiled, told
+from generate.kernel_search.measurement import ROUNDS
+from generate.kernel_search.search import TimingFailed
+from generate.kernel_search.skills import SkillStore
 from traces import UserError
 from traces.overloads import resolve
 from verify import platforms

@@ -8,7 +8,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cache
 
-from generate.fusion.asking import ScalarFunction, Uncomposable
+from generate.subgraphs.asking import ScalarFunction, Uncomposable
 from verify.contract.kernel_file import KernelFile
 from verify.linking import blocks_in
 

@@ -13,8 +13,8 @@ from typing import Literal, TypeAlias
 
 import torch
 
-from generate.fusion.asking import AskedNumber, Uncomposable
-from generate.fusion.functions import TakenFunctions
+from generate.subgraphs.asking import AskedNumber, Uncomposable
+from generate.subgraphs.functions import TakenFunctions
 
 ValueLevel: TypeAlias = Literal["element", "row", "column"]
 PRODUCT = "product"  # in place of an input, of which memory lies in the order of a product's

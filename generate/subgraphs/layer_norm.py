@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 
 import torch
 
-from generate.fusion.asking import Uncomposable
-from generate.fusion.lines import KernelLines
-from generate.fusion.values import HALVES, ComposedValue
+from generate.subgraphs.asking import Uncomposable
+from generate.subgraphs.lines import KernelLines
+from generate.subgraphs.values import HALVES, ComposedValue
 
 Find: TypeAlias = Callable[[Any], ComposedValue | None]
 _FP32 = torch.float32

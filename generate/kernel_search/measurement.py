@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from generate.library import Match
+from generate.kernel_library import Match
 from traces import TraceError
 from verify.cases.case import Case
 

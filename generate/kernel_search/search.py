@@ -15,16 +15,16 @@ from typing import Any
 
 from generate.dialog import OnEvent, Result, Tester, open_journal, refine_operator
 from generate.journal import NAME, Journal, Record, open_run, slug
+from generate.kernel_search.advice import told
+from generate.kernel_search.measurement import FASTER, ROUNDS, SLOWER, Gain, Measurement, TimedShape, gain
+from generate.kernel_search.skills import MOST_TEXT, Skill
+from generate.kernel_search.tree import Move, Tree, TreeNode
 from generate.llm import FREE, Answer, Price, Provider, Request, Waiting
 from generate.llm.budget import Budget, Budgeted, charge_runs
 from generate.machine import DialogLimits, EventKind, Stage, Switches
 from generate.prompts import searching
 from generate.recording import to_recording
 from generate.task import Task
-from generate.tuning.advice import told
-from generate.tuning.measurement import FASTER, ROUNDS, SLOWER, Gain, Measurement, TimedShape, gain
-from generate.tuning.skills import MOST_TEXT, Skill
-from generate.tuning.tree import Move, Tree, TreeNode
 from traces import UserError
 
 CALLS = 4  # LLM answers for a candidate to become right

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import torch
 from torch.utils._pytree import tree_leaves
 
-from generate.library import Library
+from generate.kernel_library import Library
 from traces import UserError
 from traces.overloads import bind, resolve
 from verify.child.loading import load_wrappers

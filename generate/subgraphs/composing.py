@@ -12,11 +12,11 @@ from functools import cache
 
 import torch
 
-from generate.fusion.asking import Uncomposable
-from generate.fusion.lines import sizes
-from generate.fusion.steps import ComposedSteps
-from generate.fusion.values import PRODUCT, ComposedValue, UsedInput
-from generate.library import KERNELS, Library
+from generate.kernel_library import KERNELS, Library
+from generate.subgraphs.asking import Uncomposable
+from generate.subgraphs.lines import sizes
+from generate.subgraphs.steps import ComposedSteps
+from generate.subgraphs.values import PRODUCT, ComposedValue, UsedInput
 from traces.dataflow import numbers
 from traces.subgraphs import Subgraph
 

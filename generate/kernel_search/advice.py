@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from generate.tuning.measurement import ShapeTimes, TimedDevice, TimedLaunch, TimedShape
-from generate.tuning.occupancy import occupancy
+from generate.kernel_search.measurement import ShapeTimes, TimedDevice, TimedLaunch, TimedShape
+from generate.kernel_search.occupancy import occupancy
 
 NEAR = 0.8  # of the limit: little is left to gain
 LOW = 0.5  # of a multiprocessor's warps: loads may have to wait for each other

@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 
 import torch
 
-from generate.fusion.asking import Uncomposable
-from generate.fusion.functions import TakenFunctions
-from generate.fusion.values import (
+from generate.subgraphs.asking import Uncomposable
+from generate.subgraphs.functions import TakenFunctions
+from generate.subgraphs.values import (
     HALVES,
     ComposedValue,
     KernelExpression,

@@ -14,10 +14,10 @@ import torch
 from torch._ops import OpOverload
 from torch.fx import GraphModule, Node
 
-from generate.fusion.asking import ScalarFunction
-from generate.fusion.composing import Uncomposable, compose
-from generate.fusion.functions import TakenFunctions
-from generate.library import Library
+from generate.kernel_library import Library
+from generate.subgraphs.asking import ScalarFunction
+from generate.subgraphs.composing import Uncomposable, compose
+from generate.subgraphs.functions import TakenFunctions
 from traces.overloads import base_name, bind, kind, name_of, positional
 from traces.subgraphs import Subgraph
 from verify.contract.kernel_file import KernelFile

@@ -9,11 +9,11 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_leaves
 
-from generate.fusion import layer_norm
-from generate.fusion.asking import AskedOfBlock, AskedResult, Uncomposable, asked
-from generate.fusion.lines import KernelLines
-from generate.fusion.values import HALVES, PRODUCT, ComposedValue, KernelExpression, number, types_of
-from generate.library import Library
+from generate.kernel_library import Library
+from generate.subgraphs import layer_norm
+from generate.subgraphs.asking import AskedOfBlock, AskedResult, Uncomposable, asked
+from generate.subgraphs.lines import KernelLines
+from generate.subgraphs.values import HALVES, PRODUCT, ComposedValue, KernelExpression, number, types_of
 from traces.facts import tagged
 from traces.overloads import base_name, bind, call, kind, resolve
 from traces.subgraphs import Subgraph, SubgraphCall

@@ -103,7 +103,7 @@ def _export_repro(trace: Trace, records: list[CallRecord], path: Path) -> None:
 
 def _export_calls(trace: Trace, records: list[CallRecord], form: str, path: Path) -> None:
     """Write each stored call: as a slice of a timeline, or as a row."""
-    from enable.traces.timeline import timeline
+    from enable.trace_views.timeline import timeline
     from traces.exchange.backendbench import needs_pyarrow
     from traces.format import write_durably
     from traces.frames import frame_of
@@ -180,7 +180,7 @@ def diff(
 
     Exit status 1 if any is.
     """
-    from enable.traces.tables import diff_summary, diff_tables
+    from enable.trace_views.tables import diff_summary, diff_tables
     from enable.workspace import Workspace
     from traces.diff import diff as compare
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
-from generate.fusion.flowgraph import FlowGraph, Role, barrier
+from generate.subgraphs.flowgraph import FlowGraph, Role, barrier
 from traces.dataflow import Dataflow, FlowCall
 from traces.facts import tagged
 from traces.overloads import base_name, resolve
