@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -50,7 +51,7 @@ class Device:
 
 @dataclass(frozen=True)
 class Platform:
-    """A profile as its YAML file states it; sha256 is that of the file, and of the files that it is based on.
+    """A profile as its YAML file states it; sha256 is that of what the file and the files under it state.
 
     typed: what names it on the command line. lint: name of its dialect, or the path of the file that states it.
     memory_bytes: host memory of a child, beyond torch's. device: the type of PyTorch device on which kernels execute;
@@ -131,8 +132,14 @@ def load(name: str) -> Platform:
         return _of_file(Path(name))
     if name not in names():
         raise UserError(f"unknown platform {name!r}; choose from {', '.join(names())}, or name a file: ./{name}.yaml")
-    path = PROFILES / f"{name}.yaml"
-    return _platform(_read(path), hashlib.sha256(path.read_bytes()).hexdigest(), name)
+    fields = _read(PROFILES / f"{name}.yaml")
+    return _platform(fields, _digest(fields), name)
+
+
+def _digest(fields: dict[str, Any]) -> str:
+    """Return the digest of what a file states; comments, the order of fields and the description change no verdict."""
+    stated = {name: value for name, value in fields.items() if name != "description"}
+    return hashlib.sha256(json.dumps(stated, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def is_file(name: str) -> bool:
@@ -166,7 +173,7 @@ def _of_file(path: Path, above: tuple[Path, ...] = ()) -> Platform:
     elif is_file(told.get("lint", "")):
         told["lint"] = str(place.parent / told["lint"])
     kept = {name: value for name, value in vars(under).items() if name not in ("sha256", "typed")}
-    sha256 = hashlib.sha256(path.read_bytes() + under.sha256.encode()).hexdigest()
+    sha256 = _digest({**document.data, "base": under.sha256})
     kept["targets"] = [vars(target) for target in under.targets]
     return _platform({**kept, **told}, sha256, str(path))
 

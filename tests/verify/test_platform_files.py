@@ -36,6 +36,15 @@ def test_what_a_file_does_not_say_is_its_bases(written):
     assert lint(KERNEL, profile) == []
 
 
+def test_comments_and_order_of_a_file_change_no_verdict(written):
+    def digest(text):
+        return platforms.load(written(text)).sha256
+
+    first = digest("base: sim\nlint: triton\nexecute_seconds: 9\n")
+    assert digest("# mine\nexecute_seconds: 9\nlint: triton\ndescription: x\nbase: sim # here\n") == first
+    assert digest("base: sim\nlint: triton\nexecute_seconds: 8\n") != first
+
+
 def test_files_build_on_files(written):
     first = written(DOCUMENTED)
     second = platforms.load(written("base: ./mychip.yaml\nalignment: 64\nlint: mtia-like\n", "next.yaml"))
