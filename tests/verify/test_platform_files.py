@@ -51,7 +51,7 @@ def test_files_build_on_files(written):
     assert (second.name, second.alignment, second.lint) == ("next", 64, "mtia-like")
     assert second.targets == platforms.load(first).targets
     changed = second.sha256
-    written(DOCUMENTED.replace("32-byte", "thirty-two-byte"))
+    written(DOCUMENTED.replace("alignment: 32", "alignment: 16"))
     assert platforms.load(second.typed).sha256 != changed  # verdicts on what it is based on are no longer its own
     dialect = written("base: triton\nforbidden: [half-maths]\n", "dialect.yaml")
     own = platforms.load(written("base: sim\nlint: ./dialect.yaml\n", "own.yaml"))
