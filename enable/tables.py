@@ -30,23 +30,25 @@ def markdown_table(rows: list[dict[str, Any]]) -> str:
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """Rows as aligned text: numbers to the right, text to the left. On a terminal no wider than it, and coloured."""
-    import pandas as pd  # here, since it takes half a second
+    """Return rows as aligned text: numbers to the right, text to the left.
 
-    frame = pd.DataFrame(rows)
-    numeric = {c for c in frame.columns if pd.api.types.is_numeric_dtype(frame[c])}
-    cells = {c: [c, *(_cell(v) for v in frame[c])] for c in frame.columns}
-    widths = {c: max(map(len, column)) for c, column in cells.items()}
-    _fit(widths, [c for c in frame.columns if c not in numeric], terminal.width(sys.stdout))
-    lines = [
+    On a terminal it is coloured and no wider than that, as far as that goes: the first column, which identifies a row,
+    is never cut.
+    """
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    numeric = {n for n in names if all(isinstance(r.get(n), int | float) and not isinstance(r[n], bool) for r in rows)}
+    cells = {name: [name, *(_cell(row.get(name)) for row in rows)] for name in names}
+    widths = {name: max(map(len, column)) for name, column in cells.items()}
+    _fit(widths, [name for name in names[1:] if name not in numeric], terminal.width(sys.stdout))
+    lines = (
         "  ".join(
-            cells[c][i].rjust(widths[c])
-            if c in numeric
-            else terminal.coloured(_cut(cells[c][i], widths[c]).ljust(widths[c]))
-            for c in frame.columns
+            cells[name][i].rjust(widths[name])
+            if name in numeric
+            else terminal.coloured(_cut(cells[name][i], widths[name]).ljust(widths[name]))
+            for name in names
         )
-        for i in range(len(frame) + 1)
-    ]
+        for i in range(len(rows) + 1)
+    )
     return "\n".join(line.rstrip() for line in lines)
 
 

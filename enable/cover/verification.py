@@ -22,6 +22,7 @@ from verify.judging.trial import KernelTrial, alone
 from verify.outcome import LAYERS, OPTIONAL, Outcome
 
 SOURCES = ("opinfo", "extended", "traces")  # of cases, if none are named; trace:NAME is another
+RECORDED = "recorded"  # the stage of recorded cases, samples and variants
 MAX_RECORDED = 64  # cases of each overload that are taken from the workspace's traces
 
 
@@ -74,7 +75,7 @@ def verify_candidate(candidate: Candidate, request: VerifyRequest, judge: Judge,
     with doing(f"verify {candidate.name}: preparing cases") as work:
         counting = Counting(candidate.name, work)
         trial = KernelTrial(candidate, alone(candidate), judge, workspace.cache, request.options, counting)
-        result = trial.run([TrialStage("recorded", _recorded(candidate, request, workspace))])
+        result = trial.run([TrialStage(RECORDED, _recorded(candidate, request, workspace))])
         if result.outcome is Outcome.PASS and request.sanitize:
             jobs = [trial.job(overload, cases) for overload, cases in trial.cases.items()]
             result = under_sanitizer(result, jobs, trial.verdicts, judge.platform, judge.confinement)
@@ -89,7 +90,8 @@ class Counting(Watcher):
 
     def stage(self, name: str, cases: int) -> None:
         """Count the cases of the stage."""
-        self._work.count(f"verify {self._name}: {name}", cases, "judging")
+        what = f"verify {self._name}" if name == RECORDED else f"verify {self._name}: {name}"
+        self._work.count(what, cases, "starting children")
 
     def verdict(self, overload: str) -> None:
         """Count one case."""

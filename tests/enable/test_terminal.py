@@ -22,7 +22,7 @@ from enable.tables import table
 
 KERNEL = Path(__file__).parents[1] / "verify" / "corpus" / "honest" / "neg_zero_size_and_scalar.py"
 ROWS = [
-    {"overload": "aten::_scaled_dot_product_flash_attention", "calls": 12, "outcome": "PASS", "detail": "x" * 90},
+    {"overload": "aten::native_layer_norm", "calls": 12, "outcome": "PASS", "detail": "x" * 90},
     {"overload": "aten::mm", "calls": 1, "outcome": "WRONG", "detail": "1 of 2 cases"},
 ]
 
@@ -92,6 +92,12 @@ def test_a_table_fits_the_terminal_and_is_coloured(terminal, monkeypatch):
     assert max(len(plain(line)) for line in lines) == 60
     assert "\x1b[32mPASS\x1b[0m" in lines[1] and "\x1b[31mWRONG\x1b[0m" in lines[2] and "\x1b" not in lines[0]
     assert plain(lines[1]).endswith("…") and "…" not in lines[2]
+
+
+def test_what_identifies_a_row_is_never_cut(terminal):
+    name = "aten::" + "a" * 60
+    with terminal():
+        assert name in table([{"overload": name, "detail": "x" * 90}])
 
 
 def test_a_table_in_a_pipe_is_whole_and_plain(capsys):
