@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from enable.options import CACHE_VARIABLE, WORKSPACE, WORKSPACE_VARIABLE
 from enable.progress import say
 from traces import UserError
-from verify.signing import sign
 
 if TYPE_CHECKING:
     from enable.subgraphs import Fusion
@@ -87,6 +86,8 @@ class Workspace:
 
     def _own(self, what: str) -> Path:
         """Return a directory for binaries: a copy of it, or one of somebody else's making, has another name."""
+        from verify.signing import sign
+
         home = self.cache / what
         own = home / sign(what, str(home.resolve()))[:12]
         if home.is_dir() and not own.is_dir() and any(home.iterdir()):
