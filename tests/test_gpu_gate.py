@@ -13,7 +13,7 @@ from warm import python
 from generate.kernel_library import KERNELS
 from tests.gpu_gate import page as pages
 from tests.gpu_gate.__main__ import main
-from tests.gpu_gate.cases import EXTENDED, choose, spread
+from tests.gpu_gate.cases import EXTENDED, choose, evenly, spread
 from tests.gpu_gate.judging import Results, counted
 from tests.kernels.conftest import case_of
 from verify.cases.case import case_of_values
@@ -126,6 +126,14 @@ def test_samples_are_spread_from_the_smallest_to_the_largest():
     assert [case.shapes for case in spread(many, ("int8", "int16", "float16", "float32"))] == [((9,),)] * 4
     beside = [*given, sample("aten::cos", 1)]
     assert [case.overload for case in spread(beside, ("float32", "float64"))][-1] == "aten::cos"
+
+
+@pytest.mark.parametrize(
+    ("count", "most", "expected"),
+    [(0, 1, []), (0, 3, []), (1, 3, [0]), (2, 3, [0, 1]), (5, 1, [4]), (5, 2, [0, 4]), (5, 3, [0, 2, 4])],
+)
+def test_cases_are_taken_at_even_distances_and_may_be_fewer_than_wanted(count, most, expected):
+    assert evenly(range(count), most) == expected
 
 
 def test_a_row_has_the_first_failure_and_none_if_cases_are_left():

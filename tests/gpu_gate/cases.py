@@ -53,7 +53,7 @@ def choose(kernel: KernelFile) -> list[Case]:
     chosen = spread(given, kernel.dtypes)
     for of_one in by_overload(given).values():
         made = [variant.case for variant in extended(of_one, SEED, kernel.written, MADE)]
-        chosen += _evenly(made, max(1, EXTENDED // len(kernel.overloads)))
+        chosen += evenly(made, max(1, EXTENDED // len(kernel.overloads)))
     return list({case.id: case for case in chosen}.values())
 
 
@@ -64,14 +64,15 @@ def spread(given: Sequence[Case], dtypes: Sequence[str]) -> list[Case]:
     for case in sorted(given, key=_elements):
         by_dtype.setdefault(next((d for d in dtypes if d in case.dtypes), ""), []).append(case)
     most = max(1, min(MOST_OF_A_DTYPE, SAMPLES // max(1, len(by_dtype))))
-    chosen = [case for several in by_dtype.values() for case in _evenly(several, most)]
+    chosen = [case for several in by_dtype.values() for case in evenly(several, most)]
     largest = {case.overload: case for case in sorted(given, key=_elements)}
     have = {case.overload for case in chosen}
     return chosen + [case for overload, case in largest.items() if overload not in have]
 
 
-def _evenly(several: Sequence[Case], most: int) -> list[Case]:
-    """Return so many cases at even distances, the last one among them."""
+def evenly(several: Sequence[Case], most: int) -> list[Case]:
+    """Return so many cases at even distances, the last one among them; all if there are fewer."""
+    most = min(most, len(several))
     places = {len(several) - 1 - (len(several) - 1) * i // max(1, most - 1) for i in range(most)}
     return [several[place] for place in sorted(places)]
 

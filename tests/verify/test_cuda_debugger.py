@@ -10,13 +10,13 @@ import torch
 from sources import NEG
 
 from enable.cli import run
-from enable.cover.sanitizing import TOOLS, check_sanitizer
 from traces import UserError
 from verify import platforms
 from verify.cases.case import case_of_values
 from verify.contract.derive import Plan
 from verify.contract.kernel_file import KernelFile
 from verify.debugging import cuda_debugger
+from verify.debugging.sanitizing import TOOLS, check_sanitizer
 from verify.judging.judge import Job
 from verify.sandbox import confine
 
