@@ -77,6 +77,16 @@ def test_each_target_is_compiled_for_with_its_own_settings(tmp_path, rows, expec
     assert expected is Outcome.PASS or "64 warps" in verdict.detail
 
 
+def test_a_wrapper_that_refuses_a_call_is_not_blamed_for_operators_of_the_judge(tmp_path):
+    kernel = Library(KERNELS).parse(
+        SOURCE.replace("out = torch.empty_like(self)", 'raise RuntimeError("no such call")'), Path("neg.py")
+    )
+    case = case_of_values("aten::neg", self=torch.arange(1.0, 21.0))
+    with judging(tmp_path / "verdicts.sqlite") as judge:
+        (verdict,) = judge.judge([Job(Plan("aten::neg", "aten::neg"), kernel, (case,))]).values()
+    assert (verdict.outcome, verdict.detail) == (Outcome.RUNTIME_ERROR, "RuntimeError: no such call")
+
+
 @pytest.mark.parametrize("interpreted", [True, False])
 def test_a_block_is_told_which_triton_compiles_it(interpreted):
     program = """

@@ -146,12 +146,13 @@ class KernelRunner:
         refused. What the request is answered with then compiles nothing: it is launched with those of the device."""
         refused = ""
         for target in targets.every:
+            arguments = unpack(packed)
             notes.clear(header.get("scalars"))
             launch_log.clear(None)
             targets.now = [target]
             try:
                 with torch.no_grad(), watched(), redirect_stdout(Printed()):
-                    self._call(unpack(packed), header.get("philox"), name_of(target))
+                    self._call(arguments, header.get("philox"), name_of(target))
             finally:
                 targets.now = []
             refused = refused or notes.refused
