@@ -108,7 +108,7 @@ def test_a_new_file_is_seen_once_it_is_imported(copied):
     new.parent.mkdir()
     new.write_text("SOUR = 1\n")
     assert not changed(copied)
-    run = copied / "verify" / "judging" / "run.py"
+    run = copied / "verify" / "judging" / "job_run.py"
     run.write_text(run.read_text() + "\n\ndef late():\n    from verify.opinions import (\n        taste,\n    )\n")
     assert new in deciding(copied) and changed(copied) == {"trial", "contract"}
 
