@@ -26,7 +26,7 @@ from torch._ops import OpOverload
 from capture import sim
 from capture.compiled import Unavailable
 from enable.naming import full, shown_path
-from enable.options import WORKSPACE
+from enable.options import PLATFORM, WORKSPACE
 from enable.serve.arguments import refusal, refusal_on_host
 from enable.serve.decisions import NO_KERNEL, OVERLAP, REFUSED, UNJUDGED
 from enable.serve.entries import FAILED, LISTS, NO_FLOATS, NOT_VERIFIED, Entry
@@ -34,7 +34,7 @@ from enable.serve.native import Native, load
 from enable.serve.registration import KEYS, Registration, form_with_tensor, innermost, under_dispatcher
 from enable.serve.server import Server
 from enable.serve.shortcuts import MISS
-from enable.trust import UNTRIED, untried
+from enable.trust import OUTSIDE, UNTRIED, outside_dialect, untried
 from enable.workspace import Workspace
 from generate.kernel_library import Library, Match
 from traces import UserError
@@ -153,10 +153,13 @@ def select(
     standings = None if unverified else _standings(place, platform)
     entries, left_out = {}, {}
     for overload, match in matches.items():
+        outside = outside_dialect(match, platform)
         standing = standings[match.kernels, overload] if standings is not None else Standing()
         fit = _claimed(match) if unverified else standing.verified
         if _is_composite(overload, device):
             left_out[overload] = COMPOSITE
+        elif outside:
+            left_out[overload] = outside
         elif not fit:
             left_out[overload] = f"{FAILED}: {standing.failure}" if standing.failed else NOT_VERIFIED
         elif standings is not None and (why := untried(match, standings)):
@@ -169,8 +172,8 @@ def select(
     if left_out and (ops is not None or not entries):
         overload, reason = next(iter(left_out.items()))
         if ops is None:
-            raise NothingVerified(f"no kernel is verified in {place.root}; {_remedy('--all')}")
-        raise UserError(_refusal(overload, reason, place))
+            raise NothingVerified(f"no kernel is verified in {place.root}; {_remedy('--all', platform)}")
+        raise UserError(_refusal(overload, reason, place, platform))
     return Selection(entries, left_out)
 
 
@@ -212,7 +215,9 @@ class _Executor:
             reason = f"its wrapper takes no such arguments: {error!r}"
         elif error is not None:
             raise error
-        remedy = _remedy(name)
+        remedy = _remedy(name, platforms.load(platforms.of_device(sim.NAME)))
+        if reason.startswith((UNTRIED, OUTSIDE)):
+            remedy = "or leave the kernel out"
         if reason == OVERLAP:
             remedy = "clone one of the tensors"
         elif reason.startswith(LISTS):
@@ -301,15 +306,18 @@ def _is_composite(overload: str, device: str) -> bool:
     return has_kernel(overload, "CompositeImplicitAutograd") and not all(has_kernel(overload, key) for key in keys)
 
 
-def _refusal(overload: str, reason: str, place: Workspace) -> str:
+def _refusal(overload: str, reason: str, place: Workspace, platform: Platform) -> str:
+    if reason.startswith(OUTSIDE):
+        return f"{overload}: its kernel is {reason}"
     if reason == COMPOSITE:
         return f"{overload}: {reason}; register kernels of those"
     if reason.startswith(UNTRIED):
         return f"{overload}: its kernel is {reason}; or use it all the same (--unverified)"
     if reason != NOT_VERIFIED:
         return f"{overload}: {reason}; look at it: enable verify {overload}; or use it all the same (--unverified)"
-    return f"{overload}: its kernel is not verified in {place.root}; {_remedy(overload)}"
+    return f"{overload}: its kernel is not verified in {place.root}; {_remedy(overload, platform)}"
 
 
-def _remedy(what: str) -> str:
-    return f"verify it: enable verify {what}; or use unverified kernels (--unverified, unverified=True)"
+def _remedy(what: str, platform: Platform) -> str:
+    on = "" if platform.typed == PLATFORM else f" --platform {platform.typed}"
+    return f"verify it: enable verify {what}{on}; or use unverified kernels (--unverified, unverified=True)"

@@ -16,6 +16,11 @@ def full(word: str) -> str:
     return word if "::" in word or not word else f"aten::{word}"
 
 
+def counted(number: int, word: str) -> str:
+    """Return `1 case`, `2 cases`."""
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
 def means(word: str, overload: str) -> bool:
     """Whether a user's word names this overload: in full, or its operator for all overloads of it."""
     return overload == full(word) or overload.partition(".")[0] == full(word)

@@ -7,26 +7,40 @@ other, but a pass on some recorded calls does not make it one of the library's.
 from __future__ import annotations
 
 from enable.naming import shown_path
+from enable.options import PLATFORM
 from enable.workspace import Workspace
 from generate.kernel_library import Match
 from generate.versions import is_accepted
 from verify.contract.kernel_file import KernelFile
+from verify.judging.dialect import refusal
 from verify.judging.standings import Standings
+from verify.lint.profile import DEFAULT
+from verify.platforms import Platform
 
-UNTRIED = "not tried in full"
+OUTSIDE = "not in the dialect"
+UNTRIED = "not tried in full by this judge"
 
 
 def untried(match: Match, standings: Standings) -> str:
     """Return why a kernel does not count, with the command that tries it; "" if it counts.
 
-    Packaged kernels count, and those of a library that the user names, a version that this user's commands accepted,
-    and a file that passed a whole trial in this workspace.
+    Packaged kernels count, and those of a library that the user names, a version that this user's commands accepted on
+    the platform, and a file that passed a whole trial on it in this workspace.
     """
     for kernel in of_layers(match):
-        if kernel.key not in standings.tried and not is_accepted(kernel.path):
-            command = Workspace(kernel.path.parents[2]).command("verify", shown_path(kernel.path))
-            return f"{UNTRIED}, and never accepted; try it: {command}"
+        if kernel.key not in standings.tried and not is_accepted(kernel.path, standings.platform):
+            platform = [] if standings.platform_typed == PLATFORM else ["--platform", standings.platform_typed]
+            command = Workspace(kernel.path.parents[2]).command("verify", shown_path(kernel.path), *platform)
+            return f"{UNTRIED}; try it: {command}"
     return ""
+
+
+def outside_dialect(match: Match, platform: Platform) -> str:
+    """Return why lint refuses a kernel that is not packaged; "" if it does not. Such a kernel runs nowhere."""
+    if match.job.dialect == DEFAULT:
+        return ""
+    refused = refusal(match.job, platform)
+    return f"{refused.detail} ({refused.outcome} [lint])" if refused else ""
 
 
 def of_layers(match: Match) -> list[KernelFile]:

@@ -91,7 +91,9 @@ class Workspace:
         home = self.cache / what
         own = home / sign(what, str(home.resolve()))[:12]
         if home.is_dir() and not own.is_dir() and any(home.iterdir()):
-            _say_once(f"{home}: what was compiled elsewhere or by another user is not used; it is compiled anew")
+            _say_once(
+                f"enable: {home}: what was compiled elsewhere or by another user is not used; it is compiled anew"
+            )
         return own
 
     def command(self, *words: str) -> str:

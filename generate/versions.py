@@ -206,16 +206,22 @@ class Versions:
         return number
 
 
-def is_accepted(path: Path) -> bool:
-    """Return True if the kernel in force at `<root>/<group>/<name>.py` is one that this user's commands accepted."""
+def is_accepted(path: Path, platform: str) -> bool:
+    """Return True if this user's commands accepted the kernel in force at `<root>/<group>/<name>.py` on a platform."""
     home = path.with_suffix(_SUFFIX)
     current = Versions(path.parents[1]).current(path.parent.name, path.stem)
     if current is None:
         return False
     records = {record["number"]: record for record in _records(home)}
-    told = [records[number] for number in {current.number, current.origin} if number in records]
-    accepted = current.origin in records and records[current.origin]["action"] == "accepted"
-    return accepted and all(is_signed(record.get("signed"), *_signed(record, path)) for record in told)
+    first = records.get(current.origin)
+    if first is None or first["action"] != "accepted" or first["provenance"].get("platform") != platform:
+        return False
+    return all(_is_own(record, path) for record in (first, records[current.number]))
+
+
+def _is_own(record: dict[str, Any], path: Path) -> bool:
+    """Return True if this user's commands wrote the record of a version."""
+    return is_signed(record.get("signed"), *_signed(record, path))
 
 
 def _signed(record: dict[str, Any], path: Path) -> tuple[str, ...]:
@@ -232,7 +238,10 @@ def origin(path: Path) -> str:
     if current is None or current.action == "found":
         return BY_HAND
     first = next((v for v in versions.list(group, name) if v.number == current.origin), current)
-    return f"version {current.number}" + (f", {BY_HAND}" if first.provenance.get("by") == BY_HAND else "")
+    by_hand = f", {BY_HAND}" if first.provenance.get("by") == BY_HAND else ""
+    home = path.with_suffix(_SUFFIX)
+    own = all(_is_own(record, path) for record in _records(home) if record["number"] in (first.number, current.number))
+    return f"version {current.number}{by_hand}{'' if own else ', not signed by you'}"
 
 
 def _records(home: Path) -> list[dict[str, Any]]:

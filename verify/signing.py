@@ -22,8 +22,9 @@ _HOME = "XDG_CONFIG_HOME"
 
 
 def key_path(home: str | None = None) -> Path:
-    """Return where the key is kept: enablekit/key in `home`, by default ~/.config."""
-    return (Path(home) if home else Path.home() / ".config") / "enablekit" / "key"
+    """Return where the key is kept: enablekit/key in `home`, by default and if that is relative in ~/.config."""
+    absolute = home is not None and Path(home).is_absolute()
+    return (Path(home or "") if absolute else Path.home() / ".config") / "enablekit" / "key"
 
 
 def sign(*parts: str) -> str:
@@ -43,17 +44,20 @@ def is_signed(signature: object, *parts: str) -> bool:
 @cache
 def _key(home: str | None) -> bytes:
     """Return the key, which is made if there is none; where it cannot be kept, one that this process forgets."""
-    place = key_path(home)
     try:
+        place = key_path(home)
         if not place.is_file():
             _make(place)
         key = place.read_bytes()
-    except OSError as error:
+        shared = place.stat().st_mode & 0o077
+    except (OSError, RuntimeError) as error:  # Path.home() raises RuntimeError for a user without a home
         sys.stderr.write(
-            f"enable: {place} cannot be kept ({error.strerror}), so later commands do not believe what this one finds; "
-            f"name a directory that can be written to with {_HOME}\n"
+            f"enable: the key that signs verdicts cannot be kept ({error}), so later commands do not believe what this "
+            f"one finds; make that a directory that can be written to, or name another with {_HOME}\n"
         )
         return secrets.token_bytes(_BYTES)
+    if shared:
+        raise UserError(f"{place}: others can read this key; keep it to yourself: chmod 600 {place}")
     if len(key) != _BYTES:
         raise UserError(f"{place}: not a key of {_BYTES} bytes; remove the file, and a new one is made")
     return key

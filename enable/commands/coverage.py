@@ -73,6 +73,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     from enable.cover.opinfo import opinfo_tables
     from enable.cover.session import Session
     from enable.tables import coverage_tables
+    from enable.trust import UNTRIED
 
     with Session(Workspace(context.obj), library, platform, engine=engine) as session:
         if len(models) > 1:
@@ -100,7 +101,8 @@ def command(  # noqa: PLR0913 - one parameter an option
             return
         found = session.coverage(model, of or ())
         failing = [row.overload for row in found.failing()]
-        next_ = session.refining(model, "--only-failing", overloads=failing)
+        by_hand = next((row.detail.rpartition("try it: ")[2] for row in found.rows if UNTRIED in row.detail), "")
+        next_ = by_hand or session.refining(model, "--only-failing", overloads=failing)
         listed = session.command("coverage", model, "--missing")
     typer.echo(json.dumps(found.as_json()) if as_json else f"{coverage_tables(found, listed, next_)}\n{page}")
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from enable.naming import full
+from enable.naming import counted, full
 from enable.options import PLATFORM, AsJson, Library, Platform
 
 
@@ -43,18 +43,19 @@ def command(  # noqa: PLR0913 - each is an option of the command
     known = platforms.load(platform)
     kernels = Workspace(context.obj).library(library, known)
     chosen = select(op or None, unverified, kernels, context.obj, platform=known)
-    label = Label(name, known.name, bool(known.device), basis(known, unverified))
+    where = f"platform {known.name}" if known.device else f"platform {known.name} alone: no GPU ran them"
+    judged = "unverified" if unverified else f"verified on {where}"
+    label = Label(name, None if unverified else known.name, judged, basis(known, unverified))
     made = export(form, directory, chosen.entries, label, force)
     left_out = {**chosen.left_out, **made.left_out}
     if as_json:
-        told: dict[str, object] = {"directory": str(made.directory), "format": form, "platform": known.name}
+        told: dict[str, object] = {"directory": str(made.directory), "format": form, "platform": label.platform}
         told |= {"files": made.files, "overloads": made.overloads}
         independent = {o: chosen.entries[o].independent for o in made.overloads}
         typer.echo(json.dumps({**told, "independent": independent, "left_out": left_out}))
         return
-    served = f"{len(made.overloads)} overloads served by {made.files} kernel files"
-    judged = "unverified" if unverified else f"verified on platform {label.where}"
-    typer.echo(f"{made.directory}: {served}, {judged}")
+    overloads, files = counted(len(made.overloads), "overload"), counted(made.files, "kernel file")
+    typer.echo(f"{made.directory}: {overloads} served by {files}, {judged}")
     few = [o for o in made.overloads if is_few(chosen.entries[o].independent)]
     if few:
         typer.echo(f"few cases: {len(few)} overloads, such as {few[0]}, passed fewer than {ENOUGH} independent ones")

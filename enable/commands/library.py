@@ -48,7 +48,7 @@ def add(
 
     with Session(Workspace(context.obj), library, platform) as session:
         found = add(session, file, few_cases)
-    typer.echo(json.dumps(found.as_json()) if as_json else lines(found, file, session.command))
+    typer.echo(json.dumps(found.as_json()) if as_json else lines(found, file, session))
     raise typer.Exit(0 if found.accepted else 1)
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from enable.cover.recorded import recorded
 from enable.cover.session import Session
+from enable.options import library_words
 from enable.refine.acceptance import Accepted, accept, try_kernel
 from enable.refine.proposal import Proposal, Refused
 from generate.versions import BY_HAND
@@ -71,19 +71,20 @@ def add(session: Session, file: Path, few_cases: bool = False) -> Added:
     return Added(f"{group}/{name}", kernel.overloads, counts, result)
 
 
-def lines(found: Added, file: Path, command: Callable[..., str]) -> str:
-    """What happened, and what to type next. command: of words, as `Session.command`."""
+def lines(found: Added, file: Path, session: Session) -> str:
+    """Return what happened, and what to type next."""
+    history = session.workspace.command("library", "history", found.overloads[0], *library_words(session.base))
     told = ", ".join(f"{count} {where}" for where, count in Counter(found.cases).items() if count)
     if isinstance(found.result, Accepted):
         return (
             f"{found.kernel}: version {found.result.version}, by hand, is in force for {', '.join(found.overloads)}\n"
-            f"  cases  {told}: all passed\n  next   {command('library', 'history', found.overloads[0])}"
+            f"  cases  {told}: all passed\n  next   {history}"
         )
     return "\n".join(
         [
             f"{found.kernel}: refused; what was in force still is",
             *(f"  {reason}" for reason in found.result.reasons),
             f"  cases  {told}",
-            f"  next   {command('verify', str(file))}",
+            f"  next   {session.command('verify', str(file))}",
         ]
     )

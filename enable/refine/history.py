@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -62,7 +63,7 @@ class History:
             "overloads": list(kernel.overloads),
             "calls": list(kernel.calls),
             "file": shown_path(kernel.path),
-            "sha256": kernel.key,
+            "sha256": hashlib.sha256(kernel.written.encode()).hexdigest(),
             "accepted": accepted,
             "origin": origin,
             "version": version.number if version else None,

@@ -13,6 +13,7 @@ from pathlib import Path
 from enable.cover.recorded import Recorded
 from enable.cover.self_consistency import callable_overloads, kernels_of
 from enable.cover.session import Session
+from enable.naming import counted
 from enable.refine.evidence import split
 from generate.kernel_library import Library
 from verify.cases.case import Case, by_overload, has_reference
@@ -25,6 +26,7 @@ from verify.judging.stages import MAX_EXTENDED, TrialOptions, TrialResult, Trial
 from verify.judging.standings import ENOUGH
 from verify.judging.trial import REFUSED, KernelTrial
 from verify.lint import load_profile
+from verify.lint.profile import DEFAULT
 from verify.outcome import LINT, UNREACHED, Outcome, Verdict
 
 _LISTED = 8  # cases that a line names
@@ -153,7 +155,9 @@ class ProposalTrial:
         return {o: len(passed[o]) for o in sorted(passed) if len(passed[o]) < ENOUGH}
 
     def _served(self, cases: Sequence[Case]) -> list[Case]:
-        return [case for case in cases if self._change.serves(case.overload)]
+        """Return the cases that come to the proposal, without those in dtypes that the platform has no room for."""
+        absent = {*load_profile(DEFAULT).dtypes} - {*load_profile(self._session.platform.lint).dtypes}
+        return [case for case in cases if self._change.serves(case.overload) and not absent.intersection(case.dtypes)]
 
     def _serve(self, overload: str) -> Job:
         match = self._change.after.match(overload)
@@ -274,7 +278,7 @@ def _line(cases: Collection[str], what: str, failed: Mapping[str, Verdict]) -> s
         return ""
     listed = ", ".join(f"{c} {failed[c].outcome}" for c in list(cases)[:_LISTED])
     more = f" and {len(cases) - _LISTED} more" if len(cases) > _LISTED else ""
-    return f"{len(cases)} cases {what}: {listed}{more}"
+    return f"{counted(len(cases), 'case')} {what}: {listed}{more}"
 
 
 def _feedback(seen: Sequence[Verdict], unseen: Sequence[Verdict]) -> str:

@@ -51,19 +51,15 @@ class Label:
 
     Attributes:
         name: Of the package.
-        platform: Name of the platform whose verdicts the kernels rest on.
-        on_device: That platform runs kernels on a device, not in Triton's interpreter.
-        basis: A sentence on what the kernels' dtypes rest on.
+        platform: Name of the platform whose verdicts the kernels rest on; None if they rest on none.
+        judged: What they rest on, in a few words.
+        basis: The same in a sentence.
     """
 
     name: str
-    platform: str
-    on_device: bool
+    platform: str | None
+    judged: str
     basis: str
-
-    @property
-    def where(self) -> str:
-        return self.platform if self.on_device else f"{self.platform} alone, which is no GPU"
 
 
 def export(form: str, directory: Path, entries: Mapping[str, Entry], label: Label, force: bool) -> Exported:

@@ -207,7 +207,7 @@ def test_force_replaces_all_that_was_there(tmp_path):
     (tmp_path / "full" / "file").write_text("theirs")
     told = enable("full", "--unverified", "--force", "--op", "aten::exp", "--op", "aten::exp_", cwd=tmp_path)
     assert told.returncode == 0, told.stderr
-    assert told.stdout == "full: 2 overloads served by 1 kernel files, unverified\n"
+    assert told.stdout == "full: 2 overloads served by 1 kernel file, unverified\n"
     assert sorted(p.name for p in (tmp_path / "full").iterdir()) == [
         "LICENSE",
         "README.md",

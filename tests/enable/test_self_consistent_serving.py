@@ -45,12 +45,12 @@ def test_on_a_device_where_nothing_else_exists(kernels):
 
 def test_exported_with_what_it_calls(kernels, tmp_path):
     entries = library.select(["aten::_softmax"], unverified=True, library=kernels).entries
-    export("package", tmp_path / "out", entries, Label("theirs", "sim", False, "basis"), force=False)
+    export("package", tmp_path / "out", entries, Label("theirs", "sim", "unverified", "basis"), force=False)
     code = "import torch, theirs; print(torch.softmax(torch.linspace(-2, 2, 12).view(3, 4), 1).tolist())"
     done = python("-c", code, cwd=tmp_path, THEIRS_DEVICE="cpu", PYTHONPATH=str(tmp_path / "out"))
     assert done.returncode == 0, done.stderr
     torch.testing.assert_close(torch.tensor(json.loads(done.stdout)), TWICE)
-    told = export("backendbench", tmp_path / "bb", entries, Label("theirs", "sim", False, "basis"), force=False)
+    told = export("backendbench", tmp_path / "bb", entries, Label("theirs", "sim", "unverified", "basis"), force=False)
     assert told.left_out == {"aten::_softmax": "its wrapper calls other kernels"}
 
 

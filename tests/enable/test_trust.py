@@ -54,10 +54,10 @@ def row(enable):
     return found
 
 
-def served():
+def served(unverified=False):
     place = Workspace(Path(".enable"))
     try:
-        return sorted(select(None, library=place.library(Path("library")), workspace=place.root).entries)
+        return sorted(select(None, unverified, library=place.library(Path("library")), workspace=place.root).entries)
     except UserError:
         return []
 
@@ -67,9 +67,12 @@ def test_a_file_that_lint_refuses_never_runs_and_counts_nowhere(enable):
     found = row(enable)
     assert found["outcome"] == "CHEAT" and "exp.py: [module-state] module-level code" in found["detail"]
     assert enable("verify", str(PLACE))[1].startswith("exp.py: CHEAT [lint]")
-    assert served() == []
+    assert served() == [] and served(unverified=True) == []
     status, _, err = enable("export", "out")
     assert status == 2 and "no kernel is verified" in err
+    for flags in ((), ("--unverified",)):
+        status, _, err = enable("export", "out", "--op", "exp", *flags)
+        assert status == 2 and "CHEAT [lint]" in err and "--unverified" not in err and err.count("\n") == 1
     assert not Path("written").exists()
 
 
@@ -77,10 +80,7 @@ def test_a_file_put_there_by_hand_counts_once_it_was_tried_in_full(enable):
     put(f"{EXP}# mine\n")
     PLACE.write_text(PLACE.read_text().replace("tl.exp(", "1.0 * tl.exp("))
     found = row(enable)
-    assert (
-        found["outcome"] == "SKIPPED"
-        and "not tried in full, and never accepted; try it: enable verify" in found["detail"]
-    )
+    assert found["outcome"] == "SKIPPED" and "not tried in full by this judge; try it: enable verify" in found["detail"]
     assert served() == []
     status, _, err = enable("export", "out", "--op", "exp")
     assert status == 2 and "not tried in full" in err and "--unverified" in err and err.count("\n") == 1
@@ -90,8 +90,18 @@ def test_a_file_put_there_by_hand_counts_once_it_was_tried_in_full(enable):
     assert enable(*command[1:])[0] == 0
     assert row(enable)["outcome"] == "PASS" and "aten::exp" in served()
     status, out, _ = enable("export", "out")
-    assert status == 0 and out.splitlines()[0].endswith("verified on platform sim alone, which is no GPU")
-    assert "sim alone, which is no GPU" in Path("out/README.md").read_text()
+    assert status == 0 and out.splitlines()[0].endswith("verified on platform sim alone: no GPU ran them")
+    assert "sim alone: no GPU ran them" in Path("out/README.md").read_text()
+
+
+def test_a_version_counts_on_the_platform_on_which_it_was_accepted(enable):
+    Path("easy.yaml").write_text("base: sim\nlint: {base: triton, remove: {dtypes: [float64]}}\n")
+    Path("better.py").write_text(EXP.replace("tl.exp(", "1.0 * tl.exp("))
+    status, out, _ = enable("library", "add", "better.py", "--platform", "./easy.yaml")
+    assert status == 0 and "enable library history aten::exp" in out and "--platform" not in out
+    found = row(enable)
+    assert found["outcome"] == "SKIPPED" and found["detail"].endswith("enable verify .enable/kernels/pointwise/exp.py")
+    assert served() == []
 
 
 def test_a_version_of_somebody_elses_is_not_accepted_here(enable, tmp_path, monkeypatch):
@@ -101,7 +111,7 @@ def test_a_version_of_somebody_elses_is_not_accepted_here(enable, tmp_path, monk
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "theirs"))
     status, out, err = enable("coverage", "small", "--json")
     (found,) = [r for r in json.loads(out)["rows"] if r["kernel"]]
-    assert found["outcome"] == "SKIPPED" and "never accepted" in found["detail"]
+    assert found["outcome"] == "SKIPPED" and "not tried in full" in found["detail"]
     assert err.count("did not sign") == 1 and "enable verify --all" in err
     assert served() == []
 
@@ -152,5 +162,10 @@ def test_the_key_is_the_users_alone(tmp_path, monkeypatch, capsys):
     with pytest.raises(UserError, match="not a key of 32 bytes; remove the file"):
         signing.sign("a")
     (tmp_path / "file").write_text("")
+    path.chmod(0o644)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    signing._key.cache_clear()
+    with pytest.raises(UserError, match=f"others can read this key; keep it to yourself: chmod 600 {path}"):
+        signing.sign("a")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "file"))
     assert len(signing.sign("a")) == 32 and "cannot be kept" in capsys.readouterr().err

@@ -75,10 +75,11 @@ class Standing:
 class Standings(dict[tuple[tuple[str, ...], str], Standing]):
     """By kernels and overload, as of Identity; an empty one where nothing is known.
 
-    tried: keys of the kernel files that passed a whole trial.
+    tried: keys of the kernel files that passed a whole trial. platform, platform_typed: as of Platform.
     """
 
     tried: frozenset[str] = frozenset()
+    platform = platform_typed = ""
 
     def __missing__(self, key: tuple[tuple[str, ...], str]) -> Standing:
         return Standing()

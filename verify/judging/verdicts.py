@@ -311,6 +311,7 @@ class VerdictStore:
             if row.outcome == Outcome.PASS and row.case_id not in standing.failed:
                 standing.passed[row.case_id] = Passed(row.dtypes, row.signature, row.kind, row.variants)
         known = Standings({(tuple(kernel.split("+")), overload): s for (kernel, overload), s in found.items()})
+        known.platform, known.platform_typed = platform.name, platform.typed
         known.tried = frozenset(row.kernel for row in rows if row.case_id == WHOLE)
         return known
 
@@ -345,8 +346,8 @@ class VerdictStore:
         if is_signed(row[-1], *map(str, row[:-1])):
             return True
         self._warn(
-            f"{self._path}: holds verdicts that this user's commands did not sign; they are not believed, and what is "
-            "asked for is judged anew (all: enable verify --all)"
+            f"enable: {self._path} holds verdicts that this user's commands did not sign; they are not believed, and "
+            "what is asked for is judged anew (a kernel: enable verify FILE; all: enable verify --all)"
         )
         self._warn = lambda line: None
         return False
