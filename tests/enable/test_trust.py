@@ -158,6 +158,7 @@ def test_the_key_is_the_users_alone(tmp_path, monkeypatch, capsys):
     assert not signing.is_signed(signature, "a", "b")
     (tmp_path / "broken" / "enablekit").mkdir(parents=True)
     (tmp_path / "broken" / "enablekit" / "key").write_bytes(b"short")
+    (tmp_path / "broken" / "enablekit" / "key").chmod(0o600)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "broken"))
     with pytest.raises(UserError, match="not a key of 32 bytes; remove the file"):
         signing.sign("a")
