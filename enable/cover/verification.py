@@ -100,17 +100,17 @@ class Counting(Watcher):
 
 def _recorded(candidate: Candidate, request: VerifyRequest, workspace: Workspace) -> list[Case]:
     """Return the recorded cases that the request names."""
-    found: list[Case] = []
+    cases: list[Case] = []
     if "traces" in request.sources:
-        found += _of_workspace(candidate, request, workspace)
+        cases += _of_workspace(candidate, request, workspace)
     for source in request.sources:
         if source.startswith("trace:"):
             trace = workspace.open_trace(name := source.removeprefix("trace:"))
-            cases = {**cases_by_overload(trace), **fused_cases(workspace.fusions().values(), trace, name)}
-            found += [case for overload in candidate.overloads for case in cases.get(overload, [])]
-    if not found and "extended" in request.sources and not {"opinfo", "traces"} & {*request.sources}:
+            calls = {**cases_by_overload(trace), **fused_cases(workspace.fusions().values(), trace, name)}
+            cases += [case for overload in candidate.overloads for case in calls.get(overload, [])]
+    if not cases and "extended" in request.sources and not {"opinfo", "traces"} & {*request.sources}:
         raise UserError("extended cases are made from others; add opinfo, traces or trace:NAME to --cases")
-    return found
+    return cases
 
 
 def _of_workspace(candidate: Candidate, request: VerifyRequest, workspace: Workspace) -> list[Case]:

@@ -97,10 +97,10 @@ def accept(session: Session, tried: TriedKernel, provenance: Mapping[str, Any] |
         group, name = proposal.path.parent.name, proposal.path.stem
         with versions.locked():
             if _is_unchanged(session, proposal, tried.change):
-                told = {**(provenance or {}), **tried.facts}
-                number = versions.put(group, name, proposal.source, told)
+                whole = {**(provenance or {}), **tried.facts}
+                number = versions.put(group, name, proposal.source, whole)
                 session.reload_library()
-                return Accepted(versions.path(group, name), number, told)
+                return Accepted(versions.path(group, name), number, whole)
         tried = try_kernel(session, proposal)
     return tried.refused
 

@@ -31,9 +31,9 @@ def limited(kernel: KernelFile, profile: Profile) -> KernelFile:
     return kernel if dtypes == kernel.dtypes else replace(kernel, dtypes=dtypes)
 
 
-def judged(found: Sequence[Violation], source: str, profile: Profile) -> tuple[Outcome, Violation]:
+def judged(broken: Sequence[Violation], source: str, profile: Profile) -> tuple[Outcome, Violation]:
     """Return the outcome of a text with violations, and the gravest of them."""
-    first, cheats = gravest(found)
+    first, cheats = gravest(broken)
     own = ANY_FILE if profile.bare else DEFAULT
     if cheats and profile.name != own:
         allowed = load_profile(own).with_calls(profile.calls)
@@ -43,8 +43,8 @@ def judged(found: Sequence[Violation], source: str, profile: Profile) -> tuple[O
 
 def first_outside(kernel: KernelFile, platform: Platform) -> Violation | None:
     """Return the gravest violation of a kernel file on a platform; None if it is of the dialect."""
-    found = _found(kernel, platform.lint, platform.sha256)
-    return found[1] if found is not None else None
+    broken = _broken(kernel, platform.lint, platform.sha256)
+    return broken[1] if broken is not None else None
 
 
 def refusal(job: Job, platform: Platform) -> Verdict | None:
@@ -53,17 +53,17 @@ def refusal(job: Job, platform: Platform) -> Verdict | None:
         return None
     copies = (job.copy,) if job.copy is not None else ()
     for kernel in dict.fromkeys((job.kernel, *copies, *job.reached)):
-        found = _found(kernel, platform.lint, platform.sha256)
-        if found is not None:
-            outcome, first = found
+        broken = _broken(kernel, platform.lint, platform.sha256)
+        if broken is not None:
+            outcome, first = broken
             detail = f"not in the dialect of {platform.name}: {kernel.path.name}: {first}"
             return Verdict("", outcome, detail, detail, layer="lint", rule=first.rule)
     return None
 
 
 @lru_cache(maxsize=4096)
-def _found(kernel: KernelFile, dialect: str, state: str) -> tuple[Outcome, Violation] | None:
+def _broken(kernel: KernelFile, dialect: str, state: str) -> tuple[Outcome, Violation] | None:
     """state: digest of the platform's file, which may state the dialect."""
     profile = load_profile(dialect).with_calls(overload for overload, _ in kernel.callees)
-    found = violations(kernel, profile)
-    return judged(found, kernel.written, profile) if found else None
+    broken = violations(kernel, profile)
+    return judged(broken, kernel.written, profile) if broken else None

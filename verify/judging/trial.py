@@ -112,14 +112,14 @@ class KernelTrial:
             self._judge.keep_whole(kernel, result.detail)
         return result
 
-    def _last_stages(self, result: TrialResult, given: TrialStage) -> TrialResult:
+    def _last_stages(self, result: TrialResult, stage: TrialStage) -> TrialResult:
         options, executes = self._options, self._judge.platform.mode == EXECUTE
         with _PREPARING:
-            cases = self._with_made(given.cases)
+            cases = self._with_made(stage.cases)
             cases = cases if options.case is None else self._only(options.case, cases)
-        self._judge_stage(given.name, cases, given.first, self._others)
+        self._judge_stage(stage.name, cases, stage.first, self._others)
         missing = self._search() if options.full and executes else ()
-        result = self._concluded(result, given.name, missing)
+        result = self._concluded(result, stage.name, missing)
         if result.outcome is Outcome.PASS and options.full and executes:
             result = self._where_aten_refuses(result)
         if result.outcome is Outcome.PASS and options.draws:
@@ -156,19 +156,19 @@ class KernelTrial:
         job = replace(self._serve(overload), cases=tuple(cases), repeats=REPEATS, off=off, first=first)
         return replace(job, dialect=None)  # the candidate was held against it before
 
-    def _with_made(self, given: Sequence[Case]) -> dict[str, list[Case]]:
+    def _with_made(self, recorded: Sequence[Case]) -> dict[str, list[Case]]:
         """Return the cases of the last stage by overload: those given, OpInfo's samples, and variants of all."""
         options, candidate = self._options, self._candidate
         known = {case.id for cases in self.cases.values() for case in cases}
         samples = self._samples() if options.samples else []
-        found: dict[str, dict[str, Case]] = {o: {c.id: c for c in cases} for o, cases in self.cases.items()}
-        for case in (*given, *samples):
-            found.setdefault(case.overload, {})[case.id] = case
-        for cases in found.values() if options.extended else ():
+        by_id: dict[str, dict[str, Case]] = {o: {c.id: c for c in cases} for o, cases in self.cases.items()}
+        for case in (*recorded, *samples):
+            by_id.setdefault(case.overload, {})[case.id] = case
+        for cases in by_id.values() if options.extended else ():
             cases.update({case.id: case for case in self._in_integers(list(cases.values()))})
             made = extended(list(cases.values()), options.seed, candidate.source, options.extended)
             cases.update({variant.case.id: variant.case for variant in made})
-        chosen = {o: options.arrange([c for c in cases.values() if c.id not in known]) for o, cases in found.items()}
+        chosen = {o: options.arrange([c for c in cases.values() if c.id not in known]) for o, cases in by_id.items()}
         if not candidate.contract:
             self._others = in_other_dtypes(candidate.overloads, chosen, self._cache if options.samples else None)
         return chosen
@@ -184,8 +184,8 @@ class KernelTrial:
         for turn in range(-1, SEARCHES):
             for overload, more in (self._searched(turn, cases) if turn >= 0 else cases).items():
                 cases[overload] = list({case.id: case for case in (*cases[overload], *more)}.values())
-            for overload, several in cases.items():
-                every = several if turn >= 0 else [*several, *exhaustive(several), *refused_cases(several)]
+            for overload, known in cases.items():
+                every = known if turn >= 0 else [*known, *exhaustive(known), *refused_cases(known)]
                 chosen = [case for case in every if case.id == name]
                 if chosen:
                     return {overload: chosen}
@@ -199,8 +199,8 @@ class KernelTrial:
         if candidate.contract:
             return kept_cases(self._cache, overloads, candidate.kernel.dtypes)
         some = (kept_cases(self._cache, overloads, dtypes, every=False) for dtypes in BARE_DTYPES)
-        found = by_overload(next(filter(None, some), []))
-        return [case for overload in overloads for case in spread(found.get(overload, []), MAX_BARE_SAMPLES)]
+        samples = by_overload(next(filter(None, some), []))
+        return [case for overload in overloads for case in spread(samples.get(overload, []), MAX_BARE_SAMPLES)]
 
     def _in_integers(self, cases: Sequence[Case]) -> list[Case]:
         assert self._candidate.kernel is not None
@@ -247,16 +247,16 @@ class KernelTrial:
 
     def _searched(self, turn: int, known: Mapping[str, list[Case]]) -> dict[str, list[Case]]:
         """Return new variants of each overload; none of those that a bare file may refuse."""
-        found: dict[str, list[Case]] = {}
+        variants: dict[str, list[Case]] = {}
         more = min(SEARCHED, self._options.extended) << turn
         for overload, cases in known.items():
             ids = {case.id for case in cases}
-            given = [case for case in cases if not case.made]
-            made = extended(given, self._options.seed, self._candidate.source, len(cases) + more) if given else []
-            found[overload] = [v.case for v in made if v.case.id not in ids][:more]
+            recorded = [case for case in cases if not case.made]
+            made = extended(recorded, self._options.seed, self._candidate.source, len(cases) + more) if recorded else []
+            variants[overload] = [v.case for v in made if v.case.id not in ids][:more]
         if not self._candidate.contract:
-            beyond(known, found)
-        return found
+            beyond(known, variants)
+        return variants
 
     def _where_aten_refuses(self, result: TrialResult) -> TrialResult:
         """Judge calls that ATen refuses: a kernel may answer them, but touch no memory that is not the call's.
