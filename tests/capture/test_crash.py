@@ -17,9 +17,10 @@ KILLS = 50
 # Each process records one trace after the other, so that a kill at any moment meets every stage of recording. They are
 # forked for the directories that come in, since importing takes longer than all the rest.
 PROGRAM = """
-import os, signal, sys, torch
+import gc, os, signal, sys, torch
 from capture import Recorder
 torch.set_num_threads(1)
+gc.freeze() # a collection in a child would copy all that is imported, which takes longer than most children live
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 for line in sys.stdin:
     if child := os.fork():

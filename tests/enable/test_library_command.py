@@ -27,7 +27,7 @@ def home(tmp_path, monkeypatch):
     base.mkdir(parents=True)
     shutil.copy(KERNELS / "pointwise" / "exp.py", base)
     versions = Versions(tmp_path / ".enable" / "kernels")
-    versions.put("pointwise", "exp", f"{EXP}# one\n", {"model": "m", "traces": ["small"]})
+    versions.put("pointwise", "exp", f"{EXP}# one\n", {"model": "m", "traces": ["small"], "platform": "sim"})
     versions.put("pointwise", "exp", WRONG, {})
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ENABLE_LIBRARY", "library")
@@ -67,7 +67,7 @@ def test_history(enable):
     assert lines[-1] == "pointwise/exp: version 2 is in force"
     found = json.loads(enable("library", "history", "aten::exp_", "--json")[1])  # derived from exp
     assert found["in_force"] == 2 and [v["number"] for v in found["versions"]] == [1, 2]
-    assert found["versions"][0]["provenance"] == {"model": "m", "traces": ["small"]}
+    assert found["versions"][0]["provenance"] == {"model": "m", "traces": ["small"], "platform": "sim"}
 
 
 def test_show(enable):
