@@ -38,7 +38,7 @@ from verify.cases.case import Case, case_of_values, reference
 from verify.child.loading import load_wrappers
 from verify.contract.derive import Plan, call
 from verify.contract.kernel_file import KernelFile
-from verify.judging import run
+from verify.judging import case_run, job_run
 from verify.judging.asking import Children
 from verify.judging.judge import Job, Judge
 from verify.judging.verdicts import VerdictStore
@@ -86,8 +86,8 @@ def main() -> None:
 def over_trace(path: Path, one_in: int = 1, cache: Path | None = None) -> None:
     """Judge what a trace holds, and print how long which part of it took."""
     spent: defaultdict[str, float] = defaultdict(float)
-    timed(spent, "reference", run, "reference")
-    timed(spent, "comparison", run, "compare", "conjured")
+    timed(spent, "reference", job_run, "reference")
+    timed(spent, "comparison", case_run, "compare", "conjured")
     timed(spent, "children: start", Zygote, "fork")
     ask = Children.ask
 

@@ -14,9 +14,9 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from enable.cover.finding import Finding
 from enable.cover.verification import VerifyRequest
 from enable.cover.verifier import Verifier
+from verify.judging.stages import TrialResult
 from verify.outcome import OPTIONAL
 
 DEPTH = 3  # layers that are named for each kernel
@@ -48,7 +48,7 @@ def main() -> None:
             print(f"| {path.stem} | {' | '.join(told)} |", flush=True)
 
 
-def named(found: Finding) -> str:
+def named(found: TrialResult) -> str:
     """The layer that spoke and the outcome."""
     return f"{found.layer} ({found.outcome})" if found.layer else "-"
 
