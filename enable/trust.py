@@ -37,9 +37,8 @@ def untried(match: Match, standings: Standings) -> str:
 
 def outside_dialect(match: Match, platform: Platform) -> str:
     """Return why lint refuses a kernel that is not packaged; "" if it does not. Such a kernel runs nowhere."""
-    if match.job.dialect == DEFAULT:
-        return ""
-    refused = refusal(match.job, platform)
+    job = match.job
+    refused = refusal(job, platform) if job.dialect != DEFAULT else None
     return f"{refused.detail} ({refused.outcome} [lint])" if refused else ""
 
 

@@ -49,10 +49,10 @@ def command(  # noqa: PLR0913 - each is an option of the command
     made = export(form, directory, chosen.entries, label, force)
     left_out = {**chosen.left_out, **made.left_out}
     if as_json:
-        told: dict[str, object] = {"directory": str(made.directory), "format": form, "platform": label.platform}
-        told |= {"files": made.files, "overloads": made.overloads}
+        fields: dict[str, object] = {"directory": str(made.directory), "format": form, "platform": label.platform}
+        fields |= {"files": made.files, "overloads": made.overloads}
         independent = {o: chosen.entries[o].independent for o in made.overloads}
-        typer.echo(json.dumps({**told, "independent": independent, "left_out": left_out}))
+        typer.echo(json.dumps({**fields, "independent": independent, "left_out": left_out}))
         return
     overloads, files = counted(len(made.overloads), "overload"), counted(made.files, "kernel file")
     typer.echo(f"{made.directory}: {overloads} served by {files}, {judged}")

@@ -67,7 +67,7 @@ def check_request(sources: Sequence[str], off: Sequence[str]) -> None:
 
 
 def verify_candidate(candidate: Candidate, request: VerifyRequest, judge: Judge, workspace: Workspace) -> TrialResult:
-    """Judge a candidate on the cases that are asked for. Raises UserError for a trace that is not there."""
+    """Judge a candidate on the cases that the request names. Raises UserError for a trace that does not exist."""
     if RUN in request.off and not judge.platform.targets:
         raise UserError(
             f"platform {judge.platform.name} names no target to compile for; choose another, or run the kernels"

@@ -60,14 +60,13 @@ class TriedKernel:
 
 def try_kernel(session: Session, proposal: Proposal) -> TriedKernel:
     """Judge a proposal against the library in force. Raises what the judge raises, such as TraceError."""
-    before = session.reload_library()
+    before, others = session.reload_library(), recorded(session.workspace)
     try:
-        change = _fit(session, proposal, before)
+        change = _fit(proposal, before, others)
     except UserError as error:  # the text is no kernel file, or does not fit into the library
         outcome = Outcome.RUNTIME_ERROR if isinstance(error, KernelFileError) else Outcome.CHEAT
         unfit = Refused((str(error),), feedback=str(error), outcome=outcome)
         return TriedKernel(proposal, unfit, verdicts=(Verdict(FILE, outcome, str(error), str(error)),))
-    others = recorded(session.workspace)
     judging = ProposalTrial(session, proposal, change, others)
     refused = judging.refusal()
     verdicts = judging.on_shown
@@ -125,7 +124,7 @@ def roll_back(session: Session, group: str, name: str, to: int | None = None) ->
     return number
 
 
-def _fit(session: Session, proposal: Proposal, before: Library, kernel: KernelFile | None = None) -> LibraryChange:
+def _fit(proposal: Proposal, before: Library, others: Recorded, kernel: KernelFile | None = None) -> LibraryChange:
     """Return the library `before`, and with the proposal. kernel: the proposal, if it was parsed before.
 
     Raises UserError if the text is no kernel file or does not fit into the library.
@@ -138,14 +137,14 @@ def _fit(session: Session, proposal: Proposal, before: Library, kernel: KernelFi
     broken = broken_calls(before, after)
     if broken:
         raise UserError(broken)
-    cases = (*proposal.shown, *proposal.held_back, *recorded(session.workspace).cases)
+    cases = (*proposal.shown, *proposal.held_back, *others.cases)
     return LibraryChange(kernel, before, after, frozenset({*kernel.overloads, *(c.overload for c in cases)}))
 
 
 def _is_unchanged(session: Session, proposal: Proposal, change: LibraryChange) -> bool:
-    before = session.reload_library()
+    before, others = session.reload_library(), recorded(session.workspace)
     try:
-        return _fit(session, proposal, before, change.kernel).basis == change.basis
+        return _fit(proposal, before, others, change.kernel).basis == change.basis
     except UserError:
         return False
 

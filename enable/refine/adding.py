@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,17 +73,17 @@ def add(session: Session, file: Path, few_cases: bool = False) -> Added:
 def lines(found: Added, file: Path, session: Session) -> str:
     """Return what happened, and what to type next."""
     history = session.workspace.command("library", "history", found.overloads[0], *library_words(session.base))
-    told = ", ".join(f"{count} {where}" for where, count in Counter(found.cases).items() if count)
+    cases = ", ".join(f"{count} {where}" for where, count in found.cases.items() if count)
     if isinstance(found.result, Accepted):
         return (
             f"{found.kernel}: version {found.result.version}, by hand, is in force for {', '.join(found.overloads)}\n"
-            f"  cases  {told}: all passed\n  next   {history}"
+            f"  cases  {cases}: all passed\n  next   {history}"
         )
     return "\n".join(
         [
             f"{found.kernel}: refused; what was in force still is",
             *(f"  {reason}" for reason in found.result.reasons),
-            f"  cases  {told}",
+            f"  cases  {cases}",
             f"  next   {session.command('verify', str(file))}",
         ]
     )

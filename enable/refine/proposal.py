@@ -118,6 +118,7 @@ class ProposalTrial:
         asked = {case.id for case in (*proposal.shown, *proposal.held_back)}
         self._others = [case for case in others.cases if case.id not in asked]
         self._held = {case.id for case in (*proposal.held_back, *split(self._others)[1])}
+        self._profile = load_profile(session.platform.lint)
         self._shown = sorted(self._served(proposal.shown), key=lambda c: c.overload != change.kernel.overloads[0])
         options = TrialOptions(
             samples=proposal.samples, extended=proposal.extended, draws=True, arrange=self._held_back_last
@@ -156,7 +157,7 @@ class ProposalTrial:
 
     def _served(self, cases: Sequence[Case]) -> list[Case]:
         """Return the cases that come to the proposal, without those in dtypes that the platform has no room for."""
-        absent = {*load_profile(DEFAULT).dtypes} - {*load_profile(self._session.platform.lint).dtypes}
+        absent = {*load_profile(DEFAULT).dtypes} - {*self._profile.dtypes}
         return [case for case in cases if self._change.serves(case.overload) and not absent.intersection(case.dtypes)]
 
     def _serve(self, overload: str) -> Job:
@@ -166,15 +167,15 @@ class ProposalTrial:
 
     def _candidate(self) -> Candidate:
         session, proposal, kernel = self._session, self._proposal, self._change.kernel
-        profile = load_profile(session.platform.lint)
+        profile = self._profile
         if proposal.self_consistent:
             calls = callable_overloads(session.workspace, self._change.before, session.platform, kernel.overloads)
             profile = profile.with_calls(calls)
-        found, kernel = tuple(violations(kernel, profile)), limited(kernel, profile)
-        return Candidate(proposal.path.name, proposal.source, kernel, kernel.overloads, True, found, profile)
+        broken, kernel = tuple(violations(kernel, profile)), limited(kernel, profile)
+        return Candidate(proposal.path.name, proposal.source, kernel, kernel.overloads, True, broken, profile)
 
     def _held_back_last(self, cases: list[Case]) -> list[Case]:
-        """Return the cases with those last of which a model is not told, which some of the made ones are."""
+        """Return the cases with those last that a model does not see; one in five of the made cases joins them."""
         known = {case.id for case in self._others}
         self._held |= {case.id for case in split([case for case in cases if case.id not in known])[1]}
         return sorted(cases, key=lambda case: case.id in self._held)
@@ -210,8 +211,8 @@ class ProposalTrial:
     ) -> Refused:
         seen = [v for c, v in failed.items() if c not in self._held]
         unseen = [v for c, v in failed.items() if c in self._held]
-        told, outcome = _feedback(seen, unseen), (*seen, *unseen)[0].outcome
-        return Refused(tuple(filter(None, reasons)), tuple(regressed), tuple(held), told, outcome)
+        feedback, outcome = _feedback(seen, unseen), (*seen, *unseen)[0].outcome
+        return Refused(tuple(filter(None, reasons)), tuple(regressed), tuple(held), feedback, outcome)
 
     def _regression(self) -> Refused | None:
         """Return a refusal if a case passes with the library in force that would not with the proposal."""
@@ -284,13 +285,13 @@ def _line(cases: Collection[str], what: str, failed: Mapping[str, Verdict]) -> s
 def _feedback(seen: Sequence[Verdict], unseen: Sequence[Verdict]) -> str:
     """Return what a model may know: the first case that is not held back, and of held-back ones how many fail.
 
-    What the compiler says of a held-back case is quoted, since it is of the model's own source.
+    The compiler's message on a held-back case is quoted, since it is about the model's own source.
     """
     lines = [first.report or first.detail for first in seen[:1]]
     if unseen:
         counts = Counter(str(verdict.outcome) for verdict in unseen)
-        told = ", ".join(f"{n} {outcome}" for outcome, n in sorted(counts.items()))
-        what = f"Calls that are not shown here fail{' too' if seen else ''}: {told}."
+        listed = ", ".join(f"{n} {outcome}" for outcome, n in sorted(counts.items()))
+        what = f"Calls that are not shown here fail{' too' if seen else ''}: {listed}."
         lines.append(f"{what} Serve every input that the schema allows.")
         lines += [v.detail for v in unseen if v.outcome is Outcome.COMPILE_ERROR][:1]
     return "\n\n".join(lines)

@@ -138,9 +138,9 @@ class _NotingMath(ModuleType):
         if not callable(found):
             return found
 
-        def call(*args: Any) -> Any:
-            _lose(args)
-            return found(*map(plain, args))
+        def call(*args: Any, **options: Any) -> Any:
+            _lose((*args, *options.values()))
+            return found(*map(plain, args), **{option: plain(value) for option, value in options.items()})
 
         setattr(self, name, call)
         return call

@@ -266,6 +266,7 @@ WRAPPERS = {
     "given to math": "doubled(self, math.ldexp(*math.frexp(other)))",
     "asked for its sign": "doubled(self, other if math.copysign(1.0, other) > 0 else 0.0)",
     "summed": "doubled(self, math.fsum([other]))",
+    "multiplied by a product": "doubled(self, math.prod([1.0], start=other))",
     "printed": "doubled(self, other if str(other) else 0.0)",
 }
 SOURCE = """

@@ -111,6 +111,7 @@ class Judge:
         Raises UserError where full confinement cannot be had, or the platform's device.
         """
         self.platform = platform
+        self._profile = load_profile(platform.lint) if platform.lint != DEFAULT else None  # of a dialect of its own
         self.sandbox = level(sandbox)
         self.confinement = sandbox
         self._devices: Iterator[Device | None] | None = None  # taken in turn
@@ -195,9 +196,7 @@ class Judge:
 
     def _limited(self, job: Job) -> Job:
         """Return the job with the dtypes alone that the platform has room for."""
-        if self.platform.lint == DEFAULT:
-            return job
-        return replace(job, kernel=limited(job.kernel, load_profile(self.platform.lint)))
+        return replace(job, kernel=limited(job.kernel, self._profile)) if self._profile is not None else job
 
     def keep_whole(self, kernel: KernelFile, detail: str) -> None:
         """Keep that a kernel file passed a trial in which nothing was left out."""

@@ -280,6 +280,7 @@ class KernelTrial:
     def _concluded(self, result: TrialResult, stage: str, missing: tuple[str, ...] = ()) -> TrialResult:
         """Return the result of the verdicts so far. missing: what no case reached."""
         narrower = refused_dtypes(self._others, self.cases, self.verdicts)
+        self._others = {}  # those that count are among the cases now
         order = [(overload, case.id) for overload, cases in self.cases.items() for case in cases]
         verdicts = [self.verdicts[key] for key in order if key in self.verdicts]
         ran = [v for v in verdicts if v.outcome is not Outcome.SKIPPED]
