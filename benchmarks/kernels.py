@@ -37,7 +37,6 @@ from torch.utils._pytree import tree_leaves, tree_map
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.flaggems import Gems, beside
-from capture.signatures import call_token
 from enable.library import select, use
 from enable.serve.server import Server
 from enable.tables import table
@@ -45,6 +44,7 @@ from enable.train import step_time
 from enable.train.training_run import Recipe
 from enable.tune.clock import FLUSHED, flushes_before
 from generate.kernel_library import KERNELS, Library
+from traces.call_keys import recorded_key
 from traces.overloads import bind, kind, name_of, written
 from verify.child.devices import is_lost
 
@@ -167,7 +167,7 @@ class Signatures(TorchDispatchMode):  # type: ignore[no-untyped-call]
     ) -> Any:
         kwargs = kwargs or {}
         if self._asked(func, args, kwargs):
-            key = call_token(id(func), args, kwargs)
+            key = recorded_key(func, args, kwargs)
             if key not in self.counts:
                 copied = tree_map(_copied, (args, kwargs)) if written(func) else (args, kwargs)
                 self._visit(func, *copied)

@@ -18,6 +18,7 @@ from types import ModuleType
 
 import torch
 
+from traces.call_keys import INCLUDE, cpp_fields
 from traces.errors import UserError
 
 SWITCH = "ENABLE_NATIVE"  # 0: there are none
@@ -37,20 +38,29 @@ class Unavailable(UserError):
 
 @dataclass(frozen=True)
 class NativeModule:
-    """A module. sources: the directory of its files. does: what it is for, in words."""
+    """A module.
+
+    Attributes:
+        sources: The directory of its own files; it includes those of `call_keys.INCLUDE`, too.
+        does: What it is for, in words.
+    """
 
     name: str
     sources: Path
     does: str
 
     def files(self) -> list[Path]:
-        """What it is built of."""
-        return sorted(path for path in self.sources.iterdir() if path.suffix in _SUFFIXES)
+        """Return the files that it is built of, beside the header that `cpp_fields` makes."""
+        return sorted(path for place in (self.sources, INCLUDE) for path in place.iterdir() if path.suffix in _SUFFIXES)
+
+    def texts(self) -> dict[str, str]:
+        """Return what it is built of: texts by the name of their file."""
+        return {"tensor_fields.h": cpp_fields(), **{path.name: path.read_text() for path in self.files()}}
 
     def place(self, directory: Path) -> Path:
         """Where it is, or would be: by what it is built of."""
         tag = sysconfig.get_config_var("SOABI")
-        built_of = [torch.__version__, str(torch.version.git_version), str(tag), *(p.read_text() for p in self.files())]
+        built_of = [torch.__version__, str(torch.version.git_version), str(tag), *self.texts().values()]
         return directory / hashlib.sha256("\0".join(built_of).encode()).hexdigest()[:16] / f"{self.name}.so"
 
     def load(self, directory: Path) -> ModuleType:
@@ -90,8 +100,11 @@ def _build(compiled: NativeModule, place: Path) -> None:
     try:
         place.parent.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=place.parent.parent) as made:
-            files = [str(path) for path in compiled.files() if path.suffix == ".cpp"]
-            command = [sys.executable, "-c", _BUILD, compiled.name, made, *files]
+            files = {Path(made) / name: text for name, text in compiled.texts().items()}
+            for path, text in files.items():
+                path.write_text(text)
+            sources = [str(path) for path in files if path.suffix == ".cpp"]
+            command = [sys.executable, "-c", _BUILD, compiled.name, made, *sources]
             done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
             if done.returncode:
                 lines = f"{done.stdout}\n{done.stderr}".splitlines()

@@ -27,12 +27,13 @@ from capture.limits import Limits
 from capture.mode import Mode
 from capture.modules import ModuleTracker
 from capture.plans import CapturePlan, make_plan
-from capture.signatures import call_token, describe
+from capture.signatures import describe
 from capture.stance import force_eager
 from capture.steps import Phases, Steps, begins_work
 from capture.tallies import Known, Tallies
 from capture.tape import SeenCall, Tape, TapeEntry, is_capturing_graph, of_this_rank, place_of, tensors, touches_meta
 from capture.unseen import Aliases, Unrecordable, Unseen, follow, function_modes, has_subclass, plain
+from traces.call_keys import recorded_key
 from traces.errors import UserError
 from traces.overloads import bind, kind, written
 from traces.writer import CallSite
@@ -319,7 +320,8 @@ class Recorder:
             self.skipped[_ELSEWHERE] += 1
             return None
         place = sim.place()
-        key = call_token(id(plan.op) if place is None else (id(plan.op), place), args, kwargs)
+        key = recorded_key(plan.op, args, kwargs)
+        key = key if place is None else (key, place)
         entry = self._entries.get(key)
         if entry is None:
             with Unseen():

@@ -11,7 +11,8 @@ from typing import Any, TypeAlias
 
 from torch._ops import OpOverload
 
-from capture.keys import ByKey, by_key
+from capture.keys import ByKey
+from traces.call_keys import key_function
 from traces.counts import SignatureCount
 
 Count: TypeAlias = Callable[[], int]
@@ -24,7 +25,7 @@ class Tallies:
     Steps whose calls are the same are handed on to the signatures together, by `settle`. by_key: how keys are made.
     """
 
-    def __init__(self, by_key: ByKey = by_key) -> None:
+    def __init__(self, by_key: ByKey = key_function) -> None:
         self._by_key = by_key
         self.known: Known = {}
         self._counters: dict[tuple[str, int], dict[Hashable, Count]] = {}
@@ -45,7 +46,7 @@ class Tallies:
         if type(op) is not OpOverload:  # others are not called alike
             return
         counters = self._counters.setdefault((phase, id(op)), {})
-        with suppress(AttributeError, RuntimeError, TypeError):  # see by_key
+        with suppress(AttributeError, RuntimeError, TypeError):  # see key_function
             key = self._by_key(op, _itself)(*args, **kwargs)
             if key not in counters:
                 ticks = itertools.count()

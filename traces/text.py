@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # exported packages have this file without that one
@@ -33,12 +34,27 @@ def describe(header: dict[str, Json]) -> str:
 
     names = list(header["tree"])
     first = _reference(header["tree"][names[0]], tensors) if names else None
-    parts = []
-    for i, name in enumerate(names):
-        value = header["tree"][name]
-        same = i > 0 and first is not None and _reference(value, tensors) == first
-        parts.append(f"{name}={text(value)}{' is ' + names[0] if same else ''}")
-    return f"({', '.join(parts)})"
+    same = {name for name in names[1:] if first is not None and _reference(header["tree"][name], tensors) == first}
+    return call_text({name: text(header["tree"][name]) for name in names}, same)
+
+
+def call_text(arguments: Mapping[str, str], same: Collection[str]) -> str:
+    """Return the text of a call. same: The names of arguments that are the same object as the first one."""
+    first = next(iter(arguments), "")
+    return f"({', '.join(f'{name}={text}' + f' is {first}' * (name in same) for name, text in arguments.items())})"
+
+
+def tensor_text(  # noqa: PLR0913 - a tensor's properties
+    dtype: str,
+    shape: Sequence[int],
+    stride: Sequence[int] | None,
+    marks: Iterable[str],
+    device: str,
+) -> str:
+    """Return the text of a tensor. stride: None if it has none. marks: Its layout and its lazy bits."""
+    strides = "" if stride is None or tuple(stride) == row_major(shape) else f":{tuple(stride)}"
+    where = "" if device == "cpu" else f"@{device}"
+    return f"{dtype}{list(shape)}{strides}{''.join(f'<{mark}>' for mark in marks)}{where}"
 
 
 def bucket(value: float) -> str:
@@ -54,7 +70,7 @@ def bucket(value: float) -> str:
     return "nan" if math.isnan(value) else "inf"
 
 
-def row_major(shape: list[int] | tuple[int, ...]) -> tuple[int, ...]:
+def row_major(shape: Sequence[int]) -> tuple[int, ...]:
     """Strides, in elements, of a contiguous tensor of this shape."""
     strides, step = [], 1
     for n in reversed(shape):
@@ -67,17 +83,12 @@ def _reference(value: Json, tensors: list[Json]) -> Any:
     return tensors[value["tensor"]] if isinstance(value, dict) and "tensor" in value else None
 
 
-def _device(group: Json) -> str:
-    return "" if group["device"] == "cpu" else f"@{group['device']}"
-
-
 def _tensor(ref: Json, groups: list[Json]) -> str:
-    strides = "" if tuple(ref["stride"]) == row_major(ref["shape"]) else f":{tuple(ref['stride'])}"
-    bits = "".join(f"<{bit}>" for bit in ("conj", "neg") if ref.get(bit))
-    return f"{ref['dtype']}{list(ref['shape'])}{strides}{bits}{_device(groups[ref['group']])}"
+    marks = [bit for bit in ("conj", "neg") if ref.get(bit)]
+    return tensor_text(ref["dtype"], ref["shape"], ref["stride"], marks, groups[ref["group"]]["device"])
 
 
 def _sparse(parts: Json, tensors: list[Json], groups: list[Json]) -> str:
     values = tensors[parts["values"]["tensor"]]
-    coalesced = ", coalesced" if parts["coalesced"] else ""
-    return f"{values['dtype']}{parts['size']}<sparse_coo{coalesced}>{_device(groups[values['group']])}"
+    layout = "sparse_coo, coalesced" if parts["coalesced"] else "sparse_coo"
+    return tensor_text(values["dtype"], parts["size"], None, [layout], groups[values["group"]]["device"])

@@ -1,4 +1,4 @@
-// Keys of calls, as capture/keys.py makes them, without Python: bytes that are equal for calls that are alike.
+// Keys of calls for a recording, made of the arguments that the dispatcher passes to Python: see capture/keys.py.
 
 #include <Python.h>
 #include <torch/csrc/Device.h>
@@ -8,122 +8,89 @@
 #include <torch/csrc/MemoryFormat.h>
 #include <torch/csrc/autograd/python_variable.h>
 
-#include <cmath>
-#include <string>
+#include "call_key.h"
 
 namespace {
 
-// The key of a call that is looked at. first: the call's first argument, which a later one may be once more.
-struct Key {
-  std::string bytes;
-  PyObject* first = nullptr;
+using enablekit::CallKey;
 
-  template <typename T>
-  void put(char kind, T value) {
-    bytes.push_back(kind);
-    bytes.append(reinterpret_cast<const char*>(&value), sizeof(T));
+bool add(CallKey& key, PyObject* value);
+
+bool add_int(CallKey& key, PyObject* value) {
+  int overflow = 0;
+  key.add(enablekit::kInt, PyLong_AsLongLongAndOverflow(value, &overflow));
+  return !overflow;
+}
+
+bool add_items(CallKey& key, PyObject* items) {
+  const Py_ssize_t size = PySequence_Fast_GET_SIZE(items);
+  key.add(enablekit::kList, size);
+  for (Py_ssize_t i = 0; i < size; ++i) {
+    if (!add(key, PySequence_Fast_GET_ITEM(items, i))) return false;
   }
+  return true;
+}
 
-  // False of what has no key.
-  bool add(PyObject* value) {
-    if (THPVariable_CheckTypeExact(Py_TYPE(value))) return add_tensor(value);
-    if (value == Py_None) return put('n', '0'), true;
-    if (PyBool_Check(value)) return put('b', value == Py_True), true;
-    if (PyLong_CheckExact(value)) return add_number(value);
-    if (PyFloat_CheckExact(value)) return put('f', bucket(PyFloat_AS_DOUBLE(value))), true;
-    if (PyList_Check(value) || PyTuple_Check(value)) return add_items(value);
-    if (PyUnicode_CheckExact(value)) return add_text(value);
-    if (THPDtype_Check(value) || THPLayout_Check(value) || THPMemoryFormat_Check(value)) return put('o', value), true;
-    if (THPDevice_Check(value)) return add_device(reinterpret_cast<THPDevice*>(value)->device), true;
-    if (THPGenerator_Check(value)) return put('g', '0'), true;
-    return false;
+bool add_text(CallKey& key, enablekit::Kind kind, PyObject* value) {
+  Py_ssize_t size = 0;
+  const char* text = PyUnicode_AsUTF8AndSize(value, &size);
+  if (!text) return PyErr_Clear(), false;
+  key.add_text(kind, text, size);
+  return true;
+}
+
+bool add_tensor(CallKey& key, PyObject* value) {
+  const at::Tensor& t = THPVariable_Unpack(value);
+  if (!t.defined() || t.is_nested() || t.unsafeGetTensorImpl()->has_symbolic_sizes_strides()) return false;
+  key.add_tensor(t);
+  return true;
+}
+
+// False if the value has no key.
+bool add(CallKey& key, PyObject* value) {
+  if (THPVariable_CheckTypeExact(Py_TYPE(value))) return add_tensor(key, value);
+  if (value == Py_None) return key.add(enablekit::kNone, 0), true;
+  if (PyBool_Check(value)) return key.add(enablekit::kBool, value == Py_True), true;
+  if (PyLong_CheckExact(value)) return add_int(key, value);
+  if (PyFloat_CheckExact(value)) return key.add_float(PyFloat_AS_DOUBLE(value)), true;
+  if (PyComplex_CheckExact(value)) {
+    return key.add_complex(PyComplex_RealAsDouble(value), PyComplex_ImagAsDouble(value)), true;
   }
-
- private:
-  // As of `bucket` in traces/text.py.
-  static char bucket(double value) {
-    if (std::isnan(value)) return '?';
-    if (std::isinf(value)) return 'i';
-    return value == 0 ? '0' : value == 1 ? '1' : value > 0 ? '+' : '-';
+  if (PyList_Check(value) || PyTuple_Check(value)) return add_items(key, value);
+  if (PyUnicode_CheckExact(value)) return add_text(key, enablekit::kText, value);
+  if (THPDevice_Check(value)) return key.add_device(reinterpret_cast<THPDevice*>(value)->device), true;
+  if (THPDtype_Check(value) || THPLayout_Check(value) || THPMemoryFormat_Check(value)) {
+    return key.add(enablekit::kObject, reinterpret_cast<int64_t>(value)), true;
   }
+  if (THPGenerator_Check(value)) return key.add(enablekit::kObject, 0), true;
+  return false;
+}
 
-  bool add_number(PyObject* value) {
-    int overflow = 0;
-    put('i', PyLong_AsLongLongAndOverflow(value, &overflow));
-    return !overflow;
-  }
-
-  bool add_items(PyObject* value) {
-    const Py_ssize_t size = PySequence_Fast_GET_SIZE(value);
-    put('l', size);
-    for (Py_ssize_t i = 0; i < size; ++i) {
-      if (!add(PySequence_Fast_GET_ITEM(value, i))) return false;
-    }
-    return true;
-  }
-
-  bool add_text(PyObject* value) {
-    Py_ssize_t size = 0;
-    const char* text = PyUnicode_AsUTF8AndSize(value, &size);
-    if (!text) return PyErr_Clear(), false;
-    put('s', size);
-    bytes.append(text, size);
-    return true;
-  }
-
-  void add_device(const c10::Device& device) {
-    put('d', device.type());
-    put('.', device.index());
-  }
-
-  bool add_tensor(PyObject* value) {
-    const at::Tensor& t = THPVariable_Unpack(value);
-    if (!t.defined() || t.is_nested() || t.unsafeGetTensorImpl()->has_symbolic_sizes_strides()) return false;
-    put('t', t.scalar_type());
-    put(value == first ? '=' : ':', t.layout());
-    add_device(t.device());
-    put('r', t.dim());
-    add_sizes(t.sizes());
-    if (t.layout() == c10::kStrided) {
-      bytes.push_back(static_cast<char>(t.is_conj() + 2 * t.is_neg() + 4 * t._is_zerotensor()));
-      add_sizes(t.strides());
-    } else {
-      bytes.push_back(t.is_sparse() && t.is_coalesced());
-    }
-    return true;
-  }
-
-  void add_sizes(at::IntArrayRef sizes) {
-    bytes.append(reinterpret_cast<const char*>(sizes.data()), sizes.size() * sizeof(int64_t));
-  }
-};
-
-// What is found by the key of a call; a function of its arguments.
+// Passes the key of a call on; a function of the call's arguments.
 struct Finder {
   PyObject_HEAD
   PyObject* find;
 };
 
 PyObject* call(PyObject* self, PyObject* args, PyObject* kwargs) {
-  Key key;
-  key.bytes.reserve(256);
+  thread_local CallKey key;
+  key.clear();
   bool whole = true;
   try {
-    for (Py_ssize_t i = 0; whole && i < PyTuple_GET_SIZE(args); ++i) {
-      whole = key.add(PyTuple_GET_ITEM(args, i));
-      if (!i) key.first = PyTuple_GET_ITEM(args, i);
-    }
+    for (Py_ssize_t i = 0; whole && i < PyTuple_GET_SIZE(args); ++i) whole = add(key, PyTuple_GET_ITEM(args, i));
     PyObject *name = nullptr, *value = nullptr;
     Py_ssize_t at = 0;
     while (whole && kwargs && PyDict_Next(kwargs, &at, &name, &value)) {
-      key.bytes.push_back('k');
-      whole = key.add(name) && key.add(value);
+      whole = add_text(key, enablekit::kName, name) && add(key, value);
     }
+    key.add_identities();
+    key.add_buckets();
   } catch (const std::exception&) {
     whole = false;
   }
   if (!whole) return PyErr_SetString(PyExc_TypeError, "this call has no key"), nullptr;
-  PyObject* bytes = PyBytes_FromStringAndSize(key.bytes.data(), static_cast<Py_ssize_t>(key.bytes.size()));
+  const auto size = static_cast<Py_ssize_t>(key.words.size() * sizeof(key.words[0]));
+  PyObject* bytes = PyBytes_FromStringAndSize(reinterpret_cast<const char*>(key.words.data()), size);
   if (!bytes) return nullptr;
   PyObject* found = PyObject_CallOneArg(reinterpret_cast<Finder*>(self)->find, bytes);
   Py_DECREF(bytes);
@@ -155,7 +122,7 @@ PyObject* finder(PyObject* module, PyObject* find) {
   return reinterpret_cast<PyObject*>(made);
 }
 
-PyMethodDef methods[] = {{"finder", finder, METH_O, "What is found by the key of a call."}, {}};
+PyMethodDef methods[] = {{"finder", finder, METH_O, "Return the function of a call's arguments that passes its key on."}, {}};
 PyModuleDef definition = {PyModuleDef_HEAD_INIT, "enablekit_keys", nullptr, -1, methods};
 
 }  // namespace

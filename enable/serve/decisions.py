@@ -8,10 +8,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 from torch._ops import OpOverload
 
-from capture.signatures import call_token
 from enable.serve.arguments import NUMBER, Seen, casts, refusal
 from enable.serve.entries import Entry
 from enable.serve.overlap import overlaps
+from traces.call_keys import recorded_key
 from traces.overloads import bind, counterpart, name_of
 from verify.cases.kinds import kind_of
 
@@ -68,7 +68,7 @@ class Decisions:
 
     def of(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Decision:
         """Return the decision for all calls that differ in nothing but the contents of tensors and in finite floats."""
-        key = call_token(id(op), args, kwargs)
+        key = recorded_key(op, args, kwargs)
         decision = self._kept.get(key)
         if decision is None:
             if len(self._kept) >= MAX_DECISIONS:
@@ -79,7 +79,7 @@ class Decisions:
 
     def decline(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], reason: str) -> None:
         """Serve no calls like this one from now on."""
-        key = call_token(id(op), args, kwargs)
+        key = recorded_key(op, args, kwargs)
         self._kept[key] = self.of(op, args, kwargs)._replace(entry=None, reason=reason)
 
     def objection(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 import torch
 
 from enable.serve.overlap import Footprint
-from traces.lazy_bits import lazy_bits
+from traces.call_keys import read_call
 
 MISS = object()  # a shortcut's answer to a call that it does not fit
 ALIGNMENT = 16  # bytes; Triton compiles kernels for pointers that are multiples of it, and others for the others
@@ -50,59 +50,24 @@ def looked_at(op: int, args: Iterable[Any], kwargs: Mapping[str, Any]) -> Looked
     op: identifies the overload. Keys are equal for no calls that differ in it, in what tensors are, in which of them
     are the same object, or in another argument.
     """
-    tensors: list[torch.Tensor] = []
-    parts: list[Any] = [op, torch.get_default_dtype()]
-    floats: list[float] = []
-    try:
-        known = _added((*args, *kwargs.items()) if kwargs else args, tensors, parts, floats)
-    except RuntimeError:  # nested tensors have no strides
-        known = False
-    if not known:
+    kind, tensors, values, exact = read_call(args, kwargs)
+    if any(t.layout is torch.sparse_coo for t in tensors):
+        tensors = [part for t in tensors for part in _parts(t)]
+        kind += read_call(tensors, None).kind
+    if not exact or not all(_has_memory(t) for t in tensors):
         return Looked(None, None, tensors, ())
-    if len(tensors) > 1 and len(set(map(id, tensors))) < len(tensors):
-        seen: dict[int, int] = {}
-        parts.extend(seen.setdefault(id(t), len(seen)) for t in tensors)
-    kind = tuple(parts)
+    kind, floats = (op, torch.get_default_dtype(), *kind), tuple(values)
     # -0.0 equals 0.0
-    key = (kind, *[f or str(f) for f in floats]) if floats else kind
-    return Looked(key, kind, tensors, tuple(floats))
+    return Looked((kind, *[f or str(f) for f in floats]) if floats else kind, kind, tensors, floats)
 
 
-def _added(values: Iterable[Any], tensors: list[torch.Tensor], parts: list[Any], floats: list[float]) -> bool:
-    """Add to the tensors, parts of a key and floats what these values are. Whether that is known of all."""
-    for value in values:
-        made = type(value)
-        if made is torch.Tensor or made is torch.nn.Parameter:
-            if value.layout is torch.strided:
-                bits = lazy_bits(value)
-                if "zero" in bits:  # it has no memory
-                    return False
-                tensors.append(value)
-                parts += (value.shape, value.stride(), value.dtype, value.device, bits)
-            elif value.layout is torch.sparse_coo:
-                parts += (value.layout, value.shape, value.is_coalesced())
-                _added((value._indices(), value._values()), tensors, parts, floats)
-            else:
-                return False
-        elif made is int or value is None or made is str:
-            parts.append(value)
-        elif made is float:
-            parts.append(float)
-            floats.append(value)
-        elif made is list or made is tuple:
-            parts.append(len(value))
-            if not _added(value, tensors, parts, floats):
-                return False
-        elif made is bool or made is complex:
-            parts.append(str(value))
-        elif made in _EXACT:
-            parts.append(value)
-        else:
-            return False
-    return True
+def _parts(t: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Return the tensors that hold the contents of a tensor."""
+    return (t._indices(), t._values()) if t.layout is torch.sparse_coo else (t,)
 
 
-_EXACT = (torch.dtype, torch.device, torch.layout, torch.memory_format)
+def _has_memory(t: torch.Tensor) -> bool:
+    return t.layout is torch.strided and not t._is_zerotensor()
 
 
 @dataclass(frozen=True)

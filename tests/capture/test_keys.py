@@ -10,10 +10,10 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from capture import Recorder
-from capture.keys import by_key, in_cpp, maker
-from capture.signatures import call_token
+from capture.keys import in_cpp, maker
 from capture.targets import load_target
 from traces import Trace
+from traces.call_keys import key_function, recorded_key
 from traces.overloads import resolve
 
 SMALL = {"n_layer": "2", "n_head": "2", "n_embd": "16", "block_size": "8", "dropout": "0.2"}
@@ -37,7 +37,7 @@ def native(tmp_path_factory):
 @pytest.fixture(params=["Python", "C++"])
 def made(request, native):
     """The key of a call, by either way."""
-    maker = by_key if request.param == "Python" else in_cpp(native)
+    maker = key_function if request.param == "Python" else in_cpp(native)
     return lambda op, args, kwargs: maker(op, itself)(*args, **kwargs)
 
 
@@ -49,7 +49,7 @@ class Collected(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         if func.namespace == "aten":
-            self.calls.append((func, self.made(func, args, kwargs or {}), call_token(0, args, kwargs)))
+            self.calls.append((func, self.made(func, args, kwargs or {}), recorded_key(0, args, kwargs or {})))
         return func(*args, **(kwargs or {}))
 
 
@@ -117,7 +117,7 @@ UNLIKE = {  # calls of one overload of which no two are alike
 def test_calls_that_differ_have_keys_that_differ(made, overload):
     op = resolve(overload)
     keys = [made(op, args, kwargs) for args, kwargs in UNLIKE[overload]]
-    assert len({call_token(0, args, kwargs) for args, kwargs in UNLIKE[overload]}) == len(keys)
+    assert len({recorded_key(0, args, kwargs or {}) for args, kwargs in UNLIKE[overload]}) == len(keys)
     for a, b in itertools.combinations(keys, 2):
         assert a != b
     assert [made(op, args, kwargs) for args, kwargs in UNLIKE[overload]] == keys
@@ -131,7 +131,7 @@ def test_a_parameter_is_like_a_tensor(made):
 def test_every_overload_has_a_key():
     for name in torch._C._dispatch_get_all_op_names():
         if name.startswith("aten::"):
-            assert callable(by_key(resolve(name), tuple))
+            assert callable(key_function(resolve(name), tuple))
 
 
 def test_numbers_are_alike_by_what_kind_they_are(made):
@@ -182,5 +182,5 @@ def test_a_recorder_counts_alike_by_either_way(tmp_path, native):
 def test_where_there_is_no_compiler_python_makes_keys(tmp_path, monkeypatch):
     monkeypatch.setenv("ENABLE_NATIVE", "0")
     with pytest.warns(RuntimeWarning, match="calls are told apart in Python, not in C[+][+]: ENABLE_NATIVE=0"):
-        assert maker(tmp_path) is by_key
-    assert maker(None) is by_key
+        assert maker(tmp_path) is key_function
+    assert maker(None) is key_function

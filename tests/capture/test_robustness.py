@@ -44,7 +44,7 @@ def test_10_an_error_of_the_recorder_is_counted_and_not_raised(tmp_path, monkeyp
 
 
 def test_10_recording_stops_after_many_errors(tmp_path, monkeypatch):
-    monkeypatch.setattr(capture.recorder, "call_token", lambda *args: 1 / 0)
+    monkeypatch.setattr(capture.recorder, "recorded_key", lambda *args: 1 / 0)
     with Recorder(tmp_path / "a.trace") as recorder:
         for _ in range(100):
             torch.ones(2)

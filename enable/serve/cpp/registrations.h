@@ -50,47 +50,43 @@ class Functor final : public c10::OperatorKernel {
       python_.callBoxed(op, keys, stack);
       return;
     }
-    thread_local Key key;
-    thread_local Given given;
-    thread_local Floats floats;
+    thread_local CallKey key;
     thread_local std::deque<at::Tensor> parts;
     thread_local std::vector<IValue> results;
     key.clear();
-    given.clear();
-    floats.clear();
     parts.clear();
-    key.push_back(static_cast<int64_t>(c10::get_default_dtype_as_scalartype()));
-    Seen seen{key, given, floats, parts, std::nullopt, std::nullopt};
+    key.words.push_back(static_cast<int64_t>(c10::get_default_dtype_as_scalartype()));
+    CallReader reader{key, parts, std::nullopt, std::nullopt};
     const size_t n = op.schema().arguments().size();
     bool clear = true;
-    for (const auto& value : torch::jit::last(*stack, n)) clear = clear && seen.add(value);
-    const auto on = clear ? seen.place(type_) : std::nullopt;
+    for (const auto& value : torch::jit::last(*stack, n)) clear = clear && reader.add(value);
+    const auto on = clear ? reader.place(type_) : std::nullopt;
     if (!on) {
       Inside inside(nullptr);
       python_.callBoxed(op, keys, stack);
       return;
     }
-    key.push_back(on->index());
-    seen.add_identities();
-    const size_t length = key.size();
-    auto program = found(key);
-    if (program && program->fits && !(*program->fits)(floats)) program = nullptr;
-    if (!program && !floats.empty()) {
-      seen.add_floats();
-      program = found(key);
+    key.words.push_back(on->index());
+    key.add_identities();
+    const size_t length = key.words.size();
+    auto program = found(key.words);
+    if (program && program->fits && !(*program->fits)(key.floats)) program = nullptr;
+    if (!program && !key.floats.empty()) {
+      key.add_floats();
+      program = found(key.words);
     }
     if (program) {
       results.clear();
-      if (program->run(given, floats, *on, results)) {
+      if (program->run(key.tensors, key.floats, *on, results)) {
         torch::jit::drop(*stack, n);
         for (auto& result : results) stack->push_back(std::move(result));
         results.clear();
         return;
       }
     }
-    Frame frame{{}, floats, program && !(program->fits && program->fits->seed), nullptr};
-    for (const auto* t : given) frame.pointers.push_back(reinterpret_cast<uint64_t>(t->data_ptr()));
-    Key own = key;  // what Python calls meanwhile is looked at in the same place
+    Frame frame{{}, key.floats, program && !(program->fits && program->fits->seed), nullptr};
+    for (const auto* t : key.tensors) frame.pointers.push_back(reinterpret_cast<uint64_t>(t->data_ptr()));
+    Words own = key.words;  // what Python calls meanwhile is read into the same key
     {
       Inside inside(&frame);
       python_.callBoxed(op, keys, stack);
@@ -102,13 +98,13 @@ class Functor final : public c10::OperatorKernel {
   }
 
  private:
-  std::shared_ptr<Program> found(const Key& key) {
+  std::shared_ptr<Program> found(const Words& key) {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto at = programs_.find(key);
     return at == programs_.end() ? nullptr : at->second;
   }
 
-  void keep(const Key& key, const std::shared_ptr<Program>& program) {
+  void keep(const Words& key, const std::shared_ptr<Program>& program) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (programs_.size() >= kMostPrograms) programs_.clear();
     programs_[key] = program;
@@ -117,7 +113,7 @@ class Functor final : public c10::OperatorKernel {
   c10::SafeKernelFunction python_;
   c10::DeviceType type_;
   std::mutex mutex_;
-  std::unordered_map<Key, std::shared_ptr<Program>, Hash> programs_;
+  std::unordered_map<Words, std::shared_ptr<Program>, Hash> programs_;
 };
 
 struct Silent : c10::WarningHandler {  // PyTorch warns of every kernel that is put over another
