@@ -19,6 +19,7 @@ LAXER = tagged("laxer")
 _COPIES = tagged("copies")
 _CONVERTING = tagged("converting")
 _ANY_ZERO = tagged("any_zero")
+_VANISHING_TERMS = tagged("vanishing_terms")
 _EXPONENTIAL = tagged("exponential")
 _POLES = tagged("poles")
 _CENTRED = tagged("centred")
@@ -54,8 +55,12 @@ def _tagged(overload: str) -> bool:
     return any(torch.Tag.pointwise in resolve(o).tags for o in (overload, functional_base(overload)))
 
 
+def _base_name(overload: str) -> str:
+    return overload.removeprefix("aten::").split(".")[0]
+
+
 def _stem(overload: str) -> str:
-    stem = overload.removeprefix("aten::").split(".")[0].strip("_").removeprefix("foreach_").strip("_")
+    stem = _base_name(overload).strip("_").removeprefix("foreach_").strip("_")
     return stem.removesuffix("_backward").removesuffix("_like")
 
 
@@ -106,7 +111,9 @@ def converts(overload: str) -> bool:
 
 def signs_zeros(overload: str) -> bool:
     """Whether it is laid down which sign a zero of the result has: of operators element by element and choices."""
-    return group(overload) != "accumulate" and not is_subgraph(overload) and _stem(overload) not in _ANY_ZERO
+    if group(overload) == "accumulate" or is_subgraph(overload) or _base_name(overload) in _VANISHING_TERMS:
+        return False
+    return _stem(overload) not in _ANY_ZERO
 
 
 def depends_on_steps(overload: str, arguments: int) -> bool:

@@ -442,6 +442,15 @@ def test_the_sign_of_a_complex_zero_is_not_laid_down():
     assert "wrong" in judged("aten::neg", {"self": torch.zeros(2)}, lambda self: torch.zeros(2))
 
 
+def test_where_the_terms_of_a_derivative_vanish_in_aten_its_zero_may_have_the_sign_of_the_true_value():
+    """Below -9 the derivative of gelu is negative; ATen adds +0 and -0, and a kernel that loses less rounds to -0."""
+    arguments = {"grad_output": torch.ones(2), "self": torch.tensor([-20.0, -200.0]), "approximate": "tanh"}
+    for zero in (0.0, -0.0):
+        assert judged("aten::gelu_backward", arguments, lambda **_: torch.full((2,), zero)) is None
+    assert "wrong" in judged("aten::gelu_backward", arguments, lambda **_: torch.full((2,), -1e-3))
+    assert "wrong" in judged("aten::gelu", {"self": torch.tensor([-200.0])}, lambda **_: torch.zeros(1))
+
+
 @pytest.mark.parametrize("native", [-0.0, 0.0])
 def test_a_zero_has_a_sign_that_aten_gives_it_in_float32_or_in_float64(native):
     """Which of them that is in float32 may be the processor's: the verdict on a right kernel must not be."""
