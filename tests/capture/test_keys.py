@@ -5,6 +5,7 @@ import math
 
 import pytest
 import torch
+from shared import native_modules
 from torch import nn
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -29,9 +30,9 @@ def itself(key):
     return key
 
 
-@pytest.fixture(scope="module")
-def native(tmp_path_factory):
-    return tmp_path_factory.mktemp("native")
+@pytest.fixture
+def native():
+    return native_modules()
 
 
 @pytest.fixture(params=["Python", "C++"])

@@ -8,6 +8,7 @@ from dataclasses import astuple
 import pytest
 import torch
 from program import enable
+from shared import native_modules
 
 from capture.compiled import Unavailable
 from capture.device import compiles
@@ -26,8 +27,8 @@ RELU, ADD, COPY, LISTS = (
 
 
 @pytest.fixture(scope="session")
-def module(tmp_path_factory):
-    return load(tmp_path_factory.mktemp("native"))
+def module():
+    return load(native_modules())
 
 
 @contextmanager

@@ -73,3 +73,8 @@ def judging(
 def compiled() -> Path:
     """Where judges of tests keep compiled kernels: where commands do."""
     return Workspace(WORKSPACE).compiled
+
+
+def native_modules() -> Path:
+    """Return where commands keep modules in C++: whichever test comes first builds one for all."""
+    return Workspace(WORKSPACE).native

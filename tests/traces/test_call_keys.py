@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from shared import native_modules
 
 from capture.keys import in_cpp
 from traces.call_keys import TENSOR_FIELDS, cpp_fields, key_function, read_call, recorded_key
@@ -23,9 +24,9 @@ DIFFERENT = {  # what makes two tensors that differ in one field and in no other
 CLONE = resolve("aten::clone")
 
 
-@pytest.fixture(scope="module")
-def native(tmp_path_factory):
-    return in_cpp(tmp_path_factory.mktemp("native"))
+@pytest.fixture
+def native():
+    return in_cpp(native_modules())
 
 
 def itself(key):
