@@ -320,8 +320,7 @@ class Recorder:
             self.skipped[_ELSEWHERE] += 1
             return None
         place = sim.place()
-        key = recorded_key(plan.op, args, kwargs)
-        key = key if place is None else (key, place)
+        key = recorded_key(plan.op if place is None else (plan.op, place), args, kwargs)
         entry = self._entries.get(key)
         if entry is None:
             with Unseen():
@@ -376,8 +375,7 @@ class Recorder:
             return None
         if plan.composite:
             self._whole.add(plan.name)
-        place = sim.place()
-        where = place or place_of(arguments), place == "cpu"
+        where = sim.place() or place_of(arguments), sim.place() == "cpu"
         signature = self._tape.signature(plan.name, kind(plan.op, arguments), describe(arguments), *where)
         entry = self._entries[key] = TapeEntry(signature, self.limits.per_signature, [])
         if signature.kind != "view":  # slices of data at random places bring a new one in every step

@@ -445,8 +445,8 @@ def test_the_sign_of_a_complex_zero_is_not_laid_down():
 def test_where_the_terms_of_a_derivative_vanish_in_aten_its_zero_may_have_the_sign_of_the_true_value():
     """Below -9 the derivative of gelu is negative; ATen adds +0 and -0, and a kernel that loses less rounds to -0."""
     arguments = {"grad_output": torch.ones(2), "self": torch.tensor([-20.0, -200.0]), "approximate": "tanh"}
-    for zero in (0.0, -0.0):
-        assert judged("aten::gelu_backward", arguments, lambda **_: torch.full((2,), zero)) is None
+    assert judged("aten::gelu_backward", arguments, lambda **_: torch.zeros(2)) is None
+    assert judged("aten::gelu_backward", arguments, lambda **_: -torch.zeros(2)) is None
     assert "wrong" in judged("aten::gelu_backward", arguments, lambda **_: torch.full((2,), -1e-3))
     assert "wrong" in judged("aten::gelu", {"self": torch.tensor([-200.0])}, lambda **_: torch.zeros(1))
 
