@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Protocol
 
-from generate import prompts
+from generate import BLOCKS, prompts
 from generate.journal import Journal, open_run
 from generate.llm import Answer, ContextOverflow, Message, Provider, ProviderError, Request, Waiting
 from generate.machine import FINAL, DialogLimits, Event, EventKind, Flaw, Stage, State, Switches, step
@@ -112,7 +112,7 @@ class _Run:
         self.tester, self.debugger = judges
         self.on_event = on_event or (lambda state, event: None)
         self.switches = Switches(**journal.header["switches"])
-        self.profile = load_profile(task.profile).with_calls(task.calls)
+        self.profile = load_profile(task.profile).with_calls(task.calls).with_blocks(BLOCKS)
         self.state = journal.fold(State(DialogLimits(**journal.header["limits"])))
         if self.state.stage is Stage.ABORTED:
             journal.append({"resumed": self.state.cause})

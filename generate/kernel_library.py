@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from generate import BLOCKS
 from traces import UserError
 from verify.contract.derive import COPY, Plan, plans
 from verify.contract.kernel_file import KernelFile
@@ -64,10 +65,10 @@ class Library:
             raise UserError(f"no kernel library at {layers[-1]}; name another with --library DIR")
         if not kernel_files(layers[-1]):
             raise UserError(f"no kernel files (GROUP/NAME.py) in {layers[-1]}; name another library with --library DIR")
-        self.layers, self._blocks = layers, blocks
+        self.layers, self._blocks = layers, (*blocks, BLOCKS)
         self._as_given: KernelFile | None = None
         with _uncollected():
-            self._stack([_claims(layer, blocks) for layer in layers])
+            self._stack([_claims(layer, self._blocks) for layer in layers])
 
     def _stack(self, claims: Sequence[Mapping[str, KernelFile]]) -> None:
         """Take the first layer's kernel of each overload. Raises UserError if kernels call each other in a cycle."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from generate import BLOCKS
 from generate.llm import Message
 from generate.machine import Flaw, State
 from generate.task import Task
@@ -153,7 +154,7 @@ def _dialect(profile: Profile) -> dict[str, Any]:
 
 def _blocks(profile: Profile) -> dict[str, list[str]]:
     """By module a line for each block that is offered: its call, and what it does."""
-    known, lines = blocks_in(profile.blocks), {}
+    known, lines = blocks_in((*profile.blocks, BLOCKS)), {}
     for module in OFFERED:
         public = known.module(module).values()
         lines[module] = [f"`{b.name}({b.signature})`: {b.summary}" for b in public if b.summary]

@@ -25,6 +25,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from generate import BLOCKS
 from traces import UserError
 from traces.format import sync_directory, write_durably
 from verify.contract.kernel_file import KernelFile
@@ -188,7 +189,7 @@ class Versions:
             "when": datetime.now(UTC).isoformat(timespec="seconds"),
             "sha256": _sha256(source),
             "before": before,
-            "overloads": KernelFile.parse(source, path).overloads if source is not None else (),
+            "overloads": KernelFile.parse(source, path, (BLOCKS,)).overloads if source is not None else (),
             "back_to": back_to,
             "provenance": provenance,
         }

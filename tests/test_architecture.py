@@ -1,6 +1,7 @@
 """The rules of CONTRIBUTING.md that a machine can hold."""
 
 import ast
+import re
 import subprocess
 import sys
 from graphlib import CycleError, TopologicalSorter
@@ -79,6 +80,23 @@ def upward(trees):
 
 def test_imports_follow_the_arrows(trees):
     assert upward(trees) == {}
+
+
+def paths_above(trees):
+    """Parts of paths by which strings of verify name what no arrow lets it import, by file."""
+    above = ARROWS.keys() - ARROWS["verify"] - {"verify"}
+    found = {}
+    for path, tree in trees.items():
+        if path.relative_to(ROOT).parts[0] == "verify":
+            strings = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+            found[name(path)] = above & {part for string in strings for part in string.split("/")}
+    return {path: parts for path, parts in found.items() if parts}
+
+
+def test_verify_knows_no_directory_of_a_package_above(trees):
+    assert paths_above(trees) == {}
+    profiles = "".join(path.read_text() for path in (ROOT / "verify").rglob("*.yaml"))
+    assert "blocks: cuda_blocks" in profiles and not re.search(r"\b(capture|enable|generate|models)/", profiles)
 
 
 def module_of(path):
@@ -186,6 +204,13 @@ def test_an_upward_import_would_be_seen():
     tree = ast.parse("def f():\n    from generate.kernel_library import Library\n")
     assert upward({ROOT / "verify" / "outcome.py": tree}) == {"verify/outcome.py": {"generate"}}
     assert upward({ROOT / "enable" / "cli.py": tree}) == {}
+
+
+def test_a_path_into_a_package_above_would_be_seen():
+    for text in ('BLOCKS = HERE / "generate" / "blocks"', 'BLOCKS = HERE / "../generate/blocks"'):
+        tree = ast.parse(text)
+        assert paths_above({ROOT / "verify" / "linking.py": tree}) == {"verify/linking.py": {"generate"}}
+        assert paths_above({ROOT / "enable" / "cli.py": tree}) == {}
 
 
 def class_names(trees):

@@ -20,7 +20,6 @@ from traces import UserError
 from verify import syntax
 from verify.meaning import defined, digest, imports_blocks, meaning_of, names_read, parts_of
 
-BLOCKS = Path(__file__).parents[1] / "generate" / "blocks"
 State: TypeAlias = tuple[tuple[tuple[Path, int], ...], ...]  # of each directory its modules, with when they changed
 _PACKAGE = "blocks"
 _IMPORTS = ast.Import | ast.ImportFrom
@@ -84,18 +83,19 @@ class Blocks:
         return found
 
 
-def blocks_in(directories: Sequence[Path] = ()) -> Blocks:
-    """The blocks of these directories, before ours: a function takes the place of ours of the same name and module.
+def blocks_in(directories: Sequence[Path]) -> Blocks:
+    """Return the blocks of these directories; a function takes precedence over that of the same name and module in a
+    later one.
 
     Raises UserError for a module that is not Python, and for a name that stands in two modules.
     """
     return _read(state(directories))
 
 
-def state(directories: Sequence[Path] = ()) -> State:
-    """The modules of these directories and of ours, as they are now."""
+def state(directories: Sequence[Path]) -> State:
+    """Return the modules of these directories, as they are now."""
     found = []
-    for directory in (*directories, BLOCKS):
+    for directory in directories:
         files = [p for p in sorted(directory.glob("*.py")) if p.name != "__init__.py"]
         found.append(tuple((p, p.stat().st_mtime_ns) for p in files))
     return tuple(found)
@@ -160,8 +160,8 @@ def _is_all(node: ast.stmt) -> TypeGuard[ast.Assign]:
 def link(source: str, directories: Sequence[Path] = (), now: State | None = None) -> str:
     """The one text that a kernel file and its blocks are; the same text where it imports none.
 
-    directories: blocks of a platform, which come before ours. now: their state, where it is known. Raises LinkError for
-    an import that cannot be followed; a text that is not Python is returned as it is.
+    directories: blocks, a platform's before the library's. now: their state, if it is known. Raises LinkError for an
+    import that cannot be followed; a text that is not Python is returned as it is.
     """
     if not re.search(rf"^[ \t]*(from|import)[ \t]+{_PACKAGE}\b", source, re.MULTILINE):
         return source

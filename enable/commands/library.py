@@ -113,10 +113,11 @@ def show(
     """Print the source of an operator's kernel."""
     from enable.refine.history import History
     from enable.workspace import Workspace
+    from generate import BLOCKS
     from verify.linking import link
 
     written = History(Workspace(context.obj), library).source(operator, version)
-    source = link(written) if linked else written
+    source = link(written, (BLOCKS,)) if linked else written
     if as_json:
         typer.echo(json.dumps({"overload": operator, "version": version, "source": source}))
     else:

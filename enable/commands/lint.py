@@ -26,9 +26,10 @@ def command(
 
     The file is read, never run. Exit status 1 if there is a violation.
     """
+    from generate import BLOCKS
     from verify.lint import lint_text, load_profile, render
 
-    violations = lint_text(_read(file), load_profile(profile))
+    violations = lint_text(_read(file), load_profile(profile).with_blocks(BLOCKS))
     if as_json:
         found = [{"rule": v.rule, "line": v.line, "what": v.what, "instead": v.instead} for v in violations]
         typer.echo(json.dumps({"file": file, "profile": profile, "clean": not found, "violations": found}))

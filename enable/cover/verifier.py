@@ -18,6 +18,7 @@ from enable.naming import full
 from enable.progress import doing, over
 from enable.subgraphs import check_known
 from enable.workspace import Workspace
+from generate import BLOCKS
 from generate.kernel_library import Library, Match
 from traces import UserError
 from traces.subgraphs import is_subgraph
@@ -55,8 +56,8 @@ class Verifier:
         self._base = library
         known = platforms.load(platform)
         chosen, of_platform = load_profile(profile or ANY_FILE), load_profile(known.lint)
-        self._profile = chosen if chosen.blocks else chosen.of_platform(of_platform)
-        self._contract_profile = self._profile if profile else of_platform
+        self._profile = (chosen if chosen.blocks else chosen.of_platform(of_platform)).with_blocks(BLOCKS)
+        self._contract_profile = self._profile if profile else of_platform.with_blocks(BLOCKS)
         if sanitize:
             check_sanitizer(known)
         self._platform = replace(known, alignment=max(known.alignment, self._profile.alignment))

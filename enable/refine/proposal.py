@@ -15,6 +15,7 @@ from enable.cover.self_consistency import callable_overloads, kernels_of
 from enable.cover.session import Session
 from enable.naming import counted
 from enable.refine.evidence import split
+from generate import BLOCKS
 from generate.kernel_library import Library
 from verify.cases.case import Case, by_overload, has_reference
 from verify.cases.opinfo import kept_cases
@@ -118,7 +119,7 @@ class ProposalTrial:
         asked = {case.id for case in (*proposal.shown, *proposal.held_back)}
         self._others = [case for case in others.cases if case.id not in asked]
         self._held = {case.id for case in (*proposal.held_back, *split(self._others)[1])}
-        self._profile = load_profile(session.platform.lint)
+        self._profile = load_profile(session.platform.lint).with_blocks(BLOCKS)
         self._shown = sorted(self._served(proposal.shown), key=lambda c: c.overload != change.kernel.overloads[0])
         options = TrialOptions(
             samples=proposal.samples, extended=proposal.extended, draws=True, arrange=self._held_back_last

@@ -8,6 +8,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cache
 
+from generate import BLOCKS
 from generate.subgraphs.asking import ScalarFunction, Uncomposable
 from verify.contract.kernel_file import KernelFile
 from verify.linking import blocks_in
@@ -46,7 +47,7 @@ class TakenFunctions:
 
     def _free(self, name: str) -> str:
         """The name, or that with a number where it is taken or a block's."""
-        taken = set(self._taken.values()) | blocks_in().blocks.keys() | {"fused", "finish", "wrapper"}
+        taken = set(self._taken.values()) | blocks_in((BLOCKS,)).blocks.keys() | {"fused", "finish", "wrapper"}
         found, number = name, 1
         while found in taken:
             number += 1
@@ -56,7 +57,7 @@ class TakenFunctions:
 
 def _module_of(name: str) -> str:
     """The module of a block that kernel files may import."""
-    blocks = blocks_in().blocks
+    blocks = blocks_in((BLOCKS,)).blocks
     if name not in blocks or not blocks[name].public:
         raise Uncomposable(f"{name} is no function that another file can import")
     return blocks[name].place.partition("/")[2].partition(".py")[0]

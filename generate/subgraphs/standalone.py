@@ -14,6 +14,7 @@ import torch
 from torch._ops import OpOverload
 from torch.fx import GraphModule, Node
 
+from generate import BLOCKS
 from generate.kernel_library import Library
 from generate.subgraphs.asking import ScalarFunction
 from generate.subgraphs.composing import Uncomposable, compose
@@ -56,7 +57,7 @@ class StandaloneForward:
         """Imports, functions and kernels that the lines need, linked."""
         blocks = [f"from blocks.{m} import {', '.join(sorted(n))}" for m, n in sorted(self.functions.blocks.items())]
         plain = sorted(self._imports | {"import torch", "import triton", "import triton.language as tl"})
-        return link("\n".join([*plain, *blocks, "", "", "\n\n\n".join(self.functions.texts.values()), ""]))
+        return link("\n".join([*plain, *blocks, "", "", "\n\n\n".join(self.functions.texts.values()), ""]), (BLOCKS,))
 
     def _call(self, node: Node, fused: FusedCalls) -> None:
         assert isinstance(node.target, OpOverload)

@@ -2,11 +2,12 @@
 
 import pytest
 import torch
+from shared import packaged
 
 from capture import Recorder
 from enable.cli import run
 from enable.refine.skeleton import skeleton
-from verify.contract.kernel_file import KernelFile
+from generate import BLOCKS
 from verify.lint import lint, load_profile
 
 POINTWISE = ("aten::silu", "aten::gelu_backward", "aten::addcmul", "aten::where.self")
@@ -22,8 +23,8 @@ OTHERS = (
 @pytest.mark.parametrize("overload", [*POINTWISE, *OTHERS])
 def test_what_is_begun_is_a_kernel_file_of_the_dialect(overload, tmp_path):
     text = skeleton(overload, None)
-    assert lint(text, load_profile("triton"), overload) == []
-    kernel = KernelFile.parse(text, tmp_path / "k.py")
+    assert lint(text, load_profile("triton").with_blocks(BLOCKS), overload) == []
+    kernel = packaged().parse(text, tmp_path / "k.py")
     assert kernel.overloads == (overload,)
     assert ("broadcast_tensors" in text) == (overload in POINTWISE[1:])
 

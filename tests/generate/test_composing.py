@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from shared import packaged
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from enable.fuse.graphs import FlowOfGraph
 from enable.serve.modules import load_wrapper, set_up_triton
 from generate.subgraphs.composing import Uncomposable, compose
 from generate.subgraphs.finding import find
-from verify.contract.kernel_file import KernelFile
 
 aten, gelu = torch.ops.aten, torch.nn.functional.gelu
 BF16, FP32 = torch.bfloat16, torch.float32
@@ -45,7 +45,7 @@ def subgraphs(function, *tensors):
 def composed(subgraph, tensors):
     set_up_triton(interpreted=True)
     text = compose(subgraph, [t.shape for t in tensors])
-    kernel = KernelFile.parse(text, Path(f"/{subgraph.overload.partition('::')[2]}.py"))
+    kernel = packaged().parse(text, Path(f"/{subgraph.overload.partition('::')[2]}.py"))
     assert kernel.overloads == (subgraph.overload,)
     return load_wrapper(kernel.path, kernel.source)
 

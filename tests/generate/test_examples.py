@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from generate import BLOCKS
 from verify.cases.case import case_of_values
 from verify.contract.derive import Plan
 from verify.contract.kernel_file import KernelFile
@@ -43,7 +44,7 @@ CASES = {"exp": exp_cases, "argmax": argmax_cases, "diag": diag_cases}
 
 @pytest.mark.parametrize("name", CASES)
 def test_example_is_right(name, judge):
-    kernel = KernelFile.read(EXAMPLES / f"{name}.py")
+    kernel = KernelFile.read(EXAMPLES / f"{name}.py", (BLOCKS,))
     job = Job(Plan(f"aten::{name}", f"aten::{name}"), kernel, tuple(CASES[name]()))
     verdicts = judge.judge([job])
     assert len(verdicts) > 20

@@ -9,6 +9,7 @@ import pytest
 from timings import H100, measurement, recording, shape_times
 
 from enable.tune.profiler import ABSENT, lines, profiled
+from generate import BLOCKS
 from generate.kernel_search.advice import reasons, told
 from generate.kernel_search.measurement import ROUNDS, Measurement, TimedLaunch, TimedShape, gain
 from generate.kernel_search.occupancy import occupancy
@@ -274,7 +275,7 @@ def test_the_campaign_has_answers_for_five_operators():
 
 @pytest.mark.parametrize("profile", ["triton", "triton-nvidia"])
 def test_lint_has_nothing_against_them(profile):
-    rules = load_profile(profile)
+    rules = load_profile(profile).with_blocks(BLOCKS)
     for path in SHIPPED.glob("*.jsonl"):
         for exchange in load_recordings(SHIPPED, path.name):
             assert lint_answer(exchange.answer.text, rules, overload_of(path))[1] == [], exchange.where

@@ -28,6 +28,7 @@ from triton.runtime import driver  # noqa: E402
 from triton.runtime.jit import JITFunction  # noqa: E402
 
 from enable.serve.modules import load_wrapper  # noqa: E402
+from generate import BLOCKS  # noqa: E402
 from generate.kernel_library import KERNELS  # noqa: E402
 from tests.kernels.conftest import arguments_of  # noqa: E402
 from traces.overloads import bind, positional, resolve  # noqa: E402
@@ -54,7 +55,7 @@ def main(names: Sequence[str]) -> int:
 
 def ends(path: Path) -> Iterator[tuple[str, bool]]:
     """Yield a line for each call of a kernel file that raises, and whether all that it launched compiles."""
-    kernel = KernelFile.read(path)
+    kernel = KernelFile.read(path, (BLOCKS,))
     wrapper, said = load_wrapper(path, kernel.source), runpy.run_path(str(HERE / path.relative_to(KERNELS)))
     for overload, calls in said.get("CASES", {}).items():
         if overload not in kernel.overloads:

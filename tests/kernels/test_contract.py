@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from generate import BLOCKS
 from generate.kernel_search.space import Space
 from verify import platforms
 from verify.contract.kernel_file import KernelFile
@@ -42,7 +43,8 @@ def test_library_is_found() -> None:
 @EACH_GROUP
 def test_docstring_begins_with_the_schemas(paths: list[Path]) -> None:
     for path in paths:
-        assert stated_lines(path) == [torch_schema(overload) for overload in KernelFile.read(path).overloads], path
+        kernel = KernelFile.read(path, (BLOCKS,))
+        assert stated_lines(path) == [torch_schema(overload) for overload in kernel.overloads], path
 
 
 @EACH_GROUP
@@ -82,15 +84,15 @@ def test_wrapper_names_its_parameters_as_the_schema_does(paths: list[Path]) -> N
 
 
 def test_no_overload_is_served_twice() -> None:
-    served = [overload for path in FILES for overload in KernelFile.read(path).overloads]
+    served = [overload for path in FILES for overload in KernelFile.read(path, (BLOCKS,)).overloads]
     assert len(served) == len(set(served))
 
 
 @EACH_GROUP
 def test_lint_has_nothing_against_the_blocks_of_cuda(paths: list[Path]) -> None:
     """The library's own it sees wherever a kernel is judged."""
-    rules = load_profile(platforms.load("cuda").lint)
+    rules = load_profile(platforms.load("cuda").lint).with_blocks(BLOCKS)
     for path in paths:
         kernel = KernelFile.read(path, rules.blocks)
-        if kernel.source != KernelFile.read(path).source:
+        if kernel.source != KernelFile.read(path, (BLOCKS,)).source:
             assert lint(kernel.source, rules) == [], path

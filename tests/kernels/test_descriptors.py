@@ -9,6 +9,7 @@ import torch
 import triton
 from shared import judging, sampled
 
+import generate
 from capture.device import compiles
 from generate.kernel_library import KERNELS
 from verify import platforms
@@ -19,7 +20,7 @@ from verify.judging.job import Job
 from verify.lint import load_profile
 from verify.outcome import Outcome
 
-BLOCKS = load_profile(platforms.load("cuda").lint).blocks
+BLOCKS = load_profile(platforms.load("cuda").lint).with_blocks(generate.BLOCKS).blocks
 CHIP = """
 base: sim
 description: the blocks of cuda, by the interpreter

@@ -23,6 +23,7 @@ from enable.cover.operators import read_results, sources
 from enable.options import WORKSPACE_VARIABLE
 from enable.serve.arguments import refusal
 from enable.serve.modules import load_wrapper
+from generate import BLOCKS
 from generate.kernel_library import KERNELS
 from traces.overloads import resolve
 from verify import platforms
@@ -43,7 +44,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Sparse invariant checks:UserWarn
 def sample(recorded):
     """The files that CI judges: those that changed, and of the others one of each group."""
     met, changed, chosen = set(), set(), set()
-    kernels = {name: KernelFile.read(KERNELS / name) for name in FILES}
+    kernels = {name: KernelFile.read(KERNELS / name, (BLOCKS,)) for name in FILES}
     for name, kernel in sorted(kernels.items(), key=lambda item: len(item[1].source)):
         matches = [packaged().match(overload) for overload in kernel.overloads]
         known = [recorded.get(match.plan.overload, {}).get("sim", {}).get("sources") for match in matches]
@@ -119,14 +120,14 @@ def assert_right(kernel, cases, verdicts_of):
 
 @named(FILES, CHANGED)
 def test_a_kernel_is_right(name, data_of, verdicts_of):
-    kernel = KernelFile.read(KERNELS / name)
+    kernel = KernelFile.read(KERNELS / name, (BLOCKS,))
     assert lint(kernel.source, load_profile(platforms.load("sim").lint)) == []
     assert_right(kernel, data_of(HERE / name, kernel).cases, verdicts_of)
 
 
 @named(sorted(SAMPLE))
 def test_a_kernel_is_right_as_far_as_its_first_and_last_cases_tell(name, data_of, verdicts_of):
-    kernel = KernelFile.read(KERNELS / name)
+    kernel = KernelFile.read(KERNELS / name, (BLOCKS,))
     of = {}
     for case in data_of(HERE / name, kernel).cases:
         of.setdefault(case.overload, []).append(case)
@@ -145,14 +146,14 @@ def refusals(kernel, data, verdicts_of):
 
 @named([name for name in DATA if "FAULTS" in SAID[name]])
 def test_faults_are_refused(name, data_of, verdicts_of):
-    kernel = KernelFile.read(KERNELS / name)
+    kernel = KernelFile.read(KERNELS / name, (BLOCKS,))
     found = refusals(kernel, data_of(HERE / name, kernel), verdicts_of)
     assert found == dict.fromkeys(found, True)
 
 
 @named([name for name in DATA if "REFUSED" in SAID[name]])
 def test_sizes_that_do_not_fit_are_refused(name, data_of):
-    kernel = KernelFile.read(KERNELS / name)
+    kernel = KernelFile.read(KERNELS / name, (BLOCKS,))
     wrapper = load_wrapper(KERNELS / name, kernel.source)
     drawn = {"philox": (1, 2)} if "philox" in inspect.signature(wrapper).parameters else {}
     for overload, arguments in data_of(HERE / name, kernel).refused:
@@ -168,7 +169,7 @@ def test_sizes_that_do_not_fit_are_refused(name, data_of):
 
 
 def test_a_fault_that_is_none_is_found(data_of, verdicts_of):
-    kernel = KernelFile.read(KERNELS / "matmul" / "mm.py")
+    kernel = KernelFile.read(KERNELS / "matmul" / "mm.py", (BLOCKS,))
     data = data_of(HERE / "matmul" / "mm.py", kernel)
     harmless = replace(data, faults={"none": ("import torch\n", "import torch  # indeed\n")})
     assert refusals(kernel, harmless, verdicts_of) == {"none": [Outcome.PASS]}

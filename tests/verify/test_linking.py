@@ -9,13 +9,14 @@ import pytest
 import torch
 from shared import packaged
 
+from generate import BLOCKS
 from generate.kernel_library import KERNELS
 from traces import UserError
 from verify.cases.case import case_of_values
 from verify.contract.derive import Plan
 from verify.contract.kernel_file import KernelFile
 from verify.judging.job import Job
-from verify.linking import BLOCKS, LinkError, blocks_in, link, told_line, written
+from verify.linking import LinkError, blocks_in, link, told_line, written
 from verify.lint import lint, load_profile
 from verify.outcome import Outcome
 
@@ -30,7 +31,7 @@ def test_a_file_without_blocks_is_its_own_text():
 
 
 def test_the_authors_lines_stay_where_they_are():
-    linked = link(EXP)
+    linked = link(EXP, (BLOCKS,))
     mine, all_lines = EXP.split("\n"), linked.split("\n")
     changed = [(a, b) for a, b in zip(mine, all_lines, strict=False) if a != b]
     assert changed == [(line, f"# {line}") for line in mine if line.startswith("from blocks")]
@@ -38,7 +39,7 @@ def test_the_authors_lines_stay_where_they_are():
 
 
 def test_every_line_of_a_block_is_told_where_it_was_written():
-    linked = link(EXP)
+    linked = link(EXP, (BLOCKS,))
     lines, seen = linked.split("\n"), 0
     for number, line in enumerate(lines, 1):
         place, there = written(linked, number)
@@ -53,10 +54,10 @@ def test_every_line_of_a_block_is_told_where_it_was_written():
 
 
 def test_what_a_linked_text_uses_is_there():
-    tree = ast.parse(link(EXP))
+    tree = ast.parse(link(EXP, (BLOCKS,)))
     defined = {n.name for n in tree.body if isinstance(n, ast.FunctionDef)}
     defined |= {t.id for n in tree.body if isinstance(n, ast.Assign) for t in n.targets}
-    blocks = blocks_in().blocks
+    blocks = blocks_in((BLOCKS,)).blocks
     used = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
     assert {name for name in used if name in blocks and blocks[name].public} <= defined
 
@@ -81,34 +82,35 @@ def test_what_a_linked_text_uses_is_there():
 )
 def test_an_import_that_cannot_be_followed_is_told(imported, told):
     with pytest.raises(LinkError, match=told):
-        link(f"{HEAD}{imported}\n")
-    (violation,) = lint(f"{HEAD}{imported}\n", load_profile())
+        link(f"{HEAD}{imported}\n", (BLOCKS,))
+    (violation,) = lint(f"{HEAD}{imported}\n", load_profile().with_blocks(BLOCKS))
     assert (violation.rule, violation.line) == ("blocks", 4)
 
 
 def test_a_name_of_ones_own_that_is_a_blocks_too():
     text = f"{HEAD}from blocks.elementwise import elementwise\n\n\ndef strided(i):\n    return i\n"
     with pytest.raises(LinkError, match="line 7: strided is also the name of a block"):
-        link(text)
+        link(text, (BLOCKS,))
 
 
 def test_a_block_of_a_platform_takes_the_place_of_ours(tmp_path):
     (tmp_path / "types.py").write_text("def float_dtype(dtype):\n    return dtype  # of a platform\n")
-    theirs, ours = KernelFile.parse(EXP, Path("exp.py"), (tmp_path,)), KernelFile.parse(EXP, Path("exp.py"))
+    theirs, ours = (KernelFile.parse(EXP, Path("exp.py"), (*own, BLOCKS)) for own in ((tmp_path,), ()))
     assert "# of a platform" in theirs.source and "# of a platform" not in ours.source
     assert theirs.key != ours.key and theirs.written == ours.written == EXP
 
 
 def test_what_a_platforms_blocks_import_stands_where_these_are():
-    blocks, line = load_profile("triton-nvidia").blocks, "import triton.experimental.gluon as gluon\n"
+    blocks = load_profile("triton-nvidia").with_blocks(BLOCKS).blocks
+    line = "import triton.experimental.gluon as gluon\n"
     product, exp = (KernelFile.read(KERNELS / name, blocks).source for name in ("matmul/mm.py", "pointwise/exp.py"))
     assert product.count(line) == 1 and line not in exp
-    assert line not in KernelFile.read(KERNELS / "matmul/mm.py").source
+    assert line not in KernelFile.read(KERNELS / "matmul/mm.py", (BLOCKS,)).source
 
 
 def test_mtia_has_its_own_types_and_speaks_the_library():
-    profile = load_profile("mtia-like")
-    ours, theirs = (KernelFile.parse(EXP, Path("exp.py"), blocks).source for blocks in ((), profile.blocks))
+    profile = load_profile("mtia-like").with_blocks(BLOCKS)
+    ours, theirs = (KernelFile.parse(EXP, Path("exp.py"), blocks).source for blocks in ((BLOCKS,), profile.blocks))
     assert "tl.float64" in ours and "tl.float64" not in theirs
     assert [v.rule for v in lint(ours, profile) if v.rule != "dtypes"] and not [
         v for v in lint(EXP, profile) if v.rule != "dtypes"
@@ -117,7 +119,7 @@ def test_mtia_has_its_own_types_and_speaks_the_library():
 
 def test_numbers_reach_kernels_that_are_linked_with_the_blocks_of_mtia(judge):
     path = KERNELS / "pointwise" / "add.py"
-    kernel = KernelFile.read(path, load_profile("mtia-like").blocks)
+    kernel = KernelFile.read(path, load_profile("mtia-like").with_blocks(BLOCKS).blocks)
     dtypes = torch.int64, torch.int32, torch.uint8, torch.float32
     tensors = [torch.arange(7).to(dtype) for dtype in dtypes]
     cases = tuple(case_of_values("aten::add.Scalar", self=t, other=n, alpha=2) for t in tensors for n in (3, -2))
@@ -136,9 +138,9 @@ def test_a_platform_takes_the_place_of_blocks_of_the_same_module_alone(tmp_path)
     """What another module calls by that name would be linked instead."""
     (tmp_path / "matmul.py").write_text("def tile_place():\n    pass\n")
     with pytest.raises(UserError, match="is a name of blocks/window_tiles.py; write it in window_tiles.py, or"):
-        blocks_in((tmp_path,))
+        blocks_in((tmp_path, BLOCKS))
     (tmp_path / "matmul.py").rename(tmp_path / "window_tiles.py")
-    assert "pass" in blocks_in((tmp_path,)).blocks["tile_place"].text
+    assert "pass" in blocks_in((tmp_path, BLOCKS)).blocks["tile_place"].text
 
 
 def bodies(path):

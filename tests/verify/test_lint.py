@@ -14,12 +14,13 @@ import triton
 import triton.language.extra.libdevice
 from shared import sampled
 
+from generate import BLOCKS
 from traces import UserError
 from verify.lint import ANY_FILE, lint, lint_answer, load_profile, profile_names, render
 from verify.lint.names import LANGUAGES, RULES
 
 ROOT = Path(__file__).parents[2]
-PROFILE = load_profile()
+PROFILE = load_profile().with_blocks(BLOCKS)
 
 CLEAN = '''"""aten::mul.Tensor(Tensor self, Tensor other) -> Tensor
 
@@ -536,7 +537,7 @@ def test_the_library_and_the_examples_are_clean(path):
 
 @pytest.mark.parametrize("path", sampled(OURS, OURS[1::27]), ids=lambda p: p.stem)
 def test_they_are_clean_in_the_dialect_for_files_of_others_too(path):
-    assert render(lint(path.read_text(), load_profile(ANY_FILE))) == ""
+    assert render(lint(path.read_text(), load_profile(ANY_FILE).with_blocks(BLOCKS))) == ""
 
 
 def test_helpers_that_fan_out_end_soon():

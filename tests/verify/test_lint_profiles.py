@@ -16,13 +16,14 @@ from corpus import HONEST, bad_kernels
 from torch.testing._internal.common_methods_invocations import op_db
 
 from enable.cli import run
+from generate import BLOCKS
 from traces import UserError
 from verify.lint import lint, lint_text, load_profile, render
 from verify.lint import profile as profiles
 
 ROOT = Path(__file__).parents[2]
 BAD = bad_kernels()
-ANY, MTIA = load_profile("triton-cuda"), load_profile("mtia-like")
+ANY, MTIA = (load_profile(name).with_blocks(BLOCKS) for name in ("triton-cuda", "mtia-like"))
 OUTCOMES = {"CHEAT", "WRONG", "COMPILE_ERROR", "RUNTIME_ERROR", "CRASH", "TIMEOUT"}
 
 # The rules that speak about the bad files of one family; any one of them is enough for a file.

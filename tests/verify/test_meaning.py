@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from corpus import replaced
 
+from generate import BLOCKS
 from generate.kernel_library import KERNELS
 from verify.contract.kernel_file import KernelFile
-from verify.linking import BLOCKS, link
+from verify.linking import link
 from verify.meaning import meaning_of
 
 KERNEL = '''"""aten::exp(Tensor self) -> Tensor"""
@@ -59,7 +60,7 @@ def wrapper(self):
 
 
 def key(text):
-    return KernelFile.parse(text, Path("exp.py")).key
+    return KernelFile.parse(text, Path("exp.py"), (BLOCKS,)).key
 
 
 def changed(*texts):
@@ -223,7 +224,8 @@ def test_no_docstring_or_comment_of_the_library_changes_a_key(tmp_path):
         (blocks / path.name).write_text("# edited\n\n" + undocumented(path.read_text()))
     files = sorted(KERNELS.rglob("*.py"))[::5]
     for path in files:
-        ours, theirs = KernelFile.read(path), KernelFile.parse(undocumented(path.read_text()), path, (blocks,))
+        ours = KernelFile.read(path, (BLOCKS,))
+        theirs = KernelFile.parse(undocumented(path.read_text()), path, (blocks,))
         assert theirs.source != ours.source and theirs.key == ours.key, path
 
 
@@ -233,11 +235,11 @@ def test_a_block_that_is_used_is_part_of_the_key(tmp_path):
     edited = (BLOCKS / "elementwise.py").read_text()
     assert "def elementwise(" in edited
     (tmp_path / "elementwise.py").write_text(re.sub(r"\n    return ", "\n    0\n    return ", edited))
-    assert KernelFile.parse(text, Path("exp.py"), (tmp_path,)).key != ours
+    assert KernelFile.parse(text, Path("exp.py"), (tmp_path, BLOCKS)).key != ours
     (tmp_path / "elementwise.py").write_text(edited + "\n\ndef spare():\n    return 1\n")
-    assert KernelFile.parse(text, Path("exp.py"), (tmp_path,)).key == ours
+    assert KernelFile.parse(text, Path("exp.py"), (tmp_path, BLOCKS)).key == ours
 
 
 def test_a_linked_text_has_a_key_of_its_own():
     text = (KERNELS / "pointwise" / "exp.py").read_text()
-    assert key(link(text)) != key(link(text).replace("tl.exp", "tl.exp2"))
+    assert key(link(text, (BLOCKS,))) != key(link(text, (BLOCKS,)).replace("tl.exp", "tl.exp2"))

@@ -8,6 +8,7 @@ import torch
 from corpus import replaced
 from shared import sampled
 
+from generate import BLOCKS
 from generate.kernel_library import KERNELS
 from traces.values import unpack
 from verify.cases.case import case_of_values
@@ -18,7 +19,7 @@ from verify.judging.random_judging import exhaustive
 from verify.linking import link
 from verify.outcome import Outcome
 
-COPY = KernelFile.read(KERNELS / "copy" / "copy_.py")
+COPY = KernelFile.read(KERNELS / "copy" / "copy_.py", (BLOCKS,))
 FILE = {
     "aten::bernoulli": "bernoulli",
     "aten::bernoulli_.float": "bernoulli",
@@ -39,7 +40,7 @@ FILE = {
 def verdict_of(judge):
     def of(overload, arguments, *changes, draws=0):
         path = KERNELS / "random" / f"{FILE[overload]}.py"
-        kernel = KernelFile.parse(replaced(link(path.read_text()), *changes), Path("kernel.py"))
+        kernel = KernelFile.parse(replaced(link(path.read_text(), (BLOCKS,)), *changes), Path("kernel.py"))
         plan = next(p for p in plans(overload) if p.base in kernel.overloads)
         case = case_of_values(overload, **arguments)
         case = replace(case, id=f"{case.id}{draws}", draws=draws) if draws else case

@@ -9,6 +9,7 @@ import pytest
 import torch
 from shared import judging
 
+from generate import BLOCKS
 from generate.kernel_library import KERNELS
 from verify.cases.case import case_of_values
 from verify.child.rerun import kernels_alone
@@ -294,7 +295,7 @@ def test_a_part_of_no_numbers_reaches_nothing(judge):
     sizes = range(1, 25)  # so that some of them are run again
     none = [(torch.empty(2, n, 0).cfloat(), torch.empty(2, 0, 3).cfloat()) for n in sizes]
     cases = tuple(case_of_values("aten::bmm", self=x, mat2=y) for x, y in none)
-    job = Job(Plan("aten::bmm", "aten::bmm"), KernelFile.read(KERNELS / "matmul/bmm.py"), cases, repeats=1)
+    job = Job(Plan("aten::bmm", "aten::bmm"), KernelFile.read(KERNELS / "matmul/bmm.py", (BLOCKS,)), cases, repeats=1)
     again = [case for case in cases if is_rerun(job, case.id)]
     assert again
     found = judge.judge([replace(job, cases=tuple(again))])

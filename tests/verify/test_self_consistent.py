@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 import torch
 from corpus import replaced
-from shared import without
+from shared import packaged, without
 from sources import SOFTMAX
 
+from generate import BLOCKS
 from generate.kernel_library import KERNELS, Library
 from traces import UserError
 from verify.cases.case import case_of_values
-from verify.contract.kernel_file import KernelFile
 from verify.judging.judge import Job
 from verify.lint import lint, load_profile
 from verify.outcome import Outcome
@@ -43,7 +43,7 @@ def write(directory, **files):
 
 def verdict_of(judge, library, source, overload="aten::_softmax", self_consistent=True, **arguments):
     arguments = arguments or {"self": X, "dim": 1, "half_to_float": False}
-    kernel = KernelFile.parse(source, Path("group/candidate.py"))
+    kernel = packaged().parse(source, Path("group/candidate.py"))
     match = library.with_candidate(kernel, self_consistent).match(overload)
     case = case_of_values(overload, **arguments)
     return judge.judge([Job(match.plan, match.kernel, (case,), match.copy, repeats=1)])[overload, case.id]
@@ -55,8 +55,8 @@ def library(tmp_path_factory):
 
 
 def test_what_a_file_calls():
-    assert KernelFile.parse(SOFTMAX, Path("x.py")).calls == CALLS
-    assert KernelFile.parse(EXP, Path("x.py")).calls == ()
+    assert packaged().parse(SOFTMAX, Path("x.py")).calls == CALLS
+    assert packaged().parse(EXP, Path("x.py")).calls == ()
 
 
 def test_a_wrapper_of_verified_kernels_passes_every_layer(judge, library):
@@ -161,19 +161,19 @@ def test_a_cycle_is_refused_with_its_names(tmp_path, files, names):
 def test_a_candidate_that_would_close_a_cycle_is_refused(tmp_path):
     library = Library(write(tmp_path, softmax=SOFTMAX), KERNELS)
     source = exp_that("return torch.ops.aten._softmax.default(self, 0, False)")
-    candidate = KernelFile.parse(source, Path("x.py"))
+    candidate = packaged().parse(source, Path("x.py"))
     with pytest.raises(UserError, match="aten::exp"):
         library.with_candidate(candidate, self_consistent=True)
     assert library.with_candidate(candidate).kernel("aten::exp") is candidate  # which then is CHEAT
 
 
 def violations(source, calls=CALLS):
-    return lint(source, load_profile("triton").with_calls(calls))
+    return lint(source, load_profile("triton").with_blocks(BLOCKS).with_calls(calls))
 
 
 def test_lint_admits_these_names_and_only_under_the_switch():
     assert violations(SOFTMAX) == []
-    rules = {v.rule for v in lint(SOFTMAX, load_profile("triton"))}
+    rules = {v.rule for v in lint(SOFTMAX, load_profile("triton").with_blocks(BLOCKS))}
     assert {"name", "no-kernel"} <= rules
 
 

@@ -80,8 +80,8 @@ class KernelFile:
 
     @classmethod
     def parse(cls, source: str, path: Path, blocks: tuple[Path, ...] = (), now: State | None = None) -> KernelFile:
-        """`path` only names the file in messages. blocks: directories of a platform's own; now: their state, where it
-        is known. Raises KernelFileError."""
+        """`path` only names the file in messages. blocks: directories of those that it may import, a platform's before
+        the library's; now: their state, if it is known. Raises KernelFileError."""
         return cls._parsed(source, path, blocks, now or state(blocks))
 
     @classmethod

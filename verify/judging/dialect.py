@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from verify.contract.kernel_file import KernelFile
 from verify.judging.job import Job
+from verify.linking import link
 from verify.lint import Profile, Violation, lint, load_profile
 from verify.lint.gravity import could_cheat, gravest
 from verify.lint.profile import ANY_FILE, DEFAULT
@@ -22,7 +23,7 @@ from verify.platforms import Platform
 def violations(kernel: KernelFile, profile: Profile) -> list[Violation]:
     """Return what in a kernel file is not of a dialect; dtypes that the dialect has no room for are not."""
     known = dict.fromkeys((*profile.dtypes, *load_profile(DEFAULT).dtypes))
-    return lint(kernel.written, replace(profile, dtypes=tuple(known)))
+    return lint(kernel.source, replace(profile, dtypes=tuple(known)))
 
 
 def limited(kernel: KernelFile, profile: Profile) -> KernelFile:
@@ -32,11 +33,14 @@ def limited(kernel: KernelFile, profile: Profile) -> KernelFile:
 
 
 def judged(broken: Sequence[Violation], source: str, profile: Profile) -> tuple[Outcome, Violation]:
-    """Return the outcome of a text with violations, and the gravest of them."""
+    """Return the outcome of a text with violations, and the gravest of them.
+
+    The toolkit's own dialect knows the library's blocks alone, which are the last of a profile's and of a kernel's.
+    """
     first, cheats = gravest(broken)
     own = ANY_FILE if profile.bare else DEFAULT
     if cheats and profile.name != own:
-        allowed = load_profile(own).with_calls(profile.calls)
+        allowed = load_profile(own).with_calls(profile.calls).with_blocks(*profile.blocks[-1:])
         cheats = any(could_cheat(violation) for violation in lint(source, allowed))
     return (Outcome.CHEAT if cheats else Outcome.COMPILE_ERROR), first
 
@@ -66,4 +70,4 @@ def _broken(kernel: KernelFile, dialect: str, state: str) -> tuple[Outcome, Viol
     """state: digest of the platform's file, which may state the dialect."""
     profile = load_profile(dialect).with_calls(overload for overload, _ in kernel.callees)
     broken = violations(kernel, profile)
-    return judged(broken, kernel.written, profile) if broken else None
+    return judged(broken, link(kernel.written, now=kernel.blocks[-1:]), profile) if broken else None

@@ -96,7 +96,8 @@ class Profile:
     `half-maths` (maths on fp16 or bf16 that is not converted to fp32). decorators: those that may be called, with the
     keywords that they may be given. importable: modules beside `imports`. wrapper_operators: overloads that the wrapper
     may have ATen compute. calls: overloads that the wrapper may have the library's kernels compute, none unless
-    `with_calls` says so. blocks: directories whose blocks come before ours (verify/linking.py).
+    `with_calls` says so. blocks: directories of blocks in order of precedence (verify/linking.py), of the library's as
+    `with_blocks` hands them in.
     """
 
     name: str
@@ -120,6 +121,10 @@ class Profile:
     def with_calls(self, overloads: Iterable[str]) -> Profile:
         """The same dialect for a wrapper that may call these overloads of the library (`--self-consistent`)."""
         return replace(self, calls=frozenset(overloads))
+
+    def with_blocks(self, *directories: Path) -> Profile:
+        """Return the same dialect for files that may also import the blocks of these directories."""
+        return replace(self, blocks=(*self.blocks, *directories))
 
     def with_layouts(self, layouts: Iterable[str]) -> Profile:
         """The dialect of a file whose LAYOUTS are these."""
