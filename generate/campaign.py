@@ -147,9 +147,6 @@ class Campaign(_Table):
     def switches(self) -> Switches:
         return Switches(self.states.lint, self.states.summarize, self.states.debug)
 
-    def as_json(self) -> dict[str, Any]:
-        return self.model_dump(mode="json")
-
     def of_work(self) -> dict[str, Any]:
         """The settings that its results depend on: without how many at once, on which engine, and for how much."""
         return self.model_dump(mode="json", exclude={"workers", "tests", "engine", "address", "budget", "name"})

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from traces.errors import TraceError, UserError
+from traces.format import jsonable
 
 if TYPE_CHECKING:
     from traces.records import CallRecord, Signature
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from traces.store import Trace
     from traces.writer import TraceWriter
 
-__all__ = ["CallRecord", "Report", "Signature", "Trace", "TraceError", "TraceWriter", "UserError", "verify"]
+__all__ = ["CallRecord", "Report", "Signature", "Trace", "TraceError", "TraceWriter", "UserError", "jsonable", "verify"]
 
 _HOMES = {
     "CallRecord": "traces.records",

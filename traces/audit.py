@@ -29,6 +29,7 @@ class Audit:
     where it stands. windows: how many of the other trace's bytes were looked for; None without one.
     """
 
+    JSON = ("violations", "texts", "windows", "passed")
     violations: list[str] = field(default_factory=list)
     texts: dict[str, list[str]] = field(default_factory=dict)
     windows: int | None = None

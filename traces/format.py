@@ -14,8 +14,9 @@ import os
 import re
 import struct
 import zlib
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import fields, is_dataclass
+from pathlib import Path, PurePath
 from typing import Any
 
 from traces.errors import TraceError
@@ -42,6 +43,21 @@ def shard_name(index: int) -> str:
 def padded(nbytes: int) -> int:
     """Length of a blob of `nbytes` bytes in its shard."""
     return -(-nbytes // PADDING) * PADDING
+
+
+def jsonable(value: Any) -> Any:
+    """Return a value as `json` takes it; a dataclass as the fields and properties that its `JSON` lists, or all fields.
+
+    Sets are sorted, and keys and paths become texts.
+    """
+    if is_dataclass(value):
+        names = getattr(value, "JSON", None) or [field.name for field in fields(value)]
+        return {name: jsonable(getattr(value, name)) for name in names}
+    if isinstance(value, Mapping):
+        return {str(key): jsonable(each) for key, each in value.items()}
+    if isinstance(value, list | tuple | Set):
+        return [jsonable(each) for each in (sorted(value) if isinstance(value, Set) else value)]
+    return str(value) if isinstance(value, PurePath) else value
 
 
 def to_json(value: Any) -> str:

@@ -21,6 +21,7 @@ from torch._ops import OpOverload
 
 from traces.dataflow import numbers
 from traces.errors import TraceError, UserError
+from traces.format import jsonable
 from traces.overloads import base_name, call, resolve
 from traces.values import DTYPE_NAMES, Json, decoded
 
@@ -94,9 +95,7 @@ class Subgraph:
         return f"{self.overload.partition('::')[2]}({arguments}) -> {returns}"
 
     def as_json(self) -> Json:
-        steps = [{"overload": s.overload, "arguments": s.arguments, "results": s.results} for s in self.steps]
-        inputs = [{"dtype": a.dtype, "shape": list(a.shape)} for a in self.inputs]
-        return {"format": FORMAT, "inputs": inputs, "steps": steps, "outputs": list(self.outputs)}
+        return {"format": FORMAT, **jsonable(self)}
 
     @classmethod
     def of_json(cls, value: Json, where: str) -> Subgraph:

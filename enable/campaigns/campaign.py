@@ -29,7 +29,7 @@ from enable.workspace import Workspace
 from generate.campaign import Campaign
 from generate.llm import load_provider
 from generate.llm.budget import Budget, charge_runs
-from traces import UserError
+from traces import UserError, jsonable
 
 DONE = ("PASSED", "OUT_OF_DIALOGS")  # exits after which an operator is not tried again
 _ABORTS = 3  # of operators one after the other, from the same cause, after which no other is begun
@@ -99,7 +99,7 @@ def _work_on(work: Work, left: list[str], told: dict[str, Any], words: Sequence[
                 held, kernel = accepted(work.refinement, operator, held, _model_name(work.campaign))
             counts[held.exit.lower()] += 1
             telling.step(", ".join(f"{n} {exit}" for exit, n in sorted(counts.items())))
-            yield {**held.as_json(), "kernel": kernel, "category": categories[held.overload]}
+            yield {**jsonable(held), "kernel": kernel, "category": categories[held.overload]}
             aborted = [*aborted, held.detail] if held.exit == "ABORTED" else []
             if len(aborted) >= _ABORTS and len(set(aborted[-_ABORTS:])) == 1:
                 say(f"{_ABORTS} operators in a row ended alike; no other is begun")
@@ -146,7 +146,7 @@ def plan(workspace: Workspace, base: Path | None, campaign: Campaign) -> dict[st
         names = list(told["operators"]) if told else [c.operator.overload for c in choose(work.refinement, campaign)]
         rows = [_planned(work, overload) for overload in names]
         done = {row["overload"]: row["exit"] for row in work.place.results()}
-    settings = {**campaign.as_json(), "trace": trace_of(campaign)}
+    settings = {**campaign.model_dump(mode="json"), "trace": trace_of(campaign)}
     return {"settings": settings, "operators": [{**row, "exit": done.get(row["overload"])} for row in rows]}
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from enable.options import AsJson, Library, typed
-from traces import UserError
+from traces import UserError, jsonable
 
 if TYPE_CHECKING:
     from enable.conformance.options import SuiteOptions
@@ -140,14 +140,11 @@ def _joined(workspace: Path, device: str, suites: tuple[str, ...]) -> list[Suite
 
 def _print(reports: list[SuiteReport], as_json: bool, again: list[str]) -> None:
     """Raises typer.Exit with status 1 if a failure is ours."""
-    from dataclasses import asdict
-
     from enable.conformance.results import failure_lines
     from enable.tables import table
 
     if as_json:
-        told = [{**asdict(report), "sound": report.sound} for report in reports]
-        typer.echo(json.dumps(told[0] if len(told) == 1 else told))
+        typer.echo(json.dumps(jsonable(reports[0] if len(reports) == 1 else reports)))
     else:
         for report in reports:
             typer.echo(f"{report.suite} on {report.device}: {report.items} items")

@@ -9,7 +9,7 @@ import typer
 
 from enable.options import AsJson
 from enable.trace_views import exchange
-from traces import UserError
+from traces import UserError, jsonable
 
 app = typer.Typer(help="Look into recorded traces.", no_args_is_help=True, rich_markup_mode=None)
 app.command()(exchange.export)
@@ -118,5 +118,5 @@ def audit(
 
     workspace = Workspace(context.obj)
     found = audit(workspace.open_trace(model), workspace.open_trace(against) if against else None)
-    typer.echo(json.dumps({**vars(found), "passed": found.passed}) if as_json else audit_lines(found))
+    typer.echo(json.dumps(jsonable(found)) if as_json else audit_lines(found))
     raise typer.Exit(0 if found.passed else 1)

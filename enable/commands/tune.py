@@ -10,7 +10,7 @@ import typer
 
 from enable.naming import full
 from enable.options import PLATFORM, AsJson, FewCases, Library, Platform, typed
-from traces import UserError
+from traces import UserError, jsonable
 
 CALLS = 12  # of a language model, where no budget is named
 
@@ -82,7 +82,7 @@ def command(  # noqa: PLR0913 - one parameter an option
         typer.echo(explained(workspace, library, platform, choice))
         return
     found = tune(workspace, library, platform, choice)
-    typer.echo(json.dumps(found.as_json()) if as_json else tuned_lines(found))
+    typer.echo(json.dumps(jsonable(found)) if as_json else tuned_lines(found))
     if found.exit == FAILED:
         raise UserError(found.why)
     raise typer.Exit(1 if found.exit == NOT_FASTER else 0)

@@ -22,7 +22,7 @@ from enable.library import native_way
 from enable.options import CACHE_VARIABLE
 from enable.progress import doing, say
 from enable.workspace import Workspace
-from traces import UserError
+from traces import UserError, jsonable
 
 GRACE = 10.0  # seconds after the deadline before a worker is killed
 STARTING = 600.0  # seconds in which a worker has to import PyTorch, collect tests, or make an item's samples
@@ -68,7 +68,7 @@ class SuiteRun:
         deadline = time.time() + self.seconds
         if self.options.device == "cuda":  # is built once, and not by each worker
             native_way("cuda", None, Workspace(Path(self.options.workspace)))
-        shared = {"options": json.loads(self.options.as_json()), "results": str(self.results.absolute())}
+        shared = {"options": jsonable(self.options), "results": str(self.results.absolute())}
         (directory / "run.json").write_text(json.dumps({**shared, "deadline": deadline, "done": sorted(done)}))
         (directory / "next").write_text("0")
         workers = [Worker(self, directory.absolute(), index, deadline) for index in range(self.workers)]

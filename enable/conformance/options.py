@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -80,9 +80,6 @@ class SuiteOptions:
 
     def wants(self, item: str) -> bool:
         return any(fnmatchcase(item, pattern) for pattern in self.ops.split(","))
-
-    def as_json(self) -> str:
-        return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> SuiteOptions:

@@ -18,7 +18,7 @@ from typing import Any
 import yaml
 
 from enable.conformance.options import SuiteOptions
-from traces import UserError
+from traces import UserError, jsonable
 
 FORMAT, VERSION = "enablekit conformance", 1
 EXCEPTIONS = Path(__file__).with_name("exceptions.yaml")
@@ -50,7 +50,7 @@ def begin(path: Path, options: SuiteOptions, resume: bool) -> set[str]:
     """
     import torch
 
-    head = {"format": FORMAT, "version": VERSION, "torch": torch.__version__, "options": json.loads(options.as_json())}
+    head = {"format": FORMAT, "version": VERSION, "torch": torch.__version__, "options": jsonable(options)}
     if resume and path.is_file():
         old, lines = read(path)
         same = ("suite", "device", "dtype_names", "checks", "samples", "shard", "library")
@@ -137,6 +137,7 @@ def exemptions(path: Path = EXCEPTIONS) -> list[Exemption]:
 class SuiteReport:
     """What runs of one suite on one device came to."""
 
+    JSON = ("suite", "device", "rows", "failures", "known", "items", "sound")
     suite: str
     device: str
     rows: list[dict[str, Any]]

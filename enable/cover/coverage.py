@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from enable.naming import shown_path
 from enable.trust import of_layers, untried
 from generate.kernel_library import Library, Match
 from generate.versions import BASE_LIBRARY, origin
-from traces import UserError
+from traces import UserError, jsonable
 from traces.contents import REPLAYABLE
 from traces.overloads import of_cpus, resolve
 from traces.records import CallRecord
@@ -44,6 +44,10 @@ class Row:
     origin: where the kernel comes from, as `enable library list` tells it.
     """
 
+    JSON = (
+        *("overload", "kind", "calls", "signatures", "cases", "kernel", "outcome", "detail", "failing", "again"),
+        *("independent", "origin", "state", "verdict", "of_cpus"),
+    )
     overload: str
     kind: str
     calls: int
@@ -133,11 +137,6 @@ class Coverage:
         matched = [r for r in self.compute if r.overload in self.opinfo]
         passed = [r for r in matched if r.covered]
         calls, covered_calls = (sum(r.calls for r in rows) for rows in (self.compute, covered))
-        rows = [
-            {**asdict(row), "state": row.state, "verdict": row.verdict, "of_cpus": row.of_cpus} for row in self.rows
-        ]
-        for row in rows:
-            del row["refined"]
         return {
             "model": self.model,
             "trace": self.trace,
@@ -156,7 +155,7 @@ class Coverage:
                 "passed_out_of_the_box": sum(not r.refined for r in passed),
                 "passed_after_refinement": len(passed),
             },
-            "rows": rows,
+            "rows": jsonable(self.rows),
         }
 
 

@@ -12,7 +12,7 @@ from enable.options import library_words
 from enable.refine.acceptance import Accepted, accept, try_kernel
 from enable.refine.proposal import Proposal, Refused
 from generate.versions import BY_HAND
-from traces import UserError
+from traces import UserError, jsonable
 from verify.outcome import Outcome
 
 GROUP = "added"  # of a kernel that replaces none
@@ -22,6 +22,7 @@ GROUP = "added"  # of a kernel that replaces none
 class Added:
     """What came of it. cases: on how many it had to pass, by where they come from."""
 
+    JSON = ("kernel", "overloads", "accepted", "cases")
     kernel: str
     overloads: tuple[str, ...]
     cases: dict[str, int]
@@ -35,13 +36,7 @@ class Added:
         """What `enable library add --json` prints."""
         done = self.result
         told = {"version": done.version} if isinstance(done, Accepted) else {"version": None, "reasons": done.reasons}
-        return {
-            "kernel": self.kernel,
-            "overloads": self.overloads,
-            "accepted": self.accepted,
-            "cases": self.cases,
-            **told,
-        }
+        return {**jsonable(self), **told}
 
 
 def add(session: Session, file: Path, few_cases: bool = False) -> Added:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,7 @@ class HeldDialogs:
     task: the digest of what was asked. seconds: spent by the model, by tests, and in all.
     """
 
+    JSON = ("overload", "exit", "dialogs", "calls", "tokens", "detail", "journal", "task", "seconds")
     overload: str
     exit: str
     dialogs: int = 0
@@ -67,10 +68,6 @@ class HeldDialogs:
     def provenance(self, model: str) -> dict[str, Any]:
         """What the kernel's history says of how it came about."""
         return {"model": model, "journal": self.journal, "prompt": self.task, "calls": self.calls, **_versions()}
-
-    def as_json(self) -> dict[str, Any]:
-        """Return all fields but the source and its trial."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("source", "tried")}
 
 
 class Holder:

@@ -93,7 +93,5 @@ def _not_begun(overload: str) -> dict[str, Any]:
 
 def row(held: HeldDialogs, kernel: str | None) -> dict[str, Any]:
     """What `--json` tells of an operator."""
-    fields = held.as_json()
-    return {name: fields[name] for name in ("overload", "exit", "dialogs", "calls", "tokens", "detail")} | {
-        "kernel": kernel
-    }
+    names = ("overload", "exit", "dialogs", "calls", "tokens", "detail")
+    return {name: getattr(held, name) for name in names} | {"kernel": kernel}

@@ -30,7 +30,7 @@ from enable.train.step_time import StepTime, measure
 from enable.train.training_run import Comparison, Recipe, Step, Stopped, compare_with_cpu, on_device
 from enable.workspace import Workspace
 from generate.kernel_library import Library
-from traces import UserError
+from traces import UserError, jsonable
 from traces.facts import tagged
 from traces.overloads import bind, kind, name_of
 
@@ -125,7 +125,7 @@ class TrainingReport:
             "reference_loss": c and c.loss,
             "tolerance": c and c.loss_tolerance,
             "native_loss": self.native,
-            "step_time": self.time and self.time.as_json(),
+            "step_time": jsonable(self.time),
             "float32_products": dict(self.settings),
             "gradient_norm": [s.gradient_norm for s in self.steps],
             "reference_gradient_norm": c and c.norm,
@@ -135,7 +135,7 @@ class TrainingReport:
             "seconds": [round(s.seconds, 3) for s in self.steps],
             "served": self.served,
             "fallbacks": self.fallbacks,
-            "fusions": [vars(s) for s in self.fusions],
+            "fusions": jsonable(self.fusions),
             "stopped": self.stopped,
             "passed": self.passed,
         }

@@ -28,6 +28,7 @@ class StepTime:
     """Medians of TIMED steps, each waited for, in milliseconds. share: of the GPU's time in kernels with the library
     registered, that of the library's own, from 0 to 1."""
 
+    JSON = ("library_ms", "native_ms", "share", "ratio")
     library_ms: float
     native_ms: float
     share: float
@@ -36,9 +37,6 @@ class StepTime:
     def ratio(self) -> float:
         """How many times as long a step takes with the library."""
         return self.library_ms / self.native_ms
-
-    def as_json(self) -> dict[str, float]:
-        return {**vars(self), "ratio": self.ratio}
 
 
 def measure(

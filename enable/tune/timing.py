@@ -22,7 +22,7 @@ from enable.tune.profiler import profiled
 from generate.kernel_library import Match
 from generate.kernel_search.measurement import KernelTimer, Measurement, TimedKernel, TimedLaunch, TimedShape
 from generate.kernel_search.search import TimingFailed
-from traces import TraceError, UserError
+from traces import TraceError, UserError, jsonable
 from traces.format import write_durably
 from traces.subgraphs import definitions
 from verify.platforms import Platform, Target
@@ -176,7 +176,7 @@ def keep(path: Path, kernels: Sequence[TimedKernel], rounds: int, found: Measure
         if path.exists()
         else [_line({"format": FORMAT, "version": VERSION})]
     )
-    told = {"kernels": [k.sha256 for k in kernels], "rounds": rounds, "measured": found.as_json()}
+    told = {"kernels": [k.sha256 for k in kernels], "rounds": rounds, "measured": jsonable(found)}
     write_durably(path, [f"{line}\n".encode() for line in [*lines, _line(told)]])
 
 

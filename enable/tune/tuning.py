@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -73,9 +73,6 @@ class Tuned:
     used: dict[str, Any] = field(default_factory=dict)
     directory: str = ""
     shapes: int = 0
-
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 ACCEPTED, NOT_FASTER, WAITING, FAILED = "ACCEPTED", "NOT_FASTER", "WAITING", "FAILED"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -114,9 +114,6 @@ class Measurement:
     times: tuple[Mapping[str, ShapeTimes], ...]
     again: Mapping[str, ShapeTimes]
     profile: str = ""
-
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
 
     @classmethod
     def of_json(cls, value: Any, where: str) -> Measurement:

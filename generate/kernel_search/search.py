@@ -25,7 +25,7 @@ from generate.machine import DialogLimits, EventKind, Stage, Switches
 from generate.prompts import searching
 from generate.recording import to_recording
 from generate.task import Task
-from traces import UserError
+from traces import UserError, jsonable
 
 CALLS = 4  # LLM answers for a candidate to become right
 LOST = "LOST"  # of a candidate that was judged right and could not be timed
@@ -131,8 +131,8 @@ class Search:
             self.measured[node.number] = Measurement.of_json(record["measured"], str(self.journal.path))
 
     def _end(self, node: TreeNode, measured: Measurement | None, begun: float) -> None:
-        told = None if measured is None else measured.as_json()
-        self.journal.append({"ended": asdict(node), "measured": told, "seconds": time.monotonic() - begun})
+        seconds = time.monotonic() - begun
+        self.journal.append(jsonable({"ended": node, "measured": measured, "seconds": seconds}))
         self._take(self.journal.records[-1])
 
     def time_root(self) -> None:

@@ -10,6 +10,7 @@ from benchmarks.tuning import _searches, record, write
 from enable.tune.timing import keep
 from enable.tune.tuning import Tuned
 from generate.kernel_search.measurement import gain
+from traces import jsonable
 from traces.store import Trace
 
 
@@ -36,9 +37,9 @@ def test_the_page_is_made_of_what_was_left(tmp_path):
     measured = measurement(["a", "b"], [10.0, 8.0])
     keep(out / "tune" / "aten.sum.times.jsonl", [Text()], 31, measured)
     found = Tuned("aten::sum", "ACCEPTED", "", "k.py", gain(measured, 1), 10.0, 8.0, 2, {"calls": 2}, "", 2)
-    (out / "aten.sum.json").write_text(json.dumps(found.as_json()))
+    (out / "aten.sum.json").write_text(json.dumps(jsonable(found)))
     none = Tuned("aten::nll_loss_backward", "NOT_FASTER", "", candidates=10, shapes=4)
-    (out / "aten.nll_loss_backward.json").write_text(json.dumps(none.as_json()))
+    (out / "aten.nll_loss_backward.json").write_text(json.dumps(jsonable(none)))
     (out / "aten.cat.json").write_text("")  # of a search that was ended
     page.write_text("# Head\n\n<!-- figures -->\nold\n<!-- end of figures -->\n\nTail.\n")
     write(out, page)

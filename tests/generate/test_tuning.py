@@ -19,7 +19,7 @@ from generate.kernel_search.tree import Move, Tree, TreeNode
 from generate.llm import Message, Options, ProviderError, Request, load_provider
 from generate.llm.turns import SHIPPED
 from generate.recording import load_recordings, overload_of
-from traces import TraceError, UserError
+from traces import TraceError, UserError, jsonable
 from verify.lint import lint_answer, load_profile
 
 NAMES = ["a", "b", "c"]
@@ -65,7 +65,7 @@ def test_what_may_be_noise_is_not_accepted():
 
 def test_a_measurement_is_kept_as_json():
     found = measurement(NAMES, [10.0, 9.0])
-    assert Measurement.of_json(json.loads(json.dumps(found.as_json())), "here") == found
+    assert Measurement.of_json(json.loads(json.dumps(jsonable(found))), "here") == found
     with pytest.raises(TraceError, match="here: not a measurement"):
         Measurement.of_json({"device": {}, "times": []}, "here")
 

@@ -4,11 +4,13 @@ import shutil
 import stat
 import struct
 import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 import torch
 
-from traces import Trace, TraceError, TraceWriter, UserError, verify
+from traces import Trace, TraceError, TraceWriter, UserError, jsonable, verify
 from traces.fingerprint import results
 from traces.format import encode_line
 from traces.overloads import bind, resolve
@@ -367,3 +369,25 @@ def test_no_trace_here(tmp_path):
 def test_a_copy_is_a_trace(trace_path, tmp_path):
     shutil.copytree(trace_path, tmp_path / "ünïcode dir")
     assert verify(Trace.open(tmp_path / "ünïcode dir")).exact == 2
+
+
+@dataclass
+class Child:
+    path: Path
+    names: frozenset[str] = frozenset()
+
+
+@dataclass
+class Parent:
+    JSON = ("children", "count")
+    children: dict[int, Child]
+    secret: list[int] = field(default_factory=list)
+
+    @property
+    def count(self):
+        return len(self.children)
+
+
+def test_a_dataclass_is_json_by_its_fields_or_by_what_it_lists():
+    parent = Parent({3: Child(Path("a/b"), frozenset({"y", "x"}))}, [1])
+    assert jsonable((parent, None)) == [{"children": {"3": {"path": "a/b", "names": ["x", "y"]}}, "count": 1}, None]
