@@ -85,6 +85,7 @@ class Fusion:
     @classmethod
     def load(cls, path: Path) -> Fusion:
         """What `save` wrote. Raises TraceError naming the file if it is damaged."""
+        from generate.validation import validated
         from traces.subgraphs import Subgraph
 
         try:
@@ -94,7 +95,7 @@ class Fusion:
             if found["format"] != FORMAT:
                 raise TraceError(f"{path} is format {str(found['format'])[:20]}, this toolkit reads {FORMAT}")
             subgraph = Subgraph.of_json(found["subgraph"], str(path))
-            uses = tuple(map(_use, found["uses"]))
+            uses = tuple(validated(RecordedUse, use) for use in found["uses"])
             fusion = cls(subgraph, str(found["kind"]), uses)
         except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
             raise TraceError(
@@ -135,24 +136,6 @@ def fused_cases(fusions: Iterable[Fusion], trace: Trace, name: str) -> Mapping[s
     """By overload the calls of fusions that were recorded in a trace."""
     found = {fusion.overload: list(fusion.cases(lambda _: trace, name)) for fusion in fusions}
     return {overload: cases for overload, cases in found.items() if cases}
-
-
-def _use(found: dict[str, object]) -> RecordedUse:
-    use = RecordedUse(**found)  # type: ignore[arg-type]
-    inputs = tuple((int(call), int(tensor)) for call, tensor in use.inputs)
-    shapes = tuple(tuple(map(int, shape)) for shape in use.shapes)
-    calls, outputs = tuple(map(int, use.calls)), tuple(map(int, use.outputs))
-    return RecordedUse(
-        str(use.trace),
-        str(use.phase),
-        str(use.module),
-        calls,
-        inputs,
-        shapes,
-        outputs,
-        int(use.nbytes),
-        int(use.launches),
-    )
 
 
 def _case(fusion: Fusion, trace: Trace, use: RecordedUse) -> Case | None:

@@ -22,6 +22,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from generate.machine import DialogLimits, Switches
+from generate.validation import first_error
 from traces import UserError
 
 QUERY = re.compile(r"(failing|lacking|every) in (\S+)")
@@ -182,19 +183,9 @@ def parse(told: dict[str, Any], where: str) -> Campaign:
     try:
         return Campaign.model_validate(told)
     except ValidationError as error:
-        found = error.errors()[0]
-        field = ".".join(map(str, found["loc"]))
-        said = str(found["msg"]).removeprefix("Value error, ")
-        if found["type"] == "extra_forbidden":
-            said = f"there is no such setting; there are: {', '.join(_names(found['loc'][:-1]))}"
-        elif field:
-            said = f"{found['input']!r}: {said}"
-        raise UserError(f"{where}: {field}{' = ' if field else ''}{said}; see docs/campaigns.md") from error
-
-
-def _names(table: tuple[Any, ...]) -> list[str]:
-    fields = type(Campaign.model_fields[table[0]].default).model_fields if table else Campaign.model_fields
-    return list(fields)
+        table = error.errors()[0]["loc"][:-1]
+        known = type(Campaign.model_fields[str(table[0])].default).model_fields if table else Campaign.model_fields
+        raise UserError(f"{where}: {first_error(error, known)}; see docs/campaigns.md") from error
 
 
 def fields() -> Iterator[tuple[str, str, str]]:
@@ -209,7 +200,7 @@ def fields() -> Iterator[tuple[str, str, str]]:
 
 
 def flattened(settings: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Settings as `Campaign.as_json` has them, each by its dotted name."""
+    """Settings as `Campaign.model_dump` has them, each by its dotted name."""
     for name, value in settings.items():
         if isinstance(value, dict):
             yield from ((f"{name}.{inner}", one) for inner, one in value.items())

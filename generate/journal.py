@@ -18,8 +18,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
-from generate.llm import Message, Request
+from generate.llm import Request
 from generate.machine import DialogLimits, Event, EventKind, State, Switches, step
+from generate.validation import validated
 from traces import UserError
 from traces.format import sync_directory
 
@@ -168,9 +169,7 @@ def usage(records: Sequence[Record]) -> Iterator[tuple[str, int, int]]:
 
 def event_of(record: Record) -> Event:
     """The event that `append_event` wrote."""
-    fields = {k: v for k, v in record.items() if k != "event"}
-    fields["messages"] = tuple(Message(**m) for m in fields.get("messages", ()))
-    return Event(EventKind(record["event"]), **fields)
+    return validated(Event, {**record, "kind": record["event"]})
 
 
 def open_run(dialogs: Path, header: Record, restart: bool = False) -> Journal:

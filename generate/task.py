@@ -8,9 +8,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from generate.validation import validated
 from traces import UserError
 from traces.format import write_durably
-from verify.outcome import Outcome, Verdict
+from verify.outcome import Verdict
 
 
 @dataclass(frozen=True)
@@ -60,12 +61,6 @@ class Task:
     def load(cls, path: Path) -> Task:
         """What `save` wrote. Raises UserError if it is damaged."""
         try:
-            fields = json.loads(path.read_text(encoding="utf-8"))
-            failing = fields.pop("failing")
-            if failing is not None:
-                failing = Verdict(**{**failing, "outcome": Outcome(failing["outcome"])})
-            named = ("schemas", "dtypes", "cases", "calls", "numbers")
-            fields |= {name: tuple(fields[name]) for name in named if name in fields}
-            return cls(**fields, failing=failing)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            return validated(cls, json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError) as error:
             raise UserError(f"{path}: damaged ({error!r}); move it away to begin this operator anew") from error

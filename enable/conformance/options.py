@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from traces import UserError
 
@@ -80,12 +79,6 @@ class SuiteOptions:
 
     def wants(self, item: str) -> bool:
         return any(fnmatchcase(item, pattern) for pattern in self.ops.split(","))
-
-    @classmethod
-    def from_json(cls, text: str) -> SuiteOptions:
-        read: dict[str, Any] = json.loads(text)
-        values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in read.items()}
-        return cls(**values)
 
 
 def checked(options: SuiteOptions) -> SuiteOptions:

@@ -24,6 +24,7 @@ import torch
 from enable.conformance.answers import DeviceLost, Response, answer, differences
 from enable.conformance.options import SuiteOptions
 from enable.conformance.results import Line, append
+from generate.validation import validated
 
 LOST = 77  # exit status: the GPU context is broken
 DETAIL = 400  # characters of a failure that are kept
@@ -36,7 +37,7 @@ class Desk:
     def __init__(self, directory: Path, index: int) -> None:
         self.directory, self.index, self._parent = directory, index, os.getppid()
         run = json.loads((directory / "run.json").read_text())
-        self.options = SuiteOptions.from_json(json.dumps(run["options"]))
+        self.options = validated(SuiteOptions, run["options"])
         self.results, self.done = Path(run["results"]), set(run["done"])
         self.deadline = float(run["deadline"])
 

@@ -20,6 +20,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from enable.naming import TRACE_NAME
+from generate.validation import first_error
 from traces import UserError
 
 _SEE = "see: enable survey --help"
@@ -68,25 +69,13 @@ def load(path: Path, only: list[str]) -> Survey:
     try:
         survey = Survey.model_validate(told)
     except ValidationError as error:
-        raise UserError(f"{path}: {_first(error)}; {_SEE}") from error
+        kind = ModelEntry if error.errors()[0]["loc"][:1] == ("models",) else Survey
+        raise UserError(f"{path}: {first_error(error, kind.model_fields)}; {_SEE}") from error
     unknown = next((name for name in only if name not in survey.models), None)
     if unknown is not None:
         raise UserError(f"{path} has no model {unknown!r}; choose from {', '.join(survey.models)}")
     chosen = {name: entry for name, entry in survey.models.items() if not only or name in only}
     return survey.model_copy(update={"models": chosen})
-
-
-def _first(error: ValidationError) -> str:
-    """What is wrong with the first field that is, and the choices."""
-    found = error.errors()[0]
-    place, said = ".".join(map(str, found["loc"])), str(found["msg"]).removeprefix("Value error, ")
-    if found["type"] == "extra_forbidden":
-        kind = ModelEntry if found["loc"][0] == "models" else Survey
-        return f"{place}: there is no such setting; there are: {', '.join(kind.model_fields)}"
-    if found["type"] == "missing":
-        return f"{place}: is missing"
-    value = f" = {found['input']!r}" if isinstance(found["input"], str | int | float) else ""
-    return f"{place}{value}: {said}"
 
 
 def _text(value: Any) -> str:

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from generate.kernel_library import Match
+from generate.validation import validated
 from traces import TraceError
 from verify.cases.case import Case
 
@@ -117,22 +118,16 @@ class Measurement:
 
     @classmethod
     def of_json(cls, value: Any, where: str) -> Measurement:
-        """What `as_json` made. Raises TraceError naming `where` if it is not that."""
+        """Return what `jsonable` made of one. Raises TraceError naming `where` if it is not that."""
         try:
-            times = tuple({n: _shape_times(t) for n, t in each.items()} for each in value["times"])
-            again = {n: _shape_times(t) for n, t in value["again"].items()}
-            return cls(TimedDevice(**value["device"]), times, again, value["profile"])
-        except (KeyError, TypeError, AttributeError) as error:
-            raise TraceError(f"{where}: not a measurement ({error!r})") from error
+            return validated(cls, value)
+        except ValueError as error:
+            raise TraceError(f"{where}: not a measurement ({error})") from error
 
     def ratio(self, shapes: Sequence[TimedShape], kernel: int) -> float:
         """Of the limit to the time, the geometric mean over shapes: at 1 nothing could be faster."""
         logs = [math.log(self.device.limit(s) / self.times[kernel][s.name].median) for s in shapes]
         return min(1.0, math.exp(sum(logs) / len(logs)))
-
-
-def _shape_times(value: Any) -> ShapeTimes:
-    return ShapeTimes(tuple(value["gpu"]), value["host"], tuple(TimedLaunch(**launch) for launch in value["launches"]))
 
 
 class KernelTimer(Protocol):

@@ -25,6 +25,7 @@ from generate.machine import DialogLimits, EventKind, Stage, Switches
 from generate.prompts import searching
 from generate.recording import to_recording
 from generate.task import Task
+from generate.validation import validated
 from traces import UserError, jsonable
 
 CALLS = 4  # LLM answers for a candidate to become right
@@ -119,12 +120,7 @@ class Search:
         return gain(self.measured[number], 1)
 
     def _take(self, record: Record) -> None:
-        fields = {
-            **record["ended"],
-            "move": Move(record["ended"]["move"]),
-            "parents": tuple(record["ended"]["parents"]),
-        }
-        node = TreeNode(**fields)
+        node = validated(TreeNode, record["ended"])
         self.tree.nodes.append(node)
         self._spent += record["seconds"]
         if record["measured"] is not None:

@@ -10,8 +10,8 @@ import json
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
+from generate.validation import validated
 from traces import UserError
 from traces.format import write_durably
 
@@ -100,12 +100,8 @@ def _read(path: Path) -> list[Skill]:
                 f"{path}: format {found[0]!r} version {found[1]!r} is unknown; this program reads {FORMAT} {VERSION}; "
                 "move it away to begin a new one, or pass --no-skills"
             )
-        return [_skill(line) for line in lines]
+        return [validated(Skill, line) for line in lines]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(
             f"{path}: not a file of skills ({error!r}); move it away to begin a new one, or pass --no-skills"
         ) from error
-
-
-def _skill(line: dict[str, Any]) -> Skill:
-    return Skill(**{**line, "support": tuple(Support(**s) for s in line["support"])})

@@ -30,8 +30,8 @@ def test_options_go_before_the_file(tmp_path):
     [
         ({}, "name one of the two"),
         ({"query": "lacking in opinfo", "operators": ["exp"]}, "name one of the two"),
-        ({"operators": ["exp"], "worker": 3}, "worker = there is no such setting; there are: name, operators"),
-        ({"operators": ["exp"], "limits": {"call": 3}}, "limits.call = there is no such setting; there are: dialogs"),
+        ({"operators": ["exp"], "worker": 3}, "worker: there is no such setting; there are: name, operators"),
+        ({"operators": ["exp"], "limits": {"call": 3}}, "limits.call: there is no such setting; there are: dialogs"),
         ({"operators": ["exp"], "workers": "3"}, "workers = '3'"),
         ({"operators": ["exp"], "workers": 0}, "workers = 0"),
         ({"operators": ["exp"], "model": "gpt"}, "model = 'gpt'"),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from contextlib import closing
 from dataclasses import asdict
@@ -166,3 +167,18 @@ def test_only_overload_names_become_directories(name):
     with pytest.raises(UserError, match="is not the name of an overload"):
         slug(name)
     assert slug("aten::add.Tensor") == "aten.add.Tensor"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"event": "SLEPT"}, "kind = 'SLEPT': Input should be 'PROMPTED', "),
+        ({"size": "many"}, "size = 'many': Input should be a valid integer"),
+        ({"messages": [{"role": "user"}]}, "messages.0.content: is missing"),
+        ({"text": ["x"]}, "text: Input should be a valid string"),
+    ],
+)
+def test_an_event_with_a_wrong_field_is_named_in_one_line(change, message):
+    with pytest.raises(ValueError, match=re.escape(message)) as error:
+        event_of({"event": "ANSWERED", **change})
+    assert "\n" not in str(error.value)
