@@ -8,7 +8,7 @@ from typing import Any
 from enable.cover.coverage import Coverage, Row, judge_cases, match_overloads, percent, read_calls, rows_of
 from enable.cover.session import Session, judging, model_of
 from enable.tables import kernel_cell, table
-from traces import UserError
+from traces import UserError, jsonable
 from verify.judging.job import RUN
 from verify.judging.standings import Standings
 from verify.outcome import Outcome
@@ -29,9 +29,7 @@ class Compiled:
         good = [row for row in compute if row.outcome is Outcome.PASS]
         calls, good_calls = (sum(row.calls for row in rows) for rows in (compute, good))
         return {
-            "model": self.found.model,
-            "trace": self.found.trace,
-            "platform": self.found.platform,
+            **jsonable(self.found),
             "targets": list(self.targets),
             "overloads": {"compute": len(compute), COMPILES: len(good), "percent": percent(len(compute), len(good))},
             "calls": {"total": calls, COMPILES: good_calls, "percent": percent(calls, good_calls)},

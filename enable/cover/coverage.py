@@ -88,12 +88,13 @@ class Row:
 
 @dataclass(frozen=True)
 class Coverage:
-    """The coverage of one trace; `as_json` is what `enable coverage --json` prints.
+    """The coverage of one trace; `as_json` is what `enable coverage --json` prints, and `JSON` how such outputs begin.
 
     instead: what to type to record what an accelerator is asked for, where the trace holds calls for CPUs alone.
     host: calls by overload of what computes on the host beside the device, which no kernel of the device serves.
     """
 
+    JSON = ("model", "trace", "platform")
     model: str
     trace: str
     platform: str
@@ -138,9 +139,7 @@ class Coverage:
         passed = [r for r in matched if r.covered]
         calls, covered_calls = (sum(r.calls for r in rows) for rows in (self.compute, covered))
         return {
-            "model": self.model,
-            "trace": self.trace,
-            "platform": self.platform,
+            **jsonable(self),
             "overloads": {
                 "compute": len(self.compute),
                 "with_kernel": sum(r.kernel is not None for r in self.compute),

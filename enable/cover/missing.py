@@ -10,6 +10,7 @@ from enable.cover.cost import BANDWIDTH, LAUNCH, RATE, Cost, Use, uses
 from enable.cover.coverage import Coverage, Row, is_known
 from enable.cover.session import Session
 from enable.tables import size, table
+from traces import jsonable
 from verify.outcome import Outcome
 
 _MODULES = 3  # that a row of the table names
@@ -34,11 +35,8 @@ class Missing:
 
     def as_json(self) -> dict[str, Any]:
         """What `enable coverage --missing --json` prints."""
-        found = self.coverage
         return {
-            "model": found.model,
-            "trace": found.trace,
-            "platform": found.platform,
+            **jsonable(self.coverage),
             "seconds": self.whole.seconds,
             "nominal": {"bytes_per_second": BANDWIDTH, "flops_per_second": RATE, "seconds_per_call": LAUNCH},
             "missing": [

@@ -78,18 +78,10 @@ class DialogRun:
 
     def as_json(self) -> dict[str, Any]:
         """A row of `enable dialog list`."""
-        row: dict[str, Any] = {"overload": self.overload, "campaign": self.campaign or None}
-        row["run"] = self.directory.name
+        row = {"overload": self.overload, "campaign": self.campaign or None, "run": self.directory.name}
         if self.problem:
-            return {
-                **row,
-                "stage": DAMAGED,
-                "dialog": 0,
-                "calls": 0,
-                "tokens": 0,
-                "turn": NOBODY,
-                "detail": self.problem,
-            }
+            counts = dict.fromkeys(("dialog", "calls", "tokens"), 0)
+            return {**row, "stage": DAMAGED, **counts, "turn": NOBODY, "detail": self.problem}
         s = self.state
         counts = {"dialog": min(s.dialog, s.limits.dialogs), "calls": s.llm_calls, "tokens": s.tokens}
         turn = self.turn(s)
