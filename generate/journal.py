@@ -20,7 +20,7 @@ from typing import IO, Any, TypeAlias
 
 from generate.llm import Request
 from generate.machine import DialogLimits, Event, EventKind, State, Switches, step
-from generate.validation import validated
+from generate.validation import check_version, validated
 from traces import UserError
 from traces.format import sync_directory
 
@@ -209,7 +209,7 @@ def _read(raw: bytes, path: Path) -> tuple[list[Record], int, int]:
         if record is None:
             break
         if not records:
-            _check_version(record, path)
+            check_version(record, path, FORMAT, *READ, action="move the run away to begin a new one")
         records.append(record)
         good += len(line)
     return records, good, len(records) + 1
@@ -227,13 +227,3 @@ def _checked(line: bytes) -> Record | None:
         return None
     record: Record = json.loads(body + b"}")
     return record
-
-
-def _check_version(header: Record, path: Path) -> None:
-    found = header.get("format"), header.get("version")
-    if found not in [(FORMAT, version) for version in READ]:
-        versions = ", ".join(map(str, READ))
-        raise UserError(
-            f"{path}: format {found[0]!r} version {found[1]!r} is unknown; this program reads {FORMAT} {versions};"
-            " move the run away to begin a new one"
-        )

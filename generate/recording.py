@@ -19,6 +19,7 @@ from typing import Any
 from generate.journal import Record, event_of, read_journal
 from generate.llm import Answer, Message
 from generate.machine import DialogLimits, EventKind, State, step
+from generate.validation import check_version
 from traces import UserError
 from traces.format import write_durably
 
@@ -62,7 +63,7 @@ def overload_of(path: Path) -> str:
     """The operator that one recording is of. Raises UserError."""
     with open(path, encoding="utf-8") as file:
         header = _parsed(file.readline(), path, 1)
-    _check_header(header, path)
+    check_version(header, path, FORMAT, VERSION)
     return str(header.get("overload", ""))
 
 
@@ -71,7 +72,7 @@ def _exchanges(path: Path) -> Iterator[Exchange]:
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         record = _parsed(line, path, number)
         if number == 1:
-            _check_header(record, path)
+            check_version(record, path, FORMAT, VERSION)
             continue
         try:
             message = Message(record["role"], record["content"])
@@ -92,14 +93,6 @@ def _parsed(line: str, path: Path, number: int) -> dict[str, Any]:
     if not isinstance(record, dict):
         raise UserError(f"{path}: line {number}: not a record")
     return record
-
-
-def _check_header(record: dict[str, Any], path: Path) -> None:
-    found = record.get("format"), record.get("version")
-    if found != (FORMAT, VERSION):
-        raise UserError(
-            f"{path}: format {found[0]!r} version {found[1]!r} is unknown; this program reads {FORMAT} {VERSION}"
-        )
 
 
 def nearest_difference(messages: Sequence[Message], exchanges: Sequence[Exchange]) -> str:

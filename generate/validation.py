@@ -6,7 +6,11 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from traces import UserError
+
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pydantic import TypeAdapter, ValidationError
 
 T = TypeVar("T")
@@ -38,3 +42,11 @@ def first_error(error: ValidationError, choices: Iterable[str] = ()) -> str:
         return f"{field}: there is no such setting; there are: {', '.join(choices)}"
     value = f" = {found['input']!r:.80}" if isinstance(found["input"], str | int | float) else ""
     return ": ".join(filter(None, [f"{field}{value}", "is missing" if found["type"] == "missing" else message]))
+
+
+def check_version(head: Any, path: Path, name: str, *versions: int, action: str = "") -> None:
+    """Raise UserError if the first record of a file is of another format or version. action: what to do then."""
+    found = [head.get(key) if isinstance(head, dict) else None for key in ("format", "version")]
+    if found not in [[name, version] for version in versions]:
+        known = f"this program reads {name} {', '.join(map(str, versions))}{action and '; '}{action}"
+        raise UserError(f"{path}: format {found[0]!r} version {found[1]!r} is unknown; {known}")

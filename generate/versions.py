@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from generate import BLOCKS
+from generate.validation import check_version
 from traces import UserError
 from traces.format import sync_directory, write_durably
 from verify.contract.kernel_file import KernelFile
@@ -254,12 +255,10 @@ def _records(home: Path) -> list[dict[str, Any]]:
 def _record(path: Path) -> dict[str, Any]:
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-        found = record["format"], record["version"]
         sound = record["number"] == int(path.stem) and {"sha256", "before", "action", "when"} <= record.keys()
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(f"{path}: not the record of a version ({error!r}); move it away") from error
-    if found != (FORMAT, VERSION):
-        raise UserError(f"{path}: format {found[0]!r} version {found[1]!r} is unknown; this program reads {VERSION}")
+    check_version(record, path, FORMAT, VERSION)
     if not sound:
         raise UserError(f"{path}: not the record of version {int(path.stem)}; move it away")
     return dict(record)

@@ -22,6 +22,7 @@ from enable.tune.profiler import profiled
 from generate.kernel_library import Match
 from generate.kernel_search.measurement import KernelTimer, Measurement, TimedKernel, TimedLaunch, TimedShape
 from generate.kernel_search.search import TimingFailed
+from generate.validation import check_version
 from traces import TraceError, UserError, jsonable
 from traces.format import write_durably
 from traces.subgraphs import definitions
@@ -187,11 +188,7 @@ def _line(value: Any) -> str:
 def _recorded(path: Path) -> dict[str, Measurement]:
     try:
         first, *lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line] or [None]
-        found = first["format"], first["version"]
-        if found != (FORMAT, VERSION):
-            raise UserError(
-                f"{path}: format {found[0]!r} version {found[1]!r} is unknown; this program reads {FORMAT} {VERSION}"
-            )
+        check_version(first, path, FORMAT, VERSION)
         return {
             _key(line["kernels"], line["rounds"]): Measurement.of_json(line["measured"], f"{path}: line {number}")
             for number, line in enumerate(lines, 2)

@@ -11,12 +11,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from generate.validation import validated
+from generate.validation import check_version, validated
 from traces import UserError
 from traces.format import write_durably
 
 FORMAT, VERSION = "enable-skills", 1
 SHOWN = 6  # in a prompt
+_ACTION = "move it away to begin a new one, or pass --no-skills"
 MOST_TEXT = 300  # characters of a sentence
 _CLASSES = ((4096, "up to 4,096 elements"), (65_536, "up to 65,536 elements"), (1 << 20, "up to 2^20 elements"))
 
@@ -94,14 +95,7 @@ class SkillStore:
 def _read(path: Path) -> list[Skill]:
     try:
         first, *lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line] or [None]
-        found = (first["format"], first["version"])
-        if found != (FORMAT, VERSION):
-            raise UserError(
-                f"{path}: format {found[0]!r} version {found[1]!r} is unknown; this program reads {FORMAT} {VERSION}; "
-                "move it away to begin a new one, or pass --no-skills"
-            )
+        check_version(first, path, FORMAT, VERSION, action=_ACTION)
         return [validated(Skill, line) for line in lines]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UserError(
-            f"{path}: not a file of skills ({error!r}); move it away to begin a new one, or pass --no-skills"
-        ) from error
+        raise UserError(f"{path}: not a file of skills ({error!r}); {_ACTION}") from error
