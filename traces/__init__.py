@@ -6,9 +6,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from traces.errors import TraceError, UserError
-from traces.format import jsonable
 
 if TYPE_CHECKING:
+    from traces.format import jsonable
     from traces.records import CallRecord, Signature
     from traces.replay import Report, verify
     from traces.store import Trace
@@ -23,6 +23,7 @@ _HOMES = {
     "TraceWriter": "traces.writer",
     "Report": "traces.replay",
     "verify": "traces.replay",
+    "jsonable": "traces.format",
 }
 
 
