@@ -45,8 +45,13 @@ def first_error(error: ValidationError, choices: Iterable[str] = ()) -> str:
 
 
 def check_version(head: Any, path: Path, name: str, *versions: int, action: str = "") -> None:
-    """Raise UserError if the first record of a file is of another format or version. action: what to do then."""
-    found = [head.get(key) if isinstance(head, dict) else None for key in ("format", "version")]
+    """Raise UserError if the first record of a file is of another format or version, TypeError if it is no object.
+
+    action: what to do about it.
+    """
+    if not isinstance(head, dict):
+        raise TypeError("the first record is no object")
+    found = [head.get(key) for key in ("format", "version")]
     if found not in [[name, version] for version in versions]:
         known = f"this program reads {name} {', '.join(map(str, versions))}{action and '; '}{action}"
         raise UserError(f"{path}: format {found[0]!r} version {found[1]!r} is unknown; {known}")
