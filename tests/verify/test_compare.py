@@ -501,6 +501,32 @@ def test_an_exponential_of_integers_may_be_off_as_one_of_numbers():
         assert (compare("aten::exp", expected, answer) is not None) is wrong
 
 
+@pytest.mark.parametrize(
+    ("overload", "arguments", "exact"),
+    [
+        ("aten::sinh", {"self": torch.tensor([89, 2] * 16, dtype=torch.int8)}, [2.244806e38, 3.62686] * 16),
+        (
+            "aten::special_shifted_chebyshev_polynomial_t.x_scalar",
+            {"x": 0.5, "n": torch.tensor([30_001, 30_002, 3], dtype=torch.int16)},
+            [0.0, -1.0, 0.0],
+        ),
+    ],
+)
+def test_integers_are_judged_by_what_their_numbers_give_in_float64(overload, arguments, exact):
+    """ATen's own float32 is infinite for the first number, and off by 1e-3 for the polynomial of degree 30,001."""
+    right = torch.tensor(exact)
+    assert judged(overload, arguments, lambda **a: right) is None
+    assert judged(overload, arguments, lambda **a: resolve(overload)(**a)) is None
+    assert "elements wrong" in judged(overload, arguments, lambda **a: right * 1.001 + 0.1)
+
+
+def test_integers_are_rounded_to_the_dtype_that_aten_computes_in():
+    number = 2**30 + 1
+    assert judged("aten::sin", {"self": torch.tensor([number, 3])}, lambda self: self.float().sin()) is None
+    exact = lambda self: self.double().sin().float()  # noqa: E731
+    assert "elements wrong" in judged("aten::sin", {"self": torch.tensor([number, 3])}, exact)
+
+
 def test_a_dtype_that_a_call_names_is_widened_beside_tensors_of_integers():
     arguments = {"start": 4.3, "end": torch.tensor(-3), "steps": 50, "dtype": torch.bfloat16}
     exact = torch.linspace(4.3, -3, 50, dtype=torch.float64).bfloat16()

@@ -17,13 +17,13 @@ from traces.materialise import STORAGE_ALIGNMENT, identity
 from traces.overloads import bind, positional, resolve
 from traces.records import CallRecord
 from traces.store import Trace
-from traces.subgraphs import subgraph_of
+from traces.subgraphs import is_subgraph, subgraph_of
 from traces.values import Packed, numel, on_host, pack, unpack
 from traces.widening import answer
 from verify.cases import bags, left, oracle, preconditions, ranks, references
-from verify.cases.elements import as_number, frozen, mapped, positive, widen
+from verify.cases.elements import as_number, frozen, mapped, positive, promoted, widen
 from verify.contract.random_state import Philox
-from verify.operators import adds_up, judged_as
+from verify.operators import adds_up, group, judged_as
 
 
 @dataclass(frozen=True)
@@ -241,7 +241,7 @@ def reference(case: Case, philox: Philox = (0, 0)) -> Expected:
         native = ask(case.overload, before, philox)
     except (RuntimeError, NotImplementedError, TypeError, ValueError, IndexError) as error:
         raise NoReference(f"ATen on the CPU does not answer: {' '.join(str(error).split())[:200]}") from error
-    widened = widen(before)
+    widened = widen(before) or _promoted(case.overload, before, native)
     if left.depends(case.overload, before):
         ask = partial(left.ask_again, ask)
     if ranks.depends(case.overload, before):
@@ -256,6 +256,18 @@ def reference(case: Case, philox: Philox = (0, 0)) -> Expected:
         values = native
     sizes = _sizes(ask, case.overload, widened or before, native, philox)
     return Expected(case.overload, before, native, values, sizes, widened, philox, ask)
+
+
+def _promoted(overload: str, before: Packed, native: Packed) -> Packed | None:
+    """Return the call of a pointwise operator on integers in float64, if its results are of one floating dtype.
+
+    ATen promotes the integers to that dtype first, so its own answer has the errors of that.
+    """
+    if is_subgraph(overload) or group(overload) != "pointwise":
+        return None
+    dtypes = {getattr(torch, ref.dtype) for ref in native.tensors[len(before.tensors) :]}
+    dtype = dtypes.pop() if len(dtypes) == 1 else torch.bool
+    return promoted(before, dtype) if dtype.is_floating_point else None
 
 
 def _settled(overload: str, packed: Packed, philox: Philox) -> Packed:

@@ -48,6 +48,28 @@ def as_number(packed: Packed, name: str, factor: float) -> Packed | None:
     return replace(changed, data=[None if d is None else bytes(d) for d in changed.data])
 
 
+def promoted(packed: Packed, dtype: torch.dtype) -> Packed | None:
+    """Return the call with integers and bools promoted to a floating dtype, and that in float64.
+
+    None if there are no such tensors.
+    """
+    arguments = unpack(packed)
+    tensors = [t for v in arguments.values() for t in (v if isinstance(v, list | tuple) else [v])]
+    if not any(map(_is_of_integers, tensors)):
+        return None
+
+    def changed(value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return type(value)(map(changed, value))
+        return value.to(dtype).double() if _is_of_integers(value) else value
+
+    return frozen(pack({name: changed(value) for name, value in arguments.items()}))
+
+
+def _is_of_integers(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and not value.is_floating_point() and not value.is_complex()
+
+
 def _mapped_span(data: Bytes | None, *dtypes: str, change: Callable[[torch.Tensor], torch.Tensor]) -> Bytes | None:
     dtype = real_dtype(dtypes[0]) if len(dtypes) == 1 else torch.bool
     if not data or not dtype.is_floating_point:
