@@ -517,6 +517,34 @@ def test_gradients_of_scaled_bags_are_divided_by_the_count_of_their_own_index():
     assert found.tolist() == [0, 0, 1, 0, 0, 1, 0, 1]
 
 
+MAXIMA = {"self": torch.rand(2, 4, 4, 2), "indices": torch.zeros(2, 4, 2, 3, dtype=torch.int64)}
+FACTORS = {"LU_data": torch.rand(3, 4, 7, 5), "unpack_data": True, "unpack_pivots": True}
+WINDOWS = {"input_sizes": [5, 5, 5, 5], "dim": 0, "size": 3, "step": 1}
+CHANNELS = {
+    **dict.fromkeys(("grad_out", "input"), torch.rand(5, 20)),
+    **dict.fromkeys(("weight", "running_var", "save_mean", "save_var"), torch.rand(20)),
+    **{"update": False, "eps": 1e-5, "output_mask": [True, False, False], "reserve": torch.empty(0)},
+}
+
+
+@pytest.mark.parametrize(
+    ("overload", "call", "name", "fitting", "other"),
+    [
+        ("aten::adaptive_max_pool2d_backward", MAXIMA, "grad_output", torch.rand(2, 4, 2, 3), torch.rand(2, 2, 2, 3)),
+        ("aten::_adaptive_avg_pool2d_backward", {"self": torch.rand(2, 4, 4, 2)}, "grad_output",
+         torch.rand(2, 4, 2, 3), torch.rand(2, 2, 2, 3)),
+        ("aten::lu_unpack", FACTORS, "LU_pivots", torch.ones(3, 4, 5).int(), torch.ones(3, 3, 5).int()),
+        ("aten::batch_norm_backward", CHANNELS, "running_mean", torch.rand(20), torch.rand(7)),
+        ("aten::unfold_backward", WINDOWS, "grad_in", torch.rand(3, 5, 5, 5, 3),
+         torch.empty_strided((0, 5, 5, 5, 3), (375, 25, 5, 1, 125))),
+    ],
+)  # fmt: skip
+def test_shapes_that_aten_does_not_compare_have_to_fit(overload, call, name, fitting, other):
+    """ATen on the CPU answers each of these calls; on a GPU it reads beside the arguments for some."""
+    assert stands(overload, {**call, name: fitting})
+    assert not stands(overload, {**call, name: other})
+
+
 def test_a_backward_call_is_of_one_forward_call():
     grad, y = torch.rand(5, 10, 1), torch.rand(1, 10, 5)
     call = {"grad_output": grad, "output": y, "dim": 1, "input_dtype": torch.float32}

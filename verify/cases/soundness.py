@@ -5,6 +5,7 @@ Of a subgraph each step is such a call.
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import torch
@@ -19,6 +20,7 @@ from verify.operators import elementwise, group
 ERRORS = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError)  # of ATen's
 _CONVOLUTIONS = tagged("convolutions")
 _EPS = 1e-5  # of a forward call, which is not handed to the backward one
+_WITH_INDICES = 2  # results of a forward call that leaves indices: the largest elements, and where they are
 _FLASH = tagged("flash_attention")
 _INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
@@ -46,7 +48,9 @@ def is_sound(overload: str, arguments: Arguments) -> bool:
 
 def _follows_nothing(overload: str, arguments: Arguments) -> bool:
     """Whether no call of its forward operator can come before a backward call, where the arguments tell: that has to
-    answer, and the gradient has to be of its result's shape, unless both are pointwise and may broadcast."""
+    answer, and the gradient has to be of its result's shape, unless both are pointwise and may broadcast. An output
+    size that the backward call is not told is the gradient's; indices that it takes are the forward's second result.
+    """
     gradient = next((v for name, v in arguments.items() if name.startswith("grad")), None)
     result = next((arguments[name] for name in ("output", "result") if name in arguments), None)
     shapes = {tuple(t.shape) for t in (gradient, result) if isinstance(t, torch.Tensor)}
@@ -57,14 +61,20 @@ def _follows_nothing(overload: str, arguments: Arguments) -> bool:
         return False
     wanted = [a for a in op.default._schema.arguments if a.name in arguments or not a.has_default_value()]
     given = {a.name: arguments.get(a.name, _EPS) for a in wanted if a.name in arguments or str(a.type) == "float"}
+    if isinstance(gradient, torch.Tensor):
+        sizes = {a.name: list(gradient.shape[-a.N :]) for a in wanted if a.name == "output_size" and a.N}
+        given = {**sizes, **given}
     if len(given) < len(wanted):
         return False
     try:
         result = op.default(**given)
     except ERRORS:
         return True
-    made = result[0] if isinstance(result, tuple) else result
-    return not elementwise(overload) and isinstance(gradient, torch.Tensor) and gradient.shape != made.shape
+    made = result if isinstance(result, tuple) else (result,)
+    chosen = arguments.get("indices") if "indices" not in given and len(made) == _WITH_INDICES else None
+    if isinstance(chosen, torch.Tensor) and chosen.shape != made[1].shape:
+        return True
+    return not elementwise(overload) and isinstance(gradient, torch.Tensor) and gradient.shape != made[0].shape
 
 
 def _is_cast_to_integers(overload: str, arguments: Arguments) -> bool:
@@ -116,6 +126,17 @@ def _lacks_segments(overload: str, arguments: Arguments) -> bool:
     return beyond or given.shape[:-1] != data.shape[:axis] or any(other != shape for other in sized)
 
 
+def _has_foreign_pivots(overload: str, arguments: Arguments) -> bool:
+    """Whether pivots are not those of the matrices before them: documented are [*, min(m, n)] for [*, m, n], while
+    `lu_unpack` takes those of another batch as they lie (https://docs.pytorch.org/docs/stable/generated/torch.lu.html).
+    """
+    named = [(name, value) for name, value in arguments.items() if isinstance(value, torch.Tensor)]
+    for (_, matrices), (name, pivots) in itertools.pairwise(named):
+        if name.endswith("pivots") and matrices.dim() > 1:
+            return pivots.shape != (*matrices.shape[:-2], min(matrices.shape[-2:]))
+    return False
+
+
 def _has_infinite_scores(overload: str, arguments: Arguments) -> bool:
     """Whether a query or a key of flash attention is infinite: kernels take scores' difference to the largest, and look
     for none but masks that leave nothing to take it to."""
@@ -156,6 +177,7 @@ _FAULTS = (
     _has_no_channels,
     _points_at_nothing,
     _has_foreign_labels,
+    _has_foreign_pivots,
     _has_infinite_scores,
     _is_cast_to_integers,
     _lacks_dimension,

@@ -81,9 +81,29 @@ def has_answer(overload: str, packed: Packed) -> bool:
     draws = kind(resolve(overload)) == "random"
     if not draws and not all(map(_same, made, tried[1])):
         return False
+    whole = _with_every_gradient(packed)
+    if whole is not None and _reads_beside(overload, whole):
+        return False
     if not draws and not holds_sparse(packed.tree) and not _same_in_other_layouts(overload, packed, made):
         return False
     return all(fits(overload, r.shape) for r in made) and not _overflows(overload, tensors(unpack(packed)), made)
+
+
+def _with_every_gradient(packed: Packed) -> Packed | None:
+    """Return the call with all gradients wanted, of which its mask leaves some out; None if it leaves out none.
+
+    What a call is made of does not depend on which gradients are wanted, so it has to make sense with all of them.
+    """
+    mask = packed.tree.get("output_mask")
+    if not mask or all(mask):
+        return None
+    return replace(packed, tree={**packed.tree, "output_mask": [True] * len(mask)})
+
+
+def _reads_beside(overload: str, packed: Packed) -> bool:
+    """Return True if ATen's answer depends on what lies around the arguments."""
+    one, other = (_surrounded_answer(overload, packed, filler) for filler in _FILLERS)
+    return one is not None and other is not None and not all(map(_same, one, other))
 
 
 def idle_places(overload: str, packed: Packed, places: Sequence[tuple[str, int | None, int]]) -> list[int]:
@@ -238,15 +258,15 @@ def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
 
 
 def _same_in_other_layouts(overload: str, packed: Packed, made: Sequence[torch.Tensor]) -> bool:
-    """Whether contiguous arguments give the same but for roundings: else memory was read and not elements, as by
-    native_layer_norm_backward of mean and rstd with gaps. Where some are not finite, whether such with gaps do: ATen
-    computes these one by one, and others several at once, which now and then disagree about NaN and infinities."""
+    """Whether contiguous arguments, each in no more memory than it fills, give the same but for roundings: else memory
+    was read and not elements, as by native_layer_norm_backward of mean and rstd with gaps, or what a storage has beside
+    the elements was counted in, as by unfold_backward of a gradient without elements. Where some are not finite,
+    whether such with gaps do: ATen computes these one by one, and others several at once, which now and then disagree
+    about NaN and infinities."""
     arguments = unpack(packed)
     if by_storage(arguments):
         return True
-    changes: list[Callable[[torch.Tensor], torch.Tensor]] = []
-    if not all(t.is_contiguous() for t in tensors(arguments)):
-        changes.append(lambda t: t.clone(memory_format=torch.contiguous_format))
+    changes: list[Callable[[torch.Tensor], torch.Tensor]] = [lambda t: t.clone(memory_format=torch.contiguous_format)]
     given = [t for t in (*tensors(arguments), *made) if t.is_floating_point() or t.is_complex()]
     if any(not t.is_sparse and t.dtype.itemsize > 1 and not bool(t.isfinite().all()) for t in given):
         changes.append(lambda t: torch.stack([t, t], -1)[..., 0])
