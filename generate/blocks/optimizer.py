@@ -38,6 +38,12 @@ def unless_inf(found_inf, new, old):
 
 
 @triton.jit
+def steps_taken(step, KIND: tl.constexpr):
+    """The number of steps, which ATen takes in fp32 whatever the dtype of the parameters."""
+    return step.to(tl.float32).to(KIND)
+
+
+@triton.jit
 def adam_step(
     param,
     grad,
@@ -68,8 +74,9 @@ def adam_step(
     new_m = m + rest1 * (g - m)
     new_v = beta2 * v + rest2 * g * g
     largest = tl.where(new_v < max_v, max_v, new_v)
-    correction1 = (1 - tl.exp(step.to(tl.float64) * log_beta1)).to(param.dtype)
-    correction2 = (1 - tl.exp(step.to(tl.float64) * log_beta2)).to(param.dtype)
+    steps = steps_taken(step, tl.float64)
+    correction1 = (1 - tl.exp(steps * log_beta1)).to(param.dtype)
+    correction2 = (1 - tl.exp(steps * log_beta2)).to(param.dtype)
     change = lr / correction1 * divide(new_m, divide(root(largest), root(correction2)) + eps)
     return (
         unless_inf(found_inf, param - lr * decay * param - change, param),

@@ -20,7 +20,8 @@ A call is a tuple of arguments in the schema's order; those by name are a dict a
 
 Dtypes and memory formats are written `torch.float32`; a sparse tensor is a dict of `indices`, `values` and `size`.
 FORWARD names, by overload, another that leaves what it takes: (the other, {argument: index of the result}, what else
-the other is given). These arguments are not given: they are of ATen's answer to the other with the same arguments.
+the other is given). These arguments are not given: they are of ATen's answer to the other with the same arguments. A
+call may give all of them by name instead.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ def arguments_of(overload: str, call: tuple[Any, ...], left: Left | None = None)
     seeds = itertools.count(1)
     given = {**dict(zip(names, positional, strict=False)), **named}
     made = {name: value_of(value, seeds) for name, value in given.items()}
-    if left is not None:
+    if left is not None and not left[1].keys() <= made.keys():
         other, results, more = left
         op = resolve(other)
         shared = {a.name: made[a.name] for a in op._schema.arguments if a.name in made}

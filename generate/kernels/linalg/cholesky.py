@@ -1,6 +1,6 @@
 """aten::cholesky(Tensor self, bool upper=False) -> Tensor
 
-Matrices without elements are contiguous.
+What has no elements is its own factor, square or not, and contiguous.
 """
 
 import torch
@@ -13,9 +13,9 @@ DTYPES = ("float32", "float64")
 
 
 def wrapper(self, upper=False):
-    square_rows(self, "cholesky")
     if not self.numel():
         return torch.empty(self.shape, dtype=self.dtype, device=self.device)
+    square_rows(self, "cholesky")
     rooted, info = cholesky_factor(self, upper, "cholesky")
     check_info(info, "cholesky")
     return rooted

@@ -1,7 +1,8 @@
 """aten::binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, int
     reduction=1) -> Tensor
 
-grad weight (x - t) / max((1 - x) x, 1e-12), divided by the number of elements for the mean (1).
+grad weight (x - t) / max((1 - x) x, 1e-12), divided by the number of elements for the mean (1). ATen's 1e-12 is a
+float32 in every dtype.
 """
 
 import torch
@@ -17,7 +18,8 @@ DTYPES = ("bfloat16", "float16", "float32", "float64")
 @triton.jit
 def bce_backward(grad, x, target, weight, n):
     slope = (1 - x) * x
-    return grad / n * (x - target) / tl.where(slope < 1e-12, 1e-12, slope) * weight
+    least = 9.999999960041972e-13
+    return grad / n * (x - target) / tl.where(slope < least, least, slope) * weight
 
 
 def paired(t, like):

@@ -2,7 +2,7 @@
     Tensor
 
 Groups end where `offs` says, which has to rise: of rows of the first, of columns of the second, or of what both are
-summed over. What is in no group is not written, as in ATen.
+summed over. What is in no group is not written, as in ATen; of two matrices the longer one's rest is in no group.
 """
 
 import torch
@@ -28,7 +28,8 @@ def expect_matrix(x):
 
 def expect_operands(a, b, offs):
     """Raises RuntimeError as ATen."""
-    if a.dim() not in (2, 3) or b.dim() not in (2, 3) or a.dtype != b.dtype or a.shape[-1] != b.shape[-2]:
+    fits = a.dim() == b.dim() == 2 or a.shape[-1] == b.shape[-2]
+    if a.dim() not in (2, 3) or b.dim() not in (2, 3) or a.dtype != b.dtype or not fits:
         raise RuntimeError(f"matrices {tuple(a.shape)} of {a.dtype} and {tuple(b.shape)} of {b.dtype}")
     expect_matrix(a)
     expect_matrix(b)
@@ -60,6 +61,9 @@ def wrapper(self, mat2, offs=None, bias=None, out_dtype=None):
         return out
     elif self.dim() == 3:
         launch_groups(mat2.transpose(0, 1), self.transpose(1, 2), out.transpose(0, 1), offs, half)
-    else:
+    elif mat2.dim() == 3:
         launch_groups(self, mat2, out, offs, half)
+    else:
+        K = min(self.shape[1], mat2.shape[0])
+        launch_groups(self.narrow(1, 0, K), mat2.narrow(0, 0, K), out, offs, half)
     return out

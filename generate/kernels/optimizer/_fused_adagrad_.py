@@ -11,7 +11,7 @@ Duchi et al., Adaptive subgradient methods, 2011.
 import triton
 from blocks.arithmetic import divide, root
 from blocks.elementwise import multi_tensor_apply
-from blocks.optimizer import check_geometry, unless_inf, unscaled
+from blocks.optimizer import check_geometry, steps_taken, unless_inf, unscaled
 
 OVERLOADS = ("aten::_fused_adagrad_", "aten::_fused_adagrad_.tensor_lr")
 DTYPES = ("bfloat16", "float16", "float32", "float64")
@@ -22,7 +22,8 @@ def adagrad(param, grad, total, step, lr, grad_scale, found_inf, sign, lr_decay,
     own_grad = unscaled(grad, grad_scale)
     g = own_grad * sign + weight_decay * param
     new_total = total + g * g
-    new = param - lr / (1 + (step - 1) * lr_decay) * divide(g, root(new_total) + eps)
+    rate = lr / (1 + (steps_taken(step, param.dtype) - 1) * lr_decay)
+    new = param - rate * divide(g, root(new_total) + eps)
     return (
         unless_inf(found_inf, new, param),
         unless_inf(found_inf, own_grad, grad),

@@ -1,4 +1,4 @@
-"""Groups of rows, columns and what is summed over, some of them empty; no groups."""
+"""Groups of rows, columns and what is summed over, some of them empty; no groups; more columns than are in groups."""
 
 CASES = {
     "aten::_grouped_mm": [
@@ -11,10 +11,12 @@ CASES = {
         ("f32[72,96]{1,72}", "f32[96,68]", "i32(40, 96)"),
         ("f32[3,33,32]", "f32[3,32,40]"),
         ("f16[2,20,72]", "f16[2,72,24]", {"out_dtype": "torch.float16"}),
+        ("bf16[8,16]", "bf16[24,8]", "i32(4, 8)"),
+        ("f32[0,96]", "f32[0,68]", "i32()"),
     ],
 }
 FAULTS = {
     "the first group": ("b_ptr += group.to(tl.int64) * b_stride[0]", "b_ptr += group.to(tl.int64) * 0"),
     "from the first on": ("for at in range(start, end, BLOCK_K)", "for at in range(start * 0, end, BLOCK_K)"),
 }
-REFUSED = {"aten::_grouped_mm": [("bf16[8,16]", "bf16[24,8]", "i32(4, 8)")]}
+REFUSED = {"aten::_grouped_mm": [("bf16[8,16]", "bf16[3,24,8]", "i32(4, 8, 8)")]}

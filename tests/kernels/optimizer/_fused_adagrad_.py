@@ -1,4 +1,4 @@
-"""Decay, maximize and a gradient scaler's scale."""
+"""Decay, maximize and a gradient scaler's scale; steps are float32 for ATen."""
 
 CASES = {
     "aten::_fused_adagrad_": [
@@ -32,6 +32,13 @@ CASES = {
             ["f32[70]u", "f32[4,5]u", "f32[3]u"],
             ["f32[]=4", "f32[]=4", "f32[]=4"],
             {"lr": "f32[]=0.01", "lr_decay": 0.01, "weight_decay": 0.1, "eps": 1e-08, "maximize": False},
+        ),
+        (
+            ["f64[70]"],
+            ["f64[70]"],
+            ["f64[70]u"],
+            ["f64(1.94)"],
+            {"lr": "f64[]=0.01", "lr_decay": 0.5, "weight_decay": 0.1, "eps": 1e-08, "maximize": False},
         ),
     ],
 }

@@ -4,6 +4,7 @@ tensors, squares, steps = ["f32[70]", "f32[4,5]", "f32[3]"], ["f32[70]u", "f32[4
 rates = {"lr": 0.01, "beta1": 0.9, "beta2": 0.95, "weight_decay": 0.1, "eps": 1e-08}
 plain, all_set = {"amsgrad": False, "maximize": False}, {"amsgrad": True, "maximize": True}
 of_tensor, scaled = {"lr": "f32[]=0.01"}, {"grad_scale": "f32[]u", "found_inf": "f32[]=0"}
+wide, square, part = "f64[70]", "f64[70]u", "f64(1.94)"  # steps are float32 for ATen
 
 CASES = {
     "aten::_fused_adam_": [
@@ -14,6 +15,7 @@ CASES = {
     "aten::_fused_adam_.tensor_lr": [
         (tensors, tensors, tensors, squares, [], steps, rates | of_tensor | plain),
         (tensors, tensors, tensors, squares, squares, steps, rates | of_tensor | all_set),
+        ([wide], [wide], [wide], [square], [], [part], rates | {"lr": "f64[]=0.01"} | plain),
     ],
 }
 REFUSED = {
