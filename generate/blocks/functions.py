@@ -39,6 +39,20 @@ def to_nearest(x):
 
 
 @triton.jit
+def exp2(x):
+    """2^x, denormal results included, for which tl.exp2 has 0 on GPUs: there 2^(x + 64) is scaled back."""
+    small = x < -126
+    return tl.exp2(tl.where(small, x + 64, x)) * tl.where(small, 5.421010862427522e-20, 1.0)
+
+
+@triton.jit
+def sin(x):
+    """The sine, denormal results included, for which tl.sin has 0 on GPUs."""
+    r = tl.sin(x)
+    return tl.where(tl.abs(x) < 1e-4, x, r) if x.dtype.is_fp32() else r
+
+
+@triton.jit
 def expm1(x):
     """e^x - 1."""
     return expm1_fp64(x) if x.dtype.is_fp64() else expm1_fp32(x)

@@ -7,7 +7,7 @@ import triton
 import triton.language as tl
 from blocks.arithmetic import divide
 from blocks.error_functions import chebyshev_series
-from blocks.functions import log_exponent, log_of_parts, polynomial, to_nearest
+from blocks.functions import exp2, log_exponent, log_of_parts, polynomial, to_nearest
 
 
 @triton.jit
@@ -203,7 +203,7 @@ def digamma(x):
 @triton.jit
 def power_below(a, x):
     """a^-x; of a negative a x is a whole number."""
-    r = tl.exp2(-x * tl.log2(tl.abs(a)))
+    r = exp2(-x * tl.log2(tl.abs(a)))
     odd = x - 2 * tl.floor(0.5 * x) == 1
     return tl.where((a < 0) & odd, -r, r)
 

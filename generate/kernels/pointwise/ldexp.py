@@ -1,8 +1,8 @@
 """aten::ldexp.Tensor(Tensor self, Tensor other) -> Tensor"""
 
 import triton
-import triton.language as tl
 from blocks.elementwise import elementwise
+from blocks.functions import exp2
 
 OVERLOADS = ("aten::ldexp.Tensor",)
 DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
@@ -10,7 +10,7 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 
 @triton.jit
 def ldexp(x, y):
-    return x * tl.exp2(y)
+    return x * exp2(y)
 
 
 def wrapper(self, other, *, out=None):

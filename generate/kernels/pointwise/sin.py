@@ -5,6 +5,7 @@ import triton.language as tl
 from blocks.complex_functions import hyperbolic_pair
 from blocks.complex_numbers import complex_elementwise
 from blocks.elementwise import elementwise
+from blocks.functions import sin
 
 OVERLOADS = ("aten::sin",)
 DTYPES = (
@@ -14,7 +15,7 @@ DTYPES = (
 
 @triton.jit
 def sin_of(x):
-    return tl.sin(x)
+    return sin(x)
 
 
 @triton.jit
@@ -23,7 +24,7 @@ def complex_sin(a, b):
     cosh, sinh, rest = hyperbolic_pair(b)
     imaginary = tl.cos(a) * sinh * rest
     lost = (a - a != 0) & ((b == 0) | (tl.abs(b) == float("inf")))
-    return tl.where(a == 0, a, tl.sin(a) * cosh * rest), tl.where(lost, b, imaginary)
+    return tl.where(a == 0, a, sin(a) * cosh * rest), tl.where(lost, b, imaginary)
 
 
 def wrapper(self, *, out=None):

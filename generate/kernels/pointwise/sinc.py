@@ -3,6 +3,7 @@
 import triton
 import triton.language as tl
 from blocks.elementwise import elementwise
+from blocks.functions import sin
 
 OVERLOADS = ("aten::sinc",)
 DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
@@ -10,7 +11,8 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 
 @triton.jit
 def sinc_of(x):
-    return tl.where(x == 0, 1.0, tl.sin(x * 3.141592653589793) / (x * 3.141592653589793))
+    angle = x * 3.141592653589793
+    return tl.where(angle == 0, 1.0, sin(angle) / angle)
 
 
 def wrapper(self, *, out=None):
