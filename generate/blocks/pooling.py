@@ -92,7 +92,7 @@ def taps_back(axes):
 def adaptive_axes(x, axes, output_size):
     """Numbers of each axis, and the most taps there and back. Raises RuntimeError as ATen."""
     output_size = for_axes(output_size, axes)
-    if x.dim() not in (axes + 1, axes + 2) or 0 in x.shape[x.dim() - axes - 1 :] or min(output_size) < 0:
+    if x.dim() not in (axes + 1, axes + 2) or 0 in x.shape[1:] or min(output_size) < 0:
         raise RuntimeError(f"adaptive pooling of {tuple(x.shape)} to {tuple(output_size)}")
     pairs = list(zip(x.shape[x.dim() - axes :], output_size, strict=True))
     found = [((n, count), ()) for n, count in pairs]

@@ -537,6 +537,7 @@ CHANNELS = {
         ("aten::batch_norm_backward", CHANNELS, "running_mean", torch.rand(20), torch.rand(7)),
         ("aten::unfold_backward", WINDOWS, "grad_in", torch.rand(3, 5, 5, 5, 3),
          torch.empty_strided((0, 5, 5, 5, 3), (375, 25, 5, 1, 125))),
+        ("aten::unfold_backward", WINDOWS, "grad_in", torch.rand(3, 5, 5, 5, 3), torch.rand(5, 2, 1).permute(1, 2, 0)),
     ],
 )  # fmt: skip
 def test_shapes_that_aten_does_not_compare_have_to_fit(overload, call, name, fitting, other):

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterable
+from typing import Any
 
 import torch
 
@@ -20,6 +22,7 @@ from verify.operators import elementwise, group
 ERRORS = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError)  # of ATen's
 _CONVOLUTIONS = tagged("convolutions")
 _EPS = 1e-5  # of a forward call, which is not handed to the backward one
+_SIZES = ("input_sizes", "input_size", "self_sizes")  # of what a forward call took, for its backward call
 _WITH_INDICES = 2  # results of a forward call that leaves indices: the largest elements, and where they are
 _FLASH = tagged("flash_attention")
 _INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
@@ -48,8 +51,8 @@ def is_sound(overload: str, arguments: Arguments) -> bool:
 
 def _follows_nothing(overload: str, arguments: Arguments) -> bool:
     """Whether no call of its forward operator can come before a backward call, where the arguments tell: that has to
-    answer, and the gradient has to be of its result's shape, unless both are pointwise and may broadcast. An output
-    size that the backward call is not told is the gradient's; indices that it takes are the forward's second result.
+    answer, and the gradient has to be of its result's shape, unless both are pointwise and may broadcast. Indices
+    that the backward call takes are the forward's second result.
     """
     gradient = next((v for name, v in arguments.items() if name.startswith("grad")), None)
     result = next((arguments[name] for name in ("output", "result") if name in arguments), None)
@@ -61,12 +64,10 @@ def _follows_nothing(overload: str, arguments: Arguments) -> bool:
         return False
     wanted = [a for a in op.default._schema.arguments if a.name in arguments or not a.has_default_value()]
     given = {a.name: arguments.get(a.name, _EPS) for a in wanted if a.name in arguments or str(a.type) == "float"}
-    if isinstance(gradient, torch.Tensor):
-        sizes = {a.name: list(gradient.shape[-a.N :]) for a in wanted if a.name == "output_size" and a.N}
-        given = {**sizes, **given}
-    if len(given) < len(wanted):
-        return False
     try:
+        given = {**_known_otherwise(wanted, arguments, gradient), **given}
+        if len(given) < len(wanted):
+            return False
         result = op.default(**given)
     except ERRORS:
         return True
@@ -75,6 +76,20 @@ def _follows_nothing(overload: str, arguments: Arguments) -> bool:
     if isinstance(chosen, torch.Tensor) and chosen.shape != made[1].shape:
         return True
     return not elementwise(overload) and isinstance(gradient, torch.Tensor) and gradient.shape != made[0].shape
+
+
+def _known_otherwise(wanted: Iterable[Any], arguments: Arguments, gradient: Any) -> Arguments:
+    """Arguments of a forward call that its backward call has by another name, or of which it has the sizes alone."""
+    sizes = next((arguments[name] for name in _SIZES if name in arguments), None)
+    known: Arguments = {}
+    for name, most in ((a.name, a.N) for a in wanted if isinstance(gradient, torch.Tensor)):
+        if name == "output_size" and most:
+            known[name] = list(gradient.shape[-most:])
+        elif name == "self" and sizes is not None:
+            known[name] = gradient.new_empty(sizes)
+        elif name == "dimension" and "dim" in arguments:
+            known[name] = arguments["dim"]
+    return known
 
 
 def _is_cast_to_integers(overload: str, arguments: Arguments) -> bool:
