@@ -59,7 +59,8 @@ def linear_back(i, t, a, f):
     o = first_result(i, f) + t
     low, high, share = linear_source(o, a, f)
     weight = tl.where(low == i, 1 - share, 0) + tl.where(high == i, share, 0)
-    return o, weight, (o < a[1]) & ((low == i) | (high == i))
+    lost = (low == high) & ((share == 0) | (share == 1))
+    return o, (weight, lost), (o < a[1]) & ((low == i) | (high == i))
 
 
 @triton.jit
@@ -92,11 +93,14 @@ def cubic_back(i, t, a, f):
     low, share = cubic_source(o, a, f)
     weight = tl.zeros_like(share + t)
     found = (o < a[0]) & (o > a[0])
+    above, below, none = found, found, found
     for k in tl.static_range(4):
         here = tl.minimum(tl.maximum(low - 1 + k, 0), a[0] - 1) == i
-        weight += tl.where(here, cubic_weight(share, o * 0 + k), 0)
+        own = cubic_weight(share, o * 0 + k)
+        weight += tl.where(here, own, 0)
+        above, below, none = above | (here & (own > 0)), below | (here & (own < 0)), none | (here & (own == 0))
         found |= here
-    return o, weight, found & (o < a[1])
+    return o, (weight, (above & below) | none), found & (o < a[1])
 
 
 def axis_numbers(n, size, scale, kind, align, dtype):
@@ -175,4 +179,4 @@ def resample_backward(grad, output_size, input_size, scales, kind, align=False, 
     _, axis, taps = axis_functions(kind)
     if taps == 1 and repeated_sums(grad, out, repetitions(input_size[2:], output_size, scales)):
         return out
-    return windows(axis, "sum" if taps == 1 else "weigh", grad, out, axes, most, float_type=dtype)
+    return windows(axis, "sum" if taps == 1 else "spread", grad, out, axes, most, float_type=dtype)

@@ -97,12 +97,22 @@ def axis_taps(
 
 
 @triton.jit
+def pair_of(by, there, REAL: tl.constexpr, ACC: tl.constexpr):
+    """A pair of mode "spread", of an axis that is REAL or of none."""
+    return (by[0].to(ACC), by[1]) if REAL else (tl.cast(by, ACC), there & (there != there))
+
+
+@triton.jit
 def add_row(acc, x_ptr, chosen_ptr, own, first, second, taps, chosen_strides, AXES: tl.constexpr, MODE: tl.constexpr):
     """The sum, and what comes of the taps along the last axis at one tap along each of the others."""
     ACC: tl.constexpr = acc.dtype
     offset, there = first[0] + second[0], first[2] & second[2]
     if MODE == "weigh" or MODE == "share":
         weight = tl.cast(first[1], ACC) * tl.cast(second[1], ACC)
+    if MODE == "spread":
+        high, high_lost = pair_of(first[1], first[2], AXES > 2, ACC)
+        low, low_lost = pair_of(second[1], second[2], AXES > 1, ACC)
+        weight, lost = high * low, high_lost | low_lost
     if chosen_ptr is not None:
         where = first[3] * chosen_strides[AXES - 1] + second[3] * chosen_strides[AXES]
     for k in tl.static_range(len(taps)):
@@ -113,6 +123,9 @@ def add_row(acc, x_ptr, chosen_ptr, own, first, second, taps, chosen_strides, AX
         x = tl.load(x_ptr + (offset + taps[k][0]), mask=valid, other=0).to(ACC)
         if MODE == "weigh":
             x *= tl.where(there, weight, 0) * tl.where(taps[k][2], tl.cast(taps[k][1], ACC), 0)
+        elif MODE == "spread":
+            product = weight * taps[k][1][0].to(ACC)
+            x = tl.where(valid, x * product + tl.where(lost | taps[k][1][1], x * 0, 0), 0)
         elif MODE == "share":
             size = weight * tl.cast(taps[k][1], ACC) + tl.zeros_like(x)
             x = x // size if ACC.is_int() else divide(x, size)

@@ -1,7 +1,9 @@
 """Windows: each element of a result is made of the elements of a window of the input, axis by axis.
 
 A function of an axis is `@triton.jit`: axis(i, t, a, f) of coordinate i of the result and tap t of the window, by the
-axis' integers a and floats f, gives a coordinate in the input, a weight or size, and whether the tap is there.
+axis' integers a and floats f, gives a coordinate in the input, a weight or size, and whether the tap is there. In mode
+"spread" a weight is a pair: the sum of weights, and whether they are such that ATen's sum of products of each with an
+infinite element is NaN.
 Gradients are windows too, of the positions that an element went to: they are read (gathered), in a fixed order.
 """
 
@@ -37,7 +39,7 @@ def place_of(i, sizes, LAST: tl.constexpr):
 def window_tap(AXIS: tl.constexpr, place, t, most, strides, numbers, FLOAT: tl.constexpr, MODE: tl.constexpr):
     """Offset of tap t in the input, product of weights, whether it is there, and the coordinates; taps run through the
     last axis first."""
-    here, valid = (), t >= 0
+    here, valid, lost = (), t >= 0, t < 0
     offset, weight = tl.zeros_like(t), tl.full([1, 1], 1, tl.int32)
     for k in tl.static_range(len(most) - 1, -1, -1):
         floats = ()
@@ -49,8 +51,13 @@ def window_tap(AXIS: tl.constexpr, place, t, most, strides, numbers, FLOAT: tl.c
         here = (at,) + here
         offset += at * strides[k + 2]
         valid &= there
-        if MODE != "sum":
+        if MODE == "spread":
+            weight = weight * by[0]
+            lost |= by[1]
+        elif MODE != "sum":
             weight = weight * by
+    if MODE == "spread":
+        weight = (weight, lost)
     return offset, weight, valid, here
 
 
@@ -105,6 +112,8 @@ def window_kernel(
         x = tl.load(x_ptr + offset, mask=valid, other=0).to(ACC)
         if MODE == "weigh":
             x = tl.where(valid, x * weight.to(ACC), 0)
+        elif MODE == "spread":
+            x = tl.where(valid, x * weight[0].to(ACC) + tl.where(weight[1], x * 0, 0), 0)
         elif MODE == "share":
             size = tl.broadcast_to(weight.to(ACC), [BLOCK_M, BLOCK_K])
             x = x // size if ACC.is_int() else divide(x, size)
@@ -224,8 +233,8 @@ def windows(axis, mode, x, out, axes, most, chosen=None, float_type=torch.float3
     """Each element of `out` of its window in x, both [batch, channel, ...]; `out` is new memory, in either format.
 
     axes: (integers, floats) of each; most: the most taps of a window along each. mode: copy (of one tap, which is
-    there), sum, weigh (sum of values times weights), mean (sum by the product of sizes), share (sum of values, each by
-    its sizes).
+    there), sum, weigh (sum of values times weights), spread (the same, of weights that are sums), mean (sum by the
+    product of sizes), share (sum of values, each by its sizes).
     chosen: an index in the plane of `out` for each element of x, which counts for that element alone.
     """
     if out.numel() == 0:

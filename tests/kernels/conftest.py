@@ -13,6 +13,7 @@ A call is a tuple of arguments in the schema's order; those by name are a dict a
     f8_e4m3fn[3,4]    of 8 bits; f8_e5m2, f8_e4m3fnuz, f8_e5m2fnuz
     i64[2,5]<7        from 0 below 7
     f32(1, nan, -0.)  these elements; of complex dtypes, such as 1-infj
+    f32(1, 2)[1,2]    these elements in this shape
     f32[]=4           filled with a number, with inf or with nan
     f64[3]@2          two elements further on in its memory
     c64[3]*           a conjugated view: its memory holds the conjugates, and its conjugate bit is set
@@ -47,7 +48,7 @@ from verify.contract.kernel_file import KernelFile
 ROOT = Path(__file__).parent
 MOST_CASES = 12  # of a file; more tell little and take long
 TENSOR = re.compile(
-    r"(?P<dtype>bool|bf16|f8_\w+|[cfiu]\d+)(?:\[(?P<shape>[\d,]*)\]|\((?P<elements>[^)]*)\))"
+    r"(?P<dtype>bool|bf16|f8_\w+|[cfiu]\d+)(?:\[(?P<shape>[\d,]*)\]|\((?P<elements>[^)]*)\)(?:\[(?P<laid>[\d,]*)\])?)"
     r"(?:\{(?P<strides>[\d,]*)\})?(?P<kind>u|<\d+|=(?:[-.\d]+|inf|nan))?(?:@(?P<offset>\d+))?(?P<bits>[*~]*)"
 )
 DTYPES = {"bool": torch.bool, "bf16": torch.bfloat16, "u8": torch.uint8}
@@ -137,7 +138,8 @@ def tensor_of(match: re.Match[str], seed: int) -> torch.Tensor:
     if match["elements"] is not None:
         number, wide = (complex, torch.complex128) if dtype.is_complex else (float, torch.float64)
         elements = [number(e.strip()) for e in match["elements"].split(",") if e.strip()]
-        return viewed(torch.tensor(elements, dtype=wide).to(dtype), match["bits"])
+        laid = [int(n) for n in match["laid"].split(",") if n] if match["laid"] is not None else [len(elements)]
+        return viewed(torch.tensor(elements, dtype=wide).to(dtype).view(laid), match["bits"])
     shape = [int(n) for n in match["shape"].split(",") if n]
     strides = [int(n) for n in match["strides"].split(",") if n] if match["strides"] is not None else None
     offset = int(match["offset"] or 0)
