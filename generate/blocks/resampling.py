@@ -124,7 +124,8 @@ def axis_numbers(n, size, scale, kind, align, dtype):
         shift = before * back + slack + (0.5 if kind in ("linear", "cubic") and not align else 0)
         shift = 0.5 + slack if kind == "exact" else shift
         last = max(math.ceil((n - 1) * back - shift), 0)
-        exact = size == n * back and step * back == 1 and not align and slack < 0.25  # then no rounding adds results
+        # Then no rounding adds results, and none lies at one end of a span and not at the other.
+        exact = size == n * back and step * back == 1 and not align and slack < 0.25 and span * size % n == 0
         most = span * size // n if exact else math.floor(span * back + 2 * slack) + 2
         most = min(max(most, size - last), size)
     return ((n, size, 1 if align or kind == "exact" else 0), (step, back, shift)), max(most, 1)
