@@ -5,7 +5,10 @@ import math
 import pytest
 import torch
 
+from traces.values import pack
 from verify.cases import special_functions
+from verify.cases.case import case_of_values, reference
+from verify.comparison.compare import compare
 
 BESSEL = {  # x: J0, J1, Y0, Y1
     1e-300: (1.0, 5e-301, -439.8351636227653, -6.366197723675813e299),
@@ -124,3 +127,21 @@ def test_atens_own_are_far_off():
     assert abs(float(torch.special.airy_ai(torch.tensor(-2.1, dtype=torch.float64))) - 0.1634845129992927) > 1e-6
     a, b = torch.tensor([99.9, 99.0], dtype=torch.float64)
     assert abs(float(torch.igamma(a, b)) - GAMMA[99.9, 99.0][0]) > 1e-11
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64, torch.int64])
+def test_trigamma_is_infinite_at_its_poles_and_nowhere_else(dtype):
+    x = torch.tensor([0, -1, -18, 3, 1], dtype=dtype)
+    poles = [True, True, True, False, False]
+    assert special_functions.polygamma(1, x).isposinf().tolist() == poles
+    between = torch.tensor([-0.5, -17.5, 0.25], dtype=torch.float64)
+    assert torch.equal(special_functions.polygamma(1, between), torch.special.polygamma(1, between))
+    assert torch.equal(special_functions.polygamma(2, between), torch.special.polygamma(2, between))
+    arguments = {"n": 1, "self": x}
+    result = torch.special.polygamma(1, x)
+    expected = reference(case_of_values("aten::polygamma", **arguments))
+    infinite = result.where(~torch.tensor(poles), torch.inf)
+    for answer, wrong in ((infinite, False), (result.nan_to_num(posinf=9.0), True)):
+        packed = pack({**arguments, "return": answer})
+        packed.data = [bytes(d) for d in packed.data]
+        assert (compare("aten::polygamma", expected, packed) is not None) is wrong

@@ -13,7 +13,7 @@ Gradients of bags of embeddings with `scale_grad_by_freq`: a row's is divided by
 Antialiased bilinear resampling to a width of 1: ATen on the CPU (torch 2.13) is wrong where the height changes too, so
 that heights come first, as widths of transposed images, and widths then.
 
-Incomplete gamma, Bessel and Airy functions: as verify/cases/special_functions.py says.
+Incomplete gamma, polygamma, Bessel and Airy functions: as verify/cases/special_functions.py says.
 
 Systems with symmetric factors: ATen on the CPU (torch 2.13) reads past the end of pivots whose batch is broadcast.
 
@@ -293,6 +293,10 @@ def _bessel(order: int, second: bool) -> Callable[[Mapping[str, Any], Philox], A
     return lambda a, philox: special_functions.bessel(a["self"], order, second)
 
 
+def _polygamma(a: Mapping[str, Any], philox: Philox) -> Any:
+    return special_functions.polygamma(a["n"], a["self"])
+
+
 def _airy(a: Mapping[str, Any], philox: Philox) -> Any:
     return special_functions.airy(a["x"])
 
@@ -378,6 +382,7 @@ _ANSWERS: dict[str, Callable[[Mapping[str, Any], Philox], Any]] = {
     "aten::igammac": _incomplete_gamma(True),
     "aten::linalg_lstsq": _least_squares,
     "aten::linalg_ldl_solve": _symmetric_solve,
+    "aten::polygamma": _polygamma,
     "aten::special_airy_ai": _airy,
     "aten::special_bessel_j0": _bessel(0, False),
     "aten::special_bessel_j1": _bessel(1, False),

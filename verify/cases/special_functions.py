@@ -13,6 +13,9 @@ Airy function Ai: ATen is off by up to 2e-5. Here it is, from -10 to 10, Taylor'
 integers; beyond, the asymptotic expansions (DLMF 9.7.5, 9.7.9), their exponent and phase by integers, too. There is no
 answer past x = -1e10, where a rounding of x in float64 moves the phase by a tenth.
 
+Trigamma, which is polygamma of order 1: at its poles ATen has what rounding leaves of (pi / sin(pi x))^2, between 1e13
+in float32 and 1e33 in float64. Here it is infinite (DLMF 5.15.6).
+
 Special values are ATen's: NaN of infinities for Bessel and Airy functions.
 """
 
@@ -201,6 +204,15 @@ def _hankel(x: Array, order: int, second: bool) -> Array:
     phase = ((sin - cos), -(sin + cos)) if order else ((cos + sin), (sin - cos))  # cosine and sine, times sqrt(2)
     first, last = (phase[1], phase[0]) if second else (phase[0], -phase[1])
     return np.asarray((sums[0] * first + sums[1] * last) / np.sqrt(math.pi) / np.sqrt(x))
+
+
+def polygamma(n: int, x: Tensor) -> Tensor:
+    """Return the n-th derivative of digamma."""
+    laid: Tensor = torch.ops.aten.polygamma.default(n, x)
+    if n == 1:
+        wide = x.to(torch.float64)
+        laid[(wide <= 0) & (wide == wide.floor()) & wide.isfinite()] = math.inf
+    return laid
 
 
 def airy(x: Tensor) -> Tensor:
