@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Collection
+from functools import cache
 from pathlib import Path
 
 TRACE_NAME = re.compile(r"\w[\w.+-]*")  # safe as the name of a file
@@ -34,6 +35,7 @@ def near(word: str, overloads: Collection[str]) -> str:
     return ", ".join(names[name] for name in (within or difflib.get_close_matches(bare, names, _NEAR))[:_NEAR])
 
 
+@cache
 def shown_path(path: Path) -> str:
     """A kernel file as tables show it: packaged files from `generate/` on, others as they are."""
     package = Path(__file__).parents[1]

@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from generate import BLOCKS
@@ -41,8 +42,7 @@ class Match:
         """A job without cases that judges how the overload is served. The packaged kernels are of the own dialect."""
         job = Job(self.plan, self.kernel, (), self.copy)
         files = (self.kernel, *((self.copy,) if self.copy else ()), *job.reached)
-        packaged = all(KERNELS in file.path.parents for file in files)
-        return replace(job, dialect=DEFAULT if packaged else "")
+        return replace(job, dialect=DEFAULT if all(_is_packaged(file.path) for file in files) else "")
 
     @property
     def kernels(self) -> tuple[str, ...]:
@@ -156,6 +156,11 @@ class Library:
             if not needs_copy or copier is not None:
                 return Match(plan, kernel, copier if needs_copy else None, refined, self.layers[:-1])
         return None
+
+
+@cache
+def _is_packaged(path: Path) -> bool:
+    return KERNELS in path.parents
 
 
 @contextmanager

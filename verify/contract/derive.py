@@ -62,7 +62,8 @@ class Plan:
         return not self.direct and self.base.startswith(f"aten::{_FOREACH}")
 
 
-def plans(overload: str) -> list[Plan]:
+@cache
+def plans(overload: str) -> tuple[Plan, ...]:
     """Every way to serve `overload`, best first: its own kernel, then the functional overloads it derives from."""
     found = [Plan(overload, overload)]
     schema = resolve(overload)._schema
@@ -70,7 +71,7 @@ def plans(overload: str) -> list[Plan]:
     targets = [a.name for a in schema.arguments if a.name in written(resolve(overload))]
     foreach = name.startswith(_FOREACH)
     if (not foreach and not targets) or len(targets) > 1:
-        return found
+        return tuple(found)
     if foreach and targets == ["self"]:
         packet, _, variant = overload.partition(".")
         functional = packet.removesuffix("_") + (f".{variant}" if variant else "")
@@ -84,7 +85,7 @@ def plans(overload: str) -> list[Plan]:
     found += [Plan(overload, name_of(b), foreach, target) for b in fitting]
     if foreach and targets == ["self"]:
         found += [Plan(overload, name_of(b), True, target) for b in _in_place_overloads(f"{stem}_", schema)]
-    return found
+    return tuple(found)
 
 
 def _alike(overload: str, functional: str) -> bool:
