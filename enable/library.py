@@ -165,10 +165,16 @@ def select(
         elif standings is not None and (why := untried(match, standings)):
             left_out[overload] = why
         else:
-            lawless = not unverified and not judged_by(overload) and may_draw(overload)
-            independent = None if unverified else standing.independent
-            entry = replace(entry_of(match, fit), failures=standing.failures, independent=independent)
-            entries[overload] = replace(entry, lawless=lawless, kinds=None if unverified else standing.kinds)
+            entry = entry_of(match, fit)
+            if not unverified:
+                entry = replace(
+                    entry,
+                    lawless=not judged_by(overload) and may_draw(overload),
+                    failures=standing.failures,
+                    independent=standing.independent,
+                    kinds=standing.kinds,
+                )
+            entries[overload] = entry
     if left_out and (ops is not None or not entries):
         overload, reason = next(iter(left_out.items()))
         if ops is None:
@@ -290,9 +296,18 @@ def entry_of(match: Match, fit: frozenset[str]) -> Entry:
     kernel = match.kernel
     files = (kernel, *kernel.reached, *((match.copy, *match.copy.reached) if match.copy else ()))
     calls = {file.path: {o: callee.path for o, callee in file.callees} for file in files if file.callees}
-    label = shown_path(kernel.path)
-    claims = Entry(match.plan, kernel.path, kernel.takes_out, copy, label, kernel.listed, fit, calls, kernel.draws)
-    return replace(claims, texts={file.path: file.source for file in files})
+    return Entry(
+        plan=match.plan,
+        kernel=kernel.path,
+        takes_out=kernel.takes_out,
+        copy=copy,
+        label=shown_path(kernel.path),
+        listed=kernel.listed,
+        verified=fit,
+        calls=calls,
+        draws=kernel.draws,
+        texts={file.path: file.source for file in files},
+    )
 
 
 def _is_composite(overload: str, device: str) -> bool:

@@ -8,15 +8,16 @@ import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
+from typing import Any
 
 from generate import BLOCKS
 from traces import UserError
 from verify.contract.derive import COPY, Plan, plans
 from verify.contract.kernel_file import KernelFile
 from verify.judging.job import Job
-from verify.linking import state
+from verify.linking import State, state
 from verify.lint.profile import DEFAULT
 
 KERNELS = Path(__file__).parent / "kernels"
@@ -186,10 +187,24 @@ def kernel_files(directory: Path) -> Sequence[Path]:
     return sorted(directory.glob("*/*.py"))
 
 
-def _claims(directory: Path, blocks: tuple[Path, ...]) -> dict[str, KernelFile]:
+def _claims(directory: Path, blocks: tuple[Path, ...]) -> Mapping[str, KernelFile]:
+    """Return the kernel of each overload that a layer lists. Files are read again if one of them changed."""
+    return _read_claims(tuple((path, *_stamp(path)) for path in kernel_files(directory)), blocks, state(blocks))
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    """Return what differs after a file was written or replaced; () if it is not there."""
+    try:
+        status = path.stat()
+    except OSError:
+        return ()
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+@lru_cache(maxsize=16)
+def _read_claims(stamps: tuple[tuple[Any, ...], ...], blocks: tuple[Path, ...], now: State) -> dict[str, KernelFile]:
     claims: dict[str, KernelFile] = {}
-    now = state(blocks)
-    for path in kernel_files(directory):
+    for path, *_ in stamps:
         kernel = KernelFile.read(path, blocks, now)
         for overload in kernel.overloads:
             _claim(claims, overload, kernel)
