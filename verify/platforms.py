@@ -6,6 +6,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -198,6 +199,8 @@ def _checked(document: Document) -> dict[str, Any]:
         raise document.error(where, f"unknown field {'.'.join(map(str, where))}{hint}") from error
 
 
+@cache
 def _read(path: Path) -> dict[str, Any]:
+    """Return what a profile of the toolkit states."""
     fields = loaded(path)
     return fields if isinstance(fields, dict) else {}
