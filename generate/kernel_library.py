@@ -40,10 +40,10 @@ class Match:
 
     @property
     def job(self) -> Job:
-        """A job without cases that judges how the overload is served. The packaged kernels are of the own dialect."""
+        """A job without cases that judges how the overload is served. Packaged kernels are of the default dialect."""
         job = Job(self.plan, self.kernel, (), self.copy)
         files = (self.kernel, *((self.copy,) if self.copy else ()), *job.reached)
-        return replace(job, dialect=DEFAULT if all(_is_packaged(file.path) for file in files) else "")
+        return replace(job, dialect=DEFAULT if all(map(_is_packaged, files)) else "")
 
     @property
     def kernels(self) -> tuple[str, ...]:
@@ -159,9 +159,18 @@ class Library:
         return None
 
 
+def _is_packaged(file: KernelFile) -> bool:
+    """Return True for a packaged kernel file, and for a copy of one in another library."""
+    return file.written == _packaged_text(f"{file.path.parent.name}/{file.path.name}")
+
+
 @cache
-def _is_packaged(path: Path) -> bool:
-    return KERNELS in path.parents
+def _packaged_text(name: str) -> str:
+    """Return the text of a packaged kernel file, GROUP/NAME.py; "" if there is none."""
+    try:
+        return (KERNELS / name).read_text(encoding="utf-8")
+    except OSError:
+        return ""
 
 
 @contextmanager

@@ -13,11 +13,13 @@ import torch
 from capture import Recorder
 from enable.cli import run
 from enable.library import select
+from enable.trust import outside_dialect
 from enable.workspace import Workspace
-from generate.kernel_library import KERNELS
+from generate.kernel_library import KERNELS, Library
 from traces import UserError
-from verify import signing
+from verify import platforms, signing
 from verify.cases.opinfo import kept_cases
+from verify.lint.profile import DEFAULT
 
 EXP = (KERNELS / "pointwise" / "exp.py").read_text()
 SLY = EXP.replace("OVERLOADS =", 'open("written", "w").close()\nOVERLOADS =', 1)
@@ -74,6 +76,17 @@ def test_a_file_that_lint_refuses_never_runs_and_counts_nowhere(enable):
         status, _, err = enable("export", "out", "--op", "exp", *flags)
         assert status == 2 and "CHEAT [lint]" in err and "--unverified" not in err and err.count("\n") == 1
     assert not Path("written").exists()
+
+
+def test_of_a_copied_library_what_differs_from_the_packaged_kernels_is_linted(tmp_path):
+    copied = tmp_path / "pointwise" / "exp.py"
+    copied.parent.mkdir()
+    dialects = {}
+    for text in (EXP, f"{EXP}\n", SLY):
+        copied.write_text(text)
+        dialects[text] = Library(tmp_path).match("aten::exp").job.dialect
+    assert dialects == {EXP: DEFAULT, f"{EXP}\n": "", SLY: ""}
+    assert "open" in outside_dialect(Library(tmp_path).match("aten::exp"), platforms.load("sim"))
 
 
 def test_a_file_put_there_by_hand_counts_once_it_was_tried_in_full(enable):
