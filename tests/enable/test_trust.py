@@ -146,10 +146,11 @@ def test_samples_that_were_cut_are_made_anew(tmp_path, capsys):
 
     whole = cases()
     (path,) = (tmp_path / "samples").glob("*.json")
-    path.write_text(json.dumps(json.loads(path.read_text())[:1]))
-    assert cases() == whole and len(whole) > 1
-    assert capsys.readouterr().err.count("made anew") == 1 and cases() == whole
-    assert capsys.readouterr().err == ""
+    for _ in range(2):
+        path.write_text(json.dumps(json.loads(path.read_text())[:1]))
+        assert cases() == whole and len(whole) > 1
+    assert capsys.readouterr().err.count("made anew") == 1, "it is said once"
+    assert cases() == whole and capsys.readouterr().err == ""
 
 
 def test_binaries_lie_where_only_this_user_and_place_would_look(enable, tmp_path, monkeypatch):

@@ -7,6 +7,7 @@ this process does where it has the database already.
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import json
 import os
@@ -82,8 +83,16 @@ def _signed(path: Path) -> str | None:
         return None
     if is_signed(signature, path.name, content):
         return content
-    sys.stderr.write(f"enable: {path}: was changed, or is of another user's making; it is not used, but made anew\n")
+    _warn_of(path.parent)
     return None
+
+
+@functools.cache
+def _warn_of(directory: Path) -> None:
+    """Say once that samples are not believed."""
+    sys.stderr.write(
+        f"enable: {directory} holds files that were changed or that another user made; these are made anew\n"
+    )
 
 
 def _signature_of(path: Path) -> Path:
