@@ -191,14 +191,14 @@ SLOW |= {"unpacked row", "unpacked choices", "aliases of a module", "loops of ta
 
 
 def check(text: str, profile: Profile) -> None:
-    begin = time.process_time()
+    begin = time.thread_time()
     found = lint_text(text, profile)
-    assert time.process_time() - begin < SECONDS
+    assert time.thread_time() - begin < SECONDS
     render(found).encode()
     assert all(v.instead and len(v.what) <= 300 for v in found)  # noqa: PLR2004 - characters
-    begin = time.process_time()
+    begin = time.thread_time()
     candidate = read_candidate(text, Path("kernel.py"), profile, "aten::exp")
-    assert time.process_time() - begin < SECONDS
+    assert time.thread_time() - begin < SECONDS
     assert candidate.kernel is not None or candidate.violations
 
 
