@@ -100,11 +100,18 @@ def digests(root: Path) -> dict[str, str]:
     tags = facts.read(root / facts.FILE.relative_to(ROOT))
     of_cases = deciding(root)
     for path in (*of_cases, *making(root)):
-        name, program = path.relative_to(root).as_posix(), syntax.parse(path.read_text(encoding="utf-8"))
+        name = path.relative_to(root).as_posix()
         layer = layer_of(name) if path in of_cases else MAKING
-        read = [" ".join((tag, *sorted(facts.names(tags[tag])))) for tag in tags_read(program)]
-        parts[layer] += [name, meaning_of(program), *read]
+        meaning, read = _meaning_and_tags(path.read_text(encoding="utf-8"))
+        parts[layer] += [name, meaning, *(" ".join((tag, *sorted(facts.names(tags[tag])))) for tag in read)]
     return {layer: digest(told)[:16] for layer, told in parts.items()}
+
+
+@cache
+def _meaning_and_tags(text: str) -> tuple[str, tuple[str, ...]]:
+    """Return what the program of a file means, and the tags of facts.yaml that it reads."""
+    program = syntax.parse(text)
+    return meaning_of(program), tuple(tags_read(program))
 
 
 def tags_read(program: ast.Module) -> Iterator[str]:
