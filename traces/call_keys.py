@@ -67,7 +67,8 @@ class CallParts(NamedTuple):
             anything else.
         tensors: The tensors, in their order.
         floats: The floats, in theirs.
-        exact: False if of some value, such as a generator or a nested tensor, the key holds nothing but the type.
+        exact: True if every tensor is strided and has memory, and the key holds more than the type of every other
+            value, unlike that of a generator.
     """
 
     kind: tuple[Hashable, ...]
@@ -76,12 +77,14 @@ class CallParts(NamedTuple):
     exact: bool
 
 
-def read_call(args: Iterable[Any], kwargs: Mapping[str, Any] | None) -> CallParts:
-    """Return the parts of a call of any operator."""
-    parts: list[Hashable] = []
+def read_call(args: Iterable[Any], kwargs: Mapping[str, Any] | None, *head: Hashable) -> CallParts:
+    """Return the parts of a call of any operator. head: The first parts of its kind."""
+    parts: list[Hashable] = [*head]
     tensors: list[torch.Tensor] = []
     floats: list[float] = []
-    exact = _read((*args, None, *kwargs, *kwargs.values()) if kwargs else args, parts, tensors, floats)
+    exact = _read((*args, *kwargs.values()) if kwargs else args, parts, tensors, floats)
+    if kwargs:
+        parts.append(tuple(kwargs))
     if len(tensors) > 1 and len(set(map(id, tensors))) < len(tensors):
         first: dict[int, int] = {}
         parts.extend([first.setdefault(id(t), len(first)) for t in tensors])
@@ -153,10 +156,14 @@ def _read(values: Iterable[Any], parts: list[Hashable], tensors: list[torch.Tens
     for value in values:
         kind = type(value)
         if kind in _TENSORS or isinstance(value, torch.Tensor):
-            exact = exact and kind in _TENSORS
             tensors.append(value)
             try:
-                parts.append(_STRIDED(value) if value.layout is torch.strided else _OTHER(value))
+                if value.layout is torch.strided:
+                    parts.append(_STRIDED(value))
+                    exact = exact and kind in _TENSORS and not value._is_zerotensor()
+                else:
+                    parts.append(_OTHER(value))
+                    exact = False
             except RuntimeError:  # nested tensors have neither sizes nor strides
                 parts.append((value.layout, value.dtype, value.device))
                 exact = False

@@ -50,24 +50,25 @@ def looked_at(op: int, args: Iterable[Any], kwargs: Mapping[str, Any]) -> Looked
     op: identifies the overload. Keys are equal for no calls that differ in it, in what tensors are, in which of them
     are the same object, or in another argument.
     """
-    kind, tensors, values, exact = read_call(args, kwargs)
-    if any(t.layout is torch.sparse_coo for t in tensors):
-        tensors = [part for t in tensors for part in _parts(t)]
-        kind += read_call(tensors, None).kind
-    if not exact or not all(_has_memory(t) for t in tensors):
+    head = op, torch.get_default_dtype()
+    kind, tensors, values, exact = read_call(args, kwargs, *head)
+    if not exact and any(t.layout is torch.sparse_coo for t in tensors):
+        dense = {name: _in_parts(value) for name, value in kwargs.items()}
+        kind, tensors, values, exact = read_call(map(_in_parts, args), dense, *head)
+    floats = tuple(values)
+    if not exact:
         return Looked(None, None, tensors, ())
-    kind, floats = (op, torch.get_default_dtype(), *kind), tuple(values)
     # -0.0 equals 0.0
     return Looked((kind, *[f or str(f) for f in floats]) if floats else kind, kind, tensors, floats)
 
 
-def _parts(t: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    """Return the tensors that hold the contents of a tensor."""
-    return (t._indices(), t._values()) if t.layout is torch.sparse_coo else (t,)
-
-
-def _has_memory(t: torch.Tensor) -> bool:
-    return t.layout is torch.strided and not t._is_zerotensor()
+def _in_parts(value: Any) -> Any:
+    """Return a value with the strided tensors that hold its contents in place of each COO tensor."""
+    if isinstance(value, list | tuple):
+        return type(value)(map(_in_parts, value))
+    if type(value) in (torch.Tensor, torch.nn.Parameter) and value.layout is torch.sparse_coo:
+        return [value.layout, list(value.shape), value.is_coalesced(), value._indices(), value._values()]
+    return value
 
 
 @dataclass(frozen=True)

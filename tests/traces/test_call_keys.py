@@ -58,9 +58,12 @@ def test_the_header_has_a_line_for_each_field():
     assert all(field.cpp in line for field, line in zip(TENSOR_FIELDS, lines, strict=True))
 
 
+CALLS = ((1, 2), {}), ((1,), {"x": 2}), ((), {"x": 1, "y": 2}), ((1, "x", 2), {}), ((1, None, "x", 2), {})
+
+
 def test_positions_and_names_of_arguments_are_told_apart():
-    keys = {recorded_key(None, *call) for call in [((1, 2), {}), ((1,), {"x": 2}), ((), {"x": 1, "y": 2})]}
-    assert len(keys) == 3
+    keys = {recorded_key(None, *call) for call in CALLS}
+    assert len(keys) == len(CALLS)
 
 
 def test_what_has_nothing_but_a_type_in_its_key_is_not_exact():
