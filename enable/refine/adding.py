@@ -35,8 +35,8 @@ class Added:
     def as_json(self) -> dict[str, Any]:
         """What `enable library add --json` prints."""
         done = self.result
-        told = {"version": done.version} if isinstance(done, Accepted) else {"version": None, "reasons": done.reasons}
-        return {**jsonable(self), **told}
+        answer = {"version": done.version} if isinstance(done, Accepted) else {"version": None, "reasons": done.reasons}
+        return {**jsonable(self), **answer}
 
 
 def add(session: Session, file: Path, few_cases: bool = False) -> Added:

@@ -24,9 +24,9 @@ LOOSE = 1e-5  # relative: hardware approximates exponentials, roots and quotient
 def interpreted():
     environment = {**os.environ, "TRITON_INTERPRET": "1"}
     command = [sys.executable, "-W", "ignore", "-m", "tests.verify.language"]
-    told = subprocess.run(command, capture_output=True, env=environment, cwd=HERE.parents[1], timeout=300)
-    assert told.returncode == 0, told.stderr[-2000:]
-    return json.loads(told.stdout)
+    process = subprocess.run(command, capture_output=True, env=environment, cwd=HERE.parents[1], timeout=300)
+    assert process.returncode == 0, process.stderr[-2000:]
+    return json.loads(process.stdout)
 
 
 def test_every_function_of_the_dialect_is_there():
@@ -90,5 +90,5 @@ def test_what_has_no_instruction_for_denormal_numbers_flushes_them(tmp_path, int
     (tmp_path / "flushing.py").write_text(FLUSHING)
     environment = {**os.environ, "TRITON_INTERPRET": interpreted, "PYTHONPATH": str(HERE.parents[1])}
     command = [sys.executable, "-W", "ignore", str(tmp_path / "flushing.py")]
-    told = subprocess.run(command, capture_output=True, env=environment, cwd=HERE.parents[1], timeout=300)
-    assert told.stdout.split() == [b"True", b"True"], told.stderr[-2000:]
+    process = subprocess.run(command, capture_output=True, env=environment, cwd=HERE.parents[1], timeout=300)
+    assert process.stdout.split() == [b"True", b"True"], process.stderr[-2000:]

@@ -79,7 +79,7 @@ def _follows_nothing(overload: str, arguments: Arguments) -> bool:
 
 
 def _known_otherwise(wanted: Iterable[Any], arguments: Arguments, gradient: Any) -> Arguments:
-    """Arguments of a forward call that its backward call has by another name, or of which it has the sizes alone."""
+    """Return arguments of a forward call that its backward call names otherwise, or of which it has only the sizes."""
     sizes = next((arguments[name] for name in _SIZES if name in arguments), None)
     known: Arguments = {}
     for name, most in ((a.name, a.N) for a in wanted if isinstance(gradient, torch.Tensor)):

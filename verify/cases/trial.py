@@ -90,7 +90,7 @@ def has_answer(overload: str, packed: Packed) -> bool:
 
 
 def _with_every_gradient(packed: Packed) -> Packed | None:
-    """Return the call with all gradients wanted, of which its mask leaves some out; None if it leaves out none.
+    """Return the call with all gradients wanted; None if its mask already wants all.
 
     What a call is made of does not depend on which gradients are wanted, so it has to make sense with all of them.
     """
