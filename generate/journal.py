@@ -169,7 +169,7 @@ def usage(records: Sequence[Record]) -> Iterator[tuple[str, int, int]]:
 
 def event_of(record: Record) -> Event:
     """The event that `append_event` wrote."""
-    return validated(Event, {**record, "kind": record["event"]})
+    return validated(Event, {("kind" if name == "event" else name): value for name, value in record.items()})
 
 
 def open_run(dialogs: Path, header: Record, restart: bool = False) -> Journal:

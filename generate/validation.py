@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import fields
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from traces import UserError
 
@@ -20,6 +21,10 @@ def validated(kind: Callable[..., T], value: Any) -> T:
     """Return the dataclass that a value of JSON describes. Raises ValueError in one line for the first wrong field."""
     from pydantic import ValidationError
 
+    names = [field.name for field in fields(cast(Any, kind))]
+    unknown = [name for name in value if name not in names] if isinstance(value, dict) else []
+    if unknown:
+        raise ValueError(f"{unknown[0]}: there is no such field; there are: {', '.join(names)}")
     try:
         instance: T = _adapter(kind).validate_python(value)
         return instance
