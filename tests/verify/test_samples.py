@@ -517,7 +517,8 @@ def test_gradients_of_scaled_bags_are_divided_by_the_count_of_their_own_index():
     assert found.tolist() == [0, 0, 1, 0, 0, 1, 0, 1]
 
 
-MAXIMA = {"self": torch.rand(2, 4, 4, 2), "indices": torch.zeros(2, 4, 2, 3, dtype=torch.int64)}
+POOLED = torch.rand(2, 4, 4, 2)
+MAXIMA = {"self": POOLED, "indices": torch.ops.aten.adaptive_max_pool2d(POOLED, [2, 3])[1]}
 FACTORS = {"LU_data": torch.rand(3, 4, 7, 5), "unpack_data": True, "unpack_pivots": True}
 WINDOWS = {"input_sizes": [5, 5, 5, 5], "dim": 0, "size": 3, "step": 1}
 CHANNELS = {
@@ -544,6 +545,27 @@ def test_shapes_that_aten_does_not_compare_have_to_fit(overload, call, name, fit
     """ATen on the CPU answers each of these calls; on a GPU it reads beside the arguments for some."""
     assert stands(overload, {**call, name: fitting})
     assert not stands(overload, {**call, name: other})
+
+
+WINDOW_OPTIONS = {"stride": [2, 2], "padding": [0, 0], "dilation": [1, 1], "ceil_mode": False}
+
+
+@pytest.mark.parametrize(
+    ("overload", "options"),
+    [
+        ("aten::adaptive_max_pool2d_backward", {}),
+        ("aten::max_pool2d_with_indices_backward", {"kernel_size": [2, 2], **WINDOW_OPTIONS}),
+    ],
+)
+def test_indices_of_maxima_lie_in_their_windows(overload, options):
+    """The first two rows and columns of four are a window of both."""
+    call = {"grad_output": torch.rand(3, 2, 2), "self": torch.rand(3, 4, 4), **options}
+    first_of_each = torch.tensor([[0, 2], [8, 10]]).expand(3, 2, 2)
+    assert stands(overload, {**call, "indices": first_of_each})
+    assert stands(overload, {**call, "indices": first_of_each + 5})
+    for outside in (1, 4, 16, -1):
+        moved = first_of_each + torch.tensor([[0, outside], [0, 0]]) * 2
+        assert not stands(overload, {**call, "indices": moved}), outside
 
 
 def test_a_backward_call_is_of_one_forward_call():

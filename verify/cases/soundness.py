@@ -73,9 +73,29 @@ def _follows_nothing(overload: str, arguments: Arguments) -> bool:
         return True
     made = result if isinstance(result, tuple) else (result,)
     chosen = arguments.get("indices") if "indices" not in given and len(made) == _WITH_INDICES else None
-    if isinstance(chosen, torch.Tensor) and chosen.shape != made[1].shape:
+    if isinstance(chosen, torch.Tensor) and (chosen.shape != made[1].shape or _leaves_windows(op, given, chosen)):
         return True
     return not elementwise(overload) and isinstance(gradient, torch.Tensor) and gradient.shape != made[0].shape
+
+
+def _leaves_windows(pooling: Any, arguments: Arguments, indices: torch.Tensor) -> bool:
+    """Return True if an index of a maximum lies outside its window.
+
+    The pooling itself gives the bounds of each window: it is called on the coordinates of its input.
+    """
+    rank = next(a.N for a in pooling.default._schema.arguments if a.N)
+    shape = arguments["self"].shape
+    for dim, size in enumerate(shape[-rank:], start=1 - rank):
+        elements_per_step = math.prod(shape[dim:]) if dim else 1
+        coordinates = torch.arange(size).double().view(-1, *[1] * -dim).expand(shape)
+        last = pooling.default(**{**arguments, "self": coordinates})[0]
+        first = -pooling.default(**{**arguments, "self": -coordinates})[0]
+        coordinate = indices.div(elements_per_step, rounding_mode="floor")
+        if dim > 1 - rank:
+            coordinate = coordinate % size
+        if bool(((coordinate < first) | (coordinate > last)).any()):
+            return True
+    return False
 
 
 def _known_otherwise(wanted: Iterable[Any], arguments: Arguments, gradient: Any) -> Arguments:
