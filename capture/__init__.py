@@ -13,7 +13,7 @@ __all__ = ["Recorder"]
 def __getattr__(name: str) -> Any:
     """Import PyTorch only when the recorder is asked for."""
     if name != "Recorder":
-        raise AttributeError(f"module 'capture' has no attribute {name!r}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from capture.recorder import Recorder
 
     return Recorder

@@ -11,6 +11,7 @@ from traces.errors import UserError
 Values: TypeAlias = Literal["full", "seeded", "stats"]
 VALUES: tuple[str, ...] = get_args(Values)
 
+Size: TypeAlias = int | str  # bytes, or a text such as 100MB
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?", re.IGNORECASE)
 _LEAST = {"max_bytes": 0, "max_blob": 0, "queue_bytes": 1, "per_signature": 1, "skip_steps": 0, "max_signatures": 1}
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
@@ -60,10 +61,12 @@ def _check(name: str, value: object, least: int) -> None:
         raise UserError(f"{name} {value!r} is too small or not a whole number; use {least} or more")
 
 
-def parse_size(text: str) -> int:
-    """Bytes of a size such as 100MB (decimal), 2GiB (binary) or 4096. Raises UserError."""
-    match = _SIZE.fullmatch(text.strip())
+def parse_size(size: Size) -> int:
+    """Return the bytes of a size such as 100MB (decimal), 2GiB (binary) or 4096. Raises UserError."""
+    if not isinstance(size, str):
+        return size
+    match = _SIZE.fullmatch(size.strip())
     if match is None:
-        raise UserError(f"{text!r} is not a size; write it like 100MB, 2GiB or 4096")
+        raise UserError(f"{size!r} is not a size; write it like 100MB, 2GiB or 4096")
     number, unit, binary = match.groups()
     return int(float(number) * (1024 if binary else 1000) ** _POWERS[unit.upper()])

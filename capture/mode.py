@@ -15,7 +15,7 @@ from capture.steps import running_backward
 from capture.unseen import function_modes
 
 if TYPE_CHECKING:
-    from capture.recorder import Recorder
+    from capture.observer import Observer
 
 _TENSOR = (torch.Tensor,)
 _PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
@@ -37,7 +37,7 @@ class Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """Not by wrapping every call, which takes a fifth of its time: while recording nothing is compiled at all."""
         return False
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Observer) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._recorder = recorder
         self._phases = recorder._phases

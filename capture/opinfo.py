@@ -21,6 +21,7 @@ from typing import Any
 
 from capture.categories import category
 from traces.errors import UserError
+from traces.packaging import qualified
 
 DTYPES = ("bfloat16", "float16", "float32", "int32", "int64")
 MANY = 900  # samples of one operator and dtype, from which on it is left out, as in the published system
@@ -233,7 +234,7 @@ def _record_until_done(request: SampleRequest, began: Callable[[str], None]) -> 
 
 def _child(request: SampleRequest) -> subprocess.Popen[str]:
     process = subprocess.Popen(
-        [sys.executable, "-m", "capture.opinfo"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", qualified("capture.opinfo")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert process.stdin is not None
     process.stdin.write(json.dumps(asdict(request)))

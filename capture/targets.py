@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 from capture.settings import Setting, parse
 from traces.errors import UserError
+from traces.packaging import qualified
 
 if TYPE_CHECKING:
     from capture.factories import Program
@@ -129,7 +130,7 @@ def _module(name: str) -> Any:
     choices = describe_models()
     if name not in choices:
         raise UserError(f"no model {name!r}; choose from {', '.join(choices)} (enable models describes them), {_HINT}")
-    return importlib.import_module(f"models.{name}")
+    return importlib.import_module(qualified(f"models.{name}"))
 
 
 def _first_line(path: Path) -> str:

@@ -19,8 +19,7 @@ from typing import Annotated
 
 import typer
 
-import enable.commands
-from enable import progress
+from enable import commands, progress
 from enable.options import WORKSPACE, WORKSPACE_VARIABLE
 from traces import UserError
 
@@ -73,9 +72,9 @@ def _global(
     context.obj = workspace
 
 
-_NAMES = sorted(m.name for m in pkgutil.iter_modules(enable.commands.__path__))
+_NAMES = sorted(m.name for m in pkgutil.iter_modules(commands.__path__))
 for _module in _NAMES:
-    _command = importlib.import_module(f"enable.commands.{_module}")
+    _command = importlib.import_module(f"{commands.__name__}.{_module}")
     if hasattr(_command, "app"):
         app.add_typer(_command.app, name=_module)
     else:

@@ -1,8 +1,8 @@
 """Put verified kernels under ATen, with exact undo.
 
-    from enable import library
+    import enablekit
 
-    with library.use(device="cuda") as registration:
+    with enablekit.use("cuda") as registration:
         train(model)
     print(registration.counts.served)
 
@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -59,19 +60,30 @@ def register(  # noqa: PLR0913 - each says which kernels, or when they serve
     unverified: bool = False,
     only: str | None = None,
     library: Library | None = None,
-    workspace: Path | None = None,
+    workspace: str | PathLike[str] | None = None,
     fallback: str | None = None,
     native: bool | None = None,
 ) -> Registration:
-    """Let kernels answer ATen calls on a device until the registration is undone; the latest is asked first.
+    """Let kernels answer ATen calls on a device until the registration is undone; the latest one takes precedence.
 
-    device: cuda; sim; or cpu, which is for tests and runs kernels in Triton's interpreter. ops: overloads by full name,
-    None for all that may be served. unverified: use kernels for every dtype that they claim. only: `judged` to serve no
-    call but those that are like a case which passed (verify/cases/kinds.py); others are counted if it is not given.
-    library: the kernels, None for the workspace's over the packaged ones. workspace: the directory that has the
-    verdicts, `.enable` by default. fallback: on sim, `cpu` to run there what is not served. Raises UserError for
-    what cannot be registered.
+    Args:
+        device: "cuda"; "sim"; or "cpu", which is for tests and runs kernels in Triton's interpreter.
+        ops: Full names of overloads, such as `aten::mm`; None for all that may be served.
+        unverified: Use kernels for every dtype that they claim, without a verdict.
+        only: "judged" to serve only calls that are like a case which passed (verify/cases/kinds.py). None to serve
+            and count the others, too.
+        library: The kernels; None for the workspace's, which take precedence over the packaged ones.
+        workspace: Directory that has the verdicts; `.enable` by default.
+        fallback: On sim, "cpu" to run on the CPU the calls that no kernel serves.
+        native: Whether a C++ module answers known calls; None to use it if it can be built for the device.
+
+    Returns:
+        The registration, with counts of the calls that were served; `undo()` ends it.
+
+    Raises:
+        UserError: A device, an overload or an option does not exist, or no kernel may serve.
     """
+    workspace = None if workspace is None else Path(workspace)
     _check(device, fallback)
     if only not in (None, JUDGED) or (only and unverified):
         more = ", and not with unverified kernels" if unverified else ""
@@ -91,9 +103,32 @@ def register(  # noqa: PLR0913 - each says which kernels, or when they serve
 
 
 @contextmanager
-def use(device: str = "cuda", **options: Any) -> Iterator[Registration]:
-    """`register` for the length of a block; undone however the block ends."""
-    with _until_undone(register(device, **options)) as registration:
+def use(  # noqa: PLR0913 - those of `register`, which editors show
+    device: str = "cuda",
+    *,
+    ops: Iterable[str] | None = None,
+    unverified: bool = False,
+    only: str | None = None,
+    library: Library | None = None,
+    workspace: str | PathLike[str] | None = None,
+    fallback: str | None = None,
+    native: bool | None = None,
+) -> Iterator[Registration]:
+    """Let kernels answer ATen calls on a device inside a `with` block; the registration is undone as the block ends.
+
+    The arguments are those of `register`.
+    """
+    registration = register(
+        device,
+        ops=ops,
+        unverified=unverified,
+        only=only,
+        library=library,
+        workspace=workspace,
+        fallback=fallback,
+        native=native,
+    )
+    with _until_undone(registration):
         yield registration
 
 

@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 __all__ = ["CallRecord", "Report", "Signature", "Trace", "TraceError", "TraceWriter", "UserError", "jsonable", "verify"]
 
 _HOMES = {
-    "CallRecord": "traces.records",
-    "Signature": "traces.records",
-    "Trace": "traces.store",
-    "TraceWriter": "traces.writer",
-    "Report": "traces.replay",
-    "verify": "traces.replay",
-    "jsonable": "traces.format",
+    "CallRecord": "records",
+    "Signature": "records",
+    "Trace": "store",
+    "TraceWriter": "writer",
+    "Report": "replay",
+    "verify": "replay",
+    "jsonable": "format",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
-        raise AttributeError(f"module 'traces' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from traces.packaging import PREFIX
+
 _IMPORT = re.compile(r"^\s*(?:from ([\w.]+) )?import (\([^)]*\)|[^\n#]+)", re.MULTILINE)
 _FOR_TYPES = re.compile(r"^if TYPE_CHECKING:[^\n]*\n(?:[ \t]+.*\n|\n)+", re.MULTILINE)
 
@@ -34,5 +36,5 @@ def _imported(root: Path, text: str) -> Iterator[Path]:
 
 def _files(root: Path, module: str) -> list[Path]:
     """The module's file, if it is ours."""
-    path = root.joinpath(*module.split("."))
+    path = root.joinpath(*module.removeprefix(PREFIX).split("."))
     return [p for p in (path.with_suffix(".py"), path / "__init__.py") if p.is_file()]

@@ -23,6 +23,7 @@ from enable.options import CACHE_VARIABLE
 from enable.progress import doing, say
 from enable.workspace import Workspace
 from traces import UserError, jsonable
+from traces.packaging import IMPORT_ROOT, qualified
 
 GRACE = 10.0  # seconds after the deadline before a worker is killed
 STARTING = 600.0  # seconds in which a worker has to import PyTorch, collect tests, or make an item's samples
@@ -44,7 +45,13 @@ class SuiteRun:
     resume: bool = False
     again: bool = True
     command: Callable[[Path, int], list[str]] = field(
-        default=lambda directory, index: [sys.executable, "-m", "enable.conformance.worker", str(directory), str(index)]
+        default=lambda directory, index: [
+            sys.executable,
+            "-m",
+            qualified("enable.conformance.worker"),
+            str(directory),
+            str(index),
+        ]
     )
 
     def run(self) -> bool:
@@ -119,7 +126,7 @@ class Worker:
         if item:
             command.append(json.dumps({"item": item, "without": self._without[item]}))
         env = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
-        paths = [str(Path(__file__).parents[2]), *filter(None, env.get("PYTHONPATH", "").split(os.pathsep))]
+        paths = [str(IMPORT_ROOT), *filter(None, env.get("PYTHONPATH", "").split(os.pathsep))]
         env["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, paths))  # a worker runs in another directory
         if cache := env.get(CACHE_VARIABLE):
             env[CACHE_VARIABLE] = str(Path(cache).absolute())

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from enable.conformance.options import CHECKS, SuiteOptions
 from traces import UserError
+from traces.packaging import qualified
 
 REQUIREMENT = "torchcts==0.4.1"
 INSTALL = f"pip install psutil && pip install --no-deps {REQUIREMENT}"  # it asks for torch < 2.12.2
@@ -59,7 +60,15 @@ def pytest_command(options: SuiteOptions) -> Callable[[Path, int], list[str]]:
         settings = {DESK: f"{index}:{directory}", "TORCHCTS_NON_INTERACTIVE": "1", "PYTEST_XDIST_WORKER": f"gw{index}"}
         settings["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
         words = ["env", *(f"{name}={value}" for name, value in settings.items()), sys.executable, "-m", "pytest"]
-        words += ["-q", "-q", "--tb=no", "-p", "enable.conformance.torchcts_plugin", "-p", "no:cacheprovider"]
+        words += [
+            "-q",
+            "-q",
+            "--tb=no",
+            "-p",
+            qualified("enable.conformance.torchcts_plugin"),
+            "-p",
+            "no:cacheprovider",
+        ]
         words += ["-p", "no:warnings", "--continue-on-collection-errors", "--device", options.device, "--level", "8"]
         words += ["--known-segfault-policy", "off", "--adaptive-isolation", "off", "--non-interactive"]
         words += ["--results-dir", f"results-{index}", "--rootdir", str(package.parent)]

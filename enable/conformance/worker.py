@@ -25,6 +25,7 @@ from enable.conformance.answers import DeviceLost, Response, answer, differences
 from enable.conformance.options import SuiteOptions
 from enable.conformance.results import Line, append
 from generate.validation import validated
+from traces.packaging import qualified
 
 LOST = 77  # exit status: the GPU context is broken
 DETAIL = 400  # characters of a failure that are kept
@@ -83,7 +84,7 @@ class Comparer:
 
     def __init__(self, desk: Desk) -> None:
         self.desk, self.options = desk, desk.options
-        self.suite: Any = importlib.import_module(f"enable.conformance.{self.options.suite}")
+        self.suite: Any = importlib.import_module(qualified(f"enable.conformance.{self.options.suite}"))
         torch.set_warn_always(True)  # else the native call alone warns
         self.registration = self.options.registered()
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from traces import UserError
 from traces.format import write_durably
+from traces.packaging import qualified
 
 SECONDS = 600  # that tracing and composing may take
 TEMPLATE = Path(__file__).parents[1] / "templates" / "problem.py.j2"
@@ -29,7 +30,7 @@ def compose_problem(file: Path, out: Path) -> dict[str, Any]:
         raise UserError(f"{file}: no such file; name a problem with {', '.join(NAMES)}")
     with tempfile.TemporaryDirectory() as directory:
         answer = Path(directory) / "answer.json"
-        words = [sys.executable, "-m", "enable.fuse.problem", str(file.resolve()), str(answer)]
+        words = [sys.executable, "-m", qualified("enable.fuse.problem"), str(file.resolve()), str(answer)]
         try:
             ended = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS, check=False)
         except subprocess.TimeoutExpired as error:

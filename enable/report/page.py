@@ -15,6 +15,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from traces.packaging import qualified
+
 _ASSETS = Path(__file__).parent / "assets"
 _SCRIPTS = ("tabulator.js", "plotly.js", "report.js")
 _STYLES = ("tabulator.css", "report.css")
@@ -22,7 +24,7 @@ _STYLES = ("tabulator.css", "report.css")
 
 def html(data: dict[str, Any]) -> str:
     """The whole page."""
-    environment = Environment(loader=PackageLoader("enable"), autoescape=True, undefined=StrictUndefined)
+    environment = Environment(loader=PackageLoader(qualified("enable")), autoescape=True, undefined=StrictUndefined)
     scripts = [(_ASSETS / name).read_text(encoding="utf-8").replace("</script", "<\\/script") for name in _SCRIPTS]
     hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)
     return environment.get_template("report.html.j2").render(

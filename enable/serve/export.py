@@ -22,13 +22,12 @@ from enable.serve.native import WAY
 from enable.serve.registration import KEYS
 from traces import UserError, facts
 from traces.overloads import base_name, bind, resolve
+from traces.packaging import ROOT, moved
 from verify.imports import reached
 from verify.judging.standings import marked
 from verify.outcome import Outcome
 
-_ROOT = Path(__file__).parents[2]
 _SERVES = "enable.serve.registration"  # what an exported package runs, with all that it imports
-_OWN_IMPORT = re.compile(r"^(\s*from )(?=(?:traces|capture|verify|enable)\b)", re.MULTILINE)
 _FORMAT = 2  # of overloads.json
 
 
@@ -103,7 +102,7 @@ def write_package(directory: Path, entries: Mapping[str, Entry], label: Label) -
         "overloads": {o: _fields(entry, places) for o, entry in entries.items()},
     }
     _write(package / "overloads.json", json.dumps(told, indent=1) + "\n")
-    _write(directory / "LICENSE", (_ROOT / "LICENSE").read_text(encoding="utf-8"))
+    _write(directory / "LICENSE", (ROOT / "LICENSE").read_text(encoding="utf-8"))
     values = {
         "name": label.name,
         "variable": f"{label.name.upper()}_DEVICE",
@@ -181,10 +180,10 @@ def _write_runtime(runtime: Path, prefix: str) -> None:
 
     prefix: what goes before the packages' names where it imports.
     """
-    for path in reached(_ROOT, [_SERVES]):
-        _write(runtime / path.relative_to(_ROOT), _OWN_IMPORT.sub(rf"\g<1>{prefix}", path.read_text(encoding="utf-8")))
+    for path in reached(ROOT, [_SERVES]):
+        _write(runtime / path.relative_to(ROOT), moved(path.read_text(encoding="utf-8"), prefix))
     for path in WAY.files():
-        _write(runtime / path.relative_to(_ROOT), path.read_text(encoding="utf-8"))
+        _write(runtime / path.relative_to(ROOT), path.read_text(encoding="utf-8"))
     names = {tag: sorted(facts.names(fact)) for tag, fact in facts.read(facts.FILE).items()}
     _write(runtime / "traces" / "facts.py", _rendered("package_facts.py.j2", {"facts": names}))
     for folder in [runtime, *(p for p in runtime.rglob("*") if p.is_dir())]:
@@ -229,7 +228,7 @@ def _literal(value: Any) -> str:
 
 def _rendered(template: str, values: Mapping[str, Any]) -> str:
     environment = jinja2.Environment(  # noqa: S701 - source text, not HTML
-        loader=jinja2.FileSystemLoader(_ROOT / "enable" / "templates"),
+        loader=jinja2.FileSystemLoader(ROOT / "enable" / "templates"),
         undefined=jinja2.StrictUndefined,
         keep_trailing_newline=True,
     )

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from enable.workspace import Workspace
+from traces.packaging import qualified
 
 STAGES = ("capture", "verify", "coverage", "run")
 
@@ -90,7 +91,10 @@ class Commands:
             if self.closed:
                 return -1, "", "interrupted"
             process = subprocess.Popen(
-                [sys.executable, "-m", "enable", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+                [sys.executable, "-m", qualified("enable"), *words],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
             )
             self._live.add(process)
         out, told = process.communicate()

@@ -184,8 +184,6 @@ def _registered(
     recipe: Recipe, choice: Choice, workspace: Workspace, base: Path | None, library: Library
 ) -> Iterator[Registration]:
     """The library's kernels in force on the device. Raises UserError if none may be, with what to type."""
-    options = {"fallback": choice.fallback, "unverified": choice.unverified, "workspace": workspace.root}
-    options["only"] = JUDGED if choice.only_judged else None
     with ExitStack() as stack:
         try:
             if choice.device == "cpu":  # the reference runs there, too: compiled graphs alone are served
@@ -194,7 +192,15 @@ def _registered(
                 stack.callback(nothing.undo)
                 yield nothing
                 return
-            registration = stack.enter_context(use(choice.device, library=library, **options))
+            kernels = use(
+                choice.device,
+                unverified=choice.unverified,
+                only=JUDGED if choice.only_judged else None,
+                library=library,
+                workspace=workspace.root,
+                fallback=choice.fallback,
+            )
+            registration = stack.enter_context(kernels)
         except NothingVerified as error:
             raise UserError(nothing_verified(recipe, choice.device, workspace, base)) from error
         yield registration

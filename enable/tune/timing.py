@@ -25,6 +25,7 @@ from generate.kernel_search.search import TimingFailed
 from generate.validation import check_version
 from traces import TraceError, UserError, jsonable
 from traces.format import write_durably
+from traces.packaging import IMPORT_ROOT, qualified
 from traces.subgraphs import definitions
 from verify.platforms import Platform, Target
 from verify.sandbox.wire import WireError, receive, send, send_packed
@@ -120,8 +121,8 @@ class _ClockChild:
     def __init__(self, wrap: Sequence[str] = (), seconds: float = SECONDS) -> None:
         self._ours, theirs = socket.socketpair()
         self._ours.settimeout(seconds)
-        command = [*wrap, sys.executable, "-m", "enable.tune.clock", str(theirs.fileno())]
-        path = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])])
+        command = [*wrap, sys.executable, "-m", qualified("enable.tune.clock"), str(theirs.fileno())]
+        path = os.pathsep.join([str(IMPORT_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
         environment = {"TRITON_DEFAULT_FP_FUSION": "1", **os.environ, "PYTHONPATH": path}  # as where kernels are judged
         environment.pop("TRITON_INTERPRET", None)
         with theirs:

@@ -136,7 +136,7 @@ def load_provider(name: str, options: Options | None = None) -> Provider:
 
 
 def _module(name: str) -> ModuleType:
-    return importlib.import_module(f"generate.llm.{name}")
+    return importlib.import_module(f"{__name__}.{name}")
 
 
 def estimate_tokens(messages: Sequence[Message]) -> int:

@@ -21,6 +21,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from traces.packaging import qualified
+
 _TINY = 5e-324  # the smallest denormal double
 
 
@@ -189,11 +191,9 @@ def _namespaces() -> dict[str, Any]:
     import triton
     from triton.runtime import autotuner, interpreter, jit
 
-    import verify
-
     modules: list[ModuleType] = [builtins, math, torch, torch.nn.functional, torch.testing, torch.overrides]
     modules += [np, triton, triton.language, triton.language.math, interpreter, jit, autotuner]
-    ours = [m for name, m in sys.modules.items() if name.startswith((f"{verify.__name__}.", "traces."))]
+    ours = [m for name, m in sys.modules.items() if name.startswith((qualified("verify."), qualified("traces.")))]
     classes = [torch.Tensor, jit.JITFunction, jit.KernelInterface, autotuner.Autotuner]
     classes += [interpreter.InterpretedFunction, interpreter.GridExecutor, interpreter.InterpreterBuilder]
     named = {m.__name__: m for m in modules + ours}

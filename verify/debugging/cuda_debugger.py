@@ -20,6 +20,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from traces import UserError
+from traces.packaging import qualified
 from verify.cases.case import Case
 from verify.debugging.cuda_replay import CASE
 from verify.excerpts import anonymous, snippet
@@ -106,7 +107,7 @@ def replayed(job: Job, cases: Sequence[Case], device: Device, sandbox: str, tool
             "cases": told,
         }
         (directory / "cases.json").write_text(json.dumps(fields))
-        replay = [sys.executable, "-P", "-m", "verify.debugging.cuda_replay", name, sandbox]
+        replay = [sys.executable, "-P", "-m", qualified("verify.debugging.cuda_replay"), name, sandbox]
         watcher = sanitizer()
         options = ["--tool", tool, "--target-processes", "application-only", "--print-limit", "20"]  # not ptxas
         watched = [watcher, *options, *replay] if watcher else replay

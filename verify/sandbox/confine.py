@@ -26,6 +26,7 @@ from glob import glob
 from pathlib import Path
 
 from traces.errors import UserError
+from traces.packaging import IMPORT_ROOT, ROOT
 from verify.platforms import Device
 from verify.sandbox import seccomp
 
@@ -246,7 +247,7 @@ def search_path() -> str:
     """The PYTHONPATH of a child with another home: this toolkit, and packages that Python does not find by itself."""
     own = (sys.prefix, sys.base_prefix, sys.exec_prefix)
     elsewhere = [str(p) for p in package_directories() if not any(p.is_relative_to(prefix) for prefix in own)]
-    return os.pathsep.join([str(Path(__file__).parents[2]), *elsewhere])
+    return os.pathsep.join([str(IMPORT_ROOT), *elsewhere])
 
 
 def _holds_packages(directory: Path) -> bool:
@@ -257,7 +258,7 @@ def _holds_packages(directory: Path) -> bool:
 def _readable() -> list[str]:
     """Python, its packages, the toolkit's own, the system's libraries."""
     packages = map(str, package_directories())
-    toolkit = [str(Path(__file__).parents[2] / name) for name in ("traces", "verify")]
+    toolkit = [str(ROOT / name) for name in ("traces", "verify")]
     system = ["/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/localtime", "/sys/devices/system/cpu"]
     machine = ["/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/dev/zero", "/dev/urandom", "/dev/random"]
     return [sys.prefix, sys.exec_prefix, sys.base_prefix, *packages, *toolkit, *system, *machine]

@@ -18,13 +18,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from traces.packaging import qualified
 from verify.platforms import COMPILE, EXECUTE, TRIAL
 from verify.sandbox import confine
 from verify.sandbox.processes import HOME_PREFIX, remove
 
-JUDGED = "verify.child.serve:runner"  # what answers requests about a kernel
-TRIED = "verify.cases.trial:Trial"  # and those whether ATen answers a call
-SAMPLED = "verify.cases.sampler:Sampler"  # and those for OpInfo's samples
+JUDGED = qualified("verify.child.serve:runner")  # what answers requests about a kernel
+TRIED = qualified("verify.cases.trial:Trial")  # and those whether ATen answers a call
+SAMPLED = qualified("verify.cases.sampler:Sampler")  # and those for OpInfo's samples
 _LOCK = threading.Lock()
 
 
@@ -37,7 +38,7 @@ class Nursery:
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs, self._words.open("wb") as words:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "verify.child.zygote", str(theirs.fileno())],
+                [sys.executable, "-P", "-m", qualified("verify.child.zygote"), str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

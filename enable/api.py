@@ -1,0 +1,85 @@
+"""Coverage and verdicts for programs: what `enable coverage` and `enable verify` compute, as objects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+
+from enable.cover.coverage import Coverage
+from enable.cover.session import Session
+from enable.cover.verification import SOURCES, VerifyRequest, check_request
+from enable.cover.verifier import Verifier
+from enable.options import PLATFORM, WORKSPACE
+from enable.workspace import Workspace
+from verify.judging.stages import MAX_EXTENDED, TrialResult
+
+StrPath = str | PathLike[str]
+
+
+def coverage(
+    trace: StrPath,
+    *,
+    platform: str = PLATFORM,
+    workspace: StrPath = WORKSPACE,
+    library: StrPath | None = None,
+) -> Coverage:
+    """Replay the calls of a trace on the kernels of the library, and return which overloads are covered.
+
+    Each recorded overload is matched to a kernel. Its recorded calls are compiled, run in a sandbox and compared with
+    ATen. The verdicts are kept in the workspace, so a second call runs only what has changed.
+
+    Args:
+        trace: Name of a trace of the workspace, or the path of a trace.
+        platform: Name of a platform, or the path of a platform's YAML file.
+        workspace: Directory that keeps traces, verdicts and refined kernels.
+        library: Directory of kernel files that replaces the packaged library.
+
+    Returns:
+        The coverage: a row for each overload; `as_json()` gives the document of `enable coverage --json`.
+
+    Raises:
+        UserError: The trace or the platform does not exist, or the trace is damaged.
+    """
+    with Session(Workspace(Path(workspace)), _path(library), platform) as session:
+        return session.coverage(str(trace))
+
+
+def verify(  # noqa: PLR0913 - each is an option of the command
+    target: StrPath,
+    *,
+    op: str | None = None,
+    platform: str = PLATFORM,
+    cases: Sequence[str] = SOURCES,
+    seed: int = 0,
+    limit: int = MAX_EXTENDED,
+    workspace: StrPath = WORKSPACE,
+    library: StrPath | None = None,
+) -> TrialResult:
+    """Judge a kernel: lint and compile it, run it in a sandbox, and compare its results with ATen.
+
+    Args:
+        target: A kernel file, or the name of an operator whose kernel of the library is judged.
+        op: Overload (`aten::exp`) that a file without a schema implements.
+        platform: Name of a platform, or the path of a platform's YAML file.
+        cases: Sources of cases: `opinfo`, `extended` (variants of the others), `traces` (the workspace's) and
+            `trace:NAME`.
+        seed: Seed of the extended cases.
+        limit: Number of extended cases for each overload.
+        workspace: Directory that keeps traces, verdicts and refined kernels.
+        library: Directory of kernel files that replaces the packaged library.
+
+    Returns:
+        The result: `outcome` is "PASS" only if cases ran and all of them passed.
+
+    Raises:
+        UserError: There is no such file, operator, platform or source of cases.
+    """
+    check_request(cases, ())
+    request = VerifyRequest(tuple(cases), seed, limit=limit)
+    with Verifier(Path(workspace), _path(library), platform, None, "full") as verifier:
+        return verifier.verify(str(target), op, request)
+
+
+def _path(library: StrPath | None) -> Path | None:
+    return None if library is None else Path(library)
