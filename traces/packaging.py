@@ -1,7 +1,7 @@
 """The names under which this toolkit's packages are imported.
 
-In a checkout the packages lie at the top level. A wheel ships them inside `enablekit._toolkit`, so that they do not hide
-a user's own `models`, `traces` or `verify`. setup.py moves them and rewrites their imports with `moved`.
+In a checkout the packages lie at the top level. A wheel ships them inside `enablekit._toolkit`, so that they do not
+hide a user's own `models`, `traces` or `verify`. setup.py moves them and rewrites their imports with `moved`.
 """
 
 from __future__ import annotations
