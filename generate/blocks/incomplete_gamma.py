@@ -1,8 +1,8 @@
-"""The regularised incomplete gamma functions P and Q = 1 - P, in fp64 (DLMF chapter 8).
+"""Regularized incomplete gamma functions P and Q = 1 - P, in fp64 (DLMF chapter 8).
 
-A power series below x = a, Legendre's continued fraction above, and Temme's uniform expansion where a >= 256 and x is
-within 20 % of it. Coefficients of the expansion follow from DLMF 8.12.9 to 8.12.11 in rational numbers; they are cut
-where they fall under 1e-18.
+Small x uses a power series, and large x uses Legendre's continued fraction. Temme's uniform expansion serves
+a >= 256 with x within 20 % of a. Its coefficients follow from DLMF 8.12.9 to 8.12.11 in rational arithmetic,
+and terms below 1e-18 are cut.
 """
 
 import triton
@@ -16,7 +16,10 @@ __all__ = ["regularized_gamma_p", "regularized_gamma_q"]
 
 @triton.jit
 def log_excess(x, a):
-    """x / a - 1 - log(x / a) for positive x and a; near x = a by the series of the inverse hyperbolic tangent."""
+    """Return x / a - 1 - log(x / a) for positive x and a.
+
+    Near x = a the logarithm cancels, so the series of the inverse hyperbolic tangent replaces it.
+    """
     m = (x - a) / a
     near = tl.abs(m) <= 0.25
     s = tl.where(near, m, 0.0)
@@ -31,7 +34,7 @@ def log_excess(x, a):
 
 @triton.jit
 def stirling_quotient(a):
-    """Stirling's formula over Gamma(a) for a >= 1."""
+    """Return Stirling's formula divided by Gamma(a), for a >= 1."""
     return chebyshev_series(2 / a - 1, (
         0.9602917381274741, -0.03896823762489201, 0.0007830980245595887, 3.650747909394719e-05,
         -6.39955236325099e-06, 2.5086764441246126e-07, 6.642908871454746e-08, -1.6472719668006103e-08,
@@ -45,7 +48,7 @@ def stirling_quotient(a):
 
 @triton.jit
 def uniform_series(eta, w):
-    """The sum of c[k](eta) w^k (DLMF 8.12.7)."""
+    """Return the sum of c[k](eta) w^k (DLMF 8.12.7)."""
     r = tl.zeros_like(eta)
     r = r * w + polynomial(eta, (-0.00033679855336635813,))
     r = r * w + polynomial(eta, (-0.0002990724803031902, 0.0007840392217200666, -0.0008618882909167117))
@@ -73,8 +76,11 @@ def uniform_series(eta, w):
 
 @triton.jit
 def gamma_series(x, a, small):
-    """The sum of x^k / ((a + 1) ... (a + k)) from k = 0 on, for x <= a; where small, of (-x)^k / (k! (a + k)) from
-    k = 1 on (DLMF 8.7.1)."""
+    """Sum the power series for the lower incomplete gamma function, for x <= a or small arguments.
+
+    The terms are x^k / ((a + 1) ... (a + k)) from k = 0 on. If `small` is set, they are (-x)^k / (k! (a + k))
+    from k = 1 on (DLMF 8.7.1).
+    """
     term = tl.full(x.shape, 1, tl.float64)
     total, k = tl.where(small, 0.0, term), 1
     while tl.max((tl.abs(term) > 1e-17 * tl.abs(total)).to(tl.int32), 0) > 0:
@@ -87,7 +93,7 @@ def gamma_series(x, a, small):
 
 @triton.jit
 def gamma_fraction(x, a):
-    """1 / (x + 1 - a - 1 (1 - a) / (x + 3 - a - ...)), x > a (DLMF 8.9.2), by Lentz's algorithm."""
+    """Return 1 / (x + 1 - a - 1 (1 - a) / (x + 3 - a - ...)) for x > a (DLMF 8.9.2), by Lentz's algorithm."""
     b = x + 1 - a
     d = 1 / b
     total, c, change, k = d, tl.full(x.shape, 1e300, tl.float64), tl.zeros_like(x), 1
@@ -104,8 +110,10 @@ def gamma_fraction(x, a):
 
 @triton.jit
 def regularized_gamma(x, a):
-    """P and Q for positive and finite arguments. The factor is x^a e^-x / Gamma(a + 1), or x^a / Gamma(a + 1) where
-    both are small."""
+    """Return P and Q for positive and finite arguments.
+
+    The common factor is x^a e^-x / Gamma(a + 1), or x^a / Gamma(a + 1) if both arguments are small.
+    """
     uniform = (a >= 256) & (tl.abs(x - a) <= 0.2 * a)
     small = (a < 1) & (x <= 1.1)
     below = (x <= a) & ~(uniform | small)
@@ -136,8 +144,12 @@ def regularized_gamma(x, a):
 
 @triton.jit
 def with_limits(r, a, x, least: tl.constexpr):
-    """r, or its limits for infinite arguments and those of which one is 0, least: that of x = 0; of NaN, too, what the
-    other argument says."""
+    """Return r, or the limit of P or Q if an argument is 0, infinite, negative or NaN.
+
+    `least` is the value at x = 0: 0 for P and 1 for Q. An argument that is 0 or infinite decides the result
+    even if the other argument is NaN. The result is NaN if both arguments are 0, both are infinite, or one is
+    negative.
+    """
     r = tl.where((a != a) | (x != x), float("nan"), r)
     r = tl.where(x == float("inf"), 1.0 - least, r)
     r = tl.where(a == float("inf"), tl.where(x == float("inf"), float("nan"), least), r)
@@ -160,6 +172,6 @@ def regularized_gamma_q(a, x):
 
 @triton.jit
 def positive_or_one(a, x):
-    """x and a, or 1 for both where one of them is not positive and finite."""
+    """Return (x, a), or (1, 1) unless both arguments are positive and finite."""
     known = (a > 0) & (a < float("inf")) & (x > 0) & (x < float("inf"))
     return tl.where(known, x, 1.0), tl.where(known, a, 1.0)

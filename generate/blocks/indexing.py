@@ -1,8 +1,8 @@
-"""Index maps: what index tensors choose of a tensor is read (gather) or written (scatter).
+"""Index maps: gather elements of a tensor at index tensors, or scatter values to them.
 
-It is walked through in tiles of rows and columns; dimensions are merged where all operands' strides allow, so that only
-rows are taken apart by division. An index that is the same for all rows, or columns, of a tile is loaded once.
-Where an index is out of range nothing is written, and 0 read.
+The kernel works on tiles of rows and columns. Dimensions are merged if all operands' strides allow it, so
+only row numbers are decomposed by division. An index that is the same for all rows, or for all columns, of a
+tile is loaded once. An index that is out of bounds reads 0 and writes nothing.
 """
 
 import math
@@ -19,7 +19,7 @@ from blocks.types import compute_types, number_argument, number_value
 
 @triton.jit
 def tile_offset(row, col, shape, stride, PLAIN: tl.constexpr):
-    """[M, N] offsets in a tensor; shape: of the rows alone."""
+    """Return a tile's [M, N] offsets in a tensor; `shape` covers the row dimensions only."""
     return strided(row, shape, stride[:-1], False, PLAIN)[:, None] + (col * integer_value(stride[-1], PLAIN))[None, :]
 
 
@@ -38,8 +38,11 @@ def chosen_offset(
     BY_COL: tl.constexpr,
     PLAIN: tl.constexpr,
 ):
-    """What the index tensors add to the offset in the indexed tensor, and whether all are in range; broadcast over what
-    they do not depend on."""
+    """Return the offset that the index tensors add, and a mask that is true if they are all in bounds.
+
+    Both values are broadcast over the tile dimensions that no index depends on. A negative index counts from
+    the end.
+    """
     offset = tl.zeros([1, 1], tl.int64)
     valid = offset == 0
     for k in tl.static_range(len(indices)):
@@ -62,16 +65,19 @@ def chosen_offset(
 
 @triton.jit
 def atomic_multiply(out_ptr, place, x, mask, OPMATH: tl.constexpr):
-    """out_ptr[place] *= x where the mask is true, of values of OPMATH, the bits of which are held by integers."""
+    """Multiply out_ptr[place] by x where the mask is true.
+
+    Integers hold the bits of values in dtype OPMATH, because compare-and-swap takes integers.
+    """
     x = x.to(OPMATH, bitcast=True)
-    todo = mask & (place >= 0)
-    places = out_ptr + tl.where(todo, place, 0)
-    known = tl.zeros(todo.shape, out_ptr.dtype.element_ty)
-    while tl.max(tl.max(todo.to(tl.int32), 1), 0) > 0:
-        product = (known.to(OPMATH, bitcast=True) * x).to(known.dtype, bitcast=True)
-        found = tl.atomic_cas(places, known, tl.where(todo, product, known), sem="relaxed")
-        todo = todo & (found != known)
-        known = found
+    pending = mask & (place >= 0)  # the comparison broadcasts the mask to the tile
+    pointers = out_ptr + tl.where(pending, place, 0)
+    expected = tl.zeros(pending.shape, out_ptr.dtype.element_ty)
+    while tl.max(tl.max(pending.to(tl.int32), 1), 0) > 0:
+        product = (expected.to(OPMATH, bitcast=True) * x).to(expected.dtype, bitcast=True)
+        current = tl.atomic_cas(pointers, expected, tl.where(pending, product, expected), sem="relaxed")
+        pending = pending & (current != expected)
+        expected = current
 
 
 @triton.jit
@@ -96,9 +102,23 @@ def indexing_kernel(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """MODE gather: the indices choose of the source; scatter, add: of the result, where the source is multiplied by
-    alpha, if there is one, and added by atomics. claim, last: of several elements for one place the last in the source
-    is written, found in `alpha`, where before each leaves its offset."""
+    """Gather from the source, or scatter it to the output, one [BLOCK_M, BLOCK_N] tile per program.
+
+    Parameters of the launch:
+        source_ptr, out_ptr: strided tensors; one of them is indexed, and its stride is 0 along index
+            dimensions.
+        indices: tuple of index tensors; index_strides are their strides in the iteration space.
+        alpha: factor for mode "add" or None; in mode "last" the pointer to the claims.
+        m, n: rows and columns of the iteration space; `shape` has the sizes of the row dimensions.
+        sizes, steps: sizes and strides along the indexed dimensions.
+        OPMATH: dtype for alpha in mode "add"; in mode "multiply" the dtype whose bits the integers hold.
+        BY_ROW, BY_COL: True if an index depends on the row or on the column.
+
+    MODE "gather" applies the indices to the source, and all other modes apply them to the output. "scatter"
+    stores, and "add", "max", "min" and "multiply" use atomics. "claim" leaves the largest source offset at
+    each destination. "last" then writes only the elements whose offset is claimed, so the last of several
+    elements for one destination wins.
+    """
     m, n = integer_value(m, PLAIN), integer_value(n, PLAIN)
     across = tl.cdiv(n, BLOCK_N)
     row = (tl.program_id(0) // across).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
@@ -132,9 +152,13 @@ def indexing_kernel(
 
 
 def gather(self, indices, out=None, elements=2048):
-    """self[indices], in `out` or in a new tensor laid out as ATen's. indices: None or integers for each dimension.
+    """Return self[indices], in `out` or in a new tensor with ATen's memory layout.
 
-    elements: of a program.
+    Args:
+        self: Tensor to read.
+        indices: One entry per dimension: an integer tensor, or None.
+        out: Result tensor, or None to allocate one.
+        elements: Elements per program.
     """
     before, shape, chosen, strides, sizes, steps = _layout(self, indices)
     if out is None and _row_major(self) and all([_row_major(index) for index in chosen]):
@@ -143,33 +167,41 @@ def gather(self, indices, out=None, elements=2048):
         after = len(shape) - before - chosen[0].dim()
         views = [index.view([1] * before + list(index.shape) + [1] * after).expand(shape) for index in chosen]
         out = empty_result([self.as_strided(shape, strides[0]), *views], self.dtype)
-    own, *index_strides = strides
+    self_strides, *index_strides = strides
     _launch_indexing(
-        "gather", self, own, out, out.stride(), None, shape, (chosen, index_strides, sizes, steps), elements
+        "gather", self, self_strides, out, out.stride(), None, shape, (chosen, index_strides, sizes, steps), elements
     )
     return out
 
 
 def scatter(out, indices, values, accumulate, alpha=None):
-    """out[indices] = values, or out[indices] += alpha * values by atomics, which add up in 32 bits or more."""
+    """Write out[indices] = values, or add alpha * values to out[indices] by atomics.
+
+    Atomics need elements of 32 bits or more.
+    """
     if out.numel() == 0:
-        return  # ATen looks at no index then, which may be of more than there is
+        return  # ATen then reads no index, so an index may be out of bounds
     out = out.unsqueeze(0) if out.dim() == 0 else out
-    _, shape, chosen, (own, *index_strides), sizes, steps = _layout(out, indices)
+    _, shape, chosen, (self_strides, *index_strides), sizes, steps = _layout(out, indices)
     values = values.expand(shape)
     mode = "add" if accumulate else "scatter"
     alpha = None if alpha is None else number_argument(alpha, out.dtype)
-    _launch_indexing(mode, values, values.stride(), out, own, alpha, shape, (chosen, index_strides, sizes, steps), 2048)
+    _launch_indexing(
+        mode, values, values.stride(), out, self_strides, alpha, shape, (chosen, index_strides, sizes, steps), 2048
+    )
 
 
 def _launch_indexing(mode, source, source_stride, out, out_stride, alpha, shape, how, elements, opmath=None):
-    """alpha: as the kernel takes it. how: the index tensors, their strides, and the sizes and strides of the dimensions
-    that they index."""
+    """Launch `indexing_kernel` over `shape`.
+
+    `alpha` has the form that the kernel takes. `how` holds the index tensors and their strides, then the
+    indexed dimensions' sizes and strides.
+    """
     chosen, index_strides, sizes, steps = how
-    walked, strides = merge(shape, [source_stride, out_stride, *index_strides])
-    walked = walked or (math.prod(shape),)
+    merged, strides = merge(shape, [source_stride, out_stride, *index_strides])
+    merged = merged or (math.prod(shape),)
     source_stride, out_stride, *index_strides = strides
-    m, n = math.prod(walked[:-1]), walked[-1]
+    m, n = math.prod(merged[:-1]), merged[-1]
     BLOCK_M, BLOCK_N = small_tile(n, 1024)
     if m * n >= 4096:
         BLOCK_N = min(triton.next_power_of_2(n), 1024)
@@ -182,7 +214,7 @@ def _launch_indexing(mode, source, source_stride, out, out_stride, alpha, shape,
         alpha,
         integer(m, PLAIN),
         integer(n, PLAIN),
-        integers(walked[:-1], PLAIN),
+        integers(merged[:-1], PLAIN),
         integers(source_stride, PLAIN),
         integers(out_stride, PLAIN),
         tuple([integers(s, PLAIN) for s in index_strides]),
@@ -200,7 +232,7 @@ def _launch_indexing(mode, source, source_stride, out, out_stride, alpha, shape,
 
 
 def _launch_last(source, source_stride, out, out_stride, shape, how):
-    """Scatter, where of several elements for one place the last is written, as ATen does on a CPU."""
+    """Scatter so that the last of several elements for one destination wins, as in ATen on the CPU."""
     dtype = torch.int32 if reach(shape, [source_stride]) < 2147483648 else torch.int64
     claims = torch.empty_strided(out.shape, out.stride(), dtype=dtype, device=out.device)
     elementwise(identity, -1, common=dtype, out=claims)
@@ -210,7 +242,12 @@ def _launch_last(source, source_stride, out, out_stride, shape, how):
 
 @triton.jit
 def claimed_kernel(self_ptr, values_ptr, claims_ptr, out_ptr, n, WIDE: tl.constexpr, BLOCK: tl.constexpr):
-    """Each element of `out`: of the values what claims it, or else of self."""
+    """Store to each element of `out` the value that claims it, or self's element if no value does.
+
+    Tensors:
+        self_ptr, claims_ptr, out_ptr: [n], dense; claims are offsets in the values, or -1.
+        values_ptr: read at the claimed offsets.
+    """
     i = tl.program_id(0).to(tl.int64 if WIDE else tl.int32) * BLOCK + tl.arange(0, BLOCK)
     claim = tl.load(claims_ptr + i, mask=i < n, other=-1)
     x = tl.load(self_ptr + i, mask=(i < n) & (claim < 0))
@@ -219,14 +256,16 @@ def claimed_kernel(self_ptr, values_ptr, claims_ptr, out_ptr, n, WIDE: tl.conste
 
 
 def claimed(self, values, shape, how, out):
-    """`out`, dense as self, of the last of the values for each place and of self where there is none; what is written
-    is read in the order of `out`, so that nothing is stored far apart twice. shape, how: as `_launch_indexing` takes
-    them, how with self's strides in front."""
-    own, *chosen = how
+    """Fill `out` with the last value for each element, or with self for elements that no value targets.
+
+    `out` is dense like self. It is written in memory order, so only the claims are scattered. `shape` and
+    `how` are as in `_launch_indexing`, with self's strides in front.
+    """
+    self_strides, *chosen = how
     dtype = torch.int32 if reach(shape, [values.stride()]) < 2147483648 else torch.int64
     claims = torch.empty(self.shape, dtype=dtype, device=self.device)
     elementwise(identity, -1, common=dtype, out=claims)
-    _launch_indexing("claim", values, values.stride(), claims, own, None, shape, chosen, 2048)
+    _launch_indexing("claim", values, values.stride(), claims, self_strides, None, shape, chosen, 2048)
     n = self.numel()
     wide = n + 1024 > 2147483647
     claimed_kernel[(triton.cdiv(n, 1024),)](self, values, claims, out, n, WIDE=wide, BLOCK=1024, num_warps=4)
@@ -234,39 +273,50 @@ def claimed(self, values, shape, how, out):
 
 
 def put_last(self, indices, values, out):
-    """`out`, a copy of self into which values are written; of several for one place the last."""
+    """Copy self to `out` and write values into it; the last of several values for one element wins."""
     if out is not self:
         elementwise(identity, self, common=out.dtype, out=out)
     if out.numel() and values.numel():
         x = out.unsqueeze(0) if out.dim() == 0 else out
-        _, shape, chosen, (own, *index_strides), sizes, steps = _layout(x, indices)
+        _, shape, chosen, (self_strides, *index_strides), sizes, steps = _layout(x, indices)
         values = values.expand(shape)
-        _launch_last(values, values.stride(), x, own, shape, (chosen, index_strides, sizes, steps))
+        _launch_last(values, values.stride(), x, self_strides, shape, (chosen, index_strides, sizes, steps))
     return out
 
 
 def _layout(self, indices):
-    """How an indexed tensor is walked through: how many of its dimensions stand before the indices', which are in front
-    unless the indices are adjacent; the result's shape; the index tensors; strides in that shape, of self, 0 where
-    indices choose, and of each index tensor; and the sizes and strides of the dimensions that they index."""
+    """Return the iteration space of an indexed tensor.
+
+    The result is (before, shape, index tensors, strides, sizes, steps):
+    - before: dimension count in front of the index dimensions, which come first unless the indices are
+      adjacent.
+    - shape: the result's shape.
+    - strides: strides in that shape, for self (0 along index dimensions) and for each index tensor.
+    - sizes, steps: sizes and strides along the indexed dimensions.
+
+    Raises NotImplementedError if there is no index tensor.
+    """
     size, stride = self.shape, self.stride()
     dims = [d for d, index in enumerate(indices) if index is not None]
     chosen = [indices[d] for d in dims]
     if any([index.shape != chosen[0].shape for index in chosen]):
         chosen = torch.broadcast_tensors(*chosen)
-    kept = [d for d in range(len(size)) if d not in dims]
+    remaining = [d for d in range(len(size)) if d not in dims]
     if not dims:
         raise NotImplementedError("an index in which there is no tensor, or only a mask without dimensions")
     before = dims[0] if dims[-1] - dims[0] + 1 == len(dims) else 0
-    front, back = kept[:before], kept[before:]
+    front, back = remaining[:before], remaining[before:]
     shape = [size[d] for d in front] + list(chosen[0].shape) + [size[d] for d in back]
-    own = [stride[d] for d in front] + [0] * chosen[0].dim() + [stride[d] for d in back]
-    strides = [own] + [[0] * before + list(index.stride()) + [0] * len(back) for index in chosen]
+    self_strides = [stride[d] for d in front] + [0] * chosen[0].dim() + [stride[d] for d in back]
+    strides = [self_strides] + [[0] * before + list(index.stride()) + [0] * len(back) for index in chosen]
     return before, shape, chosen, strides, [size[d] for d in dims], [stride[d] for d in dims]
 
 
 def _row_major(t):
-    """Whether all strides are those of a new tensor, also in dimensions of size 1, which is_contiguous passes over."""
+    """Return True if all strides equal those of a new tensor.
+
+    Unlike is_contiguous, this includes dimensions with size 1.
+    """
     step = 1
     for size, stride in zip(reversed(t.shape), reversed(t.stride()), strict=True):
         if stride != step:
@@ -276,9 +326,14 @@ def _row_major(t):
 
 
 def by_integers(size, indices):
-    """The index tensors with masks turned into integers, one for each dimension of a mask. size: of what they index.
+    """Replace each mask among the indices by integer index tensors, one per mask dimension.
 
-    Raises IndexError for a mask that does not have the size where it stands.
+    Args:
+        size: The indexed tensor's shape.
+        indices: One entry per dimension: an index tensor or None; a mask covers several dimensions.
+
+    Raises:
+        IndexError: If a mask differs in shape from the dimensions that it covers.
     """
     masks = [k for k, index in enumerate(indices) if index is not None and index.dtype in (torch.bool, torch.uint8)]
     if not masks:
@@ -290,7 +345,10 @@ def by_integers(size, indices):
 
 
 def put(self, indices, values, accumulate, alpha=None, out=None):
-    """A copy of self, or `out`, into which values are scattered; what is narrower than 32 bits is added up in 32."""
+    """Return a copy of self, or `out`, into which values are scattered.
+
+    Sums of dtypes narrower than 32 bits accumulate in 32 bits.
+    """
     out = torch.empty_like(self) if out is None else out
     sums = out
     if accumulate and out.dtype not in (torch.float32, torch.float64, torch.int32, torch.int64):
@@ -304,23 +362,26 @@ def put(self, indices, values, accumulate, alpha=None, out=None):
 
 
 def _along(self, dim, index):
-    """How an index of gather and scatter chooses: self and it with dimensions, self's strides, 0 along dim, and what
-    `_launch_indexing` is to know."""
+    """Return the iteration space for gather and scatter along one dimension.
+
+    The result is (self, index, strides, how). Scalars become 1-d. The strides are self's, with 0 along dim,
+    and `how` is the argument for `_launch_indexing`. Raises RuntimeError if the index does not fit.
+    """
     x, index = [t if t.dim() else t.unsqueeze(0) for t in (self, index)]
     dim = dim % x.dim()
     if index.dim() != x.dim() or any([index.shape[d] > n for d, n in enumerate(x.shape) if d != dim]):
         raise RuntimeError(f"an index {tuple(index.shape)} along dimension {dim} of {tuple(x.shape)}")
-    own = [0 if d == dim else x.stride(d) for d in range(x.dim())]
-    return x, index, own, ([index], [index.stride()], [x.shape[dim]], [x.stride(dim)])
+    self_strides = [0 if d == dim else x.stride(d) for d in range(x.dim())]
+    return x, index, self_strides, ([index], [index.stride()], [x.shape[dim]], [x.stride(dim)])
 
 
 def gather_along(self, dim, index):
-    """self, in a new tensor, at these indices along dim."""
+    """Return self's elements at these indices along dim, in a new tensor."""
     out = torch.empty(index.shape, dtype=self.dtype, device=self.device)
     if out.numel():
-        x, index, own, how = _along(self, dim, index)
-        to = out.view(index.shape)
-        _launch_indexing("gather", x, own, to, to.stride(), None, index.shape, how, 2048)
+        x, index, self_strides, how = _along(self, dim, index)
+        target = out.view(index.shape)
+        _launch_indexing("gather", x, self_strides, target, target.stride(), None, index.shape, how, 2048)
     return out
 
 
@@ -330,32 +391,38 @@ def _expect_values(values, index):
 
 
 def _mostly_written(self, out, written):
-    """Whether so much is written into a dense `out` that it pays to walk through all of it once more."""
+    """Return True if so much of a dense `out` is written that one more pass over all of it pays off."""
     return self.numel() >= 65536 and 4 * written >= self.numel() and self.is_contiguous() and out.is_contiguous()
 
 
 def apply_along(mode, out, dim, index, values, opmath=None):
-    """Values, a tensor that reaches as far as the index or of one element, are written into `out` at these indices
-    along dim; or added by atomics; or "max", "min", "multiply" of integers, which may hold the bits of `opmath`."""
+    """Combine values with the elements of `out` at these indices along dim.
+
+    `values` covers the index or has one element. `mode` is "scatter" (write), "add" (by atomics), or "max",
+    "min" or "multiply" for integers, which may hold the bits of dtype `opmath`.
+    """
     if not index.numel():
         return
-    x, index, own, how = _along(out, dim, index)
+    x, index, self_strides, how = _along(out, dim, index)
     values = values if values.dim() else values.expand(index.shape)
     _expect_values(values, index)
     if mode == "scatter" and any(values.stride()):
-        _launch_last(values, values.stride(), x, own, index.shape, how)
+        _launch_last(values, values.stride(), x, self_strides, index.shape, how)
         return
-    _launch_indexing(mode, values, values.stride(), x, own, None, index.shape, how, 2048, opmath)
+    _launch_indexing(mode, values, values.stride(), x, self_strides, None, index.shape, how, 2048, opmath)
 
 
 def put_along(self, dim, index, values, accumulate, out=None):
-    """A copy of self, or `out`, into which values are written at these indices along dim, or added as by `put`."""
+    """Return a copy of self, or `out`, with values written or added at these indices along dim.
+
+    Sums accumulate as in `put`.
+    """
     out = torch.empty(self.shape, dtype=self.dtype, device=self.device) if out is None else out
     sums = out
     if not accumulate and out is not self and any(values.stride()) and _mostly_written(self, out, index.numel()):
-        _, index, own, how = _along(self, dim, index)
+        _, index, self_strides, how = _along(self, dim, index)
         _expect_values(values, index)
-        return claimed(self, values, index.shape, (own, *how), out)
+        return claimed(self, values, index.shape, (self_strides, *how), out)
     if accumulate and out.dtype not in (torch.float32, torch.float64, torch.int32, torch.int64):
         wide = torch.float32 if out.is_floating_point() else torch.int32
         sums = torch.empty(out.shape, dtype=wide, device=out.device)
@@ -371,7 +438,7 @@ def clamp_index(i, size):
 
 
 def clamped_indices(size, indices):
-    """Index tensors, of which what is out of range is the nearest index that is not."""
+    """Return index tensors in which each index that is out of bounds is clamped to the nearest valid one."""
     return [
         i if i is None else elementwise(clamp_index, i, numbers=(n,), common=torch.int64)
         for i, n in zip(indices, size, strict=False)

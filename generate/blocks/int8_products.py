@@ -1,4 +1,8 @@
-"""Products of matrices of which one, or both, are of int8: sums of both in int32, as they are; of one in fp32."""
+"""Matrix products with one or two int8 operands.
+
+Two int8 operands accumulate in int32. One int8 operand is converted to the other's dtype, and the sums are in
+fp32.
+"""
 
 import torch
 import triton
@@ -9,7 +13,14 @@ from blocks.offsets import integer_values, integers, stride_arguments, stride_va
 
 @triton.jit
 def int8_matmul_kernel(a_ptr, b_ptr, scales_ptr, out_ptr, sizes, strides, TILE: tl.constexpr, PLAIN: tl.constexpr):
-    """A tile of a @ b, times a number for each column where there are scales; b of int8."""
+    """Compute one tile of a @ b, times one scale per column if there are scales.
+
+    Tensors:
+        a_ptr: [M, K], int8 or floating point, read with its strides.
+        b_ptr: [K, N], int8, read with its strides.
+        scales_ptr: [N] or None, read with its stride.
+        out_ptr: [M, N], contiguous, written.
+    """
     BLOCK_M: tl.constexpr = TILE[0]
     BLOCK_N: tl.constexpr = TILE[1]
     BLOCK_K: tl.constexpr = TILE[2]
@@ -31,7 +42,7 @@ def int8_matmul_kernel(a_ptr, b_ptr, scales_ptr, out_ptr, sizes, strides, TILE: 
             mask=(k < K)[:, None] & (cols < N)[None, :],
             other=0,
         )
-        # before 3.7 Triton takes fp32 for the dtype of any product, and refuses the sum
+        # before 3.7 Triton assumes that every product is fp32, and rejects the int32 sum
         if a.dtype == tl.int8:  # noqa: SIM108
             acc = tl.dot(a, b, acc, out_dtype=tl.int32)
         else:
@@ -44,7 +55,10 @@ def int8_matmul_kernel(a_ptr, b_ptr, scales_ptr, out_ptr, sizes, strides, TILE: 
 
 
 def int8_matmul(a, b, scales, dtype):
-    """a @ b, [M, K] and [K, N] of int8, a new matrix; its columns times scales, or None. Raises RuntimeError."""
+    """Return a @ b in a new matrix of this dtype, with columns multiplied by `scales` unless it is None.
+
+    a is [M, K] and b is [K, N] of int8. Raises RuntimeError if the shapes do not match.
+    """
     (M, K), N = a.shape, b.shape[1]
     if b.shape[0] != K:
         raise RuntimeError(f"matrices {tuple(a.shape)} and {tuple(b.shape)}")

@@ -1,10 +1,10 @@
-"""The one-sided Jacobi method: columns of a matrix are turned, two at a time, until all are orthogonal.
+"""One-sided Jacobi method: rotate pairs of matrix columns until all columns are orthogonal.
 
-A program takes a matrix that has no fewer rows than columns, and turns disjoint pairs together. Columns times their
-rotations are U S, with the rotations V: A V = U S. Of a symmetric matrix that has no negative eigenvalues U is V, and
-any other is made one by adding a number to its diagonal, which Gershgorin's theorem tells. Golub and Van Loan,
-Matrix Computations, 2013, sections 7.2.1, 8.5.5 and 8.6.3; Drmac and Veselic, New fast and accurate
-Jacobi SVD algorithm, 2008.
+A program takes one matrix, which has at least as many rows as columns, and rotates disjoint pairs together.
+The rotated columns are U S and the accumulated rotations are V, because A V = U S. For a symmetric matrix
+without negative eigenvalues U equals V. Any other symmetric matrix gets this property by a diagonal shift,
+which Gershgorin's theorem bounds. Sources: Golub and Van Loan, Matrix Computations, 2013, sections 7.2.1,
+8.5.5 and 8.6.3; Drmac and Veselic, New fast and accurate Jacobi SVD algorithm, 2008.
 """
 
 import math
@@ -18,9 +18,12 @@ from blocks.substitution import column_major
 
 @triton.jit
 def partners(turn, lanes, count):
-    """The columns of each pair in one of count - 1 turns, in which each of `count` columns, an even number, meets each
-    other: the last one stays, the others go around in a circle. The last one is the second of its pair. Of lanes from
-    count // 2 on they mean nothing."""
+    """Return each pair's two columns in one of count - 1 turns.
+
+    This is a round-robin schedule: `count` is even, the last column stays, and the others move in a circle,
+    so each column meets every other once. The last column is the second in its pair. Lanes from count // 2 on
+    are meaningless.
+    """
     lanes = lanes.to(tl.int64)
     around = count - 1
     first, second = turn - lanes, turn + lanes
@@ -31,9 +34,11 @@ def partners(turn, lanes, count):
 
 @triton.jit
 def rotation(p, q, pq, turns):
-    """(sine, tangent of half the angle) of the angle, at most pi / 4, that makes 0 of pq in [[p, pq], [pq, q]], or is 0
-    where it does not turn. Columns x and y become x - sine (y + half x) and y + sine (x - half y), which keeps lengths
-    where the cosine would be rounded to 1."""
+    """Return (sine, tangent of half the angle) of the rotation that makes pq of [[p, pq], [pq, q]] zero.
+
+    The angle is at most pi / 4, and 0 if `turns` is false. Columns x and y become x - sine (y + half x) and y
+    + sine (x - half y). This form keeps lengths even if the cosine would be rounded to 1.
+    """
     ratio = (q - p) / tl.where(turns, 2 * pq, 1.0)
     tangent = 1.0 / (tl.abs(ratio) + tl.sqrt(1 + ratio * ratio))
     tangent = tl.where(turns, tl.where(ratio < 0, -tangent, tangent), 0.0)
@@ -43,14 +48,17 @@ def rotation(p, q, pq, turns):
 
 @triton.jit
 def power_near(size, KIND: tl.constexpr, LIMIT: tl.constexpr):
-    """A power of 2 that makes the size, which is not negative, one from 1 to 2, as far as 2^LIMIT can."""
+    """Return the power of 2 that scales a nonnegative size into [1, 2), clamped to 2^LIMIT and 2^-LIMIT."""
     exponent = -tl.floor(tl.log2(tl.where(size > 0, size, 1.0)))
     return tl.exp2(tl.minimum(tl.maximum(exponent, -LIMIT), LIMIT)).to(KIND)
 
 
 @triton.jit
 def place_in(i, m, height, a_stride, SYMMETRIC: tl.constexpr):
-    """Where element i of columns of this height lies in a. SYMMETRIC: of which the lower triangle is read."""
+    """Return the offset in `a` for element i, counted through columns with this height.
+
+    If SYMMETRIC, only the lower triangle is read.
+    """
     row, column = i % height, i // height
     if SYMMETRIC:
         row, column = tl.maximum(row, column), tl.minimum(row, column)
@@ -61,7 +69,10 @@ def place_in(i, m, height, a_stride, SYMMETRIC: tl.constexpr):
 def take_matrix(
     a_ptr, x_ptr, m, height, size, a_stride, LIMIT: tl.constexpr, SYMMETRIC: tl.constexpr, BLOCK: tl.constexpr
 ):
-    """The matrix times a power of 2, which is returned, above the identity: columns of this height, `size` elements."""
+    """Store the matrix times a power of 2 above the identity, and return that power.
+
+    The work area has columns with this height and `size` elements.
+    """
     KIND: tl.constexpr = x_ptr.dtype.element_ty
     top = tl.zeros([], KIND)
     for start in range(0, size, BLOCK):
@@ -81,7 +92,7 @@ def take_matrix(
 
 @triton.jit
 def gershgorin_shift(x_ptr, n, height, ROWS: tl.constexpr, PAIRS: tl.constexpr):
-    """A number that is added to the diagonal of a symmetric matrix, so that no eigenvalue is negative."""
+    """Shift a symmetric matrix's diagonal so that no eigenvalue is negative, and return the shift."""
     least = tl.zeros([], x_ptr.dtype.element_ty)
     for start in range(0, n, PAIRS):
         columns = start + tl.arange(0, PAIRS)
@@ -96,37 +107,43 @@ def gershgorin_shift(x_ptr, n, height, ROWS: tl.constexpr, PAIRS: tl.constexpr):
     for start in range(0, n, ROWS):
         rows = start + tl.arange(0, ROWS).to(tl.int64)
         diagonal = tl.load(x_ptr + rows * (height + 1), mask=rows < n, other=0.0)
-        tl.debug_barrier()  # several threads may have loaded an element, of which one stores it
+        tl.debug_barrier()  # several threads may load the same element, and one of them stores it
         tl.store(x_ptr + rows * (height + 1), diagonal + least, mask=rows < n)
     return least
 
 
 @triton.jit
 def multiply_again(a_ptr, x_ptr, n, height, a_stride, scale, added, ROWS: tl.constexpr, PAIRS: tl.constexpr):
-    """Columns x of a symmetric matrix from those below them, without the errors of all turns: (scale a + added) v."""
+    """Recompute the columns of a symmetric matrix as (scale a + added) v, from the vectors v below them.
+
+    The result is free from the rotations' rounding errors.
+    """
     for right in range(0, n, PAIRS):
         lanes = right + tl.arange(0, PAIRS)
         columns = x_ptr + lanes.to(tl.int64) * height
         for down in range(0, n, ROWS):
             rows = down + tl.arange(0, ROWS).to(tl.int64)
             mask = (rows < n)[:, None] & (lanes < n)[None, :]
-            place = columns[None, :] + rows[:, None]
-            total = added * tl.load(place + n, mask=mask, other=0.0)
+            pointers = columns[None, :] + rows[:, None]
+            total = added * tl.load(pointers + n, mask=mask, other=0.0)
             for k in range(0, n):
                 lower = tl.maximum(rows, k) * a_stride[0] + tl.minimum(rows, k) * a_stride[1]
                 a = tl.load(a_ptr + lower, mask=rows < n, other=0.0) * scale
                 v = tl.load(columns + n + k, mask=lanes < n, other=0.0)
                 total += a[:, None] * v[None, :]
-            tl.store(place, total, mask=mask)
+            tl.store(pointers, total, mask=mask)
 
 
 @triton.jit
 def turn_pairs(
     x_ptr, turn, m, n, height, NEAR: tl.constexpr, LEAST: tl.constexpr, ROWS: tl.constexpr, PAIRS: tl.constexpr
 ):
-    """How many pairs of a turn were not orthogonal: the product of their first m elements counts beside their lengths,
-    by NEAR, and beside the longer one and 1, by LEAST."""
-    found = tl.zeros([], tl.int32)
+    """Rotate the pairs in one turn that are not orthogonal, and return their number.
+
+    A pair counts if the product of its first m elements exceeds NEAR times both lengths, and LEAST times the
+    longer one (the matrix is scaled to about 1).
+    """
+    rotated = tl.zeros([], tl.int32)
     half = (n + 1) // 2
     for start in range(0, half, PAIRS):
         lanes = start + tl.arange(0, PAIRS)
@@ -142,8 +159,8 @@ def turn_pairs(
             xx += tl.sum(x * x, 0)
             yy += tl.sum(y * y, 0)
             xy += tl.sum(x * y, 0)
-        one, two = tl.sqrt(xx), tl.sqrt(yy)
-        turns = pairs & (tl.abs(xy) > tl.maximum(NEAR * one * two, LEAST * tl.maximum(one, two)))
+        x_length, y_length = tl.sqrt(xx), tl.sqrt(yy)
+        turns = pairs & (tl.abs(xy) > tl.maximum(NEAR * x_length * y_length, LEAST * tl.maximum(x_length, y_length)))
         count = tl.sum(turns.to(tl.int32), 0)
         if count > 0:
             sine, tangent = rotation(xx, yy, xy, turns)
@@ -155,20 +172,20 @@ def turn_pairs(
                 tl.debug_barrier()
                 tl.store(first + rows, x - sine * (y + tangent * x), mask=mask)
                 tl.store(second + rows, y + sine * (x - tangent * y), mask=mask)
-        found += count
-    return found
+        rotated += count
+    return rotated
 
 
 @triton.jit
 def turn_all(x_ptr, m, n, height, LIMITS: tl.constexpr, SWEEPS: tl.constexpr, ROWS: tl.constexpr, PAIRS: tl.constexpr):
-    """Turns of all pairs, until every two columns are orthogonal."""
+    """Repeat sweeps over all pairs until all columns are orthogonal, at most SWEEPS times."""
     sweep = tl.zeros([], tl.int32)
-    found = tl.full([], 1, tl.int32)
-    while (found > 0) & (sweep < SWEEPS):
-        found = tl.zeros([], tl.int32)
+    rotated = tl.full([], 1, tl.int32)
+    while (rotated > 0) & (sweep < SWEEPS):
+        rotated = tl.zeros([], tl.int32)
         for turn in range(0, (n - 1) // 2 * 2 + 1):
-            found += turn_pairs(x_ptr, turn, m, n, height, LIMITS[1], LIMITS[2], ROWS, PAIRS)
-            tl.debug_barrier()
+            rotated += turn_pairs(x_ptr, turn, m, n, height, LIMITS[1], LIMITS[2], ROWS, PAIRS)
+            tl.debug_barrier()  # the next turn reads columns that other threads have stored
         sweep += 1
 
 
@@ -176,8 +193,11 @@ def turn_all(x_ptr, m, n, height, LIMITS: tl.constexpr, SWEEPS: tl.constexpr, RO
 def store_values(
     x_ptr, keys_ptr, m, n, height, added, SYMMETRIC: tl.constexpr, ROWS: tl.constexpr, PAIRS: tl.constexpr
 ):
-    """The negative lengths of columns, or, of a symmetric matrix, v'(x - added v) / v'v, where v is below x: so what
-    was added leaves errors of either sign."""
+    """Store the negative lengths of the columns, or the eigenvalues of a symmetric matrix.
+
+    An eigenvalue is v'(x - added v) / v'v, with v below x, so the shift leaves errors of either sign. With
+    negative lengths, ascending keys are descending singular values.
+    """
     for start in range(0, n, PAIRS):
         lanes = start + tl.arange(0, PAIRS)
         total = tl.zeros([PAIRS], x_ptr.dtype.element_ty)
@@ -199,23 +219,28 @@ def store_values(
 
 @triton.jit
 def rank_of(key, lanes, keys_ptr, n, BLOCK: tl.constexpr):
-    """How many of n keys come before these, which are those of `lanes`: smaller ones, and equal ones that stand before
-    it. NaN is infinity."""
+    """Return the rank of each key: the number of smaller keys plus the number of equal keys before it.
+
+    `key` has the keys of `lanes`, out of n. NaN ranks as infinity.
+    """
     rank = tl.zeros(lanes.shape, tl.int64)
     key = tl.where(key == key, key, float("inf"))
     for start in range(0, n, BLOCK):
-        others = start + tl.arange(0, BLOCK)
-        other = tl.load(keys_ptr + others, mask=others < n, other=0.0)
-        other = tl.where(other == other, other, float("inf"))
-        earlier = (other[None, :] == key[:, None]) & (others[None, :] < lanes[:, None])
-        before = (others < n)[None, :] & ((other[None, :] < key[:, None]) | earlier)
+        other_lanes = start + tl.arange(0, BLOCK)
+        other_key = tl.load(keys_ptr + other_lanes, mask=other_lanes < n, other=0.0)
+        other_key = tl.where(other_key == other_key, other_key, float("inf"))
+        earlier = (other_key[None, :] == key[:, None]) & (other_lanes[None, :] < lanes[:, None])
+        before = (other_lanes < n)[None, :] & ((other_key[None, :] < key[:, None]) | earlier)
         rank += tl.sum(before.to(tl.int64), 1)
     return rank
 
 
 @triton.jit
 def move_columns(x_ptr, out_ptr, lanes, rank, inside, m, height, ROWS: tl.constexpr):
-    """Columns `lanes` of m rows, of a matrix whose columns have this height, as columns `rank` of another."""
+    """Copy the first m rows in columns `lanes` to columns `rank` in another matrix.
+
+    The source columns have this height, and the target columns have m elements.
+    """
     for start in range(0, m, ROWS):
         rows = start + tl.arange(0, ROWS)
         mask = (rows < m)[:, None] & inside[None, :]
@@ -239,14 +264,26 @@ def jacobi_kernel(
     ROWS: tl.constexpr,
     PAIRS: tl.constexpr,
 ):
-    """work: for each matrix the matrix, the rotations below it, but where singular values alone are wanted, and n
-    numbers more. scaled: U S, or None. vectors: V, or None. LIMITS: LIMIT, NEAR and LEAST."""
-    which = tl.program_id(0).to(tl.int64)
+    """Decompose one matrix per program.
+
+    Parameters of the launch:
+        a_ptr: [batch, m, n], read; a_stride are a matrix's strides, and `batch` walks the batch dimensions.
+        work_ptr: for each matrix, its columns above the rotations, then n keys; a general matrix without
+            vectors has no rotations.
+        values_ptr: [batch, n], written in sorted order.
+        scaled_ptr: U S in column-major order, or None.
+        vectors_ptr: V in column-major order, or None.
+        sizes: m and n.
+        LIMITS: LIMIT of `power_near`, then NEAR and LEAST of `turn_pairs`.
+        SYMMETRIC: read the lower triangle and compute eigenvalues.
+        SWEEPS: most sweeps; ROWS and PAIRS are the tile sizes.
+    """
+    matrix = tl.program_id(0).to(tl.int64)
     m, n = plain_value(sizes[0]).to(tl.int64), plain_value(sizes[1])
     height = m + n if SYMMETRIC or vectors_ptr is not None else m
     size = height * n
-    a_ptr += strided(which, batch[0], batch[1][0], False, True)
-    work_ptr += which * (size + n)
+    a_ptr += strided(matrix, batch[0], batch[1][0], False, True)
+    work_ptr += matrix * (size + n)
     keys_ptr = work_ptr + size
     stride = plain_value(a_stride[0]), plain_value(a_stride[1])
     scale = take_matrix(a_ptr, work_ptr, m, height, size, stride, LIMITS[0], SYMMETRIC, 1024)
@@ -266,17 +303,26 @@ def jacobi_kernel(
         lanes = start + tl.arange(0, PAIRS)
         key = tl.load(keys_ptr + lanes, mask=lanes < n, other=0.0)
         rank = rank_of(key, lanes, keys_ptr, n, PAIRS)
-        tl.store(values_ptr + which * n + rank, (key if SYMMETRIC else -key) / scale, mask=lanes < n)
+        tl.store(values_ptr + matrix * n + rank, (key if SYMMETRIC else -key) / scale, mask=lanes < n)
         if scaled_ptr is not None:
-            move_columns(work_ptr, scaled_ptr + which * m * n, lanes, rank, lanes < n, m, height, ROWS)
+            move_columns(work_ptr, scaled_ptr + matrix * m * n, lanes, rank, lanes < n, m, height, ROWS)
         if vectors_ptr is not None:
-            move_columns(work_ptr + m, vectors_ptr + which * n * n, lanes, rank, lanes < n, n, height, ROWS)
+            move_columns(work_ptr + m, vectors_ptr + matrix * n * n, lanes, rank, lanes < n, n, height, ROWS)
 
 
 def jacobi(a, symmetric, wanted):
-    """(values, U S, V) of matrices that have no fewer rows than columns: singular values in descending order, or, of
-    symmetric ones of which the lower triangle is read, eigenvalues in ascending order, and None for U S. Vectors are
-    columns, and None where they are not wanted."""
+    """Return (values, U S, V) of matrices that have at least as many rows as columns.
+
+    Args:
+        a: [..., m, n] tensor, fp32 or fp64.
+        symmetric: If True, read the lower triangle only and compute eigenvalues.
+        wanted: If True, compute the vectors.
+
+    Returns:
+        values: [..., n] singular values in descending order, or eigenvalues in ascending order.
+        U S: [..., m, n] in columns; None if `symmetric` or if vectors are not wanted.
+        V: [..., n, n] in columns; None if vectors are not wanted.
+    """
     (m, n), kind = a.shape[-2:], {"dtype": a.dtype, "device": a.device}
     count = math.prod(a.shape[:-2])
     values = torch.empty((*a.shape[:-2], n), **kind)

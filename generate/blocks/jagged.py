@@ -1,4 +1,4 @@
-"""Rows of items of different lengths: one item after the other, or each padded to one length."""
+"""Conversion between jagged rows, stored one item after the other, and a padded dense tensor."""
 
 import torch
 import triton
@@ -20,19 +20,28 @@ def jagged_kernel(
     TYPE: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Elements of dense [items, length, width] from the rows behind where each item begins, and padding; or, not PAD,
-    the rows from dense. sizes: items, length, width, rows, and the stride of the offsets. steps: stride of the first
-    dimensions, and how to walk along the others."""
+    """Fill `dense` with rows and padding if PAD is set; otherwise fill the rows from `dense`.
+
+    Parameters of the launch:
+        rows_ptr: [rows, ...], item k has rows offsets[k] to offsets[k + 1].
+        dense_ptr: [items, length, ...], with `width` inner elements.
+        offsets_ptr: [items + 1], read.
+        padding: number for the missing rows.
+        sizes: items, length, width, rows and the stride of the offsets.
+        rows_steps, dense_steps: strides along the leading dimensions, then the walk over the inner
+            dimensions.
+        TYPE: dtype of `padding`.
+    """
     items, length, width = plain_value(sizes[0]), plain_value(sizes[1]), plain_value(sizes[2])
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = i < items.to(tl.int64) * length * width
-    item, place, part = i // width // length, i // width % length, i % width
+    item, position, part = i // width // length, i // width % length, i % width
     begin = tl.load(offsets_ptr + item * plain_value(sizes[4]), mask=mask, other=0).to(tl.int64)
     end = tl.load(offsets_ptr + (item + 1) * plain_value(sizes[4]), mask=mask, other=0).to(tl.int64)
-    row = begin + place
+    row = begin + position
     inside = mask & (row < end) & (row >= 0) & (row < plain_value(sizes[3]))
     rows_ptr += row * plain_value(rows_steps[0]) + strided(part, rows_steps[1][0], rows_steps[1][1][0], False)
-    dense_ptr += item * plain_value(dense_steps[0]) + place * plain_value(dense_steps[1])
+    dense_ptr += item * plain_value(dense_steps[0]) + position * plain_value(dense_steps[1])
     dense_ptr += strided(part, dense_steps[2][0], dense_steps[2][1][0], False)
     if PAD:
         x = tl.load(rows_ptr, mask=inside, other=0)
@@ -42,13 +51,16 @@ def jagged_kernel(
 
 
 def move_jagged(rows, dense, offsets, padding):
-    """Fills dense [items, length, ...] with rows [rows, ...] and padding, or, where that is None, the rows from it."""
+    """Fill `dense` with rows and padding, or fill the rows from `dense` if padding is None.
+
+    `dense` is [items, length, ...] and `rows` is [rows, ...].
+    """
     total = dense.numel()
     if not total:
         return
     items, length = dense.shape[:2]
     sizes = items, length, total // items // length, rows.shape[0], offsets.stride(0)
-    inner = range(1, rows.dim()), range(2, dense.dim())
+    inner_dims = range(1, rows.dim()), range(2, dense.dim())
     dtype = dense.dtype
     jagged_kernel[(triton.cdiv(total, 1024),)](
         rows,
@@ -56,8 +68,8 @@ def move_jagged(rows, dense, offsets, padding):
         offsets,
         number_argument(padding or 0, dtype),
         tuple([plain(size) for size in sizes]),
-        (plain(rows.stride(0)), walk([rows], inner[0], True)),
-        (plain(dense.stride(0)), plain(dense.stride(1)), walk([dense], inner[1], True)),
+        (plain(rows.stride(0)), walk([rows], inner_dims[0], True)),
+        (plain(dense.stride(0)), plain(dense.stride(1)), walk([dense], inner_dims[1], True)),
         PAD=padding is not None,
         TYPE=tl.float64 if dtype == torch.float64 else tl.float32 if dtype.is_floating_point else tl.int64,
         BLOCK=1024,
@@ -65,7 +77,7 @@ def move_jagged(rows, dense, offsets, padding):
 
 
 def item_offsets(offsets):
-    """The offsets of the one dimension that is jagged. Raises RuntimeError."""
+    """Return the offsets for the only jagged dimension; raise RuntimeError if there is not exactly one."""
     if len(offsets) != 1 or offsets[0].dim() != 1 or not offsets[0].numel():
         raise RuntimeError(f"{len(offsets)} jagged dimensions")
     return offsets[0]

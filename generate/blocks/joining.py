@@ -1,4 +1,4 @@
-"""Tensors side by side in one: up to 32 in a launch where all are contiguous and of one type."""
+"""Concatenation of tensors: up to 32 tensors per launch if all are contiguous with one dtype."""
 
 import math
 
@@ -23,12 +23,19 @@ def join_kernel(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """Contiguous tensors, each of whose rows becomes a part of a row of the output."""
-    place = tl.program_id(0) - plain_value(pick(firsts, firsts))
+    """Copy contiguous tensors; each row becomes a part in an output row.
+
+    Parameters of the launch:
+        xs: tuple with pointers, [rows, width] each.
+        out_ptr: [rows, row_stride], written.
+        firsts: each tensor's first program, for `pick`.
+        starts, widths: each tensor's first column and column count.
+    """
+    tile = tl.program_id(0) - plain_value(pick(firsts, firsts))
     width = integer_value(pick(widths, firsts), PLAIN)
     tiles = tl.cdiv(width, BLOCK_N)
-    row = (place // tiles).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
-    column = (place % tiles).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
+    row = (tile // tiles).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+    column = (tile % tiles).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
     mask = (row < integer_value(rows, PLAIN)) & (column < width)
     x = tl.load(pick(xs, firsts) + row * width + column, mask=mask)
     out_ptr += row * integer_value(row_stride, PLAIN) + integer_value(pick(starts, firsts), PLAIN)
@@ -36,7 +43,7 @@ def join_kernel(
 
 
 def promoted(tensors):
-    """The dtype of what these are joined in."""
+    """Return the dtype to which all tensors promote."""
     dtype = tensors[0].dtype
     for other in {t.dtype for t in tensors}:
         dtype = torch.promote_types(dtype, other)
@@ -44,7 +51,7 @@ def promoted(tensors):
 
 
 def common_format(tensors):
-    """Channels-last where all are, else contiguous."""
+    """Return the channels-last format that all tensors share, or else the contiguous format."""
     for memory_format, dims in ((torch.channels_last, 4), (torch.channels_last_3d, 5)):
         if tensors[0].dim() == dims and all(
             [t.is_contiguous(memory_format=memory_format) and not t.is_contiguous() for t in tensors]
@@ -54,16 +61,20 @@ def common_format(tensors):
 
 
 def join(tensors, parts, out, dim):
-    """Each tensor becomes the part of `out` with the same place in the list; parts lie one after another along dim."""
+    """Copy each tensor to its part in `out`, by list position, and return `out`.
+
+    The parts are adjacent along dim. If a tensor is not contiguous, or differs from `out` in dtype, all are
+    copied one by one.
+    """
     if not (out.is_contiguous() and all([t.is_contiguous() and t.dtype == out.dtype for t in tensors])):
         for t, part in zip(tensors, parts, strict=True):
             elementwise(identity, t, common=out.dtype, out=part)
         return out
     rows = math.prod(out.shape[:dim])
     tensors = [t for t in tensors if t.numel()]
-    for at in range(0, len(tensors), 32):
-        before = sum([t.numel() // rows for t in tensors[:at]])
-        _launch_join(tensors[at : at + 32], out, rows, out.numel() // rows, before)
+    for begin in range(0, len(tensors), 32):
+        before = sum([t.numel() // rows for t in tensors[:begin]])
+        _launch_join(tensors[begin : begin + 32], out, rows, out.numel() // rows, before)
     return out
 
 
@@ -81,9 +92,9 @@ def _launch_join(tensors, out, rows, width, start):
         programs += triton.cdiv(rows, BLOCK_M) * triton.cdiv(w, BLOCK_N)
         start += w
     count = len(tensors)
-    lacking = (4 if count <= 4 else 8 if count <= 8 else 32) - count  # few variants count for more than the padding
-    tensors, widths, starts = [v + v[-1:] * lacking for v in (tensors, widths, starts)]
-    firsts += [plain(programs)] * lacking
+    missing = (4 if count <= 4 else 8 if count <= 8 else 32) - count  # few variants matter more than the padding
+    tensors, widths, starts = [v + v[-1:] * missing for v in (tensors, widths, starts)]
+    firsts += [plain(programs)] * missing
     PLAIN = out.numel() < 65536
     join_kernel[(programs,)](
         tuple(tensors),

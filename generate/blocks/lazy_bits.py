@@ -1,4 +1,4 @@
-"""Tensors that have the conjugate or the negative bit: views that show other numbers than their memory holds."""
+"""Resolution of the conjugate and negative bits: views whose numbers differ from memory."""
 
 import torch
 import triton
@@ -37,13 +37,13 @@ def stored(t):
 def resolve_into(out, value):
     """Fill `out` with the numbers that a tensor shows, broadcast, and return it; both may have either bit.
 
-    Numbers are converted first and negated then, as in ATen.
+    Numbers are converted first and negated afterwards, as in ATen.
     """
     conjugated, negated = out.is_conj() != value.is_conj(), out.is_neg() != value.is_neg()
     target, source = stored(out), stored(value)
     if not out.is_complex() and negated:
         real = parts_of(source)[0]
-        wraps = real.is_floating_point() and out.dtype == torch.uint8  # by way of int64, as `fill` does
+        wraps = real.is_floating_point() and out.dtype == torch.uint8  # convert through int64, as `fill` does
         in_tiles(opposite, real, common=torch.int64 if wraps else out.dtype, out=target)
     elif out.is_complex() and (conjugated or negated):
         opposites = complex_opposite if not conjugated else opposite_conjugate
@@ -54,5 +54,5 @@ def resolve_into(out, value):
 
 
 def resolved(t):
-    """Return a tensor of the same numbers that has neither bit: itself if it has none, else a copy."""
+    """Return a tensor with the same numbers and neither bit: the tensor itself if it has none, else a copy."""
     return resolve_into(torch.empty_like(t), t) if has_bits(t) else t

@@ -1,7 +1,7 @@
-"""The first elements of rows in their order: each part of a row is searched for its last one that counts.
+"""Selection of each row's first elements in sorted order, one row part per program.
 
-Bit by bit the largest integer is found before which there are fewer keys than are wanted; what lies before it is kept,
-and of what equals it the first, in the order of their places.
+A bitwise search finds the largest integer that fewer keys than wanted lie below. The elements below it are
+selected, and then the first ones equal to it, by position.
 """
 
 import torch
@@ -10,7 +10,7 @@ import triton.language as tl
 from blocks.offsets import integer, integer_value, plain, plain_value, strided
 from blocks.order import key_bits, keys_at
 
-LEADING_PART = 4096  # elements of a row that one program looks at, at most
+LEADING_PART = 4096  # most elements of a row per program; two counts of them fit into one int32
 
 
 @triton.jit
@@ -27,10 +27,14 @@ def leading_kernel(
     HOW: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Keys and places of the first `kept` elements of each BLOCK of rows of n, in the order of their places.
+    """Store keys and positions for the first `kept` elements in each BLOCK, in position order.
 
-    held: keys and places that were kept before, or () where x has the elements. bits: of keys from bit LOW on. HOW:
-    DESCENDING, PLAIN, INDEX.
+    Parameters of the launch:
+        x_ptr: rows with n elements; `across` walks the rows and `along` the elements.
+        held: keys and positions that an earlier pass selected, or () to read x.
+        outs: keys and positions, [m, left], written.
+        bits: key bits from bit LOW on.
+        HOW: DESCENDING, PLAIN and INDEX.
     """
     n, kept, bits = integer_value(n, HOW[1]), integer_value(kept, HOW[1]), plain_value(bits)
     part = tl.program_id(0) % tl.cdiv(n, BLOCK)
@@ -47,23 +51,25 @@ def leading_kernel(
         bound = tl.where(fewer, candidate, bound)
     less = reduced < bound
     tied = (reduced == bound) & (cols < n)
+    # one scan counts both: the smaller keys in the upper 16 bits, the equal ones in the lower 16
     flags = (less.to(tl.int32) << 16) | tied.to(tl.int32)
     before = tl.cumsum(flags, 0) - flags
     needed = kept - tl.sum(less.to(tl.int32), 0)
     chosen = less | (tied & ((before & 0xFFFF) < needed))
     left = n // BLOCK * kept + tl.minimum(n % BLOCK, kept)
-    to = row * left + part * kept + (before >> 16) + tl.minimum(before & 0xFFFF, needed)
+    target = row * left + part * kept + (before >> 16) + tl.minimum(before & 0xFFFF, needed)
     item = cols
     if len(held) > 0:
         item = tl.load(held[1] + row * n + cols, mask=chosen, other=0)
-    tl.store(outs[0] + to, key, mask=chosen)
-    tl.store(outs[1] + to, item, mask=chosen)
+    tl.store(outs[0] + target, key, mask=chosen)
+    tl.store(outs[1] + target, item, mask=chosen)
 
 
 def leading(x, held, sizes, steps, dtypes, HOW):
-    """Keys and places of the first elements of each part of rows, of these dtypes, and how many they are in a row.
+    """Return keys and positions for the first elements in each row part, and their number per row.
 
-    sizes: m rows of n of which so many are wanted of a part.
+    `sizes` is (m, n, kept): m rows with n elements, and `kept` wanted elements per part. `dtypes` are for
+    keys and positions.
     """
     m, n, kept = sizes
     BLOCK = min(triton.next_power_of_2(n), LEADING_PART)

@@ -1,4 +1,4 @@
-"""Leaky rectifiers: their gradients."""
+"""Gradients of leaky rectifiers."""
 
 import triton
 import triton.language as tl
@@ -13,7 +13,11 @@ def leaky_gradient(x, grad, slope):
 
 
 def leaky_backward(grad, x, slope, is_result, out=None):
-    """The gradient by x or by the result, of one sign with it. Raises RuntimeError where the result does not tell x."""
+    """Compute the gradient of leaky ReLU from its input or its result, which has the same sign.
+
+    Raises RuntimeError if x is the result and the slope is negative, because the result does not determine
+    the input.
+    """
     if is_result and slope < 0:
         raise RuntimeError(f"leaky_relu with slope {slope} < 0 has no inverse: its gradient needs the input")
     return elementwise(leaky_gradient, x, grad, numbers=(slope,), out=out)

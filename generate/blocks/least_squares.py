@@ -1,4 +1,4 @@
-"""Solutions of least length among those for which the squares of what is left of right-hand sides add up to least."""
+"""Helpers for minimum-norm least-squares solvers: solution weights and sums of squared residuals."""
 
 import math
 
@@ -15,52 +15,65 @@ def one_if_positive(x):
 
 @triton.jit
 def scaled_by(x, weight, squares):
-    """A product with a vector of which the squares add up to that, as one of length 1 has it, times a weight."""
+    """Return weight * x / sqrt(squares); `squares` of 0 counts as 1.
+
+    x is a product with a vector whose squares sum to `squares`, so the division normalizes that vector.
+    """
     return divide(x, root(tl.where(squares > 0, squares, 1.0))) * weight
 
 
 @triton.jit
 def residual_kernel(a_ptr, x_ptr, b_ptr, out_ptr, sizes, batch, strides, ROWS: tl.constexpr, COLS: tl.constexpr):
-    """The sums of squares of columns of a x - b."""
+    """Sum the squares in each column of a x - b, COLS columns per program.
+
+    Parameters of the launch:
+        a_ptr, x_ptr, b_ptr: [batch, m, n], [batch, n, count] and [batch, m, count], read.
+        out_ptr: [batch, count], contiguous, written.
+        sizes: m, n and count.
+        batch: walk over the batch dimensions; strides are those of the matrices.
+    """
     m, n, count = integer_values(sizes, True)
     across = tl.cdiv(count, COLS)
-    which = (tl.program_id(0) // across).to(tl.int64)
+    matrix = (tl.program_id(0) // across).to(tl.int64)
     cols = (tl.program_id(0) % across).to(tl.int64) * COLS + tl.arange(0, COLS)
-    a_ptr += strided(which, batch[0], batch[1][0], False, True)
-    x_ptr += strided(which, batch[0], batch[1][1], False, True)
-    b_ptr += strided(which, batch[0], batch[1][2], False, True)
+    a_ptr += strided(matrix, batch[0], batch[1][0], False, True)
+    x_ptr += strided(matrix, batch[0], batch[1][1], False, True)
+    b_ptr += strided(matrix, batch[0], batch[1][2], False, True)
     a_stride, x_stride = integer_values(strides[0], True), integer_values(strides[1], True)
     b_stride = integer_values(strides[2], True)
     squares = tl.zeros([COLS], out_ptr.dtype.element_ty)
     for start in range(0, m, ROWS):
         rows = start + tl.arange(0, ROWS).to(tl.int64)
         mask = (rows < m)[:, None] & (cols < count)[None, :]
-        place = b_ptr + rows[:, None] * b_stride[0] + cols[None, :] * b_stride[1]
-        left = tl.load(place, mask=mask, other=0.0)
+        pointers = b_ptr + rows[:, None] * b_stride[0] + cols[None, :] * b_stride[1]
+        residual = tl.load(pointers, mask=mask, other=0.0)
         for i in range(0, n):
             k = tl.full([], i, tl.int64)
             a = tl.load(a_ptr + rows * a_stride[0] + k * a_stride[1], mask=rows < m, other=0.0)
             x = tl.load(x_ptr + k * x_stride[0] + cols * x_stride[1], mask=cols < count, other=0.0)
-            left -= a[:, None] * x[None, :]
-        squares += tl.sum(left * left, 0)
-    tl.store(out_ptr + which * count + cols, squares, mask=cols < count)
+            residual -= a[:, None] * x[None, :]
+        squares += tl.sum(residual * residual, 0)
+    tl.store(out_ptr + matrix * count + cols, squares, mask=cols < count)
 
 
 def residual_squares(a, x, b, out):
-    """out, contiguous: the sums of squares of the columns of a x - b. All are of one batch."""
+    """Fill the contiguous `out` with the sum of squares in each column of a x - b, and return it.
+
+    All tensors have the same batch dimensions.
+    """
     if not out.numel():
         return out
     (m, n), count = a.shape[-2:], b.shape[-1]
     rows, cols = [min(max(triton.next_power_of_2(size), 16), 32) for size in (m, count)]
     dims = list(range(b.dim() - 2))
-    shown = [t.select(-1, 0).select(-1, 0) if t.numel() else b.select(-1, 0).select(-1, 0) for t in (a, x, b)]
+    corners = [t.select(-1, 0).select(-1, 0) if t.numel() else b.select(-1, 0).select(-1, 0) for t in (a, x, b)]
     residual_kernel[(math.prod(b.shape[:-2]) * triton.cdiv(count, cols),)](
         a,
         x,
         b,
         out,
         integers((m, n, count), True),
-        walk(shown, dims, True),
+        walk(corners, dims, True),
         tuple([integers(t.stride()[-2:], True) for t in (a, x, b)]),
         ROWS=rows,
         COLS=cols,

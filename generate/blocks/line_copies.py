@@ -1,7 +1,8 @@
-"""Copies of one tap an axis, in groups of neighbours in memory, each of which a thread stores at once.
+"""Copies that read one input element per output element, in groups that a thread stores at once.
 
-Where lines of the result come from is computed for a group: it lies in one line, or reaches into the next, so that an
-element costs a choice between two lines, its place along the line, and a load.
+The source line is computed once per group of neighbors in memory. A group lies in one line or reaches into
+the next, so each element costs a choice between two lines, its position along the line, and a load. `AXIS`
+functions map an output index to an input index, as in blocks/windows.py.
 """
 
 import triton
@@ -15,7 +16,7 @@ __all__ = ["copy_lines", "fits_lines"]
 
 @triton.jit
 def copied_place(AXIS: tl.constexpr, o, numbers, FLOAT: tl.constexpr):
-    """Where along an axis the element at o comes from."""
+    """Return the input index along an axis for output index o."""
     floats = ()
     for j in tl.static_range(len(numbers[1])):
         floats = floats + (number_value(numbers[1][j], FLOAT),)
@@ -26,13 +27,16 @@ def copied_place(AXIS: tl.constexpr, o, numbers, FLOAT: tl.constexpr):
 def line_source(
     row, AXIS: tl.constexpr, AXES: tl.constexpr, sizes, by, strides, numbers, JOINED: tl.constexpr, FLOAT: tl.constexpr
 ):
-    """Offset in the input of the line that row of the result comes from. Rows run through the first so many axes, and
-    through channels before them, unless these lie last. JOINED: whether batch and channels step as one dimension."""
+    """Return the input offset for the line from which a result row is copied.
+
+    Rows run through the first AXES axes, and through the batch and channel dimensions before them, unless
+    channels are innermost. JOINED means that batch and channels step as one dimension.
+    """
     offset = row * 0
     for k in tl.static_range(AXES - 1, -1, -1):
         outer = magic_quotient(row, by[k + 2])
-        place = copied_place(AXIS, row - outer * sizes[k + 2], numbers[k], FLOAT)
-        offset += place * strides[k + 2]
+        index = copied_place(AXIS, row - outer * sizes[k + 2], numbers[k], FLOAT)
+        offset += index * strides[k + 2]
         row = outer
     if JOINED:
         offset += row * strides[1]
@@ -62,7 +66,17 @@ def line_copy_kernel(
     GROUP: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """WHOLE: whether a line is of whole groups."""
+    """Copy BLOCK groups of GROUP neighboring elements per program.
+
+    Parameters of the launch:
+        x_ptr, out_ptr: strided input, and dense output with n elements in `lines` lines.
+        sizes, strides: output sizes and input strides.
+        by: magic numbers that divide by each output size.
+        numbers: for each axis, the arguments for AXIS.
+        LAST: channels are innermost.
+        JOINED: batch and channels step as one dimension.
+        WHOLE: a line holds whole groups.
+    """
     AXES: tl.constexpr = len(numbers)
     INNER: tl.constexpr = 1 if LAST else AXES + 1
     OUTER: tl.constexpr = AXES if LAST else AXES - 1
@@ -83,27 +97,35 @@ def line_copy_kernel(
     if not LAST:
         place = copied_place(AXIS, place, numbers[AXES - 1], FLOAT)
     x = tl.load(x_ptr + (offset + place * strides[INNER]))
-    if start + BLOCK * GROUP <= n:  # a mask that may end within a group would part the stores
+    if start + BLOCK * GROUP <= n:  # a mask that may end within a group would split the vector stores
         tl.store(out_ptr + (first + lane), x)
     else:
         tl.store(out_ptr + (first + lane), x, mask=first + lane < n)
 
 
 def line_group(dtype):
-    """How many neighbours a thread stores at once."""
+    """Return how many neighboring elements a thread stores at once: 16 bytes, at most 8 elements."""
     return min(16 // dtype.itemsize, 8)
 
 
 def fits_lines(x, out, last, axes):
-    """Whether results are many, their lines no shorter than a group, and offsets of 32 bits."""
+    """Return True if the result is large, its lines hold at least a group, and offsets fit in 32 bits."""
     inner = out.shape[1 if last else -1]
     most = max(out.numel(), reach(x.shape, [x.stride()]), 4 * max([abs(v) for a, _ in axes for v in a]))
     return out.numel() >= 4096 and inner >= line_group(out.dtype) and most < 2147483647 - 4096
 
 
 def copy_lines(axis, x, out, last, numbers, FLOAT):
-    """Each element of `out` of the one element of x that `axis` tells, which is always there; channels of `out` lie
-    `last`, or lines along its last axis are contiguous. numbers: of each axis, as arguments of a launch."""
+    """Fill `out` with the element of x that `axis` selects for each position, which always exists.
+
+    Args:
+        axis: Device function that maps an output index along an axis to an input index.
+        x: Input tensor, with any strides.
+        out: Result; its channels are innermost if `last`, else lines along its last axis are contiguous.
+        last: True if the channels of `out` are innermost.
+        numbers: Launch arguments for each axis.
+        FLOAT: dtype for the floating-point arguments.
+    """
     n, inner, GROUP = out.numel(), out.shape[1 if last else -1], line_group(out.dtype)
     BLOCK = 2048 // GROUP  # 16 elements a thread
     line_copy_kernel[(triton.cdiv(n, BLOCK * GROUP),)](

@@ -1,4 +1,4 @@
-"""Points on the line between two ends."""
+"""Points on the line between two ends (linspace)."""
 
 import triton
 import triton.language as tl
@@ -6,7 +6,10 @@ import triton.language as tl
 
 @triton.jit
 def line(i, start, end, steps, half):
-    """Point i, from `start` on where it is before `half` and else back from the end, at `steps`."""
+    """Return point i of a line: counted from `start` if i < half, else backward from the end.
+
+    The line has `steps` steps.
+    """
     i = i.to(steps.dtype)
     step = (end - start) / steps
     return tl.where(i < half, start + step * i, end - step * (steps - i))
@@ -14,5 +17,5 @@ def line(i, start, end, steps, half):
 
 @triton.jit
 def whole_line(i, start, end, steps, half):
-    """The same between ends that are cut to integers."""
+    """Return `line` between ends that are truncated to integers."""
     return line(i, start.to(tl.int64).to(steps.dtype), end.to(tl.int64).to(steps.dtype), steps, half)

@@ -1,7 +1,7 @@
-"""Lists of tensors: each is reduced to one value, up to 64 of them in two launches.
+"""Reduction of each tensor in a list to one value, up to 64 tensors in two launches.
 
-The first folds every 16,384 elements into one value, the second the values of each tensor, in a fixed order, so that
-results are reproducible. A tensor that does not lie dense is launched alone, with its strides.
+The first launch folds every 16,384 elements into one value. The second folds each tensor's values in a fixed
+order, so results are reproducible. A tensor that is not dense is launched alone, with its strides.
 """
 
 import torch
@@ -37,6 +37,17 @@ def list_parts_kernel(
     BLOCK: tl.constexpr,
     SPAN: tl.constexpr,
 ):
+    """Fold SPAN elements in one tensor into one value per program.
+
+    Parameters of the launch:
+        xs: tuple with input pointers.
+        parts_ptr: one value per program, written.
+        numbers: arguments for MAP.
+        firsts, sizes: each tensor's first program, for `pick`, and element count.
+        shape, stride: for `strided`; all tensors in a launch share them.
+        KIND: combination in blocks/combination.py.
+        UNIT: the innermost stride is 1.
+    """
     first = (tl.program_id(0) - plain_value(pick(firsts, firsts))).to(tl.int64) * SPAN
     n = plain_value(pick(sizes, firsts))
     x_ptr = pick(xs, firsts)
@@ -65,12 +76,20 @@ def list_results_kernel(
     SPAN: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
+    """Fold one tensor's parts and store its result.
+
+    Parameters of the launch:
+        parts_ptr: values from `list_parts_kernel`, read.
+        outs: tuple with pointers to results without dimensions.
+        numbers: further arguments for FINISH.
+        firsts, sizes: each tensor's first part and element count.
+    """
     out_ptr, first, size = outs[0], firsts[0], sizes[0]
     for k in tl.static_range(1, len(outs)):
-        own = tl.program_id(0) >= k
-        out_ptr = tl.where(own, outs[k], out_ptr)
-        first = tl.where(own, firsts[k], first)
-        size = tl.where(own, sizes[k], size)
+        reached = tl.program_id(0) >= k
+        out_ptr = tl.where(reached, outs[k], out_ptr)
+        first = tl.where(reached, firsts[k], first)
+        size = tl.where(reached, sizes[k], size)
     n = tl.cdiv(plain_value(size), SPAN)
     none = neutral((tl.zeros([1, BLOCK], parts_ptr.dtype.element_ty),), KIND, float("-inf"), float("inf"))
     acc = none
@@ -83,24 +102,34 @@ def list_results_kernel(
 
 
 def reduce_list(kind, tensors, *, map, finish, numbers=(), dtype=None, value=torch.float32):
-    """finish(found, count, *numbers) for each tensor, in new tensors without dimensions of this dtype, or else its own.
+    """Return finish(value, count, *numbers) for each tensor, in new tensors without dimensions.
 
-    kind: of blocks/reduction.py, one of a single value. map(x, *numbers) makes that value of each element, in fp32 or,
-    where tensors or results are float64, in fp64; `value` is its dtype, if not that.
+    Args:
+        kind: Combination in blocks/combination.py with a single value.
+        tensors: Tensors to reduce.
+        map: Device function map(x, *numbers) that makes a value from each element, in fp32, or in fp64 if the
+            tensor or the result is float64.
+        finish: Device function that makes the result from the combined value.
+        numbers: Further arguments for `map` and `finish`.
+        dtype: Result dtype; the tensor's own if None.
+        value: dtype for the combined values, unless they are fp64.
     """
     outs = [torch.empty((), dtype=dtype or x.dtype, device=x.device) for x in tensors]
-    alike = {}
+    groups = {}
     for k, x in enumerate(tensors):
         shape, (stride,) = coalesce([x])
-        key = x.dtype, outs[k].dtype, stride, len(alike) if shape else -1
-        alike[key] = [*alike.get(key, []), (x, outs[k], shape, stride)]
-    for members in [alike[key][at : at + 64] for key in alike for at in range(0, len(alike[key]), 64)]:
+        key = x.dtype, outs[k].dtype, stride, len(groups) if shape else -1
+        groups[key] = [*groups.get(key, []), (x, outs[k], shape, stride)]
+    for members in [groups[key][at : at + 64] for key in groups for at in range(0, len(groups[key]), 64)]:
         _launch_list(kind, map, finish, numbers, value, members)
     return outs
 
 
 def _launch_list(kind, map, finish, numbers, value, members):
-    """members: (tensor, result, shape, stride); the last is repeated so that there are 1, 8, 16, 32 or 64."""
+    """Launch both kernels for up to 64 members (tensor, result, shape, stride).
+
+    The last member is repeated until there are 1, 8, 16, 32 or 64, so that few kernel variants are compiled.
+    """
     x, out, shape, stride = members[0]
     wide = torch.float64 in (x.dtype, out.dtype)
     count = len(members)

@@ -1,4 +1,4 @@
-"""Losses of a prediction and a target, element by element: all (reduction 0), their mean (1) or their sum (2)."""
+"""Elementwise losses of a prediction and a target: unreduced (reduction 0), their mean (1) or their sum (2)."""
 
 import torch
 import triton
@@ -18,7 +18,10 @@ def sum_of(total, n, a=0, b=0):
 
 
 def loss(function, operands, reduction, numbers=()):
-    """function(*operands, *numbers) of each element, reduced; `operands` are broadcast."""
+    """Return function(*operands, *numbers) for each element in the broadcast operands, reduced.
+
+    Raises RuntimeError for an unknown reduction.
+    """
     if reduction == 0:
         return elementwise(function, *operands, numbers=numbers)
     if reduction not in (1, 2):
@@ -29,9 +32,10 @@ def loss(function, operands, reduction, numbers=()):
 
 
 def loss_backward(function, grad_output, operands, reduction, numbers=()):
-    """Return function(grad, *operands, n, *numbers) of each element, contiguous, in the shape to which all broadcast.
+    """Return function(grad, *operands, n, *numbers) for each element, contiguous, in the common broadcast shape.
 
-    n: the number of predictions, the first operand, if the loss is a mean, else 1; as in ATen, also if it is broadcast.
+    n is the number of predictions (the first operand) if the loss is a mean, else 1. As in ATen, n does not
+    count broadcast copies.
     """
     like = operands[0]
     n = max(like.numel(), 1) if reduction == 1 else 1

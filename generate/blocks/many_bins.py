@@ -1,4 +1,4 @@
-"""Histograms of points in several dimensions: edges of the bins along each, and what points come to in each bin."""
+"""Histograms over points in several dimensions: bin edges along each dimension, and counts or weights per bin."""
 
 import math
 
@@ -32,33 +32,41 @@ def point_bins_kernel(
     SIZE: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Numbers of points in bins, or sums of their weights, by atomics. The last bin along a dimension has its upper
-    edge too; NaN and what lies outside counts nowhere.
+    """Count the points in each bin, or sum their weights, by atomics.
 
-    bins: along each dimension, and depth: steps of a search among the most edges. SIZE: as add_counts.
+    The last bin along a dimension includes its upper edge. NaN and points outside all bins are not counted.
+
+    Parameters of the launch:
+        x_ptr: n points with D numbers, read; x_stride is the numbers' stride, and `steps` walks the points.
+        edges: D pointers to [bins + 1] edges with edge_strides.
+        weight_ptr: n weights, or None to count; weight_steps walks them.
+        out_ptr: `count` bins, updated.
+        depth: binary search steps in the longest edge list.
+        bins: bins along each dimension.
+        SIZE: as in `add_counts`.
     """
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     x_ptr += strided(i, steps[0], steps[1][0], False, False)
     inside = i < n
-    place = tl.zeros_like(i)
+    bin = tl.zeros_like(i)
     for d in tl.static_range(len(bins)):
         x = tl.load(x_ptr + d * x_stride, mask=i < n, other=0)
         low, high = tl.zeros_like(i), tl.zeros_like(i) + bins[d] + 1
         for _ in range(depth):
             middle = (low + high) // 2
-            going = low < high
-            edge = tl.load(edges[d] + middle * edge_strides[d], mask=going, other=0)
-            low = tl.where(going & ~(edge > x), middle + 1, low)
-            high = tl.where(going & (edge > x), middle, high)
+            searching = low < high
+            edge = tl.load(edges[d] + middle * edge_strides[d], mask=searching, other=0)
+            low = tl.where(searching & ~(edge > x), middle + 1, low)
+            high = tl.where(searching & (edge > x), middle, high)
         first = tl.load(edges[d])
         last = tl.load(edges[d] + tl.cast(bins[d], tl.int64) * edge_strides[d])
         inside = inside & (x >= first) & (x <= last)
-        place = place * bins[d] + tl.maximum(tl.minimum(low, bins[d]) - 1, 0)
+        bin = bin * bins[d] + tl.maximum(tl.minimum(low, bins[d]) - 1, 0)
     if weight_ptr is None:
-        add_counts(out_ptr, place, inside, count, SIZE)
+        add_counts(out_ptr, bin, inside, count, SIZE)
     else:
         w = tl.load(weight_ptr + strided(i, weight_steps[0], weight_steps[1][0], False, False), mask=inside, other=0)
-        tl.atomic_add(out_ptr + place, w, mask=inside, sem="relaxed")
+        tl.atomic_add(out_ptr + bin, w, mask=inside, sem="relaxed")
 
 
 @triton.jit
@@ -73,8 +81,10 @@ def density_along(x, high, low):
 
 @triton.jit
 def point_ranges_kernel(least_ptr, most_ptr, ends_ptr, finite_ptr, D, BLOCK: tl.constexpr):
-    """The two ends along each of D dimensions, apart by a half from each if they are equal, and whether all are
-    finite."""
+    """Store the two ends along each of D dimensions, and 1 if all ends are finite, else 0.
+
+    Equal ends move apart by a half each.
+    """
     d = tl.arange(0, BLOCK)
     least = tl.load(least_ptr + d, mask=d < D, other=0)
     most = tl.load(most_ptr + d, mask=d < D, other=0)
@@ -86,7 +96,10 @@ def point_ranges_kernel(least_ptr, most_ptr, ends_ptr, finite_ptr, D, BLOCK: tl.
 
 
 def own_ranges(self):
-    """The ends of a range along each dimension, those of the points: D pairs of tensors without dimensions."""
+    """Return the points' range along each dimension: D pairs of tensors without dimensions.
+
+    Raises RuntimeError if a range is not finite.
+    """
     D = self.shape[-1]
     ends = torch.empty((D, 2), dtype=self.dtype, device=self.device)
     finite = torch.empty(1, dtype=torch.int64, device=self.device)
@@ -99,7 +112,11 @@ def own_ranges(self):
 
 
 def even_edges(self, bins, ends):
-    """Edges of bins of one width along each dimension, new tensors of self's dtype. ends: two for each, or None."""
+    """Return edges for equally wide bins along each dimension, as new tensors in self's dtype.
+
+    `ends` has two numbers per dimension. If it is None, the ranges are those of the points, or 0 to 1 if
+    there are no points. Raises RuntimeError if bins, ends and points do not match.
+    """
     D = len(bins)
     if self.dim() < 2 or self.shape[-1] != D or (ends is not None and len(ends) != 2 * D) or any([b < 0 for b in bins]):
         raise RuntimeError(f"{bins} bins in {ends} of points {tuple(self.shape)}")
@@ -111,17 +128,27 @@ def even_edges(self, bins, ends):
         if any([not -most <= low <= high <= most for low, high in pairs]):
             raise RuntimeError(f"ranges {pairs}")
         pairs = [(low - 0.5 * (low == high), high + 0.5 * (low == high)) for low, high in pairs]
-    found = []
+    edges = []
     for pair, count in zip(pairs, bins, strict=True):
         out = torch.empty(count + 1, dtype=self.dtype, device=self.device)
         numbers = max(count, 1), max((count + 1) // 2, 1)
         elementwise(line, *pair, numbers=numbers, source=(flat_index,), common=self.dtype, out=out)
-        found.append(out)
-    return found
+        edges.append(out)
+    return edges
 
 
 def point_bins(self, edges, weight, density):
-    """The histogram of points [..., D] in bins between D tensors of edges, in their dtype."""
+    """Return the histogram of points [..., D] in the bins between D edge tensors, in the points' dtype.
+
+    Args:
+        self: [..., D] points.
+        edges: D tensors with [bins + 1] ascending edges.
+        weight: Weights of the points, or None.
+        density: If True, divide by the total and by each bin's volume.
+
+    Raises:
+        RuntimeError: If edges or weights do not match the points.
+    """
     bins, lead = [t.shape[0] - 1 for t in edges], self.shape[:-1]
     if self.dim() < 2 or self.shape[-1] != len(edges) or any([b < 1 for b in bins]):
         raise RuntimeError(f"{bins} bins of points {tuple(self.shape)}")

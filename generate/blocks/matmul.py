@@ -1,8 +1,9 @@
-"""Products of matrices: a program is a tile of the output; those that share rows of the left operand run close by.
+"""Matrix products: one output tile per program, with programs that share left rows close together.
 
-Operands are read through their own strides, so transposed views cost no copy. fp16 and bf16 are multiplied as they are;
-fp32 is split into two numbers of tf32's 11 bits, of whose products all but the least are added up: 22 bits of each
-operand count. Sums are in fp32. Integers and fp64 are multiplied and added up as they are, without tensor cores.
+Operands are read through their own strides, so transposed views cost no copy. fp16 and bf16 are multiplied as
+they are. fp32 is split into two numbers of tf32's 11 bits, and all of their products but the smallest are
+added, so 22 bits of each operand count. These sums are in fp32. Integers and fp64 are multiplied and added as
+they are, without tensor cores.
 """
 
 import torch
@@ -11,19 +12,22 @@ import triton.language as tl
 from blocks.offsets import integer_values, integers, stride_arguments, stride_values
 from blocks.types import compute_types, number_argument, number_value
 
-NO_ENDING = (None, None, None, None)  # see matmul
+NO_ENDING = (None, None, None, None)  # no epilogue; see `ending` of matmul
 
 
 @triton.jit
 def tf32_part(x):
-    """x cut to the 11 significant bits that tf32 has."""
+    """Truncate x to the 11 significant bits of tf32."""
     return (x.to(tl.int32, bitcast=True) & -8192).to(tl.float32, bitcast=True)
 
 
 @triton.jit
 def tile_product(a, b, acc):
-    """acc + a @ b; of fp32, by three products of tf32. Rests of infinity, and infinity by a rest of 0, are NaN: then no
-    rests count. Integers and fp64, which tl.dot does not take, are multiplied one by one."""
+    """Return acc + a @ b; fp32 uses three tf32 products.
+
+    The remainder of infinity is NaN, as is infinity times a remainder of 0, so remainders do not count then.
+    Integers and fp64, which tl.dot does not take, are multiplied elementwise.
+    """
     if a.dtype == tl.float32:
         a_high, b_high = tf32_part(a), tf32_part(b)
         a_rest, b_rest = a - a_high, b - b_high
@@ -40,7 +44,7 @@ def tile_product(a, b, acc):
 
 @triton.jit
 def plus_bias(acc, bias_ptr, rows, cols, bias_stride, mask, numbers):
-    """beta * bias[rows, cols] + alpha * acc. numbers: beta and alpha."""
+    """Return beta * bias[rows, cols] + alpha * acc; `numbers` is (beta, alpha)."""
     acc *= number_value(numbers[1], acc.dtype)
     if bias_ptr is not None:
         bias = tl.load(bias_ptr + rows * bias_stride[1] + cols * bias_stride[2], mask=mask, other=0)
@@ -50,25 +54,28 @@ def plus_bias(acc, bias_ptr, rows, cols, bias_stride, mask, numbers):
 
 @triton.jit
 def ended(acc, ending, rows, cols, N, mask, EPILOGUE: tl.constexpr):
-    """The two values that EPILOGUE makes of acc and of what lies at rows and cols of the ending's operands."""
+    """Return the two values that EPILOGUE makes from acc, x and y at rows and cols.
+
+    `ending` is (x_ptr, y_ptr, second_ptr); an absent operand is 0.
+    """
     x_ptr, y_ptr, _ = ending
-    at = rows * N + cols
-    x = 0.0 if x_ptr is None else tl.load(x_ptr + at, mask=mask, other=0.0)
-    y = 0.0 if y_ptr is None else tl.load(y_ptr + at, mask=mask, other=0.0)
+    offset = rows * N + cols
+    x = 0.0 if x_ptr is None else tl.load(x_ptr + offset, mask=mask, other=0.0)
+    y = 0.0 if y_ptr is None else tl.load(y_ptr + offset, mask=mask, other=0.0)
     return EPILOGUE(acc, x, y)
 
 
 @triton.jit
 def store_ended(acc, out_ptr, ending, rows, cols, N, mask, EPILOGUE: tl.constexpr):
-    """Store acc at rows and cols of the output, or what EPILOGUE makes of it there and in the second output."""
-    at = rows * N + cols
+    """Store acc at rows and cols in the output, or store both EPILOGUE results if there is one."""
+    offset = rows * N + cols
     if EPILOGUE is None:
-        tl.store(out_ptr + at, acc.to(out_ptr.dtype.element_ty), mask=mask)
+        tl.store(out_ptr + offset, acc.to(out_ptr.dtype.element_ty), mask=mask)
     else:
         first, second = ended(acc, ending, rows, cols, N, mask, EPILOGUE)
-        tl.store(out_ptr + at, first.to(out_ptr.dtype.element_ty), mask=mask)
+        tl.store(out_ptr + offset, first.to(out_ptr.dtype.element_ty), mask=mask)
         if ending[2] is not None:
-            tl.store(ending[2] + at, second.to(ending[2].dtype.element_ty), mask=mask)
+            tl.store(ending[2] + offset, second.to(ending[2].dtype.element_ty), mask=mask)
 
 
 @triton.jit
@@ -87,9 +94,20 @@ def matmul_kernel(
     PLAIN: tl.constexpr,
     EPILOGUE: tl.constexpr,
 ):
-    """Tile of a[:, ks] @ b[ks, :] of one matrix of the batch, for the ks of part program_id(1).
+    """Compute one tile of a[:, ks] @ b[ks, :] for one batch matrix, with ks in part program_id(1) of K.
 
-    out: [batch, M, N] or [parts, M, N]. a may have more rows than M, and b more columns than N, which are read in vain.
+    Parameters of the launch:
+        a_ptr, b_ptr: [batch, a_rows, K] and [batch, K, b_cols], read with their strides. Rows beyond M and
+            columns beyond N are read in vain.
+        bias_ptr: [batch, M, N] or None, read with its strides.
+        out_ptr: [batch, M, N] or [parts, M, N], contiguous, written.
+        ending: x, y and second from `matmul`.
+        sizes: M, N, K, part, a_rows and b_cols.
+        numbers: beta and alpha.
+        EVEN: K is a multiple of `part`, so loads need no mask.
+
+    Tiles are numbered in groups of 8 tile rows, column by column, so that neighbors share operands in the
+    cache.
     """
     BLOCK_M: tl.constexpr = TILE[0]
     BLOCK_N: tl.constexpr = TILE[1]
@@ -109,7 +127,7 @@ def matmul_kernel(
     a_ptr += batch * a_stride[0] + (rows % a_rows)[:, None] * a_stride[1] + ks[None, :] * a_stride[2]
     b_ptr += batch * b_stride[0] + ks[:, None] * b_stride[1] + (cols % b_cols)[None, :] * b_stride[2]
     acc = tl.zeros([BLOCK_M, BLOCK_N], ACC)
-    step = tl.full([], BLOCK_K, tl.int64)  # times a stride, which may be more than 2^31
+    step = tl.full([], BLOCK_K, tl.int64)  # int64, because its product with a stride may exceed 2^31
     for start in range(0, part, BLOCK_K):
         if EVEN:
             a = tl.load(a_ptr)
@@ -131,7 +149,10 @@ def matmul_kernel(
 
 
 def matmul_strides(x, small):
-    """Strides of a matrix, 0 before them, or of a batch of matrices, as arguments of a launch; () for None."""
+    """Return three strides for a matrix or a matrix batch as launch arguments, or () for None.
+
+    A single matrix gets batch stride 0.
+    """
     return () if x is None else stride_arguments((0,) * (3 - x.dim()) + x.stride(), small)
 
 
@@ -140,7 +161,7 @@ def _small(batch, M, N, K):
 
 
 def _matmul_arguments(a, b, bias, out, ending, sizes, numbers, small):
-    """What the kernels take that are no constants. numbers: beta and alpha."""
+    """Return the kernel arguments that are not constants; `numbers` is (beta, alpha)."""
     strides = matmul_strides(a, small), matmul_strides(b, small), matmul_strides(bias, small)
     beta, alpha = numbers
     numbers = number_argument(beta, a.dtype), number_argument(alpha, a.dtype)
@@ -148,13 +169,19 @@ def _matmul_arguments(a, b, bias, out, ending, sizes, numbers, small):
 
 
 def launch_matmul(a, b, bias, out, numbers, tile, ending=NO_ENDING):
-    """out[...] = beta * bias + alpha * a @ b, all of K in one part. A platform may have another way."""
+    """Compute out[...] = beta * bias + alpha * a @ b with all of K in one part.
+
+    A platform may override this function.
+    """
     K, BLOCK_K = a.shape[-1], tile[2]
     launch_tiles(a, b, bias, out, numbers, tile, 1, triton.cdiv(K, BLOCK_K) * BLOCK_K, ending)
 
 
 def launch_tiles(a, b, bias, out, numbers, tile, parts, part, ending=NO_ENDING):
-    """The same, a program a tile and part. tile: BLOCK_M, BLOCK_N, BLOCK_K and warps; parts, part: of K."""
+    """Compute as `launch_matmul`, with one program per tile and K part.
+
+    `tile` is (BLOCK_M, BLOCK_N, BLOCK_K, warps). There are `parts` parts with `part` elements each.
+    """
     (M, N), K, batch = out.shape[-2:], a.shape[-1], a.shape[0] if a.dim() == 3 else 1
     small = _small(batch, M, N, K)
     matmul_kernel[(batch * triton.cdiv(M, tile[0]) * triton.cdiv(N, tile[1]), parts)](
@@ -170,7 +197,11 @@ def launch_tiles(a, b, bias, out, numbers, tile, parts, part, ending=NO_ENDING):
 
 
 def matmul_tile(batch, M, N, K, half, most):
-    """BLOCK_M, BLOCK_N, BLOCK_K and warps; smaller tiles where these would leave processors idle and K is short."""
+    """Return BLOCK_M, BLOCK_N, BLOCK_K and the warp count.
+
+    Tiles shrink if large ones would leave processors idle and K is short. `most` has the largest BLOCK_M and
+    BLOCK_N.
+    """
     if _small(batch, M, N, K):
         return 32, 32, 32, 4
     BLOCK_M, BLOCK_N = (min(max(triton.next_power_of_2(size), 16), m) for size, m in zip((M, N), most, strict=True))
@@ -195,7 +226,15 @@ def thin_kernel(
     ACC: tl.constexpr,
     EPILOGUE: tl.constexpr,
 ):
-    """Tile of beta * bias + alpha * a @ b, the sum of K products of a column by a row."""
+    """Compute one tile of beta * bias + alpha * a @ b as the sum of K outer products.
+
+    Parameters of the launch:
+        a_ptr, b_ptr, bias_ptr: read with their strides; bias_ptr may be None.
+        out_ptr: [M, N], contiguous, written.
+        ending: x, y and second from `matmul`.
+        sizes: M and N; numbers are beta and alpha.
+        K: at most 16, unrolled.
+    """
     BLOCK_M: tl.constexpr = TILE[0]
     BLOCK_N: tl.constexpr = TILE[1]
     M, N = sizes
@@ -205,9 +244,9 @@ def thin_kernel(
     cols = (tl.program_id(0) % across).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
     acc = tl.zeros([BLOCK_M, BLOCK_N], ACC)
     for k in tl.static_range(K):
-        at = tl.full([], k, tl.int64)
-        a = tl.load(a_ptr + rows * a_stride[1] + at * a_stride[2], mask=rows < M, other=0)
-        b = tl.load(b_ptr + at * b_stride[1] + cols * b_stride[2], mask=cols < N, other=0)
+        offset = tl.full([], k, tl.int64)
+        a = tl.load(a_ptr + rows * a_stride[1] + offset * a_stride[2], mask=rows < M, other=0)
+        b = tl.load(b_ptr + offset * b_stride[1] + cols * b_stride[2], mask=cols < N, other=0)
         acc += a.to(ACC)[:, None] * b.to(ACC)[None, :]
     mask = (rows < M)[:, None] & (cols < N)[None, :]
     acc = plus_bias(acc, bias_ptr, rows[:, None], cols[None, :], bias_stride, mask, numbers)
@@ -242,8 +281,13 @@ def add_parts_kernel(
     CHUNK: tl.constexpr,
     EPILOGUE: tl.constexpr,
 ):
-    """out = beta * bias + alpha * the sum of `count` parts of n elements each, in rows of N; CHUNK parts at a time. All
-    but the bias is contiguous: there n elements are one row."""
+    """Compute out = beta * bias + alpha * the sum of `count` parts of n elements, CHUNK parts at a time.
+
+    Parameters of the launch:
+        parts_ptr: [count, n], contiguous, read.
+        bias_ptr: matrix with N columns, read with bias_stride, or None.
+        out_ptr: [n], contiguous, written; the ending's operands are contiguous too.
+    """
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     acc = tl.zeros([CHUNK, BLOCK], tl.float32)
     for start in range(0, count, CHUNK):
@@ -256,7 +300,7 @@ def add_parts_kernel(
 
 @triton.jit
 def pad_kernel(x_ptr, out_ptr, R, C, height, width, stride, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr):
-    """out, of this height and width, = x, of R rows of C, with zeros behind and below."""
+    """Copy x, [R, C], into out, [height, width], with zeros to the right and below."""
     across = tl.cdiv(width, BLOCK_C)
     rows = ((tl.program_id(0) // across).to(tl.int64) * BLOCK_R + tl.arange(0, BLOCK_R))[:, None]
     cols = ((tl.program_id(0) % across).to(tl.int64) * BLOCK_C + tl.arange(0, BLOCK_C))[None, :]
@@ -265,18 +309,21 @@ def pad_kernel(x_ptr, out_ptr, R, C, height, width, stride, BLOCK_R: tl.constexp
 
 
 def _upright(x):
-    """Whether x lies column by column."""
+    """Return True if x is stored column by column."""
     return x.stride(0) == 1 and x.stride(1) != 1
 
 
 def _ragged(x):
-    """Whether x cannot be read 16 elements at a time in the dimension that is contiguous."""
+    """Return True if x cannot be read 16 elements at a time along its contiguous dimension."""
     inner = 0 if _upright(x) else 1
     return x.stride(inner) != 1 or x.stride(1 - inner) % 16 != 0 or x.shape[inner] % 16 != 0
 
 
 def _padded(x, height, width):
-    """x in a new matrix of this height and width, or up to 15 more in its contiguous dimension; elsewhere it is 0."""
+    """Return a copy of x in a zero-padded matrix with this height and width.
+
+    The contiguous dimension may be up to 15 elements longer.
+    """
     if _upright(x):
         return _padded(x.transpose(0, 1), width, height).transpose(0, 1)
     width = triton.cdiv(width, 16) * 16
@@ -287,7 +334,10 @@ def _padded(x, height, width):
 
 
 def _readable(a, b, BLOCK_K):
-    """a and b; before a large product, copies of what is ragged, where that is K of both, to a multiple of BLOCK_K."""
+    """Return a and b, or padded copies of ragged operands before a large product.
+
+    If K is the ragged dimension, both operands are padded along K to a multiple of BLOCK_K.
+    """
     (M, K), N = a.shape, b.shape[1]
     if min(M, N) < 64 or M * N * K < 2**27 or not (_ragged(a) or _ragged(b)):
         return a, b
@@ -298,20 +348,31 @@ def _readable(a, b, BLOCK_K):
 
 
 def matmul(a, b, bias=None, beta=1, alpha=1, ending=NO_ENDING, dtype=None):
-    """beta * bias + alpha * a @ b in a new matrix. a: [M, K], b: [K, N], bias: [M, N] or None.
+    """Return beta * bias + alpha * a @ b in a new matrix.
 
-    ending: (epilogue, x, y, second), where epilogue is a function of a kernel, epilogue(tile, x's tile, y's tile), that
-    makes two values of the tile of the result, in fp32 for half precision: those of the matrix that is returned, whose
-    dtype may be another, and of `second`. x, y and second are contiguous [M, N] matrices, or None: then x and y are 0.
+    Before a large product, an operand is copied into zero-padded rows if some row does not begin at a
+    multiple of 16 elements, because it cannot be read 16 bytes at a time. A K of up to 16 needs no tensor
+    cores: unless all is small, the product is a sum of outer products. If the output has few tiles and K is
+    long, K is cut into parts. The sum of each part goes to its own buffer, and a second kernel adds the parts
+    in a fixed order.
 
-    Before a large product an operand whose rows do not all begin at multiples of 16 elements, and so cannot be read 16
-    bytes at a time, is copied into rows that do, with zeros behind it. A K of up to 16 needs no tensor cores: one
-    product of a column by a row comes after the other, unless all is small. Where the output has few tiles and K is
-    long, K is cut into parts: each part's sum goes to a buffer of its own, and a second kernel adds the parts, always
-    in the same order.
+    Args:
+        a: [M, K] matrix.
+        b: [K, N] matrix.
+        bias: [M, N] matrix or None.
+        beta: Factor for the bias.
+        alpha: Factor for the product.
+        ending: (epilogue, x, y, second). `epilogue` is a device function epilogue(tile, x's tile, y's tile)
+            that makes two values from the result tile, which is fp32 for half precision. The first goes to
+            the returned matrix and the second to `second`. x, y and second are contiguous [M, N] matrices or
+            None; an absent x or y is 0.
+        dtype: Result dtype; a's if None.
+
+    Raises:
+        RuntimeError: If the shapes do not match.
     """
     (M, K), N = a.shape, b.shape[1]
-    numbers = beta, alpha if K else 0  # times the sum of no products, and not NaN where alpha is infinite
+    numbers = beta, alpha if K else 0  # an empty sum times alpha is 0, not NaN, even if alpha is infinite
     out = torch.empty((M, N), dtype=dtype or a.dtype, device=a.device)
     half = a.dtype in (torch.float16, torch.bfloat16)
     if b.shape[0] != K:
@@ -321,7 +382,7 @@ def matmul(a, b, bias=None, beta=1, alpha=1, ending=NO_ENDING, dtype=None):
     if 1 <= K <= 16 and not _small(1, M, N, K):
         launch_thin(a, b, bias, out, numbers, ending)
     elif half or a.dtype == torch.float32:
-        # tensor cores of groups of warps take no fp32 that is contiguous along N
+        # warp-group tensor core instructions do not take fp32 that is contiguous along N
         tile = matmul_tile(1, M, N, K, half, (128, 128) if half else (32, 128) if b.stride(1) == 1 else (128, 64))
         a, b = _readable(a, b, tile[2])
         _launch_parts(a, b, bias, out, numbers, tile, ending)
@@ -331,8 +392,11 @@ def matmul(a, b, bias=None, beta=1, alpha=1, ending=NO_ENDING, dtype=None):
 
 
 def without_terms(a, b):
-    """Return matrices, or batches of them, whose product is of the same shape and a sum of no terms: where alpha is 0
-    BLAS reads no operand, and NaN in one must not show. Raise RuntimeError if a and b do not fit."""
+    """Return matrices, or matrix batches, with K = 0, so their product has the same shape and no terms.
+
+    If alpha is 0, BLAS reads no operand, so a NaN in one must not propagate. Raises RuntimeError if a and b
+    do not match.
+    """
     if a.shape[-1] != b.shape[-2]:
         raise RuntimeError(f"matrices {tuple(a.shape)} and {tuple(b.shape)}")
     shapes = (*a.shape[:-1], 0), (*b.shape[:-2], 0, b.shape[-1])
@@ -340,19 +404,22 @@ def without_terms(a, b):
 
 
 def plain_part_sums(a, b, out, tile, parts, part):
-    """Of each part of K the product, [parts, M, N] in fp32."""
+    """Return each K part's product, [parts, M, N] in fp32."""
     sums = torch.empty((parts, *out.shape), dtype=torch.float32, device=out.device)
-    launch_tiles(a, b, None, sums, (0, 1), (*tile[:3], 4), parts, part)  # a warp has many rows: K is long enough
+    launch_tiles(a, b, None, sums, (0, 1), (*tile[:3], 4), parts, part)  # 4 warps are enough because K is long
     return sums
 
 
 def part_sums(a, b, out, tile, parts, part):
-    """The same. A platform may have another way, and other parts."""
+    """Return the products from `plain_part_sums`; a platform may override this, also with other parts."""
     return plain_part_sums(a, b, out, tile, parts, part)
 
 
 def _launch_parts(a, b, bias, out, numbers, tile, ending):
-    """One launch, or two where K is cut into parts of 8 steps at the least: two tiles for each of 132 processors."""
+    """Launch one kernel, or two if K is cut into parts with at least 8 steps.
+
+    The number of parts aims at two tiles for each of 132 processors.
+    """
     (M, N), K, BLOCK_K = out.shape, a.shape[1], tile[2]
     tiles = triton.cdiv(M, tile[0]) * triton.cdiv(N, tile[1])
     parts = max(min(264 // tiles, K // (8 * BLOCK_K)), 1)
@@ -365,12 +432,15 @@ def _launch_parts(a, b, bias, out, numbers, tile, ending):
 
 
 def add_up_parts(sums, bias, out, numbers, ending, dtype):
-    """out = beta * bias + alpha * the sum of sums [parts, M, N]; numbers are those two, of operands of this dtype. Of a
-    large matrix a thread adds parts of its own elements, 16 at a time, and asks no other one."""
+    """Compute out = beta * bias + alpha * the sum of `sums` [parts, M, N]; `numbers` is (beta, alpha).
+
+    `dtype` is the operands' dtype. For a large matrix each thread adds its own elements' parts, 16 at a time,
+    so threads exchange nothing.
+    """
     parts, M, N = sums.shape
     large = M * N >= 65536
     CHUNK = min(triton.next_power_of_2(parts), 16 if large else 64)
-    more = matmul_strides(bias, False), tuple([number_argument(v, dtype) for v in numbers])
+    arguments = matmul_strides(bias, False), tuple([number_argument(v, dtype) for v in numbers])
     add_parts_kernel[(triton.cdiv(M * N, 2048 // CHUNK),)](
         sums,
         bias,
@@ -379,7 +449,7 @@ def add_up_parts(sums, bias, out, numbers, ending, dtype):
         M * N,
         N,
         parts,
-        *more,
+        *arguments,
         BLOCK=2048 // CHUNK,
         CHUNK=CHUNK,
         EPILOGUE=ending[0],

@@ -1,4 +1,4 @@
-"""Variances and means: by Welford's update (Chan, Golub and LeVeque 1979), or as blocks/whole_rows.py makes them."""
+"""Variances and means, by Welford's update (Chan, Golub and LeVeque 1979) or as in blocks/whole_rows.py."""
 
 import triton
 import triton.language as tl
@@ -38,6 +38,9 @@ def deviation_and_mean(mean, squares, seen, n, correction):
 
 
 def moments(x, dim, correction, keepdim, finish, dtype):
-    """What `finish` makes of the moments along dim. correction: of the number of elements, 1 if it is None."""
+    """Return the results that `finish` makes from x's moments along dim.
+
+    `correction` is subtracted from the element count; None means 1.
+    """
     numbers = (1 if correction is None else correction,)
     return reduce("welford", [x], dim, keepdim, dtype=dtype, map=first_moment, finish=finish, numbers=numbers)

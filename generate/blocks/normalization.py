@@ -1,4 +1,4 @@
-"""Normalization by the mean and deviation of a channel or of a group of channels, and its gradients."""
+"""Normalization by the mean and deviation over a channel or a channel group, and its gradients."""
 
 import math
 
@@ -17,13 +17,16 @@ from blocks.windows import window_result
 
 @triton.jit
 def central_moment(x, eps):
-    """An element as mean, squares, count and sum (`moments` of blocks/reduction.py)."""
+    """Return an element as (mean, squares, count, sum), for kind `moments` of blocks/reduction.py."""
     return x, tl.zeros_like(x), tl.zeros_like(x) + 1, x
 
 
 @triton.jit
 def statistics(mean, squares, n, total, count, eps):
-    """Mean and inverse deviation twice, and the unbiased variance. An infinite mean is known by the sum alone."""
+    """Return the mean and inverse deviation twice, and the unbiased variance.
+
+    An infinite mean comes out as NaN from the update, so the sum replaces it.
+    """
     mean = tl.where((mean == mean) | (n == 0), mean, total / count)
     rstd = divide(tl.zeros_like(mean) + 1, root(squares / count + eps))
     return mean, rstd, mean, rstd, squares / (count - 1)
@@ -56,8 +59,12 @@ def both_sums(total, product, count):
 
 @triton.jit
 def normalized_back(x, grad, mean, rstd, weight, total, product, count):
-    """total, product: of weighted gradients, sums of them and of their products with what was normalized. The mean is
-    taken away first: so little is rounded of what is left where all gradients are alike."""
+    """Return the gradient of x.
+
+    `total` and `product` are sums of the weighted gradients, and of their products with the normalized
+    values. The mean gradient is subtracted first, so that little rounding error remains if all gradients are
+    alike.
+    """
     return rstd * ((grad * weight - total / count) - (x - mean) * rstd * (product / count))
 
 
@@ -72,17 +79,23 @@ def weighted_sums(total, product, weight):
 
 
 def statistics_dtypes(x, parameters):
-    """What to compute in, and the dtype of what is kept: fp32 where a parameter is of fp32. Raises RuntimeError."""
-    given = [t for t in parameters if t is not None]
-    dtype = given[0].dtype if given else x.dtype
+    """Return the dtype to compute in, and the dtype for saved statistics, which is the parameters' dtype.
+
+    Parameters for half-precision x may be fp32. Raises RuntimeError for any other mix of dtypes.
+    """
+    tensors = [t for t in parameters if t is not None]
+    dtype = tensors[0].dtype if tensors else x.dtype
     half = x.dtype in (torch.float16, torch.bfloat16)
-    if dtype != x.dtype and not (half and dtype == torch.float32) or any([t.dtype != dtype for t in given]):
-        raise RuntimeError(f"normalization of {x.dtype} with parameters of {[t.dtype for t in given]}")
+    if dtype != x.dtype and not (half and dtype == torch.float32) or any([t.dtype != dtype for t in tensors]):
+        raise RuntimeError(f"normalization of {x.dtype} with parameters of {[t.dtype for t in tensors]}")
     return torch.float32 if half else x.dtype, dtype
 
 
 def batch_dtypes(x, parameters):
-    """The same; both are fp32 for x of half precision if some parameters are fp32 and others are not, as on CUDA."""
+    """Return the dtypes from `statistics_dtypes` for batch normalization.
+
+    Both are fp32 if x has half precision and some parameters are fp32 and others are not, as on CUDA.
+    """
     dtypes = {t.dtype for t in parameters if t is not None}
     if x.dtype in (torch.float16, torch.bfloat16) and dtypes == {x.dtype, torch.float32}:
         return torch.float32, torch.float32
@@ -90,7 +103,7 @@ def batch_dtypes(x, parameters):
 
 
 def by_channel(t, x):
-    """A vector, one element for each channel of x, in dimensions of x; a number as it is."""
+    """Return a vector with one element per channel as a view that broadcasts to x; a number is returned as it is."""
     return t.view([1, -1] + [1] * (x.dim() - 2)) if isinstance(t, torch.Tensor) else t
 
 
@@ -103,7 +116,8 @@ def expect_channels(x, *vectors):
 
 
 def normalize(x, mean, rstd, weight, bias, out, common):
-    """(x - mean) * rstd * weight + bias in `out`; all but x and out are broadcast."""
+    """Compute (x - mean) * rstd * weight + bias in `out`; all operands but x and out are broadcast."""
+    # adding -0.0 keeps the sign of every zero
     weight, bias = 1.0 if weight is None else weight, -0.0 if bias is None else bias
     return in_tiles(normalized, x, mean, rstd, weight, bias, common=common, out=out)
 
@@ -112,7 +126,7 @@ def normalize(x, mean, rstd, weight, bias, out, common):
 def moved_pair_kernel(
     running_ptrs, ptrs, momentum, rest, n, COMMON: tl.constexpr, OPMATH: tl.constexpr, BLOCK: tl.constexpr
 ):
-    """Both running statistics of n channels at once."""
+    """Update both running statistics of n channels in one launch."""
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     momentum, rest = number_value(momentum, OPMATH), number_value(rest, OPMATH)
     for k in tl.static_range(2):
@@ -122,7 +136,7 @@ def moved_pair_kernel(
 
 
 def move_running(running, values, momentum, common):
-    """Running mean and variance, of which either may be None, towards these values."""
+    """Move the running mean and variance towards these values; either may be None."""
     if all([t is not None and t.is_contiguous() for t in running]):
         COMMON, OPMATH = compute_types(common)
         n = values[0].numel()
@@ -130,33 +144,40 @@ def move_running(running, values, momentum, common):
         grid = (triton.cdiv(n, 256),)
         moved_pair_kernel[grid](running, values, *numbers, plain(n), COMMON=COMMON, OPMATH=OPMATH, BLOCK=256)
         return
-    for own, value in zip(running, values, strict=True):
-        if own is not None:
-            elementwise(moved, own, value, numbers=(momentum, 1 - momentum), common=common, out=own)
+    for statistic, value in zip(running, values, strict=True):
+        if statistic is not None:
+            elementwise(moved, statistic, value, numbers=(momentum, 1 - momentum), common=common, out=statistic)
 
 
 def batch_norm(x, weight, bias, running_mean, running_var, training, momentum, eps):
-    """(result, mean, inverse deviation); running statistics are written in training."""
+    """Return (result, mean, inverse deviation); in training the running statistics are updated in place.
+
+    Without training the two saved statistics are empty tensors.
+    """
     expect_channels(x, weight, bias, running_mean, running_var)
     common, dtype = batch_dtypes(x, (weight, bias, running_mean, running_var))
     out = window_result(x, x.shape)
     if training:
         dims = [d for d in range(x.dim()) if d != 1]
         kinds = common, common, dtype, dtype, common
-        own = {"dtype": kinds, "map": central_moment, "finish": statistics, "numbers": (eps,), "common": common}
-        mean, rstd, saved_mean, saved_rstd, variance = reduce("moments", [x], dims, **own)
+        arguments = {"dtype": kinds, "map": central_moment, "finish": statistics, "numbers": (eps,), "common": common}
+        mean, rstd, saved_mean, saved_rstd, variance = reduce("moments", [x], dims, **arguments)
         move_running((running_mean, running_var), (mean, variance), momentum, common)
     else:
         mean = running_mean
         rstd = elementwise(inverse_deviation, running_var, numbers=(eps,), common=common)
         saved_mean, saved_rstd = [torch.empty(0, dtype=dtype, device=x.device) for _ in range(2)]
-    own = [by_channel(t, x) for t in (mean, rstd, weight, bias)]
-    normalize(x, *own, out, common)
+    arguments = [by_channel(t, x) for t in (mean, rstd, weight, bias)]
+    normalize(x, *arguments, out, common)
     return out, saved_mean, saved_rstd
 
 
 def batch_norm_gradients(grad, x, weight, running, saved, train, eps, output_mask):
-    """running, saved: mean and variance, mean and inverse deviation."""
+    """Return the gradients of x, weight and bias, or None for those that output_mask leaves out.
+
+    `running` is (mean, variance) and `saved` is (mean, inverse deviation). The saved statistics are used in
+    training.
+    """
     mean, rstd = saved if train else running
     expect_channels(x, weight, mean, rstd)
     if grad.shape != x.shape or mean is None or rstd is None:
@@ -171,8 +192,8 @@ def batch_norm_gradients(grad, x, weight, running, saved, train, eps, output_mas
         dims = [d for d in range(x.dim()) if d != 1]
         inputs = [x, grad, *[t.expand(x.shape) for t in views]]
         kinds = common, common, dtype, dtype
-        own = {"dtype": kinds, "map": gradient_and_product, "finish": both_sums, "common": common}
-        total, product, grad_bias, grad_weight = reduce("sums", inputs, dims, **own)
+        how = {"dtype": kinds, "map": gradient_and_product, "finish": both_sums, "common": common}
+        total, product, grad_bias, grad_weight = reduce("sums", inputs, dims, **how)
     weights = 1.0 if weight is None else by_channel(weight, x)
     if output_mask[0] and train:
         n = x.numel() // x.shape[1]
@@ -188,12 +209,15 @@ def batch_norm_gradients(grad, x, weight, running, saved, train, eps, output_mas
 
 @triton.jit
 def normalized_back_by_weight(x, grad, mean, rstd, weight, total, product, count):
-    """As `normalized_back`, where the weight is the same for all that the sums are of."""
+    """Return the value of `normalized_back` if the weight is the same for all elements that the sums cover."""
     return rstd * weight * (grad - (total + (x - mean) * rstd * product) / count)
 
 
 def by_group(t, sizes, group):
-    """t of [N, C, ...] as [N, group, C / group, ...]; sizes: N, C and the number of elements of a channel."""
+    """Return t of [N, C, ...] as a view [N, group, C / group, ...].
+
+    `sizes` has N, C and the elements per channel.
+    """
     N, C, _ = sizes
     if t.dim() < 2 or tuple(t.shape[:2]) != (N, C):
         t = t.view(sizes)
@@ -201,7 +225,7 @@ def by_group(t, sizes, group):
 
 
 def by_images(t, sizes):
-    """t, or a dense copy where it has to be seen in other dimensions than it has."""
+    """Return t, or a dense copy if it needs a view with other dimensions that its strides do not allow."""
     if t.is_contiguous() or tuple(t.shape[:2]) == tuple(sizes[:2]):
         return t
     return copy_into(torch.empty(t.shape, dtype=t.dtype, device=t.device), t)
@@ -216,19 +240,24 @@ def expect_groups(x, sizes, group, *vectors):
 
 
 def group_norm(x, weight, bias, sizes, group, eps):
+    """Apply group normalization and return (result, mean, inverse deviation).
+
+    `sizes` has N, C and the elements per channel. Dense groups that fit into one program take the path of
+    blocks/whole_groups.py.
+    """
     expect_groups(x, sizes, group, weight, bias)
     common, dtype = statistics_dtypes(x, (weight, bias))
     x = by_images(x, sizes)
     out = window_result(x, x.shape)
     if dense_groups(sizes, group, x, out, weight, bias):
-        found = group_norm_whole(x, weight, bias, out, sizes, group, eps, common, dtype)
-        if found is not None:
-            return out, *found
+        statistics_saved = group_norm_whole(x, weight, bias, out, sizes, group, eps, common, dtype)
+        if statistics_saved is not None:
+            return out, *statistics_saved
     grouped = by_group(x, sizes, group)
     dims = list(range(2, grouped.dim()))
     kinds = common, common, dtype, dtype, common
-    own = {"dtype": kinds, "map": central_moment, "finish": statistics, "numbers": (eps,), "common": common}
-    mean, rstd, saved_mean, saved_rstd, _ = reduce("moments", [grouped], dims, **own)
+    how = {"dtype": kinds, "map": central_moment, "finish": statistics, "numbers": (eps,), "common": common}
+    mean, rstd, saved_mean, saved_rstd, _ = reduce("moments", [grouped], dims, **how)
     ones = [1] * (grouped.dim() - 2)
     mean, rstd = mean.view([*mean.shape, *ones]), rstd.view([*rstd.shape, *ones])
     weight, bias = [None if t is None else t.view([1, *grouped.shape[1:3], *ones[1:]]) for t in (weight, bias)]
@@ -237,6 +266,10 @@ def group_norm(x, weight, bias, sizes, group, eps):
 
 
 def group_norm_gradients(grad, x, mean, rstd, weight, sizes, group, output_mask):
+    """Return the gradients of x, weight and bias, or None for those that output_mask leaves out.
+
+    `sizes` is as in `group_norm`; mean and rstd are its saved statistics.
+    """
     expect_groups(x, sizes, group, weight)
     N, C, _ = sizes
     if grad.numel() != x.numel() or mean.numel() != N * group or rstd.numel() != N * group:
@@ -260,20 +293,20 @@ def group_norm_gradients(grad, x, mean, rstd, weight, sizes, group, output_mask)
 
 
 def gradients_by_tiles(grad, x, of_groups, weight, sizes, group, common, wanted):
-    """Sums of gradients and of products [N, group, C / group], and the gradient of x if it is wanted."""
+    """Return sums of gradients and of products, [N, group, C / group], and the gradient of x if it is wanted."""
     N, C, _ = sizes
     mean, rstd = of_groups
     grouped, grads = by_group(x, sizes, group), by_group(grad, sizes, group)
     ones = [1] * (grouped.dim() - 2)
     means, rstds = [t.view([N, group, *ones]) for t in (mean, rstd)]
     inputs = [grouped, grads, means.expand(grouped.shape), rstds.expand(grouped.shape)]
-    own = {"dtype": (common,) * 4, "map": gradient_and_product, "finish": both_sums, "common": common}
-    total, product, _, _ = reduce("sums", inputs, list(range(3, grouped.dim())), **own)
+    how = {"dtype": (common,) * 4, "map": gradient_and_product, "finish": both_sums, "common": common}
+    total, product, _, _ = reduce("sums", inputs, list(range(3, grouped.dim())), **how)
     grad_input = None
     if wanted:
         weights = [] if weight is None else [weight.view([1, *grouped.shape[1:3]]).expand(total.shape)]
-        how = {"map": weighted_sums} if weights else {"map": two_values}
-        of_group = {"dtype": (common,) * 4, "finish": both_sums, "common": common, **how}
+        map_argument = {"map": weighted_sums} if weights else {"map": two_values}
+        of_group = {"dtype": (common,) * 4, "finish": both_sums, "common": common, **map_argument}
         sums = [t.view([N, group, *ones]) for t in reduce("sums", [total, product, *weights], [2], **of_group)[:2]]
         weights = 1.0 if weight is None else weight.view([1, *grouped.shape[1:3], *ones[1:]])
         grad_input = window_result(x, x.shape)

@@ -1,4 +1,4 @@
-"""Vector norms: what is made of each element, how that is combined, and what is made of what it comes to."""
+"""Vector norms as reductions: the map per element, the combination, and the final function."""
 
 import math
 
@@ -20,18 +20,19 @@ def magnitude(x):
 
 @triton.jit
 def power_of_magnitude(x, p):
-    """In fp64."""
+    """Return |x|^p, in fp64."""
     return tl.exp2(p * tl.log2(tl.abs(x).to(tl.float64)))
 
 
 @triton.jit
 def norm_itself(found, n):
+    """Return the combined value as the result."""
     return found
 
 
 @triton.jit
 def square_root(total, n):
-    # Correctly rounded, which tl.sqrt_rn has for fp32 and tl.sqrt for fp64.
+    # tl.sqrt_rn is correctly rounded for fp32, and tl.sqrt for fp64
     return tl.sqrt(total) if total.dtype.is_fp64() else tl.sqrt_rn(total)
 
 
@@ -41,10 +42,10 @@ def power_root(total, n, p):
 
 
 def norm_of_order(ord):
-    """Of a norm: kind of its reduction, map, finish, their further numbers, and the dtype in which values are combined.
+    """Return how to reduce a norm: (kind, map, finish, further numbers, dtype of the combined values).
 
-    Order 0 counts nonzeros, +-inf takes the largest or smallest magnitude (NaN wins), 1 and 2 sum in fp32, any other
-    sums |x|^p in fp64. Raises RuntimeError for NaN.
+    Order 0 counts nonzeros. Order +-inf takes the largest or smallest magnitude (NaN wins). Orders 1 and 2
+    sum in fp32, and any other order sums |x|^p in fp64. Raises RuntimeError for order NaN.
     """
     if ord != ord:
         raise RuntimeError("a norm of order NaN")

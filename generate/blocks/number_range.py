@@ -1,4 +1,4 @@
-"""Numbers that a dtype cannot hold, which ATen refuses to convert."""
+"""Range checks of numbers that a dtype cannot hold, which ATen refuses to convert."""
 
 import math
 
@@ -8,10 +8,10 @@ __all__ = ["without_overflow"]
 
 
 def without_overflow(dtype, *values):
-    """Raise RuntimeError if a Python number among these is out of the range of the dtype (c10/util/TypeCast.h,
-    `overflows`).
+    """Raise RuntimeError if a Python number among the values is out of the dtype's range.
 
-    Bools take all numbers, floats also infinity and NaN, and unsigned integers all integers above -(max + 1).
+    The rule is `overflows` of c10/util/TypeCast.h. Bools take all numbers, floats also take infinity and NaN,
+    and unsigned integers take all integers above -(max + 1).
     """
     if dtype == torch.bool:
         return

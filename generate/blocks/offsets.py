@@ -1,4 +1,4 @@
-"""Offsets: where element i of a tensor lies, and integers that travel to kernels without a variant for each value."""
+"""Element offsets in strided tensors, and integer launch arguments that add no kernel variant per value."""
 
 import math
 
@@ -23,9 +23,9 @@ __all__ = [
 
 
 def plain(value):
-    """An integer from 0 on as an argument of a launch, to be read by `plain_value`.
+    """Encode an integer from 0 on as a launch argument, to be decoded by `plain_value`.
 
-    Triton compiles anew for an integer that is 1 or a multiple of 16; 2 * value + 3 is neither.
+    Triton compiles anew for an integer that is 1 or divisible by 16; 2 * value + 3 is neither.
     """
     return 2 * value + 3
 
@@ -36,22 +36,25 @@ def plain_value(value):
 
 
 def small_tile(n, elements):
-    """BLOCK_M and BLOCK_N, of so many elements together, for rows of n elements of small tensors, whose speed is not
-    the tile's: two tiles are fewer variants than one for each size."""
+    """Return BLOCK_M and BLOCK_N with this many elements together, for small tensors with rows of n elements.
+
+    The tile does not decide the speed here, so two tiles keep the variants few.
+    """
     BLOCK_N = 64 if n <= 64 else 1024
     return max(elements // BLOCK_N, 1), BLOCK_N
 
 
 def integer(value, PLAIN):
-    """An integer as an argument of a launch, to be read by `integer_value`: `plain`, or else as it is.
+    """Encode an integer as a launch argument for `integer_value`: by `plain` if PLAIN, else unchanged.
 
-    Few variants count for more where tensors are small; of large ones vectorised loads have to know what 16 divides.
+    For small tensors fewer variants matter more. For large ones, vectorized loads need to know that 16
+    divides a value.
     """
     return plain(value) if PLAIN else value
 
 
 def integers(values, PLAIN):
-    """Integers as one argument of a launch, to be read by `integer_values`."""
+    """Encode integers as one launch argument, to be decoded by `integer_values`."""
     return tuple([integer(value, PLAIN) for value in values])
 
 
@@ -64,14 +67,14 @@ def integer_value(value, PLAIN: tl.constexpr):
 def integer_values(values, PLAIN: tl.constexpr):
     if not PLAIN:
         return values
-    found = ()
+    decoded = ()
     for k in tl.static_range(len(values)):
-        found = found + (plain_value(values[k]),)
-    return found
+        decoded = decoded + (plain_value(values[k]),)
+    return decoded
 
 
 def stride_arguments(strides, small):
-    """Strides as arguments of a launch, to be read by `stride_values`, where one that is 1 is always known to be 1."""
+    """Encode strides as launch arguments for `stride_values`, so that Triton always sees a stride that is 1."""
     return tuple([2 * s - 1 for s in strides] if small else strides)
 
 
@@ -87,16 +90,17 @@ def stride_values(values, PLAIN: tl.constexpr):
 
 @triton.jit
 def sixteenths(value, KNOWN: tl.constexpr):
-    """The value, as a multiple of 16 that the compiler sees if it is KNOWN to be one: it vectorises loads by that."""
+    """Return the value; if it is KNOWN to be divisible by 16, the compiler sees that and vectorizes loads."""
     return value // 16 * 16 if KNOWN else value
 
 
 @triton.jit
 def strided(i, shape, stride, HINT: tl.constexpr, PLAIN: tl.constexpr = True):
-    """Offset, in elements, of row-major flat index i; shape and stride are by `integers`, HINT is `stride_hint`'s.
+    """Return the offset, in elements, for row-major flat index i.
 
-    HINT: 1 if the innermost stride is 1, and 16 more if all other strides and sizes are multiples of 16. shape is ()
-    where there is but one dimension, of stride 1 or, without that hint, 0.
+    `shape` and `stride` are encoded by `integers`. HINT comes from `stride_hint`: 1 if the innermost stride
+    is 1, plus 16 if all other strides and sizes are divisible by 16. `shape` is () for a single dimension,
+    whose stride is 1, or 0 without that hint.
     """
     if len(shape) == 0:
         return i if HINT % 2 == 1 else tl.zeros_like(i)
@@ -116,21 +120,21 @@ def strided(i, shape, stride, HINT: tl.constexpr, PLAIN: tl.constexpr = True):
 
 
 def stride_hint(shape, stride, large):
-    """What a kernel is to know of strides: 1 if the innermost is 1, and 16 more if all others are multiples of 16.
+    """Return the HINT for `strided`: 1 if the innermost stride is 1, plus 16 if 16 divides all others.
 
-    large: whether it pays that there is a variant of the kernel for that.
+    Set `large` if a further kernel variant pays off.
     """
     unit = stride[-1] == 1
-    others = [*shape[1:], *(stride[:-1] if unit else stride)]
-    return unit + 16 * (large and len(shape) > 0 and all([v % 16 == 0 for v in others]))
+    rest = [*shape[1:], *(stride[:-1] if unit else stride)]
+    return unit + 16 * (large and len(shape) > 0 and all([v % 16 == 0 for v in rest]))
 
 
 def coalesce(tensors):
-    """(shape, strides of each tensor) in as few dimensions as step through all of these, which are of one shape.
+    """Return (shape, strides per tensor) in as few dimensions as all tensors share; they have one shape.
 
-    Dimensions are in the order in which the last tensor lies in memory; those of one element are left out, and
-    neighbours that every tensor steps through as one are one. The shape is () where every tensor lies dense in that
-    order or is one element.
+    Dimensions follow the memory order in the last tensor. Dimensions with one element are dropped, and
+    neighbors merge if every tensor steps through them as one. The shape is () if every tensor is dense in
+    that order or has one element.
     """
     if all([t.is_contiguous() for t in tensors]):
         return (), [(1,)] * len(tensors)
@@ -140,9 +144,9 @@ def coalesce(tensors):
 
 
 def merge(shape, strides):
-    """The same steps in as few dimensions as can be, without change of order: (shape, strides of each).
+    """Merge neighboring dimensions without reordering them; return (shape, strides per tensor).
 
-    The shape is () where that is one dimension at most, of stride 1 or 0 in each.
+    The shape is () if at most one dimension remains and its stride is 1 or 0 in each tensor.
     """
     sizes, merged = [], [[] for _ in strides]
     for d, n in enumerate(shape):
@@ -159,9 +163,10 @@ def merge(shape, strides):
 
 
 def walk(tensors, dims, PLAIN):
-    """How to step through these dimensions of tensors of one shape: (shape, strides of each), for `strided`.
+    """Return (shape, strides per tensor) that `strided` needs to step through these dimensions.
 
-    That is without UNIT: where integers are not PLAIN, Triton knows of a stride that it is 1.
+    The tensors have one shape. There is no stride hint: if integers are not PLAIN, Triton itself sees that a
+    stride is 1.
     """
     shape, strides = merge([tensors[0].shape[d] for d in dims], [[t.stride(d) for d in dims] for t in tensors])
     if not shape:
@@ -170,12 +175,15 @@ def walk(tensors, dims, PLAIN):
 
 
 def reach(shape, strides):
-    """The largest offset, in elements, among tensors of these strides."""
+    """Return the largest element offset among tensors with these strides."""
     return max([sum([(n - 1) * s for n, s in zip(shape, stride, strict=False)]) for stride in strides])
 
 
 def empty_result(tensors, dtype):
-    """A new tensor for the result of these, which are of one shape; its memory is in their order (TensorIterator's)."""
+    """Return a new tensor for a result, in the memory order that TensorIterator derives from the operands.
+
+    The operands have one shape.
+    """
     first = tensors[0]
     if all([t.is_contiguous() for t in tensors]):
         return torch.empty(first.shape, dtype=dtype, device=first.device)
@@ -193,7 +201,7 @@ def empty_result(tensors, dtype):
 
 
 def _lies_outside(tensors, a, b):
-    """Positive where dimension a has to lie outside b, negative where inside, 0 where no tensor tells."""
+    """Return a positive value if dimension a lies outside b, negative if inside, and 0 if no tensor decides."""
     for t in tensors:
         if t.stride(a) == 0 or t.stride(b) == 0:
             continue

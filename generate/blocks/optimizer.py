@@ -1,4 +1,4 @@
-"""Steps of optimizers. grad_scale: what the loss was scaled by, or 1. found_inf: 1 where nothing changes, or 0."""
+"""Optimizer steps; grad_scale is the loss scale or 1, and found_inf is 1 if nothing may change, else 0."""
 
 import triton
 import triton.language as tl
@@ -6,7 +6,7 @@ from blocks.arithmetic import divide, root
 
 
 def is_dense(x):
-    """Whether the elements fill their memory, in any order of the dimensions, without overlap."""
+    """Return True if the elements fill their memory without overlap, in any dimension order."""
     reached = 1
     for stride, size in sorted([(s, n) for s, n in zip(x.stride(), x.shape, strict=True) if n > 1]):
         if stride != reached:
@@ -16,12 +16,15 @@ def is_dense(x):
 
 
 def check_geometry(*lists):
-    """Raises RuntimeError as ATen where tensors at one place of the lists are not dense and of one dtype and layout."""
+    """Check that tensors at the same list position are dense and agree in dtype and layout.
+
+    Raises RuntimeError otherwise, as ATen does.
+    """
     if any([len(tensors) != len(lists[0]) for tensors in lists]):
         raise RuntimeError(f"lists of {[len(tensors) for tensors in lists]} tensors")
-    for first, *others in zip(*lists, strict=True):
+    for first, *rest in zip(*lists, strict=True):
         layout = first.dtype, first.shape, first.stride()
-        if not is_dense(first) or any([(t.dtype, t.shape, t.stride()) != layout for t in others]):
+        if not is_dense(first) or any([(t.dtype, t.shape, t.stride()) != layout for t in rest]):
             raise RuntimeError("a parameter, its gradient and its state differ in dtype or layout, or are not dense")
 
 
@@ -39,7 +42,7 @@ def unless_inf(found_inf, new, old):
 
 @triton.jit
 def steps_taken(step, KIND: tl.constexpr):
-    """The number of steps, which ATen takes in fp32 whatever the dtype of the parameters."""
+    """Return the step count, which ATen keeps in fp32 for any parameter dtype."""
     return step.to(tl.float32).to(KIND)
 
 
@@ -64,13 +67,15 @@ def adam_step(
     decay,
     eps,
 ):
-    """arXiv:1412.6980, algorithm 1: param, grad, m, v and the largest v so far (max_v: of AMSGrad, or 0).
+    """Return the updated (param, grad, m, v, largest v) for one Adam step (arXiv:1412.6980, algorithm 1).
 
-    rest: 1 - beta. l2: weight decay as part of the gradient; decay: decoupled from it (arXiv:1711.05101). The bias
-    corrections 1 - beta^step are taken in fp64 from log(beta), because they cancel.
+    max_v is the largest v so far for AMSGrad, else 0. rest1 and rest2 are 1 - beta. l2 is weight decay inside
+    the gradient, and `decay` is decoupled weight decay (arXiv:1711.05101). sign multiplies the gradient. The
+    bias corrections 1 - beta^step are computed in fp64 from log(beta), because they cancel. The old values
+    are returned if found_inf is 1.
     """
-    own_grad = unscaled(grad, grad_scale)
-    g = own_grad * sign + l2 * param
+    true_grad = unscaled(grad, grad_scale)
+    g = true_grad * sign + l2 * param
     new_m = m + rest1 * (g - m)
     new_v = beta2 * v + rest2 * g * g
     largest = tl.where(new_v < max_v, max_v, new_v)
@@ -80,7 +85,7 @@ def adam_step(
     change = lr / correction1 * divide(new_m, divide(root(largest), root(correction2)) + eps)
     return (
         unless_inf(found_inf, param - lr * decay * param - change, param),
-        unless_inf(found_inf, own_grad, grad),
+        unless_inf(found_inf, true_grad, grad),
         unless_inf(found_inf, new_m, m),
         unless_inf(found_inf, new_v, v),
         unless_inf(found_inf, largest, max_v),

@@ -1,4 +1,4 @@
-"""Order: integers that compare as elements do, NaN behind all numbers."""
+"""Sort keys: integers that compare as the elements do, with NaN after all numbers."""
 
 import torch
 import triton
@@ -10,7 +10,10 @@ __all__ = ["keys_at", "order_key"]
 
 @triton.jit
 def order_key(x, DESCENDING: tl.constexpr):
-    """An integer of 32 or 64 bits, in the order of the elements: equal for both zeros; the largest for NaN."""
+    """Return an int32 or int64 key in element order, equal for both zeros and largest for NaN.
+
+    DESCENDING inverts the key.
+    """
     if x.dtype.is_fp64():
         bits = x.to(tl.int64, bitcast=True)
         key = tl.where(x == 0, 0, bits ^ ((bits >> 63) & 0x7FFFFFFFFFFFFFFF))
@@ -27,7 +30,10 @@ def order_key(x, DESCENDING: tl.constexpr):
 
 @triton.jit
 def keys_at(x_ptr, held, base, cols, mask, along, DESCENDING: tl.constexpr, PLAIN: tl.constexpr):
-    """The keys of elements of rows, of which held[0] has those kept before, if there are any, from `base` on."""
+    """Load the keys at these columns in each row.
+
+    If an earlier pass left keys in held[0], they are read from `base` on; otherwise the keys are made from x.
+    """
     if len(held) > 0:
         key = tl.load(held[0] + base + cols, mask=mask, other=0)
     else:
@@ -37,9 +43,9 @@ def keys_at(x_ptr, held, base, cols, mask, along, DESCENDING: tl.constexpr, PLAI
 
 
 def key_bits(dtype):
-    """From which bit on keys of this dtype differ, the number of their bits, and whether the last is a sign's.
+    """Return (lowest bit in which keys differ, bit count, True if the top bit is a sign) for this dtype.
 
-    Half precision has its digits in the upper bits of single precision.
+    Half-precision values occupy the upper bits in single precision.
     """
     low = {torch.bfloat16: 16, torch.float16: 13}.get(dtype, 0)
     few = {torch.bool: 1, torch.uint8: 8, torch.int8: 8, torch.int16: 16, torch.int64: 64, torch.float64: 64}

@@ -1,4 +1,4 @@
-"""Padding by what lies inside, mirrored or repeated. Integers of an axis: padding before, sizes inside and padded."""
+"""Reflection and replication padding; axis integers are the padding before, the inner size and the padded size."""
 
 import torch
 import triton
@@ -16,7 +16,11 @@ def reflect(o, t, a, f):
 
 @triton.jit
 def reflect_back(i, t, a, f):
-    """Where element i went: to its place, before the first and behind the last."""
+    """Return the output index to which input element i went.
+
+    Tap 0 is the element's own position, tap 1 its mirror image before the first element, and tap 2 the one
+    behind the last.
+    """
     o = a[0] + tl.where(t == 0, i, tl.where(t == 1, -i, 2 * (a[1] - 1) - i))
     once = (t == 0) | ((t == 1) & (i > 0)) | ((t == 2) & (i < a[1] - 1))
     return o, 1, once & (o >= 0) & (o < a[2])
@@ -35,7 +39,7 @@ def replicate_back(i, t, a, f):
 
 
 def padded_axes(x, axes, padding, mirrored):
-    """Numbers of each axis, and the padded sizes. Raises RuntimeError as ATen."""
+    """Return the axis integers and the padded sizes; raise RuntimeError in the same cases as ATen."""
     if len(padding) != 2 * axes or x.dim() not in (axes + 1, axes + 2) or 0 in x.shape[x.dim() - axes - 1 :]:
         raise RuntimeError(f"padding {tuple(padding)} of {tuple(x.shape)}")
     numbers = []
@@ -52,8 +56,8 @@ def padded_axes(x, axes, padding, mirrored):
 
 def pad(x, axes, padding, mirrored):
     numbers, sizes = padded_axes(x, axes, padding, mirrored)
-    own = {"dtype": x.dtype, "device": x.device, "memory_format": suggested_format(x)}
-    out = torch.empty((*x.shape[:-axes], *sizes), **own)
+    kind = {"dtype": x.dtype, "device": x.device, "memory_format": suggested_format(x)}
+    out = torch.empty((*x.shape[:-axes], *sizes), **kind)
     windows(reflect if mirrored else replicate, "copy", batched(x, axes), batched(out, axes), numbers, [1] * axes)
     return out
 
@@ -62,8 +66,8 @@ def pad_backward(grad, x, axes, padding, mirrored):
     numbers, sizes = padded_axes(x, axes, padding, mirrored)
     if tuple(grad.shape) != (*x.shape[:-axes], *sizes) or grad.dtype != x.dtype:
         raise RuntimeError(f"gradient {tuple(grad.shape)} of {tuple(x.shape)} padded by {tuple(padding)}")
-    own = {"dtype": x.dtype, "device": x.device, "memory_format": suggested_format(x)}
-    out = torch.empty(x.shape, **own)
+    kind = {"dtype": x.dtype, "device": x.device, "memory_format": suggested_format(x)}
+    out = torch.empty(x.shape, **kind)
     most = [3 if mirrored else max(a[0] + 1, a[2] - max(a[1] - 1 + a[0], 0), a[2] * (a[1] == 1), 1) for a, _ in numbers]
     axis = reflect_back if mirrored else replicate_back
     windows(axis, "sum", batched(grad, axes), batched(out, axes), numbers, most)

@@ -1,4 +1,4 @@
-"""Pixels between channels and space: planes [..., r, r, rows, columns] and images [..., rows, r, columns, r]."""
+"""Pixel shuffle between planes [..., r, r, rows, columns] and images [..., rows, r, columns, r]."""
 
 import triton
 import triton.language as tl
@@ -17,8 +17,14 @@ def pixel_shuffle_kernel(
     BLOCK_H: tl.constexpr,
     BLOCK_W: tl.constexpr,
 ):
-    """From planes to images, or back. A program moves lines of one image, BLOCK_H of every R, which are those of R
-    planes. EVEN: whether 16 divides the columns of a plane."""
+    """Copy planes to images, or images to planes if BACK is set.
+
+    Each program moves lines in one image, BLOCK_H out of every R, which come from R planes.
+
+    Parameters of the launch:
+        x_ptr, out_ptr: contiguous input and output.
+        rows, columns: plane size; EVEN means that 16 divides the columns.
+    """
     rows, columns = plain_value(rows), sixteenths(plain_value(columns), EVEN)
     tile, across, down = tl.program_id(0), tl.cdiv(columns, BLOCK_W), tl.cdiv(rows, BLOCK_H)
     start = tile % across * BLOCK_W
@@ -41,8 +47,11 @@ def pixel_shuffle_kernel(
 
 
 def shuffle_pixels(x, out, rows, columns, r, back):
-    """`out`, filled; whether it was: both are to lie dense, r is to be 2, 4 or 8, and an image neither tiny nor of more
-    elements than 32 bits count. rows, columns: of a plane."""
+    """Fill `out` and return True, or return False if the kernel does not serve the tensors.
+
+    Both tensors must be dense, r must be 2, 4 or 8, and a plane must have at least 256 elements. An image may
+    have at most 2^30 elements, because offsets in it are int32. `rows` and `columns` are the plane size.
+    """
     if r not in (2, 4, 8) or not (x.is_contiguous() and out.is_contiguous()):
         return False
     if rows * columns < 256 or r * r * rows * columns > 2**30:

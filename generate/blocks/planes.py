@@ -1,7 +1,7 @@
-"""Contiguous planes of a batch and small windows on them, of which a lane of a flat grid has one or few.
+"""Small windows on contiguous planes in a flat grid, with one or a few results per lane.
 
-A lane's coordinates come from its number by a product and a shift, taps are unrolled, and only those that may lie
-outside are masked.
+A lane's coordinates come from its number by a multiplication and a shift. Taps are unrolled, and only taps
+that may lie out of bounds are masked.
 """
 
 import math
@@ -15,23 +15,23 @@ __all__ = ["by_window", "ends_beyond", "magic_numbers", "magic_quotient", "on_pl
 
 
 def magic_numbers(d):
-    """Integers by which `magic_quotient` divides by d, which is from 1 to 2^31."""
+    """Return the integers by which `magic_quotient` divides by d, with d from 1 to 2^31."""
     shift = math.frexp(d - 0.5)[1]
     return plain((2 ** (31 + shift) + d - 1) // d), plain(shift)
 
 
 @triton.jit
 def magic_quotient(i, by):
-    """i // d, of i from 0 to 2^31."""
+    """Return i // d for i from 0 to 2^31, by multiplication and shift."""
     high = tl.umulhi((2 * i).to(tl.uint32), plain_value(by[0]).to(tl.uint32))
     return (high >> plain_value(by[1]).to(tl.uint32)).to(tl.int32)
 
 
 @triton.jit
 def tap_inside(start, t, size, K: tl.constexpr, P: tl.constexpr, D: tl.constexpr, OVER: tl.constexpr):
-    """Whether tap t of a window of K with dilation D and padding P is inside the input: of most it is known.
+    """Return True if tap t lies inside the input; most comparisons are decided at compile time.
 
-    OVER: whether windows may end beyond the padding.
+    K, P and D are the window size, padding and dilation. OVER means that windows may end beyond the padding.
     """
     found = start == start
     if t * D < P:
@@ -43,16 +43,17 @@ def tap_inside(start, t, size, K: tl.constexpr, P: tl.constexpr, D: tl.constexpr
 
 @triton.jit
 def window_extent(start, size, K: tl.constexpr, P: tl.constexpr, PADDED: tl.constexpr):
-    """How many taps of a window count along an axis. PADDED: those in the padding, too."""
+    """Return the number of window taps that count along an axis; PADDED includes taps in the padding."""
     end = tl.minimum(start + K, size + P if PADDED else size)
     return tl.maximum(end - (start if PADDED else tl.maximum(start, 0)), 1)
 
 
 @triton.jit
 def by_window(x, top, left, sizes, divisor, WINDOW: tl.constexpr, SIZED: tl.constexpr, PADDED: tl.constexpr):
-    """x by the size of the window that begins at top and left, where SIZED, else by the divisor.
+    """Divide x by the window size if SIZED, else by the divisor.
 
-    sizes: of the input, rows and columns first; WINDOW: its sizes, strides and padding, each of rows and of columns.
+    The window begins at `top` and `left`. `sizes` holds the input rows and columns first. WINDOW holds sizes,
+    strides and padding, each for rows and columns.
     """
     if SIZED:
         size = window_extent(top, sizes[0], WINDOW[0], WINDOW[4], PADDED)
@@ -64,11 +65,11 @@ def by_window(x, top, left, sizes, divisor, WINDOW: tl.constexpr, SIZED: tl.cons
 
 
 def on_planes(given, out):
-    """Whether both lie plane after plane, and offsets of a lane need 32 bits."""
+    """Return True if both tensors are contiguous and lane offsets fit in 32 bits."""
     return given.is_contiguous() and out.is_contiguous() and max(given.numel(), out.numel()) < 2147483647 - 4096
 
 
 def ends_beyond(axes):
-    """Whether a window may end beyond the padding. axes: of `sliding_axes`, two."""
+    """Return True if a window may end beyond the padding; `axes` has two entries from `sliding_axes`."""
     (SH, PH, DH, KH, H, OH, _, _), (SW, PW, DW, KW, W, OW, _, _) = axes[0][0], axes[1][0]
     return (OH - 1) * SH + (KH - 1) * DH + 1 > H + 2 * PH or (OW - 1) * SW + (KW - 1) * DW + 1 > W + 2 * PW

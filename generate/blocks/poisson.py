@@ -1,7 +1,8 @@
-"""Numbers of events of a Poisson distribution, in float64.
+"""Poisson-distributed event counts, in fp64.
 
-Of rates below 10 by the sums of their shares, of others by transformed rejection (Hörmann, The transformed rejection
-method for generating Poisson random variables, 1993, algorithm PTRS). Attempt t of element i has counter i + t 2^40.
+Rates below 10 use inversion by summation. Other rates use transformed rejection (Hörmann, The transformed
+rejection method for generating Poisson random variables, 1993, algorithm PTRS). Attempt t for element i uses
+counter i + t 2^40.
 """
 
 import triton
@@ -14,27 +15,27 @@ __all__ = ["events_of_rate", "seeded_index"]
 
 @triton.jit
 def seeded_index(start, BLOCK: tl.constexpr, seed, offset):
-    """A source for `elementwise`: what `events_of_rate` draws from."""
+    """Return a source for `elementwise`: the flat indices, seed and offset from which `events_of_rate` draws."""
     return tl.cast(start, tl.int64) + tl.arange(0, BLOCK), seed, offset
 
 
 @triton.jit
 def events_below(u, rate):
-    """The least number up to which the shares come to u in (0, 1], rate < 10."""
+    """Return the least count whose cumulative probability reaches u in (0, 1], for rate < 10."""
     share = tl.exp(-rate)
     k = tl.zeros_like(share)
-    going = (u > share) & (share > 0)
-    while tl.max(going.to(tl.int32), 0) > 0:
-        u = tl.where(going, u - share, u)
-        k = tl.where(going, k + 1.0, k)
-        share = tl.where(going, share * rate / tl.maximum(k, 1.0), share)
-        going = going & (u > share) & (share > 0)
+    searching = (u > share) & (share > 0)
+    while tl.max(searching.to(tl.int32), 0) > 0:
+        u = tl.where(searching, u - share, u)
+        k = tl.where(searching, k + 1.0, k)
+        share = tl.where(searching, share * rate / tl.maximum(k, 1.0), share)
+        searching = searching & (u > share) & (share > 0)
     return k
 
 
 @triton.jit
 def proposal(i, seed, offset, rate):
-    """A number of events, and whether it is accepted, rate >= 10."""
+    """Return a proposed event count and True if it is accepted, for rate >= 10."""
     a, b, c, d = four_words(seed, offset, i)
     u, v = unit64(a, b) - 0.5, unit64(c, d) + 1.1102230246251565e-16
     breadth = 0.931 + 2.53 * tl.sqrt(rate)

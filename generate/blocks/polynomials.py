@@ -15,20 +15,20 @@ def arccosine(x):
 
 @triton.jit
 def degree(n, x):
-    """A degree as a whole number in the shape and type of x; -1 for what is none."""
+    """Return a degree as a whole number in x's shape and dtype, or -1 if it is not a valid degree."""
     n = n + tl.zeros_like(x)
     return tl.where((n > -1) & (n < 9.0e18), tl.floor(tl.where(n > 0, n, 0.0)), -1.0)
 
 
 def finite_degree(n):
-    """Raises RuntimeError for a number that is infinite or NaN."""
+    """Raise RuntimeError if a number is infinite or NaN."""
     if isinstance(n, float) and not math.isfinite(n):
         raise RuntimeError(f"a polynomial of degree {n}")
 
 
 @triton.jit
 def chebyshev_direct(x, m, KIND: tl.constexpr):
-    """T, U, V or W of degree m in (-1, 1) by the cosines and sines that they are."""
+    """Evaluate T, U, V or W with degree m in (-1, 1) by its definition through cosines and sines."""
     angle = arccosine(x)
     if KIND == "T":
         r = tl.cos(m * angle)
@@ -43,7 +43,10 @@ def chebyshev_direct(x, m, KIND: tl.constexpr):
 
 @triton.jit
 def chebyshev_polynomial(x, n, KIND: tl.constexpr):
-    """T, U, V or W of degree n: by 2 x p - q, in (-1, 1) from degree 7 or 9 on directly."""
+    """Evaluate T, U, V or W with degree n by the recurrence 2 x p - q.
+
+    In (-1, 1) the direct form replaces it from degree 7 (T) or 9 (U, V, W) on.
+    """
     x, last = x + tl.zeros_like(n), degree(n, x)
     inside = (tl.abs(x) < 1) & (last > (6 if KIND == "T" else 8))
     if KIND == "T":
@@ -68,8 +71,10 @@ def chebyshev_polynomial(x, n, KIND: tl.constexpr):
 
 @triton.jit
 def recurrent_polynomial(x, n, KIND: tl.constexpr):
-    """Of degree n, from those of the two degrees below: Hermite's (of physicists and of probability), Laguerre's and
-    Legendre's."""
+    """Evaluate a polynomial with degree n from those with the two degrees below.
+
+    KIND selects Hermite (physicists' or probabilists'), Laguerre or Legendre.
+    """
     x, last = x + tl.zeros_like(n), degree(n, x)
     p, k = tl.full(x.shape, 1, x.dtype), 1
     if KIND == "hermite":

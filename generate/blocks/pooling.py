@@ -1,8 +1,8 @@
-"""Pooling: windows of a size at every stride, or (adaptive) as many as results are asked for; their gradients.
+"""Pooling over sliding windows or over adaptive windows (fixed result size), and its gradients.
 
-Integers of an axis that slides: stride, padding, dilation, size of the window, size of the input, number of windows,
-how elements of a window are counted (0: those inside the input; 1: with padding; 2: by the number that follows) and
-that number.
+A sliding axis has these integers: stride, padding, dilation, window size, input size, window count, counting
+mode and divisor. Counting mode 0 counts elements inside the input, 1 includes the padding, and 2 uses the
+divisor.
 """
 
 import torch
@@ -27,7 +27,10 @@ def sliding(o, t, a, f):
 
 @triton.jit
 def sliding_inside(o, t, a, f):
-    """The same, but tap 0 is the first that is not before the input: of windows that are larger than it."""
+    """Return the same as `sliding`, with tap 0 moved to the first tap that is not before the input.
+
+    It serves windows that are larger than the input.
+    """
     t = t + (tl.maximum(a[1] - o * a[0], 0) + a[2] - 1) // a[2]
     at = o * a[0] - a[1] + t * a[2]
     return at, window_size(o, a), (at >= 0) & (at < a[4]) & (t < a[3])
@@ -35,7 +38,7 @@ def sliding_inside(o, t, a, f):
 
 @triton.jit
 def sliding_back(i, t, a, f):
-    """Windows that have element i."""
+    """Return the windows that contain element i."""
     before = i + a[1] - (a[3] - 1) * a[2]
     o = tl.where(before > 0, (tl.maximum(before, 1) - 1) // a[0] + 1, 0) + t
     return o, window_size(o, a), (o < a[5]) & (o * a[0] <= i + a[1])
@@ -43,7 +46,7 @@ def sliding_back(i, t, a, f):
 
 @triton.jit
 def adaptive(o, t, a, f):
-    """Integers: sizes of the input and of the result."""
+    """Return tap t for result o; the axis integers are the input size and the result size."""
     start = o * a[0] // a[1]
     size = ((o + 1) * a[0] + a[1] - 1) // a[1] - start
     return start + t, size, t < size
@@ -58,12 +61,12 @@ def adaptive_back(i, t, a, f):
 
 
 def sliding_axes(x, axes, kernel_size, stride, padding, dilation, ceil_mode, counted=0, divisor=0):
-    """Numbers of each axis, and how many windows there are. Raises RuntimeError as ATen."""
+    """Return the integers for each axis and the window counts; raise RuntimeError in the same cases as ATen."""
     if x.dim() not in (axes + 1, axes + 2) or 0 in x.shape[x.dim() - axes - 1 :]:
         raise RuntimeError(f"pooling of {tuple(x.shape)} in {axes} dimensions")
     window, padding, dilation = [for_axes(v, axes) for v in (kernel_size, padding, dilation)]
     stride = for_axes(stride, axes) if len(stride) else window
-    found, sizes = [], []
+    numbers, sizes = [], []
     for n, k, s, p, d in zip(x.shape[x.dim() - axes :], window, stride, padding, dilation, strict=True):
         if k <= 0 or s <= 0 or d <= 0 or p < 0 or 2 * p > d * (k - 1) + 1 or p > k // 2:
             raise RuntimeError(f"a window of {k}, stride {s}, padding {p}, dilation {d}")
@@ -72,32 +75,35 @@ def sliding_axes(x, axes, kernel_size, stride, padding, dilation, ceil_mode, cou
         count -= 1 if ceil_mode and (count - 1) * s >= n + p else 0
         if count < 1:
             raise RuntimeError(f"a window of {k} in {n} elements")
-        found.append(((s, p, d, k, n, count, counted, divisor if not found else 1), ()))
+        numbers.append(((s, p, d, k, n, count, counted, divisor if not numbers else 1), ()))
         sizes.append(count)
-    return found, sizes
+    return numbers, sizes
 
 
 def sliding_taps(axes):
-    """The function of an axis, and the taps along each: all of a window, or those that fit into a small input."""
+    """Return the axis function and the tap counts: the whole window, or only taps that fit a small input."""
     taps, inside = [a[3] for a, _ in axes], [min(a[3], -(-a[4] // a[2])) for a, _ in axes]
     larger = any([2 * fit < k for fit, k in zip(inside, taps, strict=True)])
     return (sliding_inside, inside) if larger else (sliding, taps)
 
 
 def taps_back(axes):
-    """The most windows that have one element, along each axis."""
+    """Return, for each axis, the largest number of windows that share one element."""
     return [min((a[2] * (a[3] - 1) + a[0]) // a[0], a[5]) for a, _ in axes]
 
 
 def adaptive_axes(x, axes, output_size):
-    """Numbers of each axis, and the most taps there and back. Raises RuntimeError as ATen."""
+    """Return the integers for each axis, and the most taps forward and backward.
+
+    Raises RuntimeError in the same cases as ATen.
+    """
     output_size = for_axes(output_size, axes)
     if x.dim() not in (axes + 1, axes + 2) or 0 in x.shape[1:] or min(output_size) < 0:
         raise RuntimeError(f"adaptive pooling of {tuple(x.shape)} to {tuple(output_size)}")
     pairs = list(zip(x.shape[x.dim() - axes :], output_size, strict=True))
-    found = [((n, count), ()) for n, count in pairs]
+    numbers = [((n, count), ()) for n, count in pairs]
     return (
-        found,
+        numbers,
         [n // max(m, 1) + 2 if m and n % m else n // max(m, 1) for n, m in pairs],
         [max(m // n, 1) if n % max(m, 1) == 0 or m % n == 0 else -(-m // n) + 1 for n, m in pairs],
     )
@@ -141,9 +147,9 @@ def window_largest(x, axes, kernel_size, stride, padding, dilation, ceil_mode):
     numbers, sizes = sliding_axes(x, axes, kernel_size, stride, padding, dilation, ceil_mode)
     out = window_result(x, (*x.shape[:-axes], *sizes))
     indices = window_result(x, out.shape, torch.int64)
-    own = [batched(t, axes) for t in (x, out, indices)]
+    tensors = [batched(t, axes) for t in (x, out, indices)]
     function, taps = sliding_taps(numbers)
-    largest_of_windows(function, *own, numbers, taps)
+    largest_of_windows(function, *tensors, numbers, taps)
     return out, indices
 
 
@@ -151,8 +157,8 @@ def largest_backward(grad, x, axes, kernel_size, stride, padding, dilation, ceil
     numbers, sizes = sliding_axes(x, axes, kernel_size, stride, padding, dilation, ceil_mode)
     expect_gradient(grad, x, axes, sizes, indices)
     out = window_result(x, x.shape)
-    own = batched(grad, axes), batched(out, axes), numbers, taps_back(numbers), batched(indices, axes)
-    windows(sliding_back, "sum", *own)
+    arguments = batched(grad, axes), batched(out, axes), numbers, taps_back(numbers), batched(indices, axes)
+    windows(sliding_back, "sum", *arguments)
     return out
 
 

@@ -1,4 +1,4 @@
-"""Products of a vector by a vector or by a matrix: sums of products, of which each element is read once."""
+"""Vector-vector and matrix-vector products as reductions that read each element once."""
 
 import torch
 import triton
@@ -21,7 +21,7 @@ def weighted_total(total, alpha):
 
 
 def inner_product(x, y):
-    """The sum of products of two vectors."""
+    """Return the dot product; raise RuntimeError unless both are vectors with the same length."""
     identical_dtypes(x, y)
     if x.dim() != 1 or y.dim() != 1 or x.numel() != y.numel():
         raise RuntimeError(f"an inner product of {tuple(x.shape)} and {tuple(y.shape)}")
@@ -29,7 +29,11 @@ def inner_product(x, y):
 
 
 def matrix_by_vector(matrix, vector, bias=None, beta=1, alpha=1):
-    """beta * bias + alpha * matrix @ vector. bias: None, or of as many elements as the matrix has rows."""
+    """Return beta * bias + alpha * matrix @ vector.
+
+    `bias` is None or has one element per matrix row. Raises RuntimeError if the vector does not match the
+    columns.
+    """
     identical_dtypes(matrix, vector)
     dtype, (M, K) = matrix.dtype, matrix.shape
     if vector.numel() != K:
@@ -42,7 +46,7 @@ def matrix_by_vector(matrix, vector, bias=None, beta=1, alpha=1):
     total = reduce("sum", [matrix, vector.expand(M, K)], [1], **how)
     if plain_sum:
         return total
-    alpha = alpha if K else 0  # times the sum of no products, and not NaN where alpha is infinite
+    alpha = alpha if K else 0  # an empty sum times alpha is 0, not NaN, even if alpha is infinite
     out = torch.empty(M, dtype=dtype, device=matrix.device)
     if bias is None:
         return elementwise(weighted_total, total, numbers=(alpha,), out=out)

@@ -1,4 +1,4 @@
-"""Products with the factors of a matrix that leave out what belongs to small values."""
+"""Products with matrix factors that drop the parts which belong to small singular values or eigenvalues."""
 
 import math
 
@@ -18,19 +18,28 @@ def weighted_kernel(
     strides,
     BLOCK: tl.constexpr,
 ):
+    """Compute one BLOCK x BLOCK tile of left diag(weights) right in one batch matrix.
+
+    Parameters of the launch:
+        left_ptr, right_ptr: [batch, m, count] and [batch, count, n], read with their strides.
+        weights_ptr: [batch, count] or None for ones.
+        out_ptr: [batch, m, n], written with its strides.
+        sizes: m, n and count.
+        batch: walk over the batch dimensions, in the order left, right, out, weights.
+    """
     m, n, count = integer_values(sizes, True)
     down, across = tl.cdiv(m, BLOCK), tl.cdiv(n, BLOCK)
-    which = (tl.program_id(0) // (down * across)).to(tl.int64)
+    matrix = (tl.program_id(0) // (down * across)).to(tl.int64)
     index = tl.program_id(0) % (down * across)
     rows = (index // across).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     cols = (index % across).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    left_ptr += strided(which, batch[0], batch[1][0], False, True)
-    right_ptr += strided(which, batch[0], batch[1][1], False, True)
-    out_ptr += strided(which, batch[0], batch[1][2], False, True)
+    left_ptr += strided(matrix, batch[0], batch[1][0], False, True)
+    right_ptr += strided(matrix, batch[0], batch[1][1], False, True)
+    out_ptr += strided(matrix, batch[0], batch[1][2], False, True)
     left_stride, right_stride = integer_values(strides[0], True), integer_values(strides[1], True)
     out_stride = integer_values(strides[2], True)
     if weights_ptr is not None:
-        weights_ptr += strided(which, batch[0], batch[1][3], False, True)
+        weights_ptr += strided(matrix, batch[0], batch[1][3], False, True)
     total = tl.zeros([BLOCK, BLOCK], out_ptr.dtype.element_ty)
     for i in range(0, count):
         k = tl.full([], i, tl.int64)
@@ -39,12 +48,15 @@ def weighted_kernel(
         if weights_ptr is not None:
             x *= tl.load(weights_ptr + k * integer_values(strides[3], True)[0])
         total += x[:, None] * y[None, :]
-    place = out_ptr + rows[:, None] * out_stride[0] + cols[None, :] * out_stride[1]
-    tl.store(place, total, mask=(rows < m)[:, None] & (cols < n)[None, :])
+    pointers = out_ptr + rows[:, None] * out_stride[0] + cols[None, :] * out_stride[1]
+    tl.store(pointers, total, mask=(rows < m)[:, None] & (cols < n)[None, :])
 
 
 def weighted_product(left, weights, right, out):
-    """out = left diag(weights) right, or, for None, left right, all of one batch; left has columns."""
+    """Compute out = left diag(weights) right, or left right if weights is None, and return `out`.
+
+    All tensors have the same batch dimensions, and left has at least one column.
+    """
     if not out.numel():
         return out
     (m, n), count = out.shape[-2:], left.shape[-1]
@@ -66,7 +78,10 @@ def weighted_product(left, weights, right, out):
 
 @triton.jit
 def inverse_above(value, first, last, atol, rtol):
-    """The reciprocal of a value, or 0 where its size is not above atol and rtol times that of the larger end's."""
+    """Return 1 / value, or 0 if |value| is at most max(atol, rtol * max(|first|, |last|)).
+
+    `first` and `last` are the ends in the sorted values, so the larger one has the largest magnitude.
+    """
     least = tl.maximum(atol, rtol * tl.maximum(tl.abs(first), tl.abs(last)))
     above = tl.abs(value) > least
     return tl.where(above, 1 / tl.where(above, value, 1.0), 0.0)
@@ -74,5 +89,5 @@ def inverse_above(value, first, last, atol, rtol):
 
 @triton.jit
 def inverse_above_either(value, first, last, atol, rtol):
-    """Likewise, with rtol where atol is not positive alone."""
+    """Return `inverse_above`, with rtol only if atol is not positive."""
     return inverse_above(value, first, last, atol, tl.where(atol > 0, 0.0, rtol))

@@ -1,4 +1,4 @@
-"""A stable radix sort: each block of keys counts its digits, then finds its places from the counts of all blocks."""
+"""Stable radix sort: each block counts its digits, then finds its target positions from all blocks' counts."""
 
 import math
 
@@ -7,9 +7,9 @@ import triton
 import triton.language as tl
 from blocks.offsets import strided, walk
 
-RADIX_BITS = 11  # of a digit, at most
-PLACE_BLOCK = 128  # keys, of which all pairs are compared
-SORT_BLOCKS = 256  # at most; each reads the counts of all
+RADIX_BITS = 11  # most bits per digit
+PLACE_BLOCK = 128  # keys per step; all pairs of them are compared
+SORT_BLOCKS = 256  # most blocks, because each block reads the counts of all
 
 
 @triton.jit
@@ -29,9 +29,16 @@ def digits_kernel(
     BLOCK: tl.constexpr,
     ZEROS: tl.constexpr,
 ):
-    """counts: [blocks, DIGITS], of `part` keys each.
+    """Count the digits in each block with `part` keys.
 
-    At the first digit the keys are copied, and the programs behind those of the blocks zero n elements.
+    At the first digit the keys are also copied, and the programs after those for the blocks zero n elements.
+
+    Parameters of the launch:
+        keys_ptr: m keys, read; `steps` walks them.
+        counts_ptr: [blocks, DIGITS], written.
+        copy_ptr: [m], written if FIRST.
+        zeros_ptr: [n] or None, zeroed.
+        shift: lowest bit in this digit.
     """
     block = tl.program_id(0).to(tl.int64)
     if block < blocks:
@@ -64,17 +71,26 @@ def places_kernel(
     BLOCK: tl.constexpr,
     ROWS: tl.constexpr,
 ):
-    """Keys of a smaller digit come first, then those of earlier blocks, then those before in the block."""
+    """Move keys and order to their positions for one digit.
+
+    Smaller digits come first, then earlier blocks, then earlier keys within the block.
+
+    Parameters of the launch:
+        keys_ptr, order_ptr: [m], read; FIRST replaces the order by 0, 1, ...
+        counts_ptr: [blocks, DIGITS], read.
+        keys_out_ptr, order_out_ptr: [m], written.
+        ROWS: blocks whose counts are read at once.
+    """
     block = tl.program_id(0).to(tl.int64)
     digits = tl.arange(0, DIGITS)
     total = tl.zeros([DIGITS], tl.int64)
     place = tl.zeros([DIGITS], tl.int64)
     for first in range(0, tl.num_programs(0), ROWS):
-        other = first + tl.arange(0, ROWS)
-        mask = (other < tl.num_programs(0))[:, None]
-        count = tl.load(counts_ptr + other[:, None] * DIGITS + digits[None, :], mask=mask, other=0)
+        other_block = first + tl.arange(0, ROWS)
+        mask = (other_block < tl.num_programs(0))[:, None]
+        count = tl.load(counts_ptr + other_block[:, None] * DIGITS + digits[None, :], mask=mask, other=0)
         total += tl.sum(count, 0)
-        place += tl.sum(tl.where((other < block)[:, None], count, 0), 0)
+        place += tl.sum(tl.where((other_block < block)[:, None], count, 0), 0)
     place += tl.cumsum(total, 0) - total
     lanes = tl.arange(0, BLOCK)
     end = tl.minimum(block * part + part, m)
@@ -83,17 +99,18 @@ def places_kernel(
         key = tl.load(keys_ptr + i, mask=i < end, other=0)
         digit = ((key >> shift) & (DIGITS - 1)).to(tl.int32)
         earlier = (digit[:, None] == digit[None, :]) & (lanes[None, :] < lanes[:, None])
-        to = tl.gather(place, digit, 0) + tl.sum(earlier.to(tl.int32), 1)
+        target = tl.gather(place, digit, 0) + tl.sum(earlier.to(tl.int32), 1)
         place += tl.histogram(digit, DIGITS, i < end)
         item = i if FIRST else tl.load(order_ptr + i, mask=i < end)
-        tl.store(keys_out_ptr + to, key, mask=i < end)
-        tl.store(order_out_ptr + to, item.to(order_out_ptr.dtype.element_ty), mask=i < end)
+        tl.store(keys_out_ptr + target, key, mask=i < end)
+        tl.store(order_out_ptr + target, item.to(order_out_ptr.dtype.element_ty), mask=i < end)
 
 
 def sort_keys(keys, bound, zeros=None):
-    """Integers from 0 below a bound in ascending order, and the flat index of each; `zeros` is zeroed on the way.
+    """Sort integers in [0, bound) and return (keys in ascending order, flat index for each).
 
-    Both are int32 where that holds them, else int64. Launches are two for each digit.
+    Both results are int32 if that holds them, else int64. `zeros` is a tensor to zero on the way, or None.
+    Each digit takes two launches.
     """
     m = keys.numel()
     bits = max(int(math.log2(triton.next_power_of_2(bound))), 1)

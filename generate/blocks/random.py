@@ -1,8 +1,8 @@
-"""Random numbers by Philox: one offset a call, and of each element the index as counter (docs/judge.md).
+"""Random numbers by Philox: one offset per call, and each element's index as counter (docs/judge.md).
 
-Element i has word i % 4 of counter i // 4, of float64 words 2 (i % 2) and the next of counter i // 2; elements are
-counted in the order in which results lie in memory. What takes (start, BLOCK, seed, offset) is a source of
-`elementwise`.
+Element i takes word i % 4 from counter i // 4. A float64 takes words 2 (i % 2) and the next from counter i //
+2. Elements are counted in the results' memory order. A function with the arguments (start, BLOCK, seed,
+offset) is a source for `elementwise`.
 """
 
 import torch
@@ -14,8 +14,11 @@ from blocks.functions import polynomial
 
 @triton.jit
 def four_words(seed, offset, i):
-    """Four blocks of random uint32 of counters (offset, i), as `tl.philox` gives them, with both halves of a product of
-    one multiplication (Salmon et al., Parallel random numbers: as easy as 1, 2, 3, 2011: Philox 4 x 32, ten rounds)."""
+    """Return four blocks of random uint32 for counters (offset, i), equal to those from `tl.philox`.
+
+    Philox 4 x 32 with ten rounds (Salmon et al., Parallel random numbers: as easy as 1, 2, 3, 2011). One
+    64-bit multiplication gives both halves.
+    """
     whole, call = tl.cast(seed, tl.int64), tl.zeros_like(i) + offset
     key, other = whole.to(tl.uint32), (whole >> 32).to(tl.uint32)
     a, b, c, d = call.to(tl.uint32), (call >> 32).to(tl.uint32), i.to(tl.uint32), (i >> 32).to(tl.uint32)
@@ -29,26 +32,26 @@ def four_words(seed, offset, i):
 
 @triton.jit
 def random_words(start, BLOCK: tl.constexpr, seed, offset):
-    """Random uint32 [BLOCK]; start and BLOCK are multiples of 4."""
+    """Return random uint32 [BLOCK]; start and BLOCK are multiples of 4."""
     a, b, c, d = four_words(seed, offset, tl.cast(start, tl.int64) // 4 + tl.arange(0, BLOCK // 4))
     return tl.reshape(tl.join(tl.join(a, c), tl.join(b, d)), [BLOCK])
 
 
 @triton.jit
 def words_below(start, BLOCK: tl.constexpr, seed, offset, limit):
-    """Whether the random word is less than a limit of up to 2^32."""
+    """Return True if the random word is less than a limit, which is at most 2^32."""
     return random_words(start, BLOCK, seed, offset).to(tl.int64) < limit
 
 
 @triton.jit
 def units32(start, BLOCK: tl.constexpr, seed, offset):
-    """float32 in [0, 1), of 24 bits."""
+    """Return float32 in [0, 1) with 24 random bits."""
     return (random_words(start, BLOCK, seed, offset) >> 8).to(tl.float32) * 5.9604644775390625e-08
 
 
 @triton.jit
 def unit64(high, low):
-    """Doubles in [0, 1): 53 bits of two blocks of words."""
+    """Return float64 in [0, 1) with 53 bits from two blocks of words."""
     return ((high >> 5).to(tl.float64) * 67108864.0 + (low >> 6).to(tl.float64)) * 1.1102230246251565e-16
 
 
@@ -60,24 +63,26 @@ def units64(start, BLOCK: tl.constexpr, seed, offset):
 
 @triton.jit
 def unit32(words):
-    """float32 in (0, 1] of blocks of words; the least is 2^-33."""
+    """Return float32 in (0, 1] from words; the least value is 2^-33."""
     return words.to(tl.float32) * 2.3283064365386963e-10 + 1.1641532182693481e-10
 
 
 @triton.jit
 def normal_pair(u, v):
-    """Two blocks of standard normal numbers of two uniform ones, u in (0, 1] (Box and Muller, 1958)."""
+    """Return two blocks of standard normal numbers from two uniform ones, u in (0, 1] (Box and Muller, 1958)."""
     radius, angle = tl.sqrt(-2.0 * tl.log(u)), v * 6.283185307179586
     return radius * tl.cos(angle), radius * tl.sin(angle)
 
 
 @triton.jit
 def normal_pair_of_words(a, b):
-    """Two blocks of standard normal numbers in fp32 of two of words (Box and Muller, 1958), to 1e-6 of each.
+    """Return two fp32 blocks of standard normal numbers from two blocks of words, each accurate to 1e-6.
 
-    The square of the radius is -2 log u, u = 2^k (1 + f) in (0, 1] and 1 + f in [3/4, 3/2]; of the angle, b / 2^32
-    turns, the first bit tells the sign, and of the others v is half turns in [-1/2, 1/2). Minimax polynomials for
-    -2 log(1 + f) / f, and of v^2 for sin(pi v) / v and cos(pi v) / (1 - 4 v^2)."""
+    Box and Muller, 1958. The squared radius is -2 log u, with u = 2^k (1 + f) in (0, 1] and 1 + f in [3/4,
+    3/2]. The angle is b / 2^32 turns: its first bit gives the sign, and the others give v in [-1/2, 1/2) half
+    turns. The minimax polynomials approximate -2 log(1 + f) / f, and, in v^2, sin(pi v) / v and cos(pi v) /
+    (1 - 4 v^2).
+    """
     bits = unit32(a).to(tl.int32, bitcast=True)
     k = (bits - 0x3F400000) & -8388608  # times 2^23
     f = (bits - k).to(tl.float32, bitcast=True) - 1
@@ -116,7 +121,7 @@ def scaled_normal(x, mean, std):
 
 @triton.jit
 def between(x, low, high, DTYPE: tl.constexpr):
-    """low + x * (high - low) as this type; what rounds to high becomes low."""
+    """Return low + x * (high - low) as this dtype; a value that rounds to high becomes low."""
     x = (low + x * (high - low)).to(DTYPE)
     return tl.where(x >= high.to(DTYPE), low.to(DTYPE), x)
 
@@ -142,13 +147,13 @@ def between_bf16(x, low, high):
 
 
 def draw_normal(out, mean, std, philox):
-    """Normal numbers in `out`; mean, std: numbers, or tensors that are broadcast to it."""
+    """Fill `out` with normal numbers and return it; mean and std are numbers, or tensors that broadcast to `out`."""
     source = normals64 if out.dtype == torch.float64 else normals32
     return elementwise(scaled_normal, mean, std, source=(source, *philox), common=out.dtype, out=out)
 
 
 def draw_uniform(out, low, high, philox):
-    """Uniform numbers in [low, high), as in ATen, in `out`."""
+    """Fill `out` with uniform numbers in [low, high), as in ATen, and return it."""
     source = units64 if out.dtype == torch.float64 else units32
     halves = {torch.float16: between_fp16, torch.bfloat16: between_bf16, torch.float64: between_fp64}
     function = halves.get(out.dtype, between_fp32)

@@ -1,4 +1,4 @@
-"""Rectified linear units whose slopes are drawn (rrelu)."""
+"""Rectified linear units with random slopes (rrelu)."""
 
 import torch
 import triton
@@ -11,7 +11,7 @@ __all__ = ["random_slopes"]
 
 @triton.jit
 def drawn_slope(u, x, low, high):
-    """The result and the slope, of x that is not positive; 1 of others."""
+    """Return the result and its slope: a random slope if x <= 0, else 1."""
     slope = tl.where(x <= 0, between(u, low, high, u.dtype), 1.0)
     return x * slope, slope
 
@@ -22,7 +22,10 @@ def mean_slope(x, slope):
 
 
 def random_slopes(x, noise, lower, upper, training, philox, out):
-    """rrelu of x in `out`; in training its slopes in `noise`."""
+    """Compute rrelu(x) in `out` and return it; in training the slopes go to `noise`.
+
+    Raises RuntimeError if noise and x differ in shape, or if lower > upper.
+    """
     if noise.shape != x.shape:
         raise RuntimeError(f"noise {tuple(noise.shape)} for {tuple(x.shape)}")
     if lower > upper:

@@ -1,4 +1,4 @@
-"""Elements of given ranks: of each row the one before which there are so many in ascending order, NaN last."""
+"""Order statistics: each row's element with a given rank in ascending order, NaN last."""
 
 import torch
 import triton
@@ -12,7 +12,7 @@ __all__ = ["middle_of", "pick_ranked", "ranked", "row_results"]
 
 @triton.jit
 def numbers_before_nan(keys_ptr, row, m, n, depth, TYPE: tl.constexpr):
-    """How many elements of sorted rows are no NaN, whose key is the largest."""
+    """Return how many elements in each sorted row are not NaN; NaN has the largest key."""
     low = tl.zeros_like(row) + n
     if TYPE.is_floating():
         NAN: tl.constexpr = 0x7FFFFFFFFFFFFFFF if TYPE.is_fp64() else 0x7FFFFFFF
@@ -41,10 +41,17 @@ def ranked_kernel(
     KIND: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Of each row of sorted keys and places, `held`, one element and its index.
+    """Select one element and its index from each row of sorted keys.
 
-    KIND: which. kth: k; median: the middle one, or the first NaN if there is one; nanmedian: the middle one of those
-    that are no NaN; given: the one that places_ptr says.
+    Parameters of the launch:
+        x_ptr: m rows with n elements; `across` walks the rows and `along` the elements.
+        held: sorted keys and their positions, [m, n].
+        places_ptr: [m] ranks for KIND "given", else None.
+        outs: elements and, optionally, indices, [m], written.
+        k: rank for KIND "kth".
+        depth: steps in a binary search over n.
+        KIND: "kth"; "median": the middle element, or the first NaN if there is one; "nanmedian": the middle
+            element among those that are not NaN; or "given".
     """
     row = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = row < m
@@ -67,13 +74,16 @@ def ranked_kernel(
 
 
 def expect_few_dimensions(x):
-    """Raises RuntimeError as ATen for CUDA, whose kernels of ranks take 25 dimensions."""
+    """Raise RuntimeError for more than 25 dimensions, as ATen's CUDA kernels for ranks do."""
     if x.dim() > 25:
         raise RuntimeError(f"{x.dim()} dimensions, more than 25")
 
 
 def row_results(x, dim, keepdim):
-    """New tensors for an element of each row of x along dim, and its index."""
+    """Return new tensors for one element per row along dim, and for its index.
+
+    Raises IndexError if the dimension is empty.
+    """
     expect_few_dimensions(x)
     if x.dim() and not x.shape[dim]:
         raise IndexError(f"dimension {dim} of {tuple(x.shape)} is empty")
@@ -86,29 +96,32 @@ def row_results(x, dim, keepdim):
 
 
 def ranked(kind, x, dims, outs, k=0):
-    """Of x, sorted over these dimensions, the elements and, where `outs` are two, indices of a rank: see the kernel."""
+    """Return elements with a rank in x, sorted over these dimensions, and indices if `outs` has two tensors.
+
+    `kind` and `k` are as in `ranked_kernel`.
+    """
     if outs[0].numel():
         pick_ranked(kind, x, dims, sorted_keys(x, dims), outs, k=k)
     return tuple(outs)
 
 
 def middle_of(kind, x, dim, keepdim):
-    """The median or nanmedian of rows along dim, and its indices; dim None: of all elements, alone."""
+    """Return the median or nanmedian along dim with its indices, or over all elements without them if dim is None."""
     if x.dtype == torch.bool:
-        found = middle_of(kind, x.view(torch.uint8), dim, keepdim)
-        return found.view(torch.bool) if dim is None else (found[0].view(torch.bool), *found[1:])
+        result = middle_of(kind, x.view(torch.uint8), dim, keepdim)
+        return result.view(torch.bool) if dim is None else (result[0].view(torch.bool), *result[1:])
     if dim is not None:
         return ranked(kind, x, [dim % x.dim()] if x.dim() else [], row_results(x, dim, keepdim))
     expect_few_dimensions(x)
     out = torch.empty([], dtype=x.dtype, device=x.device)
     if x.numel():
         return ranked(kind, x, list(range(x.dim())), [out])[0]
-    none = {torch.int32: -(2**31), torch.int64: -(2**63)}.get(x.dtype, 0)  # what ATen converts NaN to
+    none = {torch.int32: -(2**31), torch.int64: -(2**63)}.get(x.dtype, 0)  # ATen's conversion of NaN
     return fill(out, float("nan") if x.dtype.is_floating_point else none)
 
 
 def pick_ranked(kind, x, dims, held, outs, places=None, k=0):
-    """The same of rows that are sorted already."""
+    """Select elements and indices as `ranked` does, from rows that are sorted already."""
     m, n = held[0].shape
     ranked_kernel[(triton.cdiv(m, 128),)](
         x,

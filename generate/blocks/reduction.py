@@ -1,6 +1,6 @@
-"""Reductions: every element is mapped to one value or several, these are combined, and what comes of it is finished.
+"""Reductions: each element is mapped to one or more values, these are combined, and the result is finished.
 
-`kind` says how values are combined: one of blocks/combination.py.
+`kind` names the combination, which is one in blocks/combination.py.
 """
 
 import math
@@ -19,7 +19,7 @@ __all__ = ["exponential_share", "index_alone", "reduce", "value_and_index", "wit
 
 @triton.jit
 def zeros_for(inputs, OWN: tl.constexpr, OPMATH: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
-    """For each input, of its OWN type or of that to compute in."""
+    """Return a zero tile per input, in the input's OWN dtype or in OPMATH."""
     zeros = ()
     for k in tl.static_range(len(inputs)):
         zeros = zeros + (tl.zeros([BLOCK_M, BLOCK_N], inputs[k].dtype.element_ty if OWN else OPMATH),)
@@ -28,11 +28,11 @@ def zeros_for(inputs, OWN: tl.constexpr, OPMATH: tl.constexpr, BLOCK_M: tl.const
 
 @triton.jit
 def elements_at(bases, cols, mask, shape, strides, HINTS: tl.constexpr):
-    """Of each input, those of these columns."""
-    found = ()
+    """Load a tile from each input at these columns."""
+    tiles = ()
     for k in tl.static_range(len(bases)):
-        found = found + (tl.load(bases[k] + strided(cols, shape, strides[k], HINTS[k])[None, :], mask=mask, other=0),)
-    return found
+        tiles = tiles + (tl.load(bases[k] + strided(cols, shape, strides[k], HINTS[k])[None, :], mask=mask, other=0),)
+    return tiles
 
 
 @triton.jit
@@ -63,10 +63,24 @@ def reduction_kernel(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """Rows program_id(0) * BLOCK_M and on of the m of `outs`, each from part program_id(1) of n elements.
+    """Reduce BLOCK_M rows, starting at program_id(0) * BLOCK_M, over part program_id(1) out of n elements.
 
-    count: of the elements that make an output, however many parts they come in. MAP None: the inputs are values
-    already, of earlier parts. FINISH None: they are stored as rows of parts. INDEXED: of which type indices are.
+    Parameters of the launch:
+        inputs, outs: tuples of pointers to tensors; the outputs have m elements.
+        numbers: further arguments for MAP and FINISH.
+        m, n: rows and reduced elements per row.
+        count: elements that make one output, however many parts they come in.
+        steps: tiles per part.
+        kept_shape, kept_strides, KEPT_HINTS: walk from row to row, per input.
+        reduced_shape, reduced_strides, HINTS: walk along a row.
+        KIND: combination; LEAST and MOST are the dtype's limits.
+        MAP: None if the inputs are values from earlier parts.
+        FINISH: None to store the values as one row per part.
+        INDEXED: dtype for the index that MAP also takes, or None.
+        EVEN: 16 divides m, and 16 divides n.
+        WIDE: offsets need int64.
+
+    Each tile is loaded one step ahead, so its load overlaps with the combination.
     """
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     m, n = sixteenths(plain_value(m), EVEN[0]), sixteenths(plain_value(n), EVEN[1])
@@ -91,7 +105,7 @@ def reduction_kernel(
     end = tl.minimum(n, begin + part)
     cols = begin + tl.arange(0, BLOCK_N)
     ahead = elements_at(bases, cols, (rows < m)[:, None] & (cols < n)[None, :], reduced_shape, reduced_strides, HINTS)
-    if INDEXED is not None:  # where all are the least, that is the first
+    if INDEXED is not None:  # if all elements equal the neutral value, the first index wins
         acc = none[0], tl.broadcast_to((begin + tl.arange(0, BLOCK_N)).to(INDEXED)[None, :], [BLOCK_M, BLOCK_N])
     for start in range(0, part, BLOCK_N):
         cols = begin + start + tl.arange(0, BLOCK_N)
@@ -99,7 +113,7 @@ def reduction_kernel(
         read = ()
         for k in tl.static_range(len(inputs)):
             read = read + (ahead[k] if MAP is None else convert(ahead[k], COMMON).to(OPMATH),)
-        then = cols + BLOCK_N  # on their way while these are combined
+        then = cols + BLOCK_N  # this load is in flight while the current tile is combined
         more = (rows < m)[:, None] & (then < end)[None, :]
         ahead = elements_at(bases, then, more, reduced_shape, reduced_strides, HINTS)
         if MAP is None:
@@ -113,12 +127,12 @@ def reduction_kernel(
         for k in tl.static_range(len(none)):
             inside = inside + (tl.where(mask, values[k], none[k]),)
         acc = combined(acc, inside, KIND) if MAP is None else followed(acc, inside, start // BLOCK_N, KIND)
-    found = folded(acc, KIND)
+    values_folded = folded(acc, KIND)
     if FINISH is None:
         for k in tl.static_range(len(outs)):
-            tl.store(outs[k] + tl.program_id(1).to(INDEX) * m + rows, found[k], mask=rows < m)
+            tl.store(outs[k] + tl.program_id(1).to(INDEX) * m + rows, values_folded[k], mask=rows < m)
     else:
-        results = FINISH(*found, plain_value(count), *arguments)
+        results = FINISH(*values_folded, plain_value(count), *arguments)
         for k in tl.static_range(len(outs)):
             result = results if len(outs) == 1 else results[k]
             tl.store(outs[k] + rows, convert(result, outs[k].dtype.element_ty), mask=rows < m)
@@ -126,13 +140,16 @@ def reduction_kernel(
 
 @triton.jit
 def result_of(x, n):
-    """The FINISH of a value that is the result."""
+    """Return the value as the result; this is the default FINISH."""
     return x
 
 
 @triton.jit
 def exponential_share(x):
-    """The MAP of a softmax whose sum is kept: in the place of infinity stands the largest number, infinitely often."""
+    """Map an element for a softmax whose sum is kept.
+
+    The largest finite number with an infinite count replaces infinity.
+    """
     most = 1.7976931348623157e308 if x.dtype.is_fp64() else 3.4028234663852886e38
     infinite = x == float("inf")
     return tl.where(infinite, most, x), tl.where(infinite, x, tl.full(x.shape, 1, x.dtype))
@@ -140,7 +157,7 @@ def exponential_share(x):
 
 @triton.jit
 def with_index(x, i):
-    """The MAP of argmax and argmin, indexed."""
+    """Map an element and its index for argmax and argmin."""
     return x, i
 
 
@@ -168,32 +185,52 @@ def reduce(
     common=None,
     values=None,
 ):
-    """The reduction of tensors of one shape over dimensions, None or () for all: a new tensor of this dtype.
+    """Reduce tensors of one shape over dimensions, and return a new tensor.
 
-    dtype: of the results, a tuple where `finish` makes several; common: what elements are converted to, dtype if it is
-    None. map, finish: see above, by default the elements themselves and what they are combined to. indexed: `map` is
-    also given each element's flat index among those reduced, int32 if that holds it. values: dtypes of what is
-    combined, by default the common one's opmath, with that of indices.
+    Args:
+        kind: Combination in blocks/combination.py.
+        inputs: Tensors with one shape.
+        dim: Dimensions; None or () for all.
+        keepdim: Keep reduced dimensions with size 1.
+        dtype: Result dtype; a tuple if `finish` makes several results.
+        map: Device function map(*elements, *numbers) that makes the values; by default the elements
+            themselves.
+        finish: Device function finish(*values, count, *numbers) that makes the results; by default the value.
+        numbers: Further arguments for `map` and `finish`.
+        indexed: If True, `map` also takes each element's flat index among those reduced, int32 if that holds
+            it.
+        common: dtype to which elements are converted; `dtype` if None.
+        values: dtypes for the combined values; by default the opmath for `common`, with that for indices.
+
+    Returns:
+        A new tensor, or a tuple if `dtype` is one.
     """
-    several = isinstance(dtype, tuple)
-    common = (dtype[0] if several else dtype) if common is None else common
+    multiple = isinstance(dtype, tuple)
+    common = (dtype[0] if multiple else dtype) if common is None else common
     x = inputs[0]
     reduced = {d % max(x.dim(), 1) for d in dim} if dim else set(range(x.dim()))
-    kept = [d for d in range(x.dim()) if d not in reduced]
+    kept_dims = [d for d in range(x.dim()) if d not in reduced]
     over = [d for d in range(x.dim()) if d in reduced]
-    shape = [1 if d in reduced else x.shape[d] for d in range(x.dim()) if keepdim or d in kept]
-    outs = [torch.empty(shape, dtype=d, device=x.device) for d in (dtype if several else (dtype,))]
+    shape = [1 if d in reduced else x.shape[d] for d in range(x.dim()) if keepdim or d in kept_dims]
+    outs = [torch.empty(shape, dtype=d, device=x.device) for d in (dtype if multiple else (dtype,))]
     m, n = outs[0].numel(), math.prod([x.shape[d] for d in over])
-    rows = merge([x.shape[d] for d in kept], [[t.stride(d) for d in kept] for t in inputs])
+    rows = merge([x.shape[d] for d in kept_dims], [[t.stride(d) for d in kept_dims] for t in inputs])
     rows = rows if m > 1 else ((), [(0,)] * len(inputs))
     cols = merge([x.shape[d] for d in over], [[t.stride(d) for d in over] for t in inputs])
     if m:
         wide = n > 2147475455
         index = (tl.int64 if wide else tl.int32) if indexed else None
         values = values or _value_dtypes(kind, common, torch.int64 if wide else torch.int32)
-        how = kind, map or identity, finish or result_of, [number_argument(v, common) for v in numbers], index, common
-        _in_parts(how, inputs, outs, m, n, rows, cols, values)
-    return tuple(outs) if several else outs[0]
+        settings = (
+            kind,
+            map or identity,
+            finish or result_of,
+            [number_argument(v, common) for v in numbers],
+            index,
+            common,
+        )
+        _in_parts(settings, inputs, outs, m, n, rows, cols, values)
+    return tuple(outs) if multiple else outs[0]
 
 
 def _value_dtypes(kind, common, index):
@@ -207,24 +244,26 @@ def _value_dtypes(kind, common, index):
 
 
 def _several(kind):
-    """Whether each lane holds several values."""
+    """Return True if each lane holds several values."""
     return kind in ("argmax", "argmin", "welford", "moments")
 
 
 def _in_parts(how, inputs, outs, m, n, rows, cols, values):
-    """Few outputs of many elements in two launches, all others in one: for 132 processors four programs
-    each, or sixteen small ones."""
+    """Launch two kernels for few outputs with many elements, and one for all other shapes.
+
+    The target is four programs for each of 132 processors, or sixteen small ones.
+    """
     kind, map, finish, numbers, index, common = how
-    several = _several(kind)
+    multiple = _several(kind)
     then = kind, None, finish, numbers, None, common
     if kind in ("welford", "moments") and _by_whole_rows(then, inputs[0], outs, (m, n), rows, cols, values):
         return
-    elements = 2048 if several else min(max(triton.next_power_of_2(m * n // 528), 2048), 4096)
-    BLOCK_M, BLOCK_N, warps = _tile(m, n, rows[1][0][-1], cols[1][0][-1], elements, several, inputs[0].element_size())
-    light = not several and len(inputs) <= 2 and all([t.element_size() <= 4 for t in inputs])
+    elements = 2048 if multiple else min(max(triton.next_power_of_2(m * n // 528), 2048), 4096)
+    BLOCK_M, BLOCK_N, warps = _tile(m, n, rows[1][0][-1], cols[1][0][-1], elements, multiple, inputs[0].element_size())
+    light = not multiple and len(inputs) <= 2 and all([t.element_size() <= 4 for t in inputs])
     long = light and BLOCK_N >= 1024 and m * n >= 4096 and not (m > 1 and rows[1][0][-1] < cols[1][0][-1])
-    warps = 4 if long else warps  # a thread has 32 elements of a row: fewer warps that wait for each other
-    parts = n // (2 * BLOCK_N) if several else n // BLOCK_N if n >= 8 * BLOCK_N else 1
+    warps = 4 if long else warps  # a thread has 32 elements of a row, so fewer warps wait for each other
+    parts = n // (2 * BLOCK_N) if multiple else n // BLOCK_N if n >= 8 * BLOCK_N else 1
     programs = 2112 if long and BLOCK_M == 1 else 528
     parts = max(min(programs // triton.cdiv(m, BLOCK_M), parts), 1)
     steps = triton.cdiv(triton.cdiv(n, parts), BLOCK_N)
@@ -232,14 +271,14 @@ def _in_parts(how, inputs, outs, m, n, rows, cols, values):
     if parts == 1:
         _launch_reduction(how, inputs, outs, (m, n, n, steps), rows, cols, (BLOCK_M, BLOCK_N, 1), warps)
         return
-    held = [torch.empty((parts, m), dtype=d, device=outs[0].device) for d in values]
+    partials = [torch.empty((parts, m), dtype=d, device=outs[0].device) for d in values]
     how = kind, map, None, numbers, index, common
-    _launch_reduction(how, inputs, held, (m, n, n, steps), rows, cols, (BLOCK_M, BLOCK_N, parts), warps)
-    _finish_parts(then, held, outs, (m, parts, n), ((), [(1,)] * len(held)), ((parts,), [(m,)] * len(held)))
+    _launch_reduction(how, inputs, partials, (m, n, n, steps), rows, cols, (BLOCK_M, BLOCK_N, parts), warps)
+    _finish_parts(then, partials, outs, (m, parts, n), ((), [(1,)] * len(partials)), ((parts,), [(m,)] * len(partials)))
 
 
 def _finish_parts(how, held, outs, sizes, rows, cols):
-    """What is held of parts becomes results. sizes: of results, of the parts of one, and of the elements of one."""
+    """Turn partial values into results; `sizes` is (results, parts per result, elements per result)."""
     m, parts, n = sizes
     BLOCK_N = min(triton.next_power_of_2(parts), 2048)
     elements = min(max(triton.next_power_of_2(m * parts // 132), 256), 2048)
@@ -249,34 +288,42 @@ def _finish_parts(how, held, outs, sizes, rows, cols):
 
 
 def _by_whole_rows(how, x, outs, sizes, rows, cols, values):
-    """Moments by rows that programs hold whole, then of a result's several rows. Whether that is how."""
+    """Compute moments from rows that programs hold whole, then combine the rows of each result.
+
+    Returns True if this path served the call.
+    """
     (m, n), wide = sizes, values[0] == torch.float64
-    found = held_rows(m, n, rows, cols, 16384 if wide else 32768)
-    if found is None:
+    layout = held_rows(m, n, rows, cols, 16384 if wide else 32768)
+    if layout is None:
         return False
     kind, _, finish, numbers, _, common = how
-    shape, stride, inner = found
+    shape, stride, inner = layout
     parts = n // inner
-    held = outs if parts == 1 else [torch.empty(m * parts, dtype=d, device=x.device) for d in values]
-    own = finish if parts == 1 else None
-    launch_whole_rows(kind, own, x, held, numbers, (m * parts, inner, n), (shape, stride), common)
+    partials = outs if parts == 1 else [torch.empty(m * parts, dtype=d, device=x.device) for d in values]
+    row_finish = finish if parts == 1 else None
+    launch_whole_rows(kind, row_finish, x, partials, numbers, (m * parts, inner, n), (shape, stride), common)
     if parts > 1:
-        _finish_parts(how, held, outs, (m, parts, n), ((m,), [(parts,)] * len(held)), ((), [(1,)] * len(held)))
+        _finish_parts(
+            how, partials, outs, (m, parts, n), ((m,), [(parts,)] * len(partials)), ((), [(1,)] * len(partials))
+        )
     return True
 
 
 def _tile(m, n, stride, reduced_stride, elements, several, size):
-    """BLOCK_M, BLOCK_N and warps, of so many elements, each of this size: the longer along the smaller of the two
-    innermost strides. Of many columns a thread has some to itself, 16 bytes of a row, and a program as few warps as
-    leave 8 to a processor: what warps have to tell each other is most of the time of short sums."""
+    """Return BLOCK_M, BLOCK_N and warps for a tile with this many elements, each `size` bytes.
+
+    The longer tile side runs along the smaller innermost stride. With many columns, each thread gets its own
+    columns, 16 bytes per row, and a program gets as few warps as still leave 8 per processor. Exchange
+    between warps takes most time in short sums.
+    """
     if m * n < 4096:
         tile = small_tile(n, 2048)
     elif m > 1 and n > 1 and stride < reduced_stride:
-        columns, held = max(16 // size, 1), 16 if several else 32
+        columns, thread_elements = max(16 // size, 1), 16 if several else 32
         programs = m // (32 * columns)
         if (n <= 64 and m >= 32768) or (programs >= 512 and not several):
             warps = 1 if n <= 64 or programs > 1056 else 2 if programs > 528 else 4
-            return 32 * columns, min(triton.next_power_of_2(n), max(held // columns, 1) * warps), warps
+            return 32 * columns, min(triton.next_power_of_2(n), max(thread_elements // columns, 1) * warps), warps
         BLOCK_M = min(triton.next_power_of_2(m), 128)
         tile = BLOCK_M, min(triton.next_power_of_2(n), elements // BLOCK_M)
     else:
@@ -286,7 +333,7 @@ def _tile(m, n, stride, reduced_stride, elements, several, size):
 
 
 def _warps(elements, tile, several):
-    """Of a program, by its tile."""
+    """Return a program's warp count for its tile."""
     few = tile[0] * tile[1] <= 1024 or (tile[0] > 1 and several)
     return 4 if elements >= 4096 and few else 8
 
@@ -326,7 +373,7 @@ def _launch_reduction(how, inputs, outs, sizes, rows, cols, tile, warps):
 
 
 def dtype_limits(dtype):
-    """The least and the largest of a dtype."""
+    """Return the least and the largest value in a dtype."""
     if dtype.is_floating_point:
         return -math.inf, math.inf
     return (0, 1) if dtype == torch.bool else (torch.iinfo(dtype).min, torch.iinfo(dtype).max)

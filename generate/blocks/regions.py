@@ -1,5 +1,7 @@
-"""Regions: elements of a tensor that are those of another one, shifted, with steps between them, or in reverse; the
-others are a number or a third tensor's. One kernel walks through the result in tiles of rows and columns."""
+"""Regions: part of the result is another tensor, shifted, with steps or reversed; the rest is filled.
+
+The fill is a number or a third tensor. One kernel processes the result in tiles of rows and columns.
+"""
 
 import triton
 import triton.language as tl
@@ -9,7 +11,7 @@ from blocks.types import compute_types, convert, number_argument, number_value
 
 @triton.jit
 def region_index(i, start, step, size, WRAP: tl.constexpr, STEPPED: tl.constexpr):
-    """(i - start) / step, and whether that is an index of the source."""
+    """Return (i - start) / step, and True if that is an index into the source."""
     i = i - start
     if WRAP:
         i = tl.where(i < 0, i + size, i)
@@ -41,7 +43,17 @@ def region_kernel(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """shape: of the result, the columns last; strides: of the source, from element `first` on, the result, `other`."""
+    """Store one [BLOCK_M, BLOCK_N] tile from the source region and the fill.
+
+    Parameters of the launch:
+        source_ptr: read from element `first` on.
+        other_ptr: tensor that fills the rest, or None to use `number`.
+        out_ptr: m rows of the result, written.
+        shape: result shape, columns last.
+        starts, steps, sizes: region start, step and source size per dimension.
+        strides: strides for source, result and other.
+        WRAP: indices are modulo the size; STEPPED: a step differs from 1; WIDE: offsets need int64.
+    """
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     DTYPE: tl.constexpr = out_ptr.dtype.element_ty
     LAST: tl.constexpr = len(shape) - 1
@@ -79,10 +91,17 @@ def region_kernel(
 
 
 def arranged(source, out, starts=None, steps=None, number=0, other=None, wrap=False, reverse=()):
-    """`out`, of which element i is source[(i - starts) / steps] where that is an index, else the number, or that of
-    `other`.
+    """Fill `out` with source[(i - starts) / steps] if that is an index, else with the number or `other`.
 
-    wrap: indices are modulo sizes, which are those of `out`. reverse: dimensions that are read backwards.
+    Args:
+        source: Tensor that the region shows.
+        out: Result tensor, returned.
+        starts: First index per dimension; zeros if None.
+        steps: Step per dimension; ones if None.
+        number: Fill value.
+        other: Tensor that fills the rest instead, in the result's shape, or None.
+        wrap: Take indices modulo the sizes, which equal those in `out`.
+        reverse: Dimensions to read backward.
     """
     if not out.numel():
         return out
@@ -103,7 +122,7 @@ def arranged(source, out, starts=None, steps=None, number=0, other=None, wrap=Fa
         BLOCK_M = min(triton.next_power_of_2(m), 2048 // BLOCK_N)
     PLAIN = out.numel() < 65536
     extents = [[max(a, b + s) for a, b, s in zip(shape, sizes, starts, strict=True)]] * len(tensors)
-    farthest = max([sum([n * abs(s[k]) for n, s in zip(e, strides, strict=True)]) for k, e in enumerate(extents)])
+    largest_offset = max([sum([n * abs(s[k]) for n, s in zip(e, strides, strict=True)]) for k, e in enumerate(extents)])
     region_kernel[(triton.cdiv(m, BLOCK_M) * triton.cdiv(n, BLOCK_N),)](
         source,
         other,
@@ -119,7 +138,7 @@ def arranged(source, out, starts=None, steps=None, number=0, other=None, wrap=Fa
         OPMATH=compute_types(out.dtype)[1],
         WRAP=wrap,
         STEPPED=any([step != 1 for step in steps]),
-        WIDE=max(farthest, out.numel()) > 2147483647 - BLOCK_M * BLOCK_N,
+        WIDE=max(largest_offset, out.numel()) > 2147483647 - BLOCK_M * BLOCK_N,
         PLAIN=PLAIN,
         BLOCK_M=BLOCK_M,
         BLOCK_N=BLOCK_N,
@@ -129,7 +148,10 @@ def arranged(source, out, starts=None, steps=None, number=0, other=None, wrap=Fa
 
 
 def _add_dimension(dims, dim):
-    """Behind (shape, start, step, size, strides) of others; one of which all is taken may be one with that before."""
+    """Append (shape, start, step, size, strides) to `dims`, merged with the last one if possible.
+
+    A dimension that is taken whole can merge with the one before it.
+    """
     n, start, step, size, strides = dim
     whole = start == 0 and step == 1 and size == n
     if whole and n == 1:
@@ -142,7 +164,7 @@ def _add_dimension(dims, dim):
 
 
 def slice_bounds(size, start, end, step):
-    """First index and length of a slice."""
+    """Return a slice's first index and length; raise RuntimeError for a step below 1."""
     if step < 1:
         raise RuntimeError(f"a slice of step {step}")
     start, end = [min(max(v + size if v < 0 else v, 0), size) for v in (start or 0, size if end is None else end)]
@@ -150,7 +172,10 @@ def slice_bounds(size, start, end, step):
 
 
 def sliced(source, out, dim, start, end, step, other=None):
-    """`out` with the source in the place of a slice, of whose shape it has to be or which it is expanded to."""
+    """Fill `out` with the source at a slice along dim, and with `other` elsewhere.
+
+    The source has the slice's shape or expands to it.
+    """
     dim = dim % out.dim()
     first, length = slice_bounds(out.shape[dim], start, end, step)
     source = source.expand([*out.shape[:dim], length, *out.shape[dim + 1 :]])
@@ -159,7 +184,7 @@ def sliced(source, out, dim, start, end, step, other=None):
 
 
 def selected(source, out, dim, index, other=None):
-    """`out` with the source, which lacks dim, at an index of it."""
+    """Fill `out` with the source, which lacks dim, at one index along dim; raise IndexError if it is out of bounds."""
     size = out.shape[dim]
     if not -size <= index < size:
         raise IndexError(f"index {index} of dimension {dim} of {size}")

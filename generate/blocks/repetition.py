@@ -1,4 +1,4 @@
-"""Sums of what was repeated: the gradient of an upsampling in which all elements went to equally many results."""
+"""Sums over repeated elements: the gradient of nearest upsampling by whole factors."""
 
 import triton
 import triton.language as tl
@@ -22,15 +22,20 @@ def repeated_sum_kernel(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """BLOCK_M lines of the result, of D x H x W elements of the gradient each element. EVEN: whether 16 divides the
-    columns of the result."""
+    """Sum D x H x W gradient elements for each element in BLOCK_M lines.
+
+    Parameters of the launch:
+        grad_ptr, out_ptr: contiguous gradient, read, and result, written.
+        lines, rows, columns: result lines, lines per plane and elements per line.
+        EVEN: 16 divides the columns.
+    """
     lines, rows, columns = plain_value(lines), plain_value(rows), sixteenths(plain_value(columns), EVEN)
     across = tl.cdiv(columns, BLOCK_N)
     start = tl.program_id(0) % across * BLOCK_N
-    which = (tl.program_id(0) // across).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
-    first = (which // rows * (D * H) * rows + which % rows * H) * (columns * W)
+    line = (tl.program_id(0) // across).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
+    first = (line // rows * (D * H) * rows + line % rows * H) * (columns * W)
     u = start * W + tl.arange(0, BLOCK_N * W)
-    inside = (which < lines)[:, None] & (u < columns * W)[None, :]
+    inside = (line < lines)[:, None] & (u < columns * W)[None, :]
     total = tl.zeros([BLOCK_M, BLOCK_N * W], OPMATH)
     for d in tl.static_range(D):
         for h in tl.static_range(H):
@@ -38,13 +43,16 @@ def repeated_sum_kernel(
             total += convert(tl.load(grad_ptr + at, mask=inside, other=0), COMMON).to(OPMATH)
     result = tl.sum(tl.reshape(total, [BLOCK_M, BLOCK_N, W]), 2)
     n = start + tl.arange(0, BLOCK_N)
-    at = which[:, None] * columns + n[None, :]
+    at = line[:, None] * columns + n[None, :]
     result = convert(result, out_ptr.dtype.element_ty)
-    tl.store(out_ptr + at, result, mask=(which < lines)[:, None] & (n < columns)[None, :])
+    tl.store(out_ptr + at, result, mask=(line < lines)[:, None] & (n < columns)[None, :])
 
 
 def repeated_sums(grad, out, times):
-    """`out`, filled; whether it was: both are to lie dense, and times, of each axis, to be small powers of two."""
+    """Fill `out` and return True, or return False if the kernel does not serve the tensors.
+
+    Both tensors must be dense, and the repetitions per axis, `times`, must be small powers of two.
+    """
     D, H, W = [1] * (3 - len(times)) + times
     dense = grad.is_contiguous() and out.is_contiguous()
     if not dense or out.numel() < 4096 or W not in (1, 2, 4, 8) or D * H not in (1, 2, 4, 8, 16):

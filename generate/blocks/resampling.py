@@ -1,7 +1,7 @@
-"""Resampling: nearest, linear and cubic (A = -0.75; Keys 1981) along each axis, and their gradients.
+"""Nearest, linear and cubic resampling along each axis (A = -0.75; Keys 1981), and its gradients.
 
-Integers of an axis: sizes of the input and of the result, and whether corners are aligned; floats: elements of the
-input for one of the result, the inverse, and how far before i * inverse lies the first result that i may go to.
+The axis integers are the input size, the result size, and 1 if corners are aligned. The floats are the input
+elements per result, the inverse, and the distance before i * inverse at which the first result for i may lie.
 """
 
 import math
@@ -17,7 +17,7 @@ from blocks.windows import suggested_format, windows
 @triton.jit
 def nearest_source(o, a, f):
     half = tl.where(a[2] == 1, 0.5, 0.0).to(f[0].dtype)
-    at = ((o.to(f[0].dtype) + half) * f[0]).to(o.dtype)  # its floor: it is not below 0, unless it overflows
+    at = ((o.to(f[0].dtype) + half) * f[0]).to(o.dtype)  # floor, because it is negative only on overflow
     return tl.maximum(tl.minimum(at, a[0] - 1), 0)
 
 
@@ -40,7 +40,7 @@ def nearest_back(i, t, a, f):
 
 @triton.jit
 def linear_source(o, a, f):
-    """The two elements between which o lies, and the share of the second."""
+    """Return the two elements around o, and the second one's weight."""
     at = o.to(f[0].dtype)
     at = tl.where(a[2] == 1, at * f[0], tl.maximum((at + 0.5) * f[0] - 0.5, 0))
     low = tl.minimum(tl.floor(at).to(o.dtype), a[0] - 1)
@@ -65,7 +65,7 @@ def linear_back(i, t, a, f):
 
 @triton.jit
 def cubic_weight(share, t):
-    """Of the element before (0), the two around (1, 2), and the one behind (3)."""
+    """Return the weight for the element before (t = 0), the two around (1, 2) or the one behind (3)."""
     x = tl.where(t < 2, share, 1 - share)
     far = ((-0.75 * (x + 1) + 3.75) * (x + 1) - 6.0) * (x + 1) + 3.0
     near = (1.25 * x - 2.25) * x * x + 1
@@ -92,19 +92,19 @@ def cubic_back(i, t, a, f):
     o = first_result(i, f) + t
     low, share = cubic_source(o, a, f)
     weight = tl.zeros_like(share + t)
-    found = (o < a[0]) & (o > a[0])
-    above, below, none = found, found, found
+    reached = (o < a[0]) & (o > a[0])
+    above, below, zero = reached, reached, reached
     for k in tl.static_range(4):
-        here = tl.minimum(tl.maximum(low - 1 + k, 0), a[0] - 1) == i
-        own = cubic_weight(share, o * 0 + k)
-        weight += tl.where(here, own, 0)
-        above, below, none = above | (here & (own > 0)), below | (here & (own < 0)), none | (here & (own == 0))
-        found |= here
-    return o, (weight, (above & below) | none), found & (o < a[1])
+        hit = tl.minimum(tl.maximum(low - 1 + k, 0), a[0] - 1) == i
+        part = cubic_weight(share, o * 0 + k)
+        weight += tl.where(hit, part, 0)
+        above, below, zero = above | (hit & (part > 0)), below | (hit & (part < 0)), zero | (hit & (part == 0))
+        reached |= hit
+    return o, (weight, (above & below) | zero), reached & (o < a[1])
 
 
 def axis_numbers(n, size, scale, kind, align, dtype):
-    """(integers, floats) of an axis, and the most results that an element goes to; in the precision of dtype."""
+    """Return (integers, floats) for an axis in dtype's precision, and the most results that use one element."""
     step = 1 / scale if scale is not None and scale > 0 else n / size
     step = rounded(step, dtype)
     span, before = {"nearest": (1, 0), "exact": (1, 0.5), "linear": (2, 1), "cubic": (4, 2)}[kind]
@@ -124,7 +124,7 @@ def axis_numbers(n, size, scale, kind, align, dtype):
         shift = before * back + slack + (0.5 if kind in ("linear", "cubic") and not align else 0)
         shift = 0.5 + slack if kind == "exact" else shift
         last = max(math.ceil((n - 1) * back - shift), 0)
-        # Then no rounding adds results, and none lies at one end of a span and not at the other.
+        # if exact, rounding adds no result, and every result in a span counts at both ends alike
         exact = size == n * back and step * back == 1 and not align and slack < 0.25 and span * size % n == 0
         most = span * size // n if exact else math.floor(span * back + 2 * slack) + 2
         most = min(max(most, size - last), size)
@@ -132,17 +132,20 @@ def axis_numbers(n, size, scale, kind, align, dtype):
 
 
 def resampled_axes(input_size, output_size, scales, kind, align, dtype):
-    """Of all axes. Raises RuntimeError as ATen."""
+    """Return the numbers for all axes, the most results per element, and the dtype to compute in.
+
+    Raises RuntimeError in the same cases as ATen.
+    """
     sizes = list(zip(input_size[2:], output_size, scales, strict=True))
     if len(input_size) != len(output_size) + 2 or any([n < 1 or m < 1 for n, m, _ in sizes]):
         raise RuntimeError(f"resampling of {tuple(input_size)} to {tuple(output_size)}")
     dtype = torch.float64 if dtype == torch.float64 and kind in ("linear", "cubic") else torch.float32
-    found = [axis_numbers(*own, kind, align, dtype) for own in sizes]
-    return [numbers for numbers, _ in found], [most for _, most in found], dtype
+    axes = [axis_numbers(*own, kind, align, dtype) for own in sizes]
+    return [numbers for numbers, _ in axes], [most for _, most in axes], dtype
 
 
 def axis_functions(kind):
-    """Of the result and of the gradient, and the taps of a result along each axis."""
+    """Return the axis functions for result and gradient, and the taps per result along each axis."""
     return {
         "nearest": (nearest, nearest_back, 1),
         "exact": (nearest, nearest_back, 1),
@@ -165,13 +168,16 @@ def resample(x, output_size, scales, kind, align=False):
 
 
 def repetitions(sizes, output_size, scales):
-    """How often an element of each axis is there in the result, 0 where that is not the same for all."""
+    """Return how often each element repeats along each axis, or 0 if the count differs between elements."""
     times = [m // n if m % n == 0 else 0 for n, m in zip(sizes, output_size, strict=True)]
     return [k if scale in (None, k) else 0 for k, scale in zip(times, scales, strict=True)]
 
 
 def resample_backward(grad, output_size, input_size, scales, kind, align=False, like_gradient=True):
-    """like_gradient: whether the result has the gradient's memory format, or is contiguous."""
+    """Return the gradient by the input.
+
+    With like_gradient the result has the gradient's memory format; otherwise it is contiguous.
+    """
     axes, most, dtype = resampled_axes(input_size, output_size, scales, kind, align, grad.dtype)
     if tuple(grad.shape) != (*input_size[:2], *output_size) or 0 in grad.shape[1:]:
         raise RuntimeError(f"gradient {tuple(grad.shape)} of {tuple(input_size)} resampled to {tuple(output_size)}")

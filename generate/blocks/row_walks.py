@@ -1,4 +1,4 @@
-"""How to step from row to row, each of which is walked along by itself."""
+"""Steps from row to row, for kernels that walk along each row separately."""
 
 from blocks.offsets import integers, walk
 
@@ -6,8 +6,11 @@ __all__ = ["walk_rows"]
 
 
 def walk_rows(tensors, dims, PLAIN):
-    """`walk` over rows. For all that Triton knows the number of a single one may be odd, and what it begins with lie
-    anywhere: it takes no steps."""
+    """Return `walk` over rows, with stride 0 if there is only one row.
+
+    Triton does not know that a single row's number is 0. A stride that 16 does not divide would hide that
+    loads are aligned.
+    """
     shape, strides = walk(tensors, dims, PLAIN)
     if all([tensors[0].shape[d] == 1 for d in dims]):
         strides = tuple([integers((0,), PLAIN) for _ in strides])

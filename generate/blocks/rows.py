@@ -1,7 +1,7 @@
-"""Rows: what the elements of each come to along a dimension, by which they are then mapped.
+"""Row operations: combine each row along a dimension, then map its elements with the combined value.
 
-A program takes BLOCK_M rows. Rows that fit its registers are read once, those of a little more elements than a power of
-two in two pieces; longer ones twice.
+A program takes BLOCK_M rows. Rows that fit its registers are read once; if they are slightly longer than a
+power of two, they are read in two pieces. Longer rows are read twice.
 """
 
 import math
@@ -26,7 +26,7 @@ def load_row(
     OPMATH: tl.constexpr,
     PLAIN: tl.constexpr,
 ):
-    """A value of each tensor at these columns of its rows, PADDING outside."""
+    """Load one value per tensor at these columns, with PADDING outside."""
     values = ()
     for k in tl.static_range(len(bases)):
         x = tl.load(bases[k] + strided(cols, shape, strides[k], False, PLAIN), mask=mask, other=PADDING)
@@ -61,8 +61,14 @@ def rows_kernel(
     REST: tl.constexpr,
     WHOLE: tl.constexpr,
 ):
-    """across, along: (shape, strides of each input and of the result) from row to row and in a row. REST: of rows that
-    are WHOLE, how many lanes there are for what is beyond BLOCK_N."""
+    """Combine BLOCK_M rows and store the mapped elements.
+
+    Parameters of the launch:
+        inputs, out_ptr: m rows with n elements, read and written.
+        across, along: (shape, strides for each input and the result) from row to row and within a row.
+        REST: lanes for columns beyond BLOCK_N, if rows are WHOLE.
+        WHOLE: a row fits the program.
+    """
     LAST: tl.constexpr = len(inputs)
     DTYPE: tl.constexpr = out_ptr.dtype.element_ty
     rows = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
@@ -105,16 +111,25 @@ def rows_kernel(
 
 @triton.jit
 def exponential(x):
-    """The MAP of a softmax: an element, and what it adds to the sum where it is the largest."""
+    """Map an element for softmax: the element, and its share in the sum if it is the largest."""
     return x, tl.full(x.shape, 1, x.dtype)
 
 
 def map_rows(function, inputs, dim, *, kind, dtype, map=None, commons=None, longest=8192):
-    """function(*values, *found) of each element in a new tensor of this dtype.
+    """Return function(*values, *combined) for each element, in a new tensor.
 
-    inputs: tensors of one shape, whose values are converted to `commons`, by default to their own dtypes. kind, of
-    blocks/reduction.py: how what `map` makes of the values is combined along `dim`, which gives `found`; padding is 0
-    there for sums, and else -inf. longest: rows of up to so many elements are held whole, of up to 1024 by one warp.
+    Args:
+        function: Device function that maps an element's values and its row's combined values.
+        inputs: Tensors with one shape.
+        dim: Dimension along which rows run.
+        kind: Combination in blocks/reduction.py. Padding is 0 for sums and -inf otherwise.
+        dtype: Result dtype.
+        map: Device function that makes the combined values; by default `exponential`.
+        commons: dtypes to which the inputs are converted; by default their own.
+        longest: Rows with up to this many elements are held whole, and with up to 1024 by one warp.
+
+    Raises:
+        RuntimeError: If the inputs differ in shape.
     """
     x = inputs[0]
     if any([t.shape != x.shape for t in inputs]):
@@ -154,8 +169,11 @@ def map_rows(function, inputs, dim, *, kind, dtype, map=None, commons=None, long
 
 
 def _row_tile(m, n, longest):
-    """BLOCK_M, BLOCK_N, REST and warps: of rows of up to 1024 elements one warp holds as many as are 1024, and of few
-    more than a power of two that and the rest."""
+    """Return BLOCK_M, BLOCK_N, REST and warps.
+
+    One warp holds as many rows as make 1024 elements. A row slightly longer than a power of two is split into
+    that power and the rest.
+    """
     BLOCK_N = triton.next_power_of_2(n)
     if n <= 1024 and m * n < 4096:
         BLOCK_M, BLOCK_N = small_tile(n, 1024)
@@ -168,8 +186,11 @@ def _row_tile(m, n, longest):
 
 
 def _column_tile(m, n, longest):
-    """The same for rows whose elements lie farther apart than neighbouring rows: of these a program has 16 at least,
-    since less would not be a whole sector of memory. Whole are 16 of up to an eighth of what a row may have."""
+    """Return the tile for rows whose elements are farther apart than neighboring rows.
+
+    A program takes at least 16 rows, because fewer would not fill a memory sector. Rows are held whole, 16 at
+    a time, up to an eighth of `longest`.
+    """
     BLOCK_N = triton.next_power_of_2(n)
     if BLOCK_N <= 32 or m * n < 4096:
         return _row_tile(m, n, longest)
@@ -180,7 +201,7 @@ def _column_tile(m, n, longest):
 
 
 def whole_rows(m, n):
-    """BLOCK_M and BLOCK_N where a program of 8 warps holds its rows whole."""
+    """Return BLOCK_M and BLOCK_N for a program with 8 warps that holds its rows whole."""
     if m * n < 4096 and n <= 1024:
         return small_tile(n, 2048)
     BLOCK_N = triton.next_power_of_2(max(n, 1))
@@ -188,5 +209,5 @@ def whole_rows(m, n):
 
 
 def expanded(tensors):
-    """These in the shape of the first, which itself stands for those that are None."""
+    """Expand tensors to the first one's shape; None becomes the first tensor itself."""
     return [tensors[0] if t is None else t.expand(tensors[0].shape) for t in tensors]

@@ -1,10 +1,11 @@
-"""Scans: each element of a row becomes what those up to it are combined to.
+"""Scans: each element becomes the combination of all elements up to it in its row.
 
-`kind` says how: sum, prod, max, min (value and index; the last of equals; NaN wins), logsumexp (the largest, and the
-sum of the exponentials of what others are less than it; arXiv:1805.02867).
+The kinds are sum, prod, max, min (value and index; the last among equals; NaN wins) and logsumexp. The latter
+keeps the largest element and the sum over exponentials relative to it (arXiv:1805.02867).
 
-A program walks along BLOCK_M rows in tiles and carries over what came before each. Few rows that are long are cut into
-parts: what each part comes to is found first, and then each part begins with what those before it come to.
+A program walks along BLOCK_M rows in tiles and carries the combined prefix. A few long rows are cut into
+parts: one kernel combines each part, and a second one begins each part with the combination of those before
+it.
 """
 
 import torch
@@ -35,7 +36,7 @@ def last_smaller_of(a, i, b, j):
 
 @triton.jit
 def scan_values(x, i, KIND: tl.constexpr):
-    """What is combined, of elements and their places in the row."""
+    """Return the values to combine, from elements and their positions in the row."""
     if KIND == "sum" or KIND == "prod":
         c = (x,)
     elif KIND == "logsumexp":
@@ -47,7 +48,7 @@ def scan_values(x, i, KIND: tl.constexpr):
 
 @triton.jit
 def scan_start(like, KIND: tl.constexpr, LIMITS: tl.constexpr):
-    """What leaves values as they are."""
+    """Return the neutral values for the combination."""
     if KIND == "sum":
         c = (tl.zeros_like(like),)
     elif KIND == "prod":
@@ -63,7 +64,7 @@ def scan_start(like, KIND: tl.constexpr, LIMITS: tl.constexpr):
 
 @triton.jit
 def joined_after(a, b, KIND: tl.constexpr):
-    """Two tuples of values, b after a, element by element."""
+    """Combine two value tuples elementwise, b after a."""
     if KIND == "sum":
         c = (a[0] + b[0],)
     elif KIND == "prod":
@@ -79,7 +80,7 @@ def joined_after(a, b, KIND: tl.constexpr):
 
 @triton.jit
 def scanned_tile(values, KIND: tl.constexpr):
-    """A tuple of values [M, N], along N."""
+    """Scan a tuple of values [M, N] along N."""
     if KIND == "sum":
         c = (tl.cumsum(values[0], 1),)
     elif KIND == "prod":
@@ -95,7 +96,7 @@ def scanned_tile(values, KIND: tl.constexpr):
 
 @triton.jit
 def come_to(values, KIND: tl.constexpr):
-    """What values [M, N] come to along N."""
+    """Reduce values [M, N] along N."""
     if KIND == "sum":
         c = (tl.sum(values[0], 1),)
     elif KIND == "prod":
@@ -111,7 +112,7 @@ def come_to(values, KIND: tl.constexpr):
 
 @triton.jit
 def inside_of(mask, values, none):
-    """The values where the mask is, else what leaves others as they are."""
+    """Return the values if the mask is true, else the neutral values."""
     c = ()
     for k in tl.static_range(len(none)):
         c = c + (tl.where(mask, values[k], none[k]),)
@@ -122,7 +123,7 @@ def inside_of(mask, values, none):
 def scan_tile(
     x_ptr, cols, along, mask, KIND: tl.constexpr, COMMON: tl.constexpr, LIMITS: tl.constexpr, HOW: tl.constexpr
 ):
-    """The values of a tile, and what leaves values as they are outside. HOW: OPMATH, PLAIN."""
+    """Load a tile's values, with neutral values outside; HOW is (OPMATH, PLAIN)."""
     offset = strided(cols, along[0], along[1][0], False, HOW[1])[None, :]
     x = convert(tl.load(x_ptr + offset, mask=mask, other=0), COMMON).to(HOW[0])
     i = tl.broadcast_to(cols[None, :], x.shape)
@@ -145,20 +146,27 @@ def part_kernel(
     INDEX: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """What part program_id(1) of each row comes to: held[part, row]."""
+    """Combine part program_id(1) in each row into held[part, row].
+
+    Parameters of the launch:
+        x_ptr: m rows with n elements; `across` walks the rows and `along` the elements.
+        held: combined values, [parts, m] each, written.
+        part: elements per part.
+        HOW: OPMATH and PLAIN; TILE: BLOCK_M and BLOCK_N.
+    """
     m, n, part = integer_value(m, HOW[1]), integer_value(n, HOW[1]), integer_value(part, HOW[1])
     rows = tl.program_id(0).to(INDEX) * TILE[0] + tl.arange(0, TILE[0])
     x_ptr += strided(rows, across[0], across[1][0], False, HOW[1])[:, None]
     BLOCK_M: tl.constexpr = TILE[0]
     BLOCK_N: tl.constexpr = TILE[1]
     acc = scan_start(tl.zeros([BLOCK_M, BLOCK_N], HOW[0]), KIND, LIMITS)
-    for behind in range(TILE[1], part + 1, TILE[1]):  # from the end: what the next kernel begins with is in the cache
-        cols = tl.program_id(1).to(INDEX) * part + part - behind + tl.arange(0, TILE[1])
+    for distance in range(TILE[1], part + 1, TILE[1]):  # backward: the next kernel's first tile is then in the cache
+        cols = tl.program_id(1).to(INDEX) * part + part - distance + tl.arange(0, TILE[1])
         mask = (rows < m)[:, None] & (cols < n)[None, :]
         acc = joined_after(scan_tile(x_ptr, cols, along, mask, KIND, COMMON, LIMITS, HOW), acc, KIND)
-    found = come_to(acc, KIND)
+    values = come_to(acc, KIND)
     for k in tl.static_range(len(held)):
-        tl.store(held[k] + tl.program_id(1).to(tl.int64) * m + rows, found[k], mask=rows < m)
+        tl.store(held[k] + tl.program_id(1).to(tl.int64) * m + rows, values[k], mask=rows < m)
 
 
 @triton.jit
@@ -179,11 +187,18 @@ def scan_kernel(
     TILE: tl.constexpr,
     CHUNK: tl.constexpr,
 ):
-    """Part program_id(1) of BLOCK_M rows, into outs. held: what each part comes to, or () where there is but one."""
+    """Scan part program_id(1) in BLOCK_M rows into outs.
+
+    Parameters of the launch:
+        x_ptr: m rows with n elements; `across` walks the rows and `along` the elements.
+        held: values from `part_kernel`, or () if there is one part.
+        outs: results and, for max and min, indices, written.
+        CHUNK: parts that are combined at once.
+    """
     m, n, part = integer_value(m, HOW[1]), integer_value(n, HOW[1]), integer_value(part, HOW[1])
     rows = tl.program_id(0).to(INDEX) * TILE[0] + tl.arange(0, TILE[0])
     x_ptr += strided(rows, across[0], across[1][0], False, HOW[1])[:, None]
-    place = strided(rows, across[0], across[1][1], False, HOW[1])[:, None]
+    row_offset = strided(rows, across[0], across[1][1], False, HOW[1])[:, None]
     BLOCK_M: tl.constexpr = TILE[0]
     carry = scan_start(tl.zeros([BLOCK_M], HOW[0]), KIND, LIMITS)
     if len(held) > 0:
@@ -205,29 +220,32 @@ def scan_kernel(
             before = before + (tl.broadcast_to(carry[k][:, None], values[k].shape),)
         results = joined_after(before, scanned_tile(values, KIND), KIND)
         carry = joined_after(carry, come_to(values, KIND), KIND)
-        to = place + strided(cols, along[0], along[1][1], False, HOW[1])[None, :]
+        target = row_offset + strided(cols, along[0], along[1][1], False, HOW[1])[None, :]
         if KIND == "logsumexp":
-            tl.store(outs[0] + to, convert(results[0] + tl.log(results[1]), outs[0].dtype.element_ty), mask=mask)
+            tl.store(outs[0] + target, convert(results[0] + tl.log(results[1]), outs[0].dtype.element_ty), mask=mask)
         else:
             for k in tl.static_range(len(outs)):
-                tl.store(outs[k] + to, convert(results[k], outs[k].dtype.element_ty), mask=mask)
+                tl.store(outs[k] + target, convert(results[k], outs[k].dtype.element_ty), mask=mask)
 
 
 def scan_along(kind, x, dim, dtype):
-    """The scan of x along dim, a new contiguous tensor of this dtype, to which x is converted; indices are a second."""
+    """Scan x along dim and return a new contiguous tensor with this dtype, to which x is converted.
+
+    For max and min the indices are a second result.
+    """
     dtypes = (dtype, torch.int64) if kind in ("max", "min") else (dtype,)
     outs = [torch.empty(x.shape, dtype=d, device=x.device) for d in dtypes]
     if x.numel():
-        x, to = (x, outs) if x.dim() else (x.unsqueeze(0), [out.unsqueeze(0) for out in outs])
-        _scan_into(kind, x, dim % x.dim(), to, dtype)
+        x, targets = (x, outs) if x.dim() else (x.unsqueeze(0), [out.unsqueeze(0) for out in outs])
+        _scan_into(kind, x, dim % x.dim(), targets, dtype)
     return outs[0] if len(outs) == 1 else tuple(outs)
 
 
 def _scan_into(kind, x, dim, outs, common):
-    """Few rows of many elements in two launches, all others in one: eight programs for 132 processors each."""
+    """Launch two kernels for few rows with many elements, one otherwise: eight programs for each of 132 processors."""
     n, m = x.shape[dim], x.numel() // x.shape[dim]
-    kept = [d for d in range(x.dim()) if d != dim]
-    BLOCK_M, BLOCK_N = _scan_tile(m, n, min([x.stride(d) for d in kept if x.shape[d] > 1], default=1), x.stride(dim))
+    rest = [d for d in range(x.dim()) if d != dim]
+    BLOCK_M, BLOCK_N = _scan_tile(m, n, min([x.stride(d) for d in rest if x.shape[d] > 1], default=1), x.stride(dim))
     parts = max(min(1056 // triton.cdiv(m, BLOCK_M), n // (2 * BLOCK_N)), 1)
     part = triton.cdiv(triton.cdiv(n, parts), BLOCK_N) * BLOCK_N
     parts = triton.cdiv(n, part)
@@ -235,15 +253,15 @@ def _scan_into(kind, x, dim, outs, common):
     COMMON, OPMATH = compute_types(common)
     LIMITS, HOW, TILE = dtype_limits(common), (OPMATH, PLAIN), (BLOCK_M, BLOCK_N)
     INDEX = tl.int64 if reach(x.shape, [x.stride(), outs[0].stride()]) > 2147467263 else tl.int32
-    steps = walk_rows([x, outs[0]], kept, PLAIN), walk([x, outs[0]], [dim], PLAIN)
+    steps = walk_rows([x, outs[0]], rest, PLAIN), walk([x, outs[0]], [dim], PLAIN)
     sizes = integer(m, PLAIN), integer(n, PLAIN), integer(part, PLAIN)
     grid = triton.cdiv(m, BLOCK_M), parts
-    held = ()
+    partials = ()
     if parts > 1:
-        held = tuple([torch.empty((parts, m), dtype=d, device=x.device) for d in _held_dtypes(kind, common)])
+        partials = tuple([torch.empty((parts, m), dtype=d, device=x.device) for d in _held_dtypes(kind, common)])
         part_kernel[grid](
             x,
-            held,
+            partials,
             *sizes,
             *steps,
             KIND=kind,
@@ -256,7 +274,7 @@ def _scan_into(kind, x, dim, outs, common):
         )
     scan_kernel[grid](
         x,
-        held,
+        partials,
         tuple(outs),
         *sizes,
         *steps,
@@ -278,7 +296,7 @@ def _held_dtypes(kind, common):
 
 
 def _scan_tile(m, n, stride, scanned_stride):
-    """BLOCK_M and BLOCK_N: the longer along the smaller of the two strides."""
+    """Return BLOCK_M and BLOCK_N, with the longer side along the smaller stride."""
     if m * n < 4096:
         return small_tile(n, 2048)
     if m > 1 and stride < scanned_stride:

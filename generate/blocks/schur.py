@@ -1,8 +1,10 @@
-"""The real Schur form of a square matrix: Z' A Z is upper triangular but for blocks of two rows, each of which has two
-conjugate eigenvalues. Reflections make a Hessenberg matrix, then Francis' steps with two shifts an upper triangle.
+"""Real Schur form of a square matrix by Francis' double-shift QR steps.
 
-A program takes a matrix. Columns are contiguous and of one height: the matrix is above, Z, if there is one, below it.
-Golub and Van Loan, Matrix Computations, 2013, sections 7.4 and 7.5.
+Z' A Z is upper triangular except for 2 x 2 blocks, each with a pair of conjugate eigenvalues. Reflections
+first make a Hessenberg matrix, and Francis' steps then make it triangular.
+
+A program takes one matrix. Columns are contiguous with one height: the matrix is above, and Z, if wanted,
+below it. Source: Golub and Van Loan, Matrix Computations, 2013, sections 7.4 and 7.5.
 """
 
 import triton
@@ -12,7 +14,7 @@ from blocks.householder import apply_reflection, reflection
 
 @triton.jit
 def hessenberg(x_ptr, n, height, ROWS: tl.constexpr, BLOCK: tl.constexpr, LONG: tl.constexpr):
-    """Similarity to a matrix that has zeros below the first subdiagonal (Golub and Van Loan, algorithm 7.4.2)."""
+    """Transform the matrix so that it is zero below the first subdiagonal (Golub and Van Loan, algorithm 7.4.2)."""
     for k in range(0, n - 2):
         column_ptr = x_ptr + k * height
         tau = reflection(column_ptr, k + 1, n, LONG)
@@ -33,53 +35,60 @@ def hessenberg(x_ptr, n, height, ROWS: tl.constexpr, BLOCK: tl.constexpr, LONG: 
 
 @triton.jit
 def negligible(x_ptr, last, height, EPS: tl.constexpr, BLOCK: tl.constexpr):
-    """The last row, up to this one, whose element left of the diagonal is 0 beside its neighbours on it, or 0."""
-    found = tl.zeros([], tl.int32)
+    """Return the last row, up to `last`, whose subdiagonal element is negligible, or 0.
+
+    The element is compared with its two diagonal neighbors.
+    """
+    row = tl.zeros([], tl.int32)
     for start in range(1, last + 1, BLOCK):
         rows = start + tl.arange(0, BLOCK)
-        place = x_ptr + rows.to(tl.int64) * (height + 1)
+        pointers = x_ptr + rows.to(tl.int64) * (height + 1)
         inside = rows <= last
-        size = tl.abs(tl.load(place, mask=inside, other=0.0))
-        size += tl.abs(tl.load(place - height - 1, mask=inside, other=0.0))
-        left = tl.abs(tl.load(place - height, mask=inside, other=0.0))
+        size = tl.abs(tl.load(pointers, mask=inside, other=0.0))
+        size += tl.abs(tl.load(pointers - height - 1, mask=inside, other=0.0))
+        left = tl.abs(tl.load(pointers - height, mask=inside, other=0.0))
         small = inside & (left <= EPS * tl.where(size > 0, size, 1.0))
-        found = tl.maximum(found, tl.max(tl.where(small, rows, 0), 0))
-    return found
+        row = tl.maximum(row, tl.max(tl.where(small, rows, 0), 0))
+    return row
 
 
 @triton.jit
 def reflect_three(x_ptr, k, three, n, height, u, v, tau, BLOCK: tl.constexpr):
-    """Rows and columns k, k + 1 and, for `three`, k + 2 reflected: tau and (1, u, v). Left of column k
-    these rows are 0."""
-    to, down_to = tl.where(three, n, 0), tl.where(three, height, 0)
+    """Reflect rows and columns k, k + 1 and, if `three`, k + 2 by tau and (1, u, v).
+
+    These rows are 0 to the left of column k.
+    """
+    column_end, row_end = tl.where(three, n, 0), tl.where(three, height, 0)
     for start in range(k, n, BLOCK):
         cols = start + tl.arange(0, BLOCK).to(tl.int64)
-        place, mask, third = x_ptr + k + cols * height, cols < n, cols < to
-        one, two = tl.load(place, mask=mask, other=0.0), tl.load(place + 1, mask=mask, other=0.0)
-        last = tl.load(place + 2, mask=third, other=0.0)
-        total = tau * (one + u * two + v * last)
-        tl.debug_barrier()  # several threads may have loaded an element, of which one stores it
-        tl.store(place, one - total, mask=mask)
-        tl.store(place + 1, two - u * total, mask=mask)
-        tl.store(place + 2, last - v * total, mask=third)
+        pointers, mask, third = x_ptr + k + cols * height, cols < n, cols < column_end
+        first, second = tl.load(pointers, mask=mask, other=0.0), tl.load(pointers + 1, mask=mask, other=0.0)
+        third_value = tl.load(pointers + 2, mask=third, other=0.0)
+        total = tau * (first + u * second + v * third_value)
+        tl.debug_barrier()  # several threads may load the same element, and one of them stores it
+        tl.store(pointers, first - total, mask=mask)
+        tl.store(pointers + 1, second - u * total, mask=mask)
+        tl.store(pointers + 2, third_value - v * total, mask=third)
     tl.debug_barrier()
     for start in range(0, height, BLOCK):
         rows = start + tl.arange(0, BLOCK).to(tl.int64)
-        place, mask, third = x_ptr + k * height + rows, rows < height, rows < down_to
-        one, two = tl.load(place, mask=mask, other=0.0), tl.load(place + height, mask=mask, other=0.0)
-        last = tl.load(place + 2 * height, mask=third, other=0.0)
-        total = tau * (one + u * two + v * last)
+        pointers, mask, third = x_ptr + k * height + rows, rows < height, rows < row_end
+        first, second = tl.load(pointers, mask=mask, other=0.0), tl.load(pointers + height, mask=mask, other=0.0)
+        third_value = tl.load(pointers + 2 * height, mask=third, other=0.0)
+        total = tau * (first + u * second + v * third_value)
         tl.debug_barrier()
-        tl.store(place, one - total, mask=mask)
-        tl.store(place + height, two - u * total, mask=mask)
-        tl.store(place + 2 * height, last - v * total, mask=third)
+        tl.store(pointers, first - total, mask=mask)
+        tl.store(pointers + height, second - u * total, mask=mask)
+        tl.store(pointers + 2 * height, third_value - v * total, mask=third)
     tl.debug_barrier()
 
 
 @triton.jit
 def first_column(x_ptr, top, last, height, special):
-    """The first three elements of (H - a)(H - b) e, where a and b are the eigenvalues of the two last rows, or, where
-    the step is special, others: so no cycle lasts (Golub and Van Loan, algorithm 7.5.1)."""
+    """Return the first three elements in (H - a)(H - b) e, with a and b the last two rows' eigenvalues.
+
+    A special step uses other shifts, so no cycle lasts (Golub and Van Loan, algorithm 7.5.1).
+    """
     corner, end = x_ptr + top * (height + 1), x_ptr + last * (height + 1)
     low, high = tl.load(end), tl.load(end - height - 1)
     product = tl.load(end - height) * tl.load(end - 1)
@@ -95,11 +104,11 @@ def first_column(x_ptr, top, last, height, special):
 
 @triton.jit
 def francis_step(x_ptr, top, last, n, height, special, BLOCK: tl.constexpr):
-    """One step with two shifts in rows `top` to `last`, three at the least, of a Hessenberg matrix."""
+    """Do one double-shift step in rows `top` to `last`, at least three, in a Hessenberg matrix."""
     x, y, z = first_column(x_ptr, top, last, height, special)
     for row in range(top, last):
         k = tl.full([], row, tl.int64)
-        place = x_ptr + k * (height + 1)
+        corner = x_ptr + k * (height + 1)
         three = k + 1 < last
         size = tl.abs(x) + tl.abs(y) + tl.abs(z)
         unit = tl.where(size > 0, size, 1.0)
@@ -108,19 +117,22 @@ def francis_step(x_ptr, top, last, n, height, special, BLOCK: tl.constexpr):
         divisor = tl.where(size > 0, x - beta, 1.0)
         tau = tl.where(size > 0, (beta - x) / tl.where(size > 0, beta, 1.0), 0.0)
         if k > top:
-            tl.store(place - height, beta)
-            tl.store(place - height + 1, tl.zeros_like(beta))
-            tl.store(place - height + 2, tl.zeros_like(beta), mask=three)
+            tl.store(corner - height, beta)
+            tl.store(corner - height + 1, tl.zeros_like(beta))
+            tl.store(corner - height + 2, tl.zeros_like(beta), mask=three)
         reflect_three(x_ptr, k, three, n, height, y / divisor, z / divisor, tau, BLOCK)
-        x, y = tl.load(place + 1), tl.load(place + 2)
-        z = tl.where(k + 2 < last, tl.load(place + 3), 0.0)  # of no use in the last row, and inside the work even there
+        x, y = tl.load(corner + 1), tl.load(corner + 2)
+        z = tl.where(k + 2 < last, tl.load(corner + 3), 0.0)  # in bounds of the work area even in the last row
         tl.debug_barrier()
 
 
 @triton.jit
 def block_of_two(x_ptr, height, mask):
-    """Of blocks of two rows at x_ptr: (the first element less the last, halved, the square of half the distance of both
-    eigenvalues, the element below the diagonal, the last one)."""
+    """Return the quantities that give the eigenvalues of 2 x 2 blocks at x_ptr.
+
+    These are (half the difference a - d, the squared half distance between the eigenvalues, the element below
+    the diagonal, the last element d).
+    """
     a, below = tl.load(x_ptr, mask=mask, other=0.0), tl.load(x_ptr + 1, mask=mask, other=0.0)
     above, d = tl.load(x_ptr + height, mask=mask, other=0.0), tl.load(x_ptr + height + 1, mask=mask, other=0.0)
     half = 0.5 * (a - d)
@@ -129,9 +141,12 @@ def block_of_two(x_ptr, height, mask):
 
 @triton.jit
 def split_block(x_ptr, k, n, height, BLOCK: tl.constexpr):
-    """Rows k and k + 1 turned to a triangle, where both their eigenvalues are real. An eigenvector is (z, below)."""
-    place = x_ptr + k * (height + 1)
-    half, apart, below, _ = block_of_two(place, height, True)
+    """Rotate rows k and k + 1 to a triangle if both eigenvalues are real.
+
+    (z, below) is an eigenvector.
+    """
+    pointer = x_ptr + k * (height + 1)
+    half, apart, below, _ = block_of_two(pointer, height, True)
     if apart >= 0:
         z = half + tl.where(half < 0, -tl.sqrt(apart), tl.sqrt(apart))
         size = tl.abs(z) + tl.abs(below)
@@ -139,7 +154,7 @@ def split_block(x_ptr, k, n, height, BLOCK: tl.constexpr):
         norm = tl.sqrt(z * z + below * below)
         beta = tl.where(z < 0, norm, -norm)
         reflect_three(x_ptr, k, k < 0, n, height, below / (z - beta), tl.zeros_like(z), (beta - z) / beta, BLOCK)
-        tl.store(place + 1, tl.zeros_like(z))
+        tl.store(pointer + 1, tl.zeros_like(z))
         tl.debug_barrier()
 
 
@@ -154,11 +169,14 @@ def schur_form(
     BLOCK: tl.constexpr,
     LONG: tl.constexpr,
 ):
-    """The matrix in its Schur form, after STEPS steps a row at the most. EPS: what is 0 beside 1."""
+    """Transform the matrix to its Schur form, in at most STEPS steps per row.
+
+    EPS is the size that counts as 0 relative to 1.
+    """
     hessenberg(x_ptr, n, height, ROWS, BLOCK, LONG)
     last, step = tl.zeros([], tl.int32) + (n - 1), tl.zeros([], tl.int32)
-    left = tl.zeros([], tl.int32) + STEPS * n
-    while (last > 0) & (left > 0):
+    steps_left = tl.zeros([], tl.int32) + STEPS * n
+    while (last > 0) & (steps_left > 0):
         top = negligible(x_ptr, last, height, EPS, BLOCK)
         tl.debug_barrier()
         tl.store(x_ptr + top + (top - 1).to(tl.int64) * height, tl.zeros([], x_ptr.dtype.element_ty), mask=top > 0)
@@ -171,4 +189,4 @@ def schur_form(
         else:
             step += 1
             francis_step(x_ptr, top.to(tl.int64), last.to(tl.int64), n, height, step % 10 == 0, BLOCK)
-        left -= 1
+        steps_left -= 1

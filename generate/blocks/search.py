@@ -1,4 +1,4 @@
-"""Binary search in rows in ascending order, and rows in which what is searched for lies in no order."""
+"""Binary search in rows that are in ascending order, directly or through a sorter."""
 
 import torch
 import triton
@@ -25,8 +25,20 @@ def search_kernel(
     WIDE: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """For each of n values, `width` of them for a row of `length` elements, how many of the row come before it. x None:
-    the values are their own places."""
+    """Count, for each of n values, the row elements that come before it.
+
+    Parameters of the launch:
+        rows_ptr: contiguous rows with `length` elements.
+        sorter_ptr: indices that sort each row, or None.
+        x_ptr: values, or None if value i is i itself; `steps` walks them.
+        out_ptr: [n], written.
+        width: values per row.
+        depth: search steps.
+        RIGHT: equal elements also come before the value.
+        WIDE: offsets need int64.
+
+    A sorter index that is out of bounds reads nothing.
+    """
     program = tl.program_id(0).to(tl.int64) if WIDE else tl.program_id(0)
     i = program * BLOCK + tl.arange(0, BLOCK)
     if x_ptr is None:
@@ -38,20 +50,23 @@ def search_kernel(
     low, high = tl.zeros_like(i), tl.zeros_like(i) + length
     for _ in range(depth):
         middle = (low + high) // 2
-        going = (low < high) & (i < n)
+        searching = (low < high) & (i < n)
         place = middle
         if sorter_ptr is not None:
-            place = tl.load(sorter_ptr + first + middle, mask=going, other=0)
-        valid = going & (place >= 0) & (place < length)
+            place = tl.load(sorter_ptr + first + middle, mask=searching, other=0)
+        valid = searching & (place >= 0) & (place < length)
         element = convert(tl.load(rows_ptr + first + place, mask=valid, other=0), COMMON).to(OPMATH)
         before = ~(element > x) if RIGHT else ~(element >= x)
-        low = tl.where(going & before, middle + 1, low)
-        high = tl.where(going & ~before, middle, high)
+        low = tl.where(searching & before, middle + 1, low)
+        high = tl.where(searching & ~before, middle, high)
     tl.store(out_ptr + i, low.to(out_ptr.dtype.element_ty), mask=i < n)
 
 
 def searched(rows, x, out, right, sorter=None, width=None):
-    """`out`, contiguous, with the place of each value in the rows; width: of values for each row, else all."""
+    """Fill the contiguous `out` with each value's position in its row, and return it.
+
+    `width` is the number of values per row; None means that all values search one row.
+    """
     n, length = out.numel(), rows.shape[-1] if rows.dim() else 1
     if not n:
         return out
@@ -81,7 +96,10 @@ def searched(rows, x, out, right, sorter=None, width=None):
 
 
 def search_sorted(rows, x, out_int32, right, side=None, sorter=None):
-    """The indices of values in rows, as torch.searchsorted finds them."""
+    """Return the indices of values in rows, as torch.searchsorted does.
+
+    Raises RuntimeError for contradictory sides, mismatched shapes or sorters, or rows too long for int32.
+    """
     if side is not None and (side not in ("left", "right") or (right and side == "left")):
         raise RuntimeError(f"side {side} and right={right}")
     if not rows.dim() or (rows.dim() > 1 and rows.shape[:-1] != x.shape[:-1]):

@@ -1,7 +1,7 @@
-"""Segments: runs of elements along a dimension, given by their lengths or by where they begin and end.
+"""Segment reductions: runs of elements along a dimension, given by lengths or by offsets.
 
-A program takes a tile of segments by columns, what follows that dimension, and ROWS elements of each at a time. Of few
-long segments it takes a part of each alone, and what the parts come to is combined in a second launch.
+A program takes a tile of segments by columns (the dimensions behind the reduced one), and ROWS elements at a
+time. A few long segments are cut into parts, which a second launch combines.
 """
 
 import math
@@ -21,13 +21,17 @@ __all__ = ["over_segments", "reduction_of", "segment_axis", "segment_bounds", "s
 
 @triton.jit
 def misfits_kernel(bounds_ptr, counts_ptr, count, segments, size, WHOLE: tl.constexpr, BLOCK: tl.constexpr):
-    """How many of `count` segments do not lie within `size` elements or, of a WHOLE, end each row before these do."""
+    """Count invalid segments per block: those out of bounds, or incomplete.
+
+    A segment is invalid if it does not lie within `size` elements. If WHOLE, the last segment in each row
+    must end at `size`.
+    """
     segments, size = plain_value(segments), plain_value(size)
     segment = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = segment < plain_value(count)
-    place = segment + segment // segments
-    begin = tl.load(bounds_ptr + place, mask=mask, other=0)
-    end = tl.load(bounds_ptr + place + 1, mask=mask, other=0)
+    bound = segment + segment // segments
+    begin = tl.load(bounds_ptr + bound, mask=mask, other=0)
+    end = tl.load(bounds_ptr + bound + 1, mask=mask, other=0)
     wrong = (begin < 0) | (end < begin) | (end > size)
     if WHOLE:
         wrong = wrong | ((segment % segments == segments - 1) & (end != size))
@@ -41,16 +45,22 @@ def own_value(x, beside):
 
 @triton.jit
 def segment_limits(bounds_ptr, segment, segments, size, mask):
-    """First and last, exclusive, of elements of segments, which are numbered through all rows; within the size."""
-    place = segment + segment // segments
-    begin = tl.maximum(tl.load(bounds_ptr + place, mask=mask, other=0), 0)
-    end = tl.minimum(tl.load(bounds_ptr + place + 1, mask=mask, other=0), size)
+    """Return first and last (exclusive) element for each segment, clamped to the size.
+
+    Segments are numbered through all rows.
+    """
+    bound = segment + segment // segments
+    begin = tl.maximum(tl.load(bounds_ptr + bound, mask=mask, other=0), 0)
+    end = tl.minimum(tl.load(bounds_ptr + bound + 1, mask=mask, other=0), size)
     return begin, tl.maximum(end, begin)
 
 
 @triton.jit
 def segment_result(total, length, MEAN: tl.constexpr):
-    """MEAN: 1, where a mean of nothing is NaN, or 2, where it is what it began with."""
+    """Divide the total by the length if MEAN is set.
+
+    MEAN 1 gives NaN for an empty segment, and MEAN 2 gives its initial value.
+    """
     if MEAN > 0:
         share = total / tl.maximum(length, 1).to(total.dtype)
         total = tl.where(length > 0, share, float("nan")) if MEAN == 1 else share
@@ -81,7 +91,18 @@ def segments_kernel(
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
-    """count: segments of all rows; rows, columns: shape and stride of what is before the dimension and behind it."""
+    """Reduce SEGMENTS segments by COLUMNS columns, one part per program_id(1).
+
+    Parameters of the launch:
+        x_ptr: tensor to reduce; `step` is its stride along the dimension.
+        beside_ptr: contiguous second operand for MAP in the result's shape, or None.
+        bounds_ptr: segment bounds, read.
+        out_ptr: result, or values per part, written.
+        count: segments in all rows; `segments` is the number per row.
+        size, width: elements along the dimension, and columns.
+        initial: value that each result includes.
+        rows, columns: shape and stride before and behind the dimension.
+    """
     count, segments, size = plain_value(count), plain_value(segments), plain_value(size)
     width = integer_value(width, PLAIN)
     across = tl.cdiv(width, COLUMNS)
@@ -96,15 +117,15 @@ def segments_kernel(
     x_ptr += strided(segment // segments, rows[0], rows[1][0], False, PLAIN)[:, None, None]
     x_ptr += strided(column, columns[0], columns[1][0], False, PLAIN)[None, None, :]
     cell = segment[:, None] * width + column[None, :]
-    there = known[:, None] & (column < width)[None, :]
+    valid = known[:, None] & (column < width)[None, :]
     beside = tl.zeros([SEGMENTS, 1, COLUMNS], OPMATH)
     if beside_ptr is not None:
-        beside = tl.load(beside_ptr + cell, mask=there, other=0).to(OPMATH)[:, None, :]
+        beside = tl.load(beside_ptr + cell, mask=valid, other=0).to(OPMATH)[:, None, :]
     none = neutral((tl.zeros([SEGMENTS, ROWS, COLUMNS], OPMATH),), KIND, float("-inf"), float("inf"))
     acc = none
     for start in range(0, tl.max(part, 0), ROWS):
         row = begin[:, None] + start + tl.arange(0, ROWS)[None, :]
-        mask = (row < end[:, None])[:, :, None] & there[:, None, :]
+        mask = (row < end[:, None])[:, :, None] & valid[:, None, :]
         x = tl.load(x_ptr + (row * integer_value(step, PLAIN))[:, :, None], mask=mask, other=0).to(OPMATH)
         acc = combined(acc, (tl.where(mask, MAP(x, beside), none[0]),), KIND)
     found = folded(acc, KIND)
@@ -112,9 +133,9 @@ def segments_kernel(
         initial = number_value(initial, OPMATH)
         found = combined((tl.zeros_like(found[0]) + initial,), found, KIND)
         result = segment_result(found[0], length[:, None], MEAN)
-        tl.store(out_ptr + cell, result.to(out_ptr.dtype.element_ty), mask=there)
+        tl.store(out_ptr + cell, result.to(out_ptr.dtype.element_ty), mask=valid)
     else:
-        tl.store(out_ptr + tl.program_id(1).to(tl.int64) * count * width + cell, found[0], mask=there)
+        tl.store(out_ptr + tl.program_id(1).to(tl.int64) * count * width + cell, found[0], mask=valid)
 
 
 @triton.jit
@@ -133,6 +154,14 @@ def segment_parts_kernel(
     OPMATH: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
+    """Combine the parts of each result with the initial value.
+
+    Parameters of the launch:
+        parts_ptr: [parts, n], read.
+        bounds_ptr: segment bounds, read.
+        out_ptr: [n], written.
+        segments, size, width, initial: as in `segments_kernel`.
+    """
     n, segments, width = plain_value(n), plain_value(segments), plain_value(width)
     cell = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = cell < n
@@ -146,7 +175,7 @@ def segment_parts_kernel(
 
 
 def reduction_of(name):
-    """sum, mean, prod, max or min. Raises RuntimeError as ATen."""
+    """Return sum, mean, prod, max or min for a reduction name; raise RuntimeError as ATen does."""
     kind = {"amax": "max", "amin": "min"}.get(name, name)
     if kind not in ("sum", "mean", "prod", "max", "min"):
         raise RuntimeError(f"a reduction {name!r} of segments")
@@ -154,29 +183,33 @@ def reduction_of(name):
 
 
 def segment_axis(x, lengths, offsets, axis):
-    """The dimension of the segments, from 0 on. Raises RuntimeError or IndexError as ATen, which reads memory of others
-    where there are fewer rows of lengths than of x."""
-    given = lengths if offsets is None else offsets
-    if given is None:
+    """Return the segment dimension, counted from 0.
+
+    Raises RuntimeError or IndexError as ATen does, and also if there are fewer rows of lengths than of x;
+    ATen then reads foreign memory.
+    """
+    spans = lengths if offsets is None else offsets
+    if spans is None:
         raise RuntimeError("segments without lengths and offsets")
     if not -x.dim() <= axis < x.dim():
         raise IndexError(f"dimension {axis} of {tuple(x.shape)}")
     axis %= x.dim()
-    if given.dim() != axis + 1 or given.shape[:axis] != x.shape[:axis] or (given is offsets and not given.shape[axis]):
-        raise RuntimeError(f"segments {tuple(given.shape)} along dimension {axis} of {tuple(x.shape)}")
-    if given.dtype not in (torch.int32, torch.int64):
-        raise RuntimeError(f"segments of {given.dtype}")
+    if spans.dim() != axis + 1 or spans.shape[:axis] != x.shape[:axis] or (spans is offsets and not spans.shape[axis]):
+        raise RuntimeError(f"segments {tuple(spans.shape)} along dimension {axis} of {tuple(x.shape)}")
+    if spans.dtype not in (torch.int32, torch.int64):
+        raise RuntimeError(f"segments of {spans.dtype}")
     return axis
 
 
 def segment_bounds(lengths, offsets, size=None):
-    """Where segments begin along the last dimension, and where the last ends: int64, contiguous.
+    """Return segment begins along the last dimension and the last end, as contiguous int64.
 
-    size: of the data, if segments that do not fit are to be refused, which is read back. Raises RuntimeError.
+    `size` is the data size if misfitting segments must raise RuntimeError, which needs a read-back; None
+    skips the check.
     """
-    given = lengths if offsets is None else offsets
-    segments = given.shape[-1] - (offsets is not None)
-    bounds = torch.empty((*given.shape[:-1], segments + 1), dtype=torch.int64, device=given.device)
+    layout = lengths if offsets is None else offsets
+    segments = layout.shape[-1] - (offsets is not None)
+    bounds = torch.empty((*layout.shape[:-1], segments + 1), dtype=torch.int64, device=layout.device)
     if offsets is None:
         fill(bounds.select(-1, 0), 0)
         fill(bounds.narrow(-1, 1, segments), scan_along("sum", lengths, -1, torch.int64))
@@ -188,7 +221,7 @@ def segment_bounds(lengths, offsets, size=None):
 
 
 def refuse_other_bounds(bounds, size, whole):
-    """Raises RuntimeError where segments do not lie within `size` elements or, of a whole, are not all of them."""
+    """Raise RuntimeError if segments exceed `size` elements or, if `whole`, do not cover all elements."""
     segments = bounds.shape[-1] - 1
     count = bounds.numel() // (segments + 1) * segments
     if whole and not count:
@@ -203,7 +236,10 @@ def refuse_other_bounds(bounds, size, whole):
 
 
 def segment_tile(size, segments, count, width):
-    """SEGMENTS, ROWS and COLUMNS; few of them for small tensors, whose speed is not the tile's."""
+    """Return SEGMENTS, ROWS and COLUMNS.
+
+    Small tensors get few different tiles, because the tile does not decide their speed.
+    """
     if size * count * width < 4096 * segments:
         return (4, 8, 16) if width > 1 else (16, 16, 1)
     COLUMNS = min(triton.next_power_of_2(width), 128)
@@ -212,9 +248,17 @@ def segment_tile(size, segments, count, width):
 
 
 def over_segments(kind, x, axis, bounds, dtype, initial=None, map=None, beside=None):
-    """Of each segment along `axis` and each column what its elements come to, with `initial`: a new tensor.
+    """Reduce each segment along `axis` in each column, together with `initial`, into a new tensor.
 
-    kind: by `reduction_of`. map: of an element, and of what lies `beside` at the place of the result, contiguous.
+    Args:
+        kind: Result from `reduction_of`.
+        x: Tensor to reduce.
+        axis: Segment dimension.
+        bounds: Result from `segment_bounds`.
+        dtype: Result dtype.
+        initial: Value to include, or None.
+        map: Device function map(element, beside); by default the element.
+        beside: Contiguous tensor in the result's shape, or None.
     """
     segments = bounds.shape[-1] - 1
     out = torch.empty((*x.shape[:axis], segments, *x.shape[axis + 1 :]), dtype=dtype, device=x.device)
@@ -229,14 +273,14 @@ def over_segments(kind, x, axis, bounds, dtype, initial=None, map=None, beside=N
     SEGMENTS, ROWS, COLUMNS = segment_tile(size, segments, n // width, width)
     tiles = triton.cdiv(n // width, SEGMENTS) * triton.cdiv(width, COLUMNS)
     parts = max(min(528 // tiles, size // segments // (4 * ROWS)), 1)
-    held = torch.empty((parts, n), dtype=torch.promote_types(x.dtype, torch.float32), device=x.device)
+    partials = torch.empty((parts, n), dtype=torch.promote_types(x.dtype, torch.float32), device=x.device)
     KIND, OPMATH = "sum" if mean else kind, compute_types(x.dtype)[1]
     PLAIN = x.numel() < 65536
     segments_kernel[(tiles, parts)](
         x,
         beside,
         bounds,
-        out if parts == 1 else held,
+        out if parts == 1 else partials,
         plain(n // width),
         plain(segments),
         plain(size),
@@ -258,6 +302,6 @@ def over_segments(kind, x, axis, bounds, dtype, initial=None, map=None, beside=N
     if parts > 1:
         sizes = plain(n), plain(segments), plain(size), plain(width)
         segment_parts_kernel[(triton.cdiv(n, 256),)](
-            held, bounds, out, parts, *sizes, initial, KIND=KIND, MEAN=mean, OPMATH=OPMATH, BLOCK=256
+            partials, bounds, out, parts, *sizes, initial, KIND=KIND, MEAN=mean, OPMATH=OPMATH, BLOCK=256
         )
     return out

@@ -1,6 +1,6 @@
-"""Selection: where elements are not zero, in row-major order, and what stands there.
+"""Selection of nonzero elements in row-major order: their indices or their values.
 
-They are counted by block and the counts summed; a size of a result is read back.
+Elements are counted per block and the counts are scanned. A result's size is read back to the host.
 """
 
 import torch
@@ -12,7 +12,7 @@ from blocks.offsets import integer, integer_value, strided, walk
 
 @triton.jit
 def true_elements(x_ptr, i, n, steps, PLAIN: tl.constexpr):
-    """Whether these elements are not zero."""
+    """Return True for elements that are not zero."""
     x = tl.load(x_ptr + strided(i, steps[0], steps[1][0], False, PLAIN), mask=i < n, other=0)
     return (i < n) & (x != 0)
 
@@ -20,8 +20,8 @@ def true_elements(x_ptr, i, n, steps, PLAIN: tl.constexpr):
 @triton.jit
 def true_counts_kernel(x_ptr, counts_ptr, n, steps, WIDE: tl.constexpr, PLAIN: tl.constexpr, BLOCK: tl.constexpr):
     program = tl.program_id(0).to(tl.int64) if WIDE else tl.program_id(0)
-    kept = true_elements(x_ptr, program * BLOCK + tl.arange(0, BLOCK), integer_value(n, PLAIN), steps, PLAIN)
-    tl.store(counts_ptr + program, tl.sum(kept.to(tl.int64), 0))
+    selected = true_elements(x_ptr, program * BLOCK + tl.arange(0, BLOCK), integer_value(n, PLAIN), steps, PLAIN)
+    tl.store(counts_ptr + program, tl.sum(selected.to(tl.int64), 0))
 
 
 @triton.jit
@@ -38,16 +38,23 @@ def true_indices_kernel(
     PLAIN: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Row r of `out`, of so many at most, is where the r-th element is that counts."""
+    """Store the indices of the r-th nonzero element in row r of `out`, for r < limit.
+
+    Parameters of the launch:
+        x_ptr: n elements; `steps` walks them.
+        starts_ptr: nonzero elements before each block.
+        out_ptr: [limit, dimensions], int64, written with `stride`.
+        shape: x's shape.
+    """
     program = tl.program_id(0).to(tl.int64) if WIDE else tl.program_id(0)
     i = program * BLOCK + tl.arange(0, BLOCK)
-    kept = true_elements(x_ptr, i, integer_value(n, PLAIN), steps, PLAIN)
-    rank = tl.load(starts_ptr + program) + tl.cumsum(kept.to(tl.int32), 0) - 1
-    kept = kept & (rank < limit)
+    selected = true_elements(x_ptr, i, integer_value(n, PLAIN), steps, PLAIN)
+    rank = tl.load(starts_ptr + program) + tl.cumsum(selected.to(tl.int32), 0) - 1
+    selected = selected & (rank < limit)
     out_ptr += rank * integer_value(stride[0], PLAIN)
     for k in tl.static_range(len(shape) - 1, -1, -1):
         size = integer_value(shape[k], PLAIN)
-        tl.store(out_ptr + k * integer_value(stride[1], PLAIN), (i % size).to(tl.int64), mask=kept)
+        tl.store(out_ptr + k * integer_value(stride[1], PLAIN), (i % size).to(tl.int64), mask=selected)
         i = i // size
 
 
@@ -66,23 +73,29 @@ def selected_kernel(
     PLAIN: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Where the mask's r-th true element is, x is written to element r (select); or element r of x, of so many, is
-    written there (scatter). steps: of the mask and, for a selection, x; out_steps: of the result."""
+    """Write x at the mask's r-th true element to element r (select), or x's element r to there (scatter).
+
+    Parameters of the launch:
+        x_ptr, out_ptr: source and result; one is contiguous with at most `limit` elements.
+        mask_ptr: n elements; `steps` walks them.
+        starts_ptr: true elements before each block.
+        out_steps: walk through the tensor that is not contiguous.
+    """
     program = tl.program_id(0).to(tl.int64) if WIDE else tl.program_id(0)
     i = program * BLOCK + tl.arange(0, BLOCK)
     n = integer_value(n, PLAIN)
-    kept = true_elements(mask_ptr, i, n, steps, PLAIN)
-    rank = tl.load(starts_ptr + program) + tl.cumsum(kept.to(tl.int32), 0) - 1
-    kept = kept & (rank < limit)
-    place = strided(i, out_steps[0], out_steps[1][0], False, PLAIN)
+    selected = true_elements(mask_ptr, i, n, steps, PLAIN)
+    rank = tl.load(starts_ptr + program) + tl.cumsum(selected.to(tl.int32), 0) - 1
+    selected = selected & (rank < limit)
+    offset = strided(i, out_steps[0], out_steps[1][0], False, PLAIN)
     if MODE == "select":
-        tl.store(out_ptr + rank, tl.load(x_ptr + place, mask=kept), mask=kept)
+        tl.store(out_ptr + rank, tl.load(x_ptr + offset, mask=selected), mask=selected)
     else:
-        tl.store(out_ptr + place, tl.load(x_ptr + rank, mask=kept).to(out_ptr.dtype.element_ty), mask=kept)
+        tl.store(out_ptr + offset, tl.load(x_ptr + rank, mask=selected).to(out_ptr.dtype.element_ty), mask=selected)
 
 
 def true_starts(x):
-    """Of each block of 1024 elements how many before it are not zero; and of all, behind the last."""
+    """Return the number of nonzero elements before each block of 1024, and the total at the end."""
     n, PLAIN = x.numel(), x.numel() < 65536
     blocks = triton.cdiv(n, 1024)
     counts = torch.empty(blocks, dtype=torch.int64, device=x.device)
@@ -95,12 +108,12 @@ def true_starts(x):
 
 
 def _offsets_are_wide(*tensors):
-    farthest = [sum([(n - 1) * s for n, s in zip(t.shape, t.stride(), strict=True)]) for t in tensors]
-    return max(tensors[0].numel() + 1024, *farthest) > 2147483647
+    extents = [sum([(n - 1) * s for n, s in zip(t.shape, t.stride(), strict=True)]) for t in tensors]
+    return max(tensors[0].numel() + 1024, *extents) > 2147483647
 
 
 def true_indices(x, starts, out, limit):
-    """The indices of elements that are not zero, one a row, in the first rows of `out`: so many at most."""
+    """Store the indices of nonzero elements, one per row, in the first rows of `out`; at most `limit`."""
     n, PLAIN = x.numel(), x.numel() < 65536
     if n and out.numel():
         true_indices_kernel[(triton.cdiv(n, 1024),)](
@@ -121,11 +134,14 @@ def true_indices(x, starts, out, limit):
 
 
 def move_selected(mode, x, mask, starts, out, limit):
-    """mode "select": the elements of x where the mask, of its shape, is true, to a contiguous `out`; "scatter": those
-    of a contiguous x to where the mask, of the shape of `out`, is true. limit: of the contiguous one's elements."""
+    """Move elements between a contiguous tensor and the true positions in a mask; return `out`.
+
+    Mode "select" reads x, in the mask's shape, into a contiguous `out`. Mode "scatter" writes a contiguous x
+    into `out`, in the mask's shape. `limit` is the contiguous tensor's element count.
+    """
     n, PLAIN = mask.numel(), mask.numel() < 65536
     if n:
-        other = x if mode == "select" else out
+        strided_tensor = x if mode == "select" else out
         selected_kernel[(triton.cdiv(n, 1024),)](
             x,
             mask,
@@ -134,9 +150,9 @@ def move_selected(mode, x, mask, starts, out, limit):
             integer(n, PLAIN),
             limit,
             walk([mask], range(mask.dim()), PLAIN),
-            walk([other], range(mask.dim()), PLAIN),
+            walk([strided_tensor], range(mask.dim()), PLAIN),
             MODE=mode,
-            WIDE=_offsets_are_wide(mask, other),
+            WIDE=_offsets_are_wide(mask, strided_tensor),
             PLAIN=PLAIN,
             BLOCK=1024,
             num_warps=4,

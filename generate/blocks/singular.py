@@ -15,11 +15,19 @@ def with_sign_of(x, y):
 
 
 def singular(A, full, wanted, name):
-    """(U, singular values in descending order, Vh). full: of all columns and rows. Where U and Vh are not wanted they
-    are empty.
+    """Return (U, singular values in descending order, Vh).
 
-    Columns that are small beside the largest one, or zero, leave directions of U open: it comes of reflections of U S,
-    whose R is S but for signs.
+    Columns that are zero, or small beside the largest one, leave directions in U open. So U comes from the
+    reflections of U S, whose R is S except for signs.
+
+    Args:
+        A: [..., m, n] tensor, fp32 or fp64.
+        full: Return all columns in U and all rows in Vh.
+        wanted: Compute U and Vh; they are empty otherwise.
+        name: Operator name for error messages.
+
+    Raises:
+        RuntimeError: If A is not a matrix in fp32 or fp64.
     """
     if A.dim() < 2 or A.dtype not in (torch.float32, torch.float64):
         raise RuntimeError(f"{name}: {tuple(A.shape)} of {A.dtype}")
@@ -27,8 +35,8 @@ def singular(A, full, wanted, name):
     tall = m >= n
     values, scaled, vectors = jacobi(A if tall else A.mT, False, wanted)
     if not wanted:
-        none = [torch.empty(0, dtype=A.dtype, device=A.device) for _ in range(2)]
-        return none[0], values, none[1]
+        empty = [torch.empty(0, dtype=A.dtype, device=A.device) for _ in range(2)]
+        return empty[0], values, empty[1]
     u = column_major((*A.shape[:-2], m, m if full else min(m, n)), A)
     vh = column_major((*A.shape[:-2], n if full else min(m, n), n), A)
     v, tau = reflectors(scaled, name)
@@ -39,8 +47,10 @@ def singular(A, full, wanted, name):
 
 
 def eigen(A, upper, wanted, name):
-    """(eigenvalues in ascending order, eigenvectors as columns, or an empty tensor where they are not wanted) of the
-    symmetric matrices of which one triangle is given."""
+    """Return (eigenvalues in ascending order, eigenvectors as columns) of symmetric matrices.
+
+    Only the upper or the lower triangle is read. The vectors are an empty tensor if they are not wanted.
+    """
     square_rows(A, name)
     values, _, vectors = jacobi(A.mT if upper else A, True, wanted)
     return values, vectors if wanted else torch.empty(0, dtype=A.dtype, device=A.device)

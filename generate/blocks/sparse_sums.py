@@ -1,7 +1,8 @@
-"""Sums of a dense and a sparse COO tensor.
+"""Sums of a dense tensor and a sparse COO tensor.
 
-Rows of the sparse one, which may be there several times, are added to a copy of the dense one by atomics. Types that
-have none, or too few bits to add up in, first get the sum of each row in fp32 or int64 at the row's first entry.
+Rows of the sparse tensor, which may occur several times, are added to a copy of the dense one by atomics.
+Some dtypes have no atomics, or too few bits to accumulate in. For these, each row's sum first goes to the
+row's first entry, in fp32 or int64.
 """
 
 import math
@@ -18,14 +19,14 @@ __all__ = ["add_sparse"]
 
 @triton.jit
 def widen(x):
-    """The type to add up in: fp32, of float64 fp64, of integers and bools int64."""
+    """Convert to the accumulation dtype: fp64 for float64, fp32 for other floats, int64 for integers and bools."""
     floating = x if x.dtype.is_fp64() else x.to(tl.float32)
     return floating if x.dtype.is_floating() else x.to(tl.int64)
 
 
 @triton.jit
 def row_offset(indices_ptr, i, mask, indices_stride, stride):
-    """Offset, in elements, of the row that entry i of a sparse tensor is of: its indices times these strides."""
+    """Return the element offset for the row that entry i belongs to: its indices times these strides."""
     offset = tl.zeros_like(i)
     for k in tl.static_range(len(stride)):
         index = tl.load(indices_ptr + k * indices_stride[0] + i * indices_stride[1], mask=mask, other=0)
@@ -35,7 +36,13 @@ def row_offset(indices_ptr, i, mask, indices_stride, stride):
 
 @triton.jit
 def kernel_claim(indices_ptr, first_ptr, nnz, indices_stride, stride, MARK: tl.constexpr, BLOCK: tl.constexpr):
-    """The first entry of each row that has one: all such rows are marked, then the least entry stays."""
+    """Find the first entry for each row that has one: MARK writes nnz to such rows, then the least entry wins.
+
+    Parameters of the launch:
+        indices_ptr: [sparse dimensions, nnz], read.
+        first_ptr: one int64 per possible row, written.
+        stride: strides that number the rows.
+    """
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = i < nnz
     row = row_offset(indices_ptr, i, mask, indices_stride, stride)
@@ -61,7 +68,16 @@ def kernel_add_rows(
     out_stride,
     BLOCK: tl.constexpr,
 ):
-    """Add elements of the values, alpha times, to the rows that their entries are of, or to those of first entries."""
+    """Add alpha times the values to their rows in `out`, or to the sums at the rows' first entries.
+
+    Parameters of the launch:
+        indices_ptr, values_ptr: [sparse dimensions, nnz] and [nnz, shape], read.
+        out_ptr: result or sums, updated by atomics.
+        first_ptr: each row's first entry, or None to add to the rows themselves.
+        n: elements in the values.
+        row_stride, out_stride: result strides along the sparse and along the other dimensions.
+        shape, shape_stride: dense dimensions and their strides in the values.
+    """
     e = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = e < n
     width = 1
@@ -90,7 +106,15 @@ def kernel_store_rows(
     out_stride,
     BLOCK: tl.constexpr,
 ):
-    """Add the sum of each row to the row."""
+    """Add each row's sum to the row; only the program lanes at a row's first entry store.
+
+    Parameters of the launch:
+        indices_ptr, sums_ptr, first_ptr: indices, sums and first entries, read.
+        out_ptr: result, updated.
+        n: elements in the sums.
+        claim_stride, row_stride: strides that number the rows, and result strides.
+        shape, out_stride: dense dimensions and the result's strides along them.
+    """
     e = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = e < n
     width = 1
@@ -130,8 +154,8 @@ def add_sparse(dense, sparse, alpha, out):
     shape, of_indices, of_rows = plains(values.shape[1:]), indices.stride(), tuple(out.stride()[:dims])
     of_values, of_columns = (values.stride(0), plains(values.stride()[1:])), plains(out.stride()[dims:])
     if out.dtype in (torch.float32, torch.float64, torch.int32, torch.int64):
-        given = of_indices, of_values[0], of_rows, shape, of_values[1], of_columns
-        kernel_add_rows[grid](indices, values, out, None, n, alpha, *given, BLOCK=1024)
+        layout = of_indices, of_values[0], of_rows, shape, of_values[1], of_columns
+        kernel_add_rows[grid](indices, values, out, None, n, alpha, *layout, BLOCK=1024)
         return out
     claim = row_major(sparse.shape[:dims])
     first = torch.empty(math.prod(sparse.shape[:dims]), dtype=torch.int64, device=out.device)
@@ -139,7 +163,7 @@ def add_sparse(dense, sparse, alpha, out):
     elementwise(identity, 0, common=sums.dtype, out=sums)
     for mark in (True, False):
         kernel_claim[(triton.cdiv(nnz, 256),)](indices, first, nnz, of_indices, claim, MARK=mark, BLOCK=256)
-    given = of_indices, of_values[0], claim, shape, of_values[1], plains(row_major(values.shape[1:]))
-    kernel_add_rows[grid](indices, values, sums, first, n, alpha, *given, BLOCK=1024)
+    layout = of_indices, of_values[0], claim, shape, of_values[1], plains(row_major(values.shape[1:]))
+    kernel_add_rows[grid](indices, values, sums, first, n, alpha, *layout, BLOCK=1024)
     kernel_store_rows[grid](indices, sums, first, out, n, of_indices, claim, of_rows, shape, of_columns, BLOCK=1024)
     return out

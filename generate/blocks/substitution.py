@@ -1,7 +1,7 @@
-"""Substitution: systems of linear equations whose matrices are triangles.
+"""Forward and back substitution for triangular systems of linear equations.
 
-A program takes BLOCK_N columns of right-hand sides of one matrix of the batch. BLOCK_M rows at a time: products with
-the rows that are solved are taken away one after the other, then the block itself is solved in registers.
+A program takes BLOCK_N right-hand-side columns for one matrix in the batch, and BLOCK_M rows at a time. It
+subtracts the products with all rows that are solved already, then solves the block itself in registers.
 """
 
 import math
@@ -14,7 +14,7 @@ from blocks.offsets import integer_values, integers, plain, plain_value, strided
 
 @triton.jit
 def solved_block(x, t_ptr, left, t_stride, UNIT: tl.constexpr):
-    """Rows of x, of which `left` are there, solved with the lower triangle at t_ptr."""
+    """Solve rows x with the lower triangle at t_ptr; only the first `left` rows are valid."""
     lanes = tl.arange(0, x.shape[0])
     for k in range(0, tl.minimum(left, x.shape[0])):
         row = tl.sum(tl.where((lanes == k)[:, None], x, 0.0), 0)
@@ -29,9 +29,9 @@ def solved_block(x, t_ptr, left, t_stride, UNIT: tl.constexpr):
 
 @triton.jit
 def substitution(t_ptr, b_ptr, out_ptr, n, cols, col_mask, strides, UNIT: tl.constexpr, BLOCK_M: tl.constexpr):
-    """Columns of out, where t, a lower triangle of n rows, times them is b, or the identity for None.
+    """Solve t @ out = b for columns in out, with t a lower triangle with n rows.
 
-    strides: of t, b and out; b may be out.
+    b_ptr None means the identity. `strides` are those for t, b and out; b may be out.
     """
     t_stride, b_stride, out_stride = strides
     lanes = tl.arange(0, BLOCK_M).to(tl.int64)
@@ -49,12 +49,15 @@ def substitution(t_ptr, b_ptr, out_ptr, n, cols, col_mask, strides, UNIT: tl.con
         first = tl.full([], start, tl.int64)
         x = solved_block(x, t_ptr + first * (t_stride[0] + t_stride[1]), n - start, t_stride, UNIT)
         tl.store(out_ptr + rows[:, None] * out_stride[0] + cols[None, :] * out_stride[1], x, mask=mask)
-        tl.debug_barrier()
+        tl.debug_barrier()  # later blocks read these rows from other threads
 
 
 @triton.jit
 def reversed_rows(x_ptr, n, step, strides):
-    """(a pointer to the last of n rows, `step` apart, strides from there): upper triangles are lower ones then."""
+    """Return a pointer to the last row and the strides from there.
+
+    With reversed rows an upper triangle becomes a lower one. Rows are `step` apart.
+    """
     return x_ptr + (n - 1).to(tl.int64) * step, strides
 
 
@@ -75,12 +78,12 @@ def triangular_kernel(
 ):
     n, m = plain_value(n), plain_value(m)
     across = tl.cdiv(m, BLOCK_N)
-    which = (tl.program_id(0) // across).to(tl.int64)
+    matrix = (tl.program_id(0) // across).to(tl.int64)
     cols = (tl.program_id(0) % across).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
-    t_ptr += strided(which, batch[0], batch[1][0], False, PLAIN)
+    t_ptr += strided(matrix, batch[0], batch[1][0], False, PLAIN)
     if b_ptr is not None:
-        b_ptr += strided(which, batch[0], batch[1][1], False, PLAIN)
-    out_ptr += strided(which, batch[0], batch[1][2], False, PLAIN)
+        b_ptr += strided(matrix, batch[0], batch[1][1], False, PLAIN)
+    out_ptr += strided(matrix, batch[0], batch[1][2], False, PLAIN)
     t_stride, b_stride = integer_values(strides[0], PLAIN), integer_values(strides[1], PLAIN)
     out_stride = integer_values(strides[2], PLAIN)
     if UPPER:
@@ -91,8 +94,10 @@ def triangular_kernel(
 
 
 def solve_triangles(t, b, out, upper, unit):
-    """out, where the triangles times it are b, or, of lower ones, the identity for None. All are of one batch; out may
-    be b."""
+    """Solve t @ out = b with triangular t, and return `out`; b None means the identity, for lower triangles only.
+
+    All tensors have the same batch dimensions, and out may be b.
+    """
     if not out.numel():
         return out
     n, m = out.shape[-2:]
@@ -119,25 +124,32 @@ def solve_triangles(t, b, out, upper, unit):
 
 
 def column_major(shape, like, dtype=None):
-    """New matrices of this shape, whose columns are contiguous: as LAPACK leaves them."""
+    """Return new matrices with this shape and contiguous columns, as LAPACK leaves them."""
     m, n = shape[-2:]
     return torch.empty((*shape[:-2], n, m), dtype=dtype or like.dtype, device=like.device).mT
 
 
 def square_rows(x, name, halves=False, complex_too=False):
-    """The number of rows of square matrices. Raises RuntimeError where they are none, or of no floating dtype.
+    """Return the number of rows in square matrices.
 
-    halves: float16 and bfloat16 are taken, too. complex_too: complex numbers are.
+    Args:
+        x: Tensor to check.
+        name: Operator name for error messages.
+        halves: Also accept float16 and bfloat16.
+        complex_too: Also accept complex dtypes.
+
+    Raises:
+        RuntimeError: If x is not square or has another dtype than float32 or float64.
     """
     if x.dim() < 2 or x.shape[-1] != x.shape[-2]:
         raise RuntimeError(f"{name}: {tuple(x.shape)} are no square matrices")
-    more = (halves and x.is_floating_point()) or (complex_too and x.is_complex())
-    if x.dtype not in (torch.float32, torch.float64) and not more:
+    is_accepted = (halves and x.is_floating_point()) or (complex_too and x.is_complex())
+    if x.dtype not in (torch.float32, torch.float64) and not is_accepted:
         raise RuntimeError(f"{name}: matrices of {x.dtype}")
     return x.shape[-1]
 
 
 def one_batch(a, b):
-    """a and b with the batch dimensions to which those of both are broadcast."""
+    """Expand a and b to their common batch dimensions."""
     batch = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     return a.expand((*batch, *a.shape[-2:])), b.expand((*batch, *b.shape[-2:]))

@@ -1,10 +1,10 @@
-"""Factors L D L' of symmetric matrices, which need not be definite, and systems that are solved with them.
+"""L D L' factors of symmetric, possibly indefinite matrices, and the solution of systems with them.
 
-D has blocks of one or two rows and columns, chosen as Bunch and Kaufman do (Math. Comp. 31 (1977), 163; Golub and Van
-Loan, Matrix Computations, 2013, 4.4). Factors and pivots lie as LAPACK's do: a positive pivot p says that D has one row
-at k, and that row and column k were exchanged with p - 1; two equal negative ones at k and k + 1, that it has two, and
-that k + 1 was exchanged with -p - 1. What is left of k was not exchanged. A program takes a matrix, or, where systems
-are solved, columns of right-hand sides of one.
+D has blocks of one or two rows, chosen as by Bunch and Kaufman (Math. Comp. 31 (1977), 163; Golub and Van
+Loan, Matrix Computations, 2013, 4.4). Factors and pivots have LAPACK's layout. A positive pivot p at k means
+a block with one row, and that row and column k were exchanged with p - 1. Two equal negative pivots at k and
+k + 1 mean a block with two rows, and that k + 1 was exchanged with -p - 1. Columns left of k were not
+exchanged. A program takes one matrix, or right-hand-side columns for one matrix.
 """
 
 import math
@@ -19,36 +19,41 @@ from blocks.triangles import triangle
 
 @triton.jit
 def largest_beside(x_ptr, i, first, n, stride, LONG: tl.constexpr):
-    """(the largest size in row i of a symmetric matrix from column `first` on, but for the diagonal, the first column
-    that has it). The lower triangle is read."""
+    """Return the largest off-diagonal magnitude in row i from column `first` on, and its first column.
+
+    The matrix is symmetric and only the lower triangle is read.
+    """
     best = tl.abs(tl.load(x_ptr + i * (stride + 1))) * 0
-    found = i
+    column = i
     for start in range(first, n, LONG):
         cols = start + tl.arange(0, LONG).to(tl.int64)
         mask = (cols < n) & (cols != i)
-        place = tl.where(cols < i, i + cols * stride, cols + i * stride)
-        size = tl.where(mask, tl.abs(tl.load(x_ptr + place, mask=mask, other=0.0)), -1.0)
+        offset = tl.where(cols < i, i + cols * stride, cols + i * stride)
+        size = tl.where(mask, tl.abs(tl.load(x_ptr + offset, mask=mask, other=0.0)), -1.0)
         top = tl.max(size, 0)
-        here = tl.min(tl.where(size == top, cols, n), 0)
-        found = tl.where(top > best, here, found)
+        candidate = tl.min(tl.where(size == top, cols, n), 0)
+        column = tl.where(top > best, candidate, column)
         best = tl.where(top > best, top, best)
-    return best, found
+    return best, column
 
 
 @triton.jit
 def pivot_of(x_ptr, k, n, stride, LONG: tl.constexpr):
-    """(the row that is exchanged with k, or, of a block of two, with k + 1; whether it is one of two; whether there is
-    nothing to eliminate with)."""
+    """Return (row to exchange, True for a block with two rows, True if the column has nothing to eliminate with).
+
+    The row is exchanged with k, or with k + 1 for a block with two rows. The constant is (1 + sqrt(17)) / 8,
+    which bounds element growth.
+    """
     size = tl.abs(tl.load(x_ptr + k * (stride + 1)))
-    beside, row = largest_beside(x_ptr, k, k, n, stride, LONG)
-    nothing = ((size == 0) & (beside == 0)) | (size != size)
-    enough = nothing | (size >= 0.6403882032022076 * beside)
+    column_largest, row = largest_beside(x_ptr, k, k, n, stride, LONG)
+    nothing = ((size == 0) & (column_largest == 0)) | (size != size)
+    enough = nothing | (size >= 0.6403882032022076 * column_largest)
     pair = k < 0
     found = k
     if not enough:
         its, _ = largest_beside(x_ptr, row, k, n, stride, LONG)
         middle = tl.abs(tl.load(x_ptr + row * (stride + 1)))
-        if size < 0.6403882032022076 * beside * (beside / its):
+        if size < 0.6403882032022076 * column_largest * (column_largest / its):
             found = row
             pair = middle < 0.6403882032022076 * its
     return found, pair, nothing
@@ -56,35 +61,35 @@ def pivot_of(x_ptr, k, n, stride, LONG: tl.constexpr):
 
 @triton.jit
 def exchange_both(x_ptr, i, j, first, n, stride, LONG: tl.constexpr):
-    """Rows and columns i < j from `first` on, in the lower triangle."""
+    """Exchange rows and columns i < j in the lower triangle, from `first` on."""
     for start in range(first, n, LONG):
         k = start + tl.arange(0, LONG).to(tl.int64)
         mask = (k < n) & (k != j)
-        one = x_ptr + tl.where(k < i, i + k * stride, k + i * stride)
-        other = x_ptr + tl.where(k == i, j + j * stride, tl.where(k < j, j + k * stride, k + j * stride))
-        x, y = tl.load(one, mask=mask), tl.load(other, mask=mask)
-        tl.store(one, y, mask=mask)
-        tl.store(other, x, mask=mask)
+        i_pointers = x_ptr + tl.where(k < i, i + k * stride, k + i * stride)
+        j_pointers = x_ptr + tl.where(k == i, j + j * stride, tl.where(k < j, j + k * stride, k + j * stride))
+        x, y = tl.load(i_pointers, mask=mask), tl.load(j_pointers, mask=mask)
+        tl.store(i_pointers, y, mask=mask)
+        tl.store(j_pointers, x, mask=mask)
 
 
 @triton.jit
 def weights_of(x, y, pivot):
-    """What columns x and y come to with the inverse of a block [1, p, q, r], c of one row or two."""
+    """Multiply columns x and y by the inverse block; `pivot` is (c, p, q, cross) for one or two rows."""
     c, p, q, cross = pivot
     return c * (p * x - cross * y), c * (q * y - cross * x)
 
 
 @triton.jit
 def eliminate_both(x_ptr, k, pair, n, stride, BLOCK: tl.constexpr):
-    """Products with column k, or k and k + 1, taken away from the lower triangle after them; then these are L's."""
+    """Subtract products with column k, or k and k + 1, from the lower triangle behind them, then scale them to L."""
     begin = k + 1 + pair.to(tl.int64)
-    own = tl.load(x_ptr + k * (stride + 1))
+    diagonal = tl.load(x_ptr + k * (stride + 1))
     beside = tl.load(x_ptr + k * (stride + 1) + 1, mask=pair, other=1.0)
     last = tl.load(x_ptr + (k + 1) * (stride + 1), mask=pair, other=1.0)
-    q, p = own / beside, last / beside
-    cross = pair.to(own.dtype)
-    c = tl.where(pair, 1 / (p * q - 1) / beside, 1 / own)
-    pivot = c, tl.where(pair, p, 1.0).to(own.dtype), tl.where(pair, q, 0.0).to(own.dtype), cross
+    q, p = diagonal / beside, last / beside
+    cross = pair.to(diagonal.dtype)
+    c = tl.where(pair, 1 / (p * q - 1) / beside, 1 / diagonal)
+    pivot = c, tl.where(pair, p, 1.0).to(diagonal.dtype), tl.where(pair, q, 0.0).to(diagonal.dtype), cross
     for right in range(begin, n, BLOCK):
         cols = right + tl.arange(0, BLOCK).to(tl.int64)
         x = tl.load(x_ptr + cols + k * stride, mask=cols < n, other=0.0)
@@ -94,28 +99,34 @@ def eliminate_both(x_ptr, k, pair, n, stride, BLOCK: tl.constexpr):
             rows = down + tl.arange(0, BLOCK).to(tl.int64)
             x = tl.load(x_ptr + rows + k * stride, mask=rows < n, other=0.0)
             y = tl.load(x_ptr + rows + (k + 1) * stride, mask=(rows < n) & pair, other=0.0)
-            place = x_ptr + rows[:, None] + cols[None, :] * stride
+            pointers = x_ptr + rows[:, None] + cols[None, :] * stride
             mask = (rows < n)[:, None] & (cols < n)[None, :] & (rows[:, None] >= cols[None, :])
-            a = tl.load(place, mask=mask, other=0.0)
-            tl.store(place, a - x[:, None] * v[None, :] - y[:, None] * w[None, :], mask=mask)
+            a = tl.load(pointers, mask=mask, other=0.0)
+            tl.store(pointers, a - x[:, None] * v[None, :] - y[:, None] * w[None, :], mask=mask)
     tl.debug_barrier()
     for right in range(begin, n, BLOCK):
         cols = right + tl.arange(0, BLOCK).to(tl.int64)
         x = tl.load(x_ptr + cols + k * stride, mask=cols < n, other=0.0)
         y = tl.load(x_ptr + cols + (k + 1) * stride, mask=(cols < n) & pair, other=0.0)
         v, w = weights_of(x, y, pivot)
-        tl.debug_barrier()  # several threads may have loaded an element, of which one stores it
+        tl.debug_barrier()  # several threads may load the same element, and one of them stores it
         tl.store(x_ptr + cols + k * stride, v, mask=cols < n)
         tl.store(x_ptr + cols + (k + 1) * stride, w, mask=(cols < n) & pair)
 
 
 @triton.jit
 def ldl_kernel(x_ptr, pivots_ptr, info_ptr, n, BLOCK: tl.constexpr, LONG: tl.constexpr):
-    """The lower triangle in its own memory, whose columns are contiguous."""
-    which = tl.program_id(0).to(tl.int64)
+    """Factor the lower triangle in place, one matrix per program.
+
+    Parameters of the launch:
+        x_ptr: [batch, n, n] with contiguous columns, updated.
+        pivots_ptr: [batch, n], int32, written.
+        info_ptr: [batch], the first block that is 0 or NaN, counted from 1, or 0.
+    """
+    matrix = tl.program_id(0).to(tl.int64)
     n = plain_value(n).to(tl.int64)
-    x_ptr += which * n * n
-    pivots_ptr += which * n
+    x_ptr += matrix * n * n
+    pivots_ptr += matrix * n
     info = tl.zeros([], tl.int32)
     k = tl.zeros([], tl.int64)
     while k < n:
@@ -134,12 +145,14 @@ def ldl_kernel(x_ptr, pivots_ptr, info_ptr, n, BLOCK: tl.constexpr, LONG: tl.con
         tl.store(pivots_ptr + k, number)
         tl.store(pivots_ptr + end, number)
         k = end + 1
-    tl.store(info_ptr + which, info)
+    tl.store(info_ptr + matrix, info)
 
 
 def symmetric_factors(A, name):
-    """(L and D, pivots, info, the number of the first block that is 0 or NaN, or 0) of matrices, of which the lower
-    triangle is read."""
+    """Return (L and D, pivots, info) for matrices; only the lower triangle is read.
+
+    info is the number of the first block that is 0 or NaN, or 0.
+    """
     n = square_rows(A, name)
     out = triangle(A, column_major(A.shape, A), 0, False)
     pivots = torch.empty(A.shape[:-1], dtype=torch.int32, device=A.device)
@@ -154,7 +167,7 @@ def symmetric_factors(A, name):
 
 @triton.jit
 def exchange_solved(out_ptr, i, j, n, cols, mask, stride):
-    """Rows i and j of some columns, where there is another row j."""
+    """Exchange rows i and j in some columns, if j is another row."""
     if (j != i) & (j >= 0) & (j < n):
         one, other = out_ptr + i * stride[0] + cols * stride[1], out_ptr + j * stride[0] + cols * stride[1]
         x, y = tl.load(one, mask=mask), tl.load(other, mask=mask)
@@ -166,7 +179,7 @@ def exchange_solved(out_ptr, i, j, n, cols, mask, stride):
 
 @triton.jit
 def less_products(out_ptr, t_ptr, i, first, n, cols, mask, t_stride, stride, BLOCK: tl.constexpr):
-    """Row i of some columns, less the rows from `first` on times what column i of the factors has in these."""
+    """Subtract from row i the products with rows from `first` on and column i in the factors."""
     if first < n:
         row = out_ptr + i * stride[0] + cols * stride[1]
         total = tl.load(row, mask=mask, other=0.0)
@@ -183,7 +196,7 @@ def less_products(out_ptr, t_ptr, i, first, n, cols, mask, t_stride, stride, BLO
 
 @triton.jit
 def solved_down(out_ptr, t_ptr, pivots_ptr, n, cols, mask, t_stride, stride, BLOCK: tl.constexpr):
-    """Columns solved with L, then D."""
+    """Solve columns with L, then with D."""
     k = tl.zeros([], tl.int64)
     while k < n:
         number = tl.load(pivots_ptr + k * t_stride[2]).to(tl.int64)
@@ -196,15 +209,15 @@ def solved_down(out_ptr, t_ptr, pivots_ptr, n, cols, mask, t_stride, stride, BLO
             rows = start + tl.arange(0, BLOCK).to(tl.int64)
             t = tl.load(t_ptr + rows * t_stride[0] + k * t_stride[1], mask=rows < n, other=0.0)
             u = tl.load(t_ptr + rows * t_stride[0] + end * t_stride[1], mask=(rows < n) & pair, other=0.0)
-            place = out_ptr + rows[:, None] * stride[0] + cols[None, :] * stride[1]
+            pointers = out_ptr + rows[:, None] * stride[0] + cols[None, :] * stride[1]
             inside = (rows < n)[:, None] & mask[None, :]
-            b = tl.load(place, mask=inside, other=0.0)
-            tl.store(place, b - t[:, None] * x[None, :] - u[:, None] * y[None, :], mask=inside)
+            b = tl.load(pointers, mask=inside, other=0.0)
+            tl.store(pointers, b - t[:, None] * x[None, :] - u[:, None] * y[None, :], mask=inside)
         step = t_stride[0] + t_stride[1]
-        own, last = tl.load(t_ptr + k * step), tl.load(t_ptr + end * step)
+        diagonal, last = tl.load(t_ptr + k * step), tl.load(t_ptr + end * step)
         beside = tl.load(t_ptr + k * step + t_stride[0], mask=pair, other=1.0)
-        p, q = own / beside, last / beside
-        x, y = x / tl.where(pair, beside, own), y / beside
+        p, q = diagonal / beside, last / beside
+        x, y = x / tl.where(pair, beside, diagonal), y / beside
         scale = tl.where(pair, p * q - 1, 1.0)
         tl.debug_barrier()
         tl.store(out_ptr + k * stride[0] + cols * stride[1], tl.where(pair, (q * x - y) / scale, x), mask=mask)
@@ -215,7 +228,7 @@ def solved_down(out_ptr, t_ptr, pivots_ptr, n, cols, mask, t_stride, stride, BLO
 
 @triton.jit
 def solved_up(out_ptr, t_ptr, pivots_ptr, n, cols, mask, t_stride, stride, BLOCK: tl.constexpr):
-    """Columns solved with the transpose of L."""
+    """Solve columns with the transpose of L."""
     k = n - 1
     while k >= 0:
         number = tl.load(pivots_ptr + k * t_stride[2]).to(tl.int64)
@@ -234,13 +247,13 @@ def symmetric_kernel(
 ):
     n, m = plain_value(n).to(tl.int64), plain_value(m)
     across = tl.cdiv(m, COLS)
-    which = (tl.program_id(0) // across).to(tl.int64)
+    matrix = (tl.program_id(0) // across).to(tl.int64)
     cols = (tl.program_id(0) % across).to(tl.int64) * COLS + tl.arange(0, COLS)
     mask = cols < m
-    t_ptr += strided(which, batch[0], batch[1][0], False, PLAIN)
-    pivots_ptr += strided(which, batch[0], batch[1][1], False, PLAIN)
-    b_ptr += strided(which, batch[0], batch[1][2], False, PLAIN)
-    out_ptr += strided(which, batch[0], batch[1][3], False, PLAIN)
+    t_ptr += strided(matrix, batch[0], batch[1][0], False, PLAIN)
+    pivots_ptr += strided(matrix, batch[0], batch[1][1], False, PLAIN)
+    b_ptr += strided(matrix, batch[0], batch[1][2], False, PLAIN)
+    out_ptr += strided(matrix, batch[0], batch[1][3], False, PLAIN)
     t_stride, b_stride = integer_values(strides[0], PLAIN), integer_values(strides[1], PLAIN)
     stride = integer_values(strides[2], PLAIN)
     for start in range(0, n, ROWS):
@@ -254,7 +267,7 @@ def symmetric_kernel(
 
 
 def solve_symmetric(factors, pivots, b, out):
-    """out, where the matrices with these factors times it are b. All are of one batch."""
+    """Solve the systems with these factors for b, and return `out`; all tensors have the same batch dimensions."""
     if not out.numel():
         return out
     n, m = out.shape[-2:]

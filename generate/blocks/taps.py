@@ -1,4 +1,4 @@
-"""Taps of a convolution: where each falls in the input, for positions of the result."""
+"""Convolution taps: the input position for each result position and tap."""
 
 import math
 
@@ -20,38 +20,41 @@ __all__ = [
 
 @triton.jit
 def spatial_place(i, shape):
-    """Batch and coordinates of position i."""
-    found = ()
+    """Return the batch index and coordinates for position i."""
+    coordinates = ()
     for k in tl.static_range(len(shape) - 1, -1, -1):
-        found = (i % shape[k],) + found
+        coordinates = (i % shape[k],) + coordinates
         i = i // shape[k]
-    return (i,) + found
+    return (i,) + coordinates
 
 
 @triton.jit
 def next_place(place, step, shape):
-    """The place of positions that lie further on by as many as `step` is the place of: carries, and no divisions."""
-    found, carry = (), 0
+    """Return the coordinates for positions that are further on by `step`, which is also in coordinates.
+
+    It propagates carries and needs no division.
+    """
+    coordinates, carry = (), 0
     for k in tl.static_range(len(shape) - 1, -1, -1):
-        at = place[k + 1] + step[k + 1] + carry
-        over = at >= shape[k]
-        found = (tl.where(over, at - shape[k], at),) + found
-        carry = over.to(at.dtype)
-    return (place[0] + step[0] + carry,) + found
+        coordinate = place[k + 1] + step[k + 1] + carry
+        over = coordinate >= shape[k]
+        coordinates = (tl.where(over, coordinate - shape[k], coordinate),) + coordinates
+        carry = over.to(coordinate.dtype)
+    return (place[0] + step[0] + carry,) + coordinates
 
 
 @triton.jit
 def convolved_tap(place, t, window, how, extents, stride, tap_stride, TRANSPOSED: tl.constexpr):
-    """Where tap t falls for positions: offset, whether it is inside, and the offset of the tap itself.
+    """Return the input offset for tap t, True if it is inside, and the tap's own offset in the weight.
 
-    how: of each axis stride, padding and dilation.
+    `how` holds stride, padding and dilation for each axis.
     """
     offset, valid = place[0] * stride[0], place[0] >= 0
-    own = t * 0
+    tap_offset = t * 0
     for k in tl.static_range(len(window) - 1, -1, -1):
         tap = t % window[k]
         t = t // window[k]
-        own += tap * tap_stride[k]
+        tap_offset += tap * tap_stride[k]
         if TRANSPOSED:
             far = place[k + 1] + how[3 * k + 1] - tap * how[3 * k + 2]
             at = tl.maximum(far, 0) // how[3 * k]
@@ -60,20 +63,20 @@ def convolved_tap(place, t, window, how, extents, stride, tap_stride, TRANSPOSED
             at = place[k + 1] * how[3 * k] - how[3 * k + 1] + tap * how[3 * k + 2]
         valid &= (at >= 0) & (at < extents[k])
         offset += at * stride[k + 2]
-    return offset, valid, own
+    return offset, valid, tap_offset
 
 
 @triton.jit
 def multiples(values, UNIT: tl.constexpr):
-    """Each value times UNIT, which the compiler then knows to divide it."""
-    found = ()
+    """Return each value times UNIT, so that the compiler knows that UNIT divides it."""
+    products = ()
     for k in tl.static_range(len(values)):
-        found = found + (values[k] * UNIT,)
-    return found
+        products = products + (values[k] * UNIT,)
+    return products
 
 
 def wide_offsets(tensors):
-    """Whether offsets are wide."""
+    """Return True if offsets in any tensor may exceed 32 bits."""
     return any([max(t.numel(), reach(t.shape, [t.stride()])) > 2147483647 - 2**20 for t in tensors])
 
 
@@ -82,7 +85,7 @@ def axis_integers(stride, padding, dilation):
 
 
 def merged_axes(x):
-    """x, [batch, channels, ...], with all its axes as one, where they lie behind each other; or as it is."""
+    """Return x, [batch, channels, ...], with all axes merged if memory allows it, or x as it is."""
     steps = [(x.stride(k), x.stride(k + 1) * x.shape[k + 1]) for k in range(2, x.dim() - 1)]
     if any([step != behind for step, behind in steps]):
         return x
@@ -90,7 +93,10 @@ def merged_axes(x):
 
 
 def one_axis(x, weight, out, stride, padding, dilation):
-    """A convolution along one axis, where its windows are single elements that lie behind each other; or as it is."""
+    """Reduce a convolution whose windows are single elements to one axis if memory allows it.
+
+    Otherwise the arguments are returned as they are.
+    """
     single = max(*weight.shape[2:], *stride) == 1 and max(padding) == 0 and x.shape[2:] == out.shape[2:]
     merged = [merged_axes(t) for t in (x, weight, out)]
     if not single or max([t.dim() for t in merged]) > 3:

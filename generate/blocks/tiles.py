@@ -1,8 +1,7 @@
-"""Element by element in tiles of two dimensions: where an operand lies in another order than the result, or is the same
-for all of a row.
+"""Elementwise operations in two-dimensional tiles, for operands in another memory order or shared by rows.
 
-A program of blocks/elementwise.py takes elements in the order of the result: of an operand that lies in another it
-would read single elements, far from each other, and of one that a row shares the same element again and again.
+A program in blocks/elementwise.py takes elements in the result's order. It would read single, distant
+elements from an operand in another order, and the same element repeatedly from an operand that a row shares.
 """
 
 import torch
@@ -19,7 +18,7 @@ __all__ = ["copy_into", "in_tiles"]
 
 @triton.jit
 def other_dimensions(ptr, rest, shape, stride, EVEN: tl.constexpr, ACROSS: tl.constexpr):
-    """The pointer moved to this flat index in all dimensions but ACROSS and the last."""
+    """Advance the pointer to this flat index in all dimensions but ACROSS and the last."""
     for k in tl.static_range(len(shape) - 2, -1, -1):
         if k != ACROSS:
             size = plain_value(shape[k])
@@ -50,8 +49,18 @@ def tiled_kernel(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """Of each operand and of the result DOWN and ALONG, strides along dimension ACROSS and along the last if they are 0
-    or 1, else 2 (None of a number), and EVEN, whether 16 divides the others; EVEN of the two sizes, too."""
+    """Apply FUNCTION to one [BLOCK_M, BLOCK_N] tile.
+
+    Parameters of the launch:
+        operands: tuple of pointers and encoded numbers; out_ptr is written.
+        shape, strides: merged dimensions, and strides for each operand and the result.
+        DOWN, ALONG: per operand and result, the stride along ACROSS and along the last dimension if it is 0
+            or 1, else 2; DOWN is None for a number.
+        EVEN: per operand and result, 16 divides the other strides; then the same for both tile dimensions'
+            sizes.
+        ACROSS: dimension along BLOCK_M; BLOCK_N runs along the last one.
+        WIDE: offsets need int64.
+    """
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     OUT: tl.constexpr = len(operands)
     LAST: tl.constexpr = len(shape) - 1
@@ -73,7 +82,7 @@ def tiled_kernel(
             along = lanes_apart(columns, strides[k][LAST], ALONG[k], EVEN[k])
             if DOWN[k] and ALONG[k]:
                 x = tl.load(ptr + (down[:, None] + along[None, :]), mask=inside, other=0)
-            elif DOWN[k]:  # once for each row, not for each element
+            elif DOWN[k]:  # one load per row instead of one per element
                 x = tl.load(ptr + down, mask=rows < m, other=0)[:, None]
             elif ALONG[k]:
                 x = tl.load(ptr + along, mask=columns < n, other=0)[None, :]
@@ -88,7 +97,14 @@ def tiled_kernel(
 
 
 def in_tiles(function, *operands, common, out):
-    """function(*operands) of each element, in `out`. operands: tensors, which are broadcast to it, and numbers."""
+    """Compute function(*operands) for each element in `out` and return it.
+
+    Args:
+        function: Device function with one value per operand.
+        *operands: Tensors that broadcast to `out`, and numbers.
+        common: dtype to which operands are converted.
+        out: Result tensor.
+    """
     shape, strides = coalesce([*[x.expand(out.shape) for x in operands if isinstance(x, torch.Tensor)], out])
     tile = tiling(shape, strides, out.element_size()) if out.numel() >= 4096 else None
     if tile is None:
@@ -131,12 +147,14 @@ def in_tiles(function, *operands, common, out):
 
 
 def tiling(shape, strides, size):
-    """Which dimension is walked across beside the last, BLOCK_M along it and BLOCK_N along the last, for a result of
-    elements of this size. None where tiles would not pay, or be full of lanes beyond the ends."""
+    """Return (dimension along BLOCK_M, BLOCK_M, BLOCK_N) for elements with this many bytes, or None.
+
+    The result is None if tiles would not pay off, or would have too many lanes beyond the ends.
+    """
     if len(shape) < 2:
         return None
     inner = [s.index(1) for s in strides if s[-1] > 1 and 1 in s]
-    if inner:  # each side of a tile in whole lines of memory
+    if inner:  # each side covers whole memory lines
         BLOCK_M, BLOCK_N = fullest(shape[inner[0]], (64, 32)), fullest(shape[-1], (64, 32))
         BLOCK_M = BLOCK_M if size < 8 else min(BLOCK_M, 32)
         return (inner[0], BLOCK_M, BLOCK_N) if BLOCK_M * BLOCK_N >= 512 else None
@@ -148,19 +166,22 @@ def tiling(shape, strides, size):
 
 
 def _even(strides, tiled):
-    """Whether all strides are multiples of 16, but for those of 1 of the tile's own dimensions."""
+    """Return True if 16 divides all strides except strides 1 in the tile's own dimensions."""
     return all([s % 16 == 0 or (s == 1 and k in tiled) for k, s in enumerate(strides)])
 
 
 def fullest(n, blocks):
-    """Of these blocks, the largest first, that by which n elements are rounded up least; less if less holds n."""
+    """Return the block, from a list with the largest first, that pads n elements least.
+
+    A power of two that already holds n is returned if it is smaller.
+    """
     return min(triton.next_power_of_2(n), min(blocks, key=lambda block: triton.cdiv(n, block) * block))
 
 
 def copy_into(out, value):
-    """`out`, filled with the elements of a tensor, which is broadcast, in its type, as by `fill`."""
+    """Fill `out` with a tensor's elements, broadcast and converted as by `fill`, and return it."""
     if value.is_floating_point() and out.dtype == torch.uint8:
         return fill(out, value)
-    value, held = as_bits(value, out)
-    in_tiles(identity, value, common=held.dtype, out=held)
+    value, bits = as_bits(value, out)
+    in_tiles(identity, value, common=bits.dtype, out=bits)
     return out

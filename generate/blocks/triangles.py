@@ -1,4 +1,4 @@
-"""Triangles of matrices: what is outside is zero, and not read."""
+"""Triangular parts of matrices; elements outside are zero and not read."""
 
 import math
 
@@ -31,14 +31,17 @@ def triangle_kernel(
     mask = (row < integer_value(m, PLAIN))[:, None] & (col < n)[None, :]
     distance = col[None, :] - (row % integer_value(rows, PLAIN))[:, None]
     diagonal = integer_value(diagonal, PLAIN)
-    kept = (distance >= diagonal) if UPPER else (distance <= diagonal)
-    x = tl.load(x_ptr + tile_offset(row, col, shape, stride, PLAIN), mask=mask & kept, other=0)
-    x = tl.where(kept, x, tl.zeros_like(x))
+    in_triangle = (distance >= diagonal) if UPPER else (distance <= diagonal)
+    x = tl.load(x_ptr + tile_offset(row, col, shape, stride, PLAIN), mask=mask & in_triangle, other=0)
+    x = tl.where(in_triangle, x, tl.zeros_like(x))
     tl.store(out_ptr + tile_offset(row, col, shape, out_stride, PLAIN), x, mask=mask)
 
 
 def triangle(x, out, diagonal, upper):
-    """`out`, with the elements of x whose column lies at least (upper), or at most, `diagonal` right of the row."""
+    """Fill `out` with the elements of x at or above (`upper`), or at or below, a diagonal, and return it.
+
+    `diagonal` counts columns to the right of the main diagonal.
+    """
     if not out.numel():
         return out
     rows, n = x.shape[-2:]

@@ -1,4 +1,4 @@
-"""Whether any or all of several elements are not zero."""
+"""Reductions `any` and `all`."""
 
 import torch
 from blocks.arithmetic import identity
@@ -7,7 +7,11 @@ from blocks.reduction import reduce
 
 
 def truth(kind, x, dim, keepdim):
-    """The largest ("max") or least ("min") of truths. dim: an integer, several, none at all, or None for all."""
+    """Return the largest ("max", any) or least ("min", all) truth value along dim.
+
+    `dim` is an integer, several, an empty list for none, or None for all. The result is bool, or uint8 for
+    uint8 input.
+    """
     dtype = torch.uint8 if x.dtype == torch.uint8 else torch.bool
     if isinstance(dim, int):
         dim = [dim]

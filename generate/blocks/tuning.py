@@ -1,19 +1,20 @@
-"""Settings of a launch that `enable tune --no-llm` chose: a table in the kernel file, by target and number of elements.
+"""Launch settings that `enable tune --no-llm` chose, from a table in the kernel file by target and size.
 
-A kernel file declares what may be chosen, SPACE = (("BLOCK", (256, 1024)), ("WARPS", (4, 8))), and what was, in rows
-of a target ("" is any), the least number of elements for which the row holds, and a value for each name of SPACE:
-TUNED = (("", 0, 1024, 4), ("sm_90", 65536, 256, 8)). The first row is of any target and of any number.
+A kernel file declares the choices, SPACE = (("BLOCK", (256, 1024)), ("WARPS", (4, 8))), and the chosen values
+in rows: TUNED = (("", 0, 1024, 4), ("sm_90", 65536, 256, 8)). A row has a target ("" is any), the least
+element count for which it holds, and a value for each name in SPACE. The first row holds for any target and
+size.
 """
 
 import math
 
-TUNING_TARGET = ""  # such as sm_90: whoever loads the file on a device says so (verify/child/loading.py)
+TUNING_TARGET = ""  # such as sm_90; the loader on a device sets it (verify/child/loading.py)
 
 __all__ = ["tuned"]
 
 
 def tuned(table, *shapes):
-    """The values of the last row that holds for tensors of these shapes, by the elements of the largest."""
+    """Return the values in the last table row that holds for the largest shape's element count."""
     n = max([math.prod(shape) for shape in shapes])
     values = table[0][2:]
     for row in table:
@@ -22,4 +23,4 @@ def tuned(table, *shapes):
     return values
 
 
-TRITON = ""  # such as 3.9: likewise told, where kernels are compiled; nothing where they are interpreted
+TRITON = ""  # such as 3.9; the loader sets it if kernels are compiled, and it stays empty if they are interpreted

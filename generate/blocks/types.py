@@ -1,4 +1,4 @@
-"""Types: what operands are promoted to, and what is computed in."""
+"""Type promotion: the common dtype for operands, and the type that kernels compute in."""
 
 import math
 
@@ -8,10 +8,10 @@ import triton.language as tl
 
 
 def compute_types(dtype):
-    """The Triton types that operands of a common dtype are converted to, and then computed in (ATen's opmath).
+    """Return the Triton types (common type for conversion, ATen's opmath type for computing).
 
-    fp16 and bf16 are computed in fp32; integers of up to 32 bits and bools in int32, which wraps around as they do once
-    it is stored.
+    fp16 and bf16 are computed in fp32. Integers up to 32 bits and bools are computed in int32, which wraps
+    around as they do once it is stored.
     """
     return {
         torch.float16: (tl.float16, tl.float32),
@@ -28,29 +28,30 @@ def compute_types(dtype):
 
 
 def common_dtype(*operands):
-    """The dtype to which PyTorch promotes tensors and Python numbers (torch.result_type of any number of them).
+    """Return the dtype to which PyTorch promotes tensors and Python numbers (torch.result_type for any count).
 
-    Tensors with dimensions decide; those of none, and then numbers, only where they are of a higher category.
+    Tensors with dimensions decide. Tensors without dimensions, and then numbers, count only if their category
+    is higher.
     """
     tensors = [x for x in operands if isinstance(x, torch.Tensor)]
     dtypes = [t.dtype for t in tensors if t.dim()], [t.dtype for t in tensors if not t.dim()]
-    found = None
-    for own in (*dtypes, [_number_dtype(x) for x in operands if not isinstance(x, torch.Tensor)]):
-        if own:
-            dtype = own[0]
-            for other in own[1:]:
+    result = None
+    for group in (*dtypes, [_number_dtype(x) for x in operands if not isinstance(x, torch.Tensor)]):
+        if group:
+            dtype = group[0]
+            for other in group[1:]:
                 dtype = torch.promote_types(dtype, other)
-            found = dtype if found is None or _category(dtype) > _category(found) else found
-    return found
+            result = dtype if result is None or _category(dtype) > _category(result) else result
+    return result
 
 
 def float_dtype(dtype):
-    """A floating-point dtype: this one, or the default one in the place of integers and bools."""
+    """Return a floating-point dtype: this one, or the default dtype for integers and bools."""
     return dtype if dtype.is_floating_point or dtype.is_complex else torch.get_default_dtype()
 
 
 def identical_dtypes(first, *others):
-    """Raises RuntimeError where these tensors are not all of one dtype."""
+    """Raise RuntimeError unless all tensors have one dtype."""
     dtypes = [t.dtype for t in others]
     if any([dtype != first.dtype for dtype in dtypes]):
         raise RuntimeError(f"tensors of {[first.dtype, *dtypes]}")
@@ -67,10 +68,10 @@ def _category(dtype):
 
 
 def number_argument(value, dtype):
-    """A Python number as the argument of a launch, to be read by `number_value` in the common type of this dtype.
+    """Encode a Python number as a launch argument, to be decoded by `number_value` in this common dtype.
 
-    Triton passes floats as fp32: those of float64 go as the integer that their bits are. Integers go in disguise, since
-    Triton compiles anew for those that are 1, a multiple of 16, or of no more than 32 bits.
+    Triton passes floats as fp32, so a float64 goes as the integer with its bits. Integers are XORed with a
+    constant, because Triton compiles anew for those that are 1, divisible by 16, or within 32 bits.
     """
     if dtype == torch.bool:
         value = value != 0
@@ -84,7 +85,7 @@ def number_argument(value, dtype):
 
 
 def _float64_bits(value):
-    """The bits of a Python float as a signed 64-bit integer (IEEE 754 binary64)."""
+    """Return a Python float's bits as a signed 64-bit integer (IEEE 754 binary64)."""
     if value != value:
         return 0x7FF8000000000000
     fraction, exponent = math.frexp(abs(value))  # in [0.5, 1)
@@ -99,7 +100,7 @@ def _float64_bits(value):
 
 @triton.jit
 def number_value(x, OPMATH: tl.constexpr):
-    """What `number_argument` made of a number, in the type to compute in."""
+    """Decode a number from `number_argument` in the type to compute in."""
     if OPMATH.is_fp32():
         return tl.cast(x, OPMATH)
     bits = tl.cast(x, tl.int64) ^ 0x555555555555555B
@@ -108,14 +109,14 @@ def number_value(x, OPMATH: tl.constexpr):
 
 @triton.jit
 def convert(x, DTYPE: tl.constexpr):
-    """x in another type. fp16 and bf16 are made from fp32, as in ATen."""
+    """Convert x to another type; fp16 and bf16 are made from fp32, as in ATen."""
     return x.to(tl.float32).to(DTYPE) if DTYPE.is_fp16() or DTYPE.is_bf16() else x.to(DTYPE)
 
 
 def rounded(value, dtype):
-    """A Python number as a tensor of this dtype holds it."""
+    """Return a Python number rounded to this dtype."""
     if not dtype.is_floating_point or dtype == torch.float64 or not math.isfinite(value):
         return value
     digits, least = {torch.float16: (11, -24), torch.bfloat16: (8, -133), torch.float32: (24, -149)}[dtype]
-    unit = max(math.frexp(value)[1] - digits, least)  # of the last digit; exponents of two
+    unit = max(math.frexp(value)[1] - digits, least)  # exponent, base 2, for the last digit
     return math.ldexp(round(math.ldexp(value, -unit)), unit)

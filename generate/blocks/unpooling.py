@@ -1,4 +1,4 @@
-"""Unpooling: what was pooled goes back where it came from."""
+"""Max unpooling: pooled values return to the positions they came from."""
 
 import math
 
@@ -25,18 +25,25 @@ def unpool_kernel(
     WIDE: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """sizes: [batch, channel, ...] of x; area, out_strides: of a plane of the result, and its batches, channels and
-    elements, which lie one after another."""
+    """Scatter BLOCK values to their indices in the output planes.
+
+    Parameters of the launch:
+        x_ptr, index_ptr: [batch, channel, ...] with these sizes, read with their strides.
+        out_ptr: planes with `area` elements, written.
+        out_strides: strides between batches, channels and elements in a plane, which is contiguous.
+
+    An index that is out of bounds writes nothing.
+    """
     i = tl.program_id(0).to(tl.int64 if WIDE else tl.int32) * BLOCK + tl.arange(0, BLOCK)
     mask = i < plain_value(n)
     place = place_of(i, integer_values(sizes, True), False)
     strides, index_strides = integer_values(strides, True), integer_values(index_strides, True)
     out_strides = integer_values(out_strides, True)
-    offset, where = tl.zeros_like(i), tl.zeros_like(i)
+    offset, index_offset = tl.zeros_like(i), tl.zeros_like(i)
     for k in tl.static_range(WIDTH):
         offset += place[k] * strides[k]
-        where += place[k] * index_strides[k]
-    index = tl.load(index_ptr + where, mask=mask, other=-1).to(tl.int64)
+        index_offset += place[k] * index_strides[k]
+    index = tl.load(index_ptr + index_offset, mask=mask, other=-1).to(tl.int64)
     mask = mask & (index >= 0) & (index < plain_value(area))
     x = tl.load(x_ptr + offset, mask=mask, other=0)
     tl.store(out_ptr + place[0] * out_strides[0] + place[1] * out_strides[1] + index * out_strides[2], x, mask=mask)
@@ -53,16 +60,16 @@ def unpool(x, indices, axes, output_size):
     fill(out, 0)
     n, area = x.numel(), math.prod(output_size)
     if n and area:
-        own, index, planes = [batched(t, axes) for t in (x, indices, out)]
-        tensors = own.stride(), index.stride()
-        wide = max(n, out.numel(), reach(own.shape, tensors)) > 2147483647 - 1024
+        inputs, index, planes = [batched(t, axes) for t in (x, indices, out)]
+        tensors = inputs.stride(), index.stride()
+        wide = max(n, out.numel(), reach(inputs.shape, tensors)) > 2147483647 - 1024
         unpool_kernel[(triton.cdiv(n, 1024),)](
-            own,
+            inputs,
             index,
             planes,
             plain(n),
             plain(area),
-            integers(own.shape, True),
+            integers(inputs.shape, True),
             *[integers(s, True) for s in tensors],
             integers((planes.stride(0), planes.stride(1), planes.stride(-1)), True),
             WIDTH=axes + 2,

@@ -1,11 +1,11 @@
-"""Weights as a direction and a size: v * g / |v|, the norm over all dimensions but the first or the last."""
+"""Weight normalization: v * g / |v|, with the norm over all dimensions but the first or the last."""
 
 import torch
 from blocks.reduction import reduce
 
 
 def expect_weight_norm(v, g, dim):
-    """The dtype of norms. Raises RuntimeError as ATen."""
+    """Return the dtype for norms; raise RuntimeError in the same cases as ATen."""
     if dim not in (0, v.dim() - 1) or v.dim() == 0:
         raise RuntimeError(f"weight norm of {tuple(v.shape)} along {dim}, neither the first dimension nor the last")
     if v.dtype != g.dtype or g.numel() != v.shape[dim]:
@@ -14,11 +14,11 @@ def expect_weight_norm(v, g, dim):
 
 
 def norms_view(dim, v, x):
-    """A view of one number for each index of dimension dim that goes with v."""
+    """Return a view of x that broadcasts to v, with one number per index along dim."""
     return x.view([v.shape[dim] if d == dim else 1 for d in range(v.dim())])
 
 
 def over_others(kind, inputs, dim, **how):
-    """The reduction over all dimensions but dim: [v.shape[dim]]."""
-    inputs = [x.unsqueeze(-1) for x in inputs]  # so that there is another
+    """Reduce over all dimensions but dim and return [v.shape[dim]]."""
+    inputs = [x.unsqueeze(-1) for x in inputs]  # so that at least one other dimension exists
     return reduce(kind, inputs, [d for d in range(inputs[0].dim()) if d != dim], **how)

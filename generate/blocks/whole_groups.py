@@ -1,4 +1,4 @@
-"""Group normalization where a program has a whole group: what it reads twice is still near the second time."""
+"""Group normalization with one group per program, so that a second read hits the cache or registers."""
 
 import math
 
@@ -29,38 +29,46 @@ def whole_group_kernel(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """One group of channels, held whole: read once. Neighbours lie dense; EVEN divides the number of pixels."""
+    """Normalize one group that the program holds whole, so it is read once.
+
+    Parameters of the launch:
+        x_ptr, out_ptr: contiguous [N, channels, pixels], read and written.
+        weight_ptr, bias_ptr: one value per channel, or None.
+        mean_ptr, rstd_ptr: one value per group, written.
+        group, channels, pixels: groups per image, channels per group and pixels per channel.
+        EVEN: divisor of the pixel count that the compiler may assume.
+    """
     channels, pixels = plain_value(channels), plain_value(pixels) // EVEN * EVEN
     count = channels * pixels
-    own = tl.program_id(0).to(tl.int64)
-    first = (own % plain_value(group)).to(tl.int32) * channels
+    program = tl.program_id(0).to(tl.int64)
+    first = (program % plain_value(group)).to(tl.int32) * channels
     c, p = tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N)
     inside = (c < channels)[:, None] & (p < pixels)[None, :]
-    at = c[:, None] * pixels + p[None, :]
-    x = convert(tl.load(x_ptr + own * count + at, mask=inside, other=0), COMMON).to(OPMATH)
+    offset = c[:, None] * pixels + p[None, :]
+    x = convert(tl.load(x_ptr + program * count + offset, mask=inside, other=0), COMMON).to(OPMATH)
     mean = tl.sum(x * (tl.full([], 1, OPMATH) / count))  # as in blocks/whole_rows.py
     mean += tl.sum(tl.where(inside, x - mean, 0)) / count
-    apart = tl.where(inside, x - mean, 0)
-    rest = tl.sum(apart) / count
-    variance = tl.sum(apart * apart) / count - rest * rest
+    centered = tl.where(inside, x - mean, 0)
+    rest = tl.sum(centered) / count
+    variance = tl.sum(centered * centered) / count - rest * rest
     variance = tl.where(variance < 0, 0, variance) + number_value(eps, OPMATH)
     rstd = divide(tl.full([1], 1, OPMATH), root(tl.full([1], 0, OPMATH) + variance))
     mean = tl.zeros_like(rstd) + (mean + rest)
-    tl.store(mean_ptr + own + tl.arange(0, 1), convert(mean, mean_ptr.dtype.element_ty))
-    tl.store(rstd_ptr + own + tl.arange(0, 1), convert(rstd, rstd_ptr.dtype.element_ty))
+    tl.store(mean_ptr + program + tl.arange(0, 1), convert(mean, mean_ptr.dtype.element_ty))
+    tl.store(rstd_ptr + program + tl.arange(0, 1), convert(rstd, rstd_ptr.dtype.element_ty))
     scale = tl.broadcast_to(rstd, [BLOCK_M])
     if weight_ptr is not None:
         scale *= tl.load(weight_ptr + first + c, mask=c < channels, other=0).to(OPMATH)
     shift = tl.full([BLOCK_M], -0.0, OPMATH)
     if bias_ptr is not None:
         shift = tl.load(bias_ptr + first + c, mask=c < channels, other=0).to(OPMATH)
-    result = (apart - rest) * scale[:, None] + shift[:, None]
-    tl.store(out_ptr + own * count + at, convert(result, out_ptr.dtype.element_ty), mask=inside)
+    result = (centered - rest) * scale[:, None] + shift[:, None]
+    tl.store(out_ptr + program * count + offset, convert(result, out_ptr.dtype.element_ty), mask=inside)
 
 
 @triton.jit
 def group_tile(ptr, first, start, channels, pixels, COMMON: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
-    """Of channels from `first` on, pixels from `start` on, as [M, N]: 0 beyond the last."""
+    """Load an [M, N] tile: channels from `first` on by pixels from `start` on, with 0 beyond the last."""
     c, p = first + tl.arange(0, M), start + tl.arange(0, N)
     inside = (c < channels)[:, None] & (p < pixels)[None, :]
     return convert(tl.load(ptr + (c[:, None] * pixels + p[None, :]), mask=inside, other=0), COMMON)
@@ -85,15 +93,24 @@ def group_gradients_kernel(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """Of one group: for each channel the sums of its gradients, and of their products with what was normalized, and
-    then, where out_ptr is not None, the gradients of the group's elements."""
+    """Sum the gradients, and their products with the normalized values, per channel in one group.
+
+    If out_ptr is not None, the kernel then stores the gradients for the group's elements.
+
+    Parameters of the launch:
+        x_ptr, grad_ptr: contiguous [N, channels, pixels], read.
+        mean_ptr, rstd_ptr, weight_ptr: values per group and, unless None, per channel.
+        out_ptr: gradient of x, or None.
+        total_ptr, product_ptr: [N, C] sums, written.
+        group, channels, pixels, EVEN: as in `whole_group_kernel`.
+    """
     channels, pixels = plain_value(channels), plain_value(pixels) // EVEN * EVEN
-    own = tl.program_id(0).to(tl.int64)
-    x_ptr += own * channels * pixels
-    grad_ptr += own * channels * pixels
-    weight_ptr = None if weight_ptr is None else weight_ptr + own % plain_value(group) * channels
-    mean = tl.load(mean_ptr + own).to(OPMATH)
-    rstd = tl.load(rstd_ptr + own).to(OPMATH)
+    program = tl.program_id(0).to(tl.int64)
+    x_ptr += program * channels * pixels
+    grad_ptr += program * channels * pixels
+    weight_ptr = None if weight_ptr is None else weight_ptr + program % plain_value(group) * channels
+    mean = tl.load(mean_ptr + program).to(OPMATH)
+    rstd = tl.load(rstd_ptr + program).to(OPMATH)
     all_total = tl.zeros([BLOCK_M], OPMATH)
     all_product = tl.zeros([BLOCK_M], OPMATH)
     for first in range(0, channels, BLOCK_M):
@@ -106,15 +123,15 @@ def group_gradients_kernel(
             product += grad * ((x - mean) * rstd)
         c = first + tl.arange(0, BLOCK_M)
         sums, products = tl.sum(total, 1), tl.sum(product, 1)
-        tl.store(total_ptr + own * channels + c, sums, mask=c < channels)
-        tl.store(product_ptr + own * channels + c, products, mask=c < channels)
+        tl.store(total_ptr + program * channels + c, sums, mask=c < channels)
+        tl.store(product_ptr + program * channels + c, products, mask=c < channels)
         if weight_ptr is not None:
             weight = tl.load(weight_ptr + c, mask=c < channels, other=0).to(OPMATH)
             sums, products = sums * weight, products * weight
         all_total += sums
         all_product += products
     if out_ptr is not None:
-        out_ptr += own * channels * pixels
+        out_ptr += program * channels * pixels
         count = tl.zeros([], OPMATH) + channels * pixels
         shift, slope = tl.sum(all_total, 0) / count, tl.sum(all_product, 0) / count
         for first in range(0, channels, BLOCK_M):
@@ -133,14 +150,14 @@ def group_gradients_kernel(
 
 
 def dense_groups(sizes, group, *tensors):
-    """Whether all of these lie dense and the groups are enough for a program each."""
+    """Return True if all tensors are contiguous and there are enough groups for one program each."""
     N, C, pixels = sizes
     dense = all([t is None or t.is_contiguous() for t in tensors])
     return dense and N * group >= 132 and C // group * pixels >= 512
 
 
 def group_norm_whole(x, weight, bias, out, sizes, group, eps, common, dtype):
-    """Mean and inverse deviation of each group, and `out`; or None where a group is too large to be held."""
+    """Fill `out` and return each group's mean and inverse deviation, or None if a group is too large to hold."""
     channels, pixels = sizes[1] // group, sizes[2]
     BLOCK_M, BLOCK_N = triton.next_power_of_2(channels), triton.next_power_of_2(pixels)
     most = 16384 if common == torch.float64 else 32768
@@ -170,7 +187,7 @@ def group_norm_whole(x, weight, bias, out, sizes, group, eps, common, dtype):
 
 
 def group_gradients_whole(grad, x, mean, rstd, weight, out, sizes, group, common):
-    """The sums of each channel of each image, twice [N, C]: of gradients, and of products; `out` is filled."""
+    """Return two [N, C] tensors: the sums of gradients and of products per image and channel; `out` is filled."""
     N, C, pixels = sizes
     total, product = [torch.empty((N, C), dtype=common, device=x.device) for _ in range(2)]
     COMMON, OPMATH = compute_types(common)

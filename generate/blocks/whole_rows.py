@@ -1,6 +1,7 @@
-"""Means and squared distances of rows that a program holds whole.
+"""Means and squared deviations for rows that a program holds whole.
 
-By the corrected two-pass algorithm of Chan, Golub and LeVeque (1983): the mean is there before distances from it are.
+The method is the corrected two-pass algorithm (Chan, Golub and LeVeque 1983): the mean is known before
+deviations from it are summed.
 """
 
 import triton
@@ -16,9 +17,12 @@ def both_added(a, b, other_a, other_b):
 
 @triton.jit
 def row_moments(x, mask, n, KIND: tl.constexpr):
-    """Mean, squared distances from it and count (and sum) of each row of a tile, of n elements where the mask is true
-    and 0 elsewhere. Shares are added up for the mean, since sums of large elements are infinite sooner; what it leaves
-    is added to it, so that elements that are alike are not apart, however large."""
+    """Return each row's mean, squared deviations and count, and the sum for KIND "moments".
+
+    Rows have n elements if the mask is true, and 0 elsewhere. The mean sums x / n, because a sum of large
+    elements overflows sooner. The remaining deviation is added to the mean, so equal elements have zero
+    deviation, however large they are.
+    """
     count = tl.zeros([x.shape[0]], x.dtype) + n
     share = 1 / count
     if KIND == "moments":
@@ -26,8 +30,8 @@ def row_moments(x, mask, n, KIND: tl.constexpr):
     else:
         mean = tl.sum(x * share[:, None], 1)
     mean += tl.sum(tl.where(mask, x - mean[:, None], 0), 1) * share
-    apart = tl.where(mask, x - mean[:, None], 0)
-    rest, squares = tl.reduce((apart, apart * apart), 1, both_added)
+    centered = tl.where(mask, x - mean[:, None], 0)
+    rest, squares = tl.reduce((centered, centered * centered), 1, both_added)
     squares -= rest * (rest * share)
     found = mean + rest * share, tl.where(squares < 0, 0, squares), count
     if KIND == "moments":
@@ -55,31 +59,42 @@ def whole_rows_kernel(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """What FINISH makes of rows of n neighbours each, or their moments where it is None. EVEN: whether 16 divides n."""
+    """Store FINISH's results for rows with n contiguous elements each, or their moments if FINISH is None.
+
+    Parameters of the launch:
+        x_ptr: m rows, read; kept_shape and kept_stride walk from row to row.
+        outs: tuple with result pointers, written.
+        numbers: further arguments for FINISH.
+        count: elements that make one result.
+        EVEN: 16 divides n.
+    """
     m, n = plain_value(m), sixteenths(plain_value(n), EVEN)
     rows = tl.program_id(0).to(tl.int64 if WIDE else tl.int32) * BLOCK_M + tl.arange(0, BLOCK_M)
     cols = tl.arange(0, BLOCK_N)
     mask = (rows < m)[:, None] & (cols < n)[None, :]
-    at = strided(rows, kept_shape, kept_stride, KEPT_HINT)[:, None] + cols[None, :]
-    x = convert(tl.load(x_ptr + at, mask=mask, other=0), COMMON).to(OPMATH)
-    found = row_moments(x, mask, n, KIND)
+    offset = strided(rows, kept_shape, kept_stride, KEPT_HINT)[:, None] + cols[None, :]
+    x = convert(tl.load(x_ptr + offset, mask=mask, other=0), COMMON).to(OPMATH)
+    moments = row_moments(x, mask, n, KIND)
     if FINISH is None:
         for k in tl.static_range(len(outs)):
-            tl.store(outs[k] + rows, found[k], mask=rows < m)
+            tl.store(outs[k] + rows, moments[k], mask=rows < m)
     else:
         arguments = ()
         for k in tl.static_range(len(numbers)):
             arguments = arguments + (number_value(numbers[k], OPMATH),)
-        results = FINISH(*found, plain_value(count), *arguments)
+        results = FINISH(*moments, plain_value(count), *arguments)
         for k in tl.static_range(len(outs)):
             result = results if len(outs) == 1 else results[k]
             tl.store(outs[k] + rows, convert(result, outs[k].dtype.element_ty), mask=rows < m)
 
 
 def held_rows(m, n, rows, cols, most):
-    """(shape, stride, elements) of rows of neighbours, of which a program can hold one and that are enough for the
-    device, or None. rows, cols: of the m results and of the n elements that each is made of, as `merge` tells shape and
-    strides; most: elements of a row."""
+    """Return (shape, stride, elements) for contiguous rows, or None.
+
+    The result is None if a program cannot hold a row, or if the rows are too few for the device. `rows` and
+    `cols` are (shape, strides) by `merge` for the m results and the n elements per result. `most` is the
+    largest row.
+    """
     inner, stride = cols[0][-1] if cols[0] else n, cols[1][0]
     if stride[-1] != 1 or not 32 <= inner <= most or m * n < 132 * max(inner, 2048):
         return None
@@ -88,7 +103,10 @@ def held_rows(m, n, rows, cols, most):
 
 
 def launch_whole_rows(kind, finish, x, outs, numbers, sizes, rows, common):
-    """sizes: of rows, of elements of a row and of those that make a result; rows: their shape and stride."""
+    """Launch `whole_rows_kernel`.
+
+    `sizes` are (rows, elements per row, elements per result), and `rows` is their (shape, stride).
+    """
     m, n, _ = sizes
     COMMON, OPMATH = compute_types(common)
     BLOCK_N = triton.next_power_of_2(n)

@@ -1,7 +1,7 @@
-"""Small windows, in tiles of the two innermost dimensions of a result.
+"""Small windows in tiles over the result's two innermost dimensions.
 
-What an axis tells of a coordinate (`blocks.windows`) is computed once for a row or a column of a tile, and of the
-dimensions outside once for the tile: an element costs an addition and a load for each tap.
+An axis function (`blocks.windows`) runs once per row or column in a tile, and once per tile for outer
+dimensions. So an element costs one addition and one load per tap.
 """
 
 import triton
@@ -33,8 +33,11 @@ def tile_place(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """Coordinates (batch, channel, ...) of a tile, each one value, a column or a row; which rows and which columns are
-    inside, and the offsets of the elements. Rows run through all dimensions but the innermost where FLAT."""
+    """Return a tile's coordinates (batch, channel, ...), row mask, column mask and element offsets.
+
+    Each coordinate is one value, a column or a row. If FLAT, rows run through all dimensions but the
+    innermost.
+    """
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     AXES: tl.constexpr = len(sizes) - 2
     inner = sizes[1] if LAST else sizes[AXES + 1]
@@ -70,8 +73,10 @@ def tile_place(
 
 @triton.jit
 def axis_tap(AXIS: tl.constexpr, K: tl.constexpr, place, t, strides, numbers, FLOAT: tl.constexpr):
-    """Of tap t along axis K: offset, weight or size, whether it is there, and the coordinate; before the first axis
-    there is one tap that changes nothing."""
+    """Return (offset, weight or size, True if the tap exists, coordinate) for tap t along axis K.
+
+    A negative K stands for a missing axis, with one tap that changes nothing.
+    """
     t = place[0] * 0 + t
     if K >= 0:
         floats = ()
@@ -88,23 +93,27 @@ def axis_tap(AXIS: tl.constexpr, K: tl.constexpr, place, t, strides, numbers, FL
 def axis_taps(
     AXIS: tl.constexpr, K: tl.constexpr, MOST: tl.constexpr, place, inside, strides, numbers, FLOAT: tl.constexpr
 ):
-    """All taps along an axis."""
-    found = ()
+    """Return all taps along an axis, as tuples from `axis_tap`."""
+    results = ()
     for t in tl.static_range(MOST):
         offset, by, there, at = axis_tap(AXIS, K, place, t, strides, numbers, FLOAT)
-        found = found + ((offset, by, there & inside, at),)
-    return found
+        results = results + ((offset, by, there & inside, at),)
+    return results
 
 
 @triton.jit
 def pair_of(by, there, REAL: tl.constexpr, ACC: tl.constexpr):
-    """A pair of mode "spread", of an axis that is REAL or of none."""
+    """Return the (weight, flag) pair for mode "spread"; a missing axis (not REAL) has a false flag."""
     return (by[0].to(ACC), by[1]) if REAL else (tl.cast(by, ACC), there & (there != there))
 
 
 @triton.jit
 def add_row(acc, x_ptr, chosen_ptr, own, first, second, taps, chosen_strides, AXES: tl.constexpr, MODE: tl.constexpr):
-    """The sum, and what comes of the taps along the last axis at one tap along each of the others."""
+    """Add to acc all taps along the last axis, at one tap along each other axis.
+
+    `chosen_ptr` is None, or a tensor with an index per input element; the element then counts only for that
+    result index.
+    """
     ACC: tl.constexpr = acc.dtype
     offset, there = first[0] + second[0], first[2] & second[2]
     if MODE == "weigh" or MODE == "share":
@@ -156,11 +165,23 @@ def tile_kernel(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """TAPS: taps along the last axis; SECOND: along the one before, or 0 where these are counted at run time."""
+    """Compute one tile; see `windows` for the modes.
+
+    Parameters of the launch:
+        x_ptr: [batch, channel, ...], read with `strides`.
+        chosen_ptr: index per input element, or None.
+        out_ptr: result with these sizes, written densely.
+        rows: result rows, for FLAT tiles.
+        most: taps along the three axes.
+        numbers: (integers, floats) per axis.
+        TAPS: taps along the last axis, unrolled.
+        SECOND: taps along the axis before, or 0 if these are counted at run time.
+        LAST: channels are innermost.
+    """
     AXES: tl.constexpr = len(sizes) - 2
     sizes, strides = integer_values(sizes, True), integer_values(strides, True)
     most = integer_values(most, True)
-    place, inside, across, own = tile_place(sizes, plain_value(rows), LAST, FLAT, WIDE, BLOCK_M, BLOCK_N)
+    place, inside, across, offset = tile_place(sizes, plain_value(rows), LAST, FLAT, WIDE, BLOCK_M, BLOCK_N)
     x_ptr += place[0] * strides[0] + place[1] * strides[1]
     taps = axis_taps(AXIS, AXES - 1, TAPS, place, across, strides, numbers, FLOAT)
     plane = place[2]
@@ -191,7 +212,7 @@ def tile_kernel(
             size = size * axis_tap(AXIS, AXES - 2, place, 0, strides, numbers, FLOAT)[1] * taps[0][1]
             size = tl.cast(size, ACC) + tl.zeros_like(acc)
             acc = acc // size if ACC.is_int() else divide(acc, size)
-    tl.store(out_ptr + own, convert(acc, out_ptr.dtype.element_ty), mask=inside & across)
+    tl.store(out_ptr + offset, convert(acc, out_ptr.dtype.element_ty), mask=inside & across)
 
 
 @triton.jit
@@ -214,16 +235,23 @@ def tile_largest_kernel(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """The largest of each window and its index in the plane of the input, of these extents. Taps are in the order of
-    their indices: of equals the first is kept, of NaNs the last."""
+    """Store each window's largest element and its index in the input plane, which has these extents.
+
+    Taps come in index order: the first among equals wins, and the last among NaNs.
+
+    Parameters of the launch:
+        x_ptr: [batch, channel, ...], read with `strides`.
+        out_ptr, index_ptr: results with these sizes, written densely.
+        rows, most, numbers: as in `tile_kernel`.
+    """
     AXES: tl.constexpr = len(sizes) - 2
     sizes, strides = integer_values(sizes, True), integer_values(strides, True)
     most, extents = integer_values(most, True), integer_values(extents, True)
-    place, inside, across, own = tile_place(sizes, plain_value(rows), LAST, FLAT, WIDE, BLOCK_M, BLOCK_N)
+    place, inside, across, target = tile_place(sizes, plain_value(rows), LAST, FLAT, WIDE, BLOCK_M, BLOCK_N)
     x_ptr += place[0] * strides[0] + place[1] * strides[1]
     taps = axis_taps(AXIS, AXES - 1, TAPS, place, across, strides, numbers, tl.float32)
     best = tl.full([BLOCK_M, BLOCK_N], LEAST, x_ptr.dtype.element_ty)
-    index = tl.full([BLOCK_M, BLOCK_N], -1, own.dtype)
+    index = tl.full([BLOCK_M, BLOCK_N], -1, target.dtype)
     for t in range(most[0]):
         first = axis_tap(AXIS, AXES - 3, place, t, strides, numbers, tl.float32)
         for u in range(most[1]):
@@ -237,12 +265,12 @@ def tile_largest_kernel(
                 best = tl.where(better, x, best)
                 index = tl.where(better, before + taps[k][3], index)
     mask = inside & across
-    tl.store(out_ptr + own, best, mask=mask)
-    tl.store(index_ptr + own, index.to(tl.int64), mask=mask)
+    tl.store(out_ptr + target, best, mask=mask)
+    tl.store(index_ptr + target, index.to(tl.int64), mask=mask)
 
 
 def fits_tiles(most, long):
-    """Whether taps are few along the last axis, and where windows are `long` altogether too."""
+    """Return True if taps are few along the last axis and, if `long`, few in total."""
     total = 1
     for taps in most:
         total *= taps
@@ -250,7 +278,10 @@ def fits_tiles(most, long):
 
 
 def tile_grid(out, last):
-    """(programs, arguments of `tile_place` but for sizes) of a launch over `out`, whose channels lie `last`."""
+    """Return (grid, encoded rows, keyword arguments) for a launch over `out`.
+
+    `last` means that channels are innermost.
+    """
     inner, second = (out.shape[1], out.shape[-1]) if last else (out.shape[-1], out.shape[-2])
     _, width = max([(-triton.cdiv(inner, n) * n, n) for n in (32, 64, 128)])
     BLOCK_N = width if inner > 32 else triton.next_power_of_2(inner)
@@ -258,19 +289,22 @@ def tile_grid(out, last):
     rows, flat = out.numel() // inner, BLOCK_M * BLOCK_N < 256
     BLOCK_M = 1024 // BLOCK_N if flat else BLOCK_M
     tiles = triton.cdiv(rows, BLOCK_M) if flat else rows // second * triton.cdiv(second, BLOCK_M)
-    own = {"LAST": last, "FLAT": flat, "BLOCK_M": BLOCK_M, "BLOCK_N": BLOCK_N}
-    own |= {"num_warps": 4 if BLOCK_M * BLOCK_N > 512 else 2}
-    return (tiles * triton.cdiv(inner, BLOCK_N),), plain(rows), own
+    keywords = {"LAST": last, "FLAT": flat, "BLOCK_M": BLOCK_M, "BLOCK_N": BLOCK_N}
+    keywords |= {"num_warps": 4 if BLOCK_M * BLOCK_N > 512 else 2}
+    return (tiles * triton.cdiv(inner, BLOCK_N),), plain(rows), keywords
 
 
 def tile_arguments(out, last, most, wide):
-    """(programs, arguments in common, by name) of a launch over `out`, whose channels lie `last`, with so many taps."""
-    grid, rows, own = tile_grid(out, last)
+    """Return (grid, rows, taps, keyword arguments) for a launch over `out` with these taps.
+
+    `last` means that channels are innermost, and `wide` that offsets need int64.
+    """
+    grid, rows, keywords = tile_grid(out, last)
     taps = (1,) * (3 - len(most)) + tuple(most)
-    return grid, rows, integers(taps, True), own | {"TAPS": taps[2], "WIDE": wide}
+    return grid, rows, integers(taps, True), keywords | {"TAPS": taps[2], "WIDE": wide}
 
 
 def unrolled(most):
-    """Taps along the axis before the last that are unrolled, together with those along the last one; 0 of many."""
+    """Return the taps to unroll along the axis before the last, or 0 if they are too many with the last one's."""
     second, last = (1, *most)[-2:]
     return second if second * last <= 8 else 0

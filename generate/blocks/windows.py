@@ -1,10 +1,12 @@
-"""Windows: each element of a result is made of the elements of a window of the input, axis by axis.
+"""Windows: each result element combines an input window's elements, axis by axis.
 
-A function of an axis is `@triton.jit`: axis(i, t, a, f) of coordinate i of the result and tap t of the window, by the
-axis' integers a and floats f, gives a coordinate in the input, a weight or size, and whether the tap is there. In mode
-"spread" a weight is a pair: the sum of weights, and whether they are such that ATen's sum of products of each with an
-infinite element is NaN.
-Gradients are windows too, of the positions that an element went to: they are read (gathered), in a fixed order.
+An axis function is `@triton.jit`: axis(i, t, a, f) takes a result coordinate i, a tap t, and the axis'
+integers a and floats f. It returns the input coordinate, a weight or size, and True if the tap exists. In
+mode "spread" the weight is a pair: the sum of weights, and a flag. The flag is set if ATen's sum of the
+single products with an infinite element is NaN.
+
+Gradients are windows too, over the positions that an element contributed to. They are gathered in a fixed
+order.
 """
 
 import math
@@ -21,25 +23,27 @@ from blocks.window_tiles import fits_tiles, tile_arguments, tile_kernel, tile_la
 
 @triton.jit
 def place_of(i, sizes, LAST: tl.constexpr):
-    """Batch, channel and spatial coordinates of flat index i, which runs through channels first where LAST."""
+    """Return batch, channel and spatial coordinates for flat index i; if LAST, channels vary fastest."""
     if LAST:
         channel = i % sizes[1]
         i = i // sizes[1]
-    found = ()
+    coordinates = ()
     for k in tl.static_range(len(sizes) - 1, 1, -1):
-        found = (i % sizes[k],) + found
+        coordinates = (i % sizes[k],) + coordinates
         i = i // sizes[k]
     if not LAST:
         channel = i % sizes[1]
         i = i // sizes[1]
-    return (i, channel) + found
+    return (i, channel) + coordinates
 
 
 @triton.jit
 def window_tap(AXIS: tl.constexpr, place, t, most, strides, numbers, FLOAT: tl.constexpr, MODE: tl.constexpr):
-    """Offset of tap t in the input, product of weights, whether it is there, and the coordinates; taps run through the
-    last axis first."""
-    here, valid, lost = (), t >= 0, t < 0
+    """Return (input offset, product of weights, True if the tap exists, coordinates) for tap t.
+
+    Taps run through the last axis first.
+    """
+    coordinates, valid, lost = (), t >= 0, t < 0
     offset, weight = tl.zeros_like(t), tl.full([1, 1], 1, tl.int32)
     for k in tl.static_range(len(most) - 1, -1, -1):
         floats = ()
@@ -48,7 +52,7 @@ def window_tap(AXIS: tl.constexpr, place, t, most, strides, numbers, FLOAT: tl.c
         integers_of_axis = integer_values(numbers[k][0], True)
         at, by, there = AXIS(place[k + 2], t % most[k], integers_of_axis, floats)
         t = t // most[k]
-        here = (at,) + here
+        coordinates = (at,) + coordinates
         offset += at * strides[k + 2]
         valid &= there
         if MODE == "spread":
@@ -58,7 +62,7 @@ def window_tap(AXIS: tl.constexpr, place, t, most, strides, numbers, FLOAT: tl.c
             weight = weight * by
     if MODE == "spread":
         weight = (weight, lost)
-    return offset, weight, valid, here
+    return offset, weight, valid, coordinates
 
 
 @triton.jit
@@ -129,7 +133,7 @@ def window_kernel(
 
 @triton.jit
 def better_of(a, i, b, j):
-    """The larger of two values with its index: of equals the first, of NaNs the last."""
+    """Return the larger value with its index: the first among equals, the last among NaNs."""
     nan_a, nan_b = a != a, b != b
     keep = tl.where(nan_a | nan_b, nan_a & ((i > j) | (b == b)), (a > b) | ((a == b) & (i < j)))
     return tl.where(keep, a, b), tl.where(keep, i, j)
@@ -153,7 +157,15 @@ def largest_kernel(
     BLOCK_M: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ):
-    """The largest of each window and its index in the plane of the input, of these extents."""
+    """Store each window's largest element and its index in the input plane, which has these extents.
+
+    Parameters of the launch:
+        x_ptr: [batch, channel, ...], read with `strides`.
+        out_ptr, index_ptr: n results with these sizes, written densely.
+        most: taps along each axis.
+        numbers: (integers, floats) per axis.
+        LEAST: least value in the dtype; LAST: channels are innermost.
+    """
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     flat = tl.program_id(0).to(INDEX) * BLOCK_M + tl.arange(0, BLOCK_M)
     n = plain_value(n)
@@ -170,12 +182,12 @@ def largest_kernel(
     index = tl.full([BLOCK_M, BLOCK_K], 0x7FFFFFFFFFFFFFFF, tl.int64)
     for start in range(0, total, BLOCK_K):
         t = start + lanes
-        offset, _, valid, here = window_tap(AXIS, place, t, most, strides, numbers, tl.float32, "sum")
+        offset, _, valid, coordinates = window_tap(AXIS, place, t, most, strides, numbers, tl.float32, "sum")
         valid &= inside & (t < total)
         x = tl.load(x_ptr + offset, mask=valid, other=LEAST)
         own = tl.zeros_like(t).to(tl.int64)
         for k in tl.static_range(len(most)):
-            own = own * extents[k] + here[k]
+            own = own * extents[k] + coordinates[k]
         own = tl.where(valid, own, 0x7FFFFFFFFFFFFFFF)
         best, index = better_of(best, index, x, own)
     best, index = tl.reduce((best, index), 1, better_of)
@@ -184,7 +196,7 @@ def largest_kernel(
 
 
 def for_axes(values, axes):
-    """One integer for each axis."""
+    """Return one integer per axis; a single integer is repeated, and any other count raises RuntimeError."""
     values = list(values) if isinstance(values, (list, tuple)) else [values]
     if len(values) not in (1, axes):
         raise RuntimeError(f"{len(values)} integers for {axes} dimensions")
@@ -192,12 +204,12 @@ def for_axes(values, axes):
 
 
 def batched(t, axes):
-    """t with a dimension of batches before channels and so many axes."""
+    """Return t with a batch dimension before the channels and `axes` axes."""
     return t if t.dim() == axes + 2 else t.unsqueeze(0)
 
 
 def suggested_format(t):
-    """The memory format that ATen takes from the strides of t: channels-last, or contiguous."""
+    """Return the memory format that ATen derives from t's strides: channels-last or contiguous."""
     if t.dim() not in (4, 5) or t.stride(1) == 0 or t.numel() == 0:
         return torch.contiguous_format
     least = 0
@@ -209,33 +221,41 @@ def suggested_format(t):
 
 
 def window_result(like, size, dtype=None):
-    """A new tensor of this size in the format of another."""
+    """Return a new tensor with this size, in another tensor's memory format."""
     return torch.empty(size, dtype=dtype or like.dtype, device=like.device, memory_format=suggested_format(like))
 
 
 def _window_arguments(x, out, axes, most):
-    """How to launch over `out`: whether channels lie last, tile, arguments in common and whether offsets are wide."""
+    """Return (channels are innermost, tile, common arguments, offsets are wide) for a launch over `out`."""
     total, n = math.prod(most), out.numel()
     BLOCK_K = 1 if total < 32 else 32 if total < 512 else 256
     BLOCK_M = 512 if BLOCK_K == 1 else 1024 // BLOCK_K
     wide = max(n, reach(x.shape, [x.stride()]), total) > 2147483647 - 2048
     numbers = tuple([(integers(a, True), tuple(f)) for a, f in axes])
-    own = integers(out.shape, True), integers(x.stride(), True), integers(most, True), numbers
-    return not out.is_contiguous(), (BLOCK_M, BLOCK_K), own, wide or _products(axes) > 2147483647
+    arguments = integers(out.shape, True), integers(x.stride(), True), integers(most, True), numbers
+    return not out.is_contiguous(), (BLOCK_M, BLOCK_K), arguments, wide or _products(axes) > 2147483647
 
 
 def _products(axes):
-    """The largest that may come of a product of two integers of an axis."""
+    """Return an upper bound for the product of two axis integers."""
     return max([max([abs(v) for v in a] + [1]) for a, _ in axes]) ** 2
 
 
 def windows(axis, mode, x, out, axes, most, chosen=None, float_type=torch.float32):
-    """Each element of `out` of its window in x, both [batch, channel, ...]; `out` is new memory, in either format.
+    """Compute each element in `out` from its window in x, and return `out`.
 
-    axes: (integers, floats) of each; most: the most taps of a window along each. mode: copy (of one tap, which is
-    there), sum, weigh (sum of values times weights), spread (the same, of weights that are sums), mean (sum by the
-    product of sizes), share (sum of values, each by its sizes).
-    chosen: an index in the plane of `out` for each element of x, which counts for that element alone.
+    Args:
+        axis: Axis function; see above.
+        mode: "copy" (one tap, which exists), "sum", "weigh" (sum of values times weights), "spread" (the same
+            for weights that are sums), "mean" (sum divided by the product of sizes) or "share" (sum of
+            values, each divided by its sizes).
+        x: Input [batch, channel, ...].
+        out: New result [batch, channel, ...], contiguous or channels-last.
+        axes: (integers, floats) per axis.
+        most: Most taps in a window along each axis.
+        chosen: None, or an index in `out`'s plane for each element in x, which then counts for that result
+            alone.
+        float_type: dtype for the floats.
     """
     if out.numel() == 0:
         return out
@@ -245,13 +265,13 @@ def windows(axis, mode, x, out, axes, most, chosen=None, float_type=torch.float3
     FLOAT, ACC = compute_types(float_type)[1], compute_types(out.dtype)[1]
     wide = wide or (chosen is not None and reach(chosen.shape, [chosen.stride()]) > 2147483647)
     chosen_strides = () if chosen is None else integers(chosen.stride(), True)
-    element_wise = chosen is not None and math.prod(taps) > 1  # of an index each: faster element by element
+    element_wise = chosen is not None and math.prod(taps) > 1  # with indices, this is faster element by element
     if mode == "copy" and fits_lines(x, out, last, axes):
         return copy_lines(axis, x, out, last, numbers, FLOAT)
     if not element_wise and fits_tiles(taps, mode == "mean"):
-        grid, rows, most, own = tile_arguments(out, last, taps, wide)
-        given = x, chosen, out, rows, sizes, strides, chosen_strides, most, numbers
-        tile_kernel[grid](*given, AXIS=axis, MODE=mode, SECOND=unrolled(taps), FLOAT=FLOAT, ACC=ACC, **own)
+        grid, rows, most, keywords = tile_arguments(out, last, taps, wide)
+        arguments = x, chosen, out, rows, sizes, strides, chosen_strides, most, numbers
+        tile_kernel[grid](*arguments, AXIS=axis, MODE=mode, SECOND=unrolled(taps), FLOAT=FLOAT, ACC=ACC, **keywords)
         return out
     window_kernel[(triton.cdiv(out.numel(), tile[0]),)](
         x,
@@ -277,24 +297,24 @@ def windows(axis, mode, x, out, axes, most, chosen=None, float_type=torch.float3
 
 
 def largest_of_windows(axis, x, out, indices, axes, most):
-    """The largest of each window in `out`, its index in `indices`, both new and in one format."""
+    """Store each window's largest element in `out` and its index in `indices`; both are new, with one format."""
     if out.numel() == 0:
         return
-    last, tile, own, wide = _window_arguments(x, out, axes, most)
+    last, tile, arguments, wide = _window_arguments(x, out, axes, most)
     least = -math.inf if x.is_floating_point() else torch.iinfo(x.dtype).min
     extents = integers(x.shape[2:], True)
     wide = wide or math.prod(x.shape[2:]) > 2147483647
     if fits_tiles(most, True):
-        grid, rows, most, more = tile_arguments(out, last, most, wide)
-        given = x, out, indices, rows, *own[:2], most, own[3], extents
-        tile_largest_kernel[grid](*given, AXIS=axis, LEAST=least, **more)
+        grid, rows, most, keywords = tile_arguments(out, last, most, wide)
+        tile_operands = x, out, indices, rows, *arguments[:2], most, arguments[3], extents
+        tile_largest_kernel[grid](*tile_operands, AXIS=axis, LEAST=least, **keywords)
         return
     largest_kernel[(triton.cdiv(out.numel(), tile[0]),)](
         x,
         out,
         indices,
         plain(out.numel()),
-        *own,
+        *arguments,
         extents,
         AXIS=axis,
         LEAST=least,
