@@ -146,9 +146,9 @@ def regularized_gamma(x, a):
 def with_limits(r, a, x, least: tl.constexpr):
     """Return r, or the limit of P or Q if an argument is 0, infinite, negative or NaN.
 
-    `least` is the value at x = 0: 0 for P and 1 for Q. An argument that is 0 or infinite decides the result
-    even if the other argument is NaN. The result is NaN if both arguments are 0, both are infinite, or one is
-    negative.
+    `least` is the value at x = 0: 0 for P and 1 for Q. If one argument is NaN, the other one decides the
+    result if it is infinite, or if it is x and 0. The result is NaN if both arguments are 0, both are
+    infinite, or one is negative.
     """
     r = tl.where((a != a) | (x != x), float("nan"), r)
     r = tl.where(x == float("inf"), 1.0 - least, r)

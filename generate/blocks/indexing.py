@@ -67,10 +67,10 @@ def chosen_offset(
 def atomic_multiply(out_ptr, place, x, mask, OPMATH: tl.constexpr):
     """Multiply out_ptr[place] by x where the mask is true.
 
-    Integers hold the bits of values in dtype OPMATH, because compare-and-swap takes integers.
+    Integers hold the bits of values in dtype OPMATH.
     """
     x = x.to(OPMATH, bitcast=True)
-    pending = mask & (place >= 0)  # the comparison broadcasts the mask to the tile
+    pending = mask & (place >= 0)
     pointers = out_ptr + tl.where(pending, place, 0)
     expected = tl.zeros(pending.shape, out_ptr.dtype.element_ty)
     while tl.max(tl.max(pending.to(tl.int32), 1), 0) > 0:
@@ -288,6 +288,7 @@ def _layout(self, indices):
     """Return the iteration space of an indexed tensor.
 
     The result is (before, shape, index tensors, strides, sizes, steps):
+
     - before: dimension count in front of the index dimensions, which come first unless the indices are
       adjacent.
     - shape: the result's shape.

@@ -79,9 +79,10 @@ def weighted_sums(total, product, weight):
 
 
 def statistics_dtypes(x, parameters):
-    """Return the dtype to compute in, and the dtype for saved statistics, which is the parameters' dtype.
+    """Return the dtype to compute in, and the dtype for saved statistics.
 
-    Parameters for half-precision x may be fp32. Raises RuntimeError for any other mix of dtypes.
+    The latter is the parameters' dtype, or x's if there are none. Parameters for half-precision x may be
+    fp32. Raises RuntimeError for any other mix of dtypes.
     """
     tensors = [t for t in parameters if t is not None]
     dtype = tensors[0].dtype if tensors else x.dtype
@@ -136,7 +137,7 @@ def moved_pair_kernel(
 
 
 def move_running(running, values, momentum, common):
-    """Move the running mean and variance towards these values; either may be None."""
+    """Move the running mean and variance towards these values; either statistic may be None."""
     if all([t is not None and t.is_contiguous() for t in running]):
         COMMON, OPMATH = compute_types(common)
         n = values[0].numel()
@@ -225,7 +226,7 @@ def by_group(t, sizes, group):
 
 
 def by_images(t, sizes):
-    """Return t, or a dense copy if it needs a view with other dimensions that its strides do not allow."""
+    """Return t, or a dense copy if t is not contiguous and does not begin with dimensions N and C."""
     if t.is_contiguous() or tuple(t.shape[:2]) == tuple(sizes[:2]):
         return t
     return copy_into(torch.empty(t.shape, dtype=t.dtype, device=t.device), t)

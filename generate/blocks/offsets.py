@@ -82,10 +82,10 @@ def stride_arguments(strides, small):
 def stride_values(values, PLAIN: tl.constexpr):
     if not PLAIN:
         return values
-    found = ()
+    decoded = ()
     for k in tl.static_range(len(values)):
-        found = found + ((values[k] + 1) >> 1,)
-    return found
+        decoded = decoded + ((values[k] + 1) >> 1,)
+    return decoded
 
 
 @triton.jit

@@ -43,7 +43,7 @@ def chebyshev_direct(x, m, KIND: tl.constexpr):
 
 @triton.jit
 def chebyshev_polynomial(x, n, KIND: tl.constexpr):
-    """Evaluate T, U, V or W with degree n by the recurrence 2 x p - q.
+    """Evaluate T, U, V or W with degree n by the recurrence p, q -> q, 2 x q - p.
 
     In (-1, 1) the direct form replaces it from degree 7 (T) or 9 (U, V, W) on.
     """

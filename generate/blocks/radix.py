@@ -84,14 +84,14 @@ def places_kernel(
     block = tl.program_id(0).to(tl.int64)
     digits = tl.arange(0, DIGITS)
     total = tl.zeros([DIGITS], tl.int64)
-    place = tl.zeros([DIGITS], tl.int64)
+    position = tl.zeros([DIGITS], tl.int64)
     for first in range(0, tl.num_programs(0), ROWS):
         other_block = first + tl.arange(0, ROWS)
         mask = (other_block < tl.num_programs(0))[:, None]
         count = tl.load(counts_ptr + other_block[:, None] * DIGITS + digits[None, :], mask=mask, other=0)
         total += tl.sum(count, 0)
-        place += tl.sum(tl.where((other_block < block)[:, None], count, 0), 0)
-    place += tl.cumsum(total, 0) - total
+        position += tl.sum(tl.where((other_block < block)[:, None], count, 0), 0)
+    position += tl.cumsum(total, 0) - total
     lanes = tl.arange(0, BLOCK)
     end = tl.minimum(block * part + part, m)
     for start in range(block * part, end, BLOCK):
@@ -99,8 +99,8 @@ def places_kernel(
         key = tl.load(keys_ptr + i, mask=i < end, other=0)
         digit = ((key >> shift) & (DIGITS - 1)).to(tl.int32)
         earlier = (digit[:, None] == digit[None, :]) & (lanes[None, :] < lanes[:, None])
-        target = tl.gather(place, digit, 0) + tl.sum(earlier.to(tl.int32), 1)
-        place += tl.histogram(digit, DIGITS, i < end)
+        target = tl.gather(position, digit, 0) + tl.sum(earlier.to(tl.int32), 1)
+        position += tl.histogram(digit, DIGITS, i < end)
         item = i if FIRST else tl.load(order_ptr + i, mask=i < end)
         tl.store(keys_out_ptr + target, key, mask=i < end)
         tl.store(order_out_ptr + target, item.to(order_out_ptr.dtype.element_ty), mask=i < end)

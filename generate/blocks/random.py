@@ -20,13 +20,13 @@ def four_words(seed, offset, i):
     64-bit multiplication gives both halves.
     """
     whole, call = tl.cast(seed, tl.int64), tl.zeros_like(i) + offset
-    key, other = whole.to(tl.uint32), (whole >> 32).to(tl.uint32)
+    key_low, key_high = whole.to(tl.uint32), (whole >> 32).to(tl.uint32)
     a, b, c, d = call.to(tl.uint32), (call >> 32).to(tl.uint32), i.to(tl.uint32), (i >> 32).to(tl.uint32)
     for _ in tl.static_range(10):
         first, second = a.to(tl.uint64) * 0xD2511F53, c.to(tl.uint64) * 0xCD9E8D57
-        a, b = (second >> 32).to(tl.uint32) ^ b ^ key, second.to(tl.uint32)
-        c, d = (first >> 32).to(tl.uint32) ^ d ^ other, first.to(tl.uint32)
-        key, other = key + 0x9E3779B9, other + 0xBB67AE85
+        a, b = (second >> 32).to(tl.uint32) ^ b ^ key_low, second.to(tl.uint32)
+        c, d = (first >> 32).to(tl.uint32) ^ d ^ key_high, first.to(tl.uint32)
+        key_low, key_high = key_low + 0x9E3779B9, key_high + 0xBB67AE85
     return a, b, c, d
 
 

@@ -122,7 +122,7 @@ def map_rows(function, inputs, dim, *, kind, dtype, map=None, commons=None, long
         function: Device function that maps an element's values and its row's combined values.
         inputs: Tensors with one shape.
         dim: Dimension along which rows run.
-        kind: Combination in blocks/reduction.py. Padding is 0 for sums and -inf otherwise.
+        kind: Combination in blocks/combination.py. Padding is 0 for sums and -inf otherwise.
         dtype: Result dtype.
         map: Device function that makes the combined values; by default `exponential`.
         commons: dtypes to which the inputs are converted; by default their own.

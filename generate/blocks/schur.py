@@ -143,7 +143,7 @@ def block_of_two(x_ptr, height, mask):
 def split_block(x_ptr, k, n, height, BLOCK: tl.constexpr):
     """Rotate rows k and k + 1 to a triangle if both eigenvalues are real.
 
-    (z, below) is an eigenvector.
+    (z, below) is an eigenvector of the block.
     """
     pointer = x_ptr + k * (height + 1)
     half, apart, below, _ = block_of_two(pointer, height, True)

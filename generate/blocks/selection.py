@@ -73,7 +73,7 @@ def selected_kernel(
     PLAIN: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Write x at the mask's r-th true element to element r (select), or x's element r to there (scatter).
+    """Copy x at the mask's r-th true position to element r (select), or x's element r to that position (scatter).
 
     Parameters of the launch:
         x_ptr, out_ptr: source and result; one is contiguous with at most `limit` elements.

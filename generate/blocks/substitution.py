@@ -139,7 +139,7 @@ def square_rows(x, name, halves=False, complex_too=False):
         complex_too: Also accept complex dtypes.
 
     Raises:
-        RuntimeError: If x is not square or has another dtype than float32 or float64.
+        RuntimeError: If x is not square, or if its dtype is none of float32, float64 and the accepted others.
     """
     if x.dim() < 2 or x.shape[-1] != x.shape[-2]:
         raise RuntimeError(f"{name}: {tuple(x.shape)} are no square matrices")

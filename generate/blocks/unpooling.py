@@ -30,23 +30,28 @@ def unpool_kernel(
     Parameters of the launch:
         x_ptr, index_ptr: [batch, channel, ...] with these sizes, read with their strides.
         out_ptr: planes with `area` elements, written.
-        out_strides: strides between batches, channels and elements in a plane, which is contiguous.
+        out_strides: strides between batches, between channels and between a plane's elements, which are
+            evenly spaced.
 
     An index that is out of bounds writes nothing.
     """
     i = tl.program_id(0).to(tl.int64 if WIDE else tl.int32) * BLOCK + tl.arange(0, BLOCK)
     mask = i < plain_value(n)
-    place = place_of(i, integer_values(sizes, True), False)
+    coordinates = place_of(i, integer_values(sizes, True), False)
     strides, index_strides = integer_values(strides, True), integer_values(index_strides, True)
     out_strides = integer_values(out_strides, True)
     offset, index_offset = tl.zeros_like(i), tl.zeros_like(i)
     for k in tl.static_range(WIDTH):
-        offset += place[k] * strides[k]
-        index_offset += place[k] * index_strides[k]
+        offset += coordinates[k] * strides[k]
+        index_offset += coordinates[k] * index_strides[k]
     index = tl.load(index_ptr + index_offset, mask=mask, other=-1).to(tl.int64)
     mask = mask & (index >= 0) & (index < plain_value(area))
     x = tl.load(x_ptr + offset, mask=mask, other=0)
-    tl.store(out_ptr + place[0] * out_strides[0] + place[1] * out_strides[1] + index * out_strides[2], x, mask=mask)
+    tl.store(
+        out_ptr + coordinates[0] * out_strides[0] + coordinates[1] * out_strides[1] + index * out_strides[2],
+        x,
+        mask=mask,
+    )
 
 
 def unpool(x, indices, axes, output_size):

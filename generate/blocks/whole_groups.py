@@ -1,4 +1,4 @@
-"""Group normalization with one group per program, so that a second read hits the cache or registers."""
+"""Group normalization with one group per program, so that a second read hits the cache."""
 
 import math
 

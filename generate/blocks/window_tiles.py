@@ -56,7 +56,7 @@ def tile_place(
         outer = tile // down
         flat_row = outer * second + row
         inside = row < second
-    own = flat_row * inner + column
+    offsets = flat_row * inner + column
     found = (row,) if LAST else (column,) if AXES == 1 else (row, column)
     for k in tl.static_range(AXES - len(found) + 1, 1, -1):
         found = (outer % sizes[k],) + found
@@ -68,7 +68,7 @@ def tile_place(
     else:
         channel = outer % sizes[1]
         outer = outer // sizes[1]
-    return (outer, channel) + found, inside, column < inner, own
+    return (outer, channel) + found, inside, column < inner, offsets
 
 
 @triton.jit
@@ -96,8 +96,8 @@ def axis_taps(
     """Return all taps along an axis, as tuples from `axis_tap`."""
     results = ()
     for t in tl.static_range(MOST):
-        offset, by, there, at = axis_tap(AXIS, K, place, t, strides, numbers, FLOAT)
-        results = results + ((offset, by, there & inside, at),)
+        offset, by, exists, at = axis_tap(AXIS, K, place, t, strides, numbers, FLOAT)
+        results = results + ((offset, by, exists & inside, at),)
     return results
 
 
@@ -115,7 +115,7 @@ def add_row(acc, x_ptr, chosen_ptr, own, first, second, taps, chosen_strides, AX
     result index.
     """
     ACC: tl.constexpr = acc.dtype
-    offset, there = first[0] + second[0], first[2] & second[2]
+    offset, exists = first[0] + second[0], first[2] & second[2]
     if MODE == "weigh" or MODE == "share":
         weight = tl.cast(first[1], ACC) * tl.cast(second[1], ACC)
     if MODE == "spread":
@@ -125,13 +125,13 @@ def add_row(acc, x_ptr, chosen_ptr, own, first, second, taps, chosen_strides, AX
     if chosen_ptr is not None:
         where = first[3] * chosen_strides[AXES - 1] + second[3] * chosen_strides[AXES]
     for k in tl.static_range(len(taps)):
-        valid = there & taps[k][2]
+        valid = exists & taps[k][2]
         if chosen_ptr is not None:
             chosen = tl.load(chosen_ptr + (where + taps[k][3] * chosen_strides[AXES + 1]), mask=valid, other=-1)
             valid &= chosen == own
         x = tl.load(x_ptr + (offset + taps[k][0]), mask=valid, other=0).to(ACC)
         if MODE == "weigh":
-            x *= tl.where(there, weight, 0) * tl.where(taps[k][2], tl.cast(taps[k][1], ACC), 0)
+            x *= tl.where(exists, weight, 0) * tl.where(taps[k][2], tl.cast(taps[k][1], ACC), 0)
         elif MODE == "spread":
             product = weight * taps[k][1][0].to(ACC)
             x = tl.where(valid, x * product + tl.where(lost | taps[k][1][1], x * 0, 0), 0)
@@ -181,35 +181,35 @@ def tile_kernel(
     AXES: tl.constexpr = len(sizes) - 2
     sizes, strides = integer_values(sizes, True), integer_values(strides, True)
     most = integer_values(most, True)
-    place, inside, across, offset = tile_place(sizes, plain_value(rows), LAST, FLAT, WIDE, BLOCK_M, BLOCK_N)
-    x_ptr += place[0] * strides[0] + place[1] * strides[1]
-    taps = axis_taps(AXIS, AXES - 1, TAPS, place, across, strides, numbers, FLOAT)
-    plane = place[2]
+    coordinates, inside, across, offset = tile_place(sizes, plain_value(rows), LAST, FLAT, WIDE, BLOCK_M, BLOCK_N)
+    x_ptr += coordinates[0] * strides[0] + coordinates[1] * strides[1]
+    taps = axis_taps(AXIS, AXES - 1, TAPS, coordinates, across, strides, numbers, FLOAT)
+    plane = coordinates[2]
     if chosen_ptr is not None:
         chosen_strides = integer_values(chosen_strides, True)
-        chosen_ptr += place[0] * chosen_strides[0] + place[1] * chosen_strides[1]
+        chosen_ptr += coordinates[0] * chosen_strides[0] + coordinates[1] * chosen_strides[1]
         for k in tl.static_range(1, AXES):
-            plane = plane * sizes[k + 2] + place[k + 2]
+            plane = plane * sizes[k + 2] + coordinates[k + 2]
     if MODE == "copy":
-        first = axis_tap(AXIS, AXES - 3, place, 0, strides, numbers, FLOAT)
-        second = axis_tap(AXIS, AXES - 2, place, 0, strides, numbers, FLOAT)
+        first = axis_tap(AXIS, AXES - 3, coordinates, 0, strides, numbers, FLOAT)
+        second = axis_tap(AXIS, AXES - 2, coordinates, 0, strides, numbers, FLOAT)
         there = first[2] & second[2] & inside & taps[0][2]
         acc = tl.load(x_ptr + (first[0] + second[0] + taps[0][0]), mask=there, other=0)
     else:
         acc = tl.zeros([BLOCK_M, BLOCK_N], ACC)
-        seconds = axis_taps(AXIS, AXES - 2, SECOND, place, inside, strides, numbers, FLOAT)
+        seconds = axis_taps(AXIS, AXES - 2, SECOND, coordinates, inside, strides, numbers, FLOAT)
         for t in range(most[0]):
-            first = axis_tap(AXIS, AXES - 3, place, t, strides, numbers, FLOAT)
+            first = axis_tap(AXIS, AXES - 3, coordinates, t, strides, numbers, FLOAT)
             for k in tl.static_range(SECOND):
                 acc = add_row(acc, x_ptr, chosen_ptr, plane, first, seconds[k], taps, chosen_strides, AXES, MODE)
             if SECOND == 0:
                 for u in range(most[1]):
-                    second = axis_tap(AXIS, AXES - 2, place, u, strides, numbers, FLOAT)
+                    second = axis_tap(AXIS, AXES - 2, coordinates, u, strides, numbers, FLOAT)
                     second = (second[0], second[1], second[2] & inside, second[3])
                     acc = add_row(acc, x_ptr, chosen_ptr, plane, first, second, taps, chosen_strides, AXES, MODE)
         if MODE == "mean":
-            size = axis_tap(AXIS, AXES - 3, place, 0, strides, numbers, FLOAT)[1]
-            size = size * axis_tap(AXIS, AXES - 2, place, 0, strides, numbers, FLOAT)[1] * taps[0][1]
+            size = axis_tap(AXIS, AXES - 3, coordinates, 0, strides, numbers, FLOAT)[1]
+            size = size * axis_tap(AXIS, AXES - 2, coordinates, 0, strides, numbers, FLOAT)[1] * taps[0][1]
             size = tl.cast(size, ACC) + tl.zeros_like(acc)
             acc = acc // size if ACC.is_int() else divide(acc, size)
     tl.store(out_ptr + offset, convert(acc, out_ptr.dtype.element_ty), mask=inside & across)
@@ -247,19 +247,19 @@ def tile_largest_kernel(
     AXES: tl.constexpr = len(sizes) - 2
     sizes, strides = integer_values(sizes, True), integer_values(strides, True)
     most, extents = integer_values(most, True), integer_values(extents, True)
-    place, inside, across, target = tile_place(sizes, plain_value(rows), LAST, FLAT, WIDE, BLOCK_M, BLOCK_N)
-    x_ptr += place[0] * strides[0] + place[1] * strides[1]
-    taps = axis_taps(AXIS, AXES - 1, TAPS, place, across, strides, numbers, tl.float32)
+    coordinates, inside, across, target = tile_place(sizes, plain_value(rows), LAST, FLAT, WIDE, BLOCK_M, BLOCK_N)
+    x_ptr += coordinates[0] * strides[0] + coordinates[1] * strides[1]
+    taps = axis_taps(AXIS, AXES - 1, TAPS, coordinates, across, strides, numbers, tl.float32)
     best = tl.full([BLOCK_M, BLOCK_N], LEAST, x_ptr.dtype.element_ty)
     index = tl.full([BLOCK_M, BLOCK_N], -1, target.dtype)
     for t in range(most[0]):
-        first = axis_tap(AXIS, AXES - 3, place, t, strides, numbers, tl.float32)
+        first = axis_tap(AXIS, AXES - 3, coordinates, t, strides, numbers, tl.float32)
         for u in range(most[1]):
-            second = axis_tap(AXIS, AXES - 2, place, u, strides, numbers, tl.float32)
-            offset, there = first[0] + second[0], first[2] & second[2] & inside
+            second = axis_tap(AXIS, AXES - 2, coordinates, u, strides, numbers, tl.float32)
+            offset, exists = first[0] + second[0], first[2] & second[2] & inside
             before = (first[3] * extents[AXES - 2] + second[3]) * extents[AXES - 1]
             for k in tl.static_range(TAPS):
-                valid = there & taps[k][2]
+                valid = exists & taps[k][2]
                 x = tl.load(x_ptr + (offset + taps[k][0]), mask=valid, other=LEAST)
                 better = valid & ((x > best) | (x != x) | (index < 0))
                 best = tl.where(better, x, best)

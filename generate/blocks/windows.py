@@ -50,11 +50,11 @@ def window_tap(AXIS: tl.constexpr, place, t, most, strides, numbers, FLOAT: tl.c
         for j in tl.static_range(len(numbers[k][1])):
             floats = floats + (number_value(numbers[k][1][j], FLOAT),)
         integers_of_axis = integer_values(numbers[k][0], True)
-        at, by, there = AXIS(place[k + 2], t % most[k], integers_of_axis, floats)
+        at, by, exists = AXIS(place[k + 2], t % most[k], integers_of_axis, floats)
         t = t // most[k]
         coordinates = (at,) + coordinates
         offset += at * strides[k + 2]
-        valid &= there
+        valid &= exists
         if MODE == "spread":
             weight = weight * by[0]
             lost |= by[1]
@@ -171,9 +171,9 @@ def largest_kernel(
     n = plain_value(n)
     sizes, strides = integer_values(sizes, True), integer_values(strides, True)
     most, extents = integer_values(most, True), integer_values(extents, True)
-    place = place_of(flat[:, None], sizes, LAST)
+    position = place_of(flat[:, None], sizes, LAST)
     inside = flat[:, None] < n
-    x_ptr += place[0] * strides[0] + place[1] * strides[1]
+    x_ptr += position[0] * strides[0] + position[1] * strides[1]
     lanes = tl.arange(0, BLOCK_K)[None, :].to(INDEX)
     total = 1
     for k in tl.static_range(len(most)):
@@ -182,14 +182,14 @@ def largest_kernel(
     index = tl.full([BLOCK_M, BLOCK_K], 0x7FFFFFFFFFFFFFFF, tl.int64)
     for start in range(0, total, BLOCK_K):
         t = start + lanes
-        offset, _, valid, coordinates = window_tap(AXIS, place, t, most, strides, numbers, tl.float32, "sum")
+        offset, _, valid, coordinates = window_tap(AXIS, position, t, most, strides, numbers, tl.float32, "sum")
         valid &= inside & (t < total)
         x = tl.load(x_ptr + offset, mask=valid, other=LEAST)
-        own = tl.zeros_like(t).to(tl.int64)
+        candidate = tl.zeros_like(t).to(tl.int64)
         for k in tl.static_range(len(most)):
-            own = own * extents[k] + coordinates[k]
-        own = tl.where(valid, own, 0x7FFFFFFFFFFFFFFF)
-        best, index = better_of(best, index, x, own)
+            candidate = candidate * extents[k] + coordinates[k]
+        candidate = tl.where(valid, candidate, 0x7FFFFFFFFFFFFFFF)
+        best, index = better_of(best, index, x, candidate)
     best, index = tl.reduce((best, index), 1, better_of)
     tl.store(out_ptr + flat, best, mask=flat < n)
     tl.store(index_ptr + flat, index, mask=flat < n)
