@@ -1,7 +1,8 @@
-"""Values that are combined where indices along a dimension send them: sum, prod, mean, amax, amin, by atomics.
+"""Reductions along an index: sum, prod, mean, amax and amin, computed with atomics.
 
-Products and extremes of floats are found as integers: a product holds the float's bits, and an extreme the integer that
-is ordered as the floats are, in which NaN comes last.
+Used by the scatter_reduce and index_reduce kernels. Products and extremes run as integer atomics, floats
+included: a product holds the float's bit pattern, and an extreme holds an integer key that sorts like the
+float. NaN comes last in that order, so it propagates.
 """
 
 import torch
@@ -14,17 +15,19 @@ from blocks.indexing import apply_along
 
 @triton.jit
 def float_bits(x):
+    """Return the bit pattern as int32, or as int64 for fp64."""
     return x.to(tl.int64 if x.dtype.is_fp64() else tl.int32, bitcast=True)
 
 
 @triton.jit
 def bits_float(bits):
+    """Return the float with this bit pattern: fp64 for a 64-bit integer, else fp32."""
     return bits.to(tl.float64 if bits.dtype.primitive_bitwidth == 64 else tl.float32, bitcast=True)
 
 
 @triton.jit
 def rising(x):
-    """An integer that is ordered as floats are, of NaN the largest."""
+    """Return an integer key that sorts like the float, with NaN as the largest key (for amax)."""
     bits = float_bits(x)
     MOST: tl.constexpr = 0x7FFFFFFFFFFFFFFF if x.dtype.is_fp64() else 0x7FFFFFFF
     return tl.where(x != x, MOST, tl.where(bits < 0, bits ^ MOST, bits))
@@ -32,7 +35,7 @@ def rising(x):
 
 @triton.jit
 def falling(x):
-    """The same, of NaN the smallest."""
+    """Return an integer key that sorts like the float, with NaN as the smallest key (for amin)."""
     bits = float_bits(x)
     MOST: tl.constexpr = 0x7FFFFFFFFFFFFFFF if x.dtype.is_fp64() else 0x7FFFFFFF
     return tl.where(x != x, -MOST - 1, tl.where(bits < 0, bits ^ MOST, bits))
@@ -40,28 +43,32 @@ def falling(x):
 
 @triton.jit
 def ordered_float(key):
+    """Return the float that belongs to a key from `rising` or `falling`."""
     MOST: tl.constexpr = 0x7FFFFFFFFFFFFFFF if key.dtype.primitive_bitwidth == 64 else 0x7FFFFFFF
     return bits_float(tl.where(key < 0, key ^ MOST, key))
 
 
 @triton.jit
 def if_counted(total, x, count):
+    """Return the total if at least one value arrived, else x."""
     return tl.where(count > 0, total, x)
 
 
 @triton.jit
 def mean_with_own(total, x, count):
+    """Return the mean over the values that arrived and self, which the total already contains."""
     return average(total, count + 1)
 
 
 @triton.jit
 def mean_of_others(total, x, count):
+    """Return the mean over the values that arrived without self, or x if none arrived."""
     return tl.where(count > 0, average(total, tl.where(count > 0, count, 1)), x)
 
 
 @triton.jit
 def average(total, count):
-    """total / count; of integers the next lower one."""
+    """Return total / count, rounded down (floor) for integers."""
     if total.dtype.is_floating():
         quotient = total / count
     else:
@@ -71,40 +78,59 @@ def average(total, count):
 
 
 def reduce_along(self, dim, index, source, kind, include_self, out=None):
-    """self, where nothing is sent, and else what self, if it is included, and the values sent there come to."""
+    """Reduce the source values into self at the given indices along dim, as in `scatter_reduce`.
+
+    An element that receives no value keeps its value from self. The accumulation type is fp32, fp64 for fp64,
+    int32, or int64 for int64.
+
+    Args:
+        self: Tensor with the initial values.
+        dim: Dimension along which `index` selects.
+        index: Target positions along `dim`.
+        source: Values to reduce.
+        kind: "sum", "prod", "mean", "amax" or "amin".
+        include_self: Let the value from self take part in the reduction if others arrive.
+        out: Result tensor, or None for a new contiguous one with the shape and dtype of self.
+
+    Returns:
+        The result tensor.
+
+    Raises:
+        RuntimeError: If `kind` is none of these.
+    """
     floats, device = self.dtype.is_floating_point, self.device
     wide = self.dtype in (torch.float64, torch.int64)
-    whole = torch.int64 if wide else torch.int32
-    common = (torch.float64 if wide else torch.float32) if floats else whole
+    bits = torch.int64 if wide else torch.int32
+    common = (torch.float64 if wide else torch.float32) if floats else bits
     if kind in ("sum", "mean"):
-        mode, encode, decode, held, nothing = "add", identity, None, common, 0
+        mode, encode, decode, storage, neutral = "add", identity, None, common, 0
     elif kind == "prod":
-        mode, encode, decode, held = "multiply", float_bits, bits_float, whole
-        nothing = {torch.float32: 0x3F800000, torch.float64: 0x3FF0000000000000}.get(common, 1)
+        mode, encode, decode, storage = "multiply", float_bits, bits_float, bits
+        neutral = {torch.float32: 0x3F800000, torch.float64: 0x3FF0000000000000}.get(common, 1)
     elif kind in ("amax", "amin"):
-        mode, encode, decode, held = kind[1:], rising if kind == "amax" else falling, ordered_float, whole
-        nothing = torch.iinfo(whole).min if kind == "amax" else torch.iinfo(whole).max
+        mode, encode, decode, storage = kind[1:], rising if kind == "amax" else falling, ordered_float, bits
+        neutral = torch.iinfo(bits).min if kind == "amax" else torch.iinfo(bits).max
     else:
         raise RuntimeError(f"reduce {kind}; choose from sum, prod, mean, amax, amin")
     encode, decode = (encode, decode) if floats else (identity, None)
-    found = torch.empty(self.shape, dtype=held, device=device)
+    totals = torch.empty(self.shape, dtype=storage, device=device)
     if include_self:
-        elementwise(encode, self, common=common, out=found)
+        elementwise(encode, self, common=common, out=totals)
     else:
-        elementwise(identity, nothing, common=held, out=found)
-    sent = source
+        elementwise(identity, neutral, common=storage, out=totals)
+    updates = source
     if encode is not identity:
-        sent = elementwise(encode, source, common=common, dtype=held)
-    apply_along(mode, found, dim, index, sent, common)
+        updates = elementwise(encode, source, common=common, dtype=storage)
+    apply_along(mode, totals, dim, index, updates, common)
     out = torch.empty(self.shape, dtype=self.dtype, device=device) if out is None else out
     if decode is not None:
-        found = elementwise(decode, found, common=held, dtype=common)
+        totals = elementwise(decode, totals, common=storage, dtype=common)
     if include_self and kind != "mean":
-        return elementwise(identity, found, common=common, out=out)
+        return elementwise(identity, totals, common=common, out=out)
     counts = torch.empty(self.shape, dtype=torch.int32, device=device)
     one = torch.empty((), dtype=torch.int32, device=device)
     elementwise(identity, 0, common=torch.int32, out=counts)
     elementwise(identity, 1, common=torch.int32, out=one)
     apply_along("add", counts, dim, index, one)
     finish = if_counted if kind != "mean" else mean_with_own if include_self else mean_of_others
-    return elementwise(finish, found, self, counts, common=common, out=out)
+    return elementwise(finish, totals, self, counts, common=common, out=out)

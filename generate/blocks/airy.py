@@ -1,10 +1,13 @@
 """The Airy function Ai in fp64 (DLMF 9.2, 9.7).
 
-From -8 to 2 series in x. Beyond, with t = |x|, zeta = 2/3 t^(3/2): a multiple of e^-zeta / t^(1/4), a series in
-1 / zeta, and, of negative x, cosine and sine of zeta - pi/4, of which the multiples are series in 1 / zeta^2. t^(3/2)
-has twice the bits of fp64, so that neither e^-zeta nor, to x = -1e10, the phase is off by a rounding of it. Infinite
-arguments give NaN, and so does what overflows.
-Coefficients of series are of interpolation at 44 to 60 Chebyshev points in 45 digits, cut where they fall under 1e-18.
+From -8 to 2 it is a Chebyshev series in x. Beyond that, let t = |x| and zeta = 2/3 t^(3/2). For x > 2, Ai is
+e^-zeta / t^(1/4) times a series in 1 / zeta. For x < -8, it combines the cosine and sine of zeta - pi/4, each
+multiplied by a series in 1 / zeta^2.
+
+t^(3/2) is computed with twice the bits of fp64, because rounding it would show in e^-zeta and in the phase
+(exact enough down to x = -1e10). Infinite arguments give NaN, and so does anything that overflows.
+
+The coefficients come from interpolation at 44 to 60 Chebyshev points with 45 digits, truncated below 1e-18.
 """
 
 import triton
@@ -16,13 +19,16 @@ __all__ = ["airy_ai"]
 
 @triton.jit
 def leading_bits(x):
-    """The first 26 bits of x; products of two such are exact, and so is one with the rest of an x."""
+    """Return x cut to its first 26 bits.
+
+    A product of two such numbers is exact in fp64, and so is the product with the remaining bits of another x.
+    """
     return (x.to(tl.int64, bitcast=True) & -134217728).to(tl.float64, bitcast=True)
 
 
 @triton.jit
 def summed(total, rest, term):
-    """(the sum as rounded, with what that loses added to rest) (Knuth, The Art of Computer Programming, 4.2.2)."""
+    """Return the rounded sum, and `rest` plus its rounding error (Knuth, The Art of Computer Programming, 4.2.2)."""
     s = total + term
     b = s - total
     return s, rest + ((total - (s - b)) + (term - b))
@@ -30,7 +36,12 @@ def summed(total, rest, term):
 
 @triton.jit
 def power_less_turns(t, turns):
-    """t^(3/2) - turns 3 pi as two numbers, the second one small. The root has three parts, 3 pi too."""
+    """Return t^(3/2) - turns * 3 pi as an unevaluated sum of two numbers, the second one small.
+
+    2/3 of the result is the phase 2/3 t^(3/2) less whole turns of 2 pi. The square root and 3 pi are each split
+    into three parts, so that the large partial products are exact. They are added with compensation, the
+    largest first.
+    """
     a = leading_bits(tl.sqrt(t))
     d = t - a * a
     b = leading_bits(d / (2 * a))
@@ -51,7 +62,7 @@ def power_less_turns(t, turns):
 
 @triton.jit
 def ai_near(x):
-    """From -2 to 2."""
+    """Return Ai(x) for -2 <= x <= 2."""
     return chebyshev_series(x * 0.5, (
         0.26381798191440015, -0.19176745775077353, -0.11544587863809751, 0.10129229869705277, -0.020634225363441998,
         -0.005263460235879724, 0.003521327342050992, -0.0005522127136308693, -8.722346961097546e-05,
@@ -65,7 +76,7 @@ def ai_near(x):
 
 @triton.jit
 def ai_middle(x):
-    """From -8 to -2."""
+    """Return Ai(x) for -8 <= x < -2."""
     return chebyshev_series((x + 5) / 3, (
         0.008211707665311681, -0.0728797289203074, 0.0709902874410081, 0.09365605237669514, 0.12436666036834287,
         0.1851850924086498, -0.18526566701769376, -0.06789145818277069, 0.08483873684822452, -0.0012108490180038633,
@@ -81,7 +92,11 @@ def ai_middle(x):
 
 @triton.jit
 def ai_decaying(t):
-    """From 2; past 200 it is 0. 2/3 t^(3/2) is a product that is exact and the rest."""
+    """Return Ai(t) for t >= 2, which underflows to 0 from t = 200.
+
+    zeta = 2/3 t^(3/2) is split into an exact product and a small rest, and e^-zeta is the product of both
+    exponentials.
+    """
     t = tl.minimum(t, 200.0)
     power, small = power_less_turns(t, tl.zeros_like(t))
     head = leading_bits(power)
@@ -100,7 +115,7 @@ def ai_decaying(t):
 
 @triton.jit
 def ai_oscillating(t):
-    """Of -t, from 8."""
+    """Return Ai(-t) for t >= 8."""
     power = t * tl.sqrt(t)
     angle, small = power_less_turns(t, tl.floor(power * 0.1061032953945969 + 0.5))
     phase = angle * 0.6666666666666666 + small * 0.6666666666666666
@@ -123,6 +138,7 @@ def ai_oscillating(t):
 
 @triton.jit
 def airy_ai(x):
+    """Return Ai(x), and NaN if x is NaN or infinite."""
     size = tl.abs(x)
     finite = size < float("inf")
     r = ai_near(tl.where(size <= 2, x, 0.0))

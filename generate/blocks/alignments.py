@@ -1,6 +1,7 @@
-"""Connectionist temporal classification (Graves et al. 2006): lengths of sequences and their labels between blanks.
+"""Sequence lengths and label states for the CTC loss (connectionist temporal classification, Graves et al. 2006).
 
-A sequence of L labels is one of S = 2 L + 1 states: a blank, the first label, a blank, and so on to a blank.
+Used by the forward and backward kernels of the CTC loss. A sequence with L labels has S = 2 L + 1 states: a
+blank, the first label, a blank, and so on, ending with a blank.
 """
 
 import torch
@@ -13,7 +14,13 @@ __all__ = ["label_of", "label_strides", "lengths_of", "log_sum", "log_sum_two", 
 
 @triton.jit
 def integer_list_kernel(out_ptr, values, first, n, BLOCK: tl.constexpr):
-    """Elements first, first + 1, ... of `out`, of n: integers of a tuple of BLOCK."""
+    """Store a tuple of BLOCK integers to out[first], out[first + 1], ..., up to out[n - 1].
+
+    Parameters of the launch:
+        out_ptr: [n] int64, written.
+        values: Tuple of BLOCK integers encoded by `plain`.
+        first, n: Index of the first element to write and length of `out`, encoded by `plain`.
+    """
     lane = tl.arange(0, BLOCK)
     value = tl.zeros([BLOCK], tl.int64)
     for k in tl.static_range(BLOCK):
@@ -23,7 +30,7 @@ def integer_list_kernel(out_ptr, values, first, n, BLOCK: tl.constexpr):
 
 
 def integer_list(values, device):
-    """Integers from 0 on as a new tensor, int64; 64 of them a launch."""
+    """Return a new int64 tensor with these non-negative integers, written by launches of 64 integers each."""
     out = torch.empty(len(values), dtype=torch.int64, device=device)
     for first in range(0, len(values), 64):
         some = [plain(v) for v in values[first : first + 64]]
@@ -34,8 +41,18 @@ def integer_list(values, device):
 
 @triton.jit
 def lengths_kernel(input_ptr, target_ptr, table_ptr, n, steps, BLOCK: tl.constexpr):
-    """The table of `lengths_of`, and behind its three rows least and largest input length, least and largest number of
-    labels, and the number of all labels."""
+    """Write the table that `lengths_of` returns, followed by five statistics.
+
+    A single program instance runs the kernel, because the offsets need a running sum over all sequences.
+
+    Parameters of the launch:
+        input_ptr: N input lengths, read.
+        target_ptr: N target lengths, read.
+        table_ptr: [3 * n + 5] int64, written: the three rows of `lengths_of`, then the least and the largest
+            input length, the least and the largest number of labels, and the total number of labels.
+        n: Number of sequences.
+        steps: `walk` of the input lengths and of the target lengths.
+    """
     least, most = tl.full([], 0x7FFFFFFFFFFFFFFF, tl.int64), tl.full([], -1, tl.int64)
     fewest, longest, before = least, most, tl.full([], 0, tl.int64)
     for start in range(0, n, BLOCK):
@@ -58,10 +75,22 @@ def lengths_kernel(input_ptr, target_ptr, table_ptr, n, steps, BLOCK: tl.constex
 
 
 def lengths_of(log_probs, targets, input_lengths, target_lengths, blank):
-    """A table, int64: of each sequence its number of steps, its number of labels, and how many labels come before its
-    first in `targets` of one dimension; and the largest number of labels. Raises RuntimeError as ATen.
+    """Check the arguments of the CTC loss and return a table of lengths and the largest number of labels.
 
-    log_probs: [T, N, C]; targets: [N, labels] or [all labels]; lengths: two lists or tensors of N integers.
+    Args:
+        log_probs: [T, N, C].
+        targets: int32 or int64, [N, labels] padded, or [all labels] concatenated.
+        input_lengths: List or tensor with N integers.
+        target_lengths: List or tensor with N integers, of the same kind as `input_lengths`.
+        blank: Class number of the blank.
+
+    Returns:
+        (table, longest). The int64 table has three rows of N: steps per sequence, labels per sequence, and the
+            offset of the sequence's first label in concatenated targets. A table from tensors has five more
+            elements (see `lengths_kernel`). `longest` is the largest number of labels in a sequence.
+
+    Raises:
+        RuntimeError: As ATen does, if shapes, dtypes or lengths do not fit.
     """
     if log_probs.dim() != 3 or not log_probs.numel() or targets.dim() not in (1, 2):
         raise RuntimeError(f"log-probabilities {tuple(log_probs.shape)} for targets {tuple(targets.shape)}")
@@ -90,28 +119,34 @@ def lengths_of(log_probs, targets, input_lengths, target_lengths, blank):
     if wrong:
         raise RuntimeError(f"targets {tuple(targets.shape)} for {N} sequences of {count} labels, up to {longest}")
     if table is None:
-        befores = [sum(target_lengths[:k]) for k in range(N)] if targets.dim() == 1 else [0] * N
-        table = integer_list([*input_lengths, *target_lengths, *befores], device)
+        offsets = [sum(target_lengths[:k]) for k in range(N)] if targets.dim() == 1 else [0] * N
+        table = integer_list([*input_lengths, *target_lengths, *offsets], device)
     return table, longest
 
 
 def label_strides(targets):
-    """From sequence to sequence, from label to label, and for each label of the sequences before, which is 0 where they
-    are not joined."""
+    """Return the strides of targets between sequences, between labels, and per label of the sequences before.
+
+    The first is 0 for concatenated targets (one dimension), and the last is 0 for padded targets (two
+    dimensions).
+    """
     joined = targets.dim() == 1
     return 0 if joined else targets.stride(0), targets.stride(-1), targets.stride(-1) if joined else 0
 
 
 @triton.jit
 def label_of(targets_ptr, state, inside, blank, count, stride):
-    """The label of a state that is inside the sequence; blank, too, for labels that are none of the `count`."""
+    """Return the class number of a state: its label for odd states, else blank.
+
+    Also return blank for a state outside the sequence, and for a label that is not in [0, count).
+    """
     label = tl.load(targets_ptr + state // 2 * stride, mask=inside & (state % 2 == 1), other=blank).to(tl.int64)
     return tl.where((label >= 0) & (label < count), label, blank)
 
 
 @triton.jit
 def log_sum(x, y, z):
-    """log(exp(x) + exp(y) + exp(z)) of numbers that may be minus infinity."""
+    """Return log(exp(x) + exp(y) + exp(z)), in which each argument may be minus infinity."""
     most = tl.maximum(tl.maximum(x, y), z)
     most = tl.where(most == float("-inf"), 0.0, most)
     return tl.log(tl.exp(x - most) + tl.exp(y - most) + tl.exp(z - most)) + most
@@ -119,7 +154,7 @@ def log_sum(x, y, z):
 
 @triton.jit
 def log_sum_two(x, y):
-    """log(exp(x) + exp(y)) of numbers that may be minus infinity."""
+    """Return log(exp(x) + exp(y)), in which each argument may be minus infinity."""
     most = tl.maximum(x, y)
     most = tl.where(most == float("-inf"), 0.0, most)
     return tl.log(tl.exp(x - most) + tl.exp(y - most)) + most
@@ -127,9 +162,12 @@ def log_sum_two(x, y):
 
 @triton.jit
 def steps_of(ptr, left, stride, mask, AHEAD: tl.constexpr):
-    """What lies there and at the AHEAD - 1 steps after it, `stride` apart, of which `left` are left: a tuple."""
-    found = ()
+    """Return a tuple of AHEAD values loaded from ptr on, `stride` elements apart.
+
+    Values beyond the first `left` ones are 0, and so are all if the mask is false.
+    """
+    values = ()
     for i in tl.static_range(AHEAD):
-        found = found + (tl.load(ptr, mask=mask & (i < left), other=0),)
+        values = values + (tl.load(ptr, mask=mask & (i < left), other=0),)
         ptr += stride
-    return found
+    return values

@@ -1,7 +1,9 @@
-"""Resampling by a cubic (A = -0.5; Keys 1981), four elements of the result wide, or of the input if these are wider.
+"""Antialiased bicubic resampling (A = -0.5; Keys 1981) and its gradient.
 
-Along one axis after the other. Of an axis the weights are made first: of each result which elements are under the
-cubic, and their shares, which add up to 1. Gradients are gathered of those results that an element went to.
+The cubic is four elements wide, measured on the coarser grid (result or input). The axes are resampled one
+after the other. A first kernel computes the weights for each result along an axis: the range under the cubic,
+and normalized shares that add up to 1. The backward pass gathers, for each input element, the gradients from
+all results that used it.
 """
 
 import math
@@ -17,7 +19,7 @@ from blocks.windows import suggested_format
 
 @triton.jit
 def cubic_height(x):
-    """At distance x >= 0 from the middle."""
+    """Return the height of the cubic at distance x >= 0 from its middle."""
     near = (1.5 * x - 2.5) * x * x + 1
     far = ((-0.5 * x + 2.5) * x - 4.0) * x + 2.0
     return tl.where(x < 1, near, tl.where(x < 2, far, 0.0))
@@ -25,9 +27,14 @@ def cubic_height(x):
 
 @triton.jit
 def cubic_shares_kernel(shares_ptr, ends_ptr, n, taps, numbers, BLOCK: tl.constexpr):
-    """A row of shares [size, taps], and of ends [size, 2]: the first element under the cubic, and the first behind it.
+    """Compute the weights and the input range for one result per program instance.
 
-    numbers: elements of the input for one of the result, half the cubic's width, and the inverse of half of that.
+    Parameters of the launch:
+        shares_ptr: [size, taps], written: normalized weights.
+        ends_ptr: [size, 2] int32, written: the first input element under the cubic, and the first one behind
+            it.
+        n, taps: Input size and row length of `shares`, encoded by `plain`.
+        numbers: Input elements per result, half the cubic's width, and the inverse of half of that.
     """
     TYPE: tl.constexpr = shares_ptr.dtype.element_ty
     step, half, inverse = number_value(numbers[0], TYPE), number_value(numbers[1], TYPE), number_value(numbers[2], TYPE)
@@ -54,38 +61,57 @@ def cubic_shares_kernel(shares_ptr, ends_ptr, n, taps, numbers, BLOCK: tl.conste
 def along_axis_kernel(
     x_ptr, out_ptr, shares_ptr, ends_ptr, sizes, back, shift, BACK: tl.constexpr, BLOCK: tl.constexpr
 ):
-    """out [outer, results, inner] from x [outer, elements, inner], or, BACK, out [outer, elements, inner] from their
-    gradients. sizes: outer, elements, results, inner, taps, and the most results that an element went to."""
+    """Resample one axis of x [outer, elements, inner] to out [outer, results, inner], or compute the gradient (BACK).
+
+    With BACK, x holds the gradients of the results and out the gradients of the elements. The gather loops over
+    all results whose range may contain the element, and masks those whose range does not. The sum therefore
+    needs no atomics and has a fixed order.
+
+    Parameters of the launch:
+        x_ptr, out_ptr: Contiguous tensors, read and written.
+        shares_ptr, ends_ptr: From `cubic_shares_kernel`, read.
+        sizes: Outer, elements, results, inner, taps, and the largest number of results that use an element.
+        back, shift: The first result that may use element i is ceil(i * back - shift); only read with BACK.
+    """
     TYPE: tl.constexpr = shares_ptr.dtype.element_ty
     elements, results, inner = plain_value(sizes[1]), plain_value(sizes[2]), plain_value(sizes[3])
     taps, most = plain_value(sizes[4]), plain_value(sizes[5])
     length, other = (elements, results) if BACK else (results, elements)
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = i < plain_value(sizes[0]).to(tl.int64) * length * inner
-    here = (i // inner % length).to(tl.int32)
+    position = (i // inner % length).to(tl.int32)
     x_ptr += i // inner // length * other * inner + i % inner
     acc = tl.zeros([BLOCK], TYPE)
     if BACK:
-        first = tl.maximum(tl.ceil(here.to(TYPE) * number_value(back, TYPE) - number_value(shift, TYPE)), 0)
+        first = tl.maximum(tl.ceil(position.to(TYPE) * number_value(back, TYPE) - number_value(shift, TYPE)), 0)
         for t in range(0, most):
             at = first.to(tl.int32) + t
             inside = mask & (at < results)
             low = tl.load(ends_ptr + at * 2, mask=inside, other=0)
-            inside = inside & (here >= low) & (here < tl.load(ends_ptr + at * 2 + 1, mask=inside, other=0))
-            share = tl.load(shares_ptr + at.to(tl.int64) * taps + here - low, mask=inside, other=0)
+            inside = inside & (position >= low) & (position < tl.load(ends_ptr + at * 2 + 1, mask=inside, other=0))
+            share = tl.load(shares_ptr + at.to(tl.int64) * taps + position - low, mask=inside, other=0)
             acc += share * tl.load(x_ptr + at.to(tl.int64) * inner, mask=inside, other=0)
     else:
-        low = tl.load(ends_ptr + here * 2, mask=mask, other=0)
-        high = tl.load(ends_ptr + here * 2 + 1, mask=mask, other=0)
+        low = tl.load(ends_ptr + position * 2, mask=mask, other=0)
+        high = tl.load(ends_ptr + position * 2 + 1, mask=mask, other=0)
         for t in range(0, taps):
             inside = mask & (low + t < high)
-            share = tl.load(shares_ptr + here.to(tl.int64) * taps + t, mask=inside, other=0)
+            share = tl.load(shares_ptr + position.to(tl.int64) * taps + t, mask=inside, other=0)
             acc += share * tl.load(x_ptr + (low + t).to(tl.int64) * inner, mask=inside, other=0)
     tl.store(out_ptr + i, acc, mask=mask)
 
 
 def along_axis(x, out, dim, scale, align, back):
-    """Resamples x along dim into out, both contiguous; back: gradients of out's elements from those of results."""
+    """Resample x along dim into out, both contiguous.
+
+    Args:
+        x: Input, or gradient of the result with `back`.
+        out: Result, or gradient of the input with `back`.
+        dim: Axis to resample.
+        scale: Scale factor (result per input elements), or None to use the ratio of sizes.
+        align: ATen's `align_corners`.
+        back: Compute the gradient.
+    """
     results, elements = (x, out) if back else (out, x)
     n, size = elements.shape[dim], results.shape[dim]
     step = 1 / scale if scale is not None and scale > 0 else n / size
@@ -117,34 +143,39 @@ def along_axis(x, out, dim, scale, align, back):
 
 
 def along_both_axes(x, size, scales, align, back, memory_format):
-    """Of images [N, C, H, W], columns first."""
+    """Resample images [N, C, H, W] along W first, then along H."""
     out = torch.empty((*x.shape[:2], *size), dtype=x.dtype, device=x.device, memory_format=memory_format)
     if out.numel():
         dense = x if x.is_contiguous() else fill(torch.empty(x.shape, dtype=x.dtype, device=x.device), x)
         rows = torch.empty((*x.shape[:3], size[1]), dtype=x.dtype, device=x.device)
         along_axis(dense, rows, 3, scales[1], align, back)
-        into = out if out.is_contiguous() else torch.empty(out.shape, dtype=x.dtype, device=x.device)
-        along_axis(rows, into, 2, scales[0], align, back)
-        if into is not out:
-            fill(out, into)
+        target = out if out.is_contiguous() else torch.empty(out.shape, dtype=x.dtype, device=x.device)
+        along_axis(rows, target, 2, scales[0], align, back)
+        if target is not out:
+            fill(out, target)
     return out
 
 
 def expect_images(input_size, output_size):
-    """Raises RuntimeError as ATen."""
+    """Raise RuntimeError, as ATen does, unless both sizes describe non-empty images [N, C, H, W]."""
     sizes = (*input_size[1:], *output_size)
     if len(input_size) != 4 or len(output_size) != 2 or min(*input_size, *sizes) < 0 or 0 in sizes:
         raise RuntimeError(f"resampling of {tuple(input_size)} to {tuple(output_size)}")
 
 
 def antialias_cubic(x, output_size, scales, align):
+    """Return x [N, C, H, W] resampled to output_size, in the memory format that ATen gives it."""
     expect_images(x.shape, output_size)
     sizes = zip(scales, x.shape[2:], output_size, strict=True)
-    scales = [None if n == size else scale for scale, n, size in sizes]  # as ATen, but not of gradients
+    scales = [None if n == size else scale for scale, n, size in sizes]  # as ATen, forward only
     return along_both_axes(x, output_size, scales, align, False, suggested_format(x))
 
 
 def antialias_cubic_backward(grad, output_size, input_size, scales, align):
+    """Return the gradient [N, C, H, W] with respect to the input, contiguous.
+
+    Raises RuntimeError if the gradient's shape does not match the sizes.
+    """
     expect_images(input_size, output_size)
     if tuple(grad.shape) != (*input_size[:2], *output_size):
         raise RuntimeError(f"gradient {tuple(grad.shape)} of {tuple(input_size)} resampled to {tuple(output_size)}")

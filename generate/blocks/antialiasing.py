@@ -1,8 +1,12 @@
-"""Resampling by a triangle that is as wide as an element of the result, or of the input if that is wider; gradients.
+"""Antialiased bilinear resampling: a triangle filter and its gradient.
 
-Integers of an axis: sizes of the input and of the result; floats: elements of the input for one of the result; 1 less
-and 1 plus half the triangle's base; that half's inverse; how many results an element is wide, and how far before that
-many times i the first result may lie that i goes to.
+The triangle's half-width is one element on the coarser grid (result or input). The callbacks here go to
+`windows`, which passes two tuples per axis:
+
+- Integers `a`: input size, result size.
+- Floats `f`: input elements per result; 1 - half and 1 + half, with `half` for half the triangle's base; 1 /
+  half; and two numbers for the gradient, `back` (results per input element) and `shift`. The first result that
+  may use input element i is ceil(i * back - shift).
 """
 
 import math
@@ -18,7 +22,7 @@ __all__ = ["antialias", "antialias_backward"]
 
 @triton.jit
 def triangle_place(o, a, f):
-    """The middle of the triangle of result o, among elements, and the first of them under it, and how many."""
+    """Return the middle of result o in input coordinates, the first element under its triangle, and their number."""
     middle = (o.to(f[0].dtype) + 0.5) * f[0] - 0.5
     low = tl.maximum(tl.floor(middle + f[1]), 0)
     high = tl.minimum(tl.floor(middle + f[2]), a[0].to(middle.dtype))
@@ -27,7 +31,10 @@ def triangle_place(o, a, f):
 
 @triton.jit
 def triangle_share(at, middle, low, n, f):
-    """The height at an element, by the sum of all heights: their number less the distances before and behind."""
+    """Return the normalized weight at an element: its height divided by the sum of all heights under the triangle.
+
+    That sum has a closed form: the number of elements minus the sum of their scaled distances from the middle.
+    """
     d = middle - low
     before = tl.minimum(tl.maximum(tl.ceil(d), 0), n)
     distance = (2 * before - n) * d + 0.5 * n * (n - 1) - before * (before - 1)
@@ -37,6 +44,7 @@ def triangle_share(at, middle, low, n, f):
 
 @triton.jit
 def antialiased(o, t, a, f):
+    """Return tap t of result o for `windows`: the input element, its weight, and a validity mask."""
     middle, low, n = triangle_place(o, a, f)
     at = low + t.to(middle.dtype)
     return at.to(o.dtype), triangle_share(at, middle, low, n, f), at < low + n
@@ -44,6 +52,7 @@ def antialiased(o, t, a, f):
 
 @triton.jit
 def antialiased_back(i, t, a, f):
+    """Return tap t of input element i for the backward `windows`: the result, its weight, and a validity mask."""
     at = i.to(f[0].dtype)
     o = tl.maximum(tl.ceil(at * f[4] - f[5]), 0).to(i.dtype) + t
     middle, low, n = triangle_place(o, a, f)
@@ -51,7 +60,10 @@ def antialiased_back(i, t, a, f):
 
 
 def triangle_numbers(n, size, scale, align, dtype):
-    """(integers, floats) of an axis, and the most results that an element goes to."""
+    """Return ((integers, floats), taps, most) for one axis.
+
+    `taps` bounds the elements under a triangle, and `most` bounds the results that use one element.
+    """
     step = 1 / scale if scale is not None and scale > 0 else n / size
     if align:
         step = (n - 1) / (size - 1) if size > 1 else 0.0
@@ -68,20 +80,24 @@ def triangle_numbers(n, size, scale, align, dtype):
 
 
 def triangle_axes(input_size, output_size, scales, align, dtype):
-    """Of both axes. Raises RuntimeError as ATen."""
+    """Return both axes' numbers, their taps, their result counts, and the compute dtype (fp32 or fp64).
+
+    Raises RuntimeError as ATen does if the sizes do not describe non-empty images.
+    """
     if len(input_size) != 4 or len(output_size) != 2 or 0 in input_size[1:] or min(*output_size, *input_size) < 0:
         raise RuntimeError(f"resampling of {tuple(input_size)} to {tuple(output_size)}")
     if min(output_size) < 1:
         raise RuntimeError(f"resampling of {tuple(input_size)} to {tuple(output_size)}")
     wide = torch.float64 if dtype == torch.float64 else torch.float32
     sizes = zip(input_size[2:], output_size, scales, strict=True)
-    found = [triangle_numbers(*own, align, wide) for own in sizes]
-    return [numbers for numbers, _, _ in found], [n for _, n, _ in found], [n for _, _, n in found], wide
+    axes = [triangle_numbers(*own, align, wide) for own in sizes]
+    return [numbers for numbers, _, _ in axes], [n for _, n, _ in axes], [n for _, _, n in axes], wide
 
 
 def antialias(x, output_size, scales, align):
+    """Return x [N, C, H, W] resampled to output_size, in the memory format that ATen gives it."""
     sizes = zip(scales, x.shape[2:], output_size, strict=False)
-    scales = [None if n == size else scale for scale, n, size in sizes]  # as ATen, but not of gradients
+    scales = [None if n == size else scale for scale, n, size in sizes]  # as ATen, forward only
     axes, taps, _, dtype = triangle_axes(x.shape, output_size, scales, align, x.dtype)
     size = (*x.shape[:2], *output_size)
     out = torch.empty(size, dtype=x.dtype, device=x.device, memory_format=suggested_format(x))
@@ -89,6 +105,10 @@ def antialias(x, output_size, scales, align):
 
 
 def antialias_backward(grad, output_size, input_size, scales, align):
+    """Return the gradient with respect to the input.
+
+    Raises RuntimeError if the gradient's shape does not match the sizes.
+    """
     axes, _, most, dtype = triangle_axes(input_size, output_size, scales, align, grad.dtype)
     if tuple(grad.shape) != (*input_size[:2], *output_size):
         raise RuntimeError(f"gradient {tuple(grad.shape)} of {tuple(input_size)} resampled to {tuple(output_size)}")

@@ -1,13 +1,17 @@
-"""Tiled attention with online softmax (arXiv:2205.14135): no T x T matrix is ever in memory.
+"""Tiled attention with online softmax (arXiv:2205.14135), which never stores a T x T matrix in memory.
 
-A program owns BLOCK_M queries of one head and passes over its keys and values BLOCK_N at a time. Tensors are
-[B, H, T, D], read through their own strides; GROUP query heads in a row share one of keys and values.
+A program instance owns BLOCK_M queries in one head and loops over the keys and values in tiles of BLOCK_N.
+Tensors are [B, H, T, D] with arbitrary strides. GROUP consecutive query heads share one key and value head.
 
-fp16 and bf16 are multiplied as they are and added up in fp32; with FP32 they are multiplied as tf32, which holds them
-exactly, and so are probabilities. CAUSAL "upper" shows query i the keys up to i, "lower" those up to i + Tk - Tq, so
-that the mask ends in the matrix's lower right corner; None shows all. Dropout keeps probability [row, col] of head bh
-where word col % 4 of Philox at counter (offset, (bh * Tq + row) * ceil(Tk / 4) + col // 4), as a fraction of 2^32, is
-less than 1 - dropout_p; backward draws the same from the seed and the offset that forward leaves.
+fp16 and bf16 operands are multiplied as they are and accumulated in fp32. With FP32 set they are multiplied as
+tf32, which represents them exactly, and so are the probabilities.
+
+CAUSAL "upper" lets query i see the keys up to i. "lower" lets it see the keys up to i + Tk - Tq, so that the
+mask ends in the lower right corner. None disables the mask.
+
+Dropout keeps the probability [row, col] in head bh if a Philox word, as a fraction of 2^32, is less than 1 -
+dropout_p. The word is number col % 4 at the counter (offset, (bh * Tq + row) * ceil(Tk / 4) + col // 4). The
+backward pass draws the same words from the seed and offset that the forward pass stores.
 """
 
 import math
@@ -19,20 +23,26 @@ from blocks.offsets import integer_values, integers, stride_arguments, stride_va
 
 
 def attention_stride_arguments(tensors, small):
+    """Return the strides as launch arguments, with () for a tensor that is None."""
     return tuple([() if x is None else stride_arguments(x.stride(), small) for x in tensors])
 
 
 @triton.jit
 def attention_strides(strides, PLAIN: tl.constexpr):
-    found = ()
+    """Return the strides of all tensors, decoded from `attention_stride_arguments`."""
+    values = ()
     for k in tl.static_range(len(strides)):
-        found = found + (stride_values(strides[k], PLAIN),)
-    return found
+        values = values + (stride_values(strides[k], PLAIN),)
+    return values
 
 
 @triton.jit
 def load_rows(x_ptr, rows, dims, length, D, stride, MASKED: tl.constexpr, WHOLE: tl.constexpr, FP32: tl.constexpr):
-    """x[rows, :D] of one head; 0 from row `length` on if MASKED, from column D on unless WHOLE. stride: of 4 dims."""
+    """Load x[rows, :D] from one head, as fp32 if FP32.
+
+    Rows from `length` on are 0 if MASKED, and columns from D on are 0 if MASKED or unless WHOLE. `stride` has 4
+    dimensions.
+    """
     x_ptr += rows.to(tl.int64)[:, None] * stride[2] + dims[None, :] * stride[3]
     if MASKED:
         x = tl.load(x_ptr, mask=(rows < length)[:, None] & (dims < D)[None, :], other=0.0)
@@ -45,18 +55,23 @@ def load_rows(x_ptr, rows, dims, length, D, stride, MASKED: tl.constexpr, WHOLE:
 
 @triton.jit
 def store_rows(x_ptr, rows, dims, length, D, stride, values):
+    """Store a tile to x[rows, :D] in one head, masked at row `length` and at column D."""
     x_ptr += rows[:, None] * stride[2] + dims[None, :] * stride[3]
     tl.store(x_ptr, values.to(x_ptr.dtype.element_ty), mask=(rows < length)[:, None] & (dims < D)[None, :])
 
 
 @triton.jit
 def head_of(x_ptr, b, h, stride):
+    """Return the pointer to head h in batch b."""
     return x_ptr + b * stride[0] + h * stride[1]
 
 
 @triton.jit
 def kept_scores(seed, offset, head, rows, start, Tq, Tk, limit, ROWS: tl.constexpr, COLS: tl.constexpr):
-    """Whether dropout keeps probabilities [rows, start : start + COLS] of a head; start is a multiple of 4."""
+    """Return True for the probabilities [rows, start : start + COLS] in a head that dropout keeps.
+
+    `start` is a multiple of 4, because each Philox call yields the words for four columns.
+    """
     group = start // 4 + tl.arange(0, COLS // 4)
     i = (head * Tq + rows)[:, None] * tl.cdiv(Tk, 4) + group[None, :]
     call = tl.zeros_like(i) + offset
@@ -90,10 +105,23 @@ def attend(
     EVEN: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """`sums`, which are peak, total and acc, of queries `row` and on after the keys from first to last.
+    """Update the online softmax state of one query tile with the keys from `first` to `last`.
 
-    Scores are in units of log 2; only where MASKED may some of them not count. heads, bias_ptr: where keys, values and
-    bias of this head begin; draw: seed, offset, limit.
+    Scores are scaled by log2(e), so that exp2 replaces exp. The mask is only applied if MASKED; without it
+    every key of the range must be valid.
+
+    Parameters:
+        q: Query tile.
+        sums: Peak [BLOCK_M], total [BLOCK_M] and acc [BLOCK_M, BLOCK_D], fp32: the running maximum, the running
+            sum of exponentials, and the unnormalized output.
+        heads, bias_ptr: Pointers to this head's keys, values and bias (or None).
+        first, last: Range of keys.
+        head, row: Index b * H + h, and the tile's first query.
+        shift: Tk - Tq for CAUSAL "lower", else 0.
+        sizes, strides: Tq, Tk, D, Dv, and the decoded strides for q, k, v and bias.
+        scale, draw: Score scale, and (seed, offset, limit) for dropout.
+
+    Returns the updated `sums`.
     """
     peak, total, acc = sums
     k_ptr, v_ptr = heads
@@ -119,7 +147,7 @@ def attend(
             scores = tl.where(valid, scores, float("-inf"))
         new_peak = tl.maximum(peak, tl.max(scores, 1))
         finite = new_peak
-        if bias_ptr is not None or (MASKED and CAUSAL == "lower"):  # which may leave a query nothing
+        if bias_ptr is not None or (MASKED and CAUSAL == "lower"):  # a query may see no key: -inf - -inf would be NaN
             finite = tl.where(new_peak == float("-inf"), 0.0, new_peak)
         p = tl.exp2(scores - finite[:, None])
         shrink = tl.exp2(peak - finite)
@@ -154,9 +182,26 @@ def attention_kernel(
     TILE: tl.constexpr,
     PLAIN: tl.constexpr,
 ):
-    """inputs: q, k, v, bias; outs: output, logsumexp; states: where seed, offset and 0 are left. WHOLE: D and Dv are
-    TILE[2]; EVEN: and no tile reaches beyond Tq or Tk; SHORT: the keys are one loop, as if all had to be masked; EMPTY:
-    the logsumexp of no key. Tiles with the most keys before them run first."""
+    """Compute attention for one query tile of one head.
+
+    Tiles are launched in reverse order, because with a causal mask the last tiles have the most keys and would
+    otherwise finish late. Keys that need no mask are handled first, in a loop without a mask; the rest follows
+    in a masked loop.
+
+    Parameters of the launch:
+        inputs: Pointers to q, k, v and bias (or None), read.
+        outs: Pointers to output and logsumexp (or None), written. Logsumexp rows from Tq on are infinity.
+        states: Pointers that receive the seed, the offset and 0, each None if unused.
+        sizes, strides: H, Tq, Tk, D, Dv and the rows of logsumexp; strides of inputs and outs.
+        scale, keep_scale: Score scale, and 1 / (1 - dropout_p).
+        limit, seed, offset: Dropout threshold (scaled by 2^32) and Philox state.
+        GROUP, CAUSAL, DROPOUT, FP32: See the module.
+        WHOLE: D and Dv are equal to TILE[2].
+        EVEN: WHOLE, and no tile reaches beyond Tq or Tk.
+        SHORT: Use one masked loop over all keys.
+        EMPTY: Logsumexp for a query that sees no key.
+        TILE: BLOCK_M, BLOCK_N, BLOCK_D.
+    """
     BLOCK_M: tl.constexpr = TILE[0]
     BLOCK_N: tl.constexpr = TILE[1]
     BLOCK_D: tl.constexpr = TILE[2]
@@ -217,6 +262,7 @@ def attention_kernel(
 
 @triton.jit
 def leave_state(states, seed, offset):
+    """Store the dropout seed and offset for the backward pass, and 0 to the unused state."""
     seed_ptr, offset_ptr, unused_ptr = states
     if seed_ptr is not None:
         tl.store(seed_ptr, seed)
@@ -226,8 +272,11 @@ def leave_state(states, seed, offset):
 
 
 def shared_heads(query, key):
-    """Return the number of heads of key, of which each serves as many heads of query in a row (grouped-query attention,
-    arXiv:2305.13245). Raise NotImplementedError if query's are no multiple of them."""
+    """Return the number of key heads, each shared by consecutive query heads.
+
+    This is grouped-query attention (arXiv:2305.13245). Raises NotImplementedError unless the number of query
+    heads is a multiple.
+    """
     heads = key.shape[1]
     if heads != query.shape[1] and (heads == 0 or query.shape[1] % heads):
         raise NotImplementedError(f"{query.shape[1]} heads of query with {heads} of key")
@@ -235,14 +284,17 @@ def shared_heads(query, key):
 
 
 def check_attention(query, key, value, heads, Dv):
-    """Raises NotImplementedError where key and value have not these heads, and value not this last dimension."""
+    """Raise NotImplementedError unless key is [B, heads, Tk, D] and value is [B, heads, Tk, Dv]."""
     (B, _, _, D), Tk = query.shape, key.shape[2]
     if key.shape != (B, heads, Tk, D) or value.shape != (B, heads, Tk, Dv):
         raise NotImplementedError(f"query {tuple(query.shape)} with key {tuple(key.shape)}, value {tuple(value.shape)}")
 
 
 def attention_tile(D, Tq, Tk, dtype):
-    """BLOCK_M, BLOCK_N, BLOCK_D, warps and stages that fit the registers; of small tiles less is masked."""
+    """Return BLOCK_M, BLOCK_N, BLOCK_D, warps and stages that fit the registers.
+
+    Short sequences get smaller tiles, because less of a small tile is masked.
+    """
     BLOCK_D = max(triton.next_power_of_2(D), 16)
     BLOCK_M, BLOCK_N, warps, stages = 128, 64, 8, 3
     if dtype == torch.float32:
@@ -254,16 +306,25 @@ def attention_tile(D, Tq, Tk, dtype):
 
 
 def attention(inputs, outs, states, causal, dropout_p, scale, philox, tile, fp32=False, empty=math.inf):
-    """inputs: query, key, value, bias or None; outs: output and logsumexp [B, H, rows from Tq on], or None.
+    """Compute attention into `outs`. A platform may replace this function.
 
-    states: where the seed, the offset and 0 go, or None. tile: as `attention_tile` has it. fp32: multiply in fp32;
-    empty: the logsumexp of a query that sees no key. A platform may have another way.
+    Args:
+        inputs: Query, key, value, and bias or None.
+        outs: Output, and logsumexp [B, H, rows] with rows >= Tq, or None.
+        states: Tensors that receive the seed, the offset and 0, or None for each.
+        causal: None, "upper" or "lower" (see the module).
+        dropout_p: Dropout probability.
+        scale: Score scale, or None for 1 / sqrt(D).
+        philox: (seed, offset), only used for dropout_p > 0.
+        tile: From `attention_tile`.
+        fp32: Multiply in fp32.
+        empty: Logsumexp for a query that sees no key.
     """
     tiled_attention(inputs, outs, states, causal, dropout_p, scale, philox, tile, fp32, empty)
 
 
 def tiled_attention(inputs, outs, states, causal, dropout_p, scale, philox, tile, fp32, empty):
-    """The same, a program a tile of queries."""
+    """Launch `attention_kernel` with one program instance per query tile; the arguments are those for `attention`."""
     query, key, value, bias = inputs
     (B, H, Tq, D), Tk, Dv = query.shape, key.shape[2], value.shape[3]
     lse_rows = Tq if outs[1] is None else outs[1].shape[2]

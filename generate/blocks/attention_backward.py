@@ -1,9 +1,10 @@
-"""Backward of attention (arXiv:2205.14135, algorithm 4): no T x T matrix is in memory.
+"""Backward pass of attention (arXiv:2205.14135, algorithm 4), which never stores a T x T matrix in memory.
 
-A program owns BLOCK keys and passes over the queries for the gradients of keys and values, or BLOCK queries and passes
-over the keys for those of the queries. Probabilities are recomputed, P = exp(S - logsumexp), and so is what dropout
-keeps; dS = P * (dP - delta), where delta is rowsum(dO * O). What is multiplied in which type, how a causal mask lies
-and which query heads share keys is as in `attention`.
+One kernel owns BLOCK keys per program instance and loops over the queries for the gradients of keys and values.
+Another one owns BLOCK queries and loops over the keys for the query gradient. Both recompute the probabilities,
+P = exp(S - logsumexp), and the dropout mask. Then dS = P * (dP - delta) with delta = rowsum(dO * O).
+
+The product types, the causal mask and the sharing of key heads are as in `attention`.
 """
 
 import math
@@ -14,7 +15,7 @@ import triton.language as tl
 from blocks.attention import attention_stride_arguments, attention_strides, head_of, kept_scores, load_rows, store_rows
 from blocks.offsets import integer_values, integers
 
-FEW = 16
+FEW = 16  # heads with fewer features are multiplied in fp32
 
 
 @triton.jit
@@ -32,10 +33,18 @@ def score_gradient(
     PRECISION: tl.constexpr,
     EVEN: tl.constexpr,
 ):
-    """(P, dS) of one tile in fp32, 0 outside of the matrix and right of a causal mask; P is as dropout leaves it.
+    """Return (P, dS) for one tile in fp32: P after dropout, and the gradient of the scores.
 
-    queries: q, grad, logsumexp, delta; keys: k, v; places: head, rows, cols, the first of cols; scales: of scores and
-    of what is kept; draw: where the seed and the offset are, and the limit.
+    Both are 0 outside the matrix and for keys that the causal mask hides.
+
+    Parameters:
+        queries: Tiles of q and grad, and the rows' logsumexp and delta.
+        keys: Tiles of k and v.
+        places: Head, rows, cols, and the first of the cols.
+        sizes: Tq, Tk.
+        bias_ptr, bias_stride: This head's bias, or None.
+        scales: Score scale, and 1 / (1 - dropout_p).
+        draw: Pointers to the seed and the offset, and the dropout threshold.
     """
     q, grad, lse, delta = queries
     k, v = keys
@@ -65,7 +74,14 @@ def score_gradient(
 
 @triton.jit
 def delta_kernel(grad_ptr, out_ptr, delta_ptr, sizes, strides, TILE: tl.constexpr, PLAIN: tl.constexpr):
-    """delta[b, h, t] = sum over d of grad * out."""
+    """Compute delta[b, h, t] = sum over d of grad * out.
+
+    Parameters of the launch:
+        grad_ptr, out_ptr: [B, H, Tq, Dv], read.
+        delta_ptr: [B, H, Tq] fp32, contiguous, written.
+        sizes, strides: H, Tq, Dv, and the strides of grad and out.
+        TILE: Rows and columns of a tile.
+    """
     H, Tq, Dv = integer_values(sizes, PLAIN)
     grad_stride, out_stride = attention_strides(strides, PLAIN)
     head = tl.program_id(1).to(tl.int64)
@@ -96,7 +112,19 @@ def key_value_kernel(
     BLOCK_D: tl.constexpr,
     PLAIN: tl.constexpr,
 ):
-    """inputs: grad, q, k, v, bias, logsumexp, delta; outs: gradients of k and v. EVEN: tiles have nothing outside."""
+    """Compute the gradients of one key and value tile, summed over the GROUP query heads that share it.
+
+    A causal mask lets the loop start at the first query that sees the tile.
+
+    Parameters of the launch:
+        inputs: Pointers to grad, q, k, v, bias (or None), logsumexp and delta, read.
+        outs: Pointers to the gradients of k and v, written.
+        state: Pointers to the dropout seed and offset, read.
+        sizes, strides: H, Tq, Tk, D, Dv; strides of inputs (without delta) and outs.
+        scale, keep_scale, limit: As in `attention_kernel`.
+        EVEN: No tile reaches beyond Tq, Tk, D or Dv, so that nothing is masked.
+        BLOCK, BLOCK_D: Keys and queries per tile, and padded features.
+    """
     H, Tq, Tk, D, Dv = integer_values(sizes, PLAIN)
     strides = attention_strides(strides, PLAIN)
     grad_ptr, q_ptr, k_ptr, v_ptr, bias_ptr, lse_ptr, delta_ptr = inputs
@@ -165,7 +193,16 @@ def query_kernel(
     BLOCK_D: tl.constexpr,
     PLAIN: tl.constexpr,
 ):
-    """inputs: grad, q, k, v, bias, logsumexp, delta; outs: gradients of q and bias."""
+    """Compute the gradient of one query tile, and optionally the gradient of the bias.
+
+    A causal mask ends the loop at the last visible key, unless the bias gradient is needed: its masked elements
+    must be written as 0.
+
+    Parameters of the launch:
+        inputs: As in `key_value_kernel`, read.
+        outs: Pointers to the gradients of q and of the bias (or None), written.
+        state, sizes, strides, scale, keep_scale, limit: As in `key_value_kernel`.
+    """
     H, Tq, Tk, D, Dv = integer_values(sizes, PLAIN)
     strides = attention_strides(strides, PLAIN)
     grad_ptr, q_ptr, k_ptr, v_ptr, bias_ptr, lse_ptr, delta_ptr = inputs
@@ -212,13 +249,13 @@ def query_kernel(
 
 
 def empty_like_bthd(x):
-    """New [B, H, T, D] tensor that lies as [B, T, H, D]."""
+    """Return a new [B, H, T, D] tensor whose memory order is [B, T, H, D]."""
     B, H, T, D = x.shape
     return torch.empty((B, T, H, D), dtype=x.dtype, device=x.device).transpose(1, 2)
 
 
 def backward_block(query, value):
-    """Queries and keys of a tile that fit the registers, and beyond 256 features the shared memory."""
+    """Return the tile size (queries and keys) that fits the registers and, beyond 256 features, shared memory."""
     D = max(query.shape[3], value.shape[3])
     if D > 256:
         return 16
@@ -226,11 +263,23 @@ def backward_block(query, value):
 
 
 def attention_backward(inputs, grads, state, causal, dropout_p, scale, block, fp32=False):
-    """grads: where the gradients of query, key, value and bias go, the last of them or None.
+    """Compute the gradients of attention into `grads`.
 
-    inputs: the output's gradient, query, key, value, bias or None, output, logsumexp; state: where the seed and the
-    offset of the forward call are. block: queries and keys of a tile; fp32: multiply in fp32, as is done where heads
-    have fewer than FEW features: what dS loses in 16 bits is then not made up for by how many are added.
+    Heads with fewer than FEW features are always multiplied in fp32. With so few summands, the rounding errors
+    of a 16-bit dS do not average out.
+
+    Args:
+        inputs: Output gradient, query, key, value, bias or None, output, logsumexp.
+        grads: Tensors for the gradients of query, key, value and bias; the last may be None.
+        state: Tensors with the seed and the offset of the forward call.
+        causal: As in `attention`.
+        dropout_p: As in `attention`.
+        scale: Score scale, or None for 1 / sqrt(D).
+        block: Queries and keys per tile, from `backward_block`.
+        fp32: Multiply in fp32.
+
+    Raises:
+        RuntimeError: If the shapes of gradient, output and logsumexp do not fit.
     """
     grad, query, key, value, bias, out, lse = inputs
     (B, H, Tq, D), (Hk, Tk), Dv = query.shape, key.shape[1:3], value.shape[3]

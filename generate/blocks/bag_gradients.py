@@ -1,4 +1,7 @@
-"""Bags of embeddings: the gradients of their rows, and which bag an item is in."""
+"""Gradients of embedding bags: bag lookup for each item, and accumulation into the rows of the table.
+
+Used by the backward kernels of `_embedding_bag`.
+"""
 
 import math
 
@@ -13,7 +16,7 @@ from blocks.types import compute_types
 
 @triton.jit
 def bag_of(item, offset2bag_ptr, offset2bag_stride, offsets_ptr, offsets_stride, bags, mask, LEVELS: tl.constexpr):
-    """The bag of each item: as recorded, or else the last bag whose offset is not greater, by bisection."""
+    """Return the bag of each item: the recorded one, or else the last bag whose offset is <= item, by bisection."""
     if offset2bag_ptr is not None:
         bag = tl.load(offset2bag_ptr + item * offset2bag_stride, mask=mask, other=0).to(tl.int64)
     else:
@@ -28,6 +31,13 @@ def bag_of(item, offset2bag_ptr, offset2bag_stride, offsets_ptr, offsets_stride,
 
 @triton.jit
 def bag_count_kernel(indices_ptr, counts_ptr, m, height, stride, BLOCK: tl.constexpr):
+    """Count how often each index occurs, ignoring indices out of range.
+
+    Parameters of the launch:
+        indices_ptr: [m], read with `stride`.
+        counts_ptr: [height] int32, initialized to 0, updated with atomics.
+        m, height, stride: Encoded by `plain`.
+    """
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = i < plain_value(m)
     index = tl.load(indices_ptr + i * plain_value(stride), mask=mask, other=0).to(tl.int64)
@@ -49,7 +59,18 @@ def bag_max_kernel(
     bag_size_stride,
     BLOCK: tl.constexpr,
 ):
-    """height: of `sums_ptr`; an index out of range adds nothing."""
+    """Add each gradient element in mode "max" to the table row that won it.
+
+    An index out of range adds nothing, and neither does an empty bag.
+
+    Parameters of the launch:
+        grad_ptr: [bags, cols], read.
+        bag_size_ptr: [bags], read.
+        maximum_ptr: [bags, cols], read: the winning index per element.
+        sums_ptr: [height, cols], contiguous, updated with atomics.
+        n: Number of elements, bags * cols.
+        cols, height, grad_stride, maximum_stride, bag_size_stride: Sizes and strides of these tensors.
+    """
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     bag, col = i // cols, i % cols
     mask = (i < n) & (tl.load(bag_size_ptr + bag * bag_size_stride, mask=i < n, other=0) > 0)
@@ -88,6 +109,23 @@ def bag_rows_kernel(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
+    """Add (or write, if SPARSE) the gradient row of each item: the row of its bag, weighted and averaged.
+
+    Padding items and, unless SPARSE, indices out of range contribute nothing; SPARSE writes zeros for padding.
+
+    Parameters of the launch:
+        grad_ptr: [bags, cols], read.
+        indices_ptr: Table row per item, read.
+        items_ptr: [m], the items to write, or None for all, read.
+        offsets_ptr, offset2bag_ptr: First item per bag and bag per item; either may be None (see `bag_of`).
+        bag_size_ptr: Divisors in mode "mean", read if MEAN.
+        weights_ptr: Per-sample weights or None, read.
+        counts_ptr: Occurrences per index to divide by, or None, read.
+        sums_ptr: SPARSE: [m, cols], written. Otherwise [height, cols], updated with atomics.
+        m, cols, height: Number of items, columns, and rows of `sums`.
+        OPMATH: Compute type.
+        LEVELS: Bisection steps, from `bisection_levels`.
+    """
     slot = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
     col = tl.program_id(1).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
     inside = slot < m
@@ -116,21 +154,36 @@ def bag_rows_kernel(
 
 
 def bisection_levels(bags):
-    """Steps of a bisection among this many offsets."""
+    """Return the number of bisection steps for this many offsets."""
     return math.ceil(math.log2(max(bags, 2)))
 
 
 def bag_tile(m, cols):
-    """Items and columns of a program, and its warps: about 2048 elements, fewer where few items would leave it idle."""
+    """Return items and columns per program instance, and its warps.
+
+    A tile has about 2048 elements, and fewer if there are too few items to occupy a GPU.
+    """
     BLOCK_N = min(triton.next_power_of_2(max(cols, 1)), 256)
     BLOCK_M = min(2048 // BLOCK_N, triton.next_power_of_2(max(m // 512, 1)))
     return BLOCK_M, BLOCK_N, max(1, min(BLOCK_M * BLOCK_N // 256, 8))
 
 
 def add_bag_rows(grad, indices, items, offsets, offset2bag, bag_size, weights, counts, sums, mode, padding_idx, sparse):
-    """Add the items' gradient rows to the rows of their indices in `sums`, or write them there one after another.
+    """Add each item's gradient row to row `indices[item]` in `sums`, or write the rows one after another.
 
-    offsets: None where `offset2bag` tells the bag of each item. items: of the rows to write, None for all.
+    Args:
+        grad: [bags, cols] gradient of the output.
+        indices: Table row per item.
+        items: Items to write, or None for all.
+        offsets: First item per bag, or None if `offset2bag` records the bag of each item.
+        offset2bag: Bag per item, or empty.
+        bag_size: Number of items per bag.
+        weights: Per-sample weights, or None.
+        counts: Occurrences per index to divide by, or None.
+        sums: [height, cols] accumulator, or [items, cols] if `sparse`.
+        mode: 0 for sum, 1 for mean.
+        padding_idx: Index whose items contribute nothing.
+        sparse: Write one row per item instead of accumulating.
     """
     m, cols = sums.shape[0] if sparse else indices.shape[0], grad.shape[1]
     bags = 0 if offsets is None else min(offsets.shape[0], grad.shape[0])
@@ -167,14 +220,14 @@ def add_bag_rows(grad, indices, items, offsets, offset2bag, bag_size, weights, c
 
 
 def check_items(indices, offsets):
-    """Raises RuntimeError as ATen for indices or offsets that are no integers or not contiguous."""
+    """Raise RuntimeError, as ATen does, if indices or offsets are not int32 or int64, or not contiguous."""
     for t in (indices, offsets):
         if t.dtype not in (torch.int32, torch.int64) or not t.is_contiguous():
             raise RuntimeError(f"indices or offsets of {t.dtype}, strides {t.stride()}")
 
 
 def check_bags(grad, indices, offset2bag, bag_size, maximum_indices, mode, weights):
-    """Raises RuntimeError where what is read of each item, bag or element of the gradient is not there for all."""
+    """Raise RuntimeError if a tensor is too short for the items, bags or gradient elements that read it."""
     items = [t for t in (offset2bag if offset2bag.shape[0] else None, weights) if t is not None]
     fits = all([t.shape[0] >= indices.shape[0] for t in items])
     fits = fits and (mode != 1 or bag_size.shape[0] >= grad.shape[0])
@@ -189,9 +242,23 @@ def check_bags(grad, indices, offset2bag, bag_size, maximum_indices, mode, weigh
 def dense_bag_gradient(
     grad, indices, offsets, offset2bag, bag_size, maximum, num_weights, by_frequency, mode, weights, padding_idx
 ):
-    """The gradient of the table, [num_weights, columns]: by atomics in fp32, fp64 for fp64, then rounded.
+    """Return the dense gradient of the table, [num_weights, cols].
 
-    The maximum's goes to the row that won, element by element. by_frequency: divided by how often an index occurs.
+    It is accumulated with atomics in fp32 (fp64 for fp64), then rounded to the gradient's dtype. In mode 2
+    (max) each element goes to the row that won it.
+
+    Args:
+        grad: [bags, cols] gradient of the output.
+        indices: Table row per item.
+        offsets: First item per bag, or None.
+        offset2bag: Bag per item, or empty.
+        bag_size: Number of items per bag.
+        maximum: [bags, cols] winning indices, read in mode 2.
+        num_weights: Rows of the table.
+        by_frequency: Divide each item's gradient by how often its index occurs.
+        mode: 0 for sum, 1 for mean, 2 for max.
+        weights: Per-sample weights, or None.
+        padding_idx: Index whose items contribute nothing.
     """
     m, cols = indices.shape[0], grad.shape[1]
     out = torch.empty((num_weights, cols), dtype=grad.dtype, device=grad.device)

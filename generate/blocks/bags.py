@@ -1,7 +1,8 @@
-"""Bags of embeddings: rows of a table, of which those of a bag are summed, averaged or compared.
+"""Embedding bags: sum, mean or maximum over the table rows that belong to a bag.
 
-A program takes BAGS bags, and adds the rows of their items up in fp32 (fp64 for fp64), or keeps the largest (2) and its
-index. The bags of the items are recorded unless rows are plainly added up, without padding, in 16 or 32 bits.
+A program instance takes BAGS bags. It adds the rows of their items up in fp32 (fp64 for fp64), or keeps each
+column's largest value and its index (mode 2). The bag of each item is recorded in offset2bag, except in the
+case that `_sums_only` describes, in which ATen leaves it empty.
 """
 
 import torch
@@ -12,8 +13,10 @@ from blocks.types import compute_types, identical_dtypes
 
 @triton.jit
 def bounds_of(offsets_ptr, stride, bag, known, ends, m):
-    """Where the items of bags begin, and how many these are. ends: how many offsets end a bag; others end with the m
-    items."""
+    """Return each bag's first item and its number of items.
+
+    Bag b ends at offsets[b + 1] if b + 1 < ends, and otherwise at m, the number of items.
+    """
     begin = tl.load(offsets_ptr + bag * stride, mask=known, other=0).to(tl.int64)
     end = tl.load(offsets_ptr + (bag + 1) * stride, mask=known & (bag + 1 < ends), other=m).to(tl.int64)
     return begin, tl.where(known, end - begin, 0)
@@ -21,7 +24,7 @@ def bounds_of(offsets_ptr, stride, bag, known, ends, m):
 
 @triton.jit
 def items_of(indices_ptr, stride, begin, row, length):
-    """The items of these rows of the bags, which of them there are, and their indices."""
+    """Return the items at these rows of the bags, a mask of the valid ones, and their table indices."""
     inside = row < length
     item = begin + row
     return item, inside, tl.load(indices_ptr + item * stride, mask=inside, other=0).to(tl.int64)
@@ -55,10 +58,23 @@ def bag_sums_kernel(
     ROWS: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """The sums of bags, or their means.
+    """Compute the sum of each bag, or the mean (MEAN).
 
-    A lane takes 16 bytes of a row and adds up all items of its bag, DEEP of them at a time, while the indices of the
-    next are on their way. Only where bags are few are their items spread over ROWS lanes, whose sums meet at the end.
+    A lane reads 16 bytes from a row and adds up all items of its bag. It loads DEEP items at a time, while the
+    next indices are already being loaded. Only if there are few bags are their items spread over ROWS lanes,
+    whose sums are added at the end.
+
+    Parameters of the launch:
+        weight_ptr: [height, cols] table, read.
+        indices_ptr, offsets_ptr: [m] table row per item and first item per bag, read.
+        weights_ptr: [m] per-sample weights or None, read.
+        out_ptr: [bags, cols], contiguous, written.
+        offset2bag_ptr: [m] bag per item, written, or None.
+        bag_size_ptr, maximum_ptr: [sizes], written: the number of items if MEAN, else 0.
+        m, bags, ends, sizes: Items, bags, offsets that end a bag (see `bounds_of`), and length of bag_size.
+        cols, height, padding_idx: Table columns and rows, and the index whose items are skipped.
+        weight_stride, indices_stride, offsets_stride, weights_stride: Strides in elements.
+        OPMATH: Compute type.
     """
     bag = tl.program_id(0).to(tl.int64) * BAGS + tl.arange(0, BAGS)
     col = tl.program_id(1).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
@@ -74,7 +90,7 @@ def bag_sums_kernel(
         row += DEEP * ROWS
         next_item, next_inside, next_index = items_of(indices_ptr, indices_stride, first, row, size)
         used = inside & (index != padding_idx)
-        valid = used & (index >= 0) & (index < height)  # an index out of range adds nothing
+        valid = used & (index >= 0) & (index < height)  # an index out of range adds nothing, but counts in the mean
         mask = valid[:, :, :, None] & (col < cols)[None, None, None, :]
         offset = (index * weight_stride[0])[:, :, :, None] + (col * weight_stride[1])[None, None, None, :]
         x = tl.load(weight_ptr + offset, mask=mask, other=0).to(OPMATH)
@@ -124,7 +140,16 @@ def bag_maxima_kernel(
     BAGS: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """The largest of each column of a bag and its index, an item of each bag at a time."""
+    """Compute the largest value in each column of a bag and its table index, one item per bag at a time.
+
+    NaN does not replace a value that is already there, because x > acc is then false.
+
+    Parameters of the launch:
+        maximum_ptr: [bags, cols], contiguous, written: winning table index per element.
+        bag_size_ptr: [sizes], written: number of items without padding.
+
+    All other parameters are as in `bag_sums_kernel`.
+    """
     bag = tl.program_id(0).to(tl.int64) * BAGS + tl.arange(0, BAGS)
     col = tl.program_id(1).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
     known = bag < bags
@@ -157,7 +182,21 @@ def bag_maxima_kernel(
 
 
 def embedding_bags(weight, indices, offsets, mode, per_sample_weights, include_last_offset, padding_idx, sizes=None):
-    """(bags, bag of each item, sizes, indices of maxima); sizes: how many, by default one for each bag."""
+    """Return (bags, offset2bag, bag sizes, indices of maxima), as `_embedding_bag` does.
+
+    Args:
+        weight: [height, cols] table.
+        indices: int32 or int64, table row per item.
+        offsets: int32 or int64, first item per bag.
+        mode: 0 for sum, 1 for mean, 2 for max.
+        per_sample_weights: Factor per item, with the dtype of `weight`, or None.
+        include_last_offset: The last offset ends the last bag and begins no bag.
+        padding_idx: Index whose items are skipped; negative for none.
+        sizes: Length of the bag sizes, or None for one per bag.
+
+    Raises:
+        RuntimeError: If indices or offsets are not int32 or int64.
+    """
     if per_sample_weights is not None:
         identical_dtypes(weight, per_sample_weights)
     if any([t.dtype not in (torch.int32, torch.int64) for t in (indices, offsets)]):
@@ -173,7 +212,7 @@ def embedding_bags(weight, indices, offsets, mode, per_sample_weights, include_l
     offset2bag = torch.empty(0 if unrecorded else m, dtype=dtype, device=device)
     bag_size = torch.empty(sizes, dtype=dtype, device=device)
     maximum = torch.empty((bags, cols) if mode == 2 else sizes, dtype=dtype, device=device)
-    given = (
+    arguments = (
         weight,
         indices,
         offsets,
@@ -198,18 +237,18 @@ def embedding_bags(weight, indices, offsets, mode, per_sample_weights, include_l
     DEEP, BAGS, ROWS, BLOCK_N, num_warps = _bags_tile(m, bags, cols, weight.element_size(), mode == 2)
     grid = triton.cdiv(max(bags, sizes), BAGS), max(triton.cdiv(cols, BLOCK_N), 1)
     if mode == 2:
-        bag_maxima_kernel[grid](*given, BAGS, BLOCK_N, num_warps=num_warps)
+        bag_maxima_kernel[grid](*arguments, BAGS, BLOCK_N, num_warps=num_warps)
     else:
-        bag_sums_kernel[grid](*given, mode == 1, DEEP, BAGS, ROWS, BLOCK_N, num_warps=num_warps)
+        bag_sums_kernel[grid](*arguments, mode == 1, DEEP, BAGS, ROWS, BLOCK_N, num_warps=num_warps)
     return out, offset2bag, bag_size, maximum
 
 
 def _bags_tile(m, bags, cols, itemsize, maxima):
-    """Items that a lane has on their way, bags, items and columns of lanes, and warps.
+    """Return DEEP, BAGS, ROWS, BLOCK_N and the number of warps.
 
-    Of sums lanes take 16 bytes of a row; items of a bag are spread over several, as far as 16,384 lanes and 512 of a
-    program allow; in fp64 a lane adds up a bag's items in their order. Of maxima a program has about 2,048 elements,
-    fewer where few bags would leave a GPU idle.
+    For sums, a lane reads 16 bytes from a row. The items of a bag are spread over several lanes, up to 16,384
+    lanes in all and 512 lanes per program instance. In fp64 a lane adds a bag's items in their order. For
+    maxima, a program instance has about 2,048 elements, and fewer if few bags would leave a GPU idle.
     """
     BLOCK_N = min(triton.next_power_of_2(max(cols, 1)), 256)
     if maxima:
@@ -224,7 +263,7 @@ def _bags_tile(m, bags, cols, itemsize, maxima):
 
 
 def _sums_only(weight, mode, per_sample_weights, padding_idx):
-    """Where ATen adds rows up without recording the bags of the items."""
+    """Return True if ATen adds the rows up without recording the bag of each item."""
     return (
         mode == 0
         and padding_idx < 0

@@ -1,6 +1,7 @@
-"""Modified Bessel functions of order 0 and 1, in fp32 and fp64.
+"""Modified Bessel functions I and K with order 0 and 1, in fp32 and fp64.
 
-Coefficients of series are of interpolation at 64 to 90 Chebyshev points in 45 digits, cut where they fall under 1e-18.
+The fp64 coefficients come from interpolation at 64 to 90 Chebyshev points with 45 digits, truncated below
+1e-18.
 """
 
 import triton
@@ -11,7 +12,7 @@ from blocks.functions import polynomial
 
 @triton.jit
 def near_bessel_i0(a):
-    """e^-x I0(x) for 0 <= x <= 8."""
+    """Return e^-a I0(a) for 0 <= a <= 8."""
     return chebyshev_series(a * 0.25 - 1, (
         0.33839763720473803, -0.3046826723431984, 0.17162090152220877, -0.09490109704804764,
         0.04930528423967071, -0.02373741480589947, 0.010546460394594998, -0.004324309995050576,
@@ -26,6 +27,10 @@ def near_bessel_i0(a):
 
 @triton.jit
 def scaled_bessel_i0_fp64(x):
+    """Return e^-|x| I0(x) in fp64: 0 at infinity, and NaN if x is NaN.
+
+    Beyond 8 it is a series in 1 / |x| divided by sqrt |x|.
+    """
     a = tl.abs(x)
     near = near_bessel_i0(tl.where(a <= 8, a, 0.0))
     b = tl.where(a > 8, a, 8.0)
@@ -44,7 +49,7 @@ def scaled_bessel_i0_fp64(x):
 
 @triton.jit
 def near_bessel_i1(a):
-    """e^-x I1(x) / x for 0 <= x <= 8."""
+    """Return e^-a I1(a) / a for 0 <= a <= 8."""
     return chebyshev_series(a * 0.25 - 1, (
         0.12629359322181682, -0.17641651835783406, 0.1026436586898471, -0.05294598120809499,
         0.024726449030626516, -0.010564084894626197, 0.004156422944312888, -0.0015135724506312532,
@@ -59,6 +64,7 @@ def near_bessel_i1(a):
 
 @triton.jit
 def scaled_bessel_i1_fp64(x):
+    """Return e^-|x| I1(x) in fp64: 0 at infinity, and NaN if x is NaN."""
     a = tl.abs(x)
     near = a * near_bessel_i1(tl.where(a <= 8, a, 0.0))
     b = tl.where(a > 8, a, 8.0)
@@ -77,7 +83,10 @@ def scaled_bessel_i1_fp64(x):
 
 @triton.jit
 def bessel_i0_fp32(a):
-    """I0 to 7, and e^-a I0 beyond, in fp32 for a >= 0: minimax polynomials of a^2, and of 1 / a times 1 / sqrt a."""
+    """Return I0(a), valid up to 7, and e^-a I0(a), valid beyond 7, in fp32 for a >= 0.
+
+    The first is a minimax polynomial in a^2, the second one in 1 / a multiplied by 1 / sqrt a.
+    """
     s = a * a
     near = 1 + s * polynomial(s, (
         1.676419668e-14, 1.781048248e-12, 4.971307873e-10, 6.721036938e-08, 6.789441248e-06, 0.0004339762592,
@@ -90,7 +99,10 @@ def bessel_i0_fp32(a):
 
 @triton.jit
 def bessel_i1_fp32(a):
-    """I1 to 7, and e^-a I1 beyond, likewise."""
+    """Return I1(a), valid up to 7, and e^-a I1(a), valid beyond 7, in fp32 for a >= 0.
+
+    The polynomials are like those in `bessel_i0_fp32`.
+    """
     s = a * a
     near = a * (0.5 + s * polynomial(s, (
         8.96832536e-16, 1.173236154e-13, 3.509201631e-11, 5.615632891e-09, 6.786621422e-07, 5.424986261e-05,
@@ -105,7 +117,7 @@ def bessel_i1_fp32(a):
 
 @triton.jit
 def scaled_bessel_i0(x):
-    """e^-|x| I0(x)."""
+    """Return e^-|x| I0(x)."""
     if x.dtype.is_fp64():
         r = scaled_bessel_i0_fp64(x)
     else:
@@ -116,7 +128,10 @@ def scaled_bessel_i0(x):
 
 @triton.jit
 def bessel_i0(x):
-    """It overflows where ATen's does, and is NaN of infinity as ATen's."""
+    """Return I0(x).
+
+    It overflows at the same x as ATen's, and is NaN at infinity like ATen's.
+    """
     if x.dtype.is_fp64():
         r = tl.exp(tl.abs(x)) * scaled_bessel_i0_fp64(x)
     else:
@@ -127,7 +142,7 @@ def bessel_i0(x):
 
 @triton.jit
 def scaled_bessel_i1(x):
-    """e^-|x| I1(x)."""
+    """Return e^-|x| I1(x)."""
     if x.dtype.is_fp64():
         r = scaled_bessel_i1_fp64(x)
     else:
@@ -139,7 +154,7 @@ def scaled_bessel_i1(x):
 
 @triton.jit
 def bessel_i1(x):
-    """As `bessel_i0`."""
+    """Return I1(x), with the same overflow and infinity behavior as `bessel_i0`."""
     if x.dtype.is_fp64():
         r = tl.exp(tl.abs(x)) * scaled_bessel_i1_fp64(x)
     else:
@@ -151,7 +166,11 @@ def bessel_i1(x):
 
 @triton.jit
 def scaled_bessel_k0(x):
-    """e^x K0(x); to x = 2 a series in x^2 and -log(x / 2) I0(x)."""
+    """Return e^x K0(x): infinity at 0, and NaN if x < 0 or x is NaN.
+
+    Up to x = 2 it is a series in x^2 minus log(x / 2) I0(x). Beyond that it is a series in 1 / x divided by
+    sqrt x.
+    """
     a = tl.where((x > 0) & (x <= 2), x, 2.0)
     near = chebyshev_series(0.5 * a * a - 1, (
         -0.2676636966169514, 0.3442898999246285, 0.0359799365153615, 0.001264615411446926,
@@ -177,7 +196,11 @@ def scaled_bessel_k0(x):
 
 @triton.jit
 def scaled_bessel_k1(x):
-    """e^x K1(x); to x = 2 a series in x^2 over x and log(x / 2) I1(x)."""
+    """Return e^x K1(x): infinity at 0, and NaN if x < 0 or x is NaN.
+
+    Up to x = 2 it is a series in x^2 divided by x, plus log(x / 2) I1(x). Beyond that it is a series in 1 / x
+    divided by sqrt x.
+    """
     a = tl.where((x > 0) & (x <= 2), x, 2.0)
     near = chebyshev_series(0.5 * a * a - 1, (
         0.7626501136694739, -0.3531559607765449, -0.12261118082265715, -0.006975723859639864,

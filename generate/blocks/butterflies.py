@@ -1,8 +1,9 @@
-"""Discrete Fourier transforms of a power of 2, of a tile of lines in registers: passes of 16 elements a thread.
+"""Discrete Fourier transforms with power-of-two length, computed in registers for a tile of lines.
 
-A pass (Stockham's autosort, Van Loan 1992, section 1.7) holds element j of its transforms in the tensor j of a tuple,
-and transforms these by butterflies (section 1.2). Between passes elements change places, and never leave the program.
-The other direction is that of (im, re) in the place of (re, im).
+Used by `blocks.fourier`. Each thread transforms 16 elements per pass (Stockham autosort, Van Loan 1992, section
+1.7). A pass holds element j of its transforms in tensor j of a tuple, and transforms these tensors by
+butterflies (section 1.2). Between passes the elements are permuted, but they never leave the program instance.
+The inverse direction swaps (re, im) to (im, re).
 """
 
 import triton
@@ -19,7 +20,7 @@ BUTTERFLY_TILE = 4096  # complex numbers that a program holds
 
 @triton.jit
 def rotated(re, im, E: tl.constexpr):
-    """(re + i im) exp(-2 pi i E / 16), E from 0 to 7"""
+    """Return (re + i im) exp(-2 pi i E / 16) for E from 0 to 7."""
     if E == 0:
         return re, im
     if E == 2:
@@ -37,7 +38,7 @@ def rotated(re, im, E: tl.constexpr):
 
 @triton.jit
 def doubled(re, im, HALF: tl.constexpr):
-    """Transforms of HALF elements, which lie one behind the other, are those of twice as many."""
+    """Merge pairs of HALF-point transforms, stored one behind the other, into transforms of twice that length."""
     new_re, new_im = (), ()
     for first in tl.static_range(0, len(re), 2 * HALF):
         upper_re, upper_im, lower_re, lower_im = (), (), (), ()
@@ -54,7 +55,7 @@ def doubled(re, im, HALF: tl.constexpr):
 
 @triton.jit
 def butterflies(re, im):
-    """The transform of a tuple of up to 16 tensors, which are in the order of their numbers' bits in reverse."""
+    """Transform a tuple of up to 16 tensors given in bit-reversed order."""
     for stage in tl.static_range(4):
         if 1 << stage < len(re):
             re, im = doubled(re, im, 1 << stage)
@@ -63,22 +64,29 @@ def butterflies(re, im):
 
 @triton.jit
 def reversed_bits(k, RADIX: tl.constexpr):
-    """k, from 0 to RADIX - 1, of up to four bits, with these in reverse"""
+    """Return k with its bits reversed; k is in [0, RADIX) and has up to four bits."""
     return ((k & 1) * 8 + (k & 2) * 2 + (k & 4) // 2 + (k & 8) // 8) * RADIX // 16
 
 
 @triton.jit
 def butterfly_place(RADIX: tl.constexpr, BLOCK: tl.constexpr, ASIDE: tl.constexpr):
-    """(transform, column) of what a tensor holds, of BLOCK transforms of RADIX columns. ASIDE: whether these lie aside,
-    or else one behind the other."""
+    """Return (transform, column) for each tensor element, for BLOCK transforms with RADIX columns.
+
+    With ASIDE the transforms are interleaved (the transform index varies fastest); otherwise they follow each
+    other.
+    """
     i = tl.arange(0, RADIX * BLOCK)
     return (i % BLOCK, i // BLOCK) if ASIDE else (i // RADIX, i % RADIX)
 
 
 @triton.jit
 def exchanged(x, OUTER: tl.constexpr, COLUMNS: tl.constexpr, STEP: tl.constexpr, INNER: tl.constexpr, R: tl.constexpr):
-    """Results of a pass, [OUTER, COLUMNS / STEP, STEP, INNER] for each number, as the next one of R elements, in the
-    order of their numbers' bits in reverse, reads them: number k of (i, j) is element (i, k, j) of a transform."""
+    """Permute the results of a pass to the order in which the next pass (R elements) reads them.
+
+    The input holds one tensor [OUTER, COLUMNS / STEP, STEP, INNER] per number of the pass. In the output,
+    number k at (i, j) is element (i, k, j) of a transform, and the numbers are in bit-reversed order. Joins,
+    one permutation and splits do this, because a tuple of tensors cannot be indexed across threads.
+    """
     NUMBER: tl.constexpr = len(x)
     for _ in tl.static_range(4):
         if len(x) > 1:
@@ -114,7 +122,10 @@ def next_pass(
     BLOCK: tl.constexpr,
     ASIDE: tl.constexpr,
 ):
-    """Twiddle factors, and the pass of R elements that follows one of 16, of which STEP lie beside each other."""
+    """Apply the twiddle factors after a pass of 16, then compute the next pass of R elements.
+
+    STEP elements of a transform are neighbors at this stage.
+    """
     _, column = butterfly_place(RADIX // 16, BLOCK, ASIDE)
     pair = 2 * (column // STEP * STEP)[:, None] + tl.arange(0, 2)[None, :]
     new_re, new_im = (re[0],), (im[0],)
@@ -132,7 +143,7 @@ def next_pass(
 
 @triton.jit
 def read_elements(x_ptr, at, stride, length, mask, READS: tl.constexpr):
-    """As `read_line` of blocks.fourier, with a stride of complex numbers, which are read as pairs."""
+    """Load elements as `read_line` in blocks.fourier does, but with a stride in complex numbers, loaded as pairs."""
     mirrored = at > length // 2
     if READS == "hermitian":
         at = tl.where(mirrored, length - at, at)
@@ -167,9 +178,12 @@ def butterfly_kernel(
     INNER: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """As `pass_kernel` of blocks.fourier, of a RADIX that is a power of 2. Strides count elements.
+    """Compute one pass with a power-of-two RADIX, as `pass_kernel` in blocks.fourier does.
 
-    twiddles: exp(-2 pi i k m / RADIX), [16, RADIX / 16, 2], or None up to 16. roots: None where RADIX is the length.
+    Parameters of the launch, as far as they differ from `pass_kernel`:
+        twiddles_ptr: exp(-2 pi i k m / RADIX), [16, RADIX / 16, 2], read; None for a RADIX up to 16.
+        roots_ptr: Twiddle factors between launches, read; None if RADIX is the whole length.
+        strides: In elements (complex numbers on a complex side).
     """
     lines, length, step = plain_value(lines), plain_value(length), plain_value(step)
     axis = integer_values(axis, True)
@@ -217,8 +231,11 @@ def butterfly_kernel(
 
 
 def butterfly_radices(n, aside):
-    """Factors of n, a power of 2, that a tile takes: n itself, if its lines do not lie aside and it fits; or else
-    about equal ones of up to 256, of which a tile holds 16 neighbours or more."""
+    """Return the factors of n, a power of 2, that one tile transforms at a time.
+
+    That is n itself if a tile holds the line; interleaved lines (`aside`) fit up to 256 elements. Otherwise the
+    factors are about equal and at most 256, so that a tile holds at least 16 neighboring lines.
+    """
     bits = 0
     while 1 << bits < n:
         bits += 1

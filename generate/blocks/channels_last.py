@@ -1,8 +1,11 @@
-"""Copies of tensors whose channels lie last and are padded to a multiple of 8, for products of tensor cores.
+"""Channels-last copies with channels padded to a multiple of 8, as operands for tensor cores.
 
-A tap of 8 channels is then one load of 16 bytes. Copies are of fp16 or bf16; fp32 becomes three planes of bf16, whose 8
-bits each add up to its 24, and a product the six of theirs that are not below fp32's last bit. Where channels are few,
-the copy has the padding of the last axis and that axis' taps become channels: windows overlap in it.
+Used by `blocks.channels_last_convolution`. With 8 channels, a tap is one load of 16 bytes. Copies are fp16 or
+bf16. fp32 becomes three bf16 planes with 8 significant bits each, which add up to its 24 bits. A product then
+needs the six plane products that are not below the last bit of fp32.
+
+If there are few channels, the copy includes the padding of the last axis and that axis' taps become channels.
+Windows then overlap in the copy.
 """
 
 import torch
@@ -15,7 +18,7 @@ __all__ = ["channels_last_copy", "eighths", "folds_taps", "loaded_planes", "padd
 
 @triton.jit
 def bf16_part(x):
-    """x cut to the 8 significant bits that bf16 has; NaN stays NaN."""
+    """Return x cut to the 8 significant bits that bf16 has; NaN stays NaN."""
     cut = (x.to(tl.int32, bitcast=True) & -65536).to(tl.float32, bitcast=True)
     return tl.where(x == x, cut, x)
 
@@ -34,7 +37,19 @@ def channels_last_kernel(
     WIDE: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """out[plane, batch, ..., channel] = x[batch, channel, ...] or 0; sizes: positions, channels, those of out."""
+    """Copy x[batch, channel, ...] to out[plane, batch, ..., channel], with 0 in the padding.
+
+    Parameters of the launch:
+        x_ptr: [batch, channels, *extents], read with `stride`.
+        out_ptr: [PLANES, batch, *shape, width], written.
+        sizes: Positions in out (batch included), channels, and padded channels (width).
+        plane: Elements per plane.
+        shape, extents: Spatial sizes of out and of x.
+        ahead: Padding before the first element in each axis.
+        PLANES: 1 for a plain copy, 3 to split fp32 into bf16 parts.
+        WIDE: Use 64-bit offsets.
+        TILE: Positions and channels per program instance.
+    """
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     M, C, width = sizes[0], sizes[1], sizes[2]
     across = tl.cdiv(width, TILE[1])
@@ -63,7 +78,7 @@ def channels_last_kernel(
 
 @triton.jit
 def loaded_planes(ptr, offset, mask, plane, PLANES: tl.constexpr):
-    """Tiles of all planes."""
+    """Load the tile at these offsets from each plane, as a tuple."""
     first = tl.load(ptr + offset, mask=mask, other=0)
     if PLANES == 1:
         tiles = (first,)
@@ -77,7 +92,11 @@ def loaded_planes(ptr, offset, mask, plane, PLANES: tl.constexpr):
 
 @triton.jit
 def planes_product(a, b, acc):
-    """acc + a @ b. Infinity by a lower part of 0 is NaN: then no lower parts count."""
+    """Return acc + a @ b for one or three planes per operand.
+
+    The small products are added first. Infinity times a lower part of 0 is NaN, and then the lower parts are
+    left out.
+    """
     if len(a) == 1:
         acc = tl.dot(a[0], b[0], acc)
     else:
@@ -92,7 +111,7 @@ def planes_product(a, b, acc):
 
 
 def new_planes(x, size, width, ahead):
-    """A new [planes, batch, *size, width] of x: [batch, channels, ...], which begins `ahead` in each axis."""
+    """Return a new copy [planes, batch, *size, width] of x [batch, channels, ...], shifted by `ahead` in each axis."""
     planes, dtype = (3, torch.bfloat16) if x.dtype == torch.float32 else (1, x.dtype)
     out = torch.empty((planes, x.shape[0], *size, width), dtype=dtype, device=x.device)
     M, BLOCK_C = out.numel() // (planes * width), min(triton.next_power_of_2(width), 64)
@@ -115,7 +134,7 @@ def new_planes(x, size, width, ahead):
 
 
 def channels_last_copy(x, width):
-    """[planes, batch, ..., width] of x: [batch, channels, ...]; without a copy where it lies so."""
+    """Return x [batch, channels, ...] as [planes, batch, ..., width], as a view if x already has that layout."""
     if x.dtype != torch.float32 and x.shape[1] == width and x.movedim(1, -1).is_contiguous():
         return x.movedim(1, -1).unsqueeze(0)
     merged = merged_axes(x)
@@ -124,13 +143,25 @@ def channels_last_copy(x, width):
 
 
 def folds_taps(x, weight, stride, dilation):
+    """Return True if the taps of the last axis can become channels.
+
+    That needs at most 4 channels, several taps and no dilation.
+    """
     return x.shape[1] <= 4 and weight.shape[-1] > 1 and dilation[-1] == 1
 
 
 def padded_rows(x, window, stride, padding, count):
-    """A copy whose last axis has its padding, and sizes, strides and taps in units, as if its taps were channels.
+    """Return a copy with the last axis padded, and how to step through it as if that axis' taps were channels.
 
-    count: positions along the last axis. A unit is a tap.
+    Args:
+        x: [batch, channels, ...], with few channels.
+        window: Taps per axis.
+        stride: Stride per axis.
+        padding: Padding per axis.
+        count: Result positions along the last axis.
+
+    Returns:
+        (copy, unit, strides, extents). A unit is the `unit` elements of one tap, and strides count units.
     """
     unit = 4 if stride[-1] % 2 == 0 else 8
     width = (count - 1) * stride[-1] + window[-1]
@@ -141,6 +172,6 @@ def padded_rows(x, window, stride, padding, count):
 
 
 def eighths(copy):
-    """Strides of batch, channels, which count for nothing, and axes of a copy, in units of 8."""
+    """Return the strides of a copy in units of 8: batch, channels (1, unused), and the axes."""
     steps = [s // 8 for s in copy.stride()[1:-1]]
     return (steps[0], 1, *steps[1:])

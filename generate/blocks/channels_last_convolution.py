@@ -1,7 +1,8 @@
-"""Large convolutions, of channels-last copies of their operands (`blocks.channels_last`), by tensor cores.
+"""Large convolutions on channels-last copies of their operands (`blocks.channels_last`), with tensor cores.
 
-A program is a tile of positions by channels: of the result, a product of windows by the weight, tap by tap; of the
-gradient of the weight, a sum over positions for one tap, in parts that are added up in their order.
+Used by `blocks.convolution` for a single group. For the forward pass, a program instance owns a tile of
+positions by channels and adds the products of windows and weight, tap by tap. For the weight gradient, it sums
+over positions for one tap. Long sums are cut into parts, which a second launch adds in a fixed order.
 """
 
 import math
@@ -45,9 +46,23 @@ def channels_last_convolution_kernel(
     WIDE: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """sizes: positions, channels out and units of channels in; strides: of x and of the weight (of channels, which
-    are those in where SWAPPED, and of taps) in units, and of the result; planes: elements of one of x and of the
-    weight. UNIT: what 16 bytes or a tap have. LAST: whether channels of the result lie last."""
+    """Compute one tile of the result, positions by output channels.
+
+    Parameters of the launch:
+        x_ptr, weight_ptr: Planes of channels-last copies, read.
+        bias_ptr: [channels out] or None, read.
+        out_ptr: Result, written.
+        sizes: Positions, channels out, and units of channels in.
+        shape, extents: Spatial sizes of the result and of x.
+        how: Stride, padding and dilation per axis.
+        strides: Strides of x and of the weight in units, and of the result in elements. The weight's first
+            stride is that of channels: those in if SWAPPED, else those out; its taps follow.
+        planes: Elements per plane of x and of the weight.
+        UNIT: Elements per unit: 16 bytes, or a tap. Multiplying by it lets the compiler vectorize loads.
+        LAST: The result is channels-last; otherwise the tile is transposed before it is stored.
+        WIDE: Use 64-bit offsets.
+        TILE: BLOCK_M, BLOCK_N, BLOCK_K.
+    """
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     BLOCK_M: tl.constexpr = TILE[0]
     BLOCK_N: tl.constexpr = TILE[1]
@@ -69,12 +84,12 @@ def channels_last_convolution_kernel(
     for step in range(0, taps * chunks):
         first = (step % chunks * TILE[2]).to(INDEX)
         tap = step // chunks
-        offset, valid, own = convolved_tap(place, tap, WINDOW, how, extents, x_stride, w_stride[1:], False)
+        offset, valid, tap_offset = convolved_tap(place, tap, WINDOW, how, extents, x_stride, w_stride[1:], False)
         left = first + ks < K
         mask = (valid & (rows < M))[:, None] & left[None, :]
         a = loaded_planes(x_ptr, offset[:, None] + (first + ks)[None, :], mask, planes[0], PLANES)
         b_mask = left[:, None] & (cols < N)[None, :]
-        b = loaded_planes(weight_ptr, own + first * (w_stride[0] if SWAPPED else 1), b_mask, planes[1], PLANES)
+        b = loaded_planes(weight_ptr, tap_offset + first * (w_stride[0] if SWAPPED else 1), b_mask, planes[1], PLANES)
         acc = planes_product(a, b, acc)
     if bias_ptr is not None:
         acc += tl.load(bias_ptr + cols, mask=cols < N, other=0).to(tl.float32)[None, :]
@@ -107,9 +122,20 @@ def channels_last_gradient_kernel(
     WIDE: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """out[part, channel of a, tap, channel of b]: the sum over positions of a part of a at each times b where the tap
-    falls. sizes: units of channels of a and of b, positions and those of a part; strides: of b, in
-    units; planes: elements of one of a and of b."""
+    """Compute out[part, channel of a, tap, channel of b] for one tap and one part of the positions.
+
+    Each element is the sum over positions of a times the element of b on which the tap falls.
+
+    Parameters of the launch:
+        a_ptr, b_ptr: Planes of channels-last copies, read.
+        out_ptr: Contiguous fp32, written.
+        sizes: Units of channels of a and of b, positions, and positions per part.
+        shape, extents: Spatial sizes of a and of b.
+        window, how: Taps per axis; stride, padding and dilation per axis.
+        strides: Strides of b in units.
+        planes: Elements per plane of a and of b.
+        UNIT, WIDE, TILE: As in `channels_last_convolution_kernel`.
+    """
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     BLOCK_M: tl.constexpr = TILE[0]
     BLOCK_N: tl.constexpr = TILE[1]
@@ -141,12 +167,15 @@ def channels_last_gradient_kernel(
 
 
 def _reads_rows(window, out):
-    """Whether elements by themselves need no copies: 16 positions, of which an operand has one axis, are one load."""
+    """Return True if the operands need no copies, because 16 consecutive positions are already one load.
+
+    That holds for a single axis with a window of one element.
+    """
     return len(window) == window[0] == 1 and out.shape[2] % 16 == 0
 
 
 def _channels_last_tile(positions, N, K, half):
-    """BLOCK_M, BLOCK_N, BLOCK_K and warps: smaller where processors would idle."""
+    """Return (BLOCK_M, BLOCK_N, BLOCK_K) and warps, with smaller tiles if there would be fewer than 132."""
     BLOCK_M, BLOCK_N = 128, min(max(triton.next_power_of_2(N), 16), 128 if half else 64)
     while BLOCK_M * BLOCK_N > 4096 and triton.cdiv(positions, BLOCK_M) * triton.cdiv(N, BLOCK_N) < 132:
         BLOCK_M, BLOCK_N = (64, BLOCK_N) if BLOCK_M == 128 else (64, BLOCK_N // 2)
@@ -155,8 +184,11 @@ def _channels_last_tile(positions, N, K, half):
 
 
 def _launch_plain(x, weight, bias, out, spec, half, swapped, unit):
-    """One launch over `out`. x and weight: planes; spec: channels in, strides of x in units, its extents, window, and
-    stride, padding and dilation of each axis."""
+    """Launch one convolution kernel over `out`.
+
+    x and weight are planes. `spec` holds channels in, strides of x in units, its extents, strides of the weight
+    in units, window, and stride, padding and dilation of each axis.
+    """
     K, x_stride, extents, w_stride, window, how = spec
     M, N = out.numel() // out.shape[1], out.shape[1]
     tile, warps = _channels_last_tile(M, N, K, half)
@@ -184,7 +216,7 @@ def _launch_plain(x, weight, bias, out, spec, half, swapped, unit):
 
 
 def _every(out, phase, stride):
-    """The positions of out that begin at phase, in steps of stride."""
+    """Return a view with the positions of out that begin at `phase` and step by `stride`."""
     size = [triton.cdiv(max(n - r, 0), s) for n, r, s in zip(out.shape[2:], phase, stride, strict=True)]
     steps = out.stride()
     offset = sum([r * step for r, step in zip(phase, steps[2:], strict=True)]) + out.storage_offset()
@@ -193,28 +225,35 @@ def _every(out, phase, stride):
 
 
 def _transposed_phases(x, weight, bias, out, stride, padding, dilation, half):
-    """The transposed convolution: positions of one rest by the stride are a plain convolution by every such tap."""
+    """Compute a transposed convolution as one plain convolution per remainder of the position modulo the stride.
+
+    All positions with the same remainder use the same taps, every stride-th one.
+    """
     taps = weight.shape[2:]
     x, weight = channels_last_copy(x, x.shape[1]), channels_last_copy(weight, triton.cdiv(weight.shape[1], 8) * 8)
     extents, steps = tuple(x.shape[2:-1]), weight.stride()
     for number in range(math.prod(stride)):
         phase = [number // math.prod(stride[k + 1 :]) % s for k, s in enumerate(stride)]
         first = [(r + p) % s for r, p, s in zip(phase, padding, stride, strict=True)]
-        place = _every(out, phase, stride)
+        target = _every(out, phase, stride)
         window = tuple([max(triton.cdiv(k - t, s), 0) for k, t, s in zip(taps, first, stride, strict=True)])
         ahead = [-((r + p) // s) for r, p, s in zip(phase, padding, stride, strict=True)]
         how = tuple([v for a, d in zip(ahead, dilation, strict=True) for v in (1, a, -d)])
-        if place.numel() == 0:
+        if target.numel() == 0:
             continue
-        own = weight
+        filters = weight
         for k, t in enumerate(first):
-            own = own.narrow(k + 2, min(t, taps[k] - 1), taps[k] - min(t, taps[k] - 1))
+            filters = filters.narrow(k + 2, min(t, taps[k] - 1), taps[k] - min(t, taps[k] - 1))
         w_stride = (steps[1] // 8, *[w * s // 8 for w, s in zip(steps[2:-1], stride, strict=True)])
-        _launch_plain(x, own, bias, place, (x.shape[-1], eighths(x), extents, w_stride, window, how), half, True, 8)
+        _launch_plain(x, filters, bias, target, (x.shape[-1], eighths(x), extents, w_stride, window, how), half, True, 8)
 
 
 def channels_last_convolution(x, weight, bias, out, stride, padding, dilation, transposed):
-    """Whether `out`, of one group, is made here of x, as `convolve` makes it."""
+    """Compute `out` as `convolve` does, for one group, and return True; return False if this path does not apply.
+
+    It applies to fp16, bf16 and fp32 with at least 2^22 products, and with a multiple of 8 channels or foldable
+    taps.
+    """
     half, K, window = x.dtype in (torch.float16, torch.bfloat16), x.shape[1], tuple(weight.shape[2:])
     work = out.numel() * K * math.prod(window)
     folds = not transposed and folds_taps(x, weight, stride, dilation)
@@ -241,7 +280,10 @@ def channels_last_convolution(x, weight, bias, out, stride, padding, dilation, t
 
 
 def channels_last_gradient(a, b, weight, stride, padding, dilation, out):
-    """Whether the gradient of the weight, of one group, is made here, as `weight_gradient` makes it."""
+    """Compute the weight gradient as `weight_gradient` does, for one group; return False if this path does not apply.
+
+    The conditions are like those in `channels_last_convolution`.
+    """
     half, window, (M, C) = a.dtype in (torch.float16, torch.bfloat16), tuple(weight.shape[2:]), weight.shape[:2]
     folds, work = folds_taps(b, weight, stride, dilation), a.numel() * C * math.prod(window)
     if not (half or a.dtype == torch.float32) or work < 2**22 or M % 8 or not (folds or C % 8 == 0):
@@ -263,11 +305,11 @@ def channels_last_gradient(a, b, weight, stride, padding, dilation, out):
     parts = max(min(528 // tiles, count // (8 * BLOCK_K)), 1)
     part = triton.cdiv(triton.cdiv(count, parts), BLOCK_K) * BLOCK_K
     parts = triton.cdiv(count, part)
-    held = torch.empty((parts, M, math.prod(taps), N), dtype=torch.float32, device=a.device)
+    partial_sums = torch.empty((parts, M, math.prod(taps), N), dtype=torch.float32, device=a.device)
     channels_last_gradient_kernel[(tiles, parts)](
         a,
         b,
-        held,
+        partial_sums,
         (M // unit, N // unit, count, part),
         shape,
         extents,
@@ -277,12 +319,12 @@ def channels_last_gradient(a, b, weight, stride, padding, dilation, out):
         (a.stride(0), b.stride(0)),
         PLANES=a.shape[0],
         UNIT=unit,
-        WIDE=wide_offsets((a, b, held)),
+        WIDE=wide_offsets((a, b, partial_sums)),
         TILE=(BLOCK_M, BLOCK_N, BLOCK_K),
         num_warps=8 if BLOCK_M * BLOCK_N == 16384 else 4,
         num_stages=3,
     )
-    total = reduce("sum", [held], [0], dtype=torch.float32) if parts > 1 else held.select(0, 0)
+    total = reduce("sum", [partial_sums], [0], dtype=torch.float32) if parts > 1 else partial_sums.select(0, 0)
     total = total.view(M, *window, -1).movedim(-1, 1).narrow(1, 0, C)
     elementwise(identity, total, common=torch.float32, out=out)
     return True

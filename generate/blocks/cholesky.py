@@ -1,5 +1,8 @@
-"""Factors of symmetric positive definite matrices: a program takes a matrix, WIDTH columns at a time, and before they
-are factored takes away the products with the columns to their left."""
+"""Cholesky factors of symmetric positive definite matrices.
+
+A program instance factors one matrix, WIDTH columns at a time. Before it factors a block of columns, it
+subtracts the products with the columns to their left (a left-looking algorithm).
+"""
 
 import torch
 import triton
@@ -11,12 +14,12 @@ from blocks.triangles import triangle
 
 @triton.jit
 def root_block(x, left):
-    """(the factor of a block of which `left` rows are there, the row whose pivot is not positive, or -1).
+    """Return the factor of a diagonal block with `left` valid rows, and the row with a non-positive pivot, or -1.
 
-    From that row on it is as it was, but for the pivot, as LAPACK leaves it.
+    From that row on the block is unchanged except for the pivot, as LAPACK leaves it.
     """
     lanes = tl.arange(0, x.shape[0])
-    given = x
+    original = x
     failed = tl.full([], -1, tl.int32)
     for k in range(0, tl.minimum(left, x.shape[0])):
         column = tl.sum(tl.where((lanes == k)[None, :], x, 0.0), 1)
@@ -31,16 +34,25 @@ def root_block(x, left):
             else:
                 failed = tl.zeros_like(failed) + k
                 kept = (lanes < k)[None, :] | ((lanes == k)[:, None] & (lanes == k)[None, :])
-                x = tl.where(kept, x, given)
+                x = tl.where(kept, x, original)
     return x, failed
 
 
 @triton.jit
 def cholesky_kernel(x_ptr, info_ptr, n, row_stride, col_stride, ROWS: tl.constexpr, WIDTH: tl.constexpr):
-    """The lower triangle in its own memory. info: the number of the first pivot that is not positive, or 0."""
-    which = tl.program_id(0).to(tl.int64)
+    """Factor one matrix per program instance, in place in its lower triangle.
+
+    Barriers separate the stores of one block from the loads of the next, which other threads execute.
+
+    Parameters of the launch:
+        x_ptr: [batch, n, n], read and written.
+        info_ptr: [batch] int32, written: the 1-based number of the first non-positive pivot, or 0.
+        n, row_stride, col_stride: Encoded by `plain`. Swapped strides factor the upper triangle.
+        ROWS, WIDTH: Rows per step below the block, and columns per block.
+    """
+    matrix = tl.program_id(0).to(tl.int64)
     n = plain_value(n)
-    x_ptr += which * n * n
+    x_ptr += matrix * n * n
     s, t = plain_value(row_stride).to(tl.int64), plain_value(col_stride).to(tl.int64)
     lanes = tl.arange(0, WIDTH)
     info = tl.zeros([], tl.int32)
@@ -69,11 +81,11 @@ def cholesky_kernel(x_ptr, info_ptr, n, row_stride, col_stride, ROWS: tl.constex
                     corner = x_ptr + start * (s + t)
                     tl.store(below, solved_block(y, corner, WIDTH, (s, t), False), mask=(rows < n)[None, :])
                 tl.debug_barrier()
-    tl.store(info_ptr + which, info)
+    tl.store(info_ptr + matrix, info)
 
 
 def cholesky_factor(A, upper, name):
-    """(the factor, lower or upper, info), of which the same triangle of A is read alone."""
+    """Return (factor, info) for the lower or upper factor; only the same triangle of A is read."""
     n = square_rows(A, name)
     out = triangle(A, column_major(A.shape, A), 0, upper)
     info = torch.empty(A.shape[:-2], dtype=torch.int32, device=A.device)
@@ -85,6 +97,6 @@ def cholesky_factor(A, upper, name):
 
 
 def solve_rooted(rooted, b, out, upper):
-    """out, where the product of the factor and its transpose times it is b, or the identity for None."""
+    """Solve (factor @ factor^T) @ out = b into out; b is None for the identity."""
     lower = rooted.mT if upper else rooted
     return solve_triangles(lower.mT, solve_triangles(lower, b, out, False, False), out, True, False)

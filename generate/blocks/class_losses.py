@@ -1,4 +1,7 @@
-"""Losses of scores of classes by the numbers of the right ones: sizes that have to fit, and sums over rows."""
+"""Checks and reductions for losses that compare class scores with class numbers.
+
+Used by the kernels of nll_loss, the margin losses and their gradients.
+"""
 
 import torch
 import triton
@@ -10,14 +13,14 @@ from blocks.types import identical_dtypes
 
 
 def expect_pixels(x, target, weight):
-    """Scores [N, C, H, W], classes [N, H, W] and weights [C]. Raises RuntimeError."""
+    """Raise RuntimeError unless scores are [N, C, H, W], classes [N, H, W] and weights [C]."""
     if x.dim() != 4 or target.dim() != 3 or target.shape != x.select(1, 0).shape:
         raise RuntimeError(f"{tuple(target.shape)} targets of {tuple(x.shape)}")
     expect_classes(x, target, weight, x.shape[1])
 
 
 def pixel_walk(x, target):
-    """How to step through pixels of scores and of targets: (shape, strides of each, hints), for `strided`."""
+    """Return how to step through the pixels of scores and targets: (shape, strides, hints) for `strided`."""
     shape, strides = coalesce([x.select(1, 0), target, target.new_empty(target.shape)])
     hints = tuple([stride_hint(shape, s, target.numel() >= 4096) for s in strides])
     steps = tuple([tuple([plain(k) for k in s]) if shape else () for s in strides])
@@ -25,12 +28,12 @@ def pixel_walk(x, target):
 
 
 def are_wide(n, *tensors):
-    """Whether offsets in these tensors, or in n elements and a block more, need 64 bits."""
+    """Return True if offsets need 64 bits, either in these tensors or in n elements and one more block."""
     return max([n, *[reach(t.shape, [t.stride()]) for t in tensors]]) > 2147479551
 
 
 def expect_rows(x, target, weight=None):
-    """Scores [N, C], [C] or [] as [N, C], for int64 targets. Raises RuntimeError."""
+    """Return scores [N, C], [C] or [] as [N, C]; raise RuntimeError unless they fit the int64 targets."""
     if x.dim() > 2 or (x.dim() and x.shape[-1] == 0):
         raise RuntimeError(f"scores of classes {tuple(x.shape)}")
     rows = x if x.dim() == 2 else x.view(1, 1) if x.dim() == 0 else x.unsqueeze(0)
@@ -39,7 +42,7 @@ def expect_rows(x, target, weight=None):
 
 
 def expect_class_of_row(x, target, weight):
-    """As `expect_rows`, and targets [N], or [] of one row, as [N]."""
+    """Return (scores, targets) as [N, C] and [N], for targets [N], or [] for a single row."""
     rows = expect_rows(x, target, weight)
     if target.dim() > 1 or target.numel() != rows.shape[0]:
         raise RuntimeError(f"{tuple(target.shape)} classes of {tuple(x.shape)}")
@@ -47,7 +50,7 @@ def expect_class_of_row(x, target, weight):
 
 
 def expect_classes_of_rows(x, target):
-    """As `expect_rows`, and targets, of as many elements in as many rows, likewise."""
+    """Return (scores, targets), both as [N, C], for targets with the same number of elements and rows."""
     rows = expect_rows(x, target)
     fits = target.shape == x.shape if x.dim() == 2 else target.dim() < 2 and target.numel() == rows.shape[1]
     if not fits:
@@ -56,7 +59,10 @@ def expect_classes_of_rows(x, target):
 
 
 def row_gradient(grad, rows, reduction):
-    """The gradient of each row's loss, [N]: one for all of a loss that is reduced, or where there is but one."""
+    """Return the gradient of each row's loss as [N].
+
+    A reduced loss has a single gradient, which is expanded to all rows, and so has a loss without dimensions.
+    """
     alone = reduction != 0 or grad.dim() == 0
     if alone and grad.numel():
         return grad.view(-1).narrow(0, 0, 1).expand(rows)
@@ -66,11 +72,12 @@ def row_gradient(grad, rows, reduction):
 
 
 def row_tile(classes):
-    """BLOCK_M and BLOCK_N."""
+    """Return BLOCK_M and BLOCK_N for rows with this many classes."""
     return (32, 64) if classes <= 64 else (2, 1024)
 
 
 def expect_classes(x, target, weight, classes):
+    """Raise unless target is int64 and weight is None or [classes] with the dtype of x."""
     if target.dtype != torch.int64:
         raise RuntimeError(f"classes of {target.dtype}")
     if weight is None:
@@ -84,18 +91,19 @@ def expect_classes(x, target, weight, classes):
 
 @triton.jit
 def itself(x):
+    """Return x."""
     return x
 
 
 def total_of(losses, reduction, dtype):
-    """The mean (1) or the sum (2) of losses of rows."""
+    """Return the mean (reduction 1) or the sum (reduction 2) of the rows' losses."""
     finish = mean_of if reduction == 1 else sum_of
     return reduce("sum", [losses], None, dtype=dtype, common=losses.dtype, map=itself, finish=finish)
 
 
 @triton.jit
 def listed(target_ptr, step, classes, INDEX: tl.constexpr, BLOCK: tl.constexpr):
-    """How many targets of a row stand before its first negative one."""
+    """Return the number of targets in a row before the first negative one (multi-label margin loss)."""
     ends = tl.full([BLOCK], 0, INDEX) + classes
     for first in range(0, classes, BLOCK):
         at = first + tl.arange(0, BLOCK).to(INDEX)

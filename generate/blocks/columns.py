@@ -1,4 +1,4 @@
-"""Images as columns of windows (im2col), and back (col2im)."""
+"""Image windows as columns (im2col), and the inverse sum (col2im)."""
 
 import torch
 import triton
@@ -9,7 +9,16 @@ from blocks.windows import windows
 
 @triton.jit
 def columns_kernel_of(x_ptr, out_ptr, n, sizes, strides, steps, WIDE: tl.constexpr, BLOCK: tl.constexpr):
-    """sizes: of the result [N, C, KH, KW, LH, LW]; steps: of each axis stride, padding, dilation and size."""
+    """Copy each element of each window to its column, with 0 for padding.
+
+    Parameters of the launch:
+        x_ptr: [N, C, H, W], read with `strides`.
+        out_ptr: Contiguous [N, C, KH, KW, LH, LW], written.
+        n: Number of result elements.
+        sizes: Shape of the result.
+        steps: Stride, padding, dilation and input size of each axis.
+        WIDE: Use 64-bit offsets.
+    """
     i = tl.program_id(0).to(tl.int64 if WIDE else tl.int32) * BLOCK + tl.arange(0, BLOCK)
     flat, n = i, plain_value(n)
     sizes, strides, steps = integer_values(sizes, True), integer_values(strides, True), integer_values(steps, True)
@@ -30,9 +39,10 @@ def columns_kernel_of(x_ptr, out_ptr, n, sizes, strides, steps, WIDE: tl.constex
 
 @triton.jit
 def column_back(i, t, a, f):
-    """Where pixel i stands in the columns of tap t, its window's place times a stride, and the tap's times another.
+    """Return the offset of pixel i under tap t in the columns, weight 1, and a validity mask, for `windows`.
 
-    Integers: stride, padding, dilation, number of windows, stride of a window, stride of a tap.
+    The offset is the window's position times its stride, plus the tap times its stride. The integers `a` are
+    stride, padding, dilation, number of windows, stride of a window, and stride of a tap.
     """
     at = i + a[1] - t * a[2]
     window = tl.where(at < 0, 0, at) // a[0]
@@ -40,7 +50,7 @@ def column_back(i, t, a, f):
 
 
 def window_counts(size, kernel_size, dilation, padding, stride):
-    """How many windows there are along each axis. Raises RuntimeError as ATen."""
+    """Return the number of windows along each axis; raise RuntimeError as ATen does for invalid arguments."""
     if any([len(v) != 2 for v in (size, kernel_size, dilation, padding, stride)]):
         raise RuntimeError(f"columns of {tuple(size)} by windows {tuple(kernel_size)}")
     if min(*kernel_size, *dilation, *stride) < 1 or min(padding) < 0 or min(size) < 1:
@@ -53,6 +63,7 @@ def window_counts(size, kernel_size, dilation, padding, stride):
 
 
 def to_columns(x, kernel_size, dilation, padding, stride):
+    """Return the columns [N, C * KH * KW, LH * LW] of images [N, C, H, W]; N may be missing in both."""
     if x.dim() not in (3, 4) or 0 in x.shape[x.dim() - 3 :]:
         raise RuntimeError(f"columns of {tuple(x.shape)}")
     counts = window_counts(x.shape[-2:], kernel_size, dilation, padding, stride)
@@ -76,6 +87,7 @@ def to_columns(x, kernel_size, dilation, padding, stride):
 
 
 def from_columns(x, output_size, kernel_size, dilation, padding, stride):
+    """Return images [N, C, H, W] that sum the columns [N, C * KH * KW, LH * LW]; N may be missing in both."""
     counts = window_counts(output_size, kernel_size, dilation, padding, stride)
     columns = x if x.dim() == 3 else x.unsqueeze(0)
     taps = kernel_size[0] * kernel_size[1]

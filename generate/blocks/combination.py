@@ -1,9 +1,15 @@
-"""How a reduction combines values.
+"""Combination of values in a reduction, selected by KIND.
 
-KIND says it: sum, prod, max, min (NaN wins), argmax, argmin (value and index; the first of equals), welford (mean, sum
-of squared distances from it, count; Chan, Golub and LeVeque 1979), moments (welford and the sum, which tells infinities
-from NaN), softmax (the largest, and the sum of the exponentials of what others are less than it; arXiv:1805.02867),
-safe_softmax (those, and whether any is to count), sums (two), minmax.
+Used by `blocks.reduction` and other row-wise blocks. The values are tuples:
+
+- sum, prod, max, min: One value. NaN wins in max and min.
+- argmax, argmin: Value and index; the first index wins among equal values.
+- welford: Mean, sum of squared distances from it, and count (Chan, Golub and LeVeque 1979).
+- moments: As welford, and the sum, which distinguishes infinities from NaN.
+- softmax: Maximum, and the sum of exp(value - maximum) (arXiv:1805.02867).
+- safe_softmax: As softmax, and a flag that is set if any value counts.
+- sums: Two sums.
+- minmax: Minimum and maximum.
 """
 
 import triton
@@ -14,21 +20,28 @@ __all__ = ["product_of"]
 
 @triton.jit
 def product_of(a, b):
+    """Return a * b, as a combine function for `tl.reduce`."""
     return a * b
 
 
 @triton.jit
 def larger_of(a, b):
+    """Return the larger value, or NaN if either is NaN."""
     return tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)
 
 
 @triton.jit
 def smaller_of(a, b):
+    """Return the smaller value, or NaN if either is NaN."""
     return tl.minimum(a, b, propagate_nan=tl.PropagateNan.ALL)
 
 
 @triton.jit
 def first_larger_of(a, i, b, j):
+    """Return the larger value and its index.
+
+    NaN is larger than any number, and the smaller index wins if both are equal or both are NaN.
+    """
     nans = (a != a) & (b != b)
     keep = (a > b) | ((a != a) & (b == b)) | (((a == b) | nans) & (i < j))
     return tl.where(keep, a, b), tl.where(keep, i, j)
@@ -36,6 +49,10 @@ def first_larger_of(a, i, b, j):
 
 @triton.jit
 def first_smaller_of(a, i, b, j):
+    """Return the smaller value and its index.
+
+    NaN is smaller than any number, and the smaller index wins if both are equal or both are NaN.
+    """
     nans = (a != a) & (b != b)
     keep = (a < b) | ((a != a) & (b == b)) | (((a == b) | nans) & (i < j))
     return tl.where(keep, a, b), tl.where(keep, i, j)
@@ -43,6 +60,7 @@ def first_smaller_of(a, i, b, j):
 
 @triton.jit
 def welford_of(mean, squares, count, other_mean, other_squares, other_count):
+    """Return (mean, squares, count) of both groups together; empty groups change nothing."""
     n = count + other_count
     share = tl.where(n > 0, other_count / tl.where(n > 0, n, 1), 0)
     delta = other_mean - mean
@@ -51,6 +69,10 @@ def welford_of(mean, squares, count, other_mean, other_squares, other_count):
 
 @triton.jit
 def softmax_of(peak, total, other_peak, other_total):
+    """Return the maximum of both groups, and the sum of exponentials relative to it.
+
+    A group with maximum -inf adds 0 instead of NaN.
+    """
     new_peak = tl.maximum(peak, other_peak)
     finite = tl.where(new_peak == float("-inf"), 0, new_peak)
     return new_peak, total * tl.exp(peak - finite) + other_total * tl.exp(other_peak - finite)
@@ -58,7 +80,7 @@ def softmax_of(peak, total, other_peak, other_total):
 
 @triton.jit
 def folded_softmax(peaks, totals):
-    """Of values [M, N] along N: each exponential is taken once."""
+    """Combine values [M, N] along N, with a single exponential per value (a tree of `softmax_of` takes more)."""
     peak = tl.max(peaks, 1)
     finite = tl.where(peak == float("-inf"), 0, peak)
     return peak, tl.sum(totals * tl.exp(peaks - finite[:, None]), 1)
@@ -66,7 +88,7 @@ def folded_softmax(peaks, totals):
 
 @triton.jit
 def combined(a, b, KIND: tl.constexpr):
-    """Two tuples of values, element by element."""
+    """Combine two tuples of values, element by element."""
     if KIND == "sum":
         c = (a[0] + b[0],)
     elif KIND == "sums":
@@ -96,8 +118,11 @@ def combined(a, b, KIND: tl.constexpr):
 
 @triton.jit
 def followed(a, b, step, KIND: tl.constexpr):
-    """The same, where the values of b are one element's each, later than those of a, of which `step` made a; argmax and
-    argmin: a has an index. Divisions are by what is the same for all."""
+    """Combine a with single later elements b, as `combined` does but cheaper.
+
+    `step` elements have made up a so far. For argmax and argmin, a already has an index, and later equal values
+    lose. The Welford update divides by a count that is the same for all lanes, so that one division serves all.
+    """
     if KIND == "argmax":
         later = ((b[0] > a[0]) | (b[0] != b[0])) & (a[0] == a[0])
         c = tl.where(later, b[0], a[0]), tl.where(later, b[1], a[1])
@@ -118,7 +143,7 @@ def followed(a, b, step, KIND: tl.constexpr):
 
 @triton.jit
 def folded(values, KIND: tl.constexpr):
-    """A tuple of values [M, N], combined along N."""
+    """Combine a tuple of values [M, N] along N."""
     if KIND == "sum":
         c = (tl.sum(values[0], 1),)
     elif KIND == "sums":
@@ -148,7 +173,7 @@ def folded(values, KIND: tl.constexpr):
 
 @triton.jit
 def neutral(values, KIND: tl.constexpr, LEAST: tl.constexpr, MOST: tl.constexpr):
-    """What leaves such values as they are. LEAST, MOST: of the type of the first."""
+    """Return neutral elements with the shapes of these values; LEAST and MOST are the first type's bounds."""
     if KIND == "sum":
         c = (tl.zeros_like(values[0]),)
     elif KIND == "sums":
@@ -184,6 +209,6 @@ def neutral(values, KIND: tl.constexpr, LEAST: tl.constexpr, MOST: tl.constexpr)
 
 @triton.jit
 def spread(values, KIND: tl.constexpr):
-    """A tuple of KIND's values from what MAP gave, which is one value where there is but one."""
+    """Return the values from MAP as a tuple; kinds with a single value do not yield one."""
     one: tl.constexpr = KIND == "sum" or KIND == "prod" or KIND == "max" or KIND == "min"
     return (values,) if one else values

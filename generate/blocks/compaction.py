@@ -1,6 +1,7 @@
-"""Compaction: where the elements are that count, in their order.
+"""Compaction: coordinates of the selected elements, in their order.
 
-They are counted by block, the counts summed, and the total is read back, since it is a size.
+Elements are counted per block, then the counts are summed. The total is read back to the host, because it
+determines the result's size.
 """
 
 import torch
@@ -11,15 +12,29 @@ from blocks.offsets import plain, plain_value, strided
 
 @triton.jit
 def count_kernel(x_ptr, counts_ptr, n, value, shape, stride, BLOCK: tl.constexpr):
+    """Count the elements that differ from `value` in each block.
+
+    Parameters of the launch:
+        x_ptr: n integers or bools, read; shape and stride follow.
+        counts_ptr: [blocks] int64, written.
+        n, value: Number of elements, and the value to leave out.
+    """
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = i < plain_value(n)
-    kept = mask & (tl.load(x_ptr + strided(i, shape, stride, False), mask=mask, other=0).to(tl.int64) != value)
-    tl.store(counts_ptr + tl.program_id(0), tl.sum(kept.to(tl.int64), 0))
+    selected = mask & (tl.load(x_ptr + strided(i, shape, stride, False), mask=mask, other=0).to(tl.int64) != value)
+    tl.store(counts_ptr + tl.program_id(0), tl.sum(selected.to(tl.int64), 0))
 
 
 @triton.jit
 def starts_kernel(counts_ptr, starts_ptr, n, BLOCK: tl.constexpr):
-    """Of each of n counts the sum of those before it; the sum of all comes behind the last."""
+    """Compute the exclusive prefix sum of n counts, followed by the total.
+
+    One program instance runs it.
+
+    Parameters of the launch:
+        counts_ptr: [n], read.
+        starts_ptr: [n + 1], written.
+    """
     n = plain_value(n)
     total = tl.zeros([], tl.int64)
     for first in range(0, n, BLOCK):
@@ -32,17 +47,25 @@ def starts_kernel(counts_ptr, starts_ptr, n, BLOCK: tl.constexpr):
 
 @triton.jit
 def coordinates_kernel(x_ptr, starts_ptr, out_ptr, n, count, value, shape, stride, BLOCK: tl.constexpr):
+    """Write the coordinates of each selected element to its rank.
+
+    Parameters of the launch:
+        x_ptr: n integers or bools, read; shape and stride follow.
+        starts_ptr: [blocks + 1], rank of each block's first selected element, read.
+        out_ptr: [dims, count] int64, written.
+        n, count, value: Numbers of elements and of selected ones, and the value to leave out.
+    """
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = i < plain_value(n)
-    kept = mask & (tl.load(x_ptr + strided(i, shape, stride, False), mask=mask, other=0).to(tl.int64) != value)
-    rank = tl.load(starts_ptr + tl.program_id(0)) + tl.cumsum(kept.to(tl.int64), 0) - 1
+    selected = mask & (tl.load(x_ptr + strided(i, shape, stride, False), mask=mask, other=0).to(tl.int64) != value)
+    rank = tl.load(starts_ptr + tl.program_id(0)) + tl.cumsum(selected.to(tl.int64), 0) - 1
     for k in tl.static_range(len(shape) - 1, -1, -1):
-        tl.store(out_ptr + k * plain_value(count) + rank, i % plain_value(shape[k]), mask=kept)
+        tl.store(out_ptr + k * plain_value(count) + rank, i % plain_value(shape[k]), mask=selected)
         i = i // plain_value(shape[k])
 
 
 def starts_of(counts):
-    """Of each count, int64, the sum of those before it, and of all: one element more."""
+    """Return the exclusive prefix sum of int64 counts, followed by their total: [n + 1]."""
     n = counts.shape[0]
     starts = torch.empty(n + 1, dtype=torch.int64, device=counts.device)
     starts_kernel[(1,)](counts, starts, plain(n), BLOCK=1024)
@@ -50,7 +73,10 @@ def starts_of(counts):
 
 
 def coordinates(x, value):
-    """Where integers or bools are not `value`: an index tensor for each dimension. How many is read from the device."""
+    """Return one index tensor per dimension for the elements of x (integers or bools) that differ from `value`.
+
+    The number of elements is read from the device.
+    """
     n, shape, stride = plain(x.numel()), tuple([plain(s) for s in x.shape]), tuple([plain(s) for s in x.stride()])
     blocks = triton.cdiv(x.numel(), 1024)
     counts = torch.empty(blocks, dtype=torch.int64, device=x.device)

@@ -1,4 +1,4 @@
-"""Functions and sums of complex numbers, as pairs of reals."""
+"""Functions and sums of complex numbers, computed on their real and imaginary parts."""
 
 import torch
 import triton
@@ -13,7 +13,11 @@ __all__ = ["complex_sum", "hyperbolic_pair", "of_parts"]
 
 @triton.jit
 def hyperbolic_pair(x):
-    """The hyperbolic cosine and sine, and by what both are still to be multiplied where they may be too large."""
+    """Return cosh(x) and sinh(x) for a clamped x, and the factor that both still need.
+
+    The factor is exp(|x| - limit) beyond a limit of 88 (fp32) or 709 (fp64), and 1 below. The caller multiplies
+    last, so that an intermediate value does not overflow.
+    """
     size = tl.abs(x)
     most = tl.minimum(size, 709.0 if x.dtype.is_fp64() else 88.0)
     e = expm1(most)
@@ -21,21 +25,26 @@ def hyperbolic_pair(x):
 
 
 def of_parts(function, *parts, dtype, common=None, out=None):
-    """function(*parts) of each element, which is real: of this dtype, or in `out`, which may be complex."""
+    """Return function(*parts) element by element; the function is real.
+
+    The result has this dtype, or goes to `out`, which may be complex.
+    """
     if out is not None and out.is_complex():
         return convert_into(out, elementwise(function, *parts, common=common, dtype=dtype))
     return elementwise(function, *parts, common=common, dtype=dtype, out=out)
 
 
 def complex_sum(x, dim, keepdim, dtype, finish=None):
-    """The sum over dimensions, None or () for all, where the tensor or the dtype is complex: of each part, as `finish`
-    makes it. A real sum is that of the real part."""
+    """Return the sum over `dim` (None or () for all) if the tensor or the dtype is complex.
+
+    Each part is summed by itself and passed through `finish`. A sum with a real dtype is that of the real part.
+    """
     if not dtype.is_complex:
         return reduce("sum", [parts_of(x)[0]], dim, keepdim, dtype=dtype, finish=finish)
     if not x.is_complex():
-        found = reduce("sum", [x], dim, keepdim, dtype=dtype.to_real(), finish=finish)
-        return convert_into(torch.empty(found.shape, dtype=dtype, device=x.device), found)
+        total = reduce("sum", [x], dim, keepdim, dtype=dtype.to_real(), finish=finish)
+        return convert_into(torch.empty(total.shape, dtype=dtype, device=x.device), total)
     dims = [d % max(x.dim(), 1) for d in dim] if dim else list(range(max(x.dim(), 1)))
     parts = as_reals(x if x.dim() else x.view(1))
-    found = reduce("sum", [parts], dims, keepdim and x.dim() > 0, dtype=dtype.to_real(), finish=finish)
-    return torch.view_as_complex(found)
+    total = reduce("sum", [parts], dims, keepdim and x.dim() > 0, dtype=dtype.to_real(), finish=finish)
+    return torch.view_as_complex(total)

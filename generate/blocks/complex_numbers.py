@@ -1,5 +1,8 @@
-"""Complex numbers, as pairs of reals that lie beside each other: their parts are views, and every function that is
-element by element takes the parts of its operands and returns those of its result."""
+"""Complex numbers as interleaved pairs of reals.
+
+Their parts are strided views. Every element-wise function takes the parts of its operands and returns the parts
+of its result.
+"""
 
 import torch
 import triton
@@ -12,22 +15,23 @@ __all__ = ["as_reals", "complex_elementwise", "complex_product", "conjugate", "c
 
 @triton.jit
 def complex_product(a, b, c, d):
-    """(a + ib) (c + id)"""
+    """Return the real and imaginary part of (a + ib) (c + id)."""
     return a * c - b * d, a * d + b * c
 
 
 @triton.jit
 def conjugate(a, b):
+    """Return the parts of the conjugate."""
     return a, b * -1.0
 
 
 def as_reals(t):
-    """Complex [...] as reals [..., 2], a view; any other tensor as it is."""
+    """Return a complex tensor [...] as a real view [..., 2], and any other tensor unchanged."""
     return torch.view_as_real(t) if t.is_complex() else t
 
 
 def parts_of(x):
-    """The real and the imaginary part of a tensor, as views; of a real tensor or a number, itself and 0."""
+    """Return the real and imaginary part as views; for a real tensor or number, return itself and 0."""
     if isinstance(x, torch.Tensor) and x.is_complex():
         pairs = torch.view_as_real(x)
         return pairs.select(-1, 0), pairs.select(-1, 1)
@@ -35,9 +39,16 @@ def parts_of(x):
 
 
 def complex_elementwise(function, *operands, dtype, out=None):
-    """function(re, im of each operand) -> (re, im), element by element, of operands of which one at least is complex.
+    """Compute function(re, im of each operand) -> (re, im) element by element.
 
-    operands: tensors, which are broadcast, and numbers. dtype: of the result, complex [...].
+    Args:
+        function: Triton function on real parts.
+        *operands: Tensors, which are broadcast, and numbers; at least one is complex.
+        dtype: Complex dtype of the result.
+        out: Result tensor, or None for a new one.
+
+    Returns:
+        The complex result.
     """
     if out is None:
         tensors = torch.broadcast_tensors(*[x for x in operands if isinstance(x, torch.Tensor)])
@@ -48,9 +59,9 @@ def complex_elementwise(function, *operands, dtype, out=None):
 
 
 def convert_into(out, value):
-    """`out`, filled with the elements of a tensor, which is broadcast, or with a number, where one of both is complex.
+    """Fill `out` with a number or a broadcast tensor, if either side is complex, and return it.
 
-    The imaginary part of a real value is 0; that of a complex one is left out of a real result.
+    A real value has an imaginary part of 0. A real `out` receives only the real part.
     """
     real, imaginary = parts_of(value)
     if not out.is_complex():

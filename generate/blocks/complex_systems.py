@@ -1,8 +1,8 @@
-"""Complex matrices: their products, their factors by elimination with partial pivoting, and systems of equations.
+"""Complex matrices: products, LU factors with partial pivoting, and systems of equations.
 
-Numbers are pairs of reals that lie beside each other. Pivots are LAPACK's: row k was exchanged with row pivots[k] - 1,
-the first of those whose sizes, sums of the sizes of both parts, are the largest. A program takes a matrix where they
-are found, BLOCK right-hand sides where systems are solved.
+Numbers are interleaved pairs of reals. Pivots follow LAPACK: row k was exchanged with row pivots[k] - 1, the
+first one with the largest |re| + |im|. A program instance factors one matrix, or solves for BLOCK right-hand
+sides.
 """
 
 import math
@@ -20,8 +20,11 @@ from blocks.substitution import column_major, reversed_rows
 
 @triton.jit
 def complex_quotient(a, b, c, d):
-    """(a + ib) / (c + id) by Smith's method (Algorithm 116, 1962), as in c10/util/complex.h: no part is squared, and
-    parts are divided by 0 or infinity as reals are."""
+    """Return (a + ib) / (c + id) by Smith's method (Algorithm 116, 1962), as in c10/util/complex.h.
+
+    No part is squared, so that no intermediate value overflows. Division by 0 or infinity acts on the parts as
+    on reals.
+    """
     leads = tl.abs(c) >= tl.abs(d)
     large, small = tl.where(leads, c, d), tl.where(leads, d, c)
     ratio = divide(small, large)
@@ -34,17 +37,24 @@ def complex_quotient(a, b, c, d):
 
 @triton.jit
 def signed_sum(x, y, sign, other):
+    """Return sign * x + other * y."""
     return sign * x + other * y
 
 
 def signed_parts(x):
-    """The real and the imaginary part of a complex tensor, as views, and the sign that the latter counts with: -1 where
-    the tensor is marked as conjugated."""
+    """Return the parts of a complex tensor as views, and the sign of the imaginary one.
+
+    The sign is -1 if the tensor has the conjugate bit, because the view then shows the stored part.
+    """
     return (*parts_of(x.conj() if x.is_conj() else x), -1 if x.is_conj() else 1)
 
 
 def complex_of_products(real, imaginaries, across, back, signs):
-    """(a + s ib) @ (c + t id) of complex matrices from a @ c, b @ d, a @ d and b @ c; signs: s and t."""
+    """Return (a + s ib) @ (c + t id) from four real products.
+
+    The products are a @ c (`real`), b @ d (`imaginaries`), a @ d (`across`) and b @ c (`back`); `signs` is (s,
+    t).
+    """
     out = torch.empty(real.shape, dtype=real.dtype.to_complex(), device=real.device)
     parts = parts_of(out)
     elementwise(signed_sum, real, imaginaries, 1, -signs[0] * signs[1], out=parts[0])
@@ -54,34 +64,39 @@ def complex_of_products(real, imaginaries, across, back, signs):
 
 @triton.jit
 def load_pair(ptr, mask):
+    """Load the real and imaginary part at ptr, or 0."""
     return tl.load(ptr, mask=mask, other=0.0), tl.load(ptr + 1, mask=mask, other=0.0)
 
 
 @triton.jit
 def store_pair(ptr, real, imaginary, mask):
+    """Store the real and imaginary part at ptr."""
     tl.store(ptr, real, mask=mask)
     tl.store(ptr + 1, imaginary, mask=mask)
 
 
 @triton.jit
 def complex_pivot(x_ptr, k, n, LONG: tl.constexpr):
-    """The first of the rows from k on in which a contiguous column is largest."""
+    """Return the first row from k on with the largest |re| + |im| in a contiguous column."""
     top = tl.abs(tl.load(x_ptr + 2 * k)) + tl.abs(tl.load(x_ptr + 2 * k + 1))
-    found = k
+    pivot_row = k
     for start in range(k, n, LONG):
         rows = start + tl.arange(0, LONG)
         real, imaginary = load_pair(x_ptr + 2 * rows, rows < n)
         size = tl.where(rows < n, tl.abs(real) + tl.abs(imaginary), -1.0)
         best = tl.max(size, 0)
         here = tl.min(tl.where(size == best, rows, n), 0)
-        found = tl.where(best > top, here, found)
+        pivot_row = tl.where(best > top, here, pivot_row)
         top = tl.where(best > top, best, top)
-    return found
+    return pivot_row
 
 
 @triton.jit
 def exchange_pairs(x_ptr, i, j, n, LONG: tl.constexpr):
-    """Rows i and j of a matrix of n contiguous columns."""
+    """Exchange rows i and j in a matrix with n contiguous columns.
+
+    The barrier keeps a thread from storing before all threads have loaded.
+    """
     for start in range(0, n, LONG):
         cols = start + tl.arange(0, LONG).to(tl.int64)
         first, second = x_ptr + 2 * (i + cols * n), x_ptr + 2 * (j + cols * n)
@@ -94,18 +109,20 @@ def exchange_pairs(x_ptr, i, j, n, LONG: tl.constexpr):
 
 @triton.jit
 def complex_eliminate(x_ptr, k, n, ROWS: tl.constexpr):
-    """Column k divided by its pivot, and products with it taken away from what is below and right of that; whether the
-    pivot is not 0."""
+    """Divide column k by its pivot, and subtract its products with row k from the remaining submatrix.
+
+    Return True if the pivot is not 0.
+    """
     a, b = tl.load(x_ptr + 2 * k * (n + 1)), tl.load(x_ptr + 2 * k * (n + 1) + 1)
-    there = (a != 0) | (b != 0)
-    a = tl.where(there, a, 1.0)
+    nonzero = (a != 0) | (b != 0)
+    a = tl.where(nonzero, a, 1.0)
     for start in range(k + 1, n, ROWS):
         rows = start + tl.arange(0, ROWS).to(tl.int64)
-        place = x_ptr + 2 * (rows + k * n)
-        c, d = load_pair(place, rows < n)
+        column = x_ptr + 2 * (rows + k * n)
+        c, d = load_pair(column, rows < n)
         c, d = complex_quotient(c, d, a, b)
-        tl.debug_barrier()  # several threads may have loaded an element, of which one stores it
-        store_pair(place, c, d, rows < n)
+        tl.debug_barrier()  # threads with a copy of an element must load it before one stores it
+        store_pair(column, c, d, rows < n)
         for right in range(k + 1, n, ROWS):
             cols = right + tl.arange(0, ROWS).to(tl.int64)
             p, q = load_pair(x_ptr + 2 * (k + cols * n), cols < n)
@@ -114,35 +131,43 @@ def complex_eliminate(x_ptr, k, n, ROWS: tl.constexpr):
             tile = x_ptr + 2 * (rows[:, None] + cols[None, :] * n)
             x, y = load_pair(tile, mask)
             store_pair(tile, x - lost, y - lost_too, mask)
-    return there
+    return nonzero
 
 
 @triton.jit
 def complex_lu_kernel(x_ptr, pivots_ptr, info_ptr, n, ROWS: tl.constexpr, LONG: tl.constexpr):
-    which = tl.program_id(0).to(tl.int64)
+    """Factor one matrix per program instance, in place.
+
+    Parameters of the launch:
+        x_ptr: [batch, n, n] column-major complex, read and written.
+        pivots_ptr: [batch, n] int32, written: 1-based rows.
+        info_ptr: [batch] int32, written: the 1-based number of the first pivot that is 0, or 0.
+        n, ROWS, LONG: Size, and rows per step in the update and in the pivot search.
+    """
+    matrix = tl.program_id(0).to(tl.int64)
     n = plain_value(n).to(tl.int64)
-    x_ptr += 2 * which * n * n
+    x_ptr += 2 * matrix * n * n
     info = tl.zeros([], tl.int64)
     for k in range(0, n):
         row = complex_pivot(x_ptr + 2 * k * n, tl.full([], k, tl.int64), n, LONG)
-        tl.store(pivots_ptr + which * n + k, (row + 1).to(tl.int32))
+        tl.store(pivots_ptr + matrix * n + k, (row + 1).to(tl.int32))
         if row != k:
             exchange_pairs(x_ptr, k, row, n, LONG)
             tl.debug_barrier()
-        there = complex_eliminate(x_ptr, tl.full([], k, tl.int64), n, ROWS)
-        info = tl.where((info == 0) & (there == 0), k + 1, info)
+        nonzero = complex_eliminate(x_ptr, tl.full([], k, tl.int64), n, ROWS)
+        info = tl.where((info == 0) & (nonzero == 0), k + 1, info)
         tl.debug_barrier()
-    tl.store(info_ptr + which, info.to(tl.int32))
+    tl.store(info_ptr + matrix, info.to(tl.int32))
 
 
 def complex_lu(A):
-    """(LU, pivots, info) of complex square matrices."""
+    """Return (LU, pivots, info) for complex square matrices."""
     n = A.shape[-1]
     factors = column_major(A.shape, A)
     pivots = torch.empty(A.shape[:-1], dtype=torch.int32, device=A.device)
     info = torch.empty(A.shape[:-2], dtype=torch.int32, device=A.device)
-    for part, given in zip(parts_of(factors), parts_of(A), strict=True):
-        elementwise(identity, given, out=part)
+    for part, source in zip(parts_of(factors), parts_of(A), strict=True):
+        elementwise(identity, source, out=part)
     if info.numel():
         LONG = min(max(triton.next_power_of_2(n), 16), 1024)
         complex_lu_kernel[(info.numel(),)](
@@ -164,13 +189,24 @@ def complex_triangle_kernel(
     ROWS: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Columns of x, in place: what a triangle times is x. strides: of t and x."""
+    """Solve a triangular system for BLOCK columns of x, in place.
+
+    An upper triangle is solved as a lower one with reversed rows. Barriers separate the stores of a step from
+    the loads of the next.
+
+    Parameters of the launch:
+        t_ptr, x_ptr: Triangles (read) and right-hand sides (read and written), complex.
+        n, m: Rows, and columns of x.
+        batch: `walk` of both tensors' batch dimensions.
+        strides: Row and column strides of t and of x.
+        UPPER, UNIT: Use the upper triangle; take its diagonal as 1.
+    """
     n, m = plain_value(n).to(tl.int64), plain_value(m)
     across = tl.cdiv(m, BLOCK)
-    which = (tl.program_id(0) // across).to(tl.int64)
+    matrix = (tl.program_id(0) // across).to(tl.int64)
     cols = (tl.program_id(0) % across).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    t_ptr += strided(which, batch[0], batch[1][0], False, True)
-    x_ptr += strided(which, batch[0], batch[1][1], False, True)
+    t_ptr += strided(matrix, batch[0], batch[1][0], False, True)
+    x_ptr += strided(matrix, batch[0], batch[1][1], False, True)
     down, right = plain_value(strides[0]), plain_value(strides[1])
     x_down, x_right = plain_value(strides[2]), plain_value(strides[3])
     if UPPER:
@@ -178,13 +214,13 @@ def complex_triangle_kernel(
         x_ptr, _ = reversed_rows(x_ptr, n, x_down, x_down)
         down, right, x_down = -down, -right, -x_down
     for k in range(0, n):
-        own = x_ptr + k * x_down + cols * x_right
-        a, b = load_pair(own, cols < m)
+        row = x_ptr + k * x_down + cols * x_right
+        a, b = load_pair(row, cols < m)
         if not UNIT:
             corner = t_ptr + k * (down + right)
             a, b = complex_quotient(a, b, tl.load(corner), tl.load(corner + 1))
             tl.debug_barrier()
-            store_pair(own, a, b, cols < m)
+            store_pair(row, a, b, cols < m)
         for start in range(k + 1, n, ROWS):
             rows = start + tl.arange(0, ROWS).to(tl.int64)
             c, d = load_pair(t_ptr + rows * down + k * right, rows < n)
@@ -197,7 +233,7 @@ def complex_triangle_kernel(
 
 
 def complex_triangles(t, x, upper, unit):
-    """x, in place: what the triangles times it are x. Both are of one batch."""
+    """Replace x by the solution of t @ solution = x, for triangles t with the same batch shape."""
     n, m = x.shape[-2:]
     count = math.prod(x.shape[:-2])
     if x.numel():
@@ -220,16 +256,19 @@ def complex_triangles(t, x, upper, unit):
 
 
 def complex_solve(factors, pivots, b, out, adjoint):
-    """out, where the matrices with these factors, or their transposes, times it are b. All are of one batch."""
-    given, parts = parts_of(b), parts_of(out)
+    """Solve A @ out = b, or with A's transpose (`adjoint`), from the LU factors and pivots of A.
+
+    All tensors have the same batch shape.
+    """
+    sources, parts = parts_of(b), parts_of(out)
     if not adjoint:
-        for part, source in zip(parts, given, strict=True):
+        for part, source in zip(parts, sources, strict=True):
             permuted(source, pivots, part)
         complex_triangles(factors, out, False, True)
         complex_triangles(factors, out, True, False)
         return
     x = column_major(b.shape, b)
-    for part, source in zip(parts_of(x), given, strict=True):
+    for part, source in zip(parts_of(x), sources, strict=True):
         elementwise(identity, source, out=part)
     complex_triangles(factors.mT, x, False, False)
     complex_triangles(factors.mT, x, True, True)

@@ -1,10 +1,11 @@
-"""Convolution as a matrix product that nobody lays out: [positions, channels x taps] @ [channels x taps, channels].
+"""Convolution as an implicit matrix product: [positions, channels x taps] @ [channels x taps, channels].
 
-A program makes a tile of positions by channels of one group; for one tap after the other, and BLOCK_K channels at a
-time, it reads the input where the tap falls for each position. A transposed convolution, which is also the gradient of
-the input, reads the position that was multiplied by that tap, where the stride divides. The gradient of the weight is a
-product over positions, for each tap; where these are many it is cut into parts, added in their order. Of groups of few
-channels (depthwise) each element of the result is summed by itself.
+A program instance computes a tile of positions by channels in one group. For each tap and each BLOCK_K
+channels, it loads the input element under that tap for each position. A transposed convolution, which is also
+the input gradient, loads the position that was multiplied by that tap, if the stride divides it.
+
+The weight gradient is a product over positions for each tap. Many positions are cut into parts, which are added
+in a fixed order. In groups with few channels (depthwise) each result element is summed by itself.
 """
 
 import math
@@ -24,8 +25,8 @@ from blocks.types import compute_types
 from blocks.window_tiles import tile_grid, tile_place
 from blocks.windows import suggested_format
 
-# Products of the largest transposed convolution in which 0 times an infinite weight does not count. The second sum
-# that this takes costs registers: 255 and 240 bytes of spills instead of 214 (fp32, groups of 32 channels, sm_90).
+# Largest transposed convolution (in products) that leaves out 0 times an infinite weight. The second sum that this
+# needs costs registers: 255 and 240 bytes of spills instead of 214 (fp32, groups with 32 channels, sm_90).
 SELECTED = 4194304
 
 
@@ -44,8 +45,12 @@ def summed_taps(
     TILE: tl.constexpr,
     SELECT: tl.constexpr,
 ):
-    """The sum over taps and channels for a tile of the result. axes: places, window, stride and the like, extents.
-    SELECT: no product counts where a tap falls outside; otherwise it is 0 times the weight."""
+    """Return the sum over taps and channels for one tile of the result.
+
+    SELECT leaves out the products of taps that fall outside the input. Otherwise such a product is 0 times the
+    weight, which is NaN for an infinite weight. `axes` holds places, window, stride/padding/dilation, and
+    extents.
+    """
     BLOCK_M: tl.constexpr = TILE[0]
     BLOCK_N: tl.constexpr = TILE[1]
     place, window, how, extents = axes
@@ -57,14 +62,14 @@ def summed_taps(
     acc = tl.zeros([BLOCK_M, BLOCK_N], ACC)
     for step in range(0, taps * chunks):
         first = tl.full([], 0, rows.dtype) + step % chunks * TILE[2]
-        offset, valid, own = convolved_tap(
+        offset, valid, tap_offset = convolved_tap(
             place, step // chunks, window, how, extents, x_stride, w_stride[3:], TRANSPOSED
         )
         valid &= rows < M
         left = first + ks < K
         a = tl.load(x_ptr + (offset[:, None] + first * x_stride[1]), mask=valid[:, None] & left[None, :], other=0)
         b_mask = left[:, None] & (cols < N)[None, :]
-        b = tl.load(weight_ptr + (own + first * w_stride[2]), mask=b_mask, other=0)
+        b = tl.load(weight_ptr + (tap_offset + first * w_stride[2]), mask=b_mask, other=0)
         if SELECT:
             acc += tl.where(valid[:, None], tile_product(a, b, tl.zeros([BLOCK_M, BLOCK_N], ACC)), 0)
         else:
@@ -91,9 +96,25 @@ def convolution_kernel(
     WIDE: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """sizes: positions, channels out and in of a group; strides: of x, of the weight from group to group, channel out
-    and in and each tap, and of the result. FALLS: where a tap falls outside, 0 times an infinite weight does not count,
-    as in a transposed convolution of ATen: a tile that holds NaN is summed again without such products."""
+    """Compute one tile of the result, positions by output channels, in one group.
+
+    FALLS follows ATen's transposed convolution, in which a tap outside the input does not meet the weight.
+    Selecting in every step is slow, so that only a tile with a NaN is summed again with SELECT.
+
+    Parameters of the launch:
+        x_ptr, weight_ptr: Operands, read.
+        bias_ptr: [channels out] or None, read.
+        out_ptr: Result, written.
+        sizes: Positions, and channels out and in per group.
+        shape, extents, window: Spatial sizes of the result, of x and of the weight.
+        how: Stride, padding and dilation per axis.
+        strides: Strides of x; of the weight (group, channel out, channel in, taps); and of the result.
+        TRANSPOSED: Compute a transposed convolution.
+        ACC: Accumulator type.
+        PLAIN: Integers are encoded by `plain`.
+        WIDE: Use 64-bit offsets.
+        TILE: BLOCK_M, BLOCK_N, BLOCK_K.
+    """
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     M, N, K = integer_values(sizes, PLAIN)
     shape, extents = integer_values(shape, PLAIN), integer_values(extents, PLAIN)
@@ -113,7 +134,7 @@ def convolution_kernel(
     acc = summed_taps(
         x_ptr, weight_ptr, axes, rows, cols, sizes, x_stride, w_stride, TRANSPOSED, ACC, TILE, SELECT=False
     )
-    if FALLS:  # noqa: SIM102 - known when it is compiled, the other when it runs
+    if FALLS:  # noqa: SIM102 - the first is a compile-time constant, the second a run-time value
         if tl.max((acc != acc).to(tl.int32)) > 0:
             acc = summed_taps(
                 x_ptr, weight_ptr, axes, rows, cols, sizes, x_stride, w_stride, TRANSPOSED, ACC, TILE, SELECT=True
@@ -149,8 +170,11 @@ def few_channels_kernel(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """As `convolution_kernel`, without tensor cores, in tiles of the result's two innermost dimensions. CHANNELS: out
-    and in of a group."""
+    """Compute the result as `convolution_kernel` does, without tensor cores, for groups with few channels.
+
+    A tile covers the result's two innermost dimensions, so that loads and stores are contiguous. CHANNELS holds
+    the channels out and in per group. The other parameters are as in `convolution_kernel` and `tile_place`.
+    """
     sizes, extents, how = integer_values(sizes, True), integer_values(extents, True), integer_values(how, True)
     x_stride, w_stride = integer_values(strides[0], True), integer_values(strides[1], True)
     place, inside, across, flat = tile_place(sizes, plain_value(rows), LAST, FLAT, WIDE, BLOCK_M, BLOCK_N)
@@ -165,12 +189,12 @@ def few_channels_kernel(
         taps = taps * WINDOW[k]
     acc = tl.zeros([BLOCK_M, BLOCK_N], ACC)
     for tap in range(0, taps):
-        offset, valid, own = convolved_tap(
+        offset, valid, tap_offset = convolved_tap(
             position, zero + tap, WINDOW, how, extents, x_stride, w_stride[3:], TRANSPOSED
         )
         for k in tl.static_range(WITHIN):
             x = tl.load(x_ptr + (offset + (zero + k) * x_stride[1]), mask=inside & across & valid, other=0)
-            weight = tl.load(weight_ptr + (own + (zero + k) * w_stride[2]), mask=channel < sizes[1], other=0)
+            weight = tl.load(weight_ptr + (tap_offset + (zero + k) * w_stride[2]), mask=channel < sizes[1], other=0)
             product = x.to(ACC) * weight.to(ACC)
             acc += tl.where(valid, product, 0) if FALLS else product
     if bias_ptr is not None:
@@ -194,8 +218,16 @@ def weight_gradient_kernel(
     WIDE: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """out[part, channel of a, channel of b in its group, tap]: the sum over positions of a part of a at each times b
-    where the tap falls. sizes: channels of a and of b in a group, positions, those of a part, groups."""
+    """Compute out[part, channel of a, channel of b in its group, tap] for one tap and one part of the positions.
+
+    Each element is the sum over positions of a times the element of b on which the tap falls.
+
+    Parameters of the launch:
+        a_ptr, b_ptr: [batch, channels, ...], read with `strides`.
+        out_ptr: Contiguous, written.
+        sizes: Channels of a and of b per group, positions, positions per part, groups.
+        shape, extents, window, how: As in `convolution_kernel`, with a for the result and b for x.
+    """
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     M, N, count, part, groups = integer_values(sizes, PLAIN)
     shape, extents = integer_values(shape, PLAIN), integer_values(extents, PLAIN)
@@ -234,7 +266,7 @@ def weight_gradient_kernel(
 
 
 def convolved_size(x, weight, stride, padding, dilation, transposed, output_padding, groups):
-    """Size of the result. Raises RuntimeError as ATen."""
+    """Return the size of the result; raise RuntimeError as ATen does for invalid arguments."""
     axes = x.dim() - 2
     if axes < 1 or axes > 3 or weight.dim() != x.dim() or x.dtype != weight.dtype or groups < 1:
         raise RuntimeError(f"convolution of {x.dtype} {tuple(x.shape)} by {weight.dtype} {tuple(weight.shape)}")
@@ -259,12 +291,13 @@ def convolved_size(x, weight, stride, padding, dilation, transposed, output_padd
 
 
 def convolution_result(x, weight, size):
-    """A new tensor: channels-last where one of the two is."""
+    """Return a new tensor, channels-last if x or weight is."""
     like = weight if suggested_format(x) == torch.contiguous_format else x
     return torch.empty(size, dtype=x.dtype, device=x.device, memory_format=suggested_format(like))
 
 
 def _tile_of(dtype, batch, M, N, K, most):
+    """Return BLOCK_M, BLOCK_N, BLOCK_K and warps; BLOCK_K does not exceed the inner dimension `most` by much."""
     if dtype not in (torch.float16, torch.bfloat16, torch.float32):
         return 16, 16, 16, 4
     half = dtype != torch.float32
@@ -273,7 +306,20 @@ def _tile_of(dtype, batch, M, N, K, most):
 
 
 def convolve(x, weight, bias, out, stride, padding, dilation, transposed, groups):
-    """`out` = the convolution of x, or the transposed one, whose weight is [channels in, channels out, ...]."""
+    """Compute a convolution of x, or a transposed one, into `out`.
+
+    Args:
+        x: [batch, channels in, ...] with 1 to 3 spatial axes.
+        weight: [channels out, channels in / groups, ...], or [channels in, channels out / groups, ...] if
+            transposed.
+        bias: [channels out] or None.
+        out: Result.
+        stride: Stride per axis.
+        padding: Padding per axis.
+        dilation: Dilation per axis.
+        transposed: Compute the transposed convolution.
+        groups: Number of groups.
+    """
     x, weight, out, stride, padding, dilation = one_axis(x, weight, out, stride, padding, dilation)
     taps, window = math.prod(weight.shape[2:]), weight.shape[2:]
     N, K = out.shape[1] // groups, x.shape[1] // groups
@@ -284,11 +330,11 @@ def convolve(x, weight, bias, out, stride, padding, dilation, transposed, groups
     step = (K * first, second, first) if transposed else (N * first, first, second)
     strides = x.stride(), (*step, *weight.stride()[2:]), out.stride()
     how = axis_integers(stride, padding, dilation)
-    mirrored = transposed and max(stride) == 1  # that is a plain one, by the taps in reverse
+    mirrored = transposed and max(stride) == 1  # equals a plain convolution with reversed taps
     if mirrored:
         how = axis_integers(stride, [-p for p in padding], [-d for d in dilation])
     if N <= 4 and K <= 4:
-        grid, rows, own = tile_grid(out, not out.is_contiguous())
+        grid, rows, tile_options = tile_grid(out, not out.is_contiguous())
         few_channels_kernel[grid](
             x,
             weight,
@@ -305,7 +351,7 @@ def convolve(x, weight, bias, out, stride, padding, dilation, transposed, groups
             FALLS=transposed,
             ACC=compute_types(out.dtype)[1],
             WIDE=wide_offsets((x, weight, out)),
-            **own,
+            **tile_options,
         )
         return
     if groups == 1 and channels_last_convolution(x, weight, bias, out, stride, padding, dilation, transposed):
@@ -334,7 +380,20 @@ def convolve(x, weight, bias, out, stride, padding, dilation, transposed, groups
 
 
 def weight_gradient(a, b, weight, stride, padding, dilation, groups, out):
-    """Of positions of a, multiplied by b where taps fall; in `out`, of weight's shape."""
+    """Compute the weight gradient into `out`, which has the shape of weight.
+
+    Each position of a is multiplied by the elements of b on which its taps fall.
+
+    Args:
+        a: Gradient of the result (or x, if transposed).
+        b: x (or the gradient of the result, if transposed).
+        weight: Weight, only its shape matters.
+        stride: Stride per axis.
+        padding: Padding per axis.
+        dilation: Dilation per axis.
+        groups: Number of groups.
+        out: Result.
+    """
     b, weight, a, stride, padding, dilation = one_axis(b, weight, a, stride, padding, dilation)
     out = out.view(weight.shape)
     window = weight.shape[2:]
@@ -352,12 +411,12 @@ def weight_gradient(a, b, weight, stride, padding, dilation, groups, out):
     parts = triton.cdiv(count, part) if count else 1
     direct = parts == 1 and out.is_contiguous()
     dtype = torch.float64 if a.dtype == torch.float64 else torch.float32
-    held = out if direct else torch.empty((parts, *weight.shape), dtype=dtype, device=a.device)
+    partial_sums = out if direct else torch.empty((parts, *weight.shape), dtype=dtype, device=a.device)
     PLAIN = max(a.numel(), b.numel(), weight.numel()) < 65536
     weight_gradient_kernel[(tiles, parts)](
         a,
         b,
-        held,
+        partial_sums,
         integers((M, N, count, part, groups), PLAIN),
         integers(a.shape[2:], PLAIN),
         integers(b.shape[2:], PLAIN),
@@ -366,10 +425,10 @@ def weight_gradient(a, b, weight, stride, padding, dilation, groups, out):
         (stride_arguments(a.stride(), PLAIN), stride_arguments(b.stride(), PLAIN)),
         ACC=compute_types(dtype)[1],
         PLAIN=PLAIN,
-        WIDE=wide_offsets((a, b, held)),
+        WIDE=wide_offsets((a, b, partial_sums)),
         TILE=tile[:3],
         num_warps=tile[3],
     )
     if not direct:
-        total = reduce("sum", [held], [0], dtype=dtype) if parts > 1 else held.select(0, 0)
+        total = reduce("sum", [partial_sums], [0], dtype=dtype) if parts > 1 else partial_sums.select(0, 0)
         elementwise(identity, total, common=dtype, out=out)

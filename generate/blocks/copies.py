@@ -1,4 +1,4 @@
-"""Copies: of what a view shows, into part of a new tensor, and of one tensor into several."""
+"""Copies: materialized views, tensors with the same strides, and one tensor split into several."""
 
 import math
 
@@ -12,14 +12,14 @@ from blocks.tiles import copy_into
 
 
 def copied(view, out=None):
-    """A contiguous copy of what a view shows, or `out`."""
+    """Return a contiguous copy of a view, or copy it into `out`."""
     return copy_into(torch.empty(view.shape, dtype=view.dtype, device=view.device) if out is None else out, view)
 
 
 def same_strides(x):
-    """A new tensor with the strides and the storage offset of this one.
+    """Return a new tensor with the strides and the storage offset of x.
 
-    Dense where elements of this one share memory or lie far apart.
+    It is dense instead if elements of x share memory or lie far apart (more than 64 times its size).
     """
     reached = 1
     for stride, size in sorted([(x.stride(d), x.shape[d]) for d in range(x.dim()) if x.shape[d] > 1]):
@@ -45,19 +45,27 @@ def separate_kernel(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """Parts of the rows of a contiguous tensor, each of which becomes the rows of a tensor of its own."""
-    place = tl.program_id(0) - plain_value(pick(firsts, firsts))
+    """Copy parts of the rows in a contiguous tensor to tensors of their own.
+
+    Parameters of the launch:
+        x_ptr: [rows, row_stride], read.
+        outs: Tuple of pointers to [rows, width], written.
+        rows, row_stride: Encoded by `integer`.
+        firsts: First program instance of each part, encoded by `plain`.
+        starts, widths: First column and number of columns of each part.
+    """
+    tile = tl.program_id(0) - plain_value(pick(firsts, firsts))
     width = integer_value(pick(widths, firsts), PLAIN)
     tiles = tl.cdiv(width, BLOCK_N)
-    row = (place // tiles).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
-    column = (place % tiles).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
+    row = (tile // tiles).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+    column = (tile % tiles).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
     mask = (row < integer_value(rows, PLAIN)) & (column < width)
     x_ptr += row * integer_value(row_stride, PLAIN) + integer_value(pick(starts, firsts), PLAIN)
     tl.store(pick(outs, firsts) + row * width + column, tl.load(x_ptr + column, mask=mask), mask=mask)
 
 
 def separate(x, sizes, dim):
-    """Copies of the parts of these sizes that lie one after another along dim."""
+    """Return contiguous copies of the parts with these sizes that follow each other along dim."""
     parts = x.split(sizes, dim)
     outs = [torch.empty(part.shape, dtype=x.dtype, device=x.device) for part in parts]
     if not x.is_contiguous():
@@ -65,13 +73,18 @@ def separate(x, sizes, dim):
             fill(out, part)
         return outs
     rows, step = math.prod(x.shape[:dim]), math.prod(x.shape[dim + 1 :])
-    kept = [(out, sum(sizes[:k]) * step) for k, out in enumerate(outs) if out.numel()]
-    for at in range(0, len(kept), 32):
-        _launch_separate(x, kept[at : at + 32], rows, x.shape[dim] * step)
+    parts_to_copy = [(out, sum(sizes[:k]) * step) for k, out in enumerate(outs) if out.numel()]
+    for at in range(0, len(parts_to_copy), 32):
+        _launch_separate(x, parts_to_copy[at : at + 32], rows, x.shape[dim] * step)
     return outs
 
 
 def _launch_separate(x, kept, rows, width):
+    """Launch one kernel for up to 32 parts.
+
+    The tuple is padded to 4, 8 or 32 parts to bound the number of kernel variants; padding parts get no program
+    instance.
+    """
     widths = [out.numel() // rows for out, _ in kept]
     if x.numel() < 4096:
         BLOCK_M, BLOCK_N = small_tile(max(widths), 1024)
@@ -82,15 +95,15 @@ def _launch_separate(x, kept, rows, width):
     for w in widths:
         firsts.append(plain(programs))
         programs += triton.cdiv(rows, BLOCK_M) * triton.cdiv(w, BLOCK_N)
-    lacking = (4 if len(kept) <= 4 else 8 if len(kept) <= 8 else 32) - len(kept)
-    kept, widths = kept + kept[-1:] * lacking, widths + widths[-1:] * lacking
+    missing = (4 if len(kept) <= 4 else 8 if len(kept) <= 8 else 32) - len(kept)
+    kept, widths = kept + kept[-1:] * missing, widths + widths[-1:] * missing
     PLAIN = x.numel() < 65536
     separate_kernel[(programs,)](
         x,
         tuple([out for out, _ in kept]),
         integer(rows, PLAIN),
         integer(width, PLAIN),
-        tuple(firsts + [plain(programs)] * lacking),
+        tuple(firsts + [plain(programs)] * missing),
         integers([start for _, start in kept], PLAIN),
         integers(widths, PLAIN),
         PLAIN=PLAIN,

@@ -1,8 +1,10 @@
-"""Bessel functions of the first and second kind, of order 0 and 1, in fp64 (DLMF 10.8, 10.17).
+"""Bessel functions J and Y with order 0 and 1, in fp64 (DLMF 10.8, 10.17).
 
-To x = 8 a series in x^2; beyond, the modulus and phase of Hankel's expansion, P and Q as series in 1 / x^2, with the
-sine and cosine of x itself, so that the phase is not rounded. Infinite arguments give NaN.
-Coefficients of series are of interpolation at 34 or 44 Chebyshev points in 45 digits, cut where they fall under 1e-18.
+Up to x = 8 they are series in x^2. Beyond that they use the modulus and phase of Hankel's expansion, with P and
+Q as series in 1 / x^2. The sine and cosine are those of x itself, so that the phase is not rounded. Infinite
+arguments give NaN.
+
+The coefficients come from interpolation at 34 or 44 Chebyshev points with 45 digits, truncated below 1e-18.
 """
 
 import triton
@@ -14,13 +16,16 @@ __all__ = ["cylinder_j0", "cylinder_j1", "cylinder_y0", "cylinder_y1"]
 
 @triton.jit
 def near_square(size):
-    """x^2 on [-1, 1] for x <= 8."""
+    """Return x^2 mapped to [-1, 1] for x <= 8."""
     return tl.where(size <= 8, size * size * 0.03125, 0.0) - 1
 
 
 @triton.jit
 def oscillation(size, p, q, SECOND: tl.constexpr, ORDER: tl.constexpr):
-    """sqrt(2 / (pi x)) (P cos w - Q sin w), or where SECOND (P sin w + Q cos w), w = x - pi / 4 - ORDER pi / 2."""
+    """Return sqrt(2 / (pi x)) (P cos w - Q sin w), or with SECOND sqrt(2 / (pi x)) (P sin w + Q cos w).
+
+    The phase w = x - pi / 4 - ORDER pi / 2 is expanded by the addition formulas.
+    """
     cosine, sine = tl.cos(size), tl.sin(size)
     if ORDER == 0:
         c, s = cosine + sine, sine - cosine
@@ -32,7 +37,7 @@ def oscillation(size, p, q, SECOND: tl.constexpr, ORDER: tl.constexpr):
 
 @triton.jit
 def hankel_0(size):
-    """P and Q of order 0, x >= 8."""
+    """Return P and Q with order 0 for x >= 8."""
     z = 8 / size
     t = 2 * z * z - 1
     p = chebyshev_series(t, (
@@ -52,7 +57,7 @@ def hankel_0(size):
 
 @triton.jit
 def hankel_1(size):
-    """P and Q of order 1, x >= 8."""
+    """Return P and Q with order 1 for x >= 8."""
     z = 8 / size
     t = 2 * z * z - 1
     p = chebyshev_series(t, (
@@ -72,7 +77,7 @@ def hankel_1(size):
 
 @triton.jit
 def far_function(size, SECOND: tl.constexpr, ORDER: tl.constexpr):
-    """J or, where SECOND, Y, for x >= 8; of smaller arguments that of 8."""
+    """Return J, or Y with SECOND, for x >= 8; smaller arguments are replaced by 8."""
     size = tl.where(size < 8, 8.0, size)
     if ORDER == 0:
         p, q = hankel_0(size)
@@ -83,6 +88,7 @@ def far_function(size, SECOND: tl.constexpr, ORDER: tl.constexpr):
 
 @triton.jit
 def near_j0(size):
+    """Return J0(x) for 0 <= x <= 8."""
     return chebyshev_series(near_square(size), (
         0.15772797147489012, -0.008723442352852221, 0.2651786132033368, -0.37009499387264977,
         0.15806710233209725, -0.034893769411408884, 0.004819180069467605, -0.00046062616620627504,
@@ -94,7 +100,7 @@ def near_j0(size):
 
 @triton.jit
 def near_j1(size):
-    """J1(x) / x."""
+    """Return J1(x) / x for 0 <= x <= 8."""
     return chebyshev_series(near_square(size), (
         0.08104484632565812, -0.1489751450676521, 0.1609992623572097, -0.08268049176681791,
         0.022213639654966037, -0.003646940600769276, 0.0004050337728354822, -3.255554866857259e-05,
@@ -105,6 +111,7 @@ def near_j1(size):
 
 @triton.jit
 def cylinder_j0(x):
+    """Return J0(x); the far branch only runs if a lane of the block needs it."""
     size = tl.abs(x)
     r = tl.where(size <= 8, near_j0(size), size)
     if tl.max((size > 8).to(tl.int32), 0) > 0:
@@ -114,6 +121,7 @@ def cylinder_j0(x):
 
 @triton.jit
 def cylinder_j1(x):
+    """Return J1(x); the far branch only runs if a lane of the block needs it."""
     size = tl.abs(x)
     r = tl.where(size <= 8, x * near_j1(size), size)
     if tl.max((size > 8).to(tl.int32), 0) > 0:
@@ -124,7 +132,10 @@ def cylinder_j1(x):
 
 @triton.jit
 def cylinder_y0(x):
-    """By 2 / pi log(x / 2) J0(x) and a series."""
+    """Return Y0(x): -infinity at 0, and NaN if x < 0.
+
+    Up to 8 it is 2 / pi log(x / 2) J0(x) plus a series.
+    """
     a = tl.where((x > 0) & (x <= 8), x, 8.0)
     near = chebyshev_series(near_square(a), (
         0.03645469809116044, -0.2783237094075825, 0.2960499990207148, 0.09825508408187864,
@@ -142,7 +153,10 @@ def cylinder_y0(x):
 
 @triton.jit
 def cylinder_y1(x):
-    """By 2 / pi (log(x / 2) J1(x) - 1 / x) and a series."""
+    """Return Y1(x): -infinity at 0, and NaN if x < 0.
+
+    Up to 8 it is 2 / pi (log(x / 2) J1(x) - 1 / x) plus x times a series.
+    """
     a = tl.where((x > 0) & (x <= 8), x, 8.0)
     near = chebyshev_series(near_square(a), (
         0.038300769852423776, -0.08182561412732826, -0.0248677076121964, 0.047967452752746984,

@@ -1,7 +1,8 @@
-"""Gradient of a depthwise convolution's weight: of each channel, a sum over positions for each tap.
+"""Weight gradient of a depthwise convolution: for each channel and tap, a sum over positions.
 
-A program takes one pair of channels and a part of the positions: it reads each value of the gradient once and all taps
-around it, which lie in the cache by then; coordinates are found once for all taps. Parts are added in their order.
+A program instance takes one pair of channels and a part of the positions. It loads each gradient value once,
+and the input under all taps around it, which the cache then holds. Coordinates are computed once for all taps.
+The parts are added in a fixed order.
 """
 
 import math
@@ -36,8 +37,18 @@ def depthwise_gradient_kernel(
     BLOCK_T: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """out[part, channel of a, channel of b in its group, tap]. sizes: channels of a and of b in a group, positions and
-    those of a part; pairs: channels of a times those of b in a group."""
+    """Compute out[part, channel of a, channel of b in its group, tap] for one channel pair and one part.
+
+    Parameters of the launch:
+        a_ptr, b_ptr: [batch, channels, ...], read with `strides`.
+        out_ptr: Contiguous, written.
+        sizes: Channels of a and of b per group, positions, and positions per part.
+        pairs: Channels of a times channels of b per group.
+        shape, extents, window: Spatial sizes of a and of b, and taps per axis.
+        how: Stride, padding and dilation per axis.
+        ACC, WIDE: Accumulator type; use 64-bit offsets.
+        BLOCK_T, BLOCK: Taps and positions per step.
+    """
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     M, N, count, part = integer_values(sizes, True)
     pairs = plain_value(pairs)
@@ -65,13 +76,16 @@ def depthwise_gradient_kernel(
                 a_offset += place[k + 1] * a_stride[k + 2]
             a = tl.load(a_ptr + a_offset, mask=inside, other=0).to(ACC)
             b = tl.load(b_ptr + offset, mask=valid & inside & (first + t < taps), other=0).to(ACC)
-            acc += tl.where(valid, a * b, 0)  # no product of a tap outside, which may be NaN
-        own = (share * pairs + pair) * taps + first + tl.arange(0, BLOCK_T)
-        tl.store(out_ptr + own, tl.sum(acc, 1), mask=first + tl.arange(0, BLOCK_T) < taps)
+            acc += tl.where(valid, a * b, 0)  # a tap outside must not add a * 0, which may be NaN
+        out_offset = (share * pairs + pair) * taps + first + tl.arange(0, BLOCK_T)
+        tl.store(out_ptr + out_offset, tl.sum(acc, 1), mask=first + tl.arange(0, BLOCK_T) < taps)
 
 
 def depthwise_weight_gradient(a, b, weight, stride, padding, dilation, groups, out):
-    """Of positions of a, multiplied by b where taps fall; in `out`, of weight's shape. Few channels are in a group."""
+    """Compute the weight gradient for groups with few channels into `out`, and return it.
+
+    Each position of a is multiplied by the elements of b on which its taps fall. `out` has the shape of weight.
+    """
     window = weight.shape[2:]
     taps, M, N = math.prod(window), a.shape[1] // groups, b.shape[1] // groups
     count, pairs = a.numel() // max(a.shape[1], 1), a.shape[1] * N
@@ -81,11 +95,11 @@ def depthwise_weight_gradient(a, b, weight, stride, padding, dilation, groups, o
     part = triton.cdiv(triton.cdiv(count, parts), BLOCK) * BLOCK
     parts = triton.cdiv(count, part) if count else 1
     dtype = torch.float64 if a.dtype == torch.float64 else torch.float32
-    held = torch.empty((parts, *weight.shape), dtype=dtype, device=a.device)
+    partial_sums = torch.empty((parts, *weight.shape), dtype=dtype, device=a.device)
     depthwise_gradient_kernel[(pairs * parts,)](
         a,
         b,
-        held,
+        partial_sums,
         integers((M, N, count, part), True),
         plain(pairs),
         integers(a.shape[2:], True),
@@ -94,11 +108,11 @@ def depthwise_weight_gradient(a, b, weight, stride, padding, dilation, groups, o
         integers(axis_integers(stride, padding, dilation), True),
         (integers(a.stride(), True), integers(b.stride(), True)),
         ACC=compute_types(dtype)[1],
-        WIDE=wide_offsets((a, b, held)),
+        WIDE=wide_offsets((a, b, partial_sums)),
         BLOCK_T=BLOCK_T,
         BLOCK=BLOCK,
         num_warps=4,
     )
-    total = reduce("sum", [held], [0], dtype=dtype) if parts > 1 else held.select(0, 0)
+    total = reduce("sum", [partial_sums], [0], dtype=dtype) if parts > 1 else partial_sums.select(0, 0)
     elementwise(identity, total, common=dtype, out=out)
     return out

@@ -1,4 +1,4 @@
-"""Determinants of matrices, from their factors: a program takes a matrix."""
+"""Determinants of matrices, from their LU factors, with one program instance per matrix."""
 
 import torch
 import triton
@@ -12,12 +12,21 @@ from blocks.substitution import square_rows
 
 @triton.jit
 def determinant_kernel(factors_ptr, pivots_ptr, out_ptr, log_ptr, n, BLOCK: tl.constexpr):
-    """The product of the diagonal, or, where there is a place for logarithms, its sign and that of its size."""
-    which = tl.program_id(0).to(tl.int64)
+    """Compute the product of the diagonal, or its sign and the logarithm of its magnitude.
+
+    The sign changes with an odd number of row exchanges.
+
+    Parameters of the launch:
+        factors_ptr: [batch, n, n] LU factors, read.
+        pivots_ptr: [batch, n] 1-based pivots, read.
+        out_ptr: [batch] determinant, or its sign if there are logarithms, written.
+        log_ptr: [batch] logarithm, written, or None.
+    """
+    matrix = tl.program_id(0).to(tl.int64)
     n = plain_value(n)
     step = n.to(tl.int64) + 1
-    factors_ptr += which * n * n
-    pivots_ptr += which * n
+    factors_ptr += matrix * n * n
+    pivots_ptr += matrix * n
     product = tl.full([BLOCK], 1, factors_ptr.dtype.element_ty)
     logarithm = tl.zeros([BLOCK], factors_ptr.dtype.element_ty)
     exchanges = tl.zeros([BLOCK], tl.int32)
@@ -33,15 +42,15 @@ def determinant_kernel(factors_ptr, pivots_ptr, out_ptr, log_ptr, n, BLOCK: tl.c
             logarithm += tl.log(tl.abs(x))
     total = tl.reduce(product, 0, product_of)
     odd = tl.sum(exchanges, 0) % 2 == 1
-    tl.store(out_ptr + which, tl.where(odd, -total, total))
+    tl.store(out_ptr + matrix, tl.where(odd, -total, total))
     if log_ptr is not None:
-        tl.store(log_ptr + which, tl.sum(logarithm, 0))
+        tl.store(log_ptr + matrix, tl.sum(logarithm, 0))
 
 
 def determinants(A, name, logarithms):
-    """(determinants, LU, pivots), or (their signs, logarithms of their sizes, LU, pivots).
+    """Return (determinants, LU, pivots), or (signs, logarithms of magnitudes, LU, pivots).
 
-    Contiguous matrices are transposed before they are factored, as ATen's: their determinants are the same.
+    Contiguous matrices are transposed before they are factored, as in ATen; the determinant is the same.
     """
     n = square_rows(A, name)
     factors, pivots, _ = lu_factors(A.mT if A.is_contiguous() else A, name)

@@ -1,8 +1,9 @@
-"""A stable sort of rows by their keys' digits, the least significant first (Knuth, TAOCP 3, 5.2.5).
+"""Stable radix sort of rows, least significant digit first (Knuth, TAOCP 3, 5.2.5).
 
-For each digit the parts of all rows count it, and then move what they hold: an element's place is how many of its row
-have a smaller digit, and how many before it have the same. Elements travel as they are, each with its place in its row:
-in one integer of 64 bits where that holds both, since what a pass takes is writes that lie apart.
+For each digit of four bits, the parts of all rows count it and then move their elements. An element's place is
+the number of elements in its row with a smaller digit, plus the number of earlier elements with the same digit.
+Elements travel unchanged together with their place in the row. They share one 64-bit integer if both fit,
+because scattered writes dominate the time of a pass.
 """
 
 import torch
@@ -11,21 +12,24 @@ import triton.language as tl
 from blocks.offsets import integer, integer_value, plain, plain_value, strided
 from blocks.order import key_bits, order_key
 
-DIGIT_PARTS = 792  # six programs for each of 132 processors
-FEW_PARTS = 16  # of a row: each looks itself at what all have
-DIGIT_LANES = 128  # of a tile, with two elements each
+DIGIT_PARTS = 792  # six program instances for each of 132 processors
+FEW_PARTS = 16  # parts per row up to which each part adds the counts itself, without a prefix kernel
+DIGIT_LANES = 128  # lanes per tile, with two elements each
 
 
 @triton.jit
 def digit_of(x, shift, flip, RAW: tl.constexpr, DESCENDING: tl.constexpr):
-    """Four bits of the key of x, or, not RAW, of keys. flip: those that are inverted."""
+    """Return four bits of the key of x; without RAW, x already is a key.
+
+    `flip` inverts bits, which orders the signed top digit.
+    """
     key = order_key(x, DESCENDING) if RAW else x
     return ((key >> plain_value(shift)) & 15).to(tl.int32) ^ plain_value(flip)
 
 
 @triton.jit
 def element_with_place(x, item):
-    """An integer: the bits of x, of which there are 32 at most, above its place."""
+    """Return an int64 with the bits of x (at most 32) above its place."""
     if x.dtype.is_floating() and x.dtype.primitive_bitwidth == 16:
         x = x.to(tl.int16, bitcast=True)
     elif x.dtype.is_floating():
@@ -35,7 +39,7 @@ def element_with_place(x, item):
 
 @triton.jit
 def element_and_place(both, TYPE: tl.constexpr):
-    """The element, of this dtype, and the place of which `element_with_place` made an integer."""
+    """Return the element, with dtype TYPE, and the place from an integer made by `element_with_place`."""
     x = (both >> 32).to(tl.int32)
     if TYPE.is_floating() and TYPE.primitive_bitwidth == 16:
         x = x.to(tl.int16).to(TYPE, bitcast=True)
@@ -48,7 +52,10 @@ def element_and_place(both, TYPE: tl.constexpr):
 
 @triton.jit
 def moved_elements(x_ptr, held, base, cols, mask, along, RAW: tl.constexpr, PLAIN: tl.constexpr):
-    """Of rows x, or of what was moved before; and their places."""
+    """Load the elements of a row and their places, from x or from the result of the previous pass.
+
+    `held` is () for x, (packed,) or (elements, places).
+    """
     if len(held) == 0:
         x = tl.load(x_ptr + strided(cols, along[0], along[1][0], False, PLAIN), mask=mask, other=0)
         item = cols
@@ -65,7 +72,10 @@ def moved_elements(x_ptr, held, base, cols, mask, along, RAW: tl.constexpr, PLAI
 def digit_counts(
     x_ptr, held, base, begin, end, shift, flip, along, RAW: tl.constexpr, HOW: tl.constexpr, BLOCK: tl.constexpr
 ):
-    """How often each digit is there from `begin` to `end` of a row. HOW: DESCENDING, PLAIN, INDEX."""
+    """Return the number of occurrences of each digit between `begin` and `end` in a row.
+
+    HOW is (DESCENDING, PLAIN, INDEX): sort order, encoding of integers, and index type.
+    """
     counts = tl.zeros([16], tl.int32)
     for start in range(begin, end, BLOCK):
         cols = start + tl.arange(0, BLOCK).to(HOW[2])
@@ -90,7 +100,16 @@ def digit_counts_kernel(
     HOW: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """counts: [rows, 16, parts]."""
+    """Count the digits in one part of a row.
+
+    Parameters of the launch:
+        x_ptr, held: See `moved_elements`, read.
+        counts_ptr: [rows, 16, parts], written.
+        n, part, parts: Row length, elements per part, and parts per row.
+        shift, flip: See `digit_of`, encoded by `plain`.
+        across, along: `walk` of the rows, and along a row.
+        RAW, HOW, BLOCK: See `digit_of` and `digit_counts`; elements per step.
+    """
     n, part, parts = integer_value(n, HOW[1]), integer_value(part, HOW[1]), integer_value(parts, HOW[1])
     row = (tl.program_id(0) // parts).to(HOW[2])
     block = tl.program_id(0) % parts
@@ -103,7 +122,12 @@ def digit_counts_kernel(
 
 @triton.jit
 def digit_starts_kernel(counts_ptr, length, TILE: tl.constexpr):
-    """Each of a row's counts, of this length, becomes what those before it come to."""
+    """Replace each row's counts by their exclusive prefix sum, in place.
+
+    Parameters of the launch:
+        counts_ptr: [rows, length], read and written.
+        length, TILE: Counts per row, and counts per step.
+    """
     counts_ptr += tl.program_id(0).to(tl.int64) * length
     before = tl.zeros([], counts_ptr.dtype.element_ty)
     for start in range(0, length, TILE):
@@ -115,9 +139,10 @@ def digit_starts_kernel(counts_ptr, length, TILE: tl.constexpr):
 
 @triton.jit
 def digit_starts(counts_ptr, block, parts, FEW: tl.constexpr, ROWS: tl.constexpr):
-    """Where each digit's elements of a part go: behind smaller digits, and those of the parts before.
+    """Return the first place of each digit in a part: after smaller digits and after the parts before.
 
-    counts: [16, parts] of a row; FEW: as they were found, by at most ROWS parts.
+    `counts_ptr` is [16, parts] for a row. With FEW it holds plain counts from at most ROWS parts, else prefix
+    sums.
     """
     digits = tl.arange(0, 16)
     if FEW:
@@ -133,9 +158,10 @@ def digit_starts(counts_ptr, block, parts, FEW: tl.constexpr, ROWS: tl.constexpr
 
 @triton.jit
 def digit_ranks(first, second, starts):
-    """The places of two elements of each of up to 128 lanes, one behind the other, and the starts for what comes then.
+    """Return the places of two consecutive elements per lane (up to 128 lanes), and the starts for the next tile.
 
-    Eight counters of eight bits are one integer: before an element there are 255 others at most.
+    One integer holds eight counters of eight bits each, because at most 255 elements precede another one in a
+    tile. The tile's total may be 256, so that the last lane's own count is added after unpacking.
     """
     shift, shift_2 = (first & 7) * 8, (second & 7) * 8
     one = tl.full(first.shape, 1, tl.int64)
@@ -178,9 +204,19 @@ def digit_places_kernel(
     LANES: tl.constexpr,
     ROWS: tl.constexpr,
 ):
-    """Moves elements and places to outs; LAST: the first `kept` elements and indices ("values"), or keys and places.
+    """Move elements and places to `outs` in the order of one digit.
 
-    counts None: a program has a whole row and counts its digits itself.
+    Parameters of the launch:
+        x_ptr, held: See `moved_elements`, read.
+        counts_ptr: From the kernels before, read; None if a program instance has a whole row and counts its
+            digits itself.
+        outs: Tuple of pointers, written.
+        n, part, parts, shift, flip, across, along, RAW, HOW: As in `digit_counts_kernel`.
+        kept: Elements of a row to write with LAST "values".
+        step: Stride of the results along a row.
+        LAST: "values" writes elements and int64 indices, "keys" writes keys and places, "" goes on to another
+            pass.
+        FEW, LANES, ROWS: See `digit_starts`; lanes per tile.
     """
     n, part, parts = integer_value(n, HOW[1]), integer_value(part, HOW[1]), integer_value(parts, HOW[1])
     row = (tl.program_id(0) // parts).to(HOW[2])
@@ -218,9 +254,20 @@ def digit_places_kernel(
 
 
 def sorted_by_digits(x, held, outs, sizes, steps, dtypes, HOW):
-    """The first elements of m rows of n, `kept`, and their indices in outs; outs None: sorted keys and places.
+    """Sort m rows of n elements and return the results.
 
-    held: keys and places to be sorted instead of the elements, or (). dtypes: of keys and places.
+    Args:
+        x: Tensor with the rows.
+        held: Keys and places to sort instead of the elements, or ().
+        outs: Tensors for the first `kept` elements per row and their indices, or None to return keys and
+            places.
+        sizes: (m, n, kept).
+        steps: `walk` across the rows, `walk` along a row, and the results' stride along a row.
+        dtypes: Dtypes of keys and places.
+        HOW: (DESCENDING, PLAIN, INDEX) as in `digit_counts`.
+
+    Returns:
+        `outs`, or new [m, n] tensors with sorted keys and places.
     """
     m, n, kept = sizes
     PLAIN, device = HOW[1], x.device

@@ -1,7 +1,8 @@
-"""Distances of rows: norms of the differences of each row to each of others, or of each pair of rows, and gradients.
+"""Distances between rows (cdist) or between all pairs of rows (pdist), and their gradients.
 
-A program takes a tile of distances in registers, or of gradients BLOCK_M rows, BLOCK_K columns and all others. Norms of
-orders other than 0, 1, 2 and infinity are made of powers in fp64. Pairs lie as (0, 1), (0, 2), ... (1, 2), ...
+A program instance keeps a tile of distances in registers. For gradients it takes BLOCK_M rows and BLOCK_K
+columns and loops over all other rows. Norms with an order other than 0, 1, 2 and infinity use powers in fp64.
+Pairs are ordered (0, 1), (0, 2), ... (1, 2), ...
 """
 
 import math
@@ -19,13 +20,14 @@ __all__ = ["distances", "distances_backward", "first_of_each", "first_pairs", "r
 
 @triton.jit
 def pair_place(i, j, n):
-    """Of rows i and j, in either order, among the pairs of n rows."""
+    """Return the index of rows i and j, in either order, among the pairs of n rows."""
     low, high = tl.minimum(i, j), tl.maximum(i, j)
     return low * n - low * (low + 1) // 2 + high - low - 1
 
 
 @triton.jit
 def norm_term(d, p, ORDER: tl.constexpr):
+    """Return the term that a difference d adds to the norm."""
     a = tl.abs(d)
     if ORDER == "0":
         a = tl.where(a > 0, tl.full(a.shape, 1, a.dtype), a)
@@ -38,6 +40,7 @@ def norm_term(d, p, ORDER: tl.constexpr):
 
 @triton.jit
 def norm_of_terms(total, p, ORDER: tl.constexpr):
+    """Return the norm from the sum (or maximum) of its terms."""
     if ORDER == "2" or ORDER == "products":
         total = root(total)
     elif ORDER == "p":
@@ -47,7 +50,7 @@ def norm_of_terms(total, p, ORDER: tl.constexpr):
 
 @triton.jit
 def norm_slope(d, grad, distance, p, ORDER: tl.constexpr):
-    """The gradient of one of the differences that a norm is of, from the norm's; 0 where there is none."""
+    """Return the gradient of one difference from the gradient of the norm, and 0 at points without a derivative."""
     sign = sign_of(d)
     if ORDER == "0":
         slope = tl.zeros_like(d)
@@ -66,14 +69,17 @@ def norm_slope(d, grad, distance, p, ORDER: tl.constexpr):
 
 @triton.jit
 def column_of(values, columns, k):
-    """Of values [columns, ...] those of column k: where a thread has all columns, the compiler leaves no operation."""
+    """Return column k of values [columns, ...].
+
+    If a thread holds all columns, the compiler reduces this selection to no operation.
+    """
     bits = values.to(tl.int64 if values.dtype.is_fp64() else tl.int32, bitcast=True)
     return tl.sum(tl.where(columns == k, bits, 0), 0).to(values.dtype, bitcast=True)
 
 
 @triton.jit
 def columns_at(x_ptr, start, width, stride, inside, BLOCK_K: tl.constexpr):
-    """[BLOCK_K, ...] of the columns from `start` on, 0 where there is none."""
+    """Load columns from `start` on as [BLOCK_K, ...], with 0 beyond the last one."""
     k = (start + tl.arange(0, BLOCK_K))[:, None, None]
     return tl.load(x_ptr + k * stride, mask=inside & (k < width), other=0)
 
@@ -97,11 +103,24 @@ def distance_kernel(
     TILE: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ):
-    """sizes: numbers of rows, others, columns and pairs; batch: of these, with strides of rows and of others.
+    """Compute a tile of distances.
 
-    TILE: rows and others of a thread, and threads along each. Row r of a thread lies TILE[2] rows behind its row r - 1,
-    so that threads side by side read rows side by side. A thread has all BLOCK_K columns of its rows: it sums alone.
-    Only a tile in which a sum is infinite is summed again, by terms that are NaN where those of products are.
+    Each thread holds all BLOCK_K columns of its rows, so that it sums alone, without exchange between threads.
+    For ORDER "products", a tile with an infinite sum is summed again with terms that become NaN where x^2 - 2 x
+    y + y^2 does.
+
+    Parameters of the launch:
+        x_ptr, y_ptr: [batch, rows, columns] and [batch, other rows, columns], read with their strides.
+        out_ptr: [batch, m, n], or [pairs] with PAIRS, contiguous, written.
+        sizes: Rows, other rows, columns, pairs.
+        batch, batch_strides: Batch shape, and strides of x and of y.
+        p: Order of the norm.
+        ORDER: "0", "1", "2", "inf", "p" or "products".
+        PAIRS: Only compute pairs of rows in x.
+        OPMATH, WIDE, PLAIN: Compute type; use 64-bit offsets; integers are encoded by `plain`.
+        TILE: Rows and other rows per thread, and threads along each. Row r of a thread is TILE[2] rows behind
+            its row r - 1, so that neighboring threads read neighboring rows.
+        BLOCK_K: Columns per step.
     """
     RM: tl.constexpr = TILE[0]
     RN: tl.constexpr = TILE[1]
@@ -118,9 +137,9 @@ def distance_kernel(
     program = program // tiles
     tiles = tl.cdiv(m, RM * TM)
     rows = program % tiles * (RM * TM) + tl.arange(0, RM)[:, None] * TM + tl.arange(0, TM)[None, :]
-    own = program // tiles
-    x_ptr += strided(own, batch, batch_strides[0], 0, PLAIN) + rows[None, :, :] * x_strides[0]
-    y_ptr += strided(own, batch, batch_strides[1], 0, PLAIN) + cols[None, :, :] * y_strides[0]
+    matrix = program // tiles
+    x_ptr += strided(matrix, batch, batch_strides[0], 0, PLAIN) + rows[None, :, :] * x_strides[0]
+    y_ptr += strided(matrix, batch, batch_strides[1], 0, PLAIN) + cols[None, :, :] * y_strides[0]
     x_inside, y_inside = (rows < m)[None, :, :], (cols < n)[None, :, :]
     acc = tl.zeros([RM, RN, TM, TN], ACC)
     columns = tl.arange(0, BLOCK_K)[:, None, None, None, None]
@@ -130,7 +149,7 @@ def distance_kernel(
         d = x[:, :, None, :, None] - y[:, None, :, None, :]
         for j in tl.static_range(BLOCK_K):
             term = norm_term(column_of(d, columns, j), p, ORDER)
-            if ORDER == "p":  # of no column it is infinite where p is below 0
+            if ORDER == "p":  # a padding column would add 0^p, which is infinite for p < 0
                 term = tl.where(start + j < width, term, 0)
             if ORDER == "inf":
                 acc = tl.maximum(acc, term, propagate_nan=tl.PropagateNan.ALL)
@@ -151,7 +170,7 @@ def distance_kernel(
         place = pair_place(rows, cols, n)
         mask &= (rows < cols) & (place < count)
     else:
-        place = (own * m + rows) * n + cols
+        place = (matrix * m + rows) * n + cols
     tl.store(out_ptr + place, norm_of_terms(acc, p, ORDER).to(OPMATH), mask=mask)
 
 
@@ -178,7 +197,12 @@ def distance_backward_kernel(
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ):
-    """As `distance_kernel`; batch_strides also of gradients and of distances."""
+    """Compute the gradient of a tile of rows of x.
+
+    The parameters are as in `distance_kernel`, with gradients and distances in addition: their strides follow,
+    and batch_strides has four entries (x, y, grad, distance). With PAIRS, both rows of a pair receive its
+    gradient.
+    """
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     m, n, width, _ = integer_values(sizes, True)
     x_strides, y_strides = integer_values(x_strides, True), integer_values(y_strides, True)
@@ -190,11 +214,11 @@ def distance_backward_kernel(
     program = program // tiles
     tiles = tl.cdiv(m, BLOCK_M)
     rows = program % tiles * BLOCK_M + tl.arange(0, BLOCK_M)
-    own = program // tiles
-    x_ptr += strided(own, batch, batch_strides[0], 0)
-    y_ptr += strided(own, batch, batch_strides[1], 0)
-    grad_ptr += strided(own, batch, batch_strides[2], 0)
-    distance_ptr += strided(own, batch, batch_strides[3], 0)
+    matrix = program // tiles
+    x_ptr += strided(matrix, batch, batch_strides[0], 0)
+    y_ptr += strided(matrix, batch, batch_strides[1], 0)
+    grad_ptr += strided(matrix, batch, batch_strides[2], 0)
+    distance_ptr += strided(matrix, batch, batch_strides[3], 0)
     mask = (rows < m)[:, None] & (k < width)[None, :]
     x = tl.load(x_ptr + rows[:, None] * x_strides[0] + k[None, :] * x_strides[1], mask=mask, other=0)
     acc = tl.zeros([BLOCK_M, BLOCK_K], OPMATH)
@@ -215,23 +239,24 @@ def distance_backward_kernel(
             distance = tl.load(distance_ptr + place, mask=both, other=0)
         slope = norm_slope(x[:, None, :] - y[None, :, :], grad[:, :, None], distance[:, :, None], p, ORDER)
         acc += tl.sum(tl.where(both[:, :, None], slope, 0), 1)
-    tl.store(out_ptr + (own * m + rows)[:, None] * width + k[None, :], acc, mask=mask)
+    tl.store(out_ptr + (matrix * m + rows)[:, None] * width + k[None, :], acc, mask=mask)
 
 
 def _order(p, negative):
+    """Return the name of the order for the kernels; raise RuntimeError if p is NaN, or negative without permission."""
     if (p < 0 and not negative) or p != p:
         raise RuntimeError(f"distances of order {p}")
     return {0: "0", 1: "1", 2: "2", math.inf: "inf"}.get(p, "p")
 
 
 def _constants(order, x, pairs, tensors, n):
-    """The constants of a launch but for its tile. n: as many elements need offsets."""
+    """Return the launch constants except for the tile; n elements need offsets."""
     wide = max([n, *[reach(t.shape, [t.stride()]) for t in tensors]]) > 2147479551
     return order, pairs, compute_types(x.dtype)[1], wide
 
 
 def _pair_tile(m, n, count, costly):
-    """TILE of `distance_kernel` for so many distances, and columns at a time. costly: terms that take registers."""
+    """Return (TILE, BLOCK_K) for `distance_kernel`, smaller if terms need many registers (`costly`)."""
     if costly or count < 65536 or min(m, n) < 32:
         return (2, 2, 8, 16), 4
     each = 4 if count < 4194304 else 8
@@ -239,7 +264,11 @@ def _pair_tile(m, n, count, costly):
 
 
 def _paired_rows(x, y, alike=True):
-    """Rows and others, [..., rows, columns], of one batch. Raises RuntimeError."""
+    """Return x and y expanded to a common batch shape, [..., rows, columns].
+
+    Raises RuntimeError if a tensor has fewer than two dimensions, or (`alike`) if the numbers of columns
+    differ.
+    """
     identical_dtypes(x, y)
     if x.dim() < 2 or y.dim() < 2 or (alike and x.shape[-1] != y.shape[-1]):
         raise RuntimeError(f"distances of {tuple(x.shape)} to {tuple(y.shape)}")
@@ -250,7 +279,11 @@ def _paired_rows(x, y, alike=True):
 
 
 def rows_of_pairs(x):
-    """x as rows, and the number of pairs: of more than two dimensions ATen takes the first that its first size says."""
+    """Return x as rows, and the number of pairs.
+
+    For more than two dimensions ATen flattens x to rows of x.shape[1], but uses only the first x.shape[0] of
+    them.
+    """
     if x.dim() < 2:
         raise RuntimeError(f"distances of pairs of {tuple(x.shape)}")
     rows = x if x.dim() == 2 or x.numel() == 0 else x.view(-1, x.shape[1])
@@ -258,23 +291,32 @@ def rows_of_pairs(x):
 
 
 def first_pairs(t, count):
-    """The first elements of t, one for each pair."""
+    """Return the first `count` elements of t, one per pair; raise RuntimeError if there are fewer."""
     if t.numel() < count:
         raise RuntimeError(f"{t.numel()} elements for {count} pairs")
     return (t if t.dim() == 1 else t.view(-1)).narrow(0, 0, count)
 
 
 def first_of_each(t):
-    """t without its dimensions but the first, as ATen reads the gradient of pairs."""
+    """Return t with index 0 in all dimensions but the first, which is how ATen reads the gradient of pairs."""
     for _ in range(t.dim() - 1):
         t = t.select(1, 0)
     return t
 
 
 def distances(x, y, p, pairs=None, products=False):
-    """Of each row of x to each of y, [..., rows, others]; pairs: so many of x, which is y.
+    """Return the distances between rows of x and rows of y.
 
-    products: Euclidean ones with infinity and NaN where x^2 - 2 x y + y^2 has them.
+    Args:
+        x: [..., rows, columns].
+        y: [..., others, columns], with a batch shape that broadcasts.
+        p: Order of the norm.
+        pairs: Number of pairs among the rows of x, which then is y; or None.
+        products: Compute Euclidean distances, with infinity and NaN at the places where x^2 - 2 x y + y^2 has
+            them.
+
+    Returns:
+        [..., rows, others], or [pairs].
     """
     x, y = _paired_rows(x, y)
     (m, width), n, dims = x.shape[-2:], y.shape[-2], x.dim() - 2
@@ -299,12 +341,23 @@ def distances(x, y, p, pairs=None, products=False):
 
 
 def distances_backward(grad, x, y, p, distance, pairs=None):
-    """The gradient of x, contiguous, from that of `distances`; of pairs, by both of their rows.
+    """Return the contiguous gradient of x from the gradient of `distances`; both rows of a pair receive it.
 
-    It has the shape to which batches are broadcast, but where there are no distances that of x, as in ATen,
-    which for order 0 reads nothing.
+    It has the broadcast batch shape. If there are no distances, it has the shape of x, as in ATen. For order 0
+    nothing is read.
+
+    Args:
+        grad: Gradient of the distances.
+        x: [..., rows, columns].
+        y: [..., others, columns].
+        p: Order of the norm.
+        distance: Result of `distances`.
+        pairs: Number of pairs, or None.
+
+    Raises:
+        RuntimeError: If the shapes of grad or distance do not fit.
     """
-    given = x
+    original = x
     x, y = _paired_rows(x, y, p != 0)
     (m, width), n, dims = x.shape[-2:], y.shape[-2], x.dim() - 2
     identical_dtypes(x, grad, distance)
@@ -313,7 +366,7 @@ def distances_backward(grad, x, y, p, distance, pairs=None):
     if not fits:
         raise RuntimeError(f"gradient {tuple(grad.shape)} and {tuple(distance.shape)} distances of {shape}")
     if n == 0 or x.numel() == 0:
-        x, y, grad, distance, n, dims = given, given, given, given, 0, given.dim() - 2
+        x, y, grad, distance, n, dims = original, original, original, original, 0, original.dim() - 2
     elif p == 0:
         y, grad, distance, n = x, x, x, 0
     out = torch.empty(x.shape, dtype=x.dtype, device=x.device)

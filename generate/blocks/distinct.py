@@ -1,6 +1,7 @@
-"""Distinct elements, or slices, of those that are equal to the one before them in an order.
+"""Distinct elements or slices: those that differ from their predecessor in an order.
 
-Where a new one begins is counted by block; how many there are is read back, since it is a size. NaN is equal to none.
+Used by the unique kernels. The beginnings of new groups are counted per block. The number of groups is read
+back to the host, because it is a size. NaN differs from everything, itself included.
 """
 
 import math
@@ -13,12 +14,12 @@ from blocks.offsets import strided, walk
 
 __all__ = ["distinct_elements", "distinct_slices", "item_at", "line_of"]
 
-DISTINCT_BLOCK = 512  # slices that one program looks at
+DISTINCT_BLOCK = 512  # slices per program instance
 
 
 @triton.jit
 def item_at(order_ptr, i, mask):
-    """What is the i-th in an order, None for their own."""
+    """Return the item at position i in an order, or i itself if order_ptr is None."""
     item = i
     if order_ptr is not None:
         item = tl.load(order_ptr + i, mask=mask, other=0).to(tl.int64)
@@ -27,7 +28,7 @@ def item_at(order_ptr, i, mask):
 
 @triton.jit
 def line_of(x_ptr, item, along):
-    """Pointers to slices."""
+    """Return pointers to the slices, as a column."""
     return (x_ptr + strided(item, along[0], along[1][0], False, False))[:, None]
 
 
@@ -35,17 +36,26 @@ def line_of(x_ptr, item, along):
 def begins_kernel(
     x_ptr, order_ptr, begins_ptr, counts_ptr, n, width, along, across, BLOCK: tl.constexpr, CHUNK: tl.constexpr
 ):
-    """Whether the i-th slice differs from the one before it, and how many of a block do."""
+    """Mark the slices that differ from their predecessor, and count them per block.
+
+    Parameters of the launch:
+        x_ptr, order_ptr: Tensor, and order of its slices (or None), read.
+        begins_ptr: [n] int8, written.
+        counts_ptr: [blocks] int64, written.
+        n, width: Number of slices, and elements per slice.
+        along, across: `walk` of the slices, and within a slice.
+        BLOCK, CHUNK: Slices per program instance, and elements per step.
+    """
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     compared = (i > 0) & (i < n)
-    here = line_of(x_ptr, item_at(order_ptr, i, compared), along)
+    current = line_of(x_ptr, item_at(order_ptr, i, compared), along)
     before = line_of(x_ptr, item_at(order_ptr, i - 1, compared), along)
     differs = (i == 0).to(tl.int32)
     for start in range(0, width, CHUNK):
         cols = start + tl.arange(0, CHUNK)
         mask = compared[:, None] & (cols < width)[None, :]
         offset = strided(cols.to(tl.int64), across[0], across[1][0], False, False)[None, :]
-        unequal = tl.load(here + offset, mask=mask, other=0) != tl.load(before + offset, mask=mask, other=0)
+        unequal = tl.load(current + offset, mask=mask, other=0) != tl.load(before + offset, mask=mask, other=0)
         differs = tl.maximum(differs, tl.max((unequal & mask).to(tl.int32), 1))
     tl.store(begins_ptr + i, differs.to(tl.int8), mask=i < n)
     tl.store(counts_ptr + tl.program_id(0), tl.sum(differs.to(tl.int64), 0))
@@ -53,7 +63,14 @@ def begins_kernel(
 
 @triton.jit
 def numbered_kernel(order_ptr, begins_ptr, starts_ptr, firsts_ptr, inverse_ptr, n, BLOCK: tl.constexpr):
-    """Where each distinct one begins, behind the last n; and of each item the number of its distinct one."""
+    """Write the first position of each group, with n behind the last one, and each item's group number.
+
+    Parameters of the launch:
+        order_ptr, begins_ptr, starts_ptr: Order or None, marks from `begins_kernel`, and prefix sums of its
+            counts, read.
+        firsts_ptr: [n + 1] int64, written.
+        inverse_ptr: [n] int64 or None, written.
+    """
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     begins = tl.load(begins_ptr + i, mask=i < n, other=0).to(tl.int64)
     number = tl.load(starts_ptr + tl.program_id(0)) + tl.cumsum(begins, 0) - 1
@@ -66,7 +83,15 @@ def numbered_kernel(order_ptr, begins_ptr, starts_ptr, firsts_ptr, inverse_ptr, 
 
 @triton.jit
 def gathered_kernel(x_ptr, order_ptr, firsts_ptr, out_ptr, counts_ptr, size, width, along, across, BLOCK: tl.constexpr):
-    """The distinct ones, and how often each is there."""
+    """Copy the first slice of each group, and write the group sizes.
+
+    Parameters of the launch:
+        x_ptr, order_ptr, firsts_ptr: Tensor, order or None, and first positions, read.
+        out_ptr: [groups, width], written.
+        counts_ptr: [groups] int64 or None, written.
+        size, width: Elements of out, and elements per slice.
+        along, across: As in `begins_kernel`.
+    """
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = i < size
     number, col = i // width, i % width
@@ -80,38 +105,48 @@ def gathered_kernel(x_ptr, order_ptr, firsts_ptr, out_ptr, counts_ptr, size, wid
 
 
 def distinct(x, dims, order, inverse, counted):
-    """(values, counts) of the distinct slices of x along these dimensions, in an order of them, None for their own.
+    """Return (values, counts) for the distinct slices of x.
 
-    values: [how many, the size of a slice]; inverse: a contiguous tensor to fill with the number of each, or None;
-    counted: whether counts are wanted, else they are empty.
+    Args:
+        x: Tensor.
+        dims: Dimensions that enumerate the slices.
+        order: Sorted order of the slices, or None for their own.
+        inverse: Contiguous int64 tensor that receives each slice's group number, or None.
+        counted: Compute the counts; otherwise they are empty.
+
+    Returns:
+        values [groups, slice size], and int64 counts.
     """
     n = math.prod([x.shape[d] for d in dims])
-    others = [d for d in range(x.dim()) if d not in dims]
-    width = math.prod([x.shape[d] for d in others])
+    inner_dims = [d for d in range(x.dim()) if d not in dims]
+    width = math.prod([x.shape[d] for d in inner_dims])
     if not n or not width:
-        none = [torch.empty(shape, dtype=d, device=x.device) for shape, d in (((0, width), x.dtype), (0, torch.int64))]
-        return tuple(none)
+        empty = [torch.empty(shape, dtype=d, device=x.device) for shape, d in (((0, width), x.dtype), (0, torch.int64))]
+        return tuple(empty)
     blocks = triton.cdiv(n, DISTINCT_BLOCK)
     begins = torch.empty(n, dtype=torch.int8, device=x.device)
     counts = torch.empty(blocks, dtype=torch.int64, device=x.device)
     firsts = torch.empty(n + 1, dtype=torch.int64, device=x.device)
-    steps = walk([x], dims, False), walk([x], others, False)
+    steps = walk([x], dims, False), walk([x], inner_dims, False)
     chunk = 1 if width == 1 else 16
     begins_kernel[(blocks,)](x, order, begins, counts, n, width, *steps, BLOCK=DISTINCT_BLOCK, CHUNK=chunk)
     starts = starts_of(counts)
     numbered_kernel[(blocks,)](order, begins, starts, firsts, inverse, n, BLOCK=DISTINCT_BLOCK)
-    found = starts.select(0, blocks).item()
-    values = torch.empty((found, width), dtype=x.dtype, device=x.device)
-    times = torch.empty(found if counted else 0, dtype=torch.int64, device=x.device)
-    grid = (triton.cdiv(found * width, 1024),)
+    groups = starts.select(0, blocks).item()
+    values = torch.empty((groups, width), dtype=x.dtype, device=x.device)
+    repeats = torch.empty(groups if counted else 0, dtype=torch.int64, device=x.device)
+    grid = (triton.cdiv(groups * width, 1024),)
     gathered_kernel[grid](
-        x, order, firsts, values, times if counted else None, found * width, width, *steps, BLOCK=1024
+        x, order, firsts, values, repeats if counted else None, groups * width, width, *steps, BLOCK=1024
     )
-    return values, times
+    return values, repeats
 
 
 def distinct_slices(x, dim, order):
-    """The distinct slices of x along dim, as ATen lays them out, which of them each is, and how often each is there."""
+    """Return (values, inverse, counts) for the distinct slices of x along dim, in ATen's layout.
+
+    Raises RuntimeError if the slices are empty.
+    """
     shape = [n for d, n in enumerate(x.shape) if d != dim % x.dim()]
     if not math.prod(shape):
         raise RuntimeError(f"slices of {tuple(x.shape)} along {dim} are empty")
@@ -121,7 +156,7 @@ def distinct_slices(x, dim, order):
 
 
 def distinct_elements(x, order, inverse, counted):
-    """(values, inverse, counts) of all elements of x in an order; what is not wanted is empty."""
+    """Return (values, inverse, counts) for all elements of x in an order; results that are not requested are empty."""
     places = torch.empty(x.shape if inverse else 0, dtype=torch.int64, device=x.device)
     values, counts = distinct(x, list(range(x.dim())), order, places if inverse else None, counted)
     return values.view(-1), places, counts

@@ -1,7 +1,8 @@
-"""Random integers in a range, of 64 bits of Philox each: element i has words 2 (i % 2) and the next of counter i // 2.
+"""Random integers in a range, from 64 Philox bits each.
 
-An integer is the high half of the product of its 64 bits and of how many there are, so that none is drawn more often
-than another by more than one in 2^64 (Lemire, Fast random integer generation in an interval, 2019).
+Element i has words 2 (i % 2) and the next one at counter i // 2. The integer is the high half of its 64 bits
+times the number of possible values. Their probabilities then differ by at most 2^-64 (Lemire, Fast random
+integer generation in an interval, 2019).
 """
 
 import torch
@@ -16,7 +17,7 @@ __all__ = ["draw_integers", "last_integer", "random_int64"]
 
 @triton.jit
 def scaled_word(high, low, count):
-    """The high half of (high * 2^32 + low) * count, in 64 bits; count 0 stands for 2^64."""
+    """Return the high 64 bits of (high * 2^32 + low) * count, where count 0 means 2^64."""
     a, b = high.to(tl.uint64), low.to(tl.uint64)
     above, below = count >> 32, count & 0xFFFFFFFF
     first = a * below + ((b * below) >> 32)
@@ -26,7 +27,7 @@ def scaled_word(high, low, count):
 
 @triton.jit
 def integers_below(start, BLOCK: tl.constexpr, seed, offset, low, count):
-    """int64 [BLOCK], from low on; BLOCK is a multiple of 2."""
+    """Return int64 [BLOCK] in [low, low + count); BLOCK is a multiple of 2."""
     a, b, c, d = four_words(seed, offset, tl.cast(start, tl.int64) // 2 + tl.arange(0, BLOCK // 2))
     many = tl.cast(count, tl.uint64)
     shares = tl.reshape(tl.join(scaled_word(a, b, many), scaled_word(c, d, many)), [BLOCK])
@@ -35,25 +36,28 @@ def integers_below(start, BLOCK: tl.constexpr, seed, offset, low, count):
 
 @triton.jit
 def random_int64(start, BLOCK: tl.constexpr, seed, offset):
-    """int64 [BLOCK] of 64 random bits each."""
+    """Return int64 [BLOCK] with 64 random bits each."""
     return integers_below(start, BLOCK, seed, offset, 0, 0)
 
 
 def last_integer(dtype):
-    """The largest integer that a dtype holds with all before it."""
+    """Return the largest n for which a dtype represents every integer up to n."""
     if dtype.is_floating_point:
         return int(2 / torch.finfo(dtype).eps)
     return 1 if dtype == torch.bool else torch.iinfo(dtype).max
 
 
 def _held(value, dtype, sign):
-    """The next integer in this direction, or this one, that a floating-point dtype holds."""
+    """Return `value`, or the next integer in the direction `sign` that a floating-point dtype represents."""
     step = 1 << len([k for k in range(1, 64) if abs(value) >> k >= last_integer(dtype) // 2])
     return sign * (sign * value // step * step)
 
 
 def draw_integers(out, low, high, philox):
-    """Integers of [low, high), of those that its dtype holds, in `out`."""
+    """Fill `out` with random integers in [low, high) that its dtype represents, and return it.
+
+    Raises RuntimeError if the range is empty, or if the dtype cannot represent it.
+    """
     if low >= high:
         raise RuntimeError(f"no integers of [{low}, {high})")
     last = high - 1

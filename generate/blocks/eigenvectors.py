@@ -1,8 +1,10 @@
-"""Eigenvalues and eigenvectors of square matrices, by the real Schur form Z' A Z = T: eigenvectors of T are found by
-substitution from the last row up, and Z times them are those of A. Golub and Van Loan, Matrix Computations, 2013,
-section 7.6.4.
+"""Eigenvalues and eigenvectors of square matrices, from the real Schur form Z' A Z = T.
 
-A program takes a matrix. Lanes are eigenvalues; real ones come out as such, and others with their conjugates.
+Eigenvectors of T are computed by substitution from the last row up. Z times them are the eigenvectors of A
+(Golub and Van Loan, Matrix Computations, 2013, section 7.6.4).
+
+A program instance takes one matrix, and its lanes are eigenvalues. Real eigenvalues are exactly real, and
+complex ones come as conjugate pairs.
 """
 
 import math
@@ -19,7 +21,7 @@ from blocks.substitution import column_major, square_rows
 
 @triton.jit
 def schur_values(x_ptr, lanes, n, height):
-    """(real parts, imaginary parts, first row of the block) of the eigenvalues of a Schur form."""
+    """Return (real parts, imaginary parts, first row of the block) for the eigenvalues of a Schur form."""
     inside = lanes < n
     place = x_ptr + lanes.to(tl.int64) * (height + 1)
     second = tl.load(place - height, mask=inside & (lanes > 0), other=0.0) != 0
@@ -33,7 +35,7 @@ def schur_values(x_ptr, lanes, n, height):
 
 @triton.jit
 def guarded_quotient(a, b, c, d, EPS: tl.constexpr):
-    """(a + ib) / (c + id), where a divisor that is smaller than EPS is that."""
+    """Return (a + ib) / (c + id), with a divisor smaller than EPS replaced by EPS."""
     size = tl.abs(c) + tl.abs(d)
     near = size < EPS
     c, d = tl.where(near, EPS, c), tl.where(near, 0.0, d)
@@ -45,7 +47,10 @@ def guarded_quotient(a, b, c, d, EPS: tl.constexpr):
 
 @triton.jit
 def row_sums(x_ptr, v_ptr, row, first, n, height, lanes, ROWS: tl.constexpr):
-    """Products of a row of T, from column `first` on, with the vectors of these lanes: real and imaginary parts."""
+    """Return the products of a row of T, from column `first` on, with the vectors of these lanes.
+
+    The result is a tuple of real and imaginary parts.
+    """
     real = tl.zeros(lanes.shape, x_ptr.dtype.element_ty)
     imaginary = real
     for start in range(first, n, ROWS):
@@ -60,7 +65,7 @@ def row_sums(x_ptr, v_ptr, row, first, n, height, lanes, ROWS: tl.constexpr):
 
 @triton.jit
 def shorten(v_ptr, first, n, lanes, size, ROWS: tl.constexpr):
-    """Vectors of which an element is of a size above 1e6 divided by that, from this row on."""
+    """Divide vectors with an element larger than 1e6 by its size, from row `first` on, to prevent overflow."""
     factor = tl.where(size > 1e6, 1.0 / tl.where(size > 1e6, size, 1.0), 1.0)[None, :]
     for start in range(first, n, ROWS):
         rows = start + tl.arange(0, ROWS).to(tl.int64)
@@ -74,7 +79,7 @@ def shorten(v_ptr, first, n, lanes, size, ROWS: tl.constexpr):
 
 @triton.jit
 def solved_row(x_ptr, v_ptr, row, n, height, lanes, values, EPS: tl.constexpr, ROWS: tl.constexpr):
-    """Element `row` of the eigenvectors of T, from those below it; returns its size."""
+    """Compute element `row` of the eigenvectors of T from the elements below, and return its size."""
     real, imaginary, first = values
     a, b = row_sums(x_ptr, v_ptr, row, row + 1, n, height, lanes, ROWS)
     diagonal = tl.load(x_ptr + row * (height + 1))
@@ -88,8 +93,10 @@ def solved_row(x_ptr, v_ptr, row, n, height, lanes, values, EPS: tl.constexpr, R
 
 @triton.jit
 def solved_rows(x_ptr, v_ptr, row, n, height, lanes, values, EPS: tl.constexpr, ROWS: tl.constexpr):
-    """Elements `row` and row + 1, of one block, likewise, by Cramer's rule. In the block's own vectors they are
-    (eigenvalue - d, below)."""
+    """Compute elements `row` and row + 1 of a 2 x 2 block by Cramer's rule, and return the larger size.
+
+    In the block's own vectors they are (eigenvalue - d, below).
+    """
     real, imaginary, first = values
     place = x_ptr + row * (height + 1)
     p, q = row_sums(x_ptr, v_ptr, row, row + 2, n, height, lanes, ROWS)
@@ -113,7 +120,10 @@ def solved_rows(x_ptr, v_ptr, row, n, height, lanes, values, EPS: tl.constexpr, 
 
 @triton.jit
 def schur_vectors(x_ptr, v_ptr, n, height, lanes, EPS: tl.constexpr, ROWS: tl.constexpr):
-    """Eigenvectors of T: element i of that of a lane is v[i, lane], its imaginary part n * n further on."""
+    """Compute the eigenvectors of T.
+
+    Element i of a lane's vector is v[i, lane], and its imaginary part is n * n elements behind it.
+    """
     values = schur_values(x_ptr, lanes, n, height)
     row = n.to(tl.int64) - 1
     while row >= 0:
@@ -132,7 +142,7 @@ def schur_vectors(x_ptr, v_ptr, n, height, lanes, EPS: tl.constexpr, ROWS: tl.co
 
 @triton.jit
 def vector_tile(z_ptr, v_ptr, rows, n, height, lanes):
-    """Elements `rows` of Z times the vectors of these lanes."""
+    """Return the elements `rows` of Z times the vectors of these lanes: real parts, imaginary parts, mask."""
     mask = (rows < n)[:, None] & (lanes < n)[None, :]
     real = tl.zeros(mask.shape, z_ptr.dtype.element_ty)
     imaginary = real
@@ -146,7 +156,7 @@ def vector_tile(z_ptr, v_ptr, rows, n, height, lanes):
 
 @triton.jit
 def store_vectors(z_ptr, v_ptr, out_ptr, n, height, lanes, ROWS: tl.constexpr):
-    """Z times the vectors of these lanes, of length 1, in columns of out, as pairs of reals."""
+    """Store Z times the vectors of these lanes, scaled to length 1, to the columns of out as pairs of reals."""
     total = tl.zeros(lanes.shape, z_ptr.dtype.element_ty)
     for start in range(0, n, ROWS):
         rows = start + tl.arange(0, ROWS).to(tl.int64)
@@ -182,14 +192,23 @@ def eigenvectors_kernel(
     BLOCK: tl.constexpr,
     LONG: tl.constexpr,
 ):
-    """work: for each matrix its columns, Z and the vectors of T, or, without vectors, the columns alone. values,
-    vectors: pairs of reals. LIMITS: that of powers of 2, and what is 0 beside 1."""
-    which = tl.program_id(0).to(tl.int64)
+    """Compute eigenvalues, and optionally eigenvectors, of one matrix.
+
+    Parameters of the launch:
+        a_ptr: [batch, n, n], read; `batch` and `a_stride` follow.
+        work_ptr: Workspace per matrix: its columns, Z, and the vectors of T; without vectors only its columns.
+        values_ptr: [batch, n] pairs of reals, written.
+        vectors_ptr: [batch, n, n] column-major pairs of reals, written, or None.
+        LIMITS: Largest exponent for scaling by powers of 2, and the size that is negligible beside 1.
+        STEPS: Iterations per eigenvalue.
+        ROWS, BLOCK, LONG: Rows per step, lanes, and rows per step in the Schur form.
+    """
+    matrix = tl.program_id(0).to(tl.int64)
     n = plain_value(n)
     n_wide = n.to(tl.int64)
     height = n_wide if vectors_ptr is None else 2 * n_wide
-    a_ptr += strided(which, batch[0], batch[1][0], False, True)
-    work_ptr += which * n * (height if vectors_ptr is None else 2 * height)
+    a_ptr += strided(matrix, batch[0], batch[1][0], False, True)
+    work_ptr += matrix * n * (height if vectors_ptr is None else 2 * height)
     stride = plain_value(a_stride[0]), plain_value(a_stride[1])
     scale = take_matrix(a_ptr, work_ptr, n_wide, height, height * n, stride, LIMITS[0], False, 1024)
     tl.debug_barrier()
@@ -198,19 +217,21 @@ def eigenvectors_kernel(
     for start in range(0, n, BLOCK):
         lanes = start + tl.arange(0, BLOCK)
         real, imaginary, _ = schur_values(work_ptr, lanes, n, height)
-        tl.store(values_ptr + 2 * (which * n + lanes), real / scale, mask=lanes < n)
-        tl.store(values_ptr + 2 * (which * n + lanes) + 1, imaginary / scale, mask=lanes < n)
+        tl.store(values_ptr + 2 * (matrix * n + lanes), real / scale, mask=lanes < n)
+        tl.store(values_ptr + 2 * (matrix * n + lanes) + 1, imaginary / scale, mask=lanes < n)
         if vectors_ptr is not None:
             v_ptr = work_ptr + height * n
             schur_vectors(work_ptr, v_ptr, n_wide, height, lanes, LIMITS[1], ROWS)
             tl.debug_barrier()
-            out_ptr = vectors_ptr + 2 * which * n * n
+            out_ptr = vectors_ptr + 2 * matrix * n * n
             store_vectors(work_ptr + n, v_ptr, out_ptr, n_wide, height, lanes, ROWS)
 
 
 def general_eigen(A, wanted, name):
-    """(eigenvalues in no order, eigenvectors of length 1 as columns, or None where they are not wanted), complex, of
-    real square matrices."""
+    """Return (eigenvalues, eigenvectors) of real square matrices, both complex.
+
+    Eigenvalues have no particular order. Eigenvectors are columns with length 1, or None unless `wanted`.
+    """
     n = square_rows(A, name)
     count, dtype = math.prod(A.shape[:-2]), A.dtype.to_complex()
     values = torch.empty(A.shape[:-1], dtype=dtype, device=A.device)

@@ -1,7 +1,8 @@
-"""Element by element: operands are broadcast and promoted, results laid out, and one kernel serves every function.
+"""Element-wise operations: one kernel serves every function.
 
-A function is `@triton.jit` and takes one value for each operand, in the type to compute in. A launch takes up to 32
-tensors of a list (multi_tensor_apply): `_foreach_` overloads are derived so.
+Operands are broadcast and promoted, and results get ATen's layout. A function is `@triton.jit` and takes one
+value per operand, in the compute type. A launch handles up to 32 tensors of a list (multi_tensor_apply), from
+which the `_foreach_` overloads are derived.
 """
 
 import torch
@@ -10,15 +11,18 @@ import triton.language as tl
 from blocks.offsets import coalesce, empty_result, plain, plain_value, reach, stride_hint, strided
 from blocks.types import common_dtype, compute_types, convert, float_dtype, number_argument, number_value
 
-HELD = None  # what keeps launches back, to go together: a `Held` of verify/contract/derive.py
+HELD = None  # collects launches to batch them: a `Held` from verify/contract/derive.py, or None
 
 __all__ = ["elementwise", "flat_index", "multi_tensor_apply", "pick"]
 
 
 @triton.jit
 def pick(values, firsts):
-    """The value of the tensor that this program works on: the last whose first program is not after this one."""
-    program = 2 * tl.program_id(0) + 3  # as `plain` has it
+    """Return the value for the tensor that this program instance works on.
+
+    That is the last tensor whose first program instance is not after this one.
+    """
+    program = 2 * tl.program_id(0) + 3  # encoded as by `plain`, like firsts
     value = values[0]
     for k in tl.static_range(1, len(values)):
         value = tl.where(program >= firsts[k], values[k], value)
@@ -27,7 +31,7 @@ def pick(values, firsts):
 
 @triton.jit
 def flat_index(start, BLOCK: tl.constexpr):
-    """A source for `elementwise`: the flat index of each element."""
+    """Return the flat index of each element, as a source for `elementwise`."""
     return start + tl.arange(0, BLOCK)
 
 
@@ -43,6 +47,7 @@ def apply(
     OPMATH: tl.constexpr,
     RESULTS: tl.constexpr,
 ):
+    """Load the operands, call FUNCTION, and store its results."""
     for k in tl.static_range(len(KINDS)):
         if KINDS[k] == "tensor":
             x = tl.load(operands[k], mask=mask, other=None if mask is None else 0)
@@ -55,8 +60,8 @@ def apply(
             values = values + (operands[k],)
     results = FUNCTION(*values)
     for k in tl.static_range(len(outs)):
-        result = results[RESULTS[k]] if len(RESULTS) > 0 else results
-        tl.store(outs[k], convert(result, outs[k].dtype.element_ty), mask=mask)
+        value = results[RESULTS[k]] if len(RESULTS) > 0 else results
+        tl.store(outs[k], convert(value, outs[k].dtype.element_ty), mask=mask)
 
 
 @triton.jit
@@ -80,18 +85,29 @@ def elementwise_kernel(
     ROUNDS: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """ROUNDS times BLOCK elements of one tensor, which is looked up once. Of each operand, and of each result, one for
-    every tensor of the list. RESULTS: of several, those to keep.
+    """Compute ROUNDS * BLOCK elements of one tensor, which is looked up once.
 
-    KINDS of operands: a "tensor" with its strides, a tensor of one "element", a "number", a "pointer" that the function
-    may store to.
+    Parameters of the launch:
+        operands, outs: For each operand and result, a tuple with one entry per tensor of the list (or a shared
+            one).
+        source: Integer arguments for SOURCE.
+        firsts, sizes: First program instance and number of elements of each tensor, encoded by `plain`.
+        shape, strides: Common shape, and strides of each operand and result; () if dense.
+        FUNCTION, SOURCE: Function, and source of its first argument (or None).
+        KINDS: Kind of each operand: "tensor" with strides, "element" (one-element tensor), "number", or
+            "pointer" to which the function may store.
+        HINTS: `stride_hint` of each operand and result.
+        COMMON, OPMATH: Promoted type and compute type.
+        RESULTS: Which of several results to keep.
+        SMALL: Always use the mask, which compiles faster.
+        WIDE: Use 64-bit offsets.
     """
     program = tl.program_id(0) - plain_value(pick(firsts, firsts))
     first = (program.to(tl.int64) if WIDE else program) * (ROUNDS * BLOCK)
     n = plain_value(pick(sizes, firsts))
-    own, targets = (), ()
+    pointers, targets = (), ()
     for k in tl.static_range(len(KINDS)):
-        own = own + (pick(operands[k], firsts),)
+        pointers = pointers + (pick(operands[k], firsts),)
     for k in tl.static_range(len(outs)):
         targets = targets + (pick(outs[k], firsts),)
     for at in range(0, ROUNDS * BLOCK, BLOCK):
@@ -106,13 +122,13 @@ def elementwise_kernel(
         reads = ()
         for k in tl.static_range(len(KINDS)):
             if KINDS[k] == "tensor":
-                reads = reads + (own[k] + strided(i, shape, strides[k], HINTS[k]),)
+                reads = reads + (pointers[k] + strided(i, shape, strides[k], HINTS[k]),)
             else:
-                reads = reads + (own[k],)
+                reads = reads + (pointers[k],)
         writes = ()
         for k in tl.static_range(len(outs)):
             writes = writes + (targets[k] + strided(i, shape, strides[len(KINDS) + k], HINTS[len(KINDS) + k]),)
-        if SMALL:  # soon compiled
+        if SMALL:  # one branch compiles faster
             apply(FUNCTION, values, reads, writes, i < n, KINDS, COMMON, OPMATH, RESULTS)
         elif start + BLOCK <= n:
             apply(FUNCTION, values, reads, writes, None, KINDS, COMMON, OPMATH, RESULTS)
@@ -121,13 +137,22 @@ def elementwise_kernel(
 
 
 def elementwise(function, *operands, numbers=(), source=None, common=None, dtype=None, to_float=False, out=None):
-    """function(*operands, *numbers) of each element, in `out` or in new tensors.
+    """Compute function(*operands, *numbers) element by element, in `out` or in new tensors.
 
-    operands: tensors, which are broadcast, and Python numbers, which are promoted with them to the common dtype.
-    numbers: further arguments that have no say in that. source: (f, *integers) gives the function one more argument,
-    its first: f(start, BLOCK, *integers), of the elements from `start` on in the order in which results lie in memory.
-    to_float: integers are promoted to the default floating-point dtype. dtype: of a new result, by default the common
-    one; where the function returns several values, a dtype for each, and `out` is a tuple, None for what is not kept.
+    Args:
+        function: Triton function, called with values in the compute type.
+        *operands: Tensors, which are broadcast, and Python numbers. All take part in type promotion.
+        numbers: Further arguments, which do not take part in type promotion.
+        source: (f, *integers) adds a first argument f(start, BLOCK, *integers), for the elements from `start`
+            on in the memory order of the results.
+        common: Dtype to promote to, by default the operands' common dtype.
+        dtype: Dtype of a new result, by default the common one. A function with several results takes a tuple
+            of dtypes.
+        to_float: Promote integers to the default floating-point dtype.
+        out: Result tensor, or a tuple for several results, with None for those that are dropped.
+
+    Returns:
+        The result, or a tuple of results.
     """
     entry = entry_of(function, operands, numbers, source, common, dtype, to_float, out)
     if HELD is None or not HELD.append(entry):
@@ -138,7 +163,7 @@ def elementwise(function, *operands, numbers=(), source=None, common=None, dtype
 def entry_of(
     function, operands, numbers=(), source=None, common=None, dtype=None, to_float=False, out=None, pointers=()
 ):
-    """What `launch_elementwise` takes, for the arguments of `elementwise`."""
+    """Return the launch entry for `launch_elementwise` from the arguments of `elementwise`."""
     common = common_dtype(*operands) if common is None else common
     common = float_dtype(common) if to_float else common
     tensors = [x for x in operands if isinstance(x, torch.Tensor)]
@@ -156,57 +181,65 @@ def entry_of(
     for x in (*operands, *numbers):
         if isinstance(x, torch.Tensor):
             t = tensors.pop(0)
-            one = x.dim() == 0 and outs[0].dim() > 0
-            kinds.append("element" if one else "tensor")
-            arguments.append(x if one else t)
+            is_element = x.dim() == 0 and outs[0].dim() > 0
+            kinds.append("element" if is_element else "tensor")
+            arguments.append(x if is_element else t)
         else:
             kinds.append("number")
             arguments.append(number_argument(x, common))
-    given = None if source is None else (source[0], *[number_argument(x, torch.int64) for x in source[1:]])
+    source_argument = None if source is None else (source[0], *[number_argument(x, torch.int64) for x in source[1:]])
     kinds += ["pointer"] * len(pointers)
-    return function, tuple(kinds), [*arguments, *pointers], outs, tuple(results), given, common
+    return function, tuple(kinds), [*arguments, *pointers], outs, tuple(results), source_argument, common
 
 
 def multi_tensor_apply(function, operands, outs, pointers=()):
-    """function(*operands, *pointers) of each element of lists of tensors, in fp32, or in fp64 for float64, into `outs`.
+    """Compute function(*operands, *pointers) for each element of lists of tensors, into `outs`.
 
-    operands: lists, and what all of a list share: tensors of one element, numbers. outs: lists, or None for what
-    is not kept. pointers: tensors to which the function itself stores.
+    The compute type is fp32, or fp64 for float64.
+
+    Args:
+        function: Triton function.
+        operands: Lists of tensors, or values that all tensors of a list share (one-element tensors, numbers).
+        outs: Lists of tensors, or None for dropped results.
+        pointers: Tensors to which the function itself stores.
     """
     operands = [x.view(()) if isinstance(x, torch.Tensor) else x for x in operands]
     entries = []
     for k, first in enumerate(outs[0]):
-        own = [x[k] if isinstance(x, (list, tuple)) else x for x in operands]
+        tensor_operands = [x[k] if isinstance(x, (list, tuple)) else x for x in operands]
         out = tuple([None if x is None else x[k] if x[k].dim() else x[k].view(1) for x in outs])
         common = torch.float64 if first.dtype == torch.float64 else torch.float32
         out = out if len(out) > 1 else out[0]
-        entries.append(entry_of(function, own, common=common, out=out, pointers=pointers))
+        entries.append(entry_of(function, tensor_operands, common=common, out=out, pointers=pointers))
     launch_elementwise(entries)
 
 
 def launch_elementwise(entries):
-    """Launch these: what is alike and lies dense in lists of up to 32 tensors, all else alone."""
-    alike = {}
+    """Launch these entries: equal dense ones together in lists of up to 32 tensors, all others alone."""
+    groups = {}
     for function, kinds, operands, outs, results, source, common in entries:
         tensors = [x for x, kind in zip(operands, kinds, strict=True) if kind == "tensor"]
         shape, strides = coalesce(tensors + outs)
         if outs[0].numel():
             dtypes = [x.dtype for x in [*operands, *outs] if isinstance(x, torch.Tensor)]
-            how = function, kinds, common, results, source
-            key = how, tuple(dtypes), len(outs), tuple(strides), len(alike) if shape else -1
-            alike[key] = [*alike.get(key, []), (operands, outs, shape, strides)]
-    for (how, *_), members in alike.items():
+            settings = function, kinds, common, results, source
+            key = settings, tuple(dtypes), len(outs), tuple(strides), len(groups) if shape else -1
+            groups[key] = [*groups.get(key, []), (operands, outs, shape, strides)]
+    for (settings, *_), members in groups.items():
         for at in range(0, len(members), 32):
-            _launch(members[at : at + 32], *how)
+            _launch(members[at : at + 32], *settings)
 
 
 def _shared(values):
-    """A tuple of these; of what is the same for every tensor of the list one is enough, since `pick` takes time."""
+    """Return the values as a tuple, reduced to one if all tensors share it, because `pick` takes time."""
     return (values[0],) if all([v is values[0] for v in values]) else tuple(values)
 
 
 def _launch(members, function, kinds, common, results, source):
-    """One launch. members: (operands, outs, shape, strides of each tensor); of several none has a shape."""
+    """Launch one kernel for up to 32 tensors.
+
+    Each member is (operands, outs, shape, strides of each tensor). Several members must be dense (no shape).
+    """
     operands, outs, shape, strides = members[0]
     sizes = [member[1][0].numel() for member in members]
     double = common.is_floating_point and common.itemsize == 8
@@ -215,21 +248,21 @@ def _launch(members, function, kinds, common, results, source):
     if small:
         BLOCK, warps = 512, 4
     count = len(members)
-    # in a list tensors take time to be looked up: four programs for 132 processors each are enough
+    # looking tensors up in a list takes time, so each program instance does four blocks if 4 x 132 processors stay busy
     rounds = 4 if count > 1 and not small and sum(sizes) >= 4 * BLOCK * 528 else 1
     firsts, programs = [], 0
     for n in sizes:
         firsts.append(plain(programs))
         programs += triton.cdiv(n, rounds * BLOCK)
-    lacking = (1 if count == 1 else 8 if count <= 8 else 32) - count  # few variants count for more than the padding
-    members = members + members[-1:] * lacking
-    firsts += [plain(programs)] * lacking
-    sizes += sizes[-1:] * lacking
+    missing = (1 if count == 1 else 8 if count <= 8 else 32) - count  # fewer kernel variants are worth the padding
+    members = members + members[-1:] * missing
+    firsts += [plain(programs)] * missing
+    sizes += sizes[-1:] * missing
     wide = max(sizes) > 2147483647 - 2 * rounds * BLOCK or reach(shape, strides) > 2147483647
-    if small and count == 1 and len(shape) < 4:  # few variants count for more than few divisions
+    if small and count == 1 and len(shape) < 4:  # fewer kernel variants are worth the divisions
         shape = shape or (sizes[0],)
-        lacking = 4 - len(shape)
-        shape, strides = (1,) * lacking + shape, [(0,) * lacking + s for s in strides]
+        missing = 4 - len(shape)
+        shape, strides = (1,) * missing + shape, [(0,) * missing + s for s in strides]
         hints = [0] * len(strides)
     else:
         hints = [stride_hint(shape, s, sizes[0] >= 4096) for s in strides]

@@ -1,6 +1,7 @@
-"""The complementary error function and its inverse, in fp32 and fp64.
+"""The complementary error function and its inverse, in fp32 and fp64, and sums of Chebyshev series.
 
-Coefficients of series are of interpolation at 64 to 90 Chebyshev points in 45 digits, cut where they fall under 1e-18.
+The coefficients of the series come from interpolation at 64 to 90 Chebyshev points with 45 digits, truncated
+below 1e-18.
 """
 
 import triton
@@ -11,7 +12,7 @@ from blocks.functions import log1p, log_of_normal, polynomial, quarter_exp
 
 @triton.jit
 def chebyshev_series(t, COEFFICIENTS: tl.constexpr, SINGLE: tl.constexpr = 1000):
-    """The sum of c[k] T_k(t), t in [-1, 1], by Clenshaw's recurrence; in fp32 of the first SINGLE terms."""
+    """Return the sum of c[k] T_k(t) for t in [-1, 1], by Clenshaw's recurrence; fp32 uses the first SINGLE terms."""
     TERMS: tl.constexpr = len(COEFFICIENTS) if t.dtype.is_fp64() or len(COEFFICIENTS) < SINGLE else SINGLE
     b, before = tl.zeros_like(t), tl.zeros_like(t)
     for k in tl.static_range(TERMS - 1, 0, -1):
@@ -21,7 +22,10 @@ def chebyshev_series(t, COEFFICIENTS: tl.constexpr, SINGLE: tl.constexpr = 1000)
 
 @triton.jit
 def exp_minus_square_fp64(x):
-    """x^2 is the square of its leading bits, which is exact, and the rest (x - h) (x + h)."""
+    """Return e^(-x^2) in fp64.
+
+    x^2 is split into the square of its leading bits h, which is exact, and the rest (x - h) (x + h).
+    """
     h = (x.to(tl.int64, bitcast=True) & -134217728).to(tl.float64, bitcast=True)
     inside = tl.abs(x) < 40
     h = tl.where(inside, h, 0.0)
@@ -31,7 +35,11 @@ def exp_minus_square_fp64(x):
 
 @triton.jit
 def exp_minus_square_fp32(x):
-    """The square of e^(-h^2 / 2), h the leading bits of x, so that h^2 is exact, and e^((h - x) (h + x))."""
+    """Return e^(-x^2) in fp32.
+
+    It is the square of e^(-h^2 / 2) times e^((h - x) (h + x)). h holds the leading bits of x, so that h^2 is
+    exact.
+    """
     a = tl.abs(x)
     a = tl.where(a > 14, 14.0, a)
     h = (a.to(tl.int32, bitcast=True) & -4096).to(tl.float32, bitcast=True)
@@ -43,13 +51,13 @@ def exp_minus_square_fp32(x):
 
 @triton.jit
 def exp_minus_square(x):
-    """e^(-x^2)."""
+    """Return e^(-x^2)."""
     return exp_minus_square_fp64(x) if x.dtype.is_fp64() else exp_minus_square_fp32(x)
 
 
 @triton.jit
 def scaled_erfc_fp64(x):
-    """A series in (x - 3.75) / (x + 3.75), over 1 + 2 x (Shepherd, Laframboise)."""
+    """Return e^(x^2) erfc(x) in fp64: a series in (x - 3.75) / (x + 3.75) over 1 + 2 x (Shepherd, Laframboise)."""
     x = tl.where(x >= 0.5, x, 0.5)
     t = tl.where(x == float("inf"), 1.0, divide(x - 3.75, x + 3.75))
     series = chebyshev_series((t + 0.7647058823529411) * 1.1333333333333333 - 1, (
@@ -65,7 +73,7 @@ def scaled_erfc_fp64(x):
 
 @triton.jit
 def scaled_erfc_fp32(x):
-    """A series in (x - 3) / (x + 3), over 1 + 2 x."""
+    """Return e^(x^2) erfc(x) in fp32: a series in (x - 3) / (x + 3) over 1 + 2 x."""
     series = polynomial(1 - 6 / (x + 3), (
         -0.000630258102, 0.001757153981, 0.002451025285, -0.02371247019, 0.06832984137, -0.1192835915,
         0.1296421447, -0.0475617998, -0.1356209737, 1.253008057,
@@ -75,13 +83,13 @@ def scaled_erfc_fp32(x):
 
 @triton.jit
 def scaled_erfc(x):
-    """e^(x^2) erfc(x) for x >= 0.5."""
+    """Return e^(x^2) erfc(x) for x >= 0.5."""
     return scaled_erfc_fp64(x) if x.dtype.is_fp64() else scaled_erfc_fp32(x)
 
 
 @triton.jit
 def erf_near(x):
-    """The error function for |x| <= 0.5."""
+    """Return erf(x) for |x| <= 0.5."""
     if x.dtype.is_fp64():
         r = tl.erf(x)
     else:
@@ -91,7 +99,7 @@ def erf_near(x):
 
 @triton.jit
 def complementary_erf(x):
-    """1 - erf(x), by the scaled function where |x| >= 0.5."""
+    """Return 1 - erf(x), by the scaled function if |x| >= 0.5."""
     far = exp_minus_square(x) * scaled_erfc(tl.abs(x))
     r = tl.where(x < 0, 2 - far, far)
     return tl.where((tl.abs(x) < 0.5) | (x != x), 1 - erf_near(x), r)
@@ -99,13 +107,13 @@ def complementary_erf(x):
 
 @triton.jit
 def inverse_erf(size, rest):
-    """y >= 0 with erf(y) = size and erfc(y) = rest = 1 - size; in fp32 for rest >= 2^-24, or 0."""
+    """Return y >= 0 with erf(y) = size and erfc(y) = rest = 1 - size; in fp32 for rest >= 2^-24, or 0."""
     return inverse_erf_by_steps(size, rest) if size.dtype.is_fp64() else inverse_erf_fp32(size, rest)
 
 
 @triton.jit
 def inverse_erf_fp32(size, rest):
-    """size times a series in w = -log(1 - size^2), beyond 5 in sqrt(w)."""
+    """Return the inverse in fp32: size times a series in w = -log(1 - size^2), and in sqrt(w) beyond w = 5."""
     w = log_of_normal(rest * (1 + size)) * -1.0
     near = polynomial(w - 2.5, (
         2.260597774e-08, 3.42224709e-07, -3.454779514e-06, -4.380346714e-06, 0.0002183129798, -0.001253758885,
@@ -121,7 +129,7 @@ def inverse_erf_fp32(size, rest):
 
 @triton.jit
 def inverse_erf_by_steps(size, rest):
-    """Winitzki's approximation and three steps of Halley's."""
+    """Return the inverse by Winitzki's approximation and three Halley steps."""
     middle = size < 0.5
     log = tl.where(middle, log1p(-size * size), tl.log(rest * (1 + size)))
     t = 4.330746750799873 + 0.5 * log
@@ -136,11 +144,11 @@ def inverse_erf_by_steps(size, rest):
 
 @triton.jit
 def normal_distribution(x):
-    """Phi(x) and e^(-x^2 / 2) of fp32, for results of 16 bits: the smaller tail with a relative error of 2^-21 where
-    |x| <= 1.5 and of 2^-15 everywhere.
+    """Return Phi(x) and e^(-x^2 / 2) in fp32, accurate enough for 16-bit results.
 
-    Phi(-|x|) e^(x^2 / 2) is a polynomial in t = 1 / (1 + p |x|) (the form is Hastings', 1955). Coefficients are of
-    least relative error over |x| <= 20, weighted by 64 up to 1.5, by reweighted least squares at 6,002 points.
+    The smaller tail has a relative error of 2^-21 for |x| <= 1.5, and of 2^-15 everywhere. Phi(-|x|) e^(x^2 /
+    2) is a polynomial in t = 1 / (1 + p |x|) (the form is Hastings', 1955). The coefficients minimize the
+    relative error over |x| <= 20, weighted by 64 up to 1.5, by reweighted least squares at 6,002 points.
     """
     t = 1 / (1 + 0.3505454545 * tl.abs(x))
     power = tl.exp2(x * x * -0.7213475204444817)

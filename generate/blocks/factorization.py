@@ -1,8 +1,8 @@
-"""Factors of matrices by elimination with partial pivoting, and what is made of them.
+"""LU factors of matrices by elimination with partial pivoting, and operations on them.
 
-A program takes a matrix, WIDTH columns at a time: it eliminates in these, column by column, then takes products with
-them away from the columns to their right, a tile after the other. Pivots are LAPACK's: row k was exchanged with row
-pivots[k] - 1, the first of the largest.
+A program instance takes one matrix, WIDTH columns at a time. It eliminates column by column within these, then
+subtracts the products with them from the columns to their right, tile by tile. Pivots follow LAPACK: row k was
+exchanged with row pivots[k] - 1, the first one with the largest magnitude.
 """
 
 import math
@@ -19,24 +19,26 @@ from blocks.truth import truth
 
 @triton.jit
 def pivot_row(column_ptr, first, m, BLOCK: tl.constexpr):
-    """The first of the rows from `first` on in which a contiguous column is largest. NaN is that in the first of them,
-    and else nowhere."""
+    """Return the first row from `first` on with the largest magnitude in a contiguous column.
+
+    NaN is the largest if it is in row `first`, and is ignored elsewhere.
+    """
     best = tl.abs(tl.load(column_ptr + first))
-    found = first
+    pivot = first
     for start in range(first, m, BLOCK):
         rows = start + tl.arange(0, BLOCK)
         size = tl.abs(tl.load(column_ptr + rows, mask=rows < m, other=-1.0))
         size = tl.where(rows < m, size, -1.0)
         top = tl.max(size, 0)
-        here = tl.min(tl.where(size == top, rows, m), 0)
-        found = tl.where(top > best, here, found)
+        block_row = tl.min(tl.where(size == top, rows, m), 0)
+        pivot = tl.where(top > best, block_row, pivot)
         best = tl.where(top > best, top, best)
-    return found
+    return pivot
 
 
 @triton.jit
 def exchange_rows(x_ptr, i, j, n, stride, BLOCK: tl.constexpr):
-    """Rows i and j, which are not the same, of a matrix whose columns lie `stride` apart."""
+    """Exchange the distinct rows i and j in a matrix whose columns are `stride` apart."""
     for start in range(0, n, BLOCK):
         cols = start + tl.arange(0, BLOCK).to(tl.int64)
         one = tl.load(x_ptr + i + cols * stride, mask=cols < n)
@@ -47,7 +49,10 @@ def exchange_rows(x_ptr, i, j, n, stride, BLOCK: tl.constexpr):
 
 @triton.jit
 def eliminate(x_ptr, k, last, m, stride, ROWS: tl.constexpr, WIDTH: tl.constexpr):
-    """Column k divided by its pivot, and products with it taken away from the next ones before `last`."""
+    """Divide column k by its pivot, update the following columns before `last`, and return the pivot.
+
+    The update subtracts the products with column k.
+    """
     cols = k + 1 + tl.arange(0, WIDTH)
     pivot = tl.load(x_ptr + k + k * stride)
     above = tl.load(x_ptr + k + cols * stride, mask=cols < last, other=0.0)
@@ -55,7 +60,7 @@ def eliminate(x_ptr, k, last, m, stride, ROWS: tl.constexpr, WIDTH: tl.constexpr
         rows = start + tl.arange(0, ROWS)
         x = tl.load(x_ptr + rows + k * stride, mask=rows < m, other=0.0)
         x = tl.where(pivot != 0, x / tl.where(pivot != 0, pivot, 1.0), x)
-        tl.debug_barrier()  # several threads may have loaded an element, of which one stores it
+        tl.debug_barrier()  # threads with a copy of an element must load it before one stores it
         tl.store(x_ptr + rows + k * stride, x, mask=rows < m)
         place = x_ptr + rows[:, None] + cols[None, :] * stride
         mask = (rows < m)[:, None] & (cols < last)[None, :]
@@ -66,7 +71,10 @@ def eliminate(x_ptr, k, last, m, stride, ROWS: tl.constexpr, WIDTH: tl.constexpr
 
 @triton.jit
 def take_products(x_ptr, start, width, m, n, stride, ROWS: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr):
-    """Columns to the right of `width` ones that are done: solved with their triangle, then less their products."""
+    """Update the columns to the right of `width` finished ones.
+
+    Their upper part is solved with the finished triangle, then the products are subtracted below.
+    """
     lanes = tl.arange(0, WIDTH)
     step = tl.full([], start, tl.int64)
     for right in range(start + width, n, BLOCK):
@@ -92,17 +100,29 @@ def take_products(x_ptr, start, width, m, n, stride, ROWS: tl.constexpr, WIDTH: 
 def lu_kernel(
     x_ptr, pivots_ptr, info_ptr, m, n, ROWS: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr, LONG: tl.constexpr
 ):
-    which = tl.program_id(0).to(tl.int64)
+    """Factor one matrix per program instance, in place.
+
+    Barriers separate the stores of a step from the loads of the next, which other threads execute.
+
+    Parameters of the launch:
+        x_ptr: [batch, m, n] column-major, read and written.
+        pivots_ptr: [batch, min(m, n)] int32, written: 1-based rows.
+        info_ptr: [batch] int32, written: the 1-based number of the first pivot that is 0, or 0.
+        m, n: Encoded by `plain`.
+        ROWS, WIDTH, BLOCK, LONG: Rows per step, columns per panel, columns per step beside it, and elements per
+            step in searches and exchanges.
+    """
+    matrix = tl.program_id(0).to(tl.int64)
     m, n = plain_value(m), plain_value(n)
     stride = m.to(tl.int64)
     count = tl.minimum(m, n)
-    x_ptr += which * stride * n
+    x_ptr += matrix * stride * n
     info = tl.zeros([], tl.int32)
     for start in range(0, count, WIDTH):
         width = tl.minimum(WIDTH, count - start)
         for k in range(start, start + width):
             row = pivot_row(x_ptr + k * stride, k, m, LONG)
-            tl.store(pivots_ptr + which * count + k, (row + 1).to(tl.int32))
+            tl.store(pivots_ptr + matrix * count + k, (row + 1).to(tl.int32))
             if row != k:
                 exchange_rows(x_ptr, k, row, n, stride, LONG)
                 tl.debug_barrier()
@@ -111,17 +131,20 @@ def lu_kernel(
             tl.debug_barrier()
         take_products(x_ptr, start, width, m, n, stride, ROWS, WIDTH, BLOCK)
         tl.debug_barrier()
-    tl.store(info_ptr + which, info)
+    tl.store(info_ptr + matrix, info)
 
 
 def check_info(info, name):
-    """Hands the call back to PyTorch, whose error tells which matrix it was, where an info is not 0."""
+    """Raise NotImplementedError if an info is not 0.
+
+    The call then goes back to PyTorch, whose error message names the matrix.
+    """
     if info.numel() and truth("max", info, None, False).item():
         raise NotImplementedError(f"{name}: a matrix that cannot be factored, or is singular")
 
 
 def lu_factors(A, name):
-    """(LU, pivots, info) of matrices."""
+    """Return (LU, pivots, info) of fp32 or fp64 matrices; raise RuntimeError for any other input."""
     if A.dim() < 2 or A.dtype not in (torch.float32, torch.float64):
         raise RuntimeError(f"{name}: {tuple(A.shape)} of {A.dtype}")
     m, n = A.shape[-2:]
@@ -152,35 +175,51 @@ def permutation_kernel(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """Rows of b, or of the identity, exchanged as the pivots say; INVERSE: in the opposite order."""
+    """Write rows of b, or of the identity, exchanged by the pivots; INVERSE exchanges in the opposite order.
+
+    Each program instance follows its rows through all exchanges, so that no permutation is stored.
+
+    Parameters of the launch:
+        b_ptr: [batch, n, m] or None for the identity, read.
+        pivots_ptr: [batch, count], read.
+        out_ptr: [batch, n, m], written.
+        n, m, count: Encoded by `plain`.
+        batch: `walk` of the batch dimensions of pivots, b and out.
+        strides: Strides of pivots, of b (2) and of out (2).
+        PLAIN: The integers of `batch` are encoded by `plain`.
+        BLOCK_M, BLOCK_N: Rows and columns per program instance.
+    """
     n, m, count = plain_value(n), plain_value(m), plain_value(count)
     down, across = tl.cdiv(n, BLOCK_M), tl.cdiv(m, BLOCK_N)
-    which = (tl.program_id(0) // (down * across)).to(tl.int64)
+    matrix = (tl.program_id(0) // (down * across)).to(tl.int64)
     index = tl.program_id(0) % (down * across)
     rows = (index // across).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
     cols = (index % across).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
-    pivots_ptr += strided(which, batch[0], batch[1][0], False, PLAIN)
+    pivots_ptr += strided(matrix, batch[0], batch[1][0], False, PLAIN)
     source = rows
     for i in range(0, count):
         k = i if INVERSE else count - 1 - i
         other = tl.load(pivots_ptr + k * plain_value(strides[0])).to(tl.int64) - 1
         source = tl.where(source == k, other, tl.where(source == other, k, source))
     mask = (rows < n)[:, None] & (cols < m)[None, :]
-    kind = out_ptr.dtype.element_ty
+    out_type = out_ptr.dtype.element_ty
     if b_ptr is None:
-        x = (source[:, None] == cols[None, :]).to(kind)
+        x = (source[:, None] == cols[None, :]).to(out_type)
     else:
-        b_ptr += strided(which, batch[0], batch[1][1], False, PLAIN)
+        b_ptr += strided(matrix, batch[0], batch[1][1], False, PLAIN)
         inside = mask & ((source >= 0) & (source < n))[:, None]
         place = source[:, None] * plain_value(strides[1]) + cols[None, :] * plain_value(strides[2])
         x = tl.load(b_ptr + place, mask=inside, other=0.0)
-    out_ptr += strided(which, batch[0], batch[1][2], False, PLAIN)
+    out_ptr += strided(matrix, batch[0], batch[1][2], False, PLAIN)
     place = rows[:, None] * plain_value(strides[3]) + cols[None, :] * plain_value(strides[4])
     tl.store(out_ptr + place, x, mask=mask)
 
 
 def permuted(b, pivots, out, inverse=False):
-    """out, with the rows of b, or of the identity for None, exchanged. All are of one batch."""
+    """Fill `out` with the exchanged rows of b, or of the identity if b is None, and return it.
+
+    All tensors have the same batch shape.
+    """
     if not out.numel():
         return out
     n, m = out.shape[-2:]
@@ -209,7 +248,10 @@ def permuted(b, pivots, out, inverse=False):
 
 
 def solve_factored(factors, pivots, b, out, adjoint):
-    """out, where the matrices with these factors, or their transposes, times it are b. All are of one batch."""
+    """Solve A @ out = b, or with A's transpose (`adjoint`), from the LU factors of A, and return `out`.
+
+    All tensors have the same batch shape.
+    """
     if not adjoint:
         x = solve_triangles(factors, permuted(b, pivots, out), out, False, True)
         return solve_triangles(factors, x, out, True, False)
@@ -221,23 +263,25 @@ def solve_factored(factors, pivots, b, out, adjoint):
 
 @triton.jit
 def right_of_diagonal(start, BLOCK: tl.constexpr, rows, columns):
-    """How far right of the diagonal an element is."""
+    """Return each element's distance to the right of the diagonal."""
     i = start + tl.arange(0, BLOCK)
     return i % columns - i // columns % rows
 
 
 @triton.jit
 def unit_lower(distance, x):
+    """Return x below the diagonal, 1 on it, and 0 above."""
     return tl.where(distance < 0, x, (distance == 0).to(x.dtype))
 
 
 @triton.jit
 def upper_part(distance, x):
+    """Return x on and above the diagonal, and 0 below."""
     return tl.where(distance >= 0, x, tl.zeros_like(x))
 
 
 def unpacked(factors):
-    """(L, U) of factors that lie in one matrix."""
+    """Return (L, U) from factors that share one matrix."""
     (m, n), kind = factors.shape[-2:], {"dtype": factors.dtype, "device": factors.device}
     count = min(m, n)
     lower = torch.empty((*factors.shape[:-2], m, count), **kind)
@@ -247,7 +291,7 @@ def unpacked(factors):
 
 
 def permutation(pivots, rows, dtype):
-    """Matrices of this many rows that, times factors, are what was factored."""
+    """Return the matrices [..., rows, rows] that, multiplied by the factors, restore the factored matrices."""
     out = torch.empty((*pivots.shape[:-1], rows, rows), dtype=dtype, device=pivots.device)
     permuted(None, pivots, out.mT)
     return out

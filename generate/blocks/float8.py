@@ -1,8 +1,8 @@
-"""Numbers of 8 bits, float8_e4m3fn, e5m2, e4m3fnuz and e5m2fnuz, made of fp32 and read as it by their bits.
+"""Conversion between fp32 and 8-bit floats (float8_e4m3fn, e5m2, e4m3fnuz, e5m2fnuz), on their bits.
 
-Rounded to nearest even as in torch/headeronly/util/Float8_*.h of torch 2.13. Infinity and what is beyond the largest
-number become the largest one (e4m3fn, of which older versions make NaN), infinity (e5m2) or NaN (the others). Triton's
-own conversion makes the largest number of e5m2, too, and compiles for few targets.
+Values are rounded to nearest even, as in torch/headeronly/util/Float8_*.h of torch 2.13. Infinity and values
+beyond the largest number become the largest number (e4m3fn; older versions make NaN), infinity (e5m2) or NaN
+(the others). Triton's own conversion is not used, because it saturates e5m2, too, and compiles for few targets.
 """
 
 import torch
@@ -15,12 +15,15 @@ __all__ = ["copy_float8", "is_float8"]
 
 @triton.jit
 def encode_float8(x, MANTISSA: tl.constexpr, BIAS: tl.constexpr, FNUZ: tl.constexpr):
-    """x in fp32 as the bits of a number with MANTISSA bits. FNUZ: it has no infinity and no -0, whose bits are NaN."""
+    """Return fp32 values as the bits of 8-bit floats with MANTISSA bits.
+
+    FNUZ formats have no infinity and no -0, whose bits mean NaN.
+    """
     bits = x.to(tl.int32, bitcast=True)
     sign, bits = (bits >> 24) & 128, bits & 2147483647
     CUT: tl.constexpr = 23 - MANTISSA
     normal = (bits + ((bits >> CUT) & 1) + ((1 << (CUT - 1)) - 1) - ((127 - BIAS) << 23)) >> CUT
-    MAGIC: tl.constexpr = (151 - BIAS - MANTISSA) << 23  # a number whose last bit is the smallest number of 8 bits
+    MAGIC: tl.constexpr = (151 - BIAS - MANTISSA) << 23  # adding it rounds to a multiple of the smallest 8-bit denormal
     magic = tl.full(x.shape, MAGIC, tl.int32)
     sum_of_both = bits.to(tl.float32, bitcast=True) + magic.to(tl.float32, bitcast=True)
     tiny = sum_of_both.to(tl.int32, bitcast=True) - magic
@@ -38,7 +41,7 @@ def encode_float8(x, MANTISSA: tl.constexpr, BIAS: tl.constexpr, FNUZ: tl.conste
 
 @triton.jit
 def decode_float8(found, MANTISSA: tl.constexpr, BIAS: tl.constexpr, FNUZ: tl.constexpr):
-    """The number of these bits in fp32."""
+    """Return the fp32 values of 8-bit floats with these bits."""
     found = found.to(tl.int32)
     size = found & 127
     bits = (size << (23 - MANTISSA)) + ((127 - BIAS) << 23)
@@ -55,50 +58,59 @@ def decode_float8(found, MANTISSA: tl.constexpr, BIAS: tl.constexpr, FNUZ: tl.co
 
 @triton.jit
 def to_e4m3fn(x):
+    """Return the e4m3fn bits of fp32 values."""
     return encode_float8(x, 3, 7, False)
 
 
 @triton.jit
 def to_e5m2(x):
+    """Return the e5m2 bits of fp32 values."""
     return encode_float8(x, 2, 15, False)
 
 
 @triton.jit
 def to_e4m3fnuz(x):
+    """Return the e4m3fnuz bits of fp32 values."""
     return encode_float8(x, 3, 8, True)
 
 
 @triton.jit
 def to_e5m2fnuz(x):
+    """Return the e5m2fnuz bits of fp32 values."""
     return encode_float8(x, 2, 16, True)
 
 
 @triton.jit
 def of_e4m3fn(x):
+    """Return the fp32 values of e4m3fn bits."""
     return decode_float8(x, 3, 7, False)
 
 
 @triton.jit
 def of_e5m2(x):
+    """Return the fp32 values of e5m2 bits."""
     return decode_float8(x, 2, 15, False)
 
 
 @triton.jit
 def of_e4m3fnuz(x):
+    """Return the fp32 values of e4m3fnuz bits."""
     return decode_float8(x, 3, 8, True)
 
 
 @triton.jit
 def of_e5m2fnuz(x):
+    """Return the fp32 values of e5m2fnuz bits."""
     return decode_float8(x, 2, 16, True)
 
 
 def is_float8(x):
+    """Return True for an 8-bit float dtype."""
     return x.dtype.itemsize == 1 and x.dtype.is_floating_point
 
 
 def float8_functions(dtype):
-    """Return the functions that make and read numbers of this dtype. Raise NotImplementedError if there are none."""
+    """Return the encoder and the decoder for this dtype; raise NotImplementedError for any other dtype."""
     if dtype == torch.float8_e4m3fn:
         return to_e4m3fn, of_e4m3fn
     if dtype == torch.float8_e5m2:
@@ -111,9 +123,10 @@ def float8_functions(dtype):
 
 
 def copy_float8(out, value):
-    """Fill `out` with the elements of a tensor, broadcast, and return it. One of both has 8 bits.
+    """Fill `out` with a broadcast tensor and return it; at least one side is an 8-bit float.
 
-    Raise NotImplementedError if the other is of no floating dtype, or has 8 other bits."""
+    Raises NotImplementedError if the other side is not floating, or is a different 8-bit float.
+    """
     if out.dtype == value.dtype:
         copy_into(out.view(torch.uint8), value.view(torch.uint8))
         return out

@@ -1,10 +1,14 @@
-"""Discrete Fourier transforms of complex lines, in any number of dimensions.
+"""Discrete Fourier transforms of complex or real lines, in any number of dimensions.
 
-X[k] = sum over j of x[j] exp(-+2 pi i j k / n). A length is split into factors of up to 64, and each is a pass
-(Stockham's autosort, Van Loan 1992, section 1.7), in which a program holds the sums of a tile of columns and adds one
-element of each after the other. A length with a larger prime factor is a convolution with a chirp (Bluestein 1970), of
-a length that is a power of 2, and of such a length a program holds whole lines, or passes of up to 256 elements. Roots
-of unity are computed in float64, once for each length.
+X[k] = sum over j of x[j] exp(-+2 pi i j k / n). The algorithm depends on the length:
+
+- A power of 2 runs in `blocks.butterflies`: whole lines in a tile, or passes of up to 256 elements.
+- A length with prime factors up to 64 is split into factors of up to 64, and each factor is a pass (Stockham
+  autosort, Van Loan 1992, section 1.7). A program instance holds the sums for a tile of columns and adds one
+  input element per column in each step.
+- Any other length is a convolution with a chirp (Bluestein 1970), whose length is a power of 2.
+
+Roots of unity are computed in float64, once per length.
 """
 
 import math
@@ -20,12 +24,15 @@ from blocks.types import number_argument, number_value
 
 __all__ = ["empty_transform", "transform", "transformed_dims"]
 
-LARGEST = 64  # factor that one pass takes
+LARGEST = 64  # largest factor in one pass
 
 
 @triton.jit
 def root_of_unity(t, n):
-    """exp(-2 pi i t / n), of integers from 0 to n - 1: quarters of a turn, and an angle of half a quarter at most."""
+    """Return exp(-2 pi i t / n) for integers t from 0 to n - 1.
+
+    The angle is reduced to quarter turns and a remainder of at most an eighth, which keeps it accurate.
+    """
     t = t.to(tl.int64)
     quarter = (8 * t + n) // (2 * n)
     angle = (4 * t - quarter * n).to(tl.float64) * 1.5707963267948966 / n.to(tl.float64)
@@ -37,20 +44,23 @@ def root_of_unity(t, n):
 
 @triton.jit
 def tile_twiddle(i, n):
-    """exp(-2 pi i k m / n), of i = k n / 16 + m"""
+    """Return exp(-2 pi i k m / n) for i = k n / 16 + m."""
     return root_of_unity(i // (n // 16) * (i % (n // 16)), n)
 
 
 @triton.jit
 def chirp(m, n):
-    """exp(-pi i m^2 / n)"""
+    """Return exp(-pi i m^2 / n)."""
     m = m.to(tl.int64)
     return root_of_unity((m * m) % (2 * n), 2 * n)
 
 
 @triton.jit
 def chirp_filter(m, n, size):
-    """exp(pi i m^2 / n) of m from 1 - n to n - 1, in a period of `size`, at whose end negative ones lie; else 0."""
+    """Return exp(pi i m^2 / n) for m from 1 - n to n - 1 in a period of `size`, else 0.
+
+    Negative m are at the end of the period.
+    """
     m = tl.minimum(m, size - m)
     re, im = chirp(m, n)
     return tl.where(m < n, re, 0.0), tl.where(m < n, -im, 0.0)
@@ -58,8 +68,11 @@ def chirp_filter(m, n, size):
 
 @triton.jit
 def read_line(x_ptr, at, stride, length, mask, READS: tl.constexpr):
-    """Element `at` of lines: real and imaginary part. READS: "complex", "real", or "hermitian", where the first half of
-    the line is there and the others are its conjugates in reverse."""
+    """Load element `at` of each line and return its real and imaginary part.
+
+    READS is "complex", "real" or "hermitian". A hermitian line stores only its first half; the second half is
+    its reversed conjugate.
+    """
     mirrored = at > length // 2
     if READS == "hermitian":
         at = tl.where(mirrored, length - at, at)
@@ -93,10 +106,23 @@ def pass_kernel(
     INNER: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """A pass of transforms of `length`: those of RADIX elements a stride of length / RADIX apart, of which `step` lie
-    beside each other, and then the twiddle factors. roots: exp(-2 pi i t / length), [length, 2]. axis: strides of the
-    line in x and in y. kept: elements of a line to store. SIGN: 1 in the direction of the roots, -1 in the other.
-    INNER: whether neighbours are of neighbouring lines."""
+    """Compute one pass: transforms of RADIX elements a stride of length / RADIX apart, then the twiddle factors.
+
+    Parameters of the launch:
+        x_ptr, y_ptr: Lines, read and written.
+        roots_ptr: [length, 2], exp(-2 pi i t / length), read.
+        lines, length: Number and length of the lines.
+        step: Product of the factors in earlier passes: that many transforms are neighbors.
+        kept: Elements of a line to store.
+        axis: Strides of a line in x and in y.
+        shape, strides: The other dimensions, and their strides in x and in y.
+        scale: Factor of the results.
+        SIGN: 1 in the direction of the roots, -1 in the other.
+        RADIX, ROWS: Factor, and the next power of 2.
+        READS, WRITES: See `read_line`; "complex" or "real" for the result.
+        INNER: Neighboring lanes work on neighboring lines.
+        BLOCK: Columns per program instance.
+    """
     lines, length, step = plain_value(lines), plain_value(length), plain_value(step)
     axis = integer_values(axis, True)
     columns = length // RADIX
@@ -146,8 +172,15 @@ def chirp_kernel(
     BEFORE: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Lines times exp(-pi i m^2 / length), and 0 from element `length` on, up to `size`. SIGN: of imaginary parts,
-    BEFORE it as they are read, or else as they are written."""
+    """Multiply lines by exp(-pi i m^2 / length), and pad them with 0 from element `length` up to `size`.
+
+    Parameters of the launch:
+        x_ptr, y_ptr: Lines, read and written.
+        chirps_ptr: [length, 2], read.
+        SIGN: Sign of the imaginary parts, applied as they are read if BEFORE, else as they are written.
+
+    All other parameters are as in `pass_kernel`.
+    """
     lines, length, size = plain_value(lines), plain_value(length), plain_value(size)
     axis = integer_values(axis, True)
     c = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
@@ -166,7 +199,7 @@ def chirp_kernel(
 
 
 def radices(n):
-    """Factors of up to LARGEST of n, as few as a greedy choice finds; None if a prime factor is larger."""
+    """Return factors of n up to LARGEST, found greedily to be few; None if a prime factor is larger."""
     primes, p = [], 2
     while n > 1:
         if p * p > n:
@@ -175,38 +208,42 @@ def radices(n):
             primes.append(p)
             n //= p
         p += 1
-    found = []
+    factors = []
     for prime in reversed(primes):
         if prime > LARGEST:
             return None
-        fitting = [k for k in range(len(found)) if found[k] * prime <= LARGEST]
+        fitting = [k for k in range(len(factors)) if factors[k] * prime <= LARGEST]
         if fitting:
-            found[fitting[0]] *= prime
+            factors[fitting[0]] *= prime
         else:
-            found.append(prime)
-    return found or [1]
+            factors.append(prime)
+    return factors or [1]
 
 
 def complex_table(function, n, like, *numbers):
-    """function(m, *numbers) -> (re, im) of m from 0 to n - 1, as [n, 2] in the dtype of `like`."""
+    """Return function(m, *numbers) -> (re, im) for m from 0 to n - 1, as [n, 2] in the dtype of `like`."""
     out = torch.empty((n, 2), dtype=like.dtype, device=like.device)
     elementwise(function, numbers=numbers, source=(flat_index,), common=torch.int64, out=out.unbind(1))
     return out
 
 
 def lines_along(d, *tensors, units=(1, 1)):
-    """What kernels take of tensors whose lines lie along dimension d, with strides in these units: (lines, axis, shape,
-    strides)."""
-    others = [k for k in range(tensors[0].dim()) if k != d]
-    shape = [tensors[0].shape[k] for k in others]
-    each = list(zip(tensors, units, strict=True))
-    strides = tuple([integers([t.stride(k) // unit for k in others], True) for t, unit in each])
-    return math.prod(shape), integers([t.stride(d) // unit for t, unit in each], True), integers(shape, True), strides
+    """Return (lines, axis, shape, strides) as launch arguments for tensors whose lines run along dimension d.
+
+    Strides are divided by the tensors' `units`.
+    """
+    outer = [k for k in range(tensors[0].dim()) if k != d]
+    shape = [tensors[0].shape[k] for k in outer]
+    pairs = list(zip(tensors, units, strict=True))
+    strides = tuple([integers([t.stride(k) // unit for k in outer], True) for t, unit in pairs])
+    return math.prod(shape), integers([t.stride(d) // unit for t, unit in pairs], True), integers(shape, True), strides
 
 
 def room(x, d, n, like=None):
-    """The real parts of new complex numbers, of x's shape but for n along dimension d, in the order in memory of those
-    of `like`, or else with d inmost."""
+    """Return the real parts of a new complex tensor with x's shape, but with n elements along dimension d.
+
+    Its memory order is that of `like`, or else has d innermost.
+    """
     order = [k for k in range(x.dim()) if k != d] + [d]
     if like is not None:
         order = sorted(range(x.dim()), key=like.stride, reverse=True)
@@ -215,12 +252,12 @@ def room(x, d, n, like=None):
 
 
 def is_inner(x, d):
-    """Whether neighbours in memory are elements of lines along d that lie beside each other."""
+    """Return True if neighbors in memory belong to neighboring lines along d."""
     return any([x.shape[k] > 1 and x.stride(k) < x.stride(d) for k in range(x.dim()) if k != d])
 
 
 def transform_butterflies(x, y, d, n, sign, scale, reads, writes):
-    """As `transform_lines`, of a length that is a power of 2 from 2 on."""
+    """Compute `transform_lines` for a power-of-two length of at least 2."""
     factors = butterfly_radices(n, is_inner(x, d))
     roots = complex_table(root_of_unity, n, x, n) if len(factors) > 1 else None
     source, step = x, 1
@@ -255,8 +292,11 @@ def transform_butterflies(x, y, d, n, sign, scale, reads, writes):
 
 
 def transform_lines(x, y, d, n, sign, scale=1.0, reads="complex", writes="complex"):
-    """Transforms of length n along dimension d, from x to y: real parts of complex numbers, or real numbers, as `reads`
-    and `writes` say. sign: 1 forward, -1 backward."""
+    """Transform lines of length n along dimension d from x to y.
+
+    x and y are the real parts of complex tensors, or real tensors, according to `reads` and `writes`. `sign` is
+    1 for forward and -1 for backward.
+    """
     if n > 1 and n & (n - 1) == 0:
         transform_butterflies(x, y, d, n, sign, scale, reads, writes)
         return
@@ -297,7 +337,10 @@ def transform_lines(x, y, d, n, sign, scale=1.0, reads="complex", writes="comple
 
 
 def convolve_lines(x, y, d, n, sign, scale, reads, writes):
-    """As `transform_lines`, of any length: with j k = (j^2 + k^2 - (k - j)^2) / 2 it is a convolution with a chirp."""
+    """Compute `transform_lines` for any length as a convolution with a chirp (Bluestein).
+
+    This uses j k = (j^2 + k^2 - (k - j)^2) / 2.
+    """
     size = triton.next_power_of_2(2 * n - 1)
     chirps = complex_table(chirp, n, x, n)
     filter_ = complex_table(chirp_filter, size, x, n, size)
@@ -314,6 +357,7 @@ def convolve_lines(x, y, d, n, sign, scale, reads, writes):
 
 
 def chirp_lines(x, y, d, n, chirps, sign, reads, writes, before, scale):
+    """Launch `chirp_kernel` from x to y."""
     lines, axis, shape, strides = lines_along(d, x, y)
     size = y.shape[d]
     chirp_kernel[(triton.cdiv(lines * size, 1024),)](
@@ -336,10 +380,21 @@ def chirp_lines(x, y, d, n, chirps, sign, reads, writes, before, scale):
 
 
 def transform(x, y, dims, sizes, forward, normalization, reads="complex", writes="complex"):
-    """The discrete Fourier transform of x along `dims`, of these sizes, into y. x, y: as `reads` and `writes` say.
+    """Compute the discrete Fourier transform of x along `dims` into y.
 
-    What is real on one side is so along the last of `dims`. normalization: 0 none, 1 by the root of the number of
-    elements, else by that number.
+    The real or hermitian side has that form along the last of `dims` only. A forward real transform therefore
+    starts with the last dimension, and a backward one ends with it.
+
+    Args:
+        x: Input, as `reads` says.
+        y: Result, as `writes` says.
+        dims: Dimensions to transform.
+        sizes: Transform length of each dimension.
+        forward: Direction.
+        normalization: 0 for none, 1 to divide by the root of the number of elements, else to divide by that
+            number.
+        reads: "complex", "real" or "hermitian".
+        writes: "complex" or "real".
     """
     n = math.prod(sizes)
     scale = 1.0 if normalization == 0 else 1.0 / math.sqrt(n) if normalization == 1 else 1.0 / n
@@ -351,16 +406,19 @@ def transform(x, y, dims, sizes, forward, normalization, reads="complex", writes
         first, last = place == 0, place == len(order) - 1
         length = y.shape[d] if reads == "real" or last else x.shape[d]
         target = y if last else room(x, d, length, y)
-        own = [reads if (reads == "real" and first) or (reads == "hermitian" and last) else "complex"]
+        line_reads = [reads if (reads == "real" and first) or (reads == "hermitian" and last) else "complex"]
         transform_lines(
-            x, target, d, size, 1 if forward else -1, scale if last else 1.0, *own, writes if last else "complex"
+            x, target, d, size, 1 if forward else -1, scale if last else 1.0, *line_reads, writes if last else "complex"
         )
         x = target
 
 
 def empty_transform(x, sizes, dims, dtype, exclude_last):
-    """A new tensor of these sizes that lies as ATen's: dimensions that are not transformed outside, in the order of
-    their strides in x, then `dims`, likewise, but for the last one where it is the half of a real transform."""
+    """Return a new tensor with these sizes and ATen's memory order.
+
+    Dimensions that are not transformed are outermost, in the order of their strides in x. Then follow `dims`,
+    sorted likewise, except that the halved last one of a real transform (`exclude_last`) is innermost.
+    """
     fixed = dims[-1:] if exclude_last else []
     free = [d for d in dims if d not in fixed]
     outer = sorted([d for d in range(x.dim()) if d not in dims], key=x.stride, reverse=True)
@@ -370,7 +428,10 @@ def empty_transform(x, sizes, dims, dtype, exclude_last):
 
 
 def transformed_dims(x, dims):
-    """`dims` from 0 on. Raises RuntimeError where there is nothing to transform, or a dimension is named twice."""
+    """Return `dims` without negative numbers.
+
+    Raises RuntimeError if there is nothing to transform, or if a dimension is out of range or occurs twice.
+    """
     dims = [d + x.dim() if d < 0 else d for d in dims]
     if len({*dims}) != len(dims) or not all([0 <= d < x.dim() for d in dims]) or x.numel() == 0:
         raise RuntimeError(f"a transform of {list(x.shape)} along {dims}")

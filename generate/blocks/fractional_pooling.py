@@ -1,7 +1,8 @@
-"""Fractional max pooling (arXiv:1412.6071): windows of one size, which begin where a sample of each plane says.
+"""Fractional max pooling (arXiv:1412.6071): windows of equal size with starts from a random sample per plane.
 
-With u the sample, n the size of the input, k that of the window and a = (n - k) / (count - 1), window o begins at
-int((o + u) a) - int(u a), and the last one at n - k; each step is rounded to the dtype of the sample.
+Let u be the sample, n the input size, k the window size and a = (n - k) / (count - 1). Window o begins at
+int((o + u) a) - int(u a), and the last one at n - k. Each step is rounded to the dtype of the sample, as in
+ATen.
 """
 
 import math
@@ -22,13 +23,13 @@ __all__ = ["fractional_backward", "fractional_largest"]
 
 @triton.jit
 def whole_part(x):
-    """Cut toward zero to 32 bits; what these do not hold is the least of them."""
+    """Return x truncated toward zero to 32 bits, and the minimum int32 if it is out of range."""
     return tl.where(tl.abs(x) < 2147483648.0, x, -2147483648.0).to(tl.int64)
 
 
 @triton.jit
 def fractional_start(o, u, count, last, DTYPE: tl.constexpr, ACC: tl.constexpr):
-    """Where window o of so many begins; last: where the last one does."""
+    """Return the first element of window o among `count` windows; the last one begins at `last`."""
     steps = tl.maximum(count - 1, 1) + tl.zeros_like(o)
     a = divide(convert((last + tl.zeros_like(o)).to(ACC), DTYPE).to(ACC), convert(steps.to(ACC), DTYPE).to(ACC))
     a = convert(a, DTYPE).to(ACC)
@@ -56,8 +57,20 @@ def fractional_kernel(
     BLOCK_M: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ):
-    """sizes: [batch, channel, windows along each axis]; extents, most, lasts: of each axis the size of the input, that
-    of a window, and where the last window begins. REVERSED: whether the samples are of the last axis first."""
+    """Compute the maximum of each window and its flat index in the input plane.
+
+    Parameters of the launch:
+        x_ptr: [batch, channel, *extents], read with `strides`.
+        samples_ptr: [batch, channel, axes], read with `samples_strides`.
+        out_ptr, index_ptr: Contiguous results, written.
+        n: Number of windows in all.
+        sizes: Batch, channel, and windows along each axis.
+        extents, most, lasts: Per axis the input size, the window size, and the start of the last window.
+        REVERSED: The samples begin with the last axis.
+        ACC: Compute type.
+        WIDE: Use 64-bit offsets.
+        BLOCK_M, BLOCK_K: Windows, and elements per window and step.
+    """
     flat = tl.program_id(0).to(tl.int64 if WIDE else tl.int32) * BLOCK_M + tl.arange(0, BLOCK_M)
     n = plain_value(n)
     sizes, strides = integer_values(sizes, True), integer_values(strides, True)
@@ -69,8 +82,8 @@ def fractional_kernel(
     samples_ptr += place[0] * samples_strides[0] + place[1] * samples_strides[1]
     starts, first, total = (), tl.zeros_like(place[0]).to(tl.int64), 1
     for k in tl.static_range(len(most)):
-        which = len(most) - 1 - k if REVERSED else k
-        u = tl.load(samples_ptr + which * samples_strides[2], mask=inside, other=0)
+        sample_axis = len(most) - 1 - k if REVERSED else k
+        u = tl.load(samples_ptr + sample_axis * samples_strides[2], mask=inside, other=0)
         start = fractional_start(place[k + 2], u.to(ACC), sizes[k + 2], lasts[k], u.dtype, ACC)
         starts = starts + (start,)
         first = first * extents[k] + start
@@ -80,23 +93,23 @@ def fractional_kernel(
     for begin in range(0, total, BLOCK_K):
         t = begin + tl.arange(0, BLOCK_K)[None, :].to(first.dtype)
         valid = inside & (t < total)
-        offset, own, step = tl.zeros_like(t), tl.zeros_like(t), 1
+        offset, plane_index, step = tl.zeros_like(t), tl.zeros_like(t), 1
         for k in tl.static_range(len(most) - 1, -1, -1):
             at = starts[k] + t % most[k]
             t = t // most[k]
             valid &= (at >= 0) & (at < extents[k])
             offset += at * strides[k + 2]
-            own += at * step
+            plane_index += at * step
             step = step * extents[k]
         x = tl.load(x_ptr + offset, mask=valid, other=float("-inf"))
-        best, index = better_of(best, index, x, tl.where(valid, own, 0x7FFFFFFFFFFFFFFF))
+        best, index = better_of(best, index, x, tl.where(valid, plane_index, 0x7FFFFFFFFFFFFFFF))
     best, index = tl.reduce((best, index), 1, better_of)
     tl.store(out_ptr + flat, best, mask=flat < n)
     tl.store(index_ptr + flat, index, mask=flat < n)
 
 
 def fractional_largest(x, axes, kernel_size, output_size, samples):
-    """The largest of each window and its index in the plane of the input. Raises RuntimeError as ATen."""
+    """Return the maximum of each window and its index in the input plane; raise RuntimeError as ATen does."""
     if x.dim() not in (axes + 1, axes + 2) or 0 in x.shape[x.dim() - axes - 1 :] or min(output_size) < 0:
         raise RuntimeError(f"fractional pooling of {tuple(x.shape)} to {output_size}")
     shape, extents = (*x.shape[:-axes], *output_size), x.shape[x.dim() - axes :]
@@ -104,10 +117,10 @@ def fractional_largest(x, axes, kernel_size, output_size, samples):
         raise RuntimeError(f"windows {kernel_size} and sizes {output_size} of {axes} axes")
     if any([m + k - 1 > n for n, m, k in zip(extents, output_size, kernel_size, strict=True)]):
         raise RuntimeError(f"{output_size} windows of {kernel_size} in {tuple(extents)}")
-    own = batched(x, axes)
-    if samples.dtype != x.dtype or samples.dim() != 3 or samples.shape[0] < own.shape[0]:
+    batch = batched(x, axes)
+    if samples.dtype != x.dtype or samples.dim() != 3 or samples.shape[0] < batch.shape[0]:
         raise RuntimeError(f"samples {samples.dtype} {tuple(samples.shape)} for {x.dtype} {tuple(x.shape)}")
-    if samples.shape[1] != own.shape[1] or samples.shape[2] != axes:
+    if samples.shape[1] != batch.shape[1] or samples.shape[2] != axes:
         raise RuntimeError(f"samples {tuple(samples.shape)} for {tuple(x.shape)} in {axes} axes")
     out = torch.empty(shape, dtype=x.dtype, device=x.device)
     indices = torch.empty(shape, dtype=torch.int64, device=x.device)
@@ -116,15 +129,15 @@ def fractional_largest(x, axes, kernel_size, output_size, samples):
     BLOCK_K = 1 if total < 32 else 32 if total < 512 else 256
     BLOCK_M = 512 if BLOCK_K == 1 else 1024 // BLOCK_K
     if n:
-        reached = reach(own.shape, [own.stride()]), reach(samples.shape, [samples.stride()])
+        reached = reach(batch.shape, [batch.stride()]), reach(samples.shape, [samples.stride()])
         fractional_kernel[(triton.cdiv(n, BLOCK_M),)](
-            own,
+            batch,
             samples,
             out,
             indices,
             plain(n),
             integers(batched(out, axes).shape, True),
-            integers(own.stride(), True),
+            integers(batch.stride(), True),
             integers(samples.stride(), True),
             integers(extents, True),
             integers(most, True),
@@ -140,7 +153,10 @@ def fractional_largest(x, axes, kernel_size, output_size, samples):
 
 
 def fractional_backward(grad, x, axes, output_size, indices):
-    """Each gradient goes to where its index says, by atomics, in fp32 for half precision."""
+    """Return the input gradient: each gradient is added at its index by atomics, in fp32 for half precision.
+
+    Raises RuntimeError if shapes or dtypes do not fit.
+    """
     shape = (*x.shape[:-axes], *output_size)
     if x.dim() not in (axes + 1, axes + 2) or tuple(grad.shape) != shape or tuple(indices.shape) != shape:
         raise RuntimeError(f"gradient {tuple(grad.shape)} by {tuple(indices.shape)} of {tuple(x.shape)}, not {shape}")

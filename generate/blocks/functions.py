@@ -1,4 +1,4 @@
-"""Elementary functions that Triton's language has not, in fp32 and fp64, and how floats are taken apart."""
+"""Elementary functions that Triton's language lacks, in fp32 and fp64, and access to the parts of floats."""
 
 import triton
 import triton.language as tl
@@ -7,7 +7,7 @@ from blocks.arithmetic import divide
 
 @triton.jit
 def is_negative(x):
-    """Whether the sign is minus, also that of a zero or a NaN."""
+    """Return True if the sign bit is set, also for a zero or a NaN; integers are compared with 0."""
     if x.dtype.is_fp64():
         negative = x.to(tl.int64, bitcast=True) < 0
     elif x.dtype.is_fp32():
@@ -19,18 +19,19 @@ def is_negative(x):
 
 @triton.jit
 def with_sign(size, x):
-    """|size| with the sign of x, of floats."""
+    """Return |size| with the sign of x; both are floats."""
     return tl.where(is_negative(x), tl.abs(size) * -1.0, tl.abs(size))
 
 
 @triton.jit
 def toward_zero(x):
+    """Return x rounded toward zero."""
     return tl.where(x < 0, tl.ceil(x), tl.floor(x))
 
 
 @triton.jit
 def to_nearest(x):
-    """The nearest whole number; of halves the even one. The sign stays."""
+    """Round to the nearest whole number, halves to even; a zero result keeps the sign."""
     down = tl.floor(x)
     rest = x - down
     odd = down - 2 * tl.floor(down * 0.5) == 1
@@ -40,27 +41,33 @@ def to_nearest(x):
 
 @triton.jit
 def exp2(x):
-    """2^x, denormal results included, for which tl.exp2 has 0 on GPUs: there 2^(x + 64) is scaled back."""
+    """Return 2^x, including denormal results, which tl.exp2 flushes to 0 on GPUs.
+
+    Small arguments use 2^(x + 64), scaled back.
+    """
     small = x < -126
     return tl.exp2(tl.where(small, x + 64, x)) * tl.where(small, 5.421010862427522e-20, 1.0)
 
 
 @triton.jit
 def sin(x):
-    """The sine, denormal results included, for which tl.sin has 0 on GPUs."""
+    """Return the sine, including denormal results, which tl.sin flushes to 0 on GPUs."""
     r = tl.sin(x)
     return tl.where(tl.abs(x) < 1e-4, x, r) if x.dtype.is_fp32() else r
 
 
 @triton.jit
 def expm1(x):
-    """e^x - 1."""
+    """Return e^x - 1."""
     return expm1_fp64(x) if x.dtype.is_fp64() else expm1_fp32(x)
 
 
 @triton.jit
 def expm1_fp64(x):
-    """With u = e^x as rounded, (u - 1) x / log u, whose errors cancel (Higham 2002, 1.14.1)."""
+    """Return e^x - 1 in fp64.
+
+    With the rounded u = e^x it is (u - 1) x / log u, in which the errors cancel (Higham 2002, 1.14.1).
+    """
     u = tl.exp(x)
     y = u - 1
     r = tl.where((tl.abs(x) < 1) & (u != 1), divide(y * x, tl.log(tl.where(u == 1, 2.0, u))), y)
@@ -69,12 +76,14 @@ def expm1_fp64(x):
 
 @triton.jit
 def quarter_exp(x):
-    """s and e in fp32 with e^x = 4 s (1 + e): s is a power of two and |e| < 1/2, or both are such that e^x is 0 or
-    infinite. Where s is 1/4, e is e^x - 1."""
+    """Return s and e in fp32 with e^x = 4 s (1 + e).
+
+    s is a power of two and |e| < 1/2, unless e^x is 0 or infinite. If s is 1/4, e is e^x - 1.
+    """
     x = tl.where(x > 89.7, 89.7, tl.where(x < -85.0, -85.0, x))
     shifted = x * 1.4426950408889634 + 12582912.0  # 3 * 2^22: the sum's last bits are the nearest whole number
     n = shifted - 12582912.0
-    r = (x - n * 0.693145751953125) - n * 1.428606820309417e-06  # the first has 15 bits: products are exact
+    r = (x - n * 0.693145751953125) - n * 1.428606820309417e-06  # the first constant has 15 bits, so products are exact
     e = r * polynomial(r, (0.001393454193, 0.008369869754, 0.04166645681, 0.166664987, 0.5000000014, 1.000000011))
     s = ((shifted.to(tl.int32, bitcast=True) << 23) + (125 << 23)).to(tl.float32, bitcast=True)
     return s, e
@@ -82,19 +91,23 @@ def quarter_exp(x):
 
 @triton.jit
 def expm1_fp32(x):
+    """Return e^x - 1 in fp32."""
     s, e = quarter_exp(x)
     return tl.where(s == 0.25, e, 4 * tl.fma(s, e, s - 0.25))
 
 
 @triton.jit
 def log1p(x):
-    """log(1 + x)."""
+    """Return log(1 + x)."""
     return log1p_fp64(x) if x.dtype.is_fp64() else log1p_fp32(x)
 
 
 @triton.jit
 def log1p_fp64(x):
-    """With u = 1 + x as rounded, log u x / (u - 1), whose errors cancel."""
+    """Return log(1 + x) in fp64.
+
+    With the rounded u = 1 + x it is log u x / (u - 1), in which the errors cancel.
+    """
     u = 1 + x
     d = u - 1
     r = tl.where(u == 1, x, tl.log(u) * divide(x, tl.where(d == 0, 1.0, d)))
@@ -103,6 +116,7 @@ def log1p_fp64(x):
 
 @triton.jit
 def log1p_fp32(x):
+    """Return log(1 + x) in fp32."""
     k = log_exponent(1 + x)
     s = tl.maximum((127 - k) << 23, 0x200000).to(tl.float32, bitcast=True)  # 2^-k; 2^-128 is a denormal number
     r = log_of_parts(k, x * s - (1 - s))
@@ -111,13 +125,13 @@ def log1p_fp32(x):
 
 @triton.jit
 def log_exponent(x):
-    """k in fp32 with 2^k (1 + f) = x and 1 + f in [3/4, 3/2], for positive normal numbers."""
+    """Return k in fp32 with 2^k (1 + f) = x and 1 + f in [3/4, 3/2], for positive normal numbers."""
     return (x.to(tl.int32, bitcast=True) - 0x3F400000) >> 23
 
 
 @triton.jit
 def log_of_parts(k, f):
-    """log(2^k (1 + f)) in fp32 with 1 + f in [3/4, 3/2]."""
+    """Return log(2^k (1 + f)) in fp32 with 1 + f in [3/4, 3/2]."""
     series = polynomial(
         f,
         (
@@ -137,14 +151,14 @@ def log_of_parts(k, f):
 
 @triton.jit
 def log_of_normal(x):
-    """log x in fp32 for positive normal numbers."""
+    """Return log x in fp32 for positive normal numbers."""
     k = log_exponent(x)
     return log_of_parts(k, (x.to(tl.int32, bitcast=True) - (k << 23)).to(tl.float32, bitcast=True) - 1)
 
 
 @triton.jit
 def hyperbolic_tangent(x):
-    """(u - 1) / (u + 1) with u = e^(2 |x|), and the sign of x; in fp32 an odd series to 0.55."""
+    """Return tanh x as (u - 1) / (u + 1) with u = e^(2 |x|) and the sign of x; fp32 uses an odd series up to 0.55."""
     size = tl.abs(x)
     if x.dtype.is_fp64():
         e = expm1(2 * size)
@@ -158,7 +172,7 @@ def hyperbolic_tangent(x):
 
 @triton.jit
 def polynomial(x, COEFFICIENTS: tl.constexpr):
-    """By Horner's scheme; the highest power first."""
+    """Evaluate a polynomial by Horner's scheme; the highest power comes first."""
     r = tl.zeros_like(x) + COEFFICIENTS[0]
     for k in tl.static_range(1, len(COEFFICIENTS)):
         r = r * x + COEFFICIENTS[k]
@@ -167,7 +181,7 @@ def polynomial(x, COEFFICIENTS: tl.constexpr):
 
 @triton.jit
 def folded_arcsine(x):
-    """Whether |x| > 1/2, and r in fp32: there asin |x| is pi / 2 - 2 r, elsewhere r."""
+    """Return (|x| > 1/2, r) in fp32; asin |x| is pi / 2 - 2 r if the flag is set, else r."""
     a = tl.abs(x)
     far = a > 0.5
     s = tl.where(far, 0.5 - 0.5 * a, a * a)
@@ -178,13 +192,13 @@ def folded_arcsine(x):
 
 @triton.jit
 def arctangent(x):
-    """The angle whose tangent is x."""
+    """Return the angle with tangent x."""
     return arctangent_fp64(x) if x.dtype.is_fp64() else arctangent_fp32(x)
 
 
 @triton.jit
 def arctangent_fp32(x):
-    """Turned by pi / 2 to |x| <= 1."""
+    """Return the arctangent in fp32, reflected at pi / 4 to |x| <= 1."""
     a = tl.abs(x)
     r = unit_arctangent(tl.where(a > 1, 1 / a, a))
     return with_sign(tl.where(a > 1, 1.5707963267948966 - r, r), x)
@@ -192,7 +206,7 @@ def arctangent_fp32(x):
 
 @triton.jit
 def unit_arctangent(z):
-    """In fp32, 0 <= z <= 1."""
+    """Return the arctangent in fp32 for 0 <= z <= 1."""
     s = z * z
     series = polynomial(
         s,
@@ -213,7 +227,11 @@ def unit_arctangent(z):
 
 @triton.jit
 def arctangent_fp64(x):
-    """Turned by pi / 4 or pi / 2 to |x| <= tan(pi / 8), where atan(x) / x is a polynomial of x^2 (Chebyshev's)."""
+    """Return the arctangent in fp64.
+
+    The argument is rotated by pi / 4 or pi / 2 to |x| <= tan(pi / 8), on which atan(x) / x is a Chebyshev
+    polynomial in x^2.
+    """
     a = tl.abs(x)
     far, mid = a > 2.414213562373095, a > 0.4142135623730951
     top = tl.where(far, -1.0, tl.where(mid, a - 1, a))
@@ -243,7 +261,7 @@ def arctangent_fp64(x):
 
 @triton.jit
 def arctangent_of(y, x):
-    """The angle of (x, y), in (-pi, pi], by the signs of both, also of zeros."""
+    """Return the angle of (x, y) in (-pi, pi], which follows both signs, also for zeros."""
     a, b = tl.abs(y), tl.abs(x)
     both = (a == float("inf")) & (b == float("inf"))
     steep = a > b
@@ -260,7 +278,7 @@ def arctangent_of(y, x):
 
 @triton.jit
 def exponent_bits(x):
-    """The biased exponent of a float."""
+    """Return the biased exponent of a float."""
     DOUBLE: tl.constexpr = x.dtype.is_fp64()
     bits = x.to(tl.int64 if DOUBLE else tl.int32, bitcast=True)
     return (bits >> (52 if DOUBLE else 23)) & (0x7FF if DOUBLE else 0xFF)
@@ -268,16 +286,16 @@ def exponent_bits(x):
 
 @triton.jit
 def rest_of(x, y):
-    """The remainder of positive numbers, x < 2^21 y, exact."""
+    """Return the exact remainder of positive numbers with x < 2^21 y."""
     return tl.fma(whole_quotient(x, y) * -1.0, y, x)
 
 
 @triton.jit
 def near_quotient(a, b):
-    """Of sizes in fp32: their quotient, nearly, the nearest whole number to that, and what it leaves of a.
+    """Return |a / b| approximately, the nearest whole number to it, and the rest of a, for magnitudes in fp32.
 
-    What is left is exact where the quotient is less than 2^18 and not less than 1; where it is less, the sign is right,
-    but of an infinite b NaN. Of a quotient that is NaN the sign is plus, so that its bits are more than a number's.
+    The rest is exact for quotients from 1 to 2^18. For smaller quotients its sign is right, except that an
+    infinite b gives NaN. A NaN quotient has a positive sign, so that its bits compare larger than any number's.
     """
     inverse = tl.rsqrt(b)  # its square takes fewer instructions than 1 / b
     q = a * (inverse * inverse)
@@ -287,11 +305,12 @@ def near_quotient(a, b):
 
 @triton.jit
 def short_rest(a, b):
-    """The remainder of sizes in fp32, and their quotient, which has to be less than 2^18: 0 for a divisor of 0, which
-    leaves NaN.
+    """Return the remainder of magnitudes in fp32, and their quotient, which must be less than 2^18.
 
-    What the nearest whole number to the quotient leaves is exact unless a < b, and is negative or the remainder: of the
-    bits of it and of it and b, as unsigned integers, those of what is not negative are less."""
+    For a zero divisor the quotient is 0 and the remainder NaN. The rest after the nearest whole quotient is
+    exact unless a < b, and it is either the remainder or negative. The rest and the rest plus b are compared as
+    unsigned integers, in which a non-negative float is the smaller one.
+    """
     q, _, left = near_quotient(a, b)
     least = tl.minimum(left.to(tl.uint32, bitcast=True), (left + b).to(tl.uint32, bitcast=True))
     return tl.where(a < b, a, least.to(tl.float32, bitcast=True)), tl.where(b > 0, q, 0)
@@ -299,7 +318,7 @@ def short_rest(a, b):
 
 @triton.jit
 def long_rest(x, y):
-    """The remainder of positive numbers, exact, by long division: 18 bits of the quotient at a time. x may be NaN."""
+    """Return the exact remainder of positive numbers by long division, 18 quotient bits per step; x may be NaN."""
     step = y
     while tl.max((x >= step * 262144.0).to(tl.int32), 0) > 0:
         step = tl.where(x >= step * 262144.0, step * 262144.0, step)
@@ -311,7 +330,10 @@ def long_rest(x, y):
 
 @triton.jit
 def exact_remainder(x, y):
-    """x - trunc(x / y) y, exact, with the sign of x: at once where the quotient has 20 bits, else by long division."""
+    """Return x - trunc(x / y) y exactly, with the sign of x.
+
+    Quotients with at most 20 bits take one step, others a long division.
+    """
     bad = (x != x) | (y != y) | (tl.abs(x) == float("inf")) | (y == 0)
     b = tl.where(bad, 1.0, tl.abs(y) + tl.zeros_like(x))
     r = tl.where(bad, 0.0, tl.abs(x) + tl.zeros_like(y))
@@ -321,8 +343,10 @@ def exact_remainder(x, y):
 
 @triton.jit
 def whole_quotient(x, y):
-    """floor(x / y) of positive numbers, x < 2^21 y: a division may miss it by 1, which the remainder tells, rounded or
-    not."""
+    """Return floor(x / y) for positive numbers with x < 2^21 y.
+
+    A rounded division may be off by 1, which the sign or size of the remainder reveals.
+    """
     whole = tl.floor(x / y)
     left = tl.fma(whole * -1.0, y, x)
     return tl.where(left < 0, whole - 1, tl.where(left >= y, whole + 1, whole))

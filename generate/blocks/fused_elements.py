@@ -1,6 +1,7 @@
-"""Several operators in one launch, element by element: a function of raw values makes all that is to be stored.
+"""Several element-wise operators in one launch: one function computes all stored values from the raw inputs.
 
-What computes in which type is the function's own affair, since operands may be of any types.
+Used by generated kernels for fused subgraphs. The function chooses its own compute types, because operands may
+have any dtype.
 """
 
 import triton
@@ -12,42 +13,47 @@ __all__ = ["broadcast_shape", "expect_shapes", "fused_elements", "lying", "viewe
 
 
 def expect_shapes(tensors, expected):
-    """Raises RuntimeError where tensors have not the shapes that what is composed is for: of each dimension 1, or None
-    for any other size."""
+    """Raise RuntimeError unless the tensors have the shapes for which the kernel was composed.
+
+    A shape has 1 for a dimension with one element, and None for any other size.
+    """
     for t, shape in zip(tensors, expected, strict=True):
         if tuple([1 if n == 1 else None for n in t.shape]) != shape:
             raise RuntimeError(f"a tensor of shape {tuple(t.shape)}, composed for {shape}, where None is not 1")
 
 
 def broadcast_shape(*shapes):
-    """The shape to which these are broadcast. Raises RuntimeError where they cannot be."""
+    """Return the shape to which these shapes broadcast; raise RuntimeError if they cannot."""
     shapes = [tuple(shape) for shape in shapes]
     if all([shape == shapes[0] for shape in shapes]):
         return shapes[0]
-    found = []
+    reversed_shape = []
     for k in range(max([len(shape) for shape in shapes])):
         sizes = {shape[-1 - k] for shape in shapes if k < len(shape)} - {1}
         if len(sizes) > 1:
             raise RuntimeError(f"shapes {shapes} cannot be broadcast")
-        found.append(sizes.pop() if sizes else 1)
-    return tuple(found[::-1])
+        reversed_shape.append(sizes.pop() if sizes else 1)
+    return tuple(reversed_shape[::-1])
 
 
 def viewed_shape(shape, size):
-    """The shape of a view of this size, in which one number may be -1, of a tensor of such a shape."""
+    """Return the shape that `view(size)` gives a tensor with this shape; one entry in `size` may be -1.
+
+    Raises RuntimeError if the number of elements differs.
+    """
     count, known = 1, 1
     for n in shape:
         count *= n
     for n in size:
         known *= 1 if n == -1 else n
-    found = tuple([count // max(known, 1) if n == -1 else n for n in size])
+    result = tuple([count // max(known, 1) if n == -1 else n for n in size])
     if -1 not in size and known != count:
         raise RuntimeError(f"no view of {tuple(shape)} as {tuple(size)}")
-    return found
+    return result
 
 
 def lying(shape, dtype, tensors):
-    """A new tensor of this shape and dtype; its memory is in the order of the tensors, which are broadcast to it."""
+    """Return a new tensor with this shape and dtype, in the memory order of the tensors broadcast to it."""
     return empty_result([t.expand(shape) for t in tensors], dtype)
 
 
@@ -63,7 +69,16 @@ def fused_elements_kernel(
     WIDE: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Elements program_id(0) * BLOCK and on. strides: of each input, and of each of outs."""
+    """Compute BLOCK elements per program instance.
+
+    Parameters of the launch:
+        inputs, outs: Tuples of pointers, read and written.
+        n: Element count, encoded by `plain`.
+        shape, strides: Common shape, and strides of each input and then each output.
+        FUNCTION: Takes the loaded values and returns a tuple with a value per output.
+        HINTS: `stride_hint` for each tensor.
+        WIDE, BLOCK: Use 64-bit offsets; elements per program instance.
+    """
     start = tl.program_id(0).to(tl.int64) * BLOCK if WIDE else tl.program_id(0) * BLOCK
     i = start + tl.arange(0, BLOCK)
     mask = i < plain_value(n)
@@ -77,7 +92,7 @@ def fused_elements_kernel(
 
 
 def fused_elements(function, inputs, outs):
-    """function(*inputs) of each element, a tuple of a value for each of `outs`. inputs, outs: tensors of one shape."""
+    """Compute function(*inputs) element by element; its tuple of values goes to `outs`. All tensors have one shape."""
     n = outs[0].numel()
     if not n:
         return

@@ -1,4 +1,4 @@
-"""Products of matrices and what is done to each element of them."""
+"""Matrix products fused with element-wise operators on the result."""
 
 import math
 
@@ -10,16 +10,25 @@ __all__ = ["ended_product"]
 
 
 def ended_product(function, product, operands, shape, dtypes, orders):
-    """function(tile, *operands' tiles) of a product, a tuple of a value for each of new tensors of this shape.
+    """Return new tensors with the values of function(tile, *operand tiles) for a matrix product.
 
-    product: arguments of `matmul`: a, b, bias, beta and alpha. shape: of [M, N] or of as many elements, which operands
-    have, too. orders: of each result, by the numbers of which operands its memory lies, in turn; -1 is the product's.
-    It is one launch where operands lie as the matrix does, and there are two of them at most, as of results;
-    else the product comes first, in the type that is computed in.
+    It is one launch if the operands are contiguous like the product, with at most two operands and two results.
+    Otherwise the product is computed first, in the compute type, and a second launch applies the function.
+
+    Args:
+        function: Returns a tuple with a value for each result.
+        product: Arguments for `matmul`: a, b, bias, beta and alpha.
+        operands: Tensors with as many elements as `shape`.
+        shape: [M, N], or a shape with as many elements or to which the product broadcasts.
+        dtypes: Dtype of each result.
+        orders: For each result, the indices of the operands that set its memory order; -1 is the product.
+
+    Returns:
+        A tuple of tensors.
     """
     a, b, *_ = product
     size = a.shape[0], b.shape[1]
-    alone = size[0] * size[1] == math.prod(shape)  # else the product itself is broadcast
+    alone = size[0] * size[1] == math.prod(shape)  # otherwise the product is broadcast
     if alone and len(operands) < 3 and len(dtypes) < 3 and all([t.is_contiguous() for t in operands]):
         x, y = [t.view(size) for t in operands] + [None] * (2 - len(operands))
         second = torch.empty(size, dtype=dtypes[1], device=a.device) if len(dtypes) == 2 else None

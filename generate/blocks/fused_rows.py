@@ -1,8 +1,8 @@
-"""Rows held whole, for several operators in one launch: what is done to each element, reductions along a row among it,
-and sums down the columns, which are added up in parts.
+"""Several operators in one launch on whole rows: element-wise steps, row reductions, and sums down the columns.
 
-A function is given a tile of rows of each tensor as it lies in memory: [BLOCK_M, BLOCK_N], or [BLOCK_M, 1] of what is
-the same for a row, [1, BLOCK_N] of what is the same for a column.
+Column sums are added in parts, by a second launch. A function receives a tile of each tensor: [BLOCK_M,
+BLOCK_N], or [BLOCK_M, 1] for values that are constant along a row, or [1, BLOCK_N] for values that are constant
+down a column.
 """
 
 import math
@@ -33,39 +33,41 @@ LONGEST_ROW = 65536
 
 @triton.jit
 def folded_rows(values, mask, KIND: tl.constexpr, LEAST: tl.constexpr, MOST: tl.constexpr):
-    """What KIND of blocks/combination.py makes of each row of values: a tuple of [BLOCK_M, 1]. values: as `spread`
-    takes them; LEAST, MOST: of the first one's type."""
+    """Reduce each row with KIND from blocks/combination.py and return a tuple of [BLOCK_M, 1].
+
+    `values` are as `spread` takes them; LEAST and MOST bound the first value's type.
+    """
     values = spread(values, KIND)
     whole = ()
     for k in tl.static_range(len(values)):
         whole = whole + (tl.broadcast_to(values[k], mask.shape),)
-    none = neutral(whole, KIND, LEAST, MOST)
+    fillers = neutral(whole, KIND, LEAST, MOST)
     inside = ()
     for k in tl.static_range(len(whole)):
-        inside = inside + (tl.where(mask, whole[k], none[k]),)
-    found = folded(inside, KIND)
+        inside = inside + (tl.where(mask, whole[k], fillers[k]),)
+    reduced = folded(inside, KIND)
     results = ()
-    for k in tl.static_range(len(found)):
-        results = results + (found[k][:, None],)
+    for k in tl.static_range(len(reduced)):
+        results = results + (reduced[k][:, None],)
     return results
 
 
 @triton.jit
 def column_sum(value, mask):
-    """What a tile adds to the sums down its columns."""
+    """Return the masked values that a tile adds to the column sums."""
     return tl.where(mask, tl.broadcast_to(value, mask.shape), tl.zeros([1, 1], value.dtype))
 
 
 @triton.jit
 def row_mean(x, mask, n):
-    """The mean of each row; of nothing it is 0, as in ATen."""
+    """Return the mean of each row, and 0 for an empty row, as in ATen."""
     x = tl.where(mask, tl.broadcast_to(x, mask.shape), 0)
     return tl.where(n > 0, tl.sum(x, 1) / n, 0)[:, None]
 
 
 @triton.jit
 def inverse_deviation_of_rows(x, mean, mask, n, eps):
-    """1 / sqrt(variance + eps) of each row."""
+    """Return 1 / sqrt(variance + eps) for each row."""
     centered = tl.where(mask, x - mean, 0)
     variance = (tl.sum(centered * centered, 1) / n)[:, None]
     return divide(tl.zeros_like(variance) + 1, root(variance + eps))
@@ -73,14 +75,20 @@ def inverse_deviation_of_rows(x, mean, mask, n, eps):
 
 @triton.jit
 def layer_norm_gradient(g, xhat, rstd, mask, n):
-    """rstd * (g - mean(g) - xhat * mean(g * xhat)). g: the gradient by the weight, xhat: what was normalized."""
+    """Return rstd * (g - mean(g) - xhat * mean(g * xhat)).
+
+    g is the output gradient times the weight, and xhat the normalized input.
+    """
     return rstd * (g - row_mean(g, mask, n) - xhat * row_mean(g * xhat, mask, n))
 
 
 @triton.jit
 def load_tile_of(x_ptr, across, along, mask, rows_inside, cols_inside, some, LEVEL: tl.constexpr):
-    """some: whether a row has elements. LEVEL: 0 for what is the same for all, 1 for a row, 2 for a column, 3 for all
-    else."""
+    """Load a tile with one of four shapes.
+
+    LEVEL is 0 for a single value, 1 for a value per row, 2 for a value per column, and 3 for a full tile.
+    `some` is True if rows have elements.
+    """
     if LEVEL == 0:
         x = tl.load(x_ptr + tl.zeros([1, 1], tl.int32), mask=some, other=0)
     elif LEVEL == 1:
@@ -108,8 +116,18 @@ def fused_rows_kernel(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """Every num_programs-th tile of rows. across, along: (shape, strides) of each of inputs and outs, from row to row
-    and in a row. parts: [programs, n] for each sum down the columns, which PROGRAM gives after the values of outs."""
+    """Compute every num_programs-th tile of rows.
+
+    Parameters of the launch:
+        inputs, outs: Tuples of pointers, read and written.
+        parts: For each column sum, [programs, n], written.
+        m, n: Rows, and elements per row.
+        across, along: (shape, strides) of each input and output from row to row, and in a row.
+        PROGRAM: Returns values for outs, then for the column sums.
+        LEVELS: LEVEL of each tensor for `load_tile_of`.
+        PLAIN, ACC: Integers are encoded by `plain`; accumulator type.
+        BLOCK_M, BLOCK_N: Rows per tile, and padded row length.
+    """
     m, n = integer_value(m, PLAIN), integer_value(n, PLAIN)
     cols = tl.arange(0, BLOCK_N).to(tl.int64)
     cols_inside = (cols < n)[None, :]
@@ -156,7 +174,13 @@ def fused_columns_kernel(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """FINISH(*sums, m) of columns program_id(0) * BLOCK_N and on: a value for each of outs [n]. parts: [count, n]."""
+    """Add the parts of the column sums, and compute FINISH(*sums, m) for each column.
+
+    Parameters of the launch:
+        parts: For each sum, [count, n], read.
+        outs: For each value from FINISH, [n], written.
+        count, m, n: Parts, rows, and columns.
+    """
     count, m, n = integer_value(count, PLAIN), integer_value(m, PLAIN), integer_value(n, PLAIN)
     cols = tl.program_id(0).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
     sums = ()
@@ -173,12 +197,19 @@ def fused_columns_kernel(
 
 
 def fused_rows(program, inputs, outs, row_outs=(), columns=None, double=False):
-    """program(*tiles, mask, n): a tuple of values for `outs`, `row_outs` and then the sums down columns.
+    """Compute program(*tiles, mask, n), a tuple with values for `outs`, `row_outs` and the column sums.
 
-    inputs, outs: (tensor, which of its dimensions are a row), all of as many rows and elements in each.
-    row_outs: contiguous tensors of an element a row. columns: (count, finish, outs): finish(*sums, m) makes values of
-    as many sums for contiguous outs of an element a column. double: whether sums are in fp64. Rows longer than 65536
-    elements raise NotImplementedError.
+    Args:
+        program: Triton function.
+        inputs: (tensor, dimensions that form a row) for each input.
+        outs: The same for each output. All inputs and outputs have the same row count and row length.
+        row_outs: Contiguous tensors with one element per row.
+        columns: (count, finish, outs): finish(*sums, m) computes the contiguous outs, with one element per
+            column.
+        double: Accumulate in fp64.
+
+    Raises:
+        NotImplementedError: If rows are longer than 65536 elements.
     """
     x, row = outs[0] if outs else inputs[0]
     m, n = _row_sizes(x, row)
@@ -192,21 +223,21 @@ def fused_rows(program, inputs, outs, row_outs=(), columns=None, double=False):
     programs = max(triton.cdiv(m, BLOCK_M), 1)
     parts = []
     if columns is not None:
-        programs = min(programs, 1056)  # eight for each of 132 processors
-        kept = torch.float64 if double else torch.float32
-        parts = [torch.empty((programs, n), dtype=kept, device=device) for _ in range(columns[0])]
-    of_row = ((integers((m,), PLAIN), integers((1,), PLAIN)), (integers((1,), PLAIN), integers((0,), PLAIN)), 1)
-    told = [(_row_arguments(rows, PLAIN), _row_arguments(cols, PLAIN), level) for rows, cols, level in steps]
-    told += [of_row] * len(row_outs)
-    levels = [level if k < len(inputs) else 3 for k, (_, _, level) in enumerate(told[: len(steps)])]
+        programs = min(programs, 1056)  # eight program instances for each of 132 processors
+        sum_dtype = torch.float64 if double else torch.float32
+        parts = [torch.empty((programs, n), dtype=sum_dtype, device=device) for _ in range(columns[0])]
+    row_entry = ((integers((m,), PLAIN), integers((1,), PLAIN)), (integers((1,), PLAIN), integers((0,), PLAIN)), 1)
+    arguments = [(_row_arguments(rows, PLAIN), _row_arguments(cols, PLAIN), level) for rows, cols, level in steps]
+    arguments += [row_entry] * len(row_outs)
+    levels = [level if k < len(inputs) else 3 for k, (_, _, level) in enumerate(arguments[: len(steps)])]
     fused_rows_kernel[(programs,)](
         tuple([t for t, _ in inputs]),
         (*tensors, *row_outs),
         tuple(parts),
         integer(m, PLAIN),
         integer(n, PLAIN),
-        tuple([rows for rows, _, _ in told]),
-        tuple([cols for _, cols, _ in told]),
+        tuple([rows for rows, _, _ in arguments]),
+        tuple([cols for _, cols, _ in arguments]),
         PROGRAM=program,
         LEVELS=(*levels, *[1] * len(row_outs)),
         PLAIN=PLAIN,
@@ -231,42 +262,43 @@ def fused_rows(program, inputs, outs, row_outs=(), columns=None, double=False):
 
 
 def _row_sizes(t, row):
+    """Return (rows, elements per row)."""
     n = math.prod([t.shape[d] for d in row])
     return math.prod([size for d, size in enumerate(t.shape) if d not in row]), n
 
 
 def _row_steps(t, row, sizes):
-    """((shape, stride) from row to row, the same in a row, LEVEL of `load_tile_of`)."""
+    """Return ((shape, stride) from row to row, the same in a row, LEVEL for `load_tile_of`)."""
     if _row_sizes(t, row) != sizes:
         raise RuntimeError(f"{_row_sizes(t, row)} rows and elements beside {sizes}")
-    found, level = [], 0
+    steps, level = [], 0
     for k, dims in enumerate(([d for d in range(t.dim()) if d not in row], list(row))):
         shape, strides = merge([t.shape[d] for d in dims], [[t.stride(d) for d in dims]])
-        found.append((shape or (sizes[k],), strides[0]))
+        steps.append((shape or (sizes[k],), strides[0]))
         level += (k + 1) * any([t.shape[d] > 1 and t.stride(d) != 0 for d in dims])
-    return found[0], found[1], level
+    return steps[0], steps[1], level
 
 
 def _row_arguments(steps, PLAIN):
+    """Encode (shape, stride) as launch arguments."""
     shape, stride = steps
     return integers(shape, PLAIN), integers(stride, PLAIN)
 
 
 def row_dimensions(rank, dims, along):
-    """Which of so many dimensions are a row: these, all if there are none, or, where it is not `along` them, the
-    others."""
+    """Return the dimensions that form a row: `dims` (all if empty) if `along`, else the other ones."""
     named = [d % max(rank, 1) for d in dims] if dims else range(rank)
     return tuple([d for d in range(rank) if (d in named) == along])
 
 
 def shape_reduced(shape, dims, keepdim):
-    """What is left of a shape when it is reduced along these dimensions, along all if there are none."""
+    """Return the shape after a reduction along `dims`, or along all if empty."""
     named = [d % max(len(shape), 1) for d in dims] if dims else range(len(shape))
     return tuple([1 if d in named else n for d, n in enumerate(shape) if keepdim or d not in named])
 
 
 def with_ones(t, row):
-    """A tensor that lacks the dimensions of a row, with these, of one element each."""
+    """Return t with dimensions of size 1 inserted at the positions in `row`."""
     for d in row:
         t = t.unsqueeze(d)
     return t

@@ -1,6 +1,6 @@
-"""Gamma's logarithm, its derivative and Hurwitz's zeta, in fp32 and fp64.
+"""The logarithm of Gamma, its derivative (digamma), and Hurwitz's zeta, in fp32 and fp64.
 
-Coefficients of series are of interpolation at 64 to 90 Chebyshev points in 45 digits, cut where they fall under 1e-18.
+The coefficients come from interpolation at 64 to 90 Chebyshev points with 45 digits, truncated below 1e-18.
 """
 
 import triton
@@ -12,7 +12,7 @@ from blocks.functions import exp2, log_exponent, log_of_parts, polynomial, to_ne
 
 @triton.jit
 def log_gamma_factor(z):
-    """log Gamma(z) / ((z - 1) (z - 2)), z in [1, 3]."""
+    """Return log Gamma(z) / ((z - 1) (z - 2)) for z in [1, 3]."""
     return chebyshev_series(z - 2, (
         0.44148902545501423, -0.11119580321752523, 0.01951044826068884, -0.003922461463025264,
         0.0008478989895953857, -0.00019153855341365593, 4.454470184975607e-05, -1.05728743735943e-05,
@@ -27,7 +27,11 @@ def log_gamma_factor(z):
 
 @triton.jit
 def log_gamma_above(x):
-    """log Gamma(x), x > 0: a series to 3, products of x - 1, x - 2 ... above, Stirling's series from 10 on."""
+    """Return log Gamma(x) for x > 0.
+
+    Up to 3 it is a series. Above, it adds the logarithm of (x - 1) (x - 2) ..., and from 10 on it is Stirling's
+    series.
+    """
     y, product = tl.where(x < 10, x, 2.0), tl.full(x.shape, 1, x.dtype)
     for _ in tl.static_range(7):
         down = y > 3
@@ -48,7 +52,7 @@ def log_gamma_above(x):
 
 @triton.jit
 def log_gamma_fp64(x):
-    """log |Gamma(x)|; where x < 0 by log(pi / |x sin(pi x)|) - log Gamma(-x)."""
+    """Return log |Gamma(x)| in fp64; for x < 0 as log(pi / |x sin(pi x)|) - log Gamma(-x)."""
     a = tl.abs(x)
     part = a - tl.floor(a)
     sine = tl.sin(3.141592653589793 * tl.where(part > 0.5, 1 - part, part))
@@ -61,7 +65,7 @@ def log_gamma_fp64(x):
 
 @triton.jit
 def circle(r):
-    """sin(pi r) and |cos(pi r)| for |r| <= 1/2."""
+    """Return sin(pi r) and |cos(pi r)| for |r| <= 1/2."""
     if r.dtype.is_fp64():
         sine, cosine = tl.sin(3.141592653589793 * r), tl.sin(3.141592653589793 * (0.5 - tl.abs(r)))
     else:
@@ -72,13 +76,17 @@ def circle(r):
 
 @triton.jit
 def sine_series(s):
-    """sin(pi r) / r in fp32, s = r^2."""
+    """Return sin(pi r) / r in fp32 for s = r^2."""
     return polynomial(s, (0.07765591228, -0.5982904113, 2.550077387, -5.167710077, 3.14159264))
 
 
 @triton.jit
 def log_gamma_above_fp32(x):
-    """log Gamma(x), x > 0: a series to 3, products of x - 1, x - 2, x - 3 above, Stirling's series from 6 on."""
+    """Return log Gamma(x) in fp32 for x > 0.
+
+    Up to 3 it is a series. Above, it adds the logarithm of (x - 1) (x - 2) (x - 3), and from 6 on it is
+    Stirling's series.
+    """
     far = x >= 6
     y, product = tl.where(far, 2.0, x), tl.full(x.shape, 1, x.dtype)
     for _ in tl.static_range(3):
@@ -101,15 +109,18 @@ def log_gamma_above_fp32(x):
 
 @triton.jit
 def reciprocal_step(product, y):
-    """y Gamma(y)^-1 is that of y + 1: a factor of the product where y < 1."""
+    """Multiply the product by y and increase y by 1 if y < 1, because 1 / Gamma(y) = y / Gamma(y + 1)."""
     low = y < 1
     return tl.where(low, product * y, product), tl.where(low, y + 1, y)
 
 
 @triton.jit
 def log_gamma_below_fp32(x):
-    """log |Gamma(x)| for -12 <= x < 0: of the reciprocal of Gamma, as x (x + 1) ... and a series on [1, 2], in fp64, so
-    that the logarithm is accurate where that is close to 1."""
+    """Return log |Gamma(x)| for -12 <= x < 0, from the reciprocal of Gamma.
+
+    The reciprocal is x (x + 1) ... times a series on [1, 2], in fp64, so that the logarithm is accurate if it
+    is close to 1.
+    """
     product, y = reciprocal_step(tl.full(x.shape, 1, tl.float64), x.to(tl.float64))
     for _ in tl.static_range(4):
         product, y = reciprocal_step(product, y)
@@ -129,7 +140,10 @@ def log_gamma_below_fp32(x):
 
 @triton.jit
 def log_gamma_fp32(x):
-    """Below -12, where it has no zero that fp32 comes close to, by log(pi / |x sin(pi x)|) - log Gamma(-x)."""
+    """Return log |Gamma(x)| in fp32.
+
+    Below -12 it is log(pi / |x sin(pi x)|) - log Gamma(-x), because no fp32 number is close to a zero there.
+    """
     a = tl.abs(x)
     beside = (x < -1e-8) & (x >= -12)
     above = log_gamma_above_fp32(a)
@@ -144,13 +158,13 @@ def log_gamma_fp32(x):
 
 @triton.jit
 def log_gamma(x):
-    """log |Gamma(x)|."""
+    """Return log |Gamma(x)|."""
     return log_gamma_fp64(x) if x.dtype.is_fp64() else log_gamma_fp32(x)
 
 
 @triton.jit
 def digamma_fp64(x):
-    """The logarithmic derivative of Gamma: reflected below 0, moved above 10, and an asymptotic series."""
+    """Return digamma in fp64: reflected below 0, shifted above 10, then an asymptotic series."""
     part = x - to_nearest(x)
     pole = (x < 0) & (part == 0)
     y = tl.where(x < 0, 1 - x, x)
@@ -173,7 +187,11 @@ def digamma_fp64(x):
 
 @triton.jit
 def digamma_fp32(x):
-    """Reflected below 0, moved above 6 by a sum of reciprocals, as one fraction, and an asymptotic series."""
+    """Return digamma in fp32.
+
+    It is reflected below 0, shifted above 6 by a sum of reciprocals held as one fraction, then an asymptotic
+    series.
+    """
     part = x - to_nearest(x)
     y = tl.where(x < 0, 1 - x, x)
     y = tl.where((y > 0) & (y < float("inf")), y, 6.0)
@@ -196,13 +214,13 @@ def digamma_fp32(x):
 
 @triton.jit
 def digamma(x):
-    """The logarithmic derivative of Gamma."""
+    """Return the logarithmic derivative of Gamma."""
     return digamma_fp64(x) if x.dtype.is_fp64() else digamma_fp32(x)
 
 
 @triton.jit
 def power_below(a, x):
-    """a^-x; of a negative a x is a whole number."""
+    """Return a^-x; for a negative a, x must be a whole number."""
     r = exp2(-x * tl.log2(tl.abs(a)))
     odd = x - 2 * tl.floor(0.5 * x) == 1
     return tl.where((a < 0) & odd, -r, r)
@@ -210,8 +228,11 @@ def power_below(a, x):
 
 @triton.jit
 def hurwitz_zeta(x, q):
-    """The sum of (k + q)^-x from k = 0 on: at least nine terms, to k + q > 9, and Euler and Maclaurin's series; in fp32
-    four, to 4."""
+    """Return the sum of (k + q)^-x for k from 0 on.
+
+    The sum has at least nine terms in fp64, up to k + q > 9, and four in fp32, up to 4. Then follows the
+    Euler-Maclaurin series.
+    """
     LEAST: tl.constexpr = 9 if q.dtype.is_fp64() else 4
     x, q = x + tl.zeros_like(q), q + tl.zeros_like(x)
     whole = tl.floor(q) == q
@@ -242,6 +263,6 @@ def hurwitz_zeta(x, q):
         s += tl.where(b == 0, 0.0, factor * b * shares[i])  # the factor may be infinite
         factor *= (x + (2 * i + 1)) * (x + (2 * i + 2))
         b *= w
-    lost = lost | ((s == 0) & (x > 6.8e12))  # as where x^24, which ATen's series comes to, exceeds fp64
+    lost = lost | ((s == 0) & (x > 6.8e12))  # ATen is NaN there: x^24 in its series exceeds fp64
     r = tl.where(endless, float("inf"), s)
     return tl.where(lost, float("nan"), r)

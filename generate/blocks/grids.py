@@ -1,8 +1,8 @@
-"""Samples of an input at coordinates between -1 and 1 (grid_sampler), and their gradients.
+"""Input samples at coordinates between -1 and 1 (grid_sampler), and their gradients.
 
-Each axis has taps: two around a coordinate (linear), the nearest (of halves the even), or four (cubic, A = -0.75).
-Where coordinates are outside, there are zeros, the border, or a reflection. The gradient of the input is added up
-by atomics.
+Each axis has taps: two around a coordinate (linear), the nearest one (halves to even), or four (cubic, A =
+-0.75). Coordinates outside use zeros, the border, or a reflection. The input gradient is accumulated with
+atomics.
 """
 
 import torch
@@ -18,7 +18,7 @@ from blocks.types import compute_types
 
 @triton.jit
 def inside_coordinate(x, size, PADDING: tl.constexpr, ALIGN: tl.constexpr):
-    """x as PADDING has it (1: at the border, 2: reflected), and the derivative."""
+    """Return x clipped to the border (PADDING 1) or reflected (PADDING 2), and its derivative."""
     slope = tl.full(x.shape, 1, x.dtype)
     if PADDING == 2:
         low = 0.0 if ALIGN else -0.5
@@ -38,7 +38,7 @@ def inside_coordinate(x, size, PADDING: tl.constexpr, ALIGN: tl.constexpr):
 
 @triton.jit
 def cubic_slope(share, t):
-    """The derivative of `cubic_weight` by share."""
+    """Return the derivative of `cubic_weight` with respect to share."""
     x = tl.where(t < 2, share, 1 - share)
     far = (-2.25 * (x + 1) + 7.5) * (x + 1) - 6.0
     near = (3.75 * x - 4.5) * x
@@ -48,7 +48,7 @@ def cubic_slope(share, t):
 
 @triton.jit
 def grid_tap(x, T: tl.constexpr, size, MODE: tl.constexpr, PADDING: tl.constexpr, ALIGN: tl.constexpr):
-    """Of tap T: its place, its weight, the derivative of that by the coordinate, and whether it is in the input."""
+    """Return (position, weight, derivative of the weight by the coordinate, validity) for tap T."""
     if MODE == 2:
         low = tl.floor(x)
         share = x - low
@@ -73,7 +73,10 @@ def grid_tap(x, T: tl.constexpr, size, MODE: tl.constexpr, PADDING: tl.constexpr
 
 @triton.jit
 def by_itself(x, product):
-    """A product that is rounded before it is added to, as ATen does: which cell a coordinate is in depends on it."""
+    """Return a product that is rounded before an addition (no fused multiply-add), as in ATen.
+
+    The select keeps the compiler from fusing. Rounding decides which cell contains a coordinate.
+    """
     return tl.where(x == x, product, x)
 
 
@@ -92,7 +95,10 @@ def grid_taps(
     INDEX: tl.constexpr,
     SLOPES: tl.constexpr,
 ):
-    """Of each tap: offsets by either stride, the weight, its derivative by each coordinate if SLOPES, and validity."""
+    """Return a tuple over all taps for each of: offsets by either stride, weights, slopes, validity.
+
+    Slopes are the weights' derivatives by each coordinate, computed if SLOPES.
+    """
     AXES: tl.constexpr = len(extents)
     TAPS: tl.constexpr = 2 if MODE == 0 else 1 if MODE == 1 else 4
     taps, scales = (), ()
@@ -110,10 +116,10 @@ def grid_taps(
         weight, valid = tl.full(mask.shape, 1, FLOAT), mask
         partial = ()
         for k in tl.static_range(AXES):
-            step, w, slope, there = taps[k * TAPS + corner // TAPS**k % TAPS]
+            step, w, slope, tap_valid = taps[k * TAPS + corner // TAPS**k % TAPS]
             offset += step.to(INDEX) * stride[k + 2]
             other += step.to(INDEX) * other_stride[k + 2]
-            valid = valid & there
+            valid = valid & tap_valid
             if SLOPES:
                 scaled = ()
                 for j in tl.static_range(k):
@@ -127,7 +133,7 @@ def grid_taps(
 
 @triton.jit
 def grid_place(n, shape, grid_stride, WIDE: tl.constexpr, BLOCK: tl.constexpr):
-    """Positions of this program: batch, flat index in a sample, offset in the grid, and which there are."""
+    """Return this program instance's positions: batch, flat index in a sample, offset in the grid, mask, sample size."""
     i = tl.program_id(0).to(tl.int64 if WIDE else tl.int32) * BLOCK + tl.arange(0, BLOCK)
     mask, area, rest, offset = i < n, 1, i, tl.zeros_like(i)
     for k in tl.static_range(len(shape) - 1, -1, -1):
@@ -155,7 +161,20 @@ def grid_sampler_kernel(
     BLOCK: tl.constexpr,
     CHANNELS: tl.constexpr,
 ):
-    """Positions by up to CHANNELS channels; strides: of x and of the grid."""
+    """Sample up to CHANNELS channels at a block of positions.
+
+    The taps are computed once for all channels.
+
+    Parameters of the launch:
+        x_ptr: [N, C, *extents], read.
+        grid_ptr: [N, *shape, axes], read.
+        out_ptr: Contiguous [N, C, *shape], written.
+        n, channels: Positions in all, and C.
+        strides: Strides of x and of the grid.
+        MODE, PADDING, ALIGN: Interpolation (0 linear, 1 nearest, 2 cubic), padding (0 zeros, 1 border, 2
+            reflection), and `align_corners`.
+        FLOAT, WIDE: Compute type; use 64-bit offsets.
+    """
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     shape, extents = integer_values(shape, True), integer_values(extents, True)
     stride, grid_stride = integer_values(strides[0], True), integer_values(strides[1], True)
@@ -172,7 +191,7 @@ def grid_sampler_kernel(
         for k in tl.static_range(len(offsets)):
             x = tl.load(base + offsets[k], mask=valids[k], other=0).to(FLOAT)
             if len(extents) == 2:
-                total += x * weights[k]  # NaN where the coordinate is, as in ATen
+                total += x * weights[k]  # NaN if the coordinate is NaN, as in ATen
             else:
                 total += tl.where(valids[k], x * weights[k], 0)
         place = (batch * channels + channel) * area + flat
@@ -198,17 +217,26 @@ def grid_sampler_backward_kernel(
     WIDE: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """strides: of the gradient, x, the grid and the gradient of x; that of the grid is contiguous."""
+    """Compute the gradients for a block of positions, looping over all channels.
+
+    Parameters of the launch:
+        grad_ptr, x_ptr, grid_ptr: Output gradient, input and grid, read.
+        grad_x_ptr: Input gradient, initialized to 0, updated with atomics, or None.
+        grad_grid_ptr: Contiguous grid gradient, written.
+        strides: Strides of grad, x, grid and grad_x.
+
+    All other parameters are as in `grid_sampler_kernel`.
+    """
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     AXES: tl.constexpr = len(extents)
     shape, extents = integer_values(shape, True), integer_values(extents, True)
     grad_stride, stride = integer_values(strides[0], True), integer_values(strides[1], True)
-    grid_stride, own_stride = integer_values(strides[2], True), integer_values(strides[3], True)
+    grid_stride, target_stride = integer_values(strides[2], True), integer_values(strides[3], True)
     channels = plain_value(channels)
     batch, flat, offset, mask, area = grid_place(plain_value(n), shape, grid_stride, WIDE, BLOCK)
     step = grid_stride[AXES + 1]
-    offsets, others, weights, slopes, valids = grid_taps(
-        grid_ptr + offset, step, mask, extents, stride, own_stride, MODE, PADDING, ALIGN, FLOAT, INDEX, MODE != 1
+    offsets, target_offsets, weights, slopes, valids = grid_taps(
+        grid_ptr + offset, step, mask, extents, stride, target_stride, MODE, PADDING, ALIGN, FLOAT, INDEX, MODE != 1
     )
     grad_offset, rest = batch * grad_stride[0], flat
     for k in tl.static_range(AXES - 1, -1, -1):
@@ -221,8 +249,8 @@ def grid_sampler_backward_kernel(
         grad = tl.load(grad_ptr + grad_offset + at * grad_stride[1], mask=mask, other=0).to(FLOAT)
         for k in tl.static_range(len(offsets)):
             if grad_x_ptr is not None:
-                base = grad_x_ptr + batch * own_stride[0] + at * own_stride[1]
-                tl.atomic_add(base + others[k], grad * weights[k], mask=valids[k], sem="relaxed")
+                base = grad_x_ptr + batch * target_stride[0] + at * target_stride[1]
+                tl.atomic_add(base + target_offsets[k], grad * weights[k], mask=valids[k], sem="relaxed")
             if MODE != 1:
                 base = x_ptr + batch * stride[0] + at * stride[1]
                 x = tl.load(base + offsets[k], mask=valids[k], other=0).to(FLOAT)
@@ -239,7 +267,7 @@ def grid_sampler_backward_kernel(
 
 
 def expect_grid(x, grid, axes, mode, padding):
-    """Raises RuntimeError as ATen."""
+    """Raise RuntimeError, as ATen does, if shapes, dtypes or modes do not fit."""
     if x.dim() != axes + 2 or grid.dim() != axes + 2 or grid.shape[-1] != axes or x.shape[0] != grid.shape[0]:
         raise RuntimeError(f"samples of {tuple(x.shape)} at {tuple(grid.shape)}")
     if 0 in x.shape[2:] or x.dtype != grid.dtype or mode not in range(3 if axes == 2 else 2) or padding not in range(3):
@@ -247,6 +275,7 @@ def expect_grid(x, grid, axes, mode, padding):
 
 
 def grid_sampler(x, grid, axes, mode, padding, align):
+    """Return samples [N, C, ...] of x [N, C, ...] at grid [N, ..., axes]."""
     expect_grid(x, grid, axes, mode, padding)
     shape = grid.shape[1:-1]
     out = torch.empty((*x.shape[:2], *shape), dtype=x.dtype, device=x.device)
@@ -278,6 +307,10 @@ def grid_sampler(x, grid, axes, mode, padding, align):
 
 
 def grid_sampler_gradients(grad, x, grid, axes, mode, padding, align, output_mask):
+    """Return the gradients of x (or None unless output_mask[0]) and of the grid.
+
+    Raises RuntimeError if the shapes or dtypes do not fit.
+    """
     expect_grid(x, grid, axes, mode, padding)
     shape = grid.shape[1:-1]
     if tuple(grad.shape) != (*x.shape[:2], *shape) or grad.dtype != x.dtype:

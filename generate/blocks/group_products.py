@@ -1,6 +1,6 @@
-"""Products of matrices whose rows, or what is summed over, are in groups: each group has a matrix of its own.
+"""Grouped matrix products: rows, or the inner dimension, are split into groups with a matrix each.
 
-A program finds its group from how many tiles each has.
+Used by the grouped_mm kernels. A program instance finds its group from the tile counts of all groups.
 """
 
 import triton
@@ -11,7 +11,7 @@ from blocks.offsets import integer_values, integers, stride_arguments, stride_va
 
 @triton.jit
 def group_bounds(offs_ptr, stride, group, mask, most):
-    """Where groups start and end."""
+    """Return the first and last bounds of groups, clipped to [0, most]; offs holds the ends."""
     place = group.to(tl.int64) * stride
     start = tl.load(offs_ptr + place - stride, mask=mask & (group > 0), other=0)
     end = tl.load(offs_ptr + place, mask=mask, other=0)
@@ -20,17 +20,20 @@ def group_bounds(offs_ptr, stride, group, mask, most):
 
 @triton.jit
 def group_of_tile(offs_ptr, stride, groups, tile, most, BLOCK: tl.constexpr, LANES: tl.constexpr):
-    """Of a tile of rows: its group, its first row and the end of the group, which is 0 where there is no such tile."""
+    """Return (group, first row, end of the group) for a row tile; the end is 0 if no such tile exists.
+
+    Each step handles LANES groups with a prefix sum over their tile counts.
+    """
     before, group, first, last = tile * 0, tile * 0, tile * 0, tile * 0
     for at in range(0, groups, LANES):
         g = at + tl.arange(0, LANES)
         start, end = group_bounds(offs_ptr, stride, g, g < groups, most)
         tiles = tl.cdiv(tl.maximum(end - start, 0), BLOCK)
         place = tile - (before + tl.cumsum(tiles, 0) - tiles)
-        here = (place >= 0) & (place < tiles)
-        group += tl.sum(tl.where(here, g, 0), 0)
-        first += tl.sum(tl.where(here, start + place * BLOCK, 0), 0)
-        last += tl.sum(tl.where(here, end, 0), 0)
+        is_group = (place >= 0) & (place < tiles)
+        group += tl.sum(tl.where(is_group, g, 0), 0)
+        first += tl.sum(tl.where(is_group, start + place * BLOCK, 0), 0)
+        last += tl.sum(tl.where(is_group, end, 0), 0)
         before += tl.sum(tiles, 0)
     return group, first, last
 
@@ -50,10 +53,20 @@ def group_tiles_kernel(
     PLAIN: tl.constexpr,
     LANES: tl.constexpr,
 ):
-    """A tile of the output. DEEP: groups are of what is summed over, and there is a matrix for each; else of rows.
-    INSIDE: no tile reaches beyond the columns.
+    """Compute one output tile.
 
-    strides: of a by row and column, of b and the output by group, row and column.
+    Parameters of the launch:
+        a_ptr: [M, K], read.
+        b_ptr: [groups, K, N], or [K, N] with DEEP, read.
+        out_ptr: [M, N], or [groups, M, N] with DEEP, written.
+        offs_ptr: End of each group, read.
+        sizes: M, N, K, groups, and the stride of offs.
+        strides: Strides of a by row and column; of b and out by group, row and column.
+        TILE: BLOCK_M, BLOCK_N, BLOCK_K.
+        DEEP: Groups split the inner dimension; otherwise they split the rows.
+        EVEN: BLOCK_K divides K, so that no mask is needed.
+        INSIDE: No tile reaches beyond the columns.
+        PLAIN, LANES: Integers are encoded by `plain`; groups per step in `group_of_tile`.
     """
     BLOCK_M: tl.constexpr = TILE[0]
     BLOCK_N: tl.constexpr = TILE[1]
@@ -76,7 +89,7 @@ def group_tiles_kernel(
     rows = first.to(tl.int64) + tl.arange(0, BLOCK_M)
     ks = tl.arange(0, BLOCK_K)
     a_ptr += tl.minimum(rows, M - 1)[:, None] * a_stride[0]
-    wrapped = cols if INSIDE else cols % N  # by % what is contiguous stays so: 16 bytes are read at a time
+    wrapped = cols if INSIDE else cols % N  # % keeps addresses contiguous, so that loads stay 16 bytes wide
     b_ptr += wrapped[None, :] * b_stride[2]
     acc = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
     if last > first:
@@ -96,13 +109,20 @@ def group_tiles_kernel(
 
 
 def launch_groups(a, b, out, offs, half):
-    """a: [M, K]. b: [groups, K, N] and out: [M, N]; or b: [K, N] and out: [groups, M, N]. A platform may have another
-    way."""
+    """Compute grouped products into `out`. A platform may replace this function.
+
+    Args:
+        a: [M, K].
+        b: [groups, K, N], or [K, N] if groups split the inner dimension.
+        out: [M, N], or [groups, M, N] if groups split the inner dimension.
+        offs: End of each group.
+        half: Operands have 16 bits.
+    """
     launch_group_tiles(a, b, out, offs, half)
 
 
 def launch_group_tiles(a, b, out, offs, half):
-    """The same, a program a tile."""
+    """Launch `group_tiles_kernel` with a program instance per tile."""
     (M, K), N, groups, deep = a.shape, b.shape[-1], offs.shape[0], b.dim() == 2
     height = M if deep else triton.cdiv(M, groups)
     tile = matmul_tile(groups, height, N, K, half, (128, 128) if half else (64, 64))

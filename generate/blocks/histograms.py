@@ -1,4 +1,4 @@
-"""Histograms: where each element counts, and what elements come to in each bin."""
+"""Histograms: the bin of each element, and the number of elements in each bin."""
 
 import torch
 import triton
@@ -13,7 +13,14 @@ __all__ = ["add_counts", "bin_counts", "range_of"]
 
 @triton.jit
 def range_kernel(least_ptr, most_ptr, ends_ptr, finite_ptr, margin):
-    """The two ends, apart by the margin from each if they are equal, and whether both are finite."""
+    """Write both ends of the range, widened by the margin if they are equal, and a flag for finite ends.
+
+    Parameters of the launch:
+        least_ptr, most_ptr: Smallest and largest element, read.
+        ends_ptr: [2], written.
+        finite_ptr: [1] int64, written: 1 if both are finite.
+        margin: Amount added on either side.
+    """
     least, most = tl.load(least_ptr), tl.load(most_ptr)
     finite = (least - least == 0) & (most - most == 0)
     tl.store(finite_ptr, finite.to(tl.int64))
@@ -23,10 +30,18 @@ def range_kernel(least_ptr, most_ptr, ends_ptr, finite_ptr, margin):
 
 
 def range_of(x, low, high, margin):
-    """Two numbers on the device: the ends of a range, by default those of the elements of x.
+    """Return the two ends of a range as a tensor on the device.
 
-    They are of x's dtype, of half precision in float32: a margin may be lost in its digits. margin: what the range is
-    wider by on either side where its ends are equal.
+    The dtype is that of x, or float32 for half precision, in which a margin may be lost.
+
+    Args:
+        x: Elements that define the range by default.
+        low: Lower end, or None to use the elements (0 to 1 if there are none).
+        high: Upper end.
+        margin: Amount by which equal ends are moved apart on either side.
+
+    Raises:
+        RuntimeError: If the range is not finite, is reversed, or exceeds the dtype.
     """
     ends = torch.empty(2, dtype=torch.promote_types(x.dtype, torch.float32), device=x.device)
     if low is not None or not x.numel():
@@ -49,9 +64,10 @@ def range_of(x, low, high, margin):
 
 @triton.jit
 def add_counts(counts_ptr, place, inside, bins, SIZE: tl.constexpr):
-    """How many of a block lie in each bin, added by atomics.
+    """Add a block's element count per bin with atomics.
 
-    SIZE: of a program's own counts, at least one for each bin; 0: it has none.
+    SIZE is the length of a histogram in the program instance, at least one entry per bin. With SIZE 0, each
+    element is added to global memory.
     """
     if SIZE:
         counts = tl.histogram(place.to(tl.int32), SIZE, inside)
@@ -73,7 +89,14 @@ def even_bins_kernel(
     SIZE: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Counts in bins of one width, of what lies in the range; the last has its upper end too. SIZE: as add_counts."""
+    """Count elements in bins with equal width; the last bin includes its upper end.
+
+    Parameters of the launch:
+        x_ptr: n elements, read; `steps` is their `walk`.
+        ends_ptr: [2], lower and upper end, read.
+        counts_ptr: [bins] int64, initialized to 0, updated with atomics.
+        SIZE: See `add_counts`.
+    """
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     x = tl.load(x_ptr + strided(i, steps[0], steps[1][0], False, False), mask=i < n, other=0).to(OPMATH)
     low, high = tl.load(ends_ptr).to(OPMATH), tl.load(ends_ptr + 1).to(OPMATH)
@@ -85,7 +108,7 @@ def even_bins_kernel(
 
 
 def bin_counts(x, bins, ends):
-    """How many elements of x lie in each bin between the ends, in its dtype."""
+    """Return the number of elements in each bin between the ends, in the dtype of x."""
     out = torch.empty(bins, dtype=x.dtype, device=x.device)
     counts = fill(torch.empty(bins, dtype=torch.int64, device=x.device), 0)
     if x.numel():

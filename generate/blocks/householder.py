@@ -1,5 +1,8 @@
-"""Householder's reflections, as LAPACK has them: H = I - tau v v', where v is 1 in row k, 0 above it, and kept below
-the diagonal of column k. A program takes a matrix where they are found, BLOCK columns where they are applied."""
+"""Householder reflections in LAPACK's format: H = I - tau v v'.
+
+v is 1 in row k and 0 above it; the rest is stored below the diagonal in column k. A program instance takes one
+matrix to compute reflections, or BLOCK columns to apply them.
+"""
 
 import math
 
@@ -13,7 +16,7 @@ from blocks.substitution import column_major
 
 @triton.jit
 def apply_reflection(x_ptr, v_ptr, tau, k, m, cols, col_mask, x_stride, v_stride, ROWS: tl.constexpr):
-    """Columns of m rows, from which tau v times what v comes to with them is taken away. v_ptr: of column k."""
+    """Subtract tau v (v' x) from columns with m rows, in place; v_ptr points to column k."""
     total = tl.zeros(cols.shape, x_ptr.dtype.element_ty)
     for start in range(k, m, ROWS):
         rows = start + tl.arange(0, ROWS).to(tl.int64)
@@ -35,7 +38,10 @@ def apply_reflection(x_ptr, v_ptr, tau, k, m, cols, col_mask, x_stride, v_stride
 
 @triton.jit
 def reflection(x_ptr, k, m, LONG: tl.constexpr):
-    """tau of the reflection that makes 0 of what is below row k in a contiguous column, where v is stored."""
+    """Return tau for the reflection that zeroes a contiguous column below row k, and store v there.
+
+    The column is scaled by its largest element, so that its norm does not overflow.
+    """
     alpha = tl.load(x_ptr + k)
     peak = tl.zeros_like(alpha)
     for start in range(k + 1, m, LONG):
@@ -49,26 +55,34 @@ def reflection(x_ptr, k, m, LONG: tl.constexpr):
         x = tl.load(x_ptr + rows, mask=rows < m, other=0.0) / unit
         below += tl.sum(x * x, 0)
     norm = unit * tl.sqrt(below + (alpha / unit) * (alpha / unit))
-    nothing = (peak == 0) & (below == below)
-    beta = tl.where(nothing, alpha, tl.where(alpha >= 0, -norm, norm))
-    divisor = tl.where(nothing, 1.0, alpha - beta)
+    is_zero = (peak == 0) & (below == below)
+    beta = tl.where(is_zero, alpha, tl.where(alpha >= 0, -norm, norm))
+    divisor = tl.where(is_zero, 1.0, alpha - beta)
     for start in range(k, m, LONG):
         rows = start + tl.arange(0, LONG)
         x = tl.load(x_ptr + rows, mask=rows < m, other=0.0)
         tl.store(x_ptr + rows, tl.where(rows == k, beta, x / divisor), mask=rows < m)
-    return tl.where(nothing, 0.0, (beta - alpha) / tl.where(nothing, 1.0, beta)).to(alpha.dtype)
+    return tl.where(is_zero, 0.0, (beta - alpha) / tl.where(is_zero, 1.0, beta)).to(alpha.dtype)
 
 
 @triton.jit
 def reflectors_kernel(x_ptr, tau_ptr, m, n, ROWS: tl.constexpr, BLOCK: tl.constexpr, LONG: tl.constexpr):
-    which = tl.program_id(0).to(tl.int64)
+    """Reduce one matrix to R and its reflections, in place.
+
+    Parameters of the launch:
+        x_ptr: [batch, m, n] column-major, read and written.
+        tau_ptr: [batch, min(m, n)], written.
+        m, n: Encoded by `plain`.
+        ROWS, BLOCK, LONG: Rows and columns per step, and rows per step in a column.
+    """
+    matrix = tl.program_id(0).to(tl.int64)
     m, n = plain_value(m), plain_value(n)
     stride = m.to(tl.int64)
     count = tl.minimum(m, n)
-    x_ptr += which * stride * n
+    x_ptr += matrix * stride * n
     for k in range(0, count):
         tau = reflection(x_ptr + k * stride, k, m, LONG)
-        tl.store(tau_ptr + which * count + k, tau)
+        tl.store(tau_ptr + matrix * count + k, tau)
         tl.debug_barrier()
         for right in range(k + 1, n, BLOCK):
             cols = right + tl.arange(0, BLOCK).to(tl.int64)
@@ -77,7 +91,7 @@ def reflectors_kernel(x_ptr, tau_ptr, m, n, ROWS: tl.constexpr, BLOCK: tl.conste
 
 
 def reflectors(A, name):
-    """(reflections below the diagonal and R above it, tau)."""
+    """Return (reflections below the diagonal and R above, tau); raise RuntimeError unless A is fp32 or fp64 matrices."""
     if A.dim() < 2 or A.dtype not in (torch.float32, torch.float64):
         raise RuntimeError(f"{name}: {tuple(A.shape)} of {A.dtype}")
     m, n = A.shape[-2:]
@@ -92,7 +106,7 @@ def reflectors(A, name):
 
 
 def row_blocks(m):
-    """Of how many of m rows a tile is, and a part of a column."""
+    """Return the rows per tile, and the rows per step in a single column, for m rows."""
     rows = max(triton.next_power_of_2(m), 16)
     return min(rows, 64), min(max(rows, 128), 1024)
 
@@ -111,14 +125,25 @@ def reflections_kernel(
     ROWS: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Columns of b, or of the identity, reflected by `count` reflections, the first of them FIRST or last."""
+    """Apply `count` reflections to columns of b, or of the identity; FIRST begins with the first one, else with the last.
+
+    Parameters of the launch:
+        v_ptr, tau_ptr: Reflections, read.
+        b_ptr: [batch, m, n] or None for the identity, read.
+        out_ptr: [batch, m, n], written.
+        sizes: m, n, count.
+        batch: `walk` over the batch dimensions of v, tau, b and out.
+        strides: Strides of v and tau, of b, and of out.
+        PLAIN: The integers in `batch` are encoded by `plain`.
+        ROWS, BLOCK: Rows per step, and columns per program instance.
+    """
     m, n, count = integer_values(sizes, True)
     across = tl.cdiv(n, BLOCK)
-    which = (tl.program_id(0) // across).to(tl.int64)
+    matrix = (tl.program_id(0) // across).to(tl.int64)
     cols = (tl.program_id(0) % across).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    v_ptr += strided(which, batch[0], batch[1][0], False, PLAIN)
-    tau_ptr += strided(which, batch[0], batch[1][1], False, PLAIN)
-    out_ptr += strided(which, batch[0], batch[1][3], False, PLAIN)
+    v_ptr += strided(matrix, batch[0], batch[1][0], False, PLAIN)
+    tau_ptr += strided(matrix, batch[0], batch[1][1], False, PLAIN)
+    out_ptr += strided(matrix, batch[0], batch[1][3], False, PLAIN)
     v_stride, b_stride = integer_values(strides[0], True), integer_values(strides[1], True)
     out_stride = integer_values(strides[2], True)
     for start in range(0, m, ROWS):
@@ -127,7 +152,7 @@ def reflections_kernel(
         if b_ptr is None:
             x = (rows[:, None] == cols[None, :]).to(out_ptr.dtype.element_ty)
         else:
-            place = strided(which, batch[0], batch[1][2], False, PLAIN) + rows[:, None] * b_stride[0]
+            place = strided(matrix, batch[0], batch[1][2], False, PLAIN) + rows[:, None] * b_stride[0]
             x = tl.load(b_ptr + place + cols[None, :] * b_stride[1], mask=mask, other=0.0)
         tl.store(out_ptr + rows[:, None] * out_stride[0] + cols[None, :] * out_stride[1], x, mask=mask)
     tl.debug_barrier()
@@ -139,8 +164,11 @@ def reflections_kernel(
 
 
 def reflected(v, tau, b, out, first):
-    """out: the product of the reflections, or, where the first is the first to be applied, its transpose, by b, or by
-    the identity for None. All are of one batch."""
+    """Fill `out` with the product of the reflections times b, or times the identity if b is None, and return it.
+
+    With `first`, the first reflection is applied first, which gives the product's transpose. All tensors have
+    the same batch shape.
+    """
     if not out.numel():
         return out
     (m, n), count = out.shape[-2:], tau.shape[-1]
