@@ -36,7 +36,7 @@ def summed(total, rest, term):
 
 @triton.jit
 def power_less_turns(t, turns):
-    """Return t^(3/2) - turns * 3 pi as an unevaluated sum of two numbers, the second one small.
+    """Return t^(3/2) - turns * 3 pi as an unevaluated sum, the second part small.
 
     2/3 of the result is the phase 2/3 t^(3/2) less whole turns of 2 pi. The square root and 3 pi are each split
     into three parts, so that the large partial products are exact. They are added with compensation, the

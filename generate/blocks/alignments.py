@@ -19,7 +19,7 @@ def integer_list_kernel(out_ptr, values, first, n, BLOCK: tl.constexpr):
     Parameters of the launch:
         out_ptr: [n] int64, written.
         values: Tuple of BLOCK integers encoded by `plain`.
-        first, n: Index of the first element to write and length of `out`, encoded by `plain`.
+        first, n: First element to write, and the length of `out`, encoded by `plain`.
     """
     lane = tl.arange(0, BLOCK)
     value = tl.zeros([BLOCK], tl.int64)
@@ -49,9 +49,9 @@ def lengths_kernel(input_ptr, target_ptr, table_ptr, n, steps, BLOCK: tl.constex
         input_ptr: N input lengths, read.
         target_ptr: N target lengths, read.
         table_ptr: [3 * n + 5] int64, written: the three rows of `lengths_of`, then the least and the largest
-            input length, the least and the largest number of labels, and the total number of labels.
-        n: Number of sequences.
-        steps: `walk` of the input lengths and of the target lengths.
+            input length, the least and the largest label count, and the total label count.
+        n: Sequence count.
+        steps: `walk` over the input lengths and the target lengths.
     """
     least, most = tl.full([], 0x7FFFFFFFFFFFFFFF, tl.int64), tl.full([], -1, tl.int64)
     fewest, longest, before = least, most, tl.full([], 0, tl.int64)
@@ -75,19 +75,19 @@ def lengths_kernel(input_ptr, target_ptr, table_ptr, n, steps, BLOCK: tl.constex
 
 
 def lengths_of(log_probs, targets, input_lengths, target_lengths, blank):
-    """Check the arguments of the CTC loss and return a table of lengths and the largest number of labels.
+    """Check the arguments of the CTC loss and return a length table and the largest label count.
 
     Args:
         log_probs: [T, N, C].
         targets: int32 or int64, [N, labels] padded, or [all labels] concatenated.
         input_lengths: List or tensor with N integers.
-        target_lengths: List or tensor with N integers, of the same kind as `input_lengths`.
-        blank: Class number of the blank.
+        target_lengths: List or tensor with N integers, like `input_lengths`.
+        blank: Class number for the blank.
 
     Returns:
         (table, longest). The int64 table has three rows of N: steps per sequence, labels per sequence, and the
             offset of the sequence's first label in concatenated targets. A table from tensors has five more
-            elements (see `lengths_kernel`). `longest` is the largest number of labels in a sequence.
+            elements (see `lengths_kernel`). `longest` is the largest label count in a sequence.
 
     Raises:
         RuntimeError: As ATen does, if shapes, dtypes or lengths do not fit.

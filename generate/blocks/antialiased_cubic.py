@@ -19,7 +19,7 @@ from blocks.windows import suggested_format
 
 @triton.jit
 def cubic_height(x):
-    """Return the height of the cubic at distance x >= 0 from its middle."""
+    """Return the cubic's height at distance x >= 0 from its middle."""
     near = (1.5 * x - 2.5) * x * x + 1
     far = ((-0.5 * x + 2.5) * x - 4.0) * x + 2.0
     return tl.where(x < 1, near, tl.where(x < 2, far, 0.0))
@@ -34,7 +34,7 @@ def cubic_shares_kernel(shares_ptr, ends_ptr, n, taps, numbers, BLOCK: tl.conste
         ends_ptr: [size, 2] int32, written: the first input element under the cubic, and the first one behind
             it.
         n, taps: Input size and row length of `shares`, encoded by `plain`.
-        numbers: Input elements per result, half the cubic's width, and the inverse of half of that.
+        numbers: Input elements per result, half the cubic's width, and the inverse of half that.
     """
     TYPE: tl.constexpr = shares_ptr.dtype.element_ty
     step, half, inverse = number_value(numbers[0], TYPE), number_value(numbers[1], TYPE), number_value(numbers[2], TYPE)
@@ -70,7 +70,7 @@ def along_axis_kernel(
     Parameters of the launch:
         x_ptr, out_ptr: Contiguous tensors, read and written.
         shares_ptr, ends_ptr: From `cubic_shares_kernel`, read.
-        sizes: Outer, elements, results, inner, taps, and the largest number of results that use an element.
+        sizes: Outer, elements, results, inner, taps, and the largest result count that uses an element.
         back, shift: The first result that may use element i is ceil(i * back - shift); only read with BACK.
     """
     TYPE: tl.constexpr = shares_ptr.dtype.element_ty
@@ -105,10 +105,10 @@ def along_axis(x, out, dim, scale, align, back):
     """Resample x along dim into out, both contiguous.
 
     Args:
-        x: Input, or gradient of the result with `back`.
-        out: Result, or gradient of the input with `back`.
+        x: Input, or the result's gradient with `back`.
+        out: Result, or the input's gradient with `back`.
         dim: Axis to resample.
-        scale: Scale factor (result per input elements), or None to use the ratio of sizes.
+        scale: Scale factor (result per input elements), or None to use the size ratio.
         align: ATen's `align_corners`.
         back: Compute the gradient.
     """

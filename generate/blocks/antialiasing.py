@@ -33,7 +33,7 @@ def triangle_place(o, a, f):
 def triangle_share(at, middle, low, n, f):
     """Return the normalized weight at an element: its height divided by the sum of all heights under the triangle.
 
-    That sum has a closed form: the number of elements minus the sum of their scaled distances from the middle.
+    That sum has a closed form: the element count minus the sum of their scaled distances from the middle.
     """
     d = middle - low
     before = tl.minimum(tl.maximum(tl.ceil(d), 0), n)

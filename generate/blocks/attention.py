@@ -1,6 +1,6 @@
 """Tiled attention with online softmax (arXiv:2205.14135), which never stores a T x T matrix in memory.
 
-A program instance owns BLOCK_M queries in one head and loops over the keys and values in tiles of BLOCK_N.
+A program instance owns BLOCK_M queries in one head and loops over the keys and values in BLOCK_N tiles.
 Tensors are [B, H, T, D] with arbitrary strides. GROUP consecutive query heads share one key and value head.
 
 fp16 and bf16 operands are multiplied as they are and accumulated in fp32. With FP32 set they are multiplied as
@@ -105,10 +105,10 @@ def attend(
     EVEN: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """Update the online softmax state of one query tile with the keys from `first` to `last`.
+    """Update one query tile's online softmax state with the keys from `first` to `last`.
 
     Scores are scaled by log2(e), so that exp2 replaces exp. The mask is only applied if MASKED; without it
-    every key of the range must be valid.
+    every key in the range must be valid.
 
     Parameters:
         q: Query tile.
@@ -182,7 +182,7 @@ def attention_kernel(
     TILE: tl.constexpr,
     PLAIN: tl.constexpr,
 ):
-    """Compute attention for one query tile of one head.
+    """Compute attention for one query tile in one head.
 
     Tiles are launched in reverse order, because with a causal mask the last tiles have the most keys and would
     otherwise finish late. Keys that need no mask are handled first, in a loop without a mask; the rest follows
@@ -192,7 +192,7 @@ def attention_kernel(
         inputs: Pointers to q, k, v and bias (or None), read.
         outs: Pointers to output and logsumexp (or None), written. Logsumexp rows from Tq on are infinity.
         states: Pointers that receive the seed, the offset and 0, each None if unused.
-        sizes, strides: H, Tq, Tk, D, Dv and the rows of logsumexp; strides of inputs and outs.
+        sizes, strides: H, Tq, Tk, D, Dv and the logsumexp rows; strides of inputs and outs.
         scale, keep_scale: Score scale, and 1 / (1 - dropout_p).
         limit, seed, offset: Dropout threshold (scaled by 2^32) and Philox state.
         GROUP, CAUSAL, DROPOUT, FP32: See the module.
@@ -272,7 +272,7 @@ def leave_state(states, seed, offset):
 
 
 def shared_heads(query, key):
-    """Return the number of key heads, each shared by consecutive query heads.
+    """Return the key head count; consecutive query heads share a key head.
 
     This is grouped-query attention (arXiv:2305.13245). Raises NotImplementedError unless the number of query
     heads is a multiple.

@@ -38,9 +38,9 @@ def score_gradient(
     Both are 0 outside the matrix and for keys that the causal mask hides.
 
     Parameters:
-        queries: Tiles of q and grad, and the rows' logsumexp and delta.
-        keys: Tiles of k and v.
-        places: Head, rows, cols, and the first of the cols.
+        queries: q and grad tiles, and the rows' logsumexp and delta.
+        keys: k and v tiles.
+        places: Head, rows, cols, and the first col.
         sizes: Tq, Tk.
         bias_ptr, bias_stride: This head's bias, or None.
         scales: Score scale, and 1 / (1 - dropout_p).
@@ -80,7 +80,7 @@ def delta_kernel(grad_ptr, out_ptr, delta_ptr, sizes, strides, TILE: tl.constexp
         grad_ptr, out_ptr: [B, H, Tq, Dv], read.
         delta_ptr: [B, H, Tq] fp32, contiguous, written.
         sizes, strides: H, Tq, Dv, and the strides of grad and out.
-        TILE: Rows and columns of a tile.
+        TILE: Tile rows and columns.
     """
     H, Tq, Dv = integer_values(sizes, PLAIN)
     grad_stride, out_stride = attention_strides(strides, PLAIN)
@@ -112,7 +112,7 @@ def key_value_kernel(
     BLOCK_D: tl.constexpr,
     PLAIN: tl.constexpr,
 ):
-    """Compute the gradients of one key and value tile, summed over the GROUP query heads that share it.
+    """Compute one tile's key and value gradients, summed over the GROUP query heads that share it.
 
     A causal mask lets the loop start at the first query that sees the tile.
 
@@ -193,14 +193,14 @@ def query_kernel(
     BLOCK_D: tl.constexpr,
     PLAIN: tl.constexpr,
 ):
-    """Compute the gradient of one query tile, and optionally the gradient of the bias.
+    """Compute one query tile's gradient, and optionally the bias gradient.
 
     A causal mask ends the loop at the last visible key, unless the bias gradient is needed: its masked elements
     must be written as 0.
 
     Parameters of the launch:
         inputs: As in `key_value_kernel`, read.
-        outs: Pointers to the gradients of q and of the bias (or None), written.
+        outs: Pointers to the gradients of q and the bias (or None), written.
         state, sizes, strides, scale, keep_scale, limit: As in `key_value_kernel`.
     """
     H, Tq, Tk, D, Dv = integer_values(sizes, PLAIN)
@@ -263,7 +263,7 @@ def backward_block(query, value):
 
 
 def attention_backward(inputs, grads, state, causal, dropout_p, scale, block, fp32=False):
-    """Compute the gradients of attention into `grads`.
+    """Compute attention gradients into `grads`.
 
     Heads with fewer than FEW features are always multiplied in fp32. With so few summands, the rounding errors
     of a 16-bit dS do not average out.
@@ -271,7 +271,7 @@ def attention_backward(inputs, grads, state, causal, dropout_p, scale, block, fp
     Args:
         inputs: Output gradient, query, key, value, bias or None, output, logsumexp.
         grads: Tensors for the gradients of query, key, value and bias; the last may be None.
-        state: Tensors with the seed and the offset of the forward call.
+        state: Tensors with the forward call's seed and offset.
         causal: As in `attention`.
         dropout_p: As in `attention`.
         scale: Score scale, or None for 1 / sqrt(D).
@@ -279,7 +279,7 @@ def attention_backward(inputs, grads, state, causal, dropout_p, scale, block, fp
         fp32: Multiply in fp32.
 
     Raises:
-        RuntimeError: If the shapes of gradient, output and logsumexp do not fit.
+        RuntimeError: If the gradient, output and logsumexp shapes do not fit.
     """
     grad, query, key, value, bias, out, lse = inputs
     (B, H, Tq, D), (Hk, Tk), Dv = query.shape, key.shape[1:3], value.shape[3]

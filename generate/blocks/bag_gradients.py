@@ -16,7 +16,7 @@ from blocks.types import compute_types
 
 @triton.jit
 def bag_of(item, offset2bag_ptr, offset2bag_stride, offsets_ptr, offsets_stride, bags, mask, LEVELS: tl.constexpr):
-    """Return the bag of each item: the recorded one, or else the last bag whose offset is <= item, by bisection."""
+    """Return each item's bag: the recorded one, or else the last bag whose offset is <= item, by bisection."""
     if offset2bag_ptr is not None:
         bag = tl.load(offset2bag_ptr + item * offset2bag_stride, mask=mask, other=0).to(tl.int64)
     else:
@@ -68,7 +68,7 @@ def bag_max_kernel(
         bag_size_ptr: [bags], read.
         maximum_ptr: [bags, cols], read: the winning index per element.
         sums_ptr: [height, cols], contiguous, updated with atomics.
-        n: Number of elements, bags * cols.
+        n: Element count, bags * cols.
         cols, height, grad_stride, maximum_stride, bag_size_stride: Sizes and strides of these tensors.
     """
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
@@ -109,7 +109,7 @@ def bag_rows_kernel(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """Add (or write, if SPARSE) the gradient row of each item: the row of its bag, weighted and averaged.
+    """Add (or write, if SPARSE) each item's gradient row: its bag's row, weighted and averaged.
 
     Padding items and, unless SPARSE, indices out of range contribute nothing; SPARSE writes zeros for padding.
 
@@ -122,7 +122,7 @@ def bag_rows_kernel(
         weights_ptr: Per-sample weights or None, read.
         counts_ptr: Occurrences per index to divide by, or None, read.
         sums_ptr: SPARSE: [m, cols], written. Otherwise [height, cols], updated with atomics.
-        m, cols, height: Number of items, columns, and rows of `sums`.
+        m, cols, height: Item count, columns, and `sums` rows.
         OPMATH: Compute type.
         LEVELS: Bisection steps, from `bisection_levels`.
     """
@@ -154,7 +154,7 @@ def bag_rows_kernel(
 
 
 def bisection_levels(bags):
-    """Return the number of bisection steps for this many offsets."""
+    """Return the bisection step count for this many offsets."""
     return math.ceil(math.log2(max(bags, 2)))
 
 
@@ -172,12 +172,12 @@ def add_bag_rows(grad, indices, items, offsets, offset2bag, bag_size, weights, c
     """Add each item's gradient row to row `indices[item]` in `sums`, or write the rows one after another.
 
     Args:
-        grad: [bags, cols] gradient of the output.
+        grad: [bags, cols] output gradient.
         indices: Table row per item.
         items: Items to write, or None for all.
-        offsets: First item per bag, or None if `offset2bag` records the bag of each item.
+        offsets: First item per bag, or None if `offset2bag` records each item's bag.
         offset2bag: Bag per item, or empty.
-        bag_size: Number of items per bag.
+        bag_size: Items per bag.
         weights: Per-sample weights, or None.
         counts: Occurrences per index to divide by, or None.
         sums: [height, cols] accumulator, or [items, cols] if `sparse`.
@@ -242,19 +242,19 @@ def check_bags(grad, indices, offset2bag, bag_size, maximum_indices, mode, weigh
 def dense_bag_gradient(
     grad, indices, offsets, offset2bag, bag_size, maximum, num_weights, by_frequency, mode, weights, padding_idx
 ):
-    """Return the dense gradient of the table, [num_weights, cols].
+    """Return the dense table gradient, [num_weights, cols].
 
     It is accumulated with atomics in fp32 (fp64 for fp64), then rounded to the gradient's dtype. In mode 2
     (max) each element goes to the row that won it.
 
     Args:
-        grad: [bags, cols] gradient of the output.
+        grad: [bags, cols] output gradient.
         indices: Table row per item.
         offsets: First item per bag, or None.
         offset2bag: Bag per item, or empty.
-        bag_size: Number of items per bag.
+        bag_size: Items per bag.
         maximum: [bags, cols] winning indices, read in mode 2.
-        num_weights: Rows of the table.
+        num_weights: Table rows.
         by_frequency: Divide each item's gradient by how often its index occurs.
         mode: 0 for sum, 1 for mean, 2 for max.
         weights: Per-sample weights, or None.

@@ -1,7 +1,7 @@
 """Embedding bags: sum, mean or maximum over the table rows that belong to a bag.
 
 A program instance takes BAGS bags. It adds the rows of their items up in fp32 (fp64 for fp64), or keeps each
-column's largest value and its index (mode 2). The bag of each item is recorded in offset2bag, except in the
+column's largest value and its index (mode 2). Each item's bag is recorded in offset2bag, except in the
 case that `_sums_only` describes, in which ATen leaves it empty.
 """
 
@@ -13,9 +13,9 @@ from blocks.types import compute_types, identical_dtypes
 
 @triton.jit
 def bounds_of(offsets_ptr, stride, bag, known, ends, m):
-    """Return each bag's first item and its number of items.
+    """Return each bag's first item and its item count.
 
-    Bag b ends at offsets[b + 1] if b + 1 < ends, and otherwise at m, the number of items.
+    Bag b ends at offsets[b + 1] if b + 1 < ends, and otherwise at m, the item count.
     """
     begin = tl.load(offsets_ptr + bag * stride, mask=known, other=0).to(tl.int64)
     end = tl.load(offsets_ptr + (bag + 1) * stride, mask=known & (bag + 1 < ends), other=m).to(tl.int64)
@@ -58,7 +58,7 @@ def bag_sums_kernel(
     ROWS: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """Compute the sum of each bag, or the mean (MEAN).
+    """Compute each bag's sum, or the mean (MEAN).
 
     A lane reads 16 bytes from a row and adds up all items of its bag. It loads DEEP items at a time, while the
     next indices are already being loaded. Only if there are few bags are their items spread over ROWS lanes,
@@ -70,7 +70,7 @@ def bag_sums_kernel(
         weights_ptr: [m] per-sample weights or None, read.
         out_ptr: [bags, cols], contiguous, written.
         offset2bag_ptr: [m] bag per item, written, or None.
-        bag_size_ptr, maximum_ptr: [sizes], written: the number of items if MEAN, else 0.
+        bag_size_ptr, maximum_ptr: [sizes], written: the item count if MEAN, else 0.
         m, bags, ends, sizes: Items, bags, offsets that end a bag (see `bounds_of`), and length of bag_size.
         cols, height, padding_idx: Table columns and rows, and the index whose items are skipped.
         weight_stride, indices_stride, offsets_stride, weights_stride: Strides in elements.
@@ -146,7 +146,7 @@ def bag_maxima_kernel(
 
     Parameters of the launch:
         maximum_ptr: [bags, cols], contiguous, written: winning table index per element.
-        bag_size_ptr: [sizes], written: number of items without padding.
+        bag_size_ptr: [sizes], written: Item count without padding.
 
     All other parameters are as in `bag_sums_kernel`.
     """
@@ -244,9 +244,9 @@ def embedding_bags(weight, indices, offsets, mode, per_sample_weights, include_l
 
 
 def _bags_tile(m, bags, cols, itemsize, maxima):
-    """Return DEEP, BAGS, ROWS, BLOCK_N and the number of warps.
+    """Return DEEP, BAGS, ROWS, BLOCK_N and the warp count.
 
-    For sums, a lane reads 16 bytes from a row. The items of a bag are spread over several lanes, up to 16,384
+    For sums, a lane reads 16 bytes from a row. A bag's items are spread over several lanes, up to 16,384
     lanes in all and 512 lanes per program instance. In fp64 a lane adds a bag's items in their order. For
     maxima, a program instance has about 2,048 elements, and fewer if few bags would leave a GPU idle.
     """
@@ -263,7 +263,7 @@ def _bags_tile(m, bags, cols, itemsize, maxima):
 
 
 def _sums_only(weight, mode, per_sample_weights, padding_idx):
-    """Return True if ATen adds the rows up without recording the bag of each item."""
+    """Return True if ATen adds the rows up without recording each item's bag."""
     return (
         mode == 0
         and padding_idx < 0

@@ -81,11 +81,11 @@ def butterfly_place(RADIX: tl.constexpr, BLOCK: tl.constexpr, ASIDE: tl.constexp
 
 @triton.jit
 def exchanged(x, OUTER: tl.constexpr, COLUMNS: tl.constexpr, STEP: tl.constexpr, INNER: tl.constexpr, R: tl.constexpr):
-    """Permute the results of a pass to the order in which the next pass (R elements) reads them.
+    """Permute a pass's results to the order in which the next pass (R elements) reads them.
 
     The input holds one tensor [OUTER, COLUMNS / STEP, STEP, INNER] per number of the pass. In the output,
     number k at (i, j) is element (i, k, j) of a transform, and the numbers are in bit-reversed order. Joins,
-    one permutation and splits do this, because a tuple of tensors cannot be indexed across threads.
+    one permutation and splits do this, because a tensor tuple cannot be indexed across threads.
     """
     NUMBER: tl.constexpr = len(x)
     for _ in tl.static_range(4):

@@ -4,7 +4,7 @@ Used by `blocks.channels_last_convolution`. With 8 channels, a tap is one load o
 bf16. fp32 becomes three bf16 planes with 8 significant bits each, which add up to its 24 bits. A product then
 needs the six plane products that are not below the last bit of fp32.
 
-If there are few channels, the copy includes the padding of the last axis and that axis' taps become channels.
+If there are few channels, the copy includes the last axis' padding and that axis' taps become channels.
 Windows then overlap in the copy.
 """
 
@@ -44,7 +44,7 @@ def channels_last_kernel(
         out_ptr: [PLANES, batch, *shape, width], written.
         sizes: Positions in out (batch included), channels, and padded channels (width).
         plane: Elements per plane.
-        shape, extents: Spatial sizes of out and of x.
+        shape, extents: Spatial sizes for out and x.
         ahead: Padding before the first element in each axis.
         PLANES: 1 for a plain copy, 3 to split fp32 into bf16 parts.
         WIDE: Use 64-bit offsets.
@@ -143,7 +143,7 @@ def channels_last_copy(x, width):
 
 
 def folds_taps(x, weight, stride, dilation):
-    """Return True if the taps of the last axis can become channels.
+    """Return True if the last axis' taps can become channels.
 
     That needs at most 4 channels, several taps and no dilation.
     """
@@ -172,6 +172,6 @@ def padded_rows(x, window, stride, padding, count):
 
 
 def eighths(copy):
-    """Return the strides of a copy in units of 8: batch, channels (1, unused), and the axes."""
+    """Return a copy's strides in units of 8: batch, channels (1, unused), and the axes."""
     steps = [s // 8 for s in copy.stride()[1:-1]]
     return (steps[0], 1, *steps[1:])

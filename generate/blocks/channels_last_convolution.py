@@ -46,18 +46,18 @@ def channels_last_convolution_kernel(
     WIDE: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """Compute one tile of the result, positions by output channels.
+    """Compute one result tile, positions by output channels.
 
     Parameters of the launch:
         x_ptr, weight_ptr: Planes of channels-last copies, read.
         bias_ptr: [channels out] or None, read.
         out_ptr: Result, written.
         sizes: Positions, channels out, and units of channels in.
-        shape, extents: Spatial sizes of the result and of x.
+        shape, extents: Spatial sizes for the result and x.
         how: Stride, padding and dilation per axis.
-        strides: Strides of x and of the weight in units, and of the result in elements. The weight's first
+        strides: Strides for x and the weight in units, and the result in elements. The weight's first
             stride is that of channels: those in if SWAPPED, else those out; its taps follow.
-        planes: Elements per plane of x and of the weight.
+        planes: Elements per plane in x and the weight.
         UNIT: Elements per unit: 16 bytes, or a tap. Multiplying by it lets the compiler vectorize loads.
         LAST: The result is channels-last; otherwise the tile is transposed before it is stored.
         WIDE: Use 64-bit offsets.
@@ -122,18 +122,18 @@ def channels_last_gradient_kernel(
     WIDE: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """Compute out[part, channel of a, tap, channel of b] for one tap and one part of the positions.
+    """Compute out[part, channel of a, tap, channel of b] for one tap and one position range.
 
     Each element is the sum over positions of a times the element of b on which the tap falls.
 
     Parameters of the launch:
         a_ptr, b_ptr: Planes of channels-last copies, read.
         out_ptr: Contiguous fp32, written.
-        sizes: Units of channels of a and of b, positions, and positions per part.
-        shape, extents: Spatial sizes of a and of b.
+        sizes: Units of a's and b's channels, positions, and positions per part.
+        shape, extents: Spatial sizes for a and b.
         window, how: Taps per axis; stride, padding and dilation per axis.
-        strides: Strides of b in units.
-        planes: Elements per plane of a and of b.
+        strides: Strides for b in units.
+        planes: Elements per plane in a and b.
         UNIT, WIDE, TILE: As in `channels_last_convolution_kernel`.
     """
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
@@ -241,11 +241,11 @@ def _transposed_phases(x, weight, bias, out, stride, padding, dilation, half):
         how = tuple([v for a, d in zip(ahead, dilation, strict=True) for v in (1, a, -d)])
         if target.numel() == 0:
             continue
-        filters = weight
+        kernel = weight
         for k, t in enumerate(first):
-            filters = filters.narrow(k + 2, min(t, taps[k] - 1), taps[k] - min(t, taps[k] - 1))
+            kernel = kernel.narrow(k + 2, min(t, taps[k] - 1), taps[k] - min(t, taps[k] - 1))
         w_stride = (steps[1] // 8, *[w * s // 8 for w, s in zip(steps[2:-1], stride, strict=True)])
-        _launch_plain(x, filters, bias, target, (x.shape[-1], eighths(x), extents, w_stride, window, how), half, True, 8)
+        _launch_plain(x, kernel, bias, target, (x.shape[-1], eighths(x), extents, w_stride, window, how), half, True, 8)
 
 
 def channels_last_convolution(x, weight, bias, out, stride, padding, dilation, transposed):

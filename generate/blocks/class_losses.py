@@ -50,7 +50,7 @@ def expect_class_of_row(x, target, weight):
 
 
 def expect_classes_of_rows(x, target):
-    """Return (scores, targets), both as [N, C], for targets with the same number of elements and rows."""
+    """Return (scores, targets), both as [N, C], for targets with the same element count and rows."""
     rows = expect_rows(x, target)
     fits = target.shape == x.shape if x.dim() == 2 else target.dim() < 2 and target.numel() == rows.shape[1]
     if not fits:

@@ -42,7 +42,7 @@ def column_back(i, t, a, f):
     """Return the offset of pixel i under tap t in the columns, weight 1, and a validity mask, for `windows`.
 
     The offset is the window's position times its stride, plus the tap times its stride. The integers `a` are
-    stride, padding, dilation, number of windows, stride of a window, and stride of a tap.
+    stride, padding, dilation, window count, window stride, and tap stride.
     """
     at = i + a[1] - t * a[2]
     window = tl.where(at < 0, 0, at) // a[0]
@@ -50,7 +50,7 @@ def column_back(i, t, a, f):
 
 
 def window_counts(size, kernel_size, dilation, padding, stride):
-    """Return the number of windows along each axis; raise RuntimeError as ATen does for invalid arguments."""
+    """Return the window count along each axis; raise RuntimeError as ATen does for invalid arguments."""
     if any([len(v) != 2 for v in (size, kernel_size, dilation, padding, stride)]):
         raise RuntimeError(f"columns of {tuple(size)} by windows {tuple(kernel_size)}")
     if min(*kernel_size, *dilation, *stride) < 1 or min(padding) < 0 or min(size) < 1:

@@ -17,7 +17,7 @@ def count_kernel(x_ptr, counts_ptr, n, value, shape, stride, BLOCK: tl.constexpr
     Parameters of the launch:
         x_ptr: n integers or bools, read; shape and stride follow.
         counts_ptr: [blocks] int64, written.
-        n, value: Number of elements, and the value to leave out.
+        n, value: Element count, and the value to leave out.
     """
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = i < plain_value(n)
@@ -75,7 +75,7 @@ def starts_of(counts):
 def coordinates(x, value):
     """Return one index tensor per dimension for the elements of x (integers or bools) that differ from `value`.
 
-    The number of elements is read from the device.
+    The element count is read from the device.
     """
     n, shape, stride = plain(x.numel()), tuple([plain(s) for s in x.shape]), tuple([plain(s) for s in x.stride()])
     blocks = triton.cdiv(x.numel(), 1024)

@@ -1,4 +1,4 @@
-"""Complex numbers as interleaved pairs of reals.
+"""Complex numbers as interleaved (re, im) pairs.
 
 Their parts are strided views. Every element-wise function takes the parts of its operands and returns the parts
 of its result.

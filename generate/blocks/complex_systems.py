@@ -1,6 +1,6 @@
 """Complex matrices: products, LU factors with partial pivoting, and systems of equations.
 
-Numbers are interleaved pairs of reals. Pivots follow LAPACK: row k was exchanged with row pivots[k] - 1, the
+Numbers are interleaved (re, im) pairs. Pivots follow LAPACK: row k was exchanged with row pivots[k] - 1, the
 first one with the largest |re| + |im|. A program instance factors one matrix, or solves for BLOCK right-hand
 sides.
 """
@@ -197,8 +197,8 @@ def complex_triangle_kernel(
     Parameters of the launch:
         t_ptr, x_ptr: Triangles (read) and right-hand sides (read and written), complex.
         n, m: Rows, and columns of x.
-        batch: `walk` of both tensors' batch dimensions.
-        strides: Row and column strides of t and of x.
+        batch: `walk` over both tensors' batch dimensions.
+        strides: Row and column strides of t and x.
         UPPER, UNIT: Use the upper triangle; take its diagonal as 1.
     """
     n, m = plain_value(n).to(tl.int64), plain_value(m)

@@ -45,7 +45,7 @@ def summed_taps(
     TILE: tl.constexpr,
     SELECT: tl.constexpr,
 ):
-    """Return the sum over taps and channels for one tile of the result.
+    """Return the sum over taps and channels for one result tile.
 
     SELECT leaves out the products of taps that fall outside the input. Otherwise such a product is 0 times the
     weight, which is NaN for an infinite weight. `axes` holds places, window, stride/padding/dilation, and
@@ -96,7 +96,7 @@ def convolution_kernel(
     WIDE: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """Compute one tile of the result, positions by output channels, in one group.
+    """Compute one result tile, positions by output channels, in one group.
 
     FALLS follows ATen's transposed convolution, in which a tap outside the input does not meet the weight.
     Selecting in every step is slow, so that only a tile with a NaN is summed again with SELECT.
@@ -106,9 +106,9 @@ def convolution_kernel(
         bias_ptr: [channels out] or None, read.
         out_ptr: Result, written.
         sizes: Positions, and channels out and in per group.
-        shape, extents, window: Spatial sizes of the result, of x and of the weight.
+        shape, extents, window: Spatial sizes for the result, x and the weight.
         how: Stride, padding and dilation per axis.
-        strides: Strides of x; of the weight (group, channel out, channel in, taps); and of the result.
+        strides: Strides for x; the weight (group, channel out, channel in, taps); and the result.
         TRANSPOSED: Compute a transposed convolution.
         ACC: Accumulator type.
         PLAIN: Integers are encoded by `plain`.
@@ -218,14 +218,14 @@ def weight_gradient_kernel(
     WIDE: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """Compute out[part, channel of a, channel of b in its group, tap] for one tap and one part of the positions.
+    """Compute out[part, channel of a, channel of b in its group, tap] for one tap and one position range.
 
     Each element is the sum over positions of a times the element of b on which the tap falls.
 
     Parameters of the launch:
         a_ptr, b_ptr: [batch, channels, ...], read with `strides`.
         out_ptr: Contiguous, written.
-        sizes: Channels of a and of b per group, positions, positions per part, groups.
+        sizes: Channels per group in a and b, positions, positions per part, groups.
         shape, extents, window, how: As in `convolution_kernel`, with a for the result and b for x.
     """
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
@@ -318,7 +318,7 @@ def convolve(x, weight, bias, out, stride, padding, dilation, transposed, groups
         padding: Padding per axis.
         dilation: Dilation per axis.
         transposed: Compute the transposed convolution.
-        groups: Number of groups.
+        groups: Group count.
     """
     x, weight, out, stride, padding, dilation = one_axis(x, weight, out, stride, padding, dilation)
     taps, window = math.prod(weight.shape[2:]), weight.shape[2:]
@@ -391,7 +391,7 @@ def weight_gradient(a, b, weight, stride, padding, dilation, groups, out):
         stride: Stride per axis.
         padding: Padding per axis.
         dilation: Dilation per axis.
-        groups: Number of groups.
+        groups: Group count.
         out: Result.
     """
     b, weight, a, stride, padding, dilation = one_axis(b, weight, a, stride, padding, dilation)

@@ -49,7 +49,7 @@ def separate_kernel(
 
     Parameters of the launch:
         x_ptr: [rows, row_stride], read.
-        outs: Tuple of pointers to [rows, width], written.
+        outs: Pointer tuple to [rows, width], written.
         rows, row_stride: Encoded by `integer`.
         firsts: First program instance of each part, encoded by `plain`.
         starts, widths: First column and number of columns of each part.

@@ -1,6 +1,6 @@
 """Weight gradient of a depthwise convolution: for each channel and tap, a sum over positions.
 
-A program instance takes one pair of channels and a part of the positions. It loads each gradient value once,
+A program instance takes one pair of channels and a position range. It loads each gradient value once,
 and the input under all taps around it, which the cache then holds. Coordinates are computed once for all taps.
 The parts are added in a fixed order.
 """
@@ -42,9 +42,9 @@ def depthwise_gradient_kernel(
     Parameters of the launch:
         a_ptr, b_ptr: [batch, channels, ...], read with `strides`.
         out_ptr: Contiguous, written.
-        sizes: Channels of a and of b per group, positions, and positions per part.
+        sizes: Channels per group in a and b, positions, and positions per part.
         pairs: Channels of a times channels of b per group.
-        shape, extents, window: Spatial sizes of a and of b, and taps per axis.
+        shape, extents, window: Spatial sizes for a and b, and taps per axis.
         how: Stride, padding and dilation per axis.
         ACC, WIDE: Accumulator type; use 64-bit offsets.
         BLOCK_T, BLOCK: Taps and positions per step.

@@ -1,7 +1,7 @@
 """Stable radix sort of rows, least significant digit first (Knuth, TAOCP 3, 5.2.5).
 
 For each digit of four bits, the parts of all rows count it and then move their elements. An element's place is
-the number of elements in its row with a smaller digit, plus the number of earlier elements with the same digit.
+how many elements in its row have a smaller digit, plus how many earlier ones have the same digit.
 Elements travel unchanged together with their place in the row. They share one 64-bit integer if both fit,
 because scattered writes dominate the time of a pass.
 """
@@ -107,7 +107,7 @@ def digit_counts_kernel(
         counts_ptr: [rows, 16, parts], written.
         n, part, parts: Row length, elements per part, and parts per row.
         shift, flip: See `digit_of`, encoded by `plain`.
-        across, along: `walk` of the rows, and along a row.
+        across, along: `walk` over the rows, and along a row.
         RAW, HOW, BLOCK: See `digit_of` and `digit_counts`; elements per step.
     """
     n, part, parts = integer_value(n, HOW[1]), integer_value(part, HOW[1]), integer_value(parts, HOW[1])
@@ -210,7 +210,7 @@ def digit_places_kernel(
         x_ptr, held: See `moved_elements`, read.
         counts_ptr: From the kernels before, read; None if a program instance has a whole row and counts its
             digits itself.
-        outs: Tuple of pointers, written.
+        outs: Pointer tuple, written.
         n, part, parts, shift, flip, across, along, RAW, HOW: As in `digit_counts_kernel`.
         kept: Elements of a row to write with LAST "values".
         step: Stride of the results along a row.

@@ -1,6 +1,6 @@
 """Distances between rows (cdist) or between all pairs of rows (pdist), and their gradients.
 
-A program instance keeps a tile of distances in registers. For gradients it takes BLOCK_M rows and BLOCK_K
+A program instance keeps a distance tile in registers. For gradients it takes BLOCK_M rows and BLOCK_K
 columns and loops over all other rows. Norms with an order other than 0, 1, 2 and infinity use powers in fp64.
 Pairs are ordered (0, 1), (0, 2), ... (1, 2), ...
 """
@@ -103,7 +103,7 @@ def distance_kernel(
     TILE: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ):
-    """Compute a tile of distances.
+    """Compute a distance tile.
 
     Each thread holds all BLOCK_K columns of its rows, so that it sums alone, without exchange between threads.
     For ORDER "products", a tile with an infinite sum is summed again with terms that become NaN where x^2 - 2 x
@@ -113,8 +113,8 @@ def distance_kernel(
         x_ptr, y_ptr: [batch, rows, columns] and [batch, other rows, columns], read with their strides.
         out_ptr: [batch, m, n], or [pairs] with PAIRS, contiguous, written.
         sizes: Rows, other rows, columns, pairs.
-        batch, batch_strides: Batch shape, and strides of x and of y.
-        p: Order of the norm.
+        batch, batch_strides: Batch shape, and strides of x and y.
+        p: Norm order.
         ORDER: "0", "1", "2", "inf", "p" or "products".
         PAIRS: Only compute pairs of rows in x.
         OPMATH, WIDE, PLAIN: Compute type; use 64-bit offsets; integers are encoded by `plain`.
@@ -197,7 +197,7 @@ def distance_backward_kernel(
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ):
-    """Compute the gradient of a tile of rows of x.
+    """Compute the gradient for a row tile in x.
 
     The parameters are as in `distance_kernel`, with gradients and distances in addition: their strides follow,
     and batch_strides has four entries (x, y, grad, distance). With PAIRS, both rows of a pair receive its
@@ -279,7 +279,7 @@ def _paired_rows(x, y, alike=True):
 
 
 def rows_of_pairs(x):
-    """Return x as rows, and the number of pairs.
+    """Return x as rows, and the pair count.
 
     For more than two dimensions ATen flattens x to rows of x.shape[1], but uses only the first x.shape[0] of
     them.
@@ -305,13 +305,13 @@ def first_of_each(t):
 
 
 def distances(x, y, p, pairs=None, products=False):
-    """Return the distances between rows of x and rows of y.
+    """Return the distances between the rows in x and in y.
 
     Args:
         x: [..., rows, columns].
         y: [..., others, columns], with a batch shape that broadcasts.
-        p: Order of the norm.
-        pairs: Number of pairs among the rows of x, which then is y; or None.
+        p: Norm order.
+        pairs: Pair count among the rows in x, which then is y; or None.
         products: Compute Euclidean distances, with infinity and NaN at the places where x^2 - 2 x y + y^2 has
             them.
 
@@ -350,12 +350,12 @@ def distances_backward(grad, x, y, p, distance, pairs=None):
         grad: Gradient of the distances.
         x: [..., rows, columns].
         y: [..., others, columns].
-        p: Order of the norm.
+        p: Norm order.
         distance: Result of `distances`.
-        pairs: Number of pairs, or None.
+        pairs: Pair count, or None.
 
     Raises:
-        RuntimeError: If the shapes of grad or distance do not fit.
+        RuntimeError: If the shape of grad or distance does not fit.
     """
     original = x
     x, y = _paired_rows(x, y, p != 0)

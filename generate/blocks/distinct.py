@@ -43,7 +43,7 @@ def begins_kernel(
         begins_ptr: [n] int8, written.
         counts_ptr: [blocks] int64, written.
         n, width: Number of slices, and elements per slice.
-        along, across: `walk` of the slices, and within a slice.
+        along, across: `walk` over the slices, and within a slice.
         BLOCK, CHUNK: Slices per program instance, and elements per step.
     """
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)

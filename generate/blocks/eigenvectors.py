@@ -156,7 +156,7 @@ def vector_tile(z_ptr, v_ptr, rows, n, height, lanes):
 
 @triton.jit
 def store_vectors(z_ptr, v_ptr, out_ptr, n, height, lanes, ROWS: tl.constexpr):
-    """Store Z times the vectors of these lanes, scaled to length 1, to the columns of out as pairs of reals."""
+    """Store Z times the vectors of these lanes, scaled to length 1, to the columns of out as (re, im) pairs."""
     total = tl.zeros(lanes.shape, z_ptr.dtype.element_ty)
     for start in range(0, n, ROWS):
         rows = start + tl.arange(0, ROWS).to(tl.int64)
@@ -197,8 +197,8 @@ def eigenvectors_kernel(
     Parameters of the launch:
         a_ptr: [batch, n, n], read; `batch` and `a_stride` follow.
         work_ptr: Workspace per matrix: its columns, Z, and the vectors of T; without vectors only its columns.
-        values_ptr: [batch, n] pairs of reals, written.
-        vectors_ptr: [batch, n, n] column-major pairs of reals, written, or None.
+        values_ptr: [batch, n] (re, im) pairs, written.
+        vectors_ptr: [batch, n, n] column-major (re, im) pairs, written, or None.
         LIMITS: Largest exponent for scaling by powers of 2, and the size that is negligible beside 1.
         STEPS: Iterations per eigenvalue.
         ROWS, BLOCK, LONG: Rows per step, lanes, and rows per step in the Schur form.

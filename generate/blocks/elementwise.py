@@ -88,15 +88,15 @@ def elementwise_kernel(
     """Compute ROUNDS * BLOCK elements of one tensor, which is looked up once.
 
     Parameters of the launch:
-        operands, outs: For each operand and result, a tuple with one entry per tensor of the list (or a shared
+        operands, outs: For each operand and result, a tuple with one entry per list tensor (or a shared
             one).
         source: Integer arguments for SOURCE.
-        firsts, sizes: First program instance and number of elements of each tensor, encoded by `plain`.
+        firsts, sizes: First program instance and element count per tensor, encoded by `plain`.
         shape, strides: Common shape, and strides of each operand and result; () if dense.
-        FUNCTION, SOURCE: Function, and source of its first argument (or None).
-        KINDS: Kind of each operand: "tensor" with strides, "element" (one-element tensor), "number", or
+        FUNCTION, SOURCE: Function, and its first argument's source (or None).
+        KINDS: Kind per operand: "tensor" with strides, "element" (one-element tensor), "number", or
             "pointer" to which the function may store.
-        HINTS: `stride_hint` of each operand and result.
+        HINTS: `stride_hint` for each operand and result.
         COMMON, OPMATH: Promoted type and compute type.
         RESULTS: Which of several results to keep.
         SMALL: Always use the mask, which compiles faster.
@@ -193,14 +193,14 @@ def entry_of(
 
 
 def multi_tensor_apply(function, operands, outs, pointers=()):
-    """Compute function(*operands, *pointers) for each element of lists of tensors, into `outs`.
+    """Compute function(*operands, *pointers) for each element of tensor lists, into `outs`.
 
     The compute type is fp32, or fp64 for float64.
 
     Args:
         function: Triton function.
-        operands: Lists of tensors, or values that all tensors of a list share (one-element tensors, numbers).
-        outs: Lists of tensors, or None for dropped results.
+        operands: Tensor lists, or values that all list tensors share (one-element tensors, numbers).
+        outs: Tensor lists, or None for dropped results.
         pointers: Tensors to which the function itself stores.
     """
     operands = [x.view(()) if isinstance(x, torch.Tensor) else x for x in operands]
@@ -238,7 +238,7 @@ def _shared(values):
 def _launch(members, function, kinds, common, results, source):
     """Launch one kernel for up to 32 tensors.
 
-    Each member is (operands, outs, shape, strides of each tensor). Several members must be dense (no shape).
+    Each member is (operands, outs, shape, each tensor's strides). Several members must be dense (no shape).
     """
     operands, outs, shape, strides = members[0]
     sizes = [member[1][0].numel() for member in members]

@@ -102,7 +102,7 @@ def lu_kernel(
 ):
     """Factor one matrix per program instance, in place.
 
-    Barriers separate the stores of a step from the loads of the next, which other threads execute.
+    Barriers separate one step's stores from the next step's loads, which other threads execute.
 
     Parameters of the launch:
         x_ptr: [batch, m, n] column-major, read and written.
@@ -175,7 +175,7 @@ def permutation_kernel(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """Write rows of b, or of the identity, exchanged by the pivots; INVERSE exchanges in the opposite order.
+    """Write rows of b, or the identity, exchanged by the pivots; INVERSE exchanges in the opposite order.
 
     Each program instance follows its rows through all exchanges, so that no permutation is stored.
 
@@ -184,9 +184,9 @@ def permutation_kernel(
         pivots_ptr: [batch, count], read.
         out_ptr: [batch, n, m], written.
         n, m, count: Encoded by `plain`.
-        batch: `walk` of the batch dimensions of pivots, b and out.
-        strides: Strides of pivots, of b (2) and of out (2).
-        PLAIN: The integers of `batch` are encoded by `plain`.
+        batch: `walk` over the batch dimensions of pivots, b and out.
+        strides: Strides for pivots (1), b (2) and out (2).
+        PLAIN: The integers in `batch` are encoded by `plain`.
         BLOCK_M, BLOCK_N: Rows and columns per program instance.
     """
     n, m, count = plain_value(n), plain_value(m), plain_value(count)
@@ -216,7 +216,7 @@ def permutation_kernel(
 
 
 def permuted(b, pivots, out, inverse=False):
-    """Fill `out` with the exchanged rows of b, or of the identity if b is None, and return it.
+    """Fill `out` with the exchanged rows of b, or the identity if b is None, and return it.
 
     All tensors have the same batch shape.
     """

@@ -58,49 +58,49 @@ def decode_float8(found, MANTISSA: tl.constexpr, BIAS: tl.constexpr, FNUZ: tl.co
 
 @triton.jit
 def to_e4m3fn(x):
-    """Return the e4m3fn bits of fp32 values."""
+    """Encode fp32 values as e4m3fn bits."""
     return encode_float8(x, 3, 7, False)
 
 
 @triton.jit
 def to_e5m2(x):
-    """Return the e5m2 bits of fp32 values."""
+    """Encode fp32 values as e5m2 bits."""
     return encode_float8(x, 2, 15, False)
 
 
 @triton.jit
 def to_e4m3fnuz(x):
-    """Return the e4m3fnuz bits of fp32 values."""
+    """Encode fp32 values as e4m3fnuz bits."""
     return encode_float8(x, 3, 8, True)
 
 
 @triton.jit
 def to_e5m2fnuz(x):
-    """Return the e5m2fnuz bits of fp32 values."""
+    """Encode fp32 values as e5m2fnuz bits."""
     return encode_float8(x, 2, 16, True)
 
 
 @triton.jit
 def of_e4m3fn(x):
-    """Return the fp32 values of e4m3fn bits."""
+    """Decode e4m3fn bits to fp32."""
     return decode_float8(x, 3, 7, False)
 
 
 @triton.jit
 def of_e5m2(x):
-    """Return the fp32 values of e5m2 bits."""
+    """Decode e5m2 bits to fp32."""
     return decode_float8(x, 2, 15, False)
 
 
 @triton.jit
 def of_e4m3fnuz(x):
-    """Return the fp32 values of e4m3fnuz bits."""
+    """Decode e4m3fnuz bits to fp32."""
     return decode_float8(x, 3, 8, True)
 
 
 @triton.jit
 def of_e5m2fnuz(x):
-    """Return the fp32 values of e5m2fnuz bits."""
+    """Decode e5m2fnuz bits to fp32."""
     return decode_float8(x, 2, 16, True)
 
 

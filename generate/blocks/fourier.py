@@ -106,17 +106,17 @@ def pass_kernel(
     INNER: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Compute one pass: transforms of RADIX elements a stride of length / RADIX apart, then the twiddle factors.
+    """Compute one pass: RADIX-point transforms a stride of length / RADIX apart, then the twiddle factors.
 
     Parameters of the launch:
         x_ptr, y_ptr: Lines, read and written.
         roots_ptr: [length, 2], exp(-2 pi i t / length), read.
-        lines, length: Number and length of the lines.
+        lines, length: Line count and length.
         step: Product of the factors in earlier passes: that many transforms are neighbors.
-        kept: Elements of a line to store.
-        axis: Strides of a line in x and in y.
+        kept: Line elements to store.
+        axis: Line strides in x and in y.
         shape, strides: The other dimensions, and their strides in x and in y.
-        scale: Factor of the results.
+        scale: Factor for the results.
         SIGN: 1 in the direction of the roots, -1 in the other.
         RADIX, ROWS: Factor, and the next power of 2.
         READS, WRITES: See `read_line`; "complex" or "real" for the result.
@@ -292,7 +292,7 @@ def transform_butterflies(x, y, d, n, sign, scale, reads, writes):
 
 
 def transform_lines(x, y, d, n, sign, scale=1.0, reads="complex", writes="complex"):
-    """Transform lines of length n along dimension d from x to y.
+    """Transform length-n lines along dimension d from x to y.
 
     x and y are the real parts of complex tensors, or real tensors, according to `reads` and `writes`. `sign` is
     1 for forward and -1 for backward.
@@ -389,9 +389,9 @@ def transform(x, y, dims, sizes, forward, normalization, reads="complex", writes
         x: Input, as `reads` says.
         y: Result, as `writes` says.
         dims: Dimensions to transform.
-        sizes: Transform length of each dimension.
+        sizes: Transform length per dimension.
         forward: Direction.
-        normalization: 0 for none, 1 to divide by the root of the number of elements, else to divide by that
+        normalization: 0 for none, 1 to divide by the root of the element count, else to divide by that
             number.
         reads: "complex", "real" or "hermitian".
         writes: "complex" or "real".

@@ -57,15 +57,15 @@ def fractional_kernel(
     BLOCK_M: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ):
-    """Compute the maximum of each window and its flat index in the input plane.
+    """Compute each window's maximum and its flat index in the input plane.
 
     Parameters of the launch:
         x_ptr: [batch, channel, *extents], read with `strides`.
         samples_ptr: [batch, channel, axes], read with `samples_strides`.
         out_ptr, index_ptr: Contiguous results, written.
-        n: Number of windows in all.
+        n: Total window count.
         sizes: Batch, channel, and windows along each axis.
-        extents, most, lasts: Per axis the input size, the window size, and the start of the last window.
+        extents, most, lasts: Per axis the input size, the window size, and the last window's start.
         REVERSED: The samples begin with the last axis.
         ACC: Compute type.
         WIDE: Use 64-bit offsets.
@@ -109,7 +109,7 @@ def fractional_kernel(
 
 
 def fractional_largest(x, axes, kernel_size, output_size, samples):
-    """Return the maximum of each window and its index in the input plane; raise RuntimeError as ATen does."""
+    """Return each window's maximum and its index in the input plane; raise RuntimeError as ATen does."""
     if x.dim() not in (axes + 1, axes + 2) or 0 in x.shape[x.dim() - axes - 1 :] or min(output_size) < 0:
         raise RuntimeError(f"fractional pooling of {tuple(x.shape)} to {output_size}")
     shape, extents = (*x.shape[:-axes], *output_size), x.shape[x.dim() - axes :]

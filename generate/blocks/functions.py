@@ -1,4 +1,4 @@
-"""Elementary functions that Triton's language lacks, in fp32 and fp64, and access to the parts of floats."""
+"""Elementary functions that Triton's language lacks, in fp32 and fp64, and access to float parts."""
 
 import triton
 import triton.language as tl
@@ -19,7 +19,7 @@ def is_negative(x):
 
 @triton.jit
 def with_sign(size, x):
-    """Return |size| with the sign of x; both are floats."""
+    """Return |size| with x's sign; both are floats."""
     return tl.where(is_negative(x), tl.abs(size) * -1.0, tl.abs(size))
 
 
@@ -330,7 +330,7 @@ def long_rest(x, y):
 
 @triton.jit
 def exact_remainder(x, y):
-    """Return x - trunc(x / y) y exactly, with the sign of x.
+    """Return x - trunc(x / y) y exactly, with x's sign.
 
     Quotients with at most 20 bits take one step, others a long division.
     """

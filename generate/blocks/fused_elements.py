@@ -39,7 +39,7 @@ def broadcast_shape(*shapes):
 def viewed_shape(shape, size):
     """Return the shape that `view(size)` gives a tensor with this shape; one entry in `size` may be -1.
 
-    Raises RuntimeError if the number of elements differs.
+    Raises RuntimeError if the element count differs.
     """
     count, known = 1, 1
     for n in shape:
@@ -72,7 +72,7 @@ def fused_elements_kernel(
     """Compute BLOCK elements per program instance.
 
     Parameters of the launch:
-        inputs, outs: Tuples of pointers, read and written.
+        inputs, outs: Pointer tuples, read and written.
         n: Element count, encoded by `plain`.
         shape, strides: Common shape, and strides of each input and then each output.
         FUNCTION: Takes the loaded values and returns a tuple with a value per output.

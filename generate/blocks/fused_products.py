@@ -20,7 +20,7 @@ def ended_product(function, product, operands, shape, dtypes, orders):
         product: Arguments for `matmul`: a, b, bias, beta and alpha.
         operands: Tensors with as many elements as `shape`.
         shape: [M, N], or a shape with as many elements or to which the product broadcasts.
-        dtypes: Dtype of each result.
+        dtypes: Dtype for each result.
         orders: For each result, the indices of the operands that set its memory order; -1 is the product.
 
     Returns:

@@ -1,6 +1,6 @@
 """Several operators in one launch on whole rows: element-wise steps, row reductions, and sums down the columns.
 
-Column sums are added in parts, by a second launch. A function receives a tile of each tensor: [BLOCK_M,
+Column sums are added in parts, by a second launch. A function receives a tile per tensor: [BLOCK_M,
 BLOCK_N], or [BLOCK_M, 1] for values that are constant along a row, or [1, BLOCK_N] for values that are constant
 down a column.
 """
@@ -60,7 +60,7 @@ def column_sum(value, mask):
 
 @triton.jit
 def row_mean(x, mask, n):
-    """Return the mean of each row, and 0 for an empty row, as in ATen."""
+    """Return each row's mean, and 0 for an empty row, as in ATen."""
     x = tl.where(mask, tl.broadcast_to(x, mask.shape), 0)
     return tl.where(n > 0, tl.sum(x, 1) / n, 0)[:, None]
 
@@ -116,10 +116,10 @@ def fused_rows_kernel(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """Compute every num_programs-th tile of rows.
+    """Compute every num_programs-th row tile.
 
     Parameters of the launch:
-        inputs, outs: Tuples of pointers, read and written.
+        inputs, outs: Pointer tuples, read and written.
         parts: For each column sum, [programs, n], written.
         m, n: Rows, and elements per row.
         across, along: (shape, strides) of each input and output from row to row, and in a row.
@@ -174,7 +174,7 @@ def fused_columns_kernel(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """Add the parts of the column sums, and compute FINISH(*sums, m) for each column.
+    """Add the partial column sums, and compute FINISH(*sums, m) for each column.
 
     Parameters of the launch:
         parts: For each sum, [count, n], read.

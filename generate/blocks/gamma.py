@@ -214,7 +214,7 @@ def digamma_fp32(x):
 
 @triton.jit
 def digamma(x):
-    """Return the logarithmic derivative of Gamma."""
+    """Return Gamma's logarithmic derivative."""
     return digamma_fp64(x) if x.dtype.is_fp64() else digamma_fp32(x)
 
 

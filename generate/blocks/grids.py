@@ -38,7 +38,7 @@ def inside_coordinate(x, size, PADDING: tl.constexpr, ALIGN: tl.constexpr):
 
 @triton.jit
 def cubic_slope(share, t):
-    """Return the derivative of `cubic_weight` with respect to share."""
+    """Return `cubic_weight`'s derivative with respect to share."""
     x = tl.where(t < 2, share, 1 - share)
     far = (-2.25 * (x + 1) + 7.5) * (x + 1) - 6.0
     near = (3.75 * x - 4.5) * x
@@ -133,7 +133,10 @@ def grid_taps(
 
 @triton.jit
 def grid_place(n, shape, grid_stride, WIDE: tl.constexpr, BLOCK: tl.constexpr):
-    """Return this program instance's positions: batch, flat index in a sample, offset in the grid, mask, sample size."""
+    """Return this program instance's positions.
+
+    The result is (batch, flat index in a sample, offset in the grid, mask, positions per sample).
+    """
     i = tl.program_id(0).to(tl.int64 if WIDE else tl.int32) * BLOCK + tl.arange(0, BLOCK)
     mask, area, rest, offset = i < n, 1, i, tl.zeros_like(i)
     for k in tl.static_range(len(shape) - 1, -1, -1):
@@ -161,7 +164,7 @@ def grid_sampler_kernel(
     BLOCK: tl.constexpr,
     CHANNELS: tl.constexpr,
 ):
-    """Sample up to CHANNELS channels at a block of positions.
+    """Sample up to CHANNELS channels at a position block.
 
     The taps are computed once for all channels.
 
@@ -170,7 +173,7 @@ def grid_sampler_kernel(
         grid_ptr: [N, *shape, axes], read.
         out_ptr: Contiguous [N, C, *shape], written.
         n, channels: Positions in all, and C.
-        strides: Strides of x and of the grid.
+        strides: Strides for x and the grid.
         MODE, PADDING, ALIGN: Interpolation (0 linear, 1 nearest, 2 cubic), padding (0 zeros, 1 border, 2
             reflection), and `align_corners`.
         FLOAT, WIDE: Compute type; use 64-bit offsets.
@@ -217,13 +220,13 @@ def grid_sampler_backward_kernel(
     WIDE: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Compute the gradients for a block of positions, looping over all channels.
+    """Compute the gradients for a position block, looping over all channels.
 
     Parameters of the launch:
         grad_ptr, x_ptr, grid_ptr: Output gradient, input and grid, read.
         grad_x_ptr: Input gradient, initialized to 0, updated with atomics, or None.
         grad_grid_ptr: Contiguous grid gradient, written.
-        strides: Strides of grad, x, grid and grad_x.
+        strides: Strides for grad, x, grid and grad_x.
 
     All other parameters are as in `grid_sampler_kernel`.
     """
@@ -307,7 +310,7 @@ def grid_sampler(x, grid, axes, mode, padding, align):
 
 
 def grid_sampler_gradients(grad, x, grid, axes, mode, padding, align, output_mask):
-    """Return the gradients of x (or None unless output_mask[0]) and of the grid.
+    """Return the gradients of x (or None unless output_mask[0]) and the grid.
 
     Raises RuntimeError if the shapes or dtypes do not fit.
     """

@@ -61,7 +61,7 @@ def group_tiles_kernel(
         out_ptr: [M, N], or [groups, M, N] with DEEP, written.
         offs_ptr: End of each group, read.
         sizes: M, N, K, groups, and the stride of offs.
-        strides: Strides of a by row and column; of b and out by group, row and column.
+        strides: Strides for a by row and column; of b and out by group, row and column.
         TILE: BLOCK_M, BLOCK_N, BLOCK_K.
         DEEP: Groups split the inner dimension; otherwise they split the rows.
         EVEN: BLOCK_K divides K, so that no mask is needed.

@@ -1,4 +1,4 @@
-"""Histograms: the bin of each element, and the number of elements in each bin."""
+"""Histograms: each element's bin, and the element count in each bin."""
 
 import torch
 import triton
@@ -108,7 +108,7 @@ def even_bins_kernel(
 
 
 def bin_counts(x, bins, ends):
-    """Return the number of elements in each bin between the ends, in the dtype of x."""
+    """Return the element count in each bin between the ends, in x's dtype."""
     out = torch.empty(bins, dtype=x.dtype, device=x.device)
     counts = fill(torch.empty(bins, dtype=torch.int64, device=x.device), 0)
     if x.numel():

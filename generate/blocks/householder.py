@@ -91,7 +91,10 @@ def reflectors_kernel(x_ptr, tau_ptr, m, n, ROWS: tl.constexpr, BLOCK: tl.conste
 
 
 def reflectors(A, name):
-    """Return (reflections below the diagonal and R above, tau); raise RuntimeError unless A is fp32 or fp64 matrices."""
+    """Return (reflections below the diagonal and R above it, tau).
+
+    Raises RuntimeError unless A holds fp32 or fp64 matrices.
+    """
     if A.dim() < 2 or A.dtype not in (torch.float32, torch.float64):
         raise RuntimeError(f"{name}: {tuple(A.shape)} of {A.dtype}")
     m, n = A.shape[-2:]
@@ -125,7 +128,9 @@ def reflections_kernel(
     ROWS: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Apply `count` reflections to columns of b, or of the identity; FIRST begins with the first one, else with the last.
+    """Apply `count` reflections to columns of b, or of the identity.
+
+    FIRST begins with the first reflection, otherwise the last one comes first.
 
     Parameters of the launch:
         v_ptr, tau_ptr: Reflections, read.
@@ -133,7 +138,7 @@ def reflections_kernel(
         out_ptr: [batch, m, n], written.
         sizes: m, n, count.
         batch: `walk` over the batch dimensions of v, tau, b and out.
-        strides: Strides of v and tau, of b, and of out.
+        strides: Strides for v and tau, for b, and for out.
         PLAIN: The integers in `batch` are encoded by `plain`.
         ROWS, BLOCK: Rows per step, and columns per program instance.
     """
