@@ -157,7 +157,7 @@ def along_both_axes(x, size, scales, align, back, memory_format):
 
 
 def expect_images(input_size, output_size):
-    """Raise RuntimeError, as ATen does, unless both sizes describe non-empty images [N, C, H, W]."""
+    """Raise RuntimeError, as ATen does, unless both sizes describe images [N, C, H, W] with C, H, W > 0."""
     sizes = (*input_size[1:], *output_size)
     if len(input_size) != 4 or len(output_size) != 2 or min(*input_size, *sizes) < 0 or 0 in sizes:
         raise RuntimeError(f"resampling of {tuple(input_size)} to {tuple(output_size)}")

@@ -142,11 +142,11 @@ def bag_maxima_kernel(
 ):
     """Compute the largest value in each column of a bag and its table index, one item per bag at a time.
 
-    NaN does not replace a value that is already there, because x > acc is then false.
+    A NaN wins only if it is the bag's first item, because every comparison with it is false.
 
     Parameters of the launch:
         maximum_ptr: [bags, cols], contiguous, written: winning table index per element.
-        bag_size_ptr: [sizes], written: Item count without padding.
+        bag_size_ptr: [sizes], written: item count without padding.
 
     All other parameters are as in `bag_sums_kernel`.
     """

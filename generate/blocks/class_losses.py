@@ -1,6 +1,6 @@
 """Checks and reductions for losses that compare class scores with class numbers.
 
-Used by the kernels of nll_loss, the margin losses and their gradients.
+Used by the kernels of nll_loss2d, multi_margin_loss and multilabel_margin_loss, and their gradients.
 """
 
 import torch

@@ -75,7 +75,7 @@ def starts_of(counts):
 def coordinates(x, value):
     """Return one index tensor per dimension for the elements of x (integers or bools) that differ from `value`.
 
-    The element count is read from the device.
+    Their count is read from the device.
     """
     n, shape, stride = plain(x.numel()), tuple([plain(s) for s in x.shape]), tuple([plain(s) for s in x.stride()])
     blocks = triton.cdiv(x.numel(), 1024)

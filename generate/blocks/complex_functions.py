@@ -13,10 +13,10 @@ __all__ = ["complex_sum", "hyperbolic_pair", "of_parts"]
 
 @triton.jit
 def hyperbolic_pair(x):
-    """Return cosh(x) and sinh(x) for a clamped x, and the factor that both still need.
+    """Return cosh(x) and sinh(x) for a clamped x, and the factor by which both must still be multiplied.
 
-    The factor is exp(|x| - limit) beyond a limit of 88 (fp32) or 709 (fp64), and 1 below. The caller multiplies
-    last, so that an intermediate value does not overflow.
+    The factor is exp(|x| - limit) beyond a limit of 88 (fp32) or 709 (fp64), and 1 below. It is separate,
+    because the full cosh and sinh may be too large.
     """
     size = tl.abs(x)
     most = tl.minimum(size, 709.0 if x.dtype.is_fp64() else 88.0)

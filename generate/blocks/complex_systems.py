@@ -22,8 +22,7 @@ from blocks.substitution import column_major, reversed_rows
 def complex_quotient(a, b, c, d):
     """Return (a + ib) / (c + id) by Smith's method (Algorithm 116, 1962), as in c10/util/complex.h.
 
-    No part is squared, so that no intermediate value overflows. Division by 0 or infinity acts on the parts as
-    on reals.
+    No part is squared, so that no square overflows. Division by 0 or infinity acts on the parts as on reals.
     """
     leads = tl.abs(c) >= tl.abs(d)
     large, small = tl.where(leads, c, d), tl.where(leads, d, c)

@@ -98,8 +98,9 @@ def convolution_kernel(
 ):
     """Compute one result tile, positions by output channels, in one group.
 
-    FALLS follows ATen's transposed convolution, in which a tap outside the input does not meet the weight.
-    Selecting in every step is slow, so that only a tile with a NaN is summed again with SELECT.
+    FALLS follows ATen's transposed convolution, in which a tap outside the input does not meet the weight: 0
+    times an infinite weight does not count. A tile with a NaN is summed again with SELECT, so that all other
+    tiles do without the select.
 
     Parameters of the launch:
         x_ptr, weight_ptr: Operands, read.
@@ -172,8 +173,8 @@ def few_channels_kernel(
 ):
     """Compute the result as `convolution_kernel` does, without tensor cores, for groups with few channels.
 
-    A tile covers the result's two innermost dimensions, so that loads and stores are contiguous. CHANNELS holds
-    the channels out and in per group. The other parameters are as in `convolution_kernel` and `tile_place`.
+    A tile covers the result's two innermost dimensions. CHANNELS holds the channels out and in per group. The
+    other parameters are as in `convolution_kernel` and `tile_place`.
     """
     sizes, extents, how = integer_values(sizes, True), integer_values(extents, True), integer_values(how, True)
     x_stride, w_stride = integer_values(strides[0], True), integer_values(strides[1], True)

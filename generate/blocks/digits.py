@@ -177,8 +177,8 @@ def digit_ranks(first, second, starts):
     d = tl.arange(0, 16)
     last = tl.full([16], first.shape[0] - 1, tl.int32)
     behind = tl.where(d < 8, tl.gather(below, last, 0), tl.gather(above, last, 0))
-    own = tl.where(d < 8, tl.gather(lower_2, last, 0), tl.gather(upper_2, last, 0))
-    more = ((behind >> (d & 7) * 8) & 255) + ((own >> (d & 7) * 8) & 255)
+    last_counts = tl.where(d < 8, tl.gather(lower_2, last, 0), tl.gather(upper_2, last, 0))
+    more = ((behind >> (d & 7) * 8) & 255) + ((last_counts >> (d & 7) * 8) & 255)
     return to, to_2, starts + more.to(starts.dtype)
 
 

@@ -106,7 +106,7 @@ def distance_kernel(
     """Compute a distance tile.
 
     Each thread holds all BLOCK_K columns of its rows, so that it sums alone, without exchange between threads.
-    For ORDER "products", a tile with an infinite sum is summed again with terms that become NaN where x^2 - 2 x
+    For ORDER "products", a tile with an infinite sum is summed again with terms that are NaN whenever x^2 - 2 x
     y + y^2 does.
 
     Parameters of the launch:
@@ -279,10 +279,10 @@ def _paired_rows(x, y, alike=True):
 
 
 def rows_of_pairs(x):
-    """Return x as rows, and the pair count.
+    """Return x as rows, and the pair count n (n - 1) / 2 for n = x.shape[0].
 
-    For more than two dimensions ATen flattens x to rows of x.shape[1], but uses only the first x.shape[0] of
-    them.
+    For more than two dimensions ATen flattens x to rows with x.shape[1] elements and takes the first pairs
+    among all of them, so that some rows may be left out.
     """
     if x.dim() < 2:
         raise RuntimeError(f"distances of pairs of {tuple(x.shape)}")
@@ -312,7 +312,7 @@ def distances(x, y, p, pairs=None, products=False):
         y: [..., others, columns], with a batch shape that broadcasts.
         p: Norm order.
         pairs: Pair count among the rows in x, which then is y; or None.
-        products: Compute Euclidean distances, with infinity and NaN at the places where x^2 - 2 x y + y^2 has
+        products: Compute Euclidean distances, with infinity and NaN whenever x^2 - 2 x y + y^2 has
             them.
 
     Returns:

@@ -31,7 +31,7 @@ LARGEST = 64  # largest factor in one pass
 def root_of_unity(t, n):
     """Return exp(-2 pi i t / n) for integers t from 0 to n - 1.
 
-    The angle is reduced to quarter turns and a remainder of at most an eighth, which keeps it accurate.
+    The angle is reduced to quarter turns and a remainder of at most an eighth turn, which keeps it accurate.
     """
     t = t.to(tl.int64)
     quarter = (8 * t + n) // (2 * n)
