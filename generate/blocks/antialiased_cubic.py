@@ -167,7 +167,8 @@ def antialias_cubic(x, output_size, scales, align):
     """Return x [N, C, H, W] resampled to output_size, in the memory format that ATen gives it."""
     expect_images(x.shape, output_size)
     sizes = zip(scales, x.shape[2:], output_size, strict=True)
-    scales = [None if n == size else scale for scale, n, size in sizes]  # as ATen, forward only
+    # ATen ignores the scale of an axis whose size does not change, but only in the forward pass.
+    scales = [None if n == size else scale for scale, n, size in sizes]
     return along_both_axes(x, output_size, scales, align, False, suggested_format(x))
 
 

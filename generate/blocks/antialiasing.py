@@ -97,7 +97,8 @@ def triangle_axes(input_size, output_size, scales, align, dtype):
 def antialias(x, output_size, scales, align):
     """Return x [N, C, H, W] resampled to output_size, in the memory format that ATen gives it."""
     sizes = zip(scales, x.shape[2:], output_size, strict=False)
-    scales = [None if n == size else scale for scale, n, size in sizes]  # as ATen, forward only
+    # ATen ignores the scale of an axis whose size does not change, but only in the forward pass.
+    scales = [None if n == size else scale for scale, n, size in sizes]
     axes, taps, _, dtype = triangle_axes(x.shape, output_size, scales, align, x.dtype)
     size = (*x.shape[:2], *output_size)
     out = torch.empty(size, dtype=x.dtype, device=x.device, memory_format=suggested_format(x))

@@ -14,8 +14,8 @@ from blocks.types import number_value
 
 __all__ = ["BUTTERFLY_TILE", "LARGEST_BUTTERFLY", "butterfly_kernel", "butterfly_radices"]
 
-LARGEST_BUTTERFLY = 16  # elements that a pass transforms
-BUTTERFLY_TILE = 4096  # complex numbers that a program holds
+LARGEST_BUTTERFLY = 16  # largest factor in one pass
+BUTTERFLY_TILE = 4096  # complex numbers per program instance
 
 
 @triton.jit

@@ -53,7 +53,7 @@ def coordinates_kernel(x_ptr, starts_ptr, out_ptr, n, count, value, shape, strid
         x_ptr: n integers or bools, read; shape and stride follow.
         starts_ptr: [blocks + 1], rank of each block's first selected element, read.
         out_ptr: [dims, count] int64, written.
-        n, count, value: Numbers of elements and of selected ones, and the value to leave out.
+        n, count, value: Total and selected element counts, and the value to leave out.
     """
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = i < plain_value(n)

@@ -135,7 +135,7 @@ def convolution_kernel(
     acc = summed_taps(
         x_ptr, weight_ptr, axes, rows, cols, sizes, x_stride, w_stride, TRANSPOSED, ACC, TILE, SELECT=False
     )
-    if FALLS:  # noqa: SIM102 - the first is a compile-time constant, the second a run-time value
+    if FALLS:  # noqa: SIM102 - known when it is compiled, the other when it runs
         if tl.max((acc != acc).to(tl.int32)) > 0:
             acc = summed_taps(
                 x_ptr, weight_ptr, axes, rows, cols, sizes, x_stride, w_stride, TRANSPOSED, ACC, TILE, SELECT=True

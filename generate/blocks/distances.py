@@ -332,7 +332,7 @@ def distances(x, y, p, pairs=None, products=False):
         sizes = integers((m, n, width, pairs or 0), PLAIN)
         number = number_argument(p, torch.float64)
         batch = walk((x, y), range(dims), PLAIN)
-        if dims == 0:  # a stride of 0 keeps what the compiler knows of addresses
+        if dims == 0:  # a stride of 0 preserves the compiler's knowledge about addresses
             batch = integers((1,), PLAIN), (integers((0,), PLAIN), integers((0,), PLAIN))
         distance_kernel[(math.prod(x.shape[:dims]) * tiles,)](
             x, y, out, sizes, *batch, *steps, number, *constants, PLAIN, tile, block, num_warps=4

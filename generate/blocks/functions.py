@@ -118,7 +118,7 @@ def log1p_fp64(x):
 def log1p_fp32(x):
     """Return log(1 + x) in fp32."""
     k = log_exponent(1 + x)
-    s = tl.maximum((127 - k) << 23, 0x200000).to(tl.float32, bitcast=True)  # 2^-k; 2^-128 is a denormal number
+    s = tl.maximum((127 - k) << 23, 0x200000).to(tl.float32, bitcast=True)  # 2^-k; 2^-128 is denormal
     r = log_of_parts(k, x * s - (1 - s))
     return tl.where(x > -1, tl.where(x < float("inf"), r, x), tl.where(x == -1, float("-inf"), float("nan")))
 
