@@ -267,8 +267,10 @@ def test_05_what_cannot_be_stored_is_recorded_with_its_reason(record):
 
 
 def test_a_recorder_that_is_already_recording(tmp_path):
-    with Recorder(tmp_path / "a.trace") as recorder, pytest.raises(UserError, match="already recording"), recorder:
-        pass
+    with Recorder(tmp_path / "a.trace") as recorder:
+        torch.ones(2)
+        with pytest.raises(UserError, match="already recording"), recorder:
+            pass
     assert Trace.open(tmp_path / "a.trace").complete
 
 

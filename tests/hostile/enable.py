@@ -1,0 +1,3 @@
+"""A module of the user's own."""
+
+raise RuntimeError("enablekit imported the user's own enable")

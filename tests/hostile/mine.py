@@ -1,0 +1,15 @@
+"""A user's model, which imports the user's own `models`."""
+
+import torch
+
+import models
+
+assert models.MINE
+
+
+def make():
+    """Return what `enable capture mine:make` trains."""
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
+    batch = torch.randn(3, 4), torch.tensor([0, 1, 0])
+    return model, batch, torch.nn.CrossEntropyLoss(), torch.optim.SGD(model.parameters(), lr=0.1)

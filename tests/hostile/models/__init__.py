@@ -1,0 +1,3 @@
+"""A package of the user's own."""
+
+MINE = True
