@@ -1,4 +1,7 @@
-"""Vocabulary and store of recorded operator calls. Importing this package imports neither torch nor NumPy."""
+"""Vocabulary and store for recorded operator calls.
+
+Importing this package imports neither torch nor NumPy: `__getattr__` loads each exported name at first use.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often calls of each signature occur in a recording, by phase and by step."""
+"""Call counts for each signature in a recording, by phase and by step."""
 
 from __future__ import annotations
 
@@ -13,11 +13,17 @@ from blake3 import blake3
 
 @dataclass
 class SignatureCount:
-    """How often calls of one signature occurred, and which of them are stored.
+    """Call counts and stored-call ids for one signature.
 
-    arguments: shapes, strides, dtypes and scalars as text. phases: calls by phase. steps: runs of consecutive steps
-    with the same number of calls, as [first step, last step, calls in each]. samples: ids of the stored calls. device:
-    where the calls ran. host: it is the CPU beside a device whose calls look alike, as those of `sim` do.
+    Attributes:
+        overload: Full overload name.
+        kind: See `traces.overloads.kind`.
+        arguments: Shapes, strides, dtypes and scalars as text.
+        device: Device on which the calls ran.
+        host: True for CPU calls recorded beside a device whose calls have equal argument text, as `sim` calls do.
+        phases: Calls by phase.
+        steps: Runs of consecutive steps with equal counts, as [first step, last step, calls in each].
+        samples: Ids of the stored calls.
     """
 
     overload: str
@@ -29,22 +35,22 @@ class SignatureCount:
     steps: list[list[int]] = field(default_factory=list)
     samples: list[int] = field(default_factory=list)
     _step: int = 0
-    _in_step: int = 0  # calls in it
+    _in_step: int = 0  # calls in `_step` so far
     _kept: tuple[Counter[str], list[list[int]]] | None = None
 
     @cached_property
     def key(self) -> str:
-        """Identity across traces: 16 hexadecimal digits of the blake3 of overload and arguments."""
-        apart = " on the host" if self.host else ""
-        return blake3(f"{self.overload}{self.arguments}{apart}".encode()).hexdigest()[:16]
+        """Return the identity across traces: 16 hexadecimal digits from the blake3 of overload and arguments."""
+        suffix = " on the host" if self.host else ""
+        return blake3(f"{self.overload}{self.arguments}{suffix}".encode()).hexdigest()[:16]
 
     @property
     def calls(self) -> int:
-        """In all phases and steps."""
+        """Return the number of calls in all phases and steps."""
         return self.phases.total()
 
     def count(self, phase: str, step: int, calls: int = 1) -> None:
-        """So many more calls. step: the one of the last calls, or a later one."""
+        """Add calls. `step` must not precede the latest counted step."""
         if step != self._step:
             self._end_step()
             self._step = step
@@ -52,7 +58,10 @@ class SignatureCount:
         self._in_step += calls
 
     def count_alike(self, phases: Mapping[str, int], first: int, last: int) -> None:
-        """So many more calls by phase in each of these steps. first: as of `count`."""
+        """Add the same calls by phase to each step from `first` to `last`.
+
+        As for `count`, `first` must not precede the latest counted step.
+        """
         for phase, calls in phases.items():
             self.count(phase, first, calls)
             self.phases[phase] += calls * (last - first)
@@ -75,26 +84,26 @@ class SignatureCount:
             self.steps.append([first, last, calls])
 
     def keep(self) -> None:
-        """Note the counts, to which `cut` goes back."""
+        """Save the counts, so that `cut` can restore them."""
         self._end_step()
         self._kept = Counter(self.phases), [list(run) for run in self.steps]
 
     def cut(self, stored: int) -> bool:
-        """Go back to the counts that were noted, and to the first `stored` calls; whether there were any."""
+        """Restore the saved counts and drop samples from call `stored` on. Return False if nothing was saved."""
         self.phases, self.steps = self._kept or (Counter(), [])
         self._in_step = 0
         self.samples = [call for call in self.samples if call < stored]
         return self._kept is not None
 
     def merge(self, first: int) -> None:
-        """Make one step of those up to this number; later ones move up to it."""
+        """Merge all steps up to `first` into step 0, and renumber the later ones."""
         self._end_step()
         merged = sum(calls * (min(last, first) - begin + 1) for begin, last, calls in self.steps if begin <= first)
         later = [[max(begin - first, 1), last - first, calls] for begin, last, calls in self.steps if last > first]
         self.steps = ([[0, 0, merged]] if merged else []) + later
 
     def as_json(self) -> dict[str, Any]:
-        """What signatures.json holds under this signature's key."""
+        """Return the entry for this signature in signatures.json."""
         self._end_step()
-        shown = ("overload", "kind", "arguments", "calls", "phases", "steps", "samples", "device")
-        return {name: getattr(self, name) for name in shown}
+        names = ("overload", "kind", "arguments", "calls", "phases", "steps", "samples", "device")
+        return {name: getattr(self, name) for name in names}

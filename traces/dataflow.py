@@ -1,7 +1,7 @@
-"""The dataflow of a program: every call in order, and which call made the values that another reads.
+"""Program dataflow: every call in order, and the call that produced each value that another call reads.
 
-A value is what a tensor held at one time: a write in place makes new values of all that lies in the memory written. So
-each value is made once, by one call or by what comes before all of them, and may be read by any number of later ones.
+A value is a tensor's contents at one time. An in-place write creates new values for every tensor in the written
+memory. So each value has one producer, either a call or the state before all calls, and any number of later readers.
 """
 
 from __future__ import annotations
@@ -20,8 +20,14 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class ValueType:
-    """What a value looks like. shape, stride: in elements. memory: values of the same number lie in one storage;
-    None: in one of its own."""
+    """Layout and storage of a value.
+
+    Attributes:
+        dtype: Name without `torch.`.
+        shape: Sizes in elements.
+        stride: Strides in elements.
+        memory: Values with equal numbers are in one storage; None means a storage for this value alone.
+    """
 
     dtype: str
     shape: tuple[int, ...]
@@ -31,10 +37,18 @@ class ValueType:
 
 @dataclass(frozen=True)
 class FlowCall:
-    """A call. arguments: by schema name, as a packed tree in which {"tensor": k} is value k of the dataflow. results:
-    the value of each thing that it returns, None for what is no tensor; of a tensor that it wrote, the value after.
-    writes: values, as before, of the tensors that it writes. phase, module: where it happened, for display. stored: id
-    of the stored call that holds the contents of its arguments, None where there is none."""
+    """A call in a dataflow.
+
+    Attributes:
+        overload: Full overload name.
+        arguments: By schema name, as a packed tree in which {"tensor": k} is value number k.
+        results: Value number for each returned item, None for non-tensors. For a tensor that the call wrote, it is the
+            value after the write.
+        writes: Values that the written tensors hold before the call.
+        phase: Phase, for display.
+        module: Module name, for display.
+        stored: Id of the stored call that holds the argument contents, or None.
+    """
 
     overload: str
     arguments: Json
@@ -46,14 +60,20 @@ class FlowCall:
 
     @property
     def reads(self) -> list[int]:
-        """The numbers of the values that it takes, in their order."""
+        """Return the value numbers that the call takes, in argument order."""
         return list(numbers(self.arguments))
 
 
 @dataclass(frozen=True)
 class Dataflow:
-    """Calls in order, between values. kept: values that something else reads or that live on, such as outputs,
-    parameters and gradients. sources: values that no call here makes."""
+    """Calls in order, and the values that connect them.
+
+    Attributes:
+        values: All values, by number.
+        calls: All calls, in execution order.
+        kept: Values that another reader uses or that stay alive, such as outputs, parameters and gradients.
+        sources: Values that no call in this dataflow produces.
+    """
 
     values: list[ValueType]
     calls: list[FlowCall]
@@ -61,7 +81,7 @@ class Dataflow:
     sources: frozenset[int] = field(default_factory=frozenset)
 
     def as_json(self) -> Json:
-        """What dataflow.json of a trace holds."""
+        """Return the JSON for a trace's dataflow.json."""
         return {
             "format": FORMAT,
             "values": [[v.dtype, list(v.shape), list(v.stride), v.memory] for v in self.values],
@@ -72,7 +92,7 @@ class Dataflow:
 
     @classmethod
     def of_json(cls, found: Json, where: str) -> Dataflow:
-        """What `as_json` made. Raises TraceError naming `where` if it is not that."""
+        """Build a Dataflow from the JSON that `as_json` wrote. Raise TraceError if it is malformed."""
         try:
             if found["format"] != FORMAT:
                 raise TraceError(f"{where} is format {str(found['format'])[:20]}, this toolkit reads {FORMAT}")
@@ -102,7 +122,7 @@ class Dataflow:
 
 
 def numbers(tree: Json) -> Iterator[int]:
-    """The numbers of the values in a packed tree, in their order."""
+    """Yield the value numbers in a packed tree, in order."""
     if isinstance(tree, dict):
         if tree.keys() == {"tensor"}:
             yield tree["tensor"]
@@ -114,10 +134,13 @@ def numbers(tree: Json) -> Iterator[int]:
 
 
 def without_own_device(arguments: dict[str, Any], tensors: Iterable[torch.Tensor]) -> dict[str, Any]:
-    """The arguments of a call but for a device that is the one of all its tensors: then nothing is moved."""
+    """Return the arguments with `device` set to None if all tensors are on that device.
+
+    In that case the call moves nothing.
+    """
     if arguments.get("device") is None:
         return arguments
-    told = torch.device(arguments["device"])
-    held = [t.device for t in tensors]
-    here = held and all(d.type == told.type and told.index in (None, d.index) for d in held)
-    return {**arguments, "device": None} if here else arguments
+    requested = torch.device(arguments["device"])
+    devices = [t.device for t in tensors]
+    is_same = devices and all(d.type == requested.type and requested.index in (None, d.index) for d in devices)
+    return {**arguments, "device": None} if is_same else arguments

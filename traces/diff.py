@@ -1,4 +1,7 @@
-"""What differs between two recordings of one program: signatures that are new, gone, or called more or less often."""
+"""Differences between two recordings of one program.
+
+Reports signatures that are new, gone, or called more or less often.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,14 @@ _SETTINGS = ("python", "machine", "threads", "matmul_precision", "deterministic"
 
 @dataclass(frozen=True)
 class Change:
-    """A signature whose number of calls differs. before or after is 0 where it is new or gone."""
+    """A signature, or an overload, whose call count differs.
+
+    Attributes:
+        overload: Full overload name.
+        arguments: Argument text; empty for a whole overload.
+        before: Calls in the first trace; 0 if the signature is new.
+        after: Calls in the second trace; 0 if the signature is gone.
+    """
 
     overload: str
     arguments: str
@@ -23,15 +33,20 @@ class Change:
 
     @property
     def kind(self) -> str:
-        """new, gone or changed."""
+        """Return "new", "gone" or "changed"."""
         return "new" if not self.before else "changed" if self.after else "gone"
 
 
 @dataclass(frozen=True)
 class Diff:
-    """versions: of both, with the model. settings: what else differs between the recordings' environments.
+    """The differences between two traces.
 
-    changes: by overload, then by arguments. overloads: the calls of each overload that only one of the traces has.
+    Attributes:
+        versions: Versions in each trace, with the model.
+        settings: Other environment settings that differ, as (before, after).
+        changes: Signatures whose counts differ, sorted by overload, then by arguments.
+        overloads: Call counts for each overload that only one trace has.
+        same: Number of signatures with equal counts.
     """
 
     versions: tuple[dict[str, Any], dict[str, Any]]
@@ -42,12 +57,12 @@ class Diff:
 
     @property
     def equal(self) -> bool:
-        """True if both recorded the same calls equally often."""
+        """Return True if both traces recorded the same calls equally often."""
         return not self.changes
 
 
 def diff(before: Trace, after: Trace) -> Diff:
-    """Compare the signatures of two traces. Raises TraceError where one is damaged."""
+    """Compare the signatures of two traces. Raise TraceError if a trace is damaged."""
     a, b = _calls(before), _calls(after)
     changes = [Change(*key, a[key], b[key]) for key in sorted(a.keys() | b.keys()) if a[key] != b[key]]
     names = _by_overload(a), _by_overload(b)
@@ -63,10 +78,10 @@ def diff(before: Trace, after: Trace) -> Diff:
 
 
 def _calls(trace: Trace) -> Counter[tuple[str, str]]:
-    found = Counter[tuple[str, str]]()
+    calls = Counter[tuple[str, str]]()
     for signature in trace.signatures.values():
-        found[_identity(signature)] += signature.calls
-    return found
+        calls[_identity(signature)] += signature.calls
+    return calls
 
 
 def _identity(signature: Signature) -> tuple[str, str]:
@@ -74,19 +89,19 @@ def _identity(signature: Signature) -> tuple[str, str]:
 
 
 def _by_overload(calls: Counter[tuple[str, str]]) -> Counter[str]:
-    found = Counter[str]()
+    totals = Counter[str]()
     for (overload, _), count in calls.items():
-        found[overload] += count
-    return found
+        totals[overload] += count
+    return totals
 
 
 def _versions(trace: Trace) -> dict[str, Any]:
-    found = trace.manifest.get("versions") or {}
-    return {"model": (trace.manifest.get("info") or {}).get("model"), **found}
+    versions = trace.manifest.get("versions") or {}
+    return {"model": (trace.manifest.get("info") or {}).get("model"), **versions}
 
 
 def _settings(before: Trace, after: Trace) -> dict[str, tuple[Any, Any]]:
-    """Switches and the model's settings that differ; of the latter, those that both have."""
+    """Return switches that differ, and model settings that both traces have and that differ."""
     a, b = _environment(before), _environment(after)
     return {name: (a[name], b[name]) for name in sorted(a.keys() & b.keys()) if a[name] != b[name]}
 

@@ -1,12 +1,13 @@
-"""The one exception family for a user's mistake."""
+"""Exceptions for errors that the user can fix."""
 
 
 class UserError(Exception):
-    """A mistake the user can mend. The message is one line: the bad value, the choices, the next command.
+    """An error that the user can fix.
 
-    The CLI prints it to stderr and exits with 2.
+    The message is one line: the bad value, the valid choices and the next command. The CLI prints it to stderr and
+    exits with status 2.
     """
 
 
 class TraceError(UserError):
-    """A trace that is missing, damaged, hostile or of an unknown version; the message names file and field."""
+    """A trace that is missing, damaged, hostile or in an unknown version; the message names the file and the field."""

@@ -1,4 +1,7 @@
-"""What a call returned and mutated, in few bytes: scalars by value, tensors by a hash or by moments."""
+"""Compact fingerprints of call results and mutated arguments: scalars by value, tensors by a hash or by moments.
+
+Used by the recorder to store results, and by replay to compare them.
+"""
 
 from __future__ import annotations
 
@@ -16,22 +19,30 @@ from traces.span import Span
 from traces.values import DTYPE_NAMES, Json, pack
 
 CHUNK = 1 << 22  # elements whose moments are computed at once, in float64
-# How far moments of one result may lie apart on two devices, as a fraction of mean |x|; of integers and float64 the
-# sums alone differ, by their order.
+# Relative tolerances for moments from two devices, as a fraction of mean |x|. For integers and float64 only the sums
+# differ, because of their order.
 TOLERANCES = {"float32": 1e-3, "complex64": 1e-3, "float16": 4e-3, "bfloat16": 2e-2}
-SMALLEST = 1e-9  # what sums that cancel may leave
+SMALLEST = 1e-9  # absolute tolerance, for sums that cancel
 Measure: TypeAlias = Callable[[torch.Tensor], Any]
-_ELSEWISE = {"float8": 0.15, "": 1e-6}  # by the beginning of the dtype's name
+_ELSEWISE = {"float8": 0.15, "": 1e-6}  # tolerances for other dtypes, by the beginning of the dtype's name
 
 
 def fingerprint(
     values: Mapping[str, Any], contents: bool = True, portable: bool = False, measure: Measure | None = None
 ) -> dict[str, Json]:
-    """Fingerprints of some named values. contents: False leaves out what tells of elements, as for views.
+    """Compute fingerprints for named values.
 
-    A tensor becomes {"shape", "stride", "dtype"} with "hash", the blake3 of its elements in row-major order, or, where
-    it is not in host memory, with "moments": mean, mean |x| and max |x|. portable: tensors in host memory get both.
-    measure: gives what to put for a tensor's moments, or None to have them computed.
+    A tensor becomes {"shape", "stride", "dtype"} with "hash", the blake3 of its elements in row-major order. If it is
+    not in host memory, it has "moments" instead: mean, mean |x| and max |x|.
+
+    Args:
+        values: Values by name.
+        contents: False omits hashes and moments, as for views.
+        portable: True adds moments to tensors in host memory as well.
+        measure: Returns an object to store as a tensor's moments, or None to have them computed here.
+
+    Returns:
+        dict: Fingerprints by name.
     """
     measured = measure or (lambda t: None)
     seen: dict[int, Json] = {}
@@ -57,9 +68,18 @@ def results(
     portable: bool = False,
     measure: Measure | None = None,
 ) -> dict[str, Json]:
-    """Fingerprints of what a call returned ("return") and of each argument that it mutated.
+    """Compute fingerprints for a call's result ("return") and of each argument that the call mutated.
 
-    skip: names of those of which only the structure is kept. portable, measure: as for `fingerprint`.
+    Args:
+        op: The overload.
+        arguments: Arguments by schema name, after the call.
+        result: The returned value.
+        skip: Names for which only the structure is kept.
+        portable: As for `fingerprint`.
+        measure: As for `fingerprint`.
+
+    Returns:
+        dict: Fingerprints by name.
     """
     values = {"return": result, **{n: arguments[n] for n in sorted(written(op)) if arguments.get(n) is not None}}
     whole = fingerprint({n: v for n, v in values.items() if n not in skip}, moves_data(op), portable, measure)
@@ -70,7 +90,7 @@ def results(
 
 
 def structure(found: Json) -> Json:
-    """The fingerprint of one value without anything that tells of values: of a scalar, only its type."""
+    """Reduce one fingerprint to its structure: no hash, no moments, and only the type of a scalar."""
     if isinstance(found, list):
         return [structure(f) for f in found]
     if found is None or (isinstance(found, dict) and found.keys() & {"unsupported", "scalar"}):
@@ -91,12 +111,12 @@ def _tensor(t: torch.Tensor, contents: bool, portable: bool, measure: Measure) -
             for name, p in (("indices", t._indices()), ("values", t._values()))
         }
         return {"shape": list(t.shape), "coalesced": t.is_coalesced(), **parts}
-    found: dict[str, Json] = {"shape": list(t.shape), "stride": list(t.stride()), "dtype": DTYPE_NAMES[t.dtype]}
+    entry: dict[str, Json] = {"shape": list(t.shape), "stride": list(t.stride()), "dtype": DTYPE_NAMES[t.dtype]}
     if contents and t.is_cpu:
-        found["hash"] = _hash(t)
+        entry["hash"] = _hash(t)
     if contents and (portable or not t.is_cpu):
-        found["moments"] = measure(t) or [m.hex() for m in moments(t)]
-    return found
+        entry["moments"] = measure(t) or [m.hex() for m in moments(t)]
+    return entry
 
 
 def _hash(t: torch.Tensor) -> str:
@@ -106,26 +126,30 @@ def _hash(t: torch.Tensor) -> str:
 
 
 def moments(t: torch.Tensor) -> list[float]:
-    """Mean, mean |x| and max |x| of the elements, or of the parts of complex ones, in float64; zeros if there are none.
+    """Compute mean, mean |x| and max |x| of the elements in float64; zeros for an empty tensor.
 
-    Takes 32 MiB of the tensor's device whatever its size, and synchronises with it once.
+    For a complex tensor these are the moments of its real and imaginary parts. The computation needs 32 MiB on the
+    tensor's device whatever its size, and synchronises once.
     """
     flat = t.detach().resolve_conj().resolve_neg()
     flat = (torch.view_as_real(flat) if flat.is_complex() else flat).reshape(-1)
     if not flat.numel():
         return [0.0, 0.0, 0.0]
-    found = []
+    sums = []
     for chunk in torch.split(flat, CHUNK):
         wide = chunk.to(torch.float64)
-        found.append(torch.stack([wide.sum(), wide.abs_().sum(), wide.max()]))
+        sums.append(torch.stack([wide.sum(), wide.abs_().sum(), wide.max()]))
         del wide
-    table = torch.stack(found)
+    table = torch.stack(sums)
     total, absolute, greatest = torch.cat([table[:, :2].sum(0), table[:, 2].max().view(1)]).tolist()
     return [total / flat.numel(), absolute / flat.numel(), greatest]
 
 
 def difference(recorded: Json, found: Json, path: str = "") -> str | None:
-    """Where two fingerprints differ first, such as `return[0].hash: 1f.. is now 7a..`; None if they are equal."""
+    """Return the first difference between two fingerprints, or None if they are equal.
+
+    The text looks like `return[0].hash: 1f.. is now 7a..`.
+    """
     if isinstance(recorded, dict) and isinstance(found, dict) and recorded.keys() == found.keys():
         pairs = [(f"{path}.{key}".lstrip("."), recorded[key], found[key]) for key in recorded]
     elif isinstance(recorded, list) and isinstance(found, list) and len(recorded) == len(found):
@@ -137,9 +161,10 @@ def difference(recorded: Json, found: Json, path: str = "") -> str | None:
 
 
 def unlike(recorded: Json, found: Json, path: str = "return") -> str | None:
-    """Where a fingerprint from another device differs beyond TOLERANCES from a portable one; None if it does not.
+    """Return the first difference beyond TOLERANCES between two devices, or None.
 
-    Strides are free; a hash, of what the other device left in host memory, must be met.
+    `recorded` comes from another device, and `found` is a portable fingerprint.
+    Strides are not compared. A recorded hash must match exactly, because it belongs to a result in host memory.
     """
     if isinstance(recorded, list) and isinstance(found, list) and len(recorded) == len(found):
         pairs = enumerate(zip(recorded, found, strict=True))

@@ -1,4 +1,4 @@
-"""A trace as a pandas DataFrame."""
+"""Export to a pandas DataFrame, one row for each stored call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from traces.records import CallRecord, Signature
     from traces.store import Trace
 
-# Columns of a frame with their dtypes.
+# Columns of the DataFrame, with their dtypes.
 COLUMNS = {
     **dict.fromkeys(("id", "seq", "step"), "int64"),
     **dict.fromkeys(("phase", "module", "overload", "kind", "signature"), "str"),
@@ -21,7 +21,7 @@ COLUMNS = {
 
 
 def frame_of(trace: Trace, records: Iterable[CallRecord]) -> pd.DataFrame:
-    """A row for each of these calls of the trace, with the columns of COLUMNS."""
+    """Return a DataFrame with one row for each record and the columns in COLUMNS."""
     import pandas as pd
 
     rows = [row(record, trace.signatures[record.signature]) for record in records]
@@ -29,8 +29,11 @@ def frame_of(trace: Trace, records: Iterable[CallRecord]) -> pd.DataFrame:
 
 
 def row(record: CallRecord, signature: Signature) -> dict[str, Any]:
-    """One stored call. calls: of its signature, in all steps. bytes: of its inputs, aliased ones once. tensor_dtypes
-    and tensor_shapes: of its tensors, in the order of the arguments."""
+    """Return the row for one stored call.
+
+    `calls` counts its signature's calls in all steps. `bytes` is the size of its inputs, with aliased bytes counted
+    once. `tensor_dtypes` and `tensor_shapes` list its tensors in argument order.
+    """
     tensors = record.header["tensors"]
     return {
         **{name: getattr(record, name) for name in ("id", "seq", "step", "phase", "module", "overload", "kind")},

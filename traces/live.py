@@ -1,4 +1,4 @@
-"""What is to be known of a live tensor before its bytes are recorded: whether it has any, and where they lie."""
+"""Checks on live tensors before their bytes are recorded: does the tensor have bytes, and which ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 
 
 class Extent(NamedTuple):
-    """Where a strided tensor lies: bytes [lo, hi) of a storage, which `cdata` identifies."""
+    """Location of a strided tensor: bytes [lo, hi) in a storage, which `cdata` identifies."""
 
     tensor: torch.Tensor
     storage: torch.UntypedStorage
@@ -22,7 +22,10 @@ class Extent(NamedTuple):
 
 
 def extent_of(t: torch.Tensor) -> Extent:
-    """One without elements may say that it begins behind its storage, and is taken to begin at the end."""
+    """Locate a strided tensor in its storage.
+
+    The offset of an empty tensor may lie past the end of its storage; `lo` is then clamped to the end.
+    """
     storage, size = t.untyped_storage(), t.element_size()
     shape, stride = tuple(t.shape), t.stride()
     lo, elements = int(t.storage_offset()) * size, span_elements(shape, stride)
@@ -32,7 +35,7 @@ def extent_of(t: torch.Tensor) -> Extent:
 
 
 def span_elements(shape: tuple[int, ...], stride: tuple[int, ...]) -> int:
-    """Elements from the first to the last that a strided tensor touches; 0 for an empty one."""
+    """Count the elements from the first to the last that a strided tensor touches; 0 if it is empty."""
     end = 1
     for n, s in zip(shape, stride, strict=True):
         if not n:
@@ -42,11 +45,14 @@ def span_elements(shape: tuple[int, ...], stride: tuple[int, ...]) -> int:
 
 
 def unsupported_reason(t: torch.Tensor) -> str | None:
-    """Why the bytes of `t` cannot be recorded, or None. Must be asked before any data is touched."""
+    """Return the reason why the bytes of `t` cannot be recorded, or None.
+
+    Call this before any access to the data.
+    """
     if t.is_sparse:
         return None
     reason = unsupported_kind(t)
-    if reason is not None or not t.numel():  # nothing is read of an empty one, wherever it lies
+    if reason is not None or not t.numel():  # an empty tensor has nothing to read, whatever its data pointer
         return reason
     if t.data_ptr() == 0:
         return "no memory behind it"
@@ -55,7 +61,7 @@ def unsupported_reason(t: torch.Tensor) -> str | None:
 
 
 def unsupported_kind(t: torch.Tensor) -> str | None:  # noqa: PLR0911 - one return per kind of tensor
-    """Why the storage, shape and strides of `t` do not say where its elements lie; None if they do."""
+    """Return the reason why storage, shape and strides do not locate the elements of `t`, or None if they do."""
     if t.is_quantized:
         return "quantised"
     if t.is_nested:
@@ -72,7 +78,7 @@ def unsupported_kind(t: torch.Tensor) -> str | None:  # noqa: PLR0911 - one retu
 
 
 def tensors_in(value: Any) -> Iterator[torch.Tensor]:
-    """Every tensor of a tree of lists, tuples and dicts, in its order."""
+    """Yield every tensor in nested lists, tuples and dicts, in order."""
     if isinstance(value, torch.Tensor):
         yield value
     elif isinstance(value, list | tuple):

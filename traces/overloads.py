@@ -1,6 +1,7 @@
-"""ATen overloads by their full names: `aten::add.Tensor`, and `aten::mm` for the overload that PyTorch calls default.
+"""ATen overloads by full name: `aten::add.Tensor`, or `aten::mm` for the overload that PyTorch calls default.
 
-Which arguments an overload writes or never reads, what kind of work it is, and how to call it by argument name.
+States which arguments an overload writes or never reads, which kind of work it does, and how to call it by
+argument name.
 """
 
 from __future__ import annotations
@@ -25,40 +26,43 @@ _NAME = re.compile(r"([A-Za-z_]\w*)::([A-Za-z_]\w*)(?:\.(\w+))?")
 _ALLOCATION = tagged("allocation")
 _TRANSFER = tagged("transfer")
 _MEMORY = _ALLOCATION | _TRANSFER | tagged("bookkeeping")
-# Namespaces of what PyTorch itself makes of other operators, in Python and on every device.
+# Namespace of PyTorch operators that are defined in Python by other operators, for every device.
 _IN_PYTHON = "torch_nn"
-_OF_FSDP = "fsdp"  # the copies around its collectives; registered for each device, as the same function
+_OF_FSDP = "fsdp"  # copies around FSDP's collectives; registered for each device, as the same function
 _UNSAID = tagged("unstated_views")
 _OF_PARTS = tagged("of_parts")
 _READ_CONTENTS = tagged("reads_contents")
 _MAY_COPY = tagged("may_copy")
 _OVERWRITE_SELF = tagged("overwrites_self")
 UPDATED = tagged("updated")
-# The schema gives these defaults as the numbers of C++ enumerators.
+# Schemas give these defaults as the integer values of C++ enumerators.
 _ENUM_DEFAULTS: dict[str, dict[int, Any]] = {
     "ScalarType": {4: torch.int64},
     "MemoryFormat": {0: torch.contiguous_format},
 }
 
 
-# Written for CPUs and named after them or their libraries; the dispatcher of another device never comes to them.
+# CPU-only operators, named after CPUs or CPU libraries. The dispatcher never calls them for another device.
 _OF_CPUS = re.compile(r"^(mkl|mkldnn\w*|onednn)::|mkldnn|nnpack|fbgemm|_for_cpu|_cpu_fallback|_packed_weight_cpu")
 
 
 def of_cpus(overload: str) -> bool:
-    """Whether no accelerator is ever asked for the overload of this name."""
+    """Return True if the overload of this name is CPU-only, so no accelerator ever receives it."""
     return _OF_CPUS.search(overload) is not None
 
 
 def name_of(op: OpOverload) -> str:
-    """`aten::add.Tensor`; the default overload has no suffix."""
+    """Return the full name, such as `aten::add.Tensor`; the default overload has no suffix."""
     name: str = op._schema.name
     return name if op._overloadname == "default" else f"{name}.{op._overloadname}"
 
 
 @cache
 def resolve(name: str) -> OpOverload:
-    """The overload of this full name. Raises UserError if PyTorch has none; nothing is evaluated or loaded."""
+    """Return the overload with this full name, without evaluating or loading anything.
+
+    Raise UserError if PyTorch has no such overload.
+    """
     match = _NAME.fullmatch(name)
     if match is None:
         raise UserError(f"{name[:80]!r} is not an overload name; write it like aten::add.Tensor or aten::mm")
@@ -74,30 +78,30 @@ def resolve(name: str) -> OpOverload:
 
 
 def base_name(op: OpOverload) -> str:
-    """The operator's name without namespace and overload: `add` of `aten::add.Tensor`."""
+    """Return the operator's name without namespace and overload: `add` for `aten::add.Tensor`."""
     return str(op._schema.name).partition("::")[2]
 
 
 @cache
 def in_python(op: OpOverload) -> Callable[..., Any] | None:
-    """The function that every device runs for an operator of PyTorch's own that is made of others; None for others."""
+    """Return the function that every device runs for a PyTorch operator composed from other operators, or None."""
     if op._schema.name == "aten::_pack_padded_sequence":
         return pack_padded_sequence
     if op.namespace == _OF_FSDP and op.has_kernel_for_dispatch_key(torch._C.DispatchKey.CPU):
         return partial(op._op_dk, torch._C.DispatchKey.CPU)
-    made = OPDEFS.get(op._schema.name) if op.namespace == _IN_PYTHON else None
-    return None if made is None else made._init_fn
+    definition = OPDEFS.get(op._schema.name) if op.namespace == _IN_PYTHON else None
+    return None if definition is None else definition._init_fn
 
 
 @cache
 def written(op: OpOverload) -> frozenset[str]:
-    """Names of the arguments that the overload writes to, `out` included."""
+    """Return the argument names that the overload writes to, including `out`."""
     return frozenset(a.name for a in op._schema.arguments if a.alias_info is not None and a.alias_info.is_write)
 
 
 @cache
 def write_only(op: OpOverload) -> frozenset[str]:
-    """Names of the written arguments whose previous contents are never read."""
+    """Return the written arguments, by name, whose previous contents are never read."""
     outs = frozenset(a.name for a in op._schema.arguments if a.is_out)
     overwritten = {"self"} if base_name(op) in _OVERWRITE_SELF else set()
     return outs | (overwritten & written(op))
@@ -105,34 +109,41 @@ def write_only(op: OpOverload) -> frozenset[str]:
 
 @cache
 def unread(op: OpOverload) -> frozenset[str]:
-    """Names of the arguments of which only metadata matters: of a view what it is a view of; write-only destinations.
+    """Return the arguments, by name, whose contents are never read.
 
-    Other tensors of a view may say what it looks like, as the sizes of a nested one.
+    These are write-only destinations; for views, the viewed tensor; and for other calls that move no data, every
+    argument. Other tensor arguments of a view may describe the
+    result, such as the sizes of a nested tensor, so they count as read.
     """
     if moves_data(op):
         return write_only(op)
-    said = {a.name for a in op._schema.arguments if a.alias_info is None and "Tensor" in str(a.type)}
+    descriptive = {a.name for a in op._schema.arguments if a.alias_info is None and "Tensor" in str(a.type)}
     everything = frozenset(a.name for a in op._schema.arguments)
-    return everything - said if _static_kind(op) == "view" and _aliases_input(op) else everything
+    return everything - descriptive if _static_kind(op) == "view" and _aliases_input(op) else everything
 
 
 @cache
 def moves_data(op: OpOverload) -> bool:
-    """False where a call reads and writes metadata only: views, allocations, questions about metadata."""
+    """Return False if a call only reads and writes metadata: views, allocations, metadata queries."""
     return _static_kind(op) not in ("view", "memory") or base_name(op) in _TRANSFER
 
 
 def uninitialised(op: OpOverload) -> bool:
-    """True where the contents of the result are whatever was in memory."""
+    """Return True if the result's contents are uninitialised memory."""
     return base_name(op) in _ALLOCATION
 
 
 def kind(op: OpOverload | str, arguments: Mapping[str, Any] | None = None) -> Kind:
-    """What kind of work a call of this overload, or of the overload of this name, is.
+    """Classify the work that a call does.
 
-    view: the result aliases an input, or only metadata changes. memory: allocation, transfer of one element, questions
-    about metadata: what the platform provides. random: draws from a generator; overloads with a `dropout_p` do so only
-    where that is positive. compute: all else, the work of a kernel.
+    - view: the result aliases an input, or only metadata changes.
+    - memory: allocation, transfer of one element, or metadata queries; the platform provides these.
+    - random: the call draws from a generator. Overloads with a `dropout_p` do so only if it is positive.
+    - compute: everything else, which is the work of a kernel.
+
+    Args:
+        op: An overload or its full name.
+        arguments: Arguments by schema name; None stands for the defaults.
     """
     op = resolve(op) if isinstance(op, str) else op
     static = _static_kind(op)
@@ -143,25 +154,28 @@ def kind(op: OpOverload | str, arguments: Mapping[str, Any] | None = None) -> Ki
 
 
 def may_draw(overload: str) -> bool:
-    """Whether there are calls of this overload that draw from a generator."""
+    """Return True if some calls of this overload draw from a generator."""
     return _static_kind(resolve(overload)) == "random"
 
 
 @cache
 def counterpart(overload: str) -> str | None:
-    """Of a forward or backward overload with a `dropout_p` the other, which has to drop the same; None for any else."""
+    """Return the backward overload for a forward one with a `dropout_p`, and vice versa; None for any other overload.
+
+    Both must drop the same elements.
+    """
     if _dropout_p(resolve(overload)) is None:
         return None
     stem = overload.removesuffix("_forward").removesuffix("_backward")
-    others = (f"{stem}_backward",) if stem + "_backward" != overload else (stem, f"{stem}_forward")
-    return next((o for o in others if o in torch._C._dispatch_get_all_op_names()), None)
+    candidates = (f"{stem}_backward",) if stem + "_backward" != overload else (stem, f"{stem}_forward")
+    return next((o for o in candidates if o in torch._C._dispatch_get_all_op_names()), None)
 
 
 @cache
 def _dropout_p(op: OpOverload) -> float | None:
-    """The default of the overload's `dropout_p`, 0 where it has none; None if there is no such argument."""
-    found = [a for a in op._schema.arguments if a.name == "dropout_p"]
-    return (found[0].default_value or 0.0) if found else None
+    """Return the default for the overload's `dropout_p` (0 if it has no default), or None without such an argument."""
+    parameters = [a for a in op._schema.arguments if a.name == "dropout_p"]
+    return (parameters[0].default_value or 0.0) if parameters else None
 
 
 @cache
@@ -191,7 +205,7 @@ def _aliases_input(op: OpOverload) -> bool:
 
 @cache
 def _parameters(op: OpOverload) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """Argument names in schema order, and the defaults of those that have one."""
+    """Return the argument names in schema order, and the defaults by name."""
     defaults = {a.name: _default(a) for a in op._schema.arguments if a.has_default_value()}
     return tuple(a.name for a in op._schema.arguments), defaults
 
@@ -204,16 +218,16 @@ def _default(argument: Any) -> Any:
 
 
 def bind(op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Every argument of the schema by name, in schema order, defaults filled in."""
+    """Return every schema argument by name, in schema order, with defaults filled in."""
     names, defaults = _parameters(op)
-    given = {**dict(zip(names, args, strict=False)), **kwargs}
-    return {name: given[name] if name in given else defaults[name] for name in names}
+    values = {**dict(zip(names, args, strict=False)), **kwargs}
+    return {name: values[name] if name in values else defaults[name] for name in names}
 
 
 def positional(op: OpOverload, arguments: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Arguments by schema name as the overload takes them: by position, and the keyword-only ones by name."""
-    given = tuple(arguments[a.name] for a in op._schema.arguments if not a.kwarg_only)
-    return given, {a.name: arguments[a.name] for a in op._schema.arguments if a.kwarg_only}
+    """Split arguments by schema name into positional ones and keyword-only ones, as the overload takes them."""
+    args = tuple(arguments[a.name] for a in op._schema.arguments if not a.kwarg_only)
+    return args, {a.name: arguments[a.name] for a in op._schema.arguments if a.kwarg_only}
 
 
 def call(op: OpOverload, arguments: Mapping[str, Any]) -> Any:

@@ -1,4 +1,7 @@
-"""Sequences packed for a recurrent network, in parts: of one operator, and without a kernel, on every device."""
+"""`_pack_padded_sequence` composed from other operators, for devices without a kernel.
+
+PyTorch offers it as one operator only. Every device runs this function instead.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,19 @@ from torch import Tensor
 
 
 def pack_padded_sequence(input: Tensor, lengths: Tensor, batch_first: bool) -> tuple[Tensor, Tensor]:
-    """Steps [sum of lengths, ...] of sequences [T, B, ...], all sequences' first ones first, and how many sequences
-    have each step, int64 [longest] in host memory. lengths: [B] in host memory, in decreasing order.
+    """Pack padded sequences for a recurrent network, as `torch._pack_padded_sequence` does.
 
-    Raises RuntimeError as `torch._pack_padded_sequence`.
+    Args:
+        input: [T, B, ...], or [B, T, ...] if `batch_first`.
+        lengths: [B] in host memory, in decreasing order.
+        batch_first: True if the batch is the first dimension.
+
+    Returns:
+        tuple: The time steps, [sum(lengths), ...], step 0 from all sequences first; and how many sequences have
+        each step, int64 [longest] in host memory.
+
+    Raises:
+        RuntimeError: Under the same conditions as `torch._pack_padded_sequence`.
     """
     steps = input.transpose(0, 1) if batch_first else input
     wanted = lengths.tolist()
@@ -24,7 +36,9 @@ def pack_padded_sequence(input: Tensor, lengths: Tensor, batch_first: bool) -> t
             " Of others pass `enforce_sorted=False` to pack_padded_sequence"
         )
     parts, sizes, done = [], [], 0
-    for batch in range(len(wanted), 0, -1):  # runs of steps that as many sequences have
+    for batch in range(
+        len(wanted), 0, -1
+    ):  # each iteration handles the run of steps that exactly `batch` sequences have
         if wanted[batch - 1] > done:
             run = steps[done : wanted[batch - 1], :batch]
             parts.append(run.reshape(-1, *steps.shape[2:]))

@@ -1,4 +1,7 @@
-"""What the files of a trace hold, checked value by value: a TraceError names file and field of one that is wrong."""
+"""Records in the files of a trace, validated value by value.
+
+Every reader here raises a TraceError that names the file and the field if a value is wrong.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,19 @@ from traces.errors import TraceError
 
 @dataclass(frozen=True)
 class Signature:
-    """Calls that are alike, and how often they occurred.
+    """Calls that differ only in tensor contents and float values, with call counts.
 
-    key: 16 hexadecimal digits. arguments: shapes, strides, dtypes and scalars as text. phases: calls by phase. steps:
-    runs of steps, as (first, last, calls in each). samples: ids of the stored calls. device: where the calls ran, such
-    as cpu or cuda:0; empty in a trace of an earlier version, which does not say.
+    Attributes:
+        key: 16 hexadecimal digits.
+        overload: Full name, such as `aten::add.Tensor`.
+        kind: See `traces.overloads.kind`.
+        arguments: Shapes, strides, dtypes and scalars as text.
+        calls: Calls in the recording.
+        phases: Calls by phase.
+        steps: Runs of consecutive steps, as (first, last, calls in each).
+        samples: Ids of the stored calls.
+        device: Device on which the calls ran, such as cpu or cuda:0; empty in traces from earlier versions, which do
+            not record it.
     """
 
     key: str
@@ -32,19 +43,30 @@ class Signature:
 
     @property
     def computes(self) -> bool:
-        """Whether its calls compute or draw; all else is what a platform provides."""
+        """Return True if the calls compute or draw random numbers; the platform provides all other calls."""
         return self.kind in ("compute", "random")
 
 
 @dataclass(frozen=True)
 class CallRecord:
-    """One stored call, without its bytes.
+    """One stored call, without its tensor bytes.
 
-    id: its number among the stored calls. seq: its number among all calls of the recording. module: dotted name of the
-    innermost module, relative to the recorded model. header: the packed arguments, with what gives their bytes.
-    results: fingerprints of the result ("return") and of each mutated argument. rng: state of the generator before the
-    call, where the call is random. device: where it ran. grad: whether gradients were on. Both are None in a
-    trace of an earlier version. where: file and line, for messages.
+    Attributes:
+        id: Number among the stored calls.
+        seq: Number among all calls of the recording.
+        step: Training step in which the call ran.
+        phase: Phase in which the call ran, such as forward.
+        module: Dotted name of the innermost module, relative to the recorded model.
+        thread: 0 for the first recording thread, 1 for any other, such as autograd's.
+        overload: Full overload name.
+        signature: Key of the signature.
+        kind: See `traces.overloads.kind`.
+        header: Packed arguments, with a content spec for the bytes of each group.
+        results: Fingerprints of the result ("return") and of each mutated argument.
+        rng: Generator state before the call, if the call is random and the state was recorded.
+        device: Device on which the call ran; None in traces from earlier versions.
+        grad: True if gradients were enabled; None in traces from earlier versions.
+        where: File and line, for error messages.
     """
 
     id: int
@@ -65,18 +87,18 @@ class CallRecord:
 
     @property
     def contents(self) -> list[Any]:
-        """What is known of the bytes of each group: see `traces.contents`."""
+        """Return the content spec of each group; see `traces.contents`."""
         specs: list[Any] = self.header["contents"]
         return specs
 
     @property
     def level(self) -> str:
-        """Of its worst group: full, rows, seeded, stats or meta."""
+        """Return the level of the worst group: full, rows, seeded, stats or meta."""
         return spans.level(self.contents)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of tensor contents that the call read, aliased ones counted once."""
+        """Return the bytes of tensor contents that the call read, counting aliased bytes once."""
         return sum(g["nbytes"] for g in self.header["groups"] if g.get("known", True))
 
 
@@ -98,6 +120,7 @@ _MANIFEST_TYPES = {
 
 
 def read_json(path: Path) -> dict[str, Any]:
+    """Read a JSON object from a file, up to `MAX_JSON` bytes. Raise TraceError on failure."""
     try:
         with open(path, "rb") as file:
             text = file.read(fmt.MAX_JSON + 1)
@@ -112,11 +135,12 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def manifest_of(root: Path) -> dict[str, Any]:
+    """Read and check the manifest of the trace in directory `root`. Raise TraceError if it is invalid."""
     path = root / fmt.MANIFEST
     manifest = read_json(path)
-    found = manifest.get("format")
-    if found != fmt.FORMAT:
-        raise TraceError(f"{root} is format {str(found)[:20]}, this toolkit reads {fmt.FORMAT}; upgrade enablekit")
+    version = manifest.get("format")
+    if version != fmt.FORMAT:
+        raise TraceError(f"{root} is format {str(version)[:20]}, this toolkit reads {fmt.FORMAT}; upgrade enablekit")
     if manifest.get("state") not in ("open", "complete"):
         raise TraceError(f"{path}: state is {str(manifest.get('state'))[:80]!r}, expected 'open' or 'complete'")
     for name, kind in _MANIFEST_TYPES.items():
@@ -139,30 +163,35 @@ def _check_listing(files: Any, path: Path) -> None:
 
 
 def check_types(value: Any, types: dict[str, type], where: str) -> dict[str, Any]:
+    """Return `value` if it is an object whose fields have these types; otherwise raise TraceError.
+
+    A bool does not count as an int.
+    """
     if not isinstance(value, dict):
         raise TraceError(f"{where}: holds {type(value).__name__}, expected an object")
     for name, kind in types.items():
-        found = value.get(name)
-        if not isinstance(found, kind) or isinstance(found, bool):
-            raise TraceError(f"{where}: {name} is {str(found)[:80]!r}, expected {kind.__name__}")
+        actual = value.get(name)
+        if not isinstance(actual, kind) or isinstance(actual, bool):
+            raise TraceError(f"{where}: {name} is {str(actual)[:80]!r}, expected {kind.__name__}")
     return value
 
 
 def signatures_of(path: Path) -> dict[str, Signature]:
+    """Read all signatures from signatures.json, by key. Raise TraceError if one is invalid."""
     return {key: _signature(key, value, f"{path}: {key[:80]}") for key, value in read_json(path).items()}
 
 
 def _signature(key: str, value: Any, where: str) -> Signature:
-    found = check_types(value, _SIGNATURE_TYPES, where)
-    counts = [*found["phases"].values(), *found["samples"], *(n for run in found["steps"] for n in _run(run, where))]
+    fields = check_types(value, _SIGNATURE_TYPES, where)
+    counts = [*fields["phases"].values(), *fields["samples"], *(n for run in fields["steps"] for n in _run(run, where))]
     if not all(isinstance(n, int) for n in counts):
         raise TraceError(f"{where}: phases, steps or samples hold something that is not a count")
     return Signature(
         key=key,
-        steps=tuple((first, last, calls) for first, last, calls in found["steps"]),
-        samples=tuple(found["samples"]),
-        device=check_types({"device": "", **found}, {"device": str}, where)["device"],
-        **{name: found[name] for name in ("overload", "kind", "arguments", "calls", "phases")},
+        steps=tuple((first, last, calls) for first, last, calls in fields["steps"]),
+        samples=tuple(fields["samples"]),
+        device=check_types({"device": "", **fields}, {"device": str}, where)["device"],
+        **{name: fields[name] for name in ("overload", "kind", "arguments", "calls", "phases")},
     )
 
 
@@ -173,19 +202,20 @@ def _run(run: Any, where: str) -> list[Any]:
 
 
 def record_of(value: Any, where: str) -> CallRecord:
-    found = check_types(value, _RECORD_TYPES, where)
-    if found.get("rng") is not None:
-        check_types(found["rng"], {"device": str, "blob": str, "nbytes": int}, f"{where}: rng")
-    if found.get("device") is not None:
-        check_types(found, {"device": str}, where)
-    if not isinstance(found.get("grad"), bool | None):
-        raise TraceError(f"{where}: grad is {str(found['grad'])[:80]!r}, expected bool")
-    header = check_types(found["header"], {"tree": dict, "tensors": list}, f"{where}: header")
+    """Return the CallRecord for the JSON of one call line. Raise TraceError if it is invalid."""
+    line = check_types(value, _RECORD_TYPES, where)
+    if line.get("rng") is not None:
+        check_types(line["rng"], {"device": str, "blob": str, "nbytes": int}, f"{where}: rng")
+    if line.get("device") is not None:
+        check_types(line, {"device": str}, where)
+    if not isinstance(line.get("grad"), bool | None):
+        raise TraceError(f"{where}: grad is {str(line['grad'])[:80]!r}, expected bool")
+    header = check_types(line["header"], {"tree": dict, "tensors": list}, f"{where}: header")
     groups = header.get("groups")
     for i, group in enumerate(groups if isinstance(groups, list) else [None]):
         _nbytes(group, f"{where}: header.groups[{i}]")
-    spans.check(header.get("contents"), groups or [], found["id"], f"{where}: header")
-    known: dict[str, Any] = {f.name: found.get(f.name) for f in fields(CallRecord)}
+    spans.check(header.get("contents"), groups or [], line["id"], f"{where}: header")
+    known: dict[str, Any] = {f.name: line.get(f.name) for f in fields(CallRecord)}
     return CallRecord(**{**known, "where": where})
 
 

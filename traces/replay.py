@@ -1,5 +1,8 @@
-"""Replaying a trace on ATen, where it was recorded or on the CPU: the recorded bits must come out again, or, on another
-device than the recording's, values like them."""
+"""Replay of a trace on ATen, on the recording's device or on the CPU.
+
+On the device of the recording the replay must reproduce the recorded bits. On another device it must reproduce the
+moments within a tolerance.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +27,19 @@ from traces.store import Trace
 from traces.unwritten import incomparable
 from traces.values import Json
 
-# Results of attention on a GPU that only dropout gives a value: without it they are what was in memory.
+# Attention results that a GPU initialises only if the call uses dropout; otherwise they hold uninitialised memory.
 _SEEDS = frozenset({"philox_seed", "philox_offset", "rng_state", "unused", "debug_attn_mask"})
 
 
 @dataclass(frozen=True)
 class ReplayMismatch:
-    """A call whose replay differs. detail: what differs first, or the error that ATen raised."""
+    """A call whose replay differs.
+
+    Attributes:
+        id: Id of the stored call.
+        overload: Full overload name.
+        detail: The first difference, or the error that ATen raised.
+    """
 
     id: int
     overload: str
@@ -39,14 +48,18 @@ class ReplayMismatch:
 
 @dataclass
 class Report:
-    """What replaying a trace found, in calls.
+    """Outcome of a replay; counts are numbers of calls.
 
-    exact: results and mutated arguments are bit-exact; on another device than the CPU, their moments are. metadata:
-    shapes, strides and dtypes are equal, for calls that move no data, and shapes and dtypes for random ones of another
-    device. close: recorded on another device than the CPU, with moments within tolerance. synthesised: run with
-    synthesised contents, and equal in shapes, strides and dtypes.
-    not_recorded: stored without contents to run them with. not_comparable: calls by the reason why they cannot be
-    compared. blobs: whose hashes were checked.
+    Attributes:
+        exact: Results and mutated arguments are bit-exact. For a non-CPU device, their moments are.
+        metadata: Shapes, strides and dtypes are equal, for calls that move no data. For random calls from another
+            device, shapes and dtypes are.
+        close: Recorded on a device other than the CPU, with moments within tolerance.
+        synthesised: Replayed with synthesised contents; shapes, strides and dtypes are equal.
+        not_recorded: Stored without contents, so they cannot be replayed.
+        not_comparable: Calls that cannot be compared, by reason.
+        mismatches: Calls that differ.
+        blobs: Blobs whose hashes were checked.
     """
 
     exact: int = 0
@@ -60,7 +73,7 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """True if no comparable call differs."""
+        """Return True if no comparable call differs."""
         return not self.mismatches
 
 
@@ -69,10 +82,20 @@ def verify(
     progress: Callable[[Iterator[CallRecord]], Iterator[CallRecord]] = iter,
     there: Callable[[torch.device], bool] = lambda device: False,
 ) -> Report:
-    """Check every blob, replay every stored call and compare with what was recorded.
+    """Check every blob, replay every stored call and compare the results with the recording.
 
-    progress: wraps the iteration over the calls. there: whether calls of a device are to be run on it; all others run
-    on the CPU. Runs with the recorded number of threads. Raises TraceError where the trace itself is damaged.
+    The replay uses the recorded number of threads, because that decides the order of sums.
+
+    Args:
+        trace: The trace to check.
+        progress: Wraps the iteration over the calls, for a progress bar.
+        there: Returns True for a device whose calls are to be replayed on that device; all others run on the CPU.
+
+    Returns:
+        Report: Counts by outcome, and the calls that differ.
+
+    Raises:
+        TraceError: If the trace itself is damaged.
     """
     report = Report(blobs=trace.shards.check())
     with _threads(trace.manifest.get("threads")):
@@ -82,11 +105,18 @@ def verify(
 
 
 def available(device: torch.device) -> bool:
-    """Whether this machine has a device, with kernels of PyTorch's own."""
+    """Return True if this machine has the device and PyTorch has its own kernels for it.
+
+    Out-of-tree devices (PrivateUse1) never count as available.
+    """
     if device.type == "cpu":
         return True
-    here = torch.accelerator.current_accelerator(check_available=True)
-    if here is None or here.type != device.type or device.type == torch._C._get_privateuse1_backend_name():
+    accelerator = torch.accelerator.current_accelerator(check_available=True)
+    if (
+        accelerator is None
+        or accelerator.type != device.type
+        or device.type == torch._C._get_privateuse1_backend_name()
+    ):
         return False
     return (device.index or 0) < torch.accelerator.device_count()
 
@@ -94,7 +124,7 @@ def available(device: torch.device) -> bool:
 def _is(there: Callable[[torch.device], bool], name: str) -> bool:
     try:
         return there(torch.device(name))
-    except RuntimeError:  # no device at all: what rebuilds the arguments says where it stands
+    except RuntimeError:  # torch does not know the device; rebuilding the arguments reports the error with its location
         return False
 
 
@@ -108,7 +138,7 @@ def _judge(trace: Trace, record: CallRecord, report: Report, there: bool) -> Non
         return
     foreign = bool(_devices(record))
     try:
-        found, left_out = _replayed(trace, record, None if there else "cpu")
+        fingerprints, left_out = _replayed(trace, record, None if there else "cpu")
     except NotRecorded:
         report.not_comparable["what its arguments come from cannot be run again"] += 1
         return
@@ -121,7 +151,7 @@ def _judge(trace: Trace, record: CallRecord, report: Report, there: bool) -> Non
             text = " ".join(f"{type(error).__name__}: {error}".split())[:200]
             report.mismatches.append(ReplayMismatch(record.id, record.overload, text))
         return
-    counted, detail = _compare(trace, record, found, foreign, left_out)
+    counted, detail = _compare(trace, record, fingerprints, foreign, left_out)
     if detail is None and left_out:
         report.not_comparable["; ".join(dict.fromkeys(left_out.values())) + "; nothing else differs"] += 1
     elif detail is None:
@@ -135,9 +165,9 @@ def _judge(trace: Trace, record: CallRecord, report: Report, there: bool) -> Non
 def _compare(
     trace: Trace, record: CallRecord, found: dict[str, Json], foreign: bool, left_out: dict[int, str]
 ) -> tuple[str, str | None]:
-    """The field of the report that the call counts for, and what differs or why it cannot be compared, if anything.
+    """Return the Report field that counts the call, and the difference or the reason if there is one.
 
-    left_out: positions of the results that are not compared.
+    `left_out` holds positions in the result that are not compared.
     """
     op = operator(record)
     drawn = record.kind == "random" and (foreign or record.rng is None)
@@ -169,19 +199,19 @@ def _compare(
 
 
 def _without_seeds(op: OpOverload, found: dict[str, Json]) -> dict[str, Json]:
-    """The results, and of those that only a call that draws gives a value their structure alone."""
+    """Return the fingerprints, reduced to their structure for results that only a random call initialises."""
     parts = found.get("return")
     names = [r.name for r in op._schema.returns]
     if not isinstance(parts, list) or len(parts) != len(names) or _SEEDS.isdisjoint(names):
         return found
-    kept = [structure(p) if name in _SEEDS else p for name, p in zip(names, parts, strict=True)]
-    return {**found, "return": kept}
+    reduced = [structure(p) if name in _SEEDS else p for name, p in zip(names, parts, strict=True)]
+    return {**found, "return": reduced}
 
 
 def _without_parts(found: dict[str, Json], positions: Collection[int]) -> dict[str, Json]:
     parts = found.get("return")
-    kept = [None if i in positions else p for i, p in enumerate(parts)] if isinstance(parts, list) else parts
-    return {**found, "return": kept}
+    compared = [None if i in positions else p for i, p in enumerate(parts)] if isinstance(parts, list) else parts
+    return {**found, "return": compared}
 
 
 def _without(found: Json, names: set[str]) -> Json:
@@ -201,12 +231,21 @@ def _floats_differ(recorded: Json, found: Json) -> bool:
 
 
 def replay(trace: Trace, record: CallRecord, device: str | None = "cpu") -> dict[str, Json]:
-    """Run one stored call in fresh memory of a device, None: of the recording's; returns its results' fingerprints."""
+    """Run one stored call in fresh memory and return the fingerprints of its results.
+
+    Args:
+        trace: The trace that holds the call.
+        record: The stored call.
+        device: Device to run on; None for the device of the recording.
+
+    Returns:
+        dict: Fingerprints of the result ("return") and of each mutated argument.
+    """
     return _replayed(trace, record, device)[0]
 
 
 def _replayed(trace: Trace, record: CallRecord, device: str | None) -> tuple[dict[str, Json], dict[int, str]]:
-    """The fingerprints, and which results cannot be compared, with the reason."""
+    """Return the fingerprints, and the reason for each result position that cannot be compared."""
     arguments = arguments_of(record, trace.packed(record), device)
     left_out = incomparable(record, arguments)
     result = run(trace, record, arguments)
@@ -215,9 +254,9 @@ def _replayed(trace: Trace, record: CallRecord, device: str | None) -> tuple[dic
 
 
 def _degraded(record: CallRecord) -> frozenset[str]:
-    """Names of results whose contents cannot be known: mutated arguments that were not recorded in full.
+    """Return the names of results whose contents are unknown: mutated arguments that were not recorded in full.
 
-    The returned value may be one of them.
+    "return" is included as well, because the returned value may be one of these arguments.
     """
     groups = {i for i, spec in enumerate(record.contents) if fmt.level(spec) != "full"}
     if not groups:
@@ -229,7 +268,7 @@ def _degraded(record: CallRecord) -> frozenset[str]:
 
 
 def _tensors(value: Json) -> Iterator[int]:
-    """Numbers of the tensors in a packed tree."""
+    """Yield the numbers of the tensors in a packed tree."""
     if isinstance(value, dict):
         if "tensor" in value:
             yield value["tensor"]
@@ -240,10 +279,10 @@ def _tensors(value: Json) -> Iterator[int]:
 
 
 def _devices(record: CallRecord) -> set[str]:
-    """Where the call ran, besides the CPU."""
-    found = {str(g.get("device")) for g in record.header["groups"]}
-    found |= {str(v["device"]) for v in record.header["tree"].values() if isinstance(v, dict) and "device" in v}
-    return found - {"cpu"}
+    """Return the devices that the call used, except the CPU."""
+    names = {str(g.get("device")) for g in record.header["groups"]}
+    names |= {str(v["device"]) for v in record.header["tree"].values() if isinstance(v, dict) and "device" in v}
+    return names - {"cpu"}
 
 
 def _not_comparable(record: CallRecord) -> str | None:
@@ -255,13 +294,13 @@ def _not_comparable(record: CallRecord) -> str | None:
     unsupported = _unsupported(record.header.get("tree"))
     if unsupported is not None:
         return f"{unsupported} cannot be recorded"
-    if _unsupported(record.results) == "no memory behind it":  # of a device in Python
+    if _unsupported(record.results) == "no memory behind it":  # results of a device written in Python
         return "result without memory"
     return "uninitialised result" if uninitialised(op) else None
 
 
 def _unsupported(tree: Json) -> str | None:
-    """What the first value is that the recorder could not encode, or None."""
+    """Return the description of the first value that the recorder could not encode, or None."""
     pending = [tree]
     while pending:
         value = pending.pop()
@@ -273,7 +312,7 @@ def _unsupported(tree: Json) -> str | None:
 
 @contextmanager
 def _threads(count: Any) -> Iterator[None]:
-    """The recorded number of intra-operator threads, which decides the order of sums; afterwards as it was."""
+    """Set the recorded number of intra-operator threads inside the block, because it decides the order of sums."""
     before = torch.get_num_threads()
     if isinstance(count, int) and 0 < count <= 1024:
         torch.set_num_threads(count)

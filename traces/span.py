@@ -1,4 +1,4 @@
-"""Bytes of a storage in use, without a copy."""
+"""Byte ranges of live storages, accessed without a copy."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Span:
     device: torch.device
 
     def raw(self) -> torch.Tensor:
-        """The bytes as a uint8 tensor [nbytes] that shares the storage."""
+        """Return the bytes as a uint8 tensor [nbytes] that shares the storage."""
         empty = torch.empty(0, dtype=torch.uint8, device=self.device)
         return empty.set_(self.storage, self.lo, (self.nbytes,), (1,))
 
     def host(self) -> memoryview:
-        """The bytes in host memory: a view where the storage lies there, else a copy."""
+        """Return the bytes in host memory: a view if the storage is on the CPU, otherwise a copy."""
         if not self.nbytes:
             return memoryview(b"")
         if self.device.type == "cpu":
@@ -32,9 +32,10 @@ class Span:
 
 
 class _HostSpan:
-    """Bytes of a storage in host memory, for NumPy to view; keeps the storage alive.
+    """Bytes of a storage in host memory, as an array interface for NumPy that keeps the storage alive.
 
-    `Tensor.numpy()` would serve too, but it makes the storage unfit for a later `resize_` in the user's program.
+    `Tensor.numpy()` would work too, but it makes the storage unresizable, so a later `resize_` in the user's program
+    would fail.
     """
 
     def __init__(self, storage: torch.UntypedStorage, lo: int, nbytes: int) -> None:

@@ -1,4 +1,4 @@
-"""The arguments of a stored call as text, in the form of signatures.json, made from the call's header alone."""
+"""Argument text for a stored call, in the format that signatures.json uses, built from the call's header alone."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # exported packages have this file without that one
+if TYPE_CHECKING:  # exported packages contain this file without traces.values
     from traces.values import Json
 
 
 def describe(header: dict[str, Json]) -> str:
-    """`(self=float32[768, 128], mat2=float32[128, 384]:(1, 128), beta=1)`; floats become buckets, see `bucket`."""
+    """Return argument text such as `(self=float32[768, 128], mat2=float32[128, 384]:(1, 128), beta=1)`.
+
+    A stride tuple follows only if the tensor is not contiguous. Floats become buckets; see `bucket`.
+    """
     tensors, groups = header["tensors"], header["groups"]
 
     def text(value: Json) -> str:
@@ -39,7 +42,12 @@ def describe(header: dict[str, Json]) -> str:
 
 
 def call_text(arguments: Mapping[str, str], same: Collection[str]) -> str:
-    """Return the text of a call. same: The names of arguments that are the same object as the first one."""
+    """Format a call as text.
+
+    Args:
+        arguments: Text by argument name.
+        same: Names of arguments that are the same object as the first one.
+    """
     first = next(iter(arguments), "")
     return f"({', '.join(f'{name}={text}' + f' is {first}' * (name in same) for name, text in arguments.items())})"
 
@@ -51,14 +59,22 @@ def tensor_text(  # noqa: PLR0913 - a tensor's properties
     marks: Iterable[str],
     device: str,
 ) -> str:
-    """Return the text of a tensor. stride: None if it has none. marks: Its layout and its lazy bits."""
+    """Format a tensor as text.
+
+    Args:
+        dtype: Name without `torch.`.
+        shape: Sizes in elements.
+        stride: Strides in elements; None if the tensor has no strides.
+        marks: Its layout and its lazy bits.
+        device: Device name; the CPU is omitted from the text.
+    """
     strides = "" if stride is None or tuple(stride) == row_major(shape) else f":{tuple(stride)}"
     where = "" if device == "cpu" else f"@{device}"
     return f"{dtype}{list(shape)}{strides}{''.join(f'<{mark}>' for mark in marks)}{where}"
 
 
 def bucket(value: float) -> str:
-    """0, 1, negative, positive, or not finite."""
+    """Return the bucket for a float: 0, 1, positive, negative, nan, or inf for either infinity."""
     if value == 0.0:
         return "0"
     if value == 1.0:
@@ -71,7 +87,7 @@ def bucket(value: float) -> str:
 
 
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:
-    """Strides, in elements, of a contiguous tensor of this shape."""
+    """Return the strides, in elements, for a contiguous tensor with this shape."""
     strides, step = [], 1
     for n in reversed(shape):
         strides.append(step)

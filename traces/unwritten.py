@@ -1,4 +1,4 @@
-"""Results of operators that no replay can compare: parts that the operator leaves unwritten, or makes for itself."""
+"""Operator results that a replay cannot compare, because the operator leaves them unwritten or internal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from traces.records import CallRecord
 
 
 def incomparable(record: CallRecord, arguments: Mapping[str, Any]) -> dict[int, str]:
-    """Return the reason for each result of a call, by its position, whose contents cannot be compared.
+    """Return the reason for each result whose contents cannot be compared, by its position in the result.
 
     Args:
         record: The stored call.
@@ -23,13 +23,13 @@ def incomparable(record: CallRecord, arguments: Mapping[str, Any]) -> dict[int, 
 
 def _rnn(record: CallRecord, arguments: Mapping[str, Any]) -> dict[int, str]:
     if record.grad is None:
-        why = "mkldnn_rnn_layer computes otherwise for gradients, and the trace does not say whether these were on"
-        return dict.fromkeys(range(4), why)
+        reason = "mkldnn_rnn_layer computes otherwise for gradients, and the trace does not say whether these were on"
+        return dict.fromkeys(range(4), reason)
     return {3: "the workspace of mkldnn_rnn_layer has a form of the library's own, and is made only for gradients"}
 
 
 def _ctc(record: CallRecord, arguments: Mapping[str, Any]) -> dict[int, str]:
-    """Elements of log_alpha beyond the end of a shorter sample are never written."""
+    """Return the reason for log_alpha, whose elements past the end of a shorter sample are never written."""
     longest = arguments["log_probs"].shape[0]
     inputs, targets = (_numbers(arguments[name]) for name in ("input_lengths", "target_lengths"))
     if all(n == longest for n in inputs) and len(set(targets)) <= 1:

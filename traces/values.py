@@ -1,8 +1,8 @@
-"""Arguments and results as JSON plus raw bytes, and back.
+"""Codec between arguments or results and JSON plus raw bytes.
 
-`pack` turns any tree of tensors and ATen scalars into a `Packed`: a JSON tree in which every tensor is a reference to
-a *group*, and one span of raw bytes per group. Tensors that share a storage share a group, so aliasing, strides,
-overlaps and offsets survive a round trip. `unpack` builds the tree again in fresh memory of the same alignment.
+`pack` encodes any tree of tensors and ATen scalars as a `Packed`: a JSON tree in which every tensor refers to a
+*group*, and one byte span for each group. Tensors that share a storage share a group, so aliasing, strides, overlaps
+and offsets survive a round trip. `unpack` rebuilds the tree in fresh memory with the same alignment.
 """
 
 from __future__ import annotations
@@ -21,14 +21,16 @@ from traces.live import span_elements as span_elements
 from traces.live import unsupported_reason as unsupported_reason
 from traces.span import Span
 
-Json: TypeAlias = Any  # what `json.loads` returns
+Json: TypeAlias = Any  # any value that `json.loads` returns
 Bytes: TypeAlias = bytes | bytearray | memoryview
 
-ALIGNMENT = 128  # bytes; Triton specialises on 16, vector loads and tensor-core descriptors want up to 128
-GUARD = 256  # poisoned bytes before and behind every rebuilt group
-POISON = 0xFF  # NaN in every float format, -1 in every integer
-MAX_TENSOR_BYTES = 1 << 36  # of one tensor, whatever its strides
-MAX_UNKNOWN_BYTES = 1 << 32  # an uninitialised group carries no bytes, so only this bounds what a trace can claim
+ALIGNMENT = 128  # bytes; Triton specialises on 16, and vector loads and tensor-core descriptors need up to 128
+GUARD = 256  # poisoned bytes before and after every rebuilt group
+POISON = 0xFF  # NaN in every float format, -1 in every signed integer format
+MAX_TENSOR_BYTES = 1 << 36  # bytes of one tensor, whatever its strides
+MAX_UNKNOWN_BYTES = (
+    1 << 32
+)  # limit for uninitialised groups; they carry no bytes, so nothing else bounds the size that a trace can claim
 
 _ENUMS: dict[str, tuple[type, dict[str, Any]]] = {
     tag: (kind, {str(v).removeprefix("torch."): v for v in vars(torch).values() if isinstance(v, kind)})
@@ -41,10 +43,13 @@ _DEVICE = re.compile(r"[a-z]\w*(:\d{1,4})?")  # an out-of-tree backend may have 
 
 @dataclass(frozen=True)
 class StorageSpan:
-    """One span of a storage that the tensors of one call share.
+    """One byte range in a storage that tensors of one call share.
 
-    nbytes: length of the span in bytes. align: address of its first byte modulo 128. known: False where the contents
-    are not recorded (an uninitialised or write-only destination).
+    Attributes:
+        nbytes: Length in bytes.
+        align: Address of the first byte modulo 128.
+        device: Device name.
+        known: False if the contents are not recorded, as for an uninitialised or write-only destination.
     """
 
     nbytes: int
@@ -55,7 +60,18 @@ class StorageSpan:
 
 @dataclass(frozen=True)
 class TensorRef:
-    """A strided window onto a group. offset is in bytes from the group's first byte; shape and stride in elements."""
+    """A strided view of a group.
+
+    Attributes:
+        group: Index of the group.
+        offset: Bytes from the first byte of the group.
+        shape: Sizes in elements.
+        stride: Strides in elements.
+        dtype: Name without `torch.`.
+        requires_grad: As recorded.
+        conj: True if the lazy conjugation bit is set.
+        neg: True if the lazy negation bit is set.
+    """
 
     group: int
     offset: int
@@ -69,7 +85,14 @@ class TensorRef:
 
 @dataclass
 class Packed:
-    """A tree of values without its bytes (`tree`, `tensors`, `groups`) and the bytes (`data`, one entry a group)."""
+    """An encoded call: the tree, its tensors and groups, and the bytes.
+
+    Attributes:
+        tree: Arguments by name; `{"tensor": k}` refers to `tensors[k]`.
+        tensors: All tensors, in tree order.
+        groups: Storage spans that the tensors view.
+        data: One entry for each group; None if its contents are unknown.
+    """
 
     tree: Json
     tensors: list[TensorRef] = field(default_factory=list)
@@ -77,7 +100,7 @@ class Packed:
     data: list[Bytes | None] = field(default_factory=list)
 
     def header(self) -> Json:
-        """Everything but the bytes, as JSON."""
+        """Return everything except the bytes, as JSON."""
         return {
             "tree": self.tree,
             "tensors": [_trim(vars(t), _TENSOR_DEFAULTS) for t in self.tensors],
@@ -86,7 +109,19 @@ class Packed:
 
     @classmethod
     def from_header(cls, header: Json, data: list[Bytes | None], where: str) -> Packed:
-        """Read `header` back; raises TraceError naming `where` if it is not what `header()` wrote."""
+        """Build a Packed from the JSON that `header()` wrote.
+
+        Args:
+            header: JSON as `header()` returns it.
+            data: Bytes of each group, None for unknown ones.
+            where: Location for error messages.
+
+        Returns:
+            Packed: The validated call.
+
+        Raises:
+            TraceError: If the header is malformed or does not fit the data.
+        """
         try:
             tensors = [
                 TensorRef(**{**t, "shape": tuple(t["shape"]), "stride": tuple(t["stride"])}) for t in header["tensors"]
@@ -99,7 +134,10 @@ class Packed:
         return packed
 
     def validate(self, where: str) -> None:
-        """Check every size and offset against the bytes that are really there, before anything is allocated."""
+        """Check every size and offset against the actual number of bytes, before anything is allocated.
+
+        Raise TraceError if a value is out of range.
+        """
         if not isinstance(self.tree, dict):
             raise TraceError(f"{where}: tree is {type(self.tree).__name__}, expected an object")
         if len(self.data) != len(self.groups):
@@ -147,12 +185,15 @@ def _check_ref(ref: TensorRef, groups: list[StorageSpan], where: str) -> None:
     end = ref.offset + span_elements(ref.shape, ref.stride) * itemsize
     if end > groups[ref.group].nbytes:
         raise TraceError(f"{where}: reaches byte {end} of a span of {groups[ref.group].nbytes}")
-    if math.prod(ref.shape) * itemsize > MAX_TENSOR_BYTES:  # an operator may spread out what has strides of 0
+    if math.prod(ref.shape) * itemsize > MAX_TENSOR_BYTES:  # an operator may materialise a tensor that has strides of 0
         raise TraceError(f"{where}: shape {ref.shape} claims more than {MAX_TENSOR_BYTES} bytes")
 
 
 def by_storage(tree: Mapping[str, Any]) -> bool:
-    """Whether a call counts from where a storage begins: each span is a whole storage then, and is rebuilt as one."""
+    """Return True if the call takes a `storage_offset`, which counts from the start of the storage.
+
+    Each span of such a call is a whole storage, and is rebuilt as one.
+    """
     return "storage_offset" in tree
 
 
@@ -160,7 +201,7 @@ class _Packer:
     def __init__(self) -> None:
         self.live: list[Extent] = []
         self.known: set[int] = set()  # storages whose contents are to be recorded
-        self.sparse: list[int] = []  # identities of the sparse tensors, which are no storage that can be shared
+        self.sparse: list[int] = []  # ids of the sparse tensors, which have no single storage that could be shared
 
     def encode(self, value: Any, contents: bool) -> Json:  # noqa: PLR0911 - one return per kind of value
         if value is None or isinstance(value, bool | int | str):
@@ -197,8 +238,8 @@ class _Packer:
         return {"tensor": len(self.live) - 1}
 
     def finish(self, tree: Json) -> tuple[Packed, list[Span | None]]:
-        packed, found = Packed(tree), list[Span | None]()
-        whole, first = by_storage(tree), dict[int, tuple[int, Extent]]()  # the number of each storage, who showed it
+        packed, to_read = Packed(tree), list[Span | None]()
+        whole, first = by_storage(tree), dict[int, tuple[int, Extent]]()  # group number and first extent, by storage
         spans: list[list[int]] = []  # [lo, hi) in bytes of each storage
         for extent in self.live:
             lo, hi = extent.lo, extent.hi
@@ -213,7 +254,7 @@ class _Packer:
             storage, known = extent.storage, extent.cdata in self.known
             align = (storage.data_ptr() + lo) % ALIGNMENT if storage.nbytes() else 0
             packed.groups.append(StorageSpan(hi - lo, align, str(extent.tensor.device), known))
-            found.append(Span(storage, lo, hi - lo, extent.tensor.device) if known else None)
+            to_read.append(Span(storage, lo, hi - lo, extent.tensor.device) if known else None)
         for extent in self.live:
             t, (g, _) = extent.tensor, first[extent.cdata]
             packed.tensors.append(
@@ -228,15 +269,20 @@ class _Packer:
                     neg=t.is_neg(),
                 )
             )
-        return packed, found
+        return packed, to_read
 
 
 def pack(arguments: dict[str, Any], write_only: frozenset[str] = frozenset()) -> Packed:
-    """Encode a mapping of names to values.
+    """Encode a mapping from names to values.
 
-    The bytes in `.data` are views of live memory where the tensors are on the CPU: copy or hash them before the
-    tensors change. Tensors under a name in `write_only` keep their metadata; their contents are not read, unless
-    another argument shares their storage.
+    Args:
+        arguments: Values by name.
+        write_only: Names whose tensors keep only metadata. Their contents are not read, unless another argument shares
+            their storage.
+
+    Returns:
+        Packed: The encoded call. For CPU tensors the bytes in `.data` are views into live memory, so copy or hash them
+        before the tensors change.
     """
     packed, spans = lay_out(arguments, write_only)
     packed.data = [None if span is None else span.host() for span in spans]
@@ -244,13 +290,29 @@ def pack(arguments: dict[str, Any], write_only: frozenset[str] = frozenset()) ->
 
 
 def lay_out(arguments: dict[str, Any], write_only: frozenset[str] = frozenset()) -> tuple[Packed, list[Span | None]]:
-    """Like `pack`, without touching any bytes: `.data` is empty, and the spans to be read are returned beside it."""
+    """Encode like `pack`, but read no bytes.
+
+    Args:
+        arguments: Values by name.
+        write_only: As for `pack`.
+
+    Returns:
+        tuple: The Packed with empty `.data`, and the span to read for each group (None if its contents are unknown).
+    """
     packer = _Packer()
     return packer.finish({name: packer.encode(value, name not in write_only) for name, value in arguments.items()})
 
 
 def encoded(value: Any, refer: Callable[[Any], int | None]) -> Json:
-    """One value as part of a tree. refer: the number of what stands for a tensor; None for any other value."""
+    """Encode one value as part of a tree.
+
+    Args:
+        value: A value, list or tuple.
+        refer: Returns the tensor number for a value that represents a tensor, and None for any other value.
+
+    Returns:
+        Json: The encoded value.
+    """
     number = refer(value)
     if number is not None:
         return {"tensor": number}
@@ -261,7 +323,20 @@ def encoded(value: Any, refer: Callable[[Any], int | None]) -> Json:
 
 
 def decoded(tree: Json, tensors: list[Any], where: str, device: str | None = None) -> dict[str, Any]:
-    """Arguments as `encoded` wrote them. device: stands in for arguments that are devices. Raises TraceError."""
+    """Decode arguments that `encoded` wrote.
+
+    Args:
+        tree: Encoded values by name.
+        tensors: Tensors by number.
+        where: Location for error messages.
+        device: Replaces every argument that is a device; None keeps the recorded device.
+
+    Returns:
+        dict: Decoded values by name.
+
+    Raises:
+        TraceError: If a value is malformed.
+    """
     decode = _decoder(tensors, where, device)
     return {name: decode(value) for name, value in tree.items()}
 
@@ -269,10 +344,23 @@ def decoded(tree: Json, tensors: list[Any], where: str, device: str | None = Non
 def unpack(
     packed: Packed, where: str = "call", memory: list[Rebuilt] | None = None, device: str | None = "cpu"
 ) -> dict[str, Any]:
-    """Build the arguments anew in fresh memory: same aliasing, strides and alignment; unknown contents are poisoned.
-    Tensors never require grad and lie on `device`, which stands in for arguments that are devices, too: the recording's
-    may not exist here. None: each as recorded. `memory` is given each group's memory, to look at its guards later; what
-    it holds of a call with the same groups is used again. Raises TraceError where the tree cannot be built.
+    """Rebuild the arguments in fresh memory with the same aliasing, strides and alignment.
+
+    Unknown contents are poisoned. The rebuilt tensors never require grad.
+
+    Args:
+        packed: The encoded call.
+        where: Location for error messages.
+        memory: If given, receives the memory of each group, so that the caller can check its guards later. Entries from
+            an earlier call with the same groups are reused.
+        device: Device for the tensors and for every argument that is a device, because the recorded device may not
+            exist here. None keeps each as recorded.
+
+    Returns:
+        dict: Arguments by name.
+
+    Raises:
+        TraceError: If the tree cannot be rebuilt.
     """
     packed.validate(where)
     earlier: list[Any] = memory or [None] * len(packed.groups)
@@ -290,20 +378,26 @@ def unpack(
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """A group in memory: its `nbytes` bytes lie at `start` of a buffer, between poisoned ones but for a storage."""
+    """A group in memory: `nbytes` bytes at `start` in a buffer.
+
+    Poisoned guard bytes surround the group, unless it is a whole storage (`by_storage`).
+    """
 
     buffer: torch.Tensor
     start: int
     nbytes: int
 
     def guards_intact(self) -> bool:
-        """False once something was written just before or behind the group."""
+        """Return False if something was written just before or after the group."""
         sides = self.buffer[: self.start], self.buffer[self.start + self.nbytes :]
         return all(bool((side == POISON).all()) for side in sides)
 
 
 def _rebuild_group(group: StorageSpan, data: Bytes | None, last: Rebuilt | None, place: str, guard: int) -> Rebuilt:
-    """guard: poisoned bytes on either side at least; 0 for none, and memory aligned as it comes."""
+    """Rebuild one group on device `place`.
+
+    `guard` is the minimum number of poisoned bytes on either side; 0 means no guards and no control over alignment.
+    """
     size = group.nbytes + (2 * guard + ALIGNMENT if guard else 0)
     buffer = last.buffer.fill_(POISON) if last else torch.full((size,), POISON, dtype=torch.uint8, device=place)
     start = guard + (group.align - buffer.data_ptr() - guard) % ALIGNMENT if guard else 0
@@ -326,10 +420,10 @@ def _decoder(tensors: list[torch.Tensor], where: str, device: str | None) -> Cal
             raise TraceError(f"{where}: tensor {index!r} does not exist")
         return tensors[index]
 
-    built_before: list[torch.Tensor] = []  # sparse ones
+    built_before: list[torch.Tensor] = []  # sparse tensors, in order
 
     def sparse(parts: Json) -> torch.Tensor:
-        if "same" in parts:  # an argument that is the very object that another one is
+        if "same" in parts:  # this argument is the same object as an earlier one
             again: torch.Tensor = built_before[parts["same"]]
             return again
         built = torch.sparse_coo_tensor(
@@ -377,12 +471,12 @@ def _decoder(tensors: list[torch.Tensor], where: str, device: str | None) -> Cal
 
 
 def numel(ref: TensorRef) -> int:
-    """Elements of the tensor behind `ref`."""
+    """Return the number of elements in the tensor that `ref` describes."""
     return math.prod(ref.shape)
 
 
 def on_host(packed: Packed) -> Packed:
-    """The same call with every device argument naming host memory, wherever it was recorded."""
+    """Replace every device argument in the tree with the CPU, in place, and return the packed call."""
 
     def moved(value: Any) -> Any:
         if isinstance(value, list):

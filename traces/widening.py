@@ -1,4 +1,7 @@
-"""Calls that the CPU lacks in a dtype and another device has: computed in a dtype that the CPU can."""
+"""Fallback for calls whose dtype the CPU does not support: compute in a wider dtype and round the result.
+
+Used when calls recorded on another device are replayed or executed on the CPU.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,8 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from traces.overloads import kind, written
 
-_LACKING = re.compile(r"not implemented for '(\w+)'")  # ATen's words, with the dtype as C++ calls it
-_FLOATS, _INTEGERS = (torch.float32,), (torch.int64, torch.float64)  # what is tried, in this order
+_LACKING = re.compile(r"not implemented for '(\w+)'")  # the wording of ATen's error, with the C++ name of the dtype
+_FLOATS, _INTEGERS = (torch.float32,), (torch.int64, torch.float64)  # wider dtypes to try, in this order
 _WIDER: dict[str, tuple[torch.dtype, tuple[torch.dtype, ...]]] = {
     "Half": (torch.float16, _FLOATS),
     "BFloat16": (torch.bfloat16, _FLOATS),
@@ -28,18 +31,21 @@ _WIDER: dict[str, tuple[torch.dtype, tuple[torch.dtype, ...]]] = {
 
 
 def answer(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What the operator answers on the CPU; where it lacks the dtype, the answer in a wider one, rounded to that dtype.
+    """Call the operator on the CPU; if it lacks the dtype, compute in a wider one and round the result.
 
-    What draws numbers is left to ATen, which lacks it in dtypes that none draws in. Raises what ATen raises.
+    Random operators are not widened: ATen supports every dtype in which any device draws. Raise the error that ATen
+    raises if no wider dtype works either.
     """
     try:
         return op(*args, **kwargs)
     except (NotImplementedError, RuntimeError) as error:
-        found = _LACKING.search(str(error))
-        narrow, wider = _WIDER.get(found[1] if found and kind(op) != "random" else "", (torch.bool, ()))
+        match = _LACKING.search(str(error))
+        narrow, wider = _WIDER.get(match[1] if match and kind(op) != "random" else "", (torch.bool, ()))
         for wide in wider:
             try:
-                with _disable_current_modes():  # it is one call, however it is computed
+                with (
+                    _disable_current_modes()
+                ):  # dispatch modes must see one call, even if its computation takes several
                     return _Widened(narrow, wide).answer(op, args, kwargs)
             except (NotImplementedError, RuntimeError):
                 continue
@@ -47,18 +53,20 @@ def answer(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 
 
 class _Widened:
-    """One call with another dtype in the place of one."""
+    """One call with every `narrow` tensor and dtype argument replaced by `wide`."""
 
     def __init__(self, narrow: torch.dtype, wide: torch.dtype) -> None:
         self._narrow, self._wide = narrow, wide
-        self._originals: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}  # with their copies, by id of these
+        self._originals: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}  # (original, copy) by id of the copy
         self._copies: dict[int, torch.Tensor] = {}  # by id of the original
 
     def answer(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         result = op(*self._widened(args), **{name: self._widened(value) for name, value in kwargs.items()})
         if written(op):
             for original, copy in self._originals.values():
-                original.resize_(copy.shape).copy_(copy)  # of arguments that are only read it is what they are
+                original.resize_(copy.shape).copy_(
+                    copy
+                )  # writing back an argument that was only read does not change it
         return self._narrowed(result)
 
     def _widened(self, value: Any) -> Any:
