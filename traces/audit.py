@@ -1,4 +1,7 @@
-"""Proof that a trace recorded with `values` "seeded" or "stats" holds no user bytes, and what text remains in it."""
+"""Audit that a trace recorded with `values` "seeded" or "stats" contains no user bytes.
+
+The audit also lists the text that remains in the trace, for a person to review.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +19,19 @@ from traces.records import CallRecord
 from traces.store import Trace
 from traces.values import Json
 
-CHUNK = 1 << 22  # bytes of each trace whose windows are compared at once; a window takes 8 bytes
+CHUNK = 1 << 22  # bytes of each trace whose windows are compared at once; each window takes 8 bytes of memory
 WINDOW = 8
-MAX_SHOWN = 20  # violations of one kind that are told one by one
+MAX_SHOWN = 20  # violations of one kind that are listed individually
 
 
 @dataclass
 class Audit:
-    """What was found in a trace.
+    """Result of an audit.
 
-    violations: a line each; none in a trace that is fit to be handed out. texts: what a person should look through, by
-    where it stands. windows: how many of the other trace's bytes were looked for; None without one.
+    Attributes:
+        violations: One line each; empty if the trace can be shared.
+        texts: Strings for a person to review, by location in the trace.
+        windows: How many windows from the other trace were searched for; None without another trace.
     """
 
     JSON = ("violations", "texts", "windows", "passed")
@@ -36,28 +41,36 @@ class Audit:
 
     @property
     def passed(self) -> bool:
-        """True if nothing was found."""
+        """Return True if there are no violations."""
         return not self.violations
 
 
 def audit(trace: Trace, against: Trace | None = None) -> Audit:
-    """Look for user bytes in a trace. against: a full trace of the same program, of whose contents none may occur.
+    """Search a trace for user bytes.
 
-    Raises TraceError where a trace is damaged.
+    Args:
+        trace: The trace to audit.
+        against: A full trace of the same program. None of its contents may occur in `trace`.
+
+    Returns:
+        Audit: Violations and remaining text.
+
+    Raises:
+        TraceError: If a trace is damaged.
     """
-    found = Audit(texts=_texts(trace))
+    report = Audit(texts=_texts(trace))
     values = spans.values(trace.manifest)
     if values not in ("seeded", "stats"):
-        found.violations.append(
+        report.violations.append(
             f"{trace.path}: it holds user bytes (values {values}); record with --values seeded or stats"
         )
-        return found
+        return report
     checks = [_modes(trace), _foreign_files(trace), _stray_blobs(trace), _results(trace)]
-    found.violations += [line for check in checks for line in _capped(check)]
+    report.violations += [line for check in checks for line in _capped(check)]
     if against is not None:
-        found.windows, common = _common_windows(trace, against)
-        found.violations += _capped(common)
-    return found
+        report.windows, common = _common_windows(trace, against)
+        report.violations += _capped(common)
+    return report
 
 
 def _capped(lines: Iterable[str]) -> list[str]:
@@ -73,7 +86,7 @@ def _modes(trace: Trace) -> Iterator[str]:
 
 
 def _foreign_files(trace: Trace) -> Iterator[str]:
-    """Files that no reader looks at: left behind, or put there."""
+    """Yield a line for each file that no reader reads, such as leftovers."""
     for path in sorted(trace.path.iterdir()):
         known = path.name in (fmt.MANIFEST, fmt.SIGNATURES, fmt.CALLS, fmt.DATAFLOW) or fmt.SHARD.fullmatch(path.name)
         if not known or (trace.complete and path.name not in {fmt.MANIFEST, *trace.manifest["files"]}):
@@ -81,7 +94,7 @@ def _foreign_files(trace: Trace) -> Iterator[str]:
 
 
 def _stray_blobs(trace: Trace) -> Iterator[str]:
-    """Bytes other than pseudonymised ids, and generator states."""
+    """Yield a line for stored bytes other than pseudonymised ids, and for generator states."""
     ids = set()
     for record in trace.calls():
         for i, spec in enumerate(record.contents):
@@ -98,17 +111,17 @@ def _stray_blobs(trace: Trace) -> Iterator[str]:
 def _results(trace: Trace) -> Iterator[str]:
     for record in trace.calls():
         for name, value in record.results.items():
-            what = _telling(value)
-            if what:
-                yield f"{record.where}: results.{name} holds {what} of {record.overload}"
+            content = _telling(value)
+            if content:
+                yield f"{record.where}: results.{name} holds {content} of {record.overload}"
 
 
 def _telling(value: Json) -> str:
-    """What in a fingerprint was computed from user data, or nothing."""
+    """Return the name of a fingerprint entry computed from user data, or an empty string."""
     if isinstance(value, list):
         return next(filter(None, map(_telling, value)), "")
     if not isinstance(value, dict):
-        return ""  # whole numbers and truth values: sizes and counts
+        return ""  # integers and booleans: sizes and counts
     for name in ("hash", "moments", "float", "complex"):
         if name in value:
             return name if name in ("hash", "moments") else "a number"
@@ -116,15 +129,15 @@ def _telling(value: Json) -> str:
 
 
 def _texts(trace: Trace) -> dict[str, list[str]]:
-    """Distinct texts by where they stand: manifest, modules, phases, arguments."""
-    found: dict[str, set[str]] = {"manifest": set(), "modules": set(), "phases": set(), "arguments": set()}
+    """Return distinct strings by location: manifest, modules, phases, arguments."""
+    texts_by_place: dict[str, set[str]] = {"manifest": set(), "modules": set(), "phases": set(), "arguments": set()}
     manifest = {k: v for k, v in trace.manifest.items() if k not in ("files", "format")}
-    found["manifest"] |= {f"{path} = {text}" for path, text in _strings(manifest, "")}
+    texts_by_place["manifest"] |= {f"{path} = {text}" for path, text in _strings(manifest, "")}
     for record in trace.calls():
-        found["modules"].add(record.module)
-        found["phases"].add(record.phase)
-        found["arguments"] |= {f"{record.overload}: {text}" for text in _argument_texts(record)}
-    return {where: sorted(texts - {""}) for where, texts in found.items()}
+        texts_by_place["modules"].add(record.module)
+        texts_by_place["phases"].add(record.phase)
+        texts_by_place["arguments"] |= {f"{record.overload}: {text}" for text in _argument_texts(record)}
+    return {where: sorted(texts - {""}) for where, texts in texts_by_place.items()}
 
 
 def _argument_texts(record: CallRecord) -> set[str]:
@@ -133,7 +146,10 @@ def _argument_texts(record: CallRecord) -> set[str]:
 
 
 def _strings(value: Json, path: str) -> Iterator[tuple[str, str]]:
-    """Every text in some JSON with its path; keys of objects are part of the path, and so are texts of a user too."""
+    """Yield every string in some JSON with its path.
+
+    Keys of objects are part of the path, because they may hold a user's text as well.
+    """
     if isinstance(value, str):
         yield path, value
     elif isinstance(value, dict):
@@ -145,7 +161,7 @@ def _strings(value: Json, path: str) -> Iterator[tuple[str, str]]:
 
 
 def _common_windows(trace: Trace, against: Trace) -> tuple[int, list[str]]:
-    """How many windows of the contents of `against` were looked for, and the files of `trace` that hold one."""
+    """Count the searched windows from `against`, and describe the files in `trace` that contain one."""
     if not against.shards.keys():
         raise TraceError(
             f"{against.path}: holds no tensor contents to look for; name a trace recorded with --values full"
@@ -165,7 +181,10 @@ def _common_windows(trace: Trace, against: Trace) -> tuple[int, list[str]]:
 
 
 def _parts(trace: Trace) -> Iterator[tuple[str, NDArray[np.uint8]]]:
-    """All bytes of a trace's files in pieces, but for the zeros behind blobs: with ids they would look like others."""
+    """Yield all bytes in a trace's files, in pieces, with their location.
+
+    The zero padding after blobs is omitted: a window that spans ids and padding could match unrelated data.
+    """
     for path in sorted(p for p in trace.path.iterdir() if p.is_file() and p.stat().st_size):
         data: NDArray[np.uint8] = np.memmap(path, np.uint8, "r")
         if fmt.SHARD.fullmatch(path.name):
@@ -178,16 +197,17 @@ def _parts(trace: Trace) -> Iterator[tuple[str, NDArray[np.uint8]]]:
 
 
 def _pieces(data: NDArray[np.uint8]) -> Iterator[NDArray[np.uint8]]:
-    """Cut so that each pair of windows lies in one piece."""
+    """Yield overlapping pieces, so that each pair of adjacent windows lies in one piece."""
     for start in range(0, max(len(data) - WINDOW + 1, 0), CHUNK):
         yield data[start : start + CHUNK + 2 * WINDOW - 1]
 
 
 def _windows(data: NDArray[np.uint8]) -> NDArray[np.uint64]:
-    """A number for every 8 bytes in a row, from any of the first CHUNK bytes on, but for those that tell nothing.
+    """Return a number for each informative 8-byte window that starts in the first CHUNK bytes.
 
-    Left out: one byte eight times. Of bytes that are zeros but for one or two, as in padded integers, 16 in a row are
-    taken in place of 8, and left out if they are zeros but for two: any small integer occurs in every trace.
+    A window that repeats one byte is omitted. If at most two bytes in a window are not zero, as in padded integers, it
+    is extended to 16 bytes, because any small integer occurs in every trace. The longer window is omitted if at most
+    two bytes are not zero.
     """
     found = np.lib.stride_tricks.sliding_window_view(data, WINDOW).copy().view("<u8").reshape(-1)
     filled = np.concatenate(([0], np.cumsum(data != 0)))
@@ -199,6 +219,6 @@ def _windows(data: NDArray[np.uint8]) -> NDArray[np.uint64]:
 
 
 def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The same numbers, unlike any that occur in files: multiplied by the golden ratio, halves exchanged."""
+    """Multiply by the golden ratio and swap the halves, so that results match no number in a file."""
     product = x * np.uint64(0x9E3779B97F4A7C15)
     return (product >> np.uint64(32)) | (product << np.uint64(32))

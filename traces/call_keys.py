@@ -1,12 +1,12 @@
-"""Which calls are alike: what a key holds of each value of a call, and the functions that are made from it.
+"""Call keys: the definition of equal calls, and the functions that compute keys.
 
-Calls are alike if they differ in nothing but the contents of tensors and in floats. What becomes of the floats is the
-policy of who asks: a recording puts them into buckets, since learning-rate schedules and bias corrections change them
-at every step; serving keeps each, at its position, since a launch takes it as it is.
+Two calls are equal if they differ only in tensor contents and floats. The caller decides how to treat floats. A
+recording puts them into buckets, because learning-rate schedules and bias corrections change them at every step.
+Serving keeps each float at its position, because a launch takes the value itself.
 
-`TENSOR_FIELDS` says what a key holds of a tensor. From it come `read_call`, which takes the arguments of any call,
-`key_function`, which is compiled for the schema of one overload, and the header that both C++ modules include
-(traces/cpp/call_key.h): a field that is added here is part of every key.
+`TENSOR_FIELDS` lists the tensor properties in a key. Three things are generated from it: `read_call`, which takes the
+arguments of any call; `key_function`, which is compiled for one overload's schema; and the header that both C++
+modules include (traces/cpp/call_key.h). A field that is added here becomes part of every key.
 """
 
 from __future__ import annotations
@@ -28,13 +28,14 @@ INCLUDE = Path(__file__).parent / "cpp"
 
 
 class Field(NamedTuple):
-    """A property of a tensor by which calls differ.
+    """A tensor property that distinguishes calls.
 
     Attributes:
         python: The expression for a tensor `{t}`; hashable.
         cpp: The expression for an `at::Tensor t`: an integer, or an `IntArrayRef` if `is_list`.
-        is_list: True for a list of integers, as many as the tensor has dimensions.
-        strided: True for a field of strided tensors alone, False for one of the others alone, None for one of all.
+        is_list: True for a list of integers, one for each dimension.
+        strided: True for a field that only strided tensors have, False for one that only other layouts have, None for a
+            field that every tensor has.
     """
 
     python: str
@@ -46,7 +47,7 @@ class Field(NamedTuple):
 TENSOR_FIELDS = (
     Field("{t}.dtype", "t.scalar_type()"),
     Field("{t}.layout", "t.layout()", strided=False),
-    # A device has a slow hash: a string stands for the CPU, and the index for a CUDA device.
+    # Hashing a torch.device is slow, so a string stands for the CPU and the index for a CUDA device.
     Field(
         "'cpu' if {t}.is_cpu else {t}.get_device() if {t}.is_cuda else {t}.device",
         "t.device().index() * 256 + static_cast<int64_t>(t.device().type())",
@@ -54,21 +55,21 @@ TENSOR_FIELDS = (
     Field("{t}.shape", "t.sizes()", is_list=True),
     Field("{t}.stride()", "t.strides()", is_list=True, strided=True),
     Field("BITS({t})", "t.is_conj() + 2 * t.is_neg() + 4 * t._is_zerotensor()", strided=True),
-    # COO tensors have strides that say nothing, and as many elements as their contents make them have.
+    # Strides of COO tensors carry no information, and their element count depends on their contents.
     Field("{t}.is_sparse and {t}.is_coalesced()", "t.is_sparse() && t.is_coalesced()", strided=False),
 )
 
 
 class CallParts(NamedTuple):
-    """The arguments of a call.
+    """The arguments of a call, split into key, tensors and floats.
 
     Attributes:
-        kind: What they are, but for the contents of tensors and the values of floats. Equal for no calls that differ in
-            anything else.
-        tensors: The tensors, in their order.
-        floats: The floats, in theirs.
-        exact: True if every tensor is strided and has memory, and the key holds more than the type of every other
-            value, unlike that of a generator.
+        kind: Everything except tensor contents and float values. Calls that differ in anything else have different
+            kinds.
+        tensors: The tensors, in argument order.
+        floats: The floats, in argument order.
+        exact: True if every tensor is strided and has memory, and the key holds the value of every other argument. For
+            a generator, for example, the key holds only the type.
     """
 
     kind: tuple[Hashable, ...]
@@ -78,7 +79,7 @@ class CallParts(NamedTuple):
 
 
 def read_call(args: Iterable[Any], kwargs: Mapping[str, Any] | None, *head: Hashable) -> CallParts:
-    """Return the parts of a call of any operator. head: The first parts of its kind."""
+    """Return the parts of a call to any operator. `head` supplies the first items of its kind."""
     parts: list[Hashable] = [*head]
     tensors: list[torch.Tensor] = []
     floats: list[float] = []
@@ -92,7 +93,7 @@ def read_call(args: Iterable[Any], kwargs: Mapping[str, Any] | None, *head: Hash
 
 
 def recorded_key(op: Hashable, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Hashable:
-    """Return the key of a call for a recording, with its floats in buckets. op: What is called."""
+    """Return a call's key for a recording, with floats in buckets. `op` is the called operator."""
     if type(op) is OpOverload:
         with suppress(AttributeError, RuntimeError, TypeError):  # see key_function
             return _hashed(op)(*args, **kwargs)
@@ -100,17 +101,18 @@ def recorded_key(op: Hashable, args: tuple[Any, ...], kwargs: Mapping[str, Any])
 
 
 def key_function(op: OpOverload, find: Callable[[Hashable], Found]) -> Callable[..., Found]:
-    """Return the function of a call's arguments that returns what `find` makes of its key.
+    """Return a function that takes a call's arguments and returns `find(key)`.
 
-    It is written after the schema of the overload. Since that says what each argument may be, but for numbers that
-    stand for tensors, little is asked of its type, and one expression makes the key: no finer than `recorded_key`, and
-    as fine as the text of a signature, which says of no tensors that they are the same but the first argument.
+    The function is generated from the overload's schema. The schema states the type of each argument, except for
+    numbers that stand for tensors, so few type checks remain and one expression builds the key. The key is no finer
+    than `recorded_key`. It is as fine as the signature text, which only states identity between a tensor and the first
+    argument.
 
-    The function takes its arguments as the dispatcher passes them. It raises AttributeError, RuntimeError or TypeError,
-    or calls `find` with a key that has no hash, where a call has no such key, as with nested tensors and symbols.
+    The function takes its arguments as the dispatcher passes them. If a call has no such key, as with nested tensors
+    and symbols, the function raises AttributeError, RuntimeError or TypeError, or calls `find` with an unhashable key.
     """
-    made: Callable[..., Found] = _compiled(_source(op))(find)
-    return made
+    compiled: Callable[..., Found] = _compiled(_source(op))(find)
+    return compiled
 
 
 def cpp_fields() -> str:
@@ -141,7 +143,7 @@ inline void put_fields(std::vector<int64_t>& words, const at::Tensor& t) {{
 
 
 def _tuple(t: str, strided: bool, bits: bool = True) -> str:
-    """Return the expression for the fields of a tensor of the one layout or of the others."""
+    """Return the expression for a tensor's fields, for strided tensors or for all other layouts."""
     fields = [f for f in TENSOR_FIELDS if f.strided in (None, strided) and (bits or "BITS" not in f.python)]
     return f"({''.join(f'{f.python.format(t=t)}, ' for f in fields)})"
 
@@ -151,7 +153,7 @@ _EXACT = frozenset({int, str, type(None), torch.dtype, torch.device, torch.layou
 
 
 def _read(values: Iterable[Any], parts: list[Hashable], tensors: list[torch.Tensor], floats: list[float]) -> bool:
-    """Add what these values are. Return True if the parts say all of it."""
+    """Append the key items for these values. Return True if the items fully describe them."""
     exact = True
     for value in values:
         kind = type(value)
@@ -183,7 +185,7 @@ def _read(values: Iterable[Any], parts: list[Hashable], tensors: list[torch.Tens
     return exact
 
 
-_OMITTED = object()  # where a schema's default is not None, so that None is another value
+_OMITTED = object()  # stands for an omitted argument whose default is not None, because None is a different value there
 _TENSOR = ("Tensor", "Optional[Tensor]")
 _FLOATS = ("float", "Optional[float]")
 _NUMBERS = ("number", "Optional[number]")
@@ -218,7 +220,7 @@ def _part(kind: str, name: str, bits: bool) -> str:
     Args:
         kind: The argument's type in the schema.
         name: The parameter that holds it.
-        bits: Whether tensors may have lazy bits.
+        bits: True if tensors may have lazy bits.
     """
     if kind in _TENSOR:
         fields = f"{_tuple(name, True, bits)} if {name}.layout is STRIDED else OTHER({name})"
@@ -247,7 +249,10 @@ def _token(value: Any) -> Hashable:
 
 
 def _evaluated(source: str, **names: Any) -> Any:
-    """Return the value of an expression of this module, which names of arguments go into: torch takes identifiers."""
+    """Return the value of an expression generated by this module.
+
+    It contains argument names from schemas, which torch restricts to identifiers, so `exec` is safe here.
+    """
     scope: dict[str, Any] = {"BITS": lazy_bits, **names}
     exec(f"value = {source}", scope)
     return scope["value"]
@@ -260,13 +265,18 @@ _OTHER: Callable[[torch.Tensor], Hashable] = _evaluated(f"lambda t: {_tuple('t',
 @cache
 def _compiled(source: str) -> Callable[..., Any]:
     types = {"TENSOR": torch.Tensor, "PARAMETER": torch.nn.Parameter, "STRIDED": torch.strided}
-    made: Callable[..., Any] = _evaluated(source, **types, OMITTED=_OMITTED, BUCKET=bucket, TOKEN=_token, OTHER=_OTHER)
-    return made
+    compiled: Callable[..., Any] = _evaluated(
+        source, **types, OMITTED=_OMITTED, BUCKET=bucket, TOKEN=_token, OTHER=_OTHER
+    )
+    return compiled
 
 
 @cache
 def _hashed(op: OpOverload) -> Callable[..., Hashable]:
-    """Return the function of a call's arguments that returns the operator and the key; TypeError if it has no hash."""
+    """Return a function from a call's arguments to (operator, key).
+
+    The function raises TypeError if the key is unhashable.
+    """
 
     def with_operator(key: Hashable) -> Hashable:
         hash(key)

@@ -1,6 +1,7 @@
-"""What a trace says of the contents of each span: whole bytes, some rows, how to draw or produce them, or nothing.
+"""Content specs: the part of a call line that says how to obtain the bytes of each span.
 
-Everything here is about the JSON of a call line; `traces.materialise` turns it into bytes.
+A span is stored as whole bytes, as some rows of a table, or as a recipe to draw or reproduce it, or not at all. This
+module validates the JSON; `traces.materialise` turns it into bytes.
 """
 
 from __future__ import annotations
@@ -15,28 +16,28 @@ from traces.errors import TraceError
 Spec: TypeAlias = Any  # one entry of header.contents, as JSON
 
 REPLAYABLE = fmt.LEVELS[:3]
-MAX_SYNTHESISED = 1 << 32  # bytes that one call may claim without bringing them
+MAX_SYNTHESISED = 1 << 32  # bytes that one call may synthesise instead of storing
 QUANTILES = 21
 _FRACTIONS = ("zeros", "nan", "posinf", "neginf")
 
 
 class NotRecorded(TraceError):
-    """The values of a call are not in the trace, nor what they could be produced from."""
+    """Raised if a call's values are neither in the trace nor reproducible from it."""
 
 
 def level(contents: list[Spec]) -> str:
-    """The level of a call: that of its worst span."""
+    """Return the level of a call, which is the level of its worst span."""
     return max(map(fmt.level, contents), key=fmt.LEVELS.index, default="full")
 
 
 def values(manifest: dict[str, Any]) -> str:
-    """What a recording kept of contents, by its manifest: "full", "seeded" or "stats"."""
+    """Return the manifest's `values` limit: "full", "seeded" or "stats"."""
     limits = manifest.get("info", {}).get("limits")
     return str(limits.get("values", "full")) if isinstance(limits, dict) else "full"
 
 
 def blobs(contents: list[Spec]) -> Iterator[str]:
-    """Keys of the blobs that the spans of a call are made of."""
+    """Yield the keys of the blobs that the spans refer to."""
     for spec in contents:
         if isinstance(spec, dict):
             yield from (spec[name] for name in ("blob", "rows", "ids") if name in spec)
@@ -45,12 +46,12 @@ def blobs(contents: list[Spec]) -> Iterator[str]:
 
 
 def sources(contents: list[Spec]) -> Iterator[dict[str, Any]]:
-    """The calls, with their output or argument, that have to be run again for the spans of a call."""
+    """Yield the `from` entries of the spans: a call to run again, with its output or argument."""
     return (spec["from"] for spec in contents if isinstance(spec, dict) and "from" in spec)
 
 
 def check(contents: Any, groups: list[Any], call: int, where: str) -> None:
-    """Raise a TraceError that names the field unless there is one well-formed spec for each group of call `call`."""
+    """Raise a TraceError that names the field unless each group of call `call` has one well-formed spec."""
     if not isinstance(contents, list) or len(contents) != len(groups):
         raise TraceError(f"{where}.groups and {where}.contents do not match")
     claimed = 0
@@ -95,10 +96,10 @@ def _check_seeded(spec: Spec, call: int, where: str) -> None:
         "from": _check_from,
         "ids": _check_ids,
     }
-    found = [name for name in forms if name in spec]
-    if len(found) != 1:
-        raise TraceError(f"{where} has {' and '.join(found) or 'none'} of {', '.join(forms)}, expected one")
-    forms[found[0]](spec, call, where)
+    present = [name for name in forms if name in spec]
+    if len(present) != 1:
+        raise TraceError(f"{where} has {' and '.join(present) or 'none'} of {', '.join(forms)}, expected one")
+    forms[present[0]](spec, call, where)
 
 
 def _check_drawn(spec: Spec, call: int, where: str) -> None:
@@ -143,7 +144,10 @@ _FORMS: dict[str, Callable[[Spec, int, str], None]] = {
 
 
 def check_stats(stats: Any, where: str) -> None:
-    """Raise a TraceError that names the field unless these are statistics as `traces.synthesis.summarise` gives."""
+    """Raise a TraceError that names the field unless these are valid statistics.
+
+    The format is that of `traces.synthesis.summarise`.
+    """
     if not isinstance(stats, dict):
         raise TraceError(f"{where} is {_shown(stats)}, expected an object")
     for name in ("count", "ones"):

@@ -1,10 +1,10 @@
-"""The layout of a `NAME.trace/` directory: file names, version, lines with checksums, durable writes.
+"""Layout of a `NAME.trace/` directory: file names, version, lines with checksums, durable writes.
 
 manifest.json            versions, settings, totals, the other files and their sizes; its state turns "complete" last
 signatures.json          every signature with its counts
-calls-00000.jsonl        one stored call a line, each followed by the CRC-32 of its text
-dataflow.json            which values the calls of a step read, make and write, where that was recorded
-blobs-00000.safetensors  spans of bytes under their blake3, U8, zero-padded to 64 bytes
+calls-00000.jsonl        one stored call on each line, followed by the CRC-32 of its text
+dataflow.json            optional: values that each call in a step reads, produces and writes
+blobs-00000.safetensors  byte spans, with their blake3 as key, dtype U8, zero-padded to 64 bytes
 """
 
 from __future__ import annotations
@@ -28,27 +28,28 @@ CALLS = "calls-00000.jsonl"
 DATAFLOW = "dataflow.json"
 SHARD = re.compile(r"blobs-\d{5}\.safetensors")
 BLOB_KEY = re.compile(r"[0-9a-f]{64}")
-PADDING = 64  # bytes; every blob starts and ends on such a boundary of its file
-LEVELS = ("full", "rows", "seeded", "stats", "meta")  # of a call's contents, from everything to nothing
-MAX_LINE = 1 << 24  # bytes of one stored call without its tensors
+PADDING = 64  # bytes; every blob starts and ends on such a boundary in its file
+LEVELS = ("full", "rows", "seeded", "stats", "meta")  # levels of a call's contents, from everything to nothing
+MAX_LINE = 1 << 24  # bytes in the line of one stored call
 MAX_JSON = 1 << 28  # bytes of manifest.json or signatures.json
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 
 
 def shard_name(index: int) -> str:
-    """File name of blob shard `index`."""
+    """Return the file name of blob shard `index`."""
     return f"blobs-{index:05}.safetensors"
 
 
 def padded(nbytes: int) -> int:
-    """Length of a blob of `nbytes` bytes in its shard."""
+    """Return the padded length, in its shard, for a blob with `nbytes` bytes."""
     return -(-nbytes // PADDING) * PADDING
 
 
 def jsonable(value: Any) -> Any:
-    """Return a value as `json` takes it; a dataclass as the fields and properties that its `JSON` lists, or all fields.
+    """Return a value in a form that `json` accepts.
 
-    Sets are sorted, and keys and paths become texts.
+    A dataclass becomes an object with the fields and properties that its `JSON` lists, or with all fields. Sets are
+    sorted. Keys and paths become strings.
     """
     if is_dataclass(value):
         names = getattr(value, "JSON", None) or [field.name for field in fields(value)]
@@ -61,12 +62,12 @@ def jsonable(value: Any) -> Any:
 
 
 def to_json(value: Any) -> str:
-    """Compact JSON; NaN and infinity are refused, floats are written in hexadecimal by the value codec."""
+    """Encode compact JSON; NaN and infinity are rejected, because the value codec writes floats in hexadecimal."""
     return _ENCODER.encode(value)
 
 
 def parse_json(text: bytes, where: str) -> Any:
-    """JSON, or a TraceError that names `where`."""
+    """Parse JSON. Raise a TraceError that names `where` if it is invalid or repeats a key."""
     try:
         return json.loads(text, object_pairs_hook=_without_repeats)
     except (ValueError, RecursionError) as error:
@@ -74,21 +75,21 @@ def parse_json(text: bytes, where: str) -> Any:
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    result = dict(pairs)
+    if len(result) != len(pairs):
         keys = [key for key, _ in pairs]
         raise ValueError(f"key {next(k for k in keys if keys.count(k) > 1)[:80]!r} occurs twice")
-    return found
+    return result
 
 
 def encode_line(value: Any) -> bytes:
-    """One line of a calls file."""
+    """Encode one line of a calls file, with its checksum."""
     text = to_json(value).encode()
     return text + f" {zlib.crc32(text):08x}\n".encode()
 
 
 def decode_line(line: bytes, where: str) -> Any:
-    """The value of one line; raises TraceError if it is torn or altered."""
+    """Return the value of one line. Raise TraceError if the line is torn or altered."""
     text, _, checksum = line.rstrip(b"\n").rpartition(b" ")
     if not line.endswith(b"\n") or checksum != f"{zlib.crc32(text):08x}".encode():
         raise TraceError(f"{where}: the checksum does not match; the line is torn or altered")
@@ -96,7 +97,7 @@ def decode_line(line: bytes, where: str) -> Any:
 
 
 def write_durably(path: Path, chunks: Iterable[bytes]) -> int:
-    """Write a file so that after a crash it is whole or absent; returns its length in bytes."""
+    """Write a file so that after a crash it is complete or absent, and return its length in bytes."""
     temporary = path.with_name(path.name + ".tmp")
     with open(temporary, "wb") as file:
         for chunk in chunks:
@@ -119,7 +120,7 @@ def sync_directory(path: Path) -> None:
 
 
 def shard_chunks(blobs: dict[str, bytes]) -> Iterable[bytes]:
-    """A safetensors file of 1-D U8 tensors: header length, header padded with spaces, the data."""
+    """Yield a safetensors file of 1-D U8 tensors: header length, header padded with spaces, data."""
     yield from shard_header({key: len(data) for key, data in blobs.items()})
     for data in blobs.values():
         yield data
@@ -127,7 +128,10 @@ def shard_chunks(blobs: dict[str, bytes]) -> Iterable[bytes]:
 
 
 def shard_header(sizes: dict[str, int]) -> Iterable[bytes]:
-    """What comes before the data of a shard. sizes: lengths of its blobs in bytes, in the order of the data."""
+    """Yield the part of a shard that precedes the data.
+
+    `sizes` gives the length of each blob in bytes, in data order.
+    """
     header, offset = {}, 0
     for key, nbytes in sizes.items():
         end = offset + padded(nbytes)
@@ -139,5 +143,5 @@ def shard_header(sizes: dict[str, int]) -> Iterable[bytes]:
 
 
 def level(spec: Any) -> str:
-    """How much of a group's contents a content spec keeps: one of LEVELS."""
+    """Return the level, one of LEVELS, that a content spec keeps of its group."""
     return str(spec["level"]) if isinstance(spec, dict) else "full"

@@ -1,4 +1,4 @@
-"""Bits of a tensor that say that its values are not what its memory holds, and which operators see them."""
+"""Lazy tensor bits (conjugation, negation, zero), and the operators that see them unresolved."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ _NO_BITS: frozenset[str] = frozenset()
 
 
 def lazy_bits(t: torch.Tensor) -> frozenset[str]:
-    """Return which bits of a strided tensor say that its values are not what its memory holds.
+    """Return the lazy bits of a strided tensor, which make its values differ from its memory.
 
-    `conj`: the memory holds the conjugates. `neg`: it holds the negatives. `zero`: there is no memory, and all values
-    are 0.
-    The dispatcher resolves them for all but a few operators (`sees_lazy_bits`).
+    - `conj`: the memory holds the conjugates.
+    - `neg`: the memory holds the negatives.
+    - `zero`: there is no memory, and all values are 0.
+
+    The dispatcher resolves these bits for all but a few operators (`sees_lazy_bits`).
     """
     if t.is_conj() or t.is_neg() or t._is_zerotensor():
         bits = (("conj", t.is_conj()), ("neg", t.is_neg()), ("zero", t._is_zerotensor()))
@@ -27,13 +29,13 @@ def lazy_bits(t: torch.Tensor) -> frozenset[str]:
 
 @cache
 def sees_lazy_bits(op: OpOverload) -> bool:
-    """Return True if calls of the operator reach a backend with tensors whose bits the dispatcher has not resolved."""
+    """Return True if the operator's calls can reach a backend with unresolved lazy bits."""
     return bool(seen_bits(op))
 
 
 @cache
 def seen_bits(op: OpOverload) -> frozenset[str]:
-    """Return which bits (`lazy_bits`) the dispatcher does not resolve for the operator."""
+    """Return the lazy bits (see `lazy_bits`) that the dispatcher does not resolve for the operator."""
     has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
     passes_on = torch._C._dispatch_kernel_for_dispatch_key_is_fallthrough
     name, keys = name_of(op), {"conj": "Conjugate", "neg": "Negative", "zero": "ZeroTensor"}

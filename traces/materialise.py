@@ -1,4 +1,4 @@
-"""From a stored call to its arguments: read, drawn, or produced by running earlier stored calls again on the CPU."""
+"""From a stored call to its arguments: read, drawn, or reproduced by running earlier stored calls on the CPU again."""
 
 from __future__ import annotations
 
@@ -29,41 +29,46 @@ if TYPE_CHECKING:
     from traces.records import CallRecord
     from traces.store import Trace
 
-STORAGE_ALIGNMENT = 64  # bytes; where storages of PyTorch's allocators begin at the least
-CACHE_BYTES = 256 << 20  # of what calls produced, kept for other calls of the same trace
+STORAGE_ALIGNMENT = 64  # bytes; minimum alignment of storages from PyTorch's allocators
+CACHE_BYTES = 256 << 20  # bytes of reproduced outputs that are cached for other calls of the same trace
 
 REFUSED = tagged("outside_effects")
 
 
 @dataclass(frozen=True)
 class Produced:
-    """A tensor by value: its elements, row-major."""
+    """A tensor by value: its elements in row-major order."""
 
     dtype: str
     shape: tuple[int, ...]
     data: bytes
 
 
-Outputs = dict[str, Produced]  # by place: the JSON of a `from` without its call
+Outputs = dict[str, Produced]  # by place: the JSON of a `from` entry without its call
 
 
 class Materialiser:
-    """Builds the arguments of the stored calls of one trace. Safe to use from several threads."""
+    """Restores the arguments for one trace's stored calls. Safe to use from several threads."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         self._cache: OrderedDict[int, Outputs] = OrderedDict()
-        self._places: dict[int, dict[str, dict[str, Any]]] | None = None  # what is asked of each call, by place
+        self._places: dict[int, dict[str, dict[str, Any]]] | None = (
+            None  # `from` entries that refer to each call, by place
+        )
         self._lock = threading.Lock()
 
     def packed(self, record: CallRecord) -> Packed:
-        """The arguments with bytes for every known group. Raises TraceError, NotRecorded where they cannot be had."""
+        """Return the arguments with bytes for every known group.
+
+        Raise NotRecorded if they cannot be restored, and TraceError if the trace is damaged.
+        """
         with self._lock:
             produced = self._produce(record)
         return self._fill(record, produced)
 
     def _produce(self, record: CallRecord) -> dict[int, Outputs]:
-        """What the record needs of other calls, by their ids: from the cache, or by running them."""
+        """Return the outputs that the record needs from other calls, by call id: from the cache, or by running them."""
         needed = producers(self._trace, record, frozenset(self._cache))
         produced = {p.id: self._cache[p.id] for p in needed if p.id in self._cache}
         for producer in needed:
@@ -92,7 +97,7 @@ class Materialiser:
         header, specs, where = record.header, record.contents, record.where
         if record.level not in spans.REPLAYABLE:
             raise NotRecorded(f"{where}: values not recorded ({record.level})")
-        # Lengths stand in for the bytes until every size and offset has been checked.
+        # ranges stand in for the bytes until every size and offset has been checked
         lengths: list[Any] = [
             None if s is None else range(g["nbytes"]) for s, g in zip(specs, header["groups"], strict=True)
         ]
@@ -119,7 +124,7 @@ class Materialiser:
         return drawn if spec["level"] == "seeded" else self._with_rows(spec, window, drawn, where)
 
     def _with_rows(self, spec: Spec, window: _Window, drawn: bytes, where: str) -> bytes:
-        """The drawn table with its stored rows."""
+        """Return the drawn table with its stored rows inserted."""
         ref, stored = window.only(where), spec["count"]
         if len(ref.shape) < 2 or numel(ref) * window.itemsize(where) != window.nbytes or not _is_contiguous(ref):
             raise TraceError(f"{where}: rows of a tensor of shape {ref.shape}, stride {ref.stride}, expected a table")
@@ -146,7 +151,7 @@ class Materialiser:
         limits = torch.iinfo(dtype)
         if low < limits.min or low + int(stored.max()) > limits.max:
             raise TraceError(f"{where}: low {low} and ids up to {stored.max()} are out of range of {dtype}")
-        values = stored.astype(np.uint64) + np.uint64(low % 2**64)  # wraps where low is negative
+        values = stored.astype(np.uint64) + np.uint64(low % 2**64)  # wraps if low is negative
         return values.astype(f"<u{dtype.itemsize}").tobytes()
 
 
@@ -156,7 +161,7 @@ def _nbytes(produced: Mapping[int, Outputs]) -> int:
 
 @dataclass(frozen=True)
 class _Window:
-    """The tensors that share a span of `nbytes` bytes."""
+    """The tensors that share a span with `nbytes` bytes."""
 
     tensors: list[TensorRef]
     nbytes: int
@@ -170,8 +175,8 @@ class _Window:
         names = {t.dtype for t in self.tensors}
         if len(names) != 1:
             raise TraceError(f"{where}: tensors of {len(names)} dtypes share this span, expected one")
-        found: torch.dtype = getattr(torch, names.pop())
-        return found
+        dtype: torch.dtype = getattr(torch, names.pop())
+        return dtype
 
     def itemsize(self, where: str) -> int:
         return self.dtype(where).itemsize
@@ -183,7 +188,7 @@ class _Window:
         return count
 
     def scatter(self, dense: bytes, where: str) -> bytes:
-        """The span, poisoned but for the elements of its only tensor, which come in row-major order."""
+        """Return the span, poisoned except for the elements of its only tensor, which are given in row-major order."""
         ref, itemsize = self.only(where), self.itemsize(where)
         span = np.full(self.nbytes, POISON, dtype=np.uint8)
         if dense:
@@ -207,13 +212,13 @@ def _is_contiguous(ref: TensorRef) -> bool:
 
 def _taken(source: dict[str, Any], window: _Window, produced: dict[int, Outputs], where: str) -> bytes:
     ref = window.only(where)
-    found = produced[source["call"]].get(_place(source))
-    if found is None:
+    output = produced[source["call"]].get(_place(source))
+    if output is None:
         raise TraceError(f"{where}.from: call {source['call']} has no tensor {_place(source)}")
-    if (found.dtype, found.shape) != (ref.dtype, ref.shape) or ref.conj or ref.neg:
-        got = f"{found.dtype}{list(found.shape)}"
+    if (output.dtype, output.shape) != (ref.dtype, ref.shape) or ref.conj or ref.neg:
+        got = f"{output.dtype}{list(output.shape)}"
         raise TraceError(f"{where}.from: {_place(source)} is {got}, the tensor is {ref.dtype}{list(ref.shape)}")
-    return window.scatter(found.data, where)
+    return window.scatter(output.data, where)
 
 
 def _place(source: dict[str, Any]) -> str:
@@ -221,25 +226,27 @@ def _place(source: dict[str, Any]) -> str:
 
 
 def producers(trace: Trace, record: CallRecord, known: frozenset[int] = frozenset()) -> list[CallRecord]:
-    """The stored calls that have to be run again for this one, in the order of recording.
+    """Return the stored calls that must run again to restore this one, in recording order.
 
-    known: calls behind which there is no need to look.
+    Sources of calls in `known` are not followed.
     """
-    found: dict[int, CallRecord] = {}
+    by_id: dict[int, CallRecord] = {}
     pending = [record]
     while pending:
         consumer = pending.pop()
         for source in spans.sources(consumer.contents):
-            if source["call"] not in found:
-                found[source["call"]] = trace.record(source["call"], consumer.where)
-                pending += [] if source["call"] in known else [found[source["call"]]]
-    return [found[i] for i in sorted(found)]
+            if source["call"] not in by_id:
+                by_id[source["call"]] = trace.record(source["call"], consumer.where)
+                pending += [] if source["call"] in known else [by_id[source["call"]]]
+    return [by_id[i] for i in sorted(by_id)]
 
 
 def _outputs(trace: Trace, record: CallRecord, packed: Packed, asked: dict[str, dict[str, Any]]) -> Outputs:
     arguments = arguments_of(record, packed)
     outputs = {p: _at(arguments[s["argument"]], s["path"]) for p, s in asked.items() if s.get("argument") in arguments}
-    found = {place: _by_value(t) for place, t in outputs.items() if t is not None}  # before the call writes to them
+    produced = {
+        place: _by_value(t) for place, t in outputs.items() if t is not None
+    }  # read these before the call overwrites them
     if any("output" in source for source in asked.values()):
         try:
             result = run(trace, record, arguments)
@@ -249,8 +256,8 @@ def _outputs(trace: Trace, record: CallRecord, packed: Packed, asked: dict[str, 
             reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
             raise NotRecorded(f"{record.where}: {record.overload} cannot be run again ({reason})") from error
         results = {p: _at(result, s["output"]) for p, s in asked.items() if "output" in s}
-        found |= {place: _by_value(t) for place, t in results.items() if t is not None}
-    return found
+        produced |= {place: _by_value(t) for place, t in results.items() if t is not None}
+    return produced
 
 
 def _at(value: Any, path: list[int]) -> torch.Tensor | None:
@@ -269,9 +276,18 @@ def _by_value(t: torch.Tensor) -> Produced:
 
 
 def arguments_of(record: CallRecord, packed: Packed, device: str | None = "cpu") -> dict[str, Any]:
-    """The arguments in fresh memory of a device, every device argument naming it; None: as they were recorded.
+    """Return the arguments in fresh memory.
 
-    Raises TraceError.
+    Args:
+        record: The stored call.
+        packed: Its arguments with bytes.
+        device: Device for tensors and device arguments; None keeps each as recorded.
+
+    Returns:
+        dict: Arguments by schema name.
+
+    Raises:
+        TraceError: If the arguments cannot be rebuilt or do not fit the schema.
     """
     arguments = unpack(packed, f"{record.where}: header", device=device)
     op = operator(record)
@@ -281,7 +297,10 @@ def arguments_of(record: CallRecord, packed: Packed, device: str | None = "cpu")
 
 
 def operator(record: CallRecord) -> OpOverload:
-    """The operator of a call. Raises NotRecorded where it is none to be run here, TraceError where there is none."""
+    """Return a call's operator.
+
+    Raise NotRecorded if the operator is never run here, and TraceError if PyTorch lacks it.
+    """
     if not record.overload.startswith("aten::") or record.overload in REFUSED:
         raise NotRecorded(f"{record.where}: {record.overload[:80]!r} is not an operator that is run again")
     try:
@@ -291,16 +310,16 @@ def operator(record: CallRecord) -> OpOverload:
 
 
 def run(trace: Trace, record: CallRecord, arguments: dict[str, Any]) -> Any:
-    """Call the operator of `record`, with the recorded state of the CPU's generator. Raises what ATen raises."""
+    """Call the record's operator with the recorded CPU generator state. Raise the error that ATen raises, if any."""
     op = operator(record)
-    # Some kernels ask whether gradients are on, and compute otherwise: mkldnn_rnn_layer, of LSTM.
+    # Some kernels compute differently if gradients are enabled, such as mkldnn_rnn_layer for LSTM.
     with torch.set_grad_enabled(bool(record.grad)), _generator_state(trace, record):
         return answer(op, *positional(op, arguments))
 
 
 @contextmanager
 def _generator_state(trace: Trace, record: CallRecord) -> Iterator[None]:
-    """The default CPU generator in the recorded state, or in one of the call's own; afterwards as it was."""
+    """Set the default CPU generator inside the block: to the recorded state, or else seeded with the call's id."""
     with torch.random.fork_rng(devices=[]):
         if record.rng is not None and record.rng["device"] == "cpu":
             state = trace.blob(record.rng["blob"], record.rng["nbytes"], f"{record.where}: rng")
@@ -311,16 +330,17 @@ def _generator_state(trace: Trace, record: CallRecord) -> Iterator[None]:
 
 
 def identity(trace: Trace, record: CallRecord) -> str:
-    """Hash of overload, arguments and all that decides their contents: 32 hexadecimal digits, alike in every trace.
+    """Hash the overload, the arguments and everything that decides their contents, equal in every trace.
 
-    A span that another call produces stands for all of that call. Storages begin at multiples of 64 bytes; which one it
-    was is no part of it, so that what is recorded again is the same. Raises KeyError or TypeError on a damaged record.
+    The hash has 32 hexadecimal digits. A span that another call produces is represented by that whole call. Alignment
+    counts modulo 64 bytes, because storages begin at multiples of 64; a repeated recording thus gets the same hash.
+    Raise KeyError or TypeError for a damaged record.
     """
-    found: dict[int, str] = {}
+    digests: dict[int, str] = {}
     for producer in producers(trace, record):
         seed = producer.rng or (producer.id if producer.kind == "random" else None)
-        found[producer.id] = _digest([producer.overload, _essence(producer, found), seed])
-    return _digest([record.overload, _essence(record, found)])
+        digests[producer.id] = _digest([producer.overload, _essence(producer, digests), seed])
+    return _digest([record.overload, _essence(record, digests)])
 
 
 def _digest(value: Json) -> str:

@@ -1,4 +1,4 @@
-"""Reading blobs: spans of bytes in safetensors files, each under its blake3."""
+"""Blob reader: byte spans in safetensors files, each with its blake3 as key."""
 
 from __future__ import annotations
 
@@ -17,27 +17,33 @@ from traces.errors import TraceError
 
 
 class Shards:
-    """The shards of a trace, opened together at the first need. Safe to use from several threads.
-
-    names: of their files in `root`. damage: is told of those that cannot be read, in a line each; None if that is a
-    TraceError.
-    """
+    """The shards of a trace, all opened at first use. Safe to use from several threads."""
 
     def __init__(self, root: Path, names: list[str], damage: list[str] | None) -> None:
+        """Remember the files without opening them.
+
+        Args:
+            root: Directory of the trace.
+            names: Names of the shard files.
+            damage: List that receives a line for each unreadable shard; None to raise TraceError instead.
+        """
         self._root = root
         self._names = names
         self._damage = damage
         self._open: dict[str, Any] | None = None
-        self._home: dict[str, str] = {}  # shard of each blob
+        self._home: dict[str, str] = {}  # shard name by blob key
         self._lock = threading.Lock()
 
     def keys(self) -> set[str]:
-        """Keys of all blobs."""
+        """Return the keys of all blobs."""
         self._shards()
         return set(self._home)
 
     def blob(self, key: Any, nbytes: int, where: str) -> bytes:
-        """The bytes under a key, checked against it. `where` is named if they are missing or altered."""
+        """Return the bytes stored under a key, after checking their hash.
+
+        Raise a TraceError that names `where` if they are missing or altered.
+        """
         if key == "" and nbytes == 0:
             return b""
         if not isinstance(key, str) or not fmt.BLOB_KEY.fullmatch(key):
@@ -55,11 +61,11 @@ class Shards:
         return data
 
     def check(self) -> int:
-        """Read every blob, whether a call refers to it or not; returns how many. Raises TraceError."""
+        """Read every blob, referenced or not, and return their number. Raise TraceError if one was altered."""
         return sum(1 for _ in self.spans())
 
     def spans(self) -> Iterator[tuple[str, NDArray[np.uint8]]]:
-        """Key and bytes, with their padding, of every blob. Raises TraceError if one was altered."""
+        """Yield key and bytes, including padding, for every blob. Raise TraceError if one was altered."""
         for name, shard in self._shards().items():
             for key in shard.keys():  # noqa: SIM118
                 flat = shard.get_slice(key).get_dtype() == "U8" and len(shard.get_slice(key).get_shape()) == 1
@@ -76,15 +82,15 @@ class Shards:
             return self._open
 
     def _opened(self) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        opened: dict[str, Any] = {}
         for name in sorted(self._names):
             try:
-                found[name] = _open_shard(self._root / name)
+                opened[name] = _open_shard(self._root / name)
             except TraceError as error:
                 if self._damage is None:
                     raise
                 self._damage.append(str(error))
-        return found
+        return opened
 
 
 def _open_shard(path: Path) -> Any:
@@ -95,12 +101,15 @@ def _open_shard(path: Path) -> Any:
         shard = safe_open(path, framework="numpy")
     except (SafetensorError, OSError) as error:
         raise TraceError(f"{path}: not a readable safetensors file ({str(error)[:120]})") from error
-    fmt.parse_json(header, str(path))  # refuses a key that occurs twice, of which safetensors takes the last
+    fmt.parse_json(header, str(path))  # rejects a repeated key; safetensors would silently use the last one
     return shard
 
 
 def _matches(data: memoryview, key: str) -> bool:
-    """Whether the blob of this key lies here: its bytes, then fewer than 64 zeros, which may be its own as well."""
+    """Return True if the data is the blob with this key, followed by fewer than 64 zero bytes.
+
+    The blob may itself end in zeros, so every possible length is tried.
+    """
     start = max(len(data) - fmt.PADDING, 0)
     head = blake3(data[:start])
     for end in range(len(data), start, -1):

@@ -1,4 +1,7 @@
-"""Reading a trace. Whatever the directory holds, the answer is a value or a TraceError that names file and field."""
+"""Trace reader.
+
+Whatever the directory contains, every read returns a value or raises a TraceError that names the file and the field.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +29,16 @@ if TYPE_CHECKING:
 
 
 class Trace:
-    """A trace on disk. Open one with `Trace.open`.
+    """A trace on disk; open one with `Trace.open`.
 
-    path: its directory. manifest: versions, settings, totals. complete: whether the recording finished.
+    Attributes:
+        path: The directory.
+        manifest: Versions, settings and totals, as manifest.json holds them.
+        complete: True if the recording finished.
+
+        trace = Trace.open("step.trace")
+        for record in trace.calls():
+            print(record.overload, record.phase)
     """
 
     def __init__(self, path: Path, manifest: dict[str, Any]) -> None:
@@ -40,9 +50,17 @@ class Trace:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], partial: bool = False) -> Trace:
-        """Open a trace. partial: also one whose recording did not finish.
+        """Open a trace.
 
-        Raises TraceError if there is none, if its format is unknown, or if a file is missing or of the wrong size.
+        Args:
+            path: The directory.
+            partial: True also accepts a trace whose recording did not finish.
+
+        Returns:
+            Trace: The trace. Its calls are read on demand.
+
+        Raises:
+            TraceError: If there is no trace, its format is unknown, or a file is missing or has the wrong size.
         """
         root = Path(path)
         if not (root / fmt.MANIFEST).is_file():
@@ -56,7 +74,11 @@ class Trace:
 
     @property
     def signatures(self) -> dict[str, Signature]:
-        """All signatures by key; of an unfinished trace, those of its stored calls, counted among these."""
+        """Return all signatures by key.
+
+        If an unfinished trace has no signatures.json, its stored calls provide signatures and counts, without argument
+        text.
+        """
         if self._signatures is None:
             path = self.path / fmt.SIGNATURES
             self._signatures = signatures_of(path) if self.complete or path.is_file() else self._from_calls()
@@ -64,10 +86,10 @@ class Trace:
 
     @cached_property
     def on_host(self) -> frozenset[str]:
-        """Keys of the signatures whose calls ran on the host, where the trace has calls on an accelerator as well.
+        """Return the keys of signatures whose calls ran on the host, if other calls ran on an accelerator.
 
-        These calls are no work for the accelerator, such as the step counters of an optimizer. Empty for a trace of
-        the CPU alone, and for one of an earlier version, which does not say where a call ran.
+        Such calls, such as an optimizer's step counters, are no work for the accelerator. The set is empty for a
+        CPU-only trace, and for a trace from an earlier version, which does not record devices.
         """
         types = {key: s.device.partition(":")[0] for key, s in self.signatures.items()}
         host = frozenset(key for key, name in types.items() if name == "cpu")
@@ -75,37 +97,40 @@ class Trace:
 
     @property
     def asked(self) -> list[Signature]:
-        """The signatures whose calls the device is asked for: all but those of `on_host`."""
+        """Return the signatures whose calls the device must run: all except those in `on_host`."""
         return [s for key, s in self.signatures.items() if key not in self.on_host]
 
     @property
     def torn(self) -> bool:
-        """Whether the end of an unfinished trace's calls was cut off."""
+        """Return True if an unfinished trace's call file was cut off."""
         return self._index.torn
 
     @property
     def damage(self) -> list[str]:
-        """What an unfinished trace lost, a line each: torn calls, shards, calls whose bytes are gone."""
+        """Return one line for each loss in an unfinished trace: torn calls, shards, calls without their bytes."""
         return [] if self.complete else [*self._index.damage, *self._lost]
 
     def calls(self) -> Iterator[CallRecord]:
-        """The stored calls in the order of recording; of an unfinished trace, those whose bytes are there."""
+        """Yield the stored calls in recording order; for an unfinished trace, only those whose bytes exist.
+
+        Raise TraceError if a call is damaged, repeats an id or names an unknown signature.
+        """
         if self.complete:
-            seen = set[int]()
+            ids = set[int]()
             for line, where, _ in self._lines():
                 record = record_of(line, where)
-                if record.id in seen:
+                if record.id in ids:
                     raise TraceError(f"{where}: id {record.id} occurs twice")
                 if record.signature not in self.signatures:
                     raise TraceError(f"{where}: signature {record.signature[:40]!r} is not in {fmt.SIGNATURES}")
-                seen.add(record.id)
+                ids.add(record.id)
                 yield record
             return
         for call in self._index.offsets:
             yield self.record(call, str(self.path))
 
     def record(self, call: int, where: str) -> CallRecord:
-        """The stored call of this id. `where` is named if there is none."""
+        """Return the stored call with this id. Raise TraceError naming `where` if there is none."""
         return self._read(self._index, call, where)
 
     def _read(self, index: _Index, call: int, where: str) -> CallRecord:
@@ -115,7 +140,7 @@ class Trace:
         return record_of(_amended(line, index.amendments.get(call, {}), name), name)
 
     def _lines(self, position: int = 0, number: int = 1) -> Iterator[tuple[Any, str, tuple[int, int]]]:
-        """The values of the lines from a position on, each with its name, and its position and number."""
+        """Yield line values from a file position on, each with its name and its (position, line number)."""
         path = self.path / fmt.CALLS
         try:
             with open(path, "rb") as file:
@@ -136,7 +161,9 @@ class Trace:
     @cached_property
     def _index(self) -> _Index:
         index = _Index()
-        begun = self.complete or (self.path / fmt.CALLS).exists() or self.shards.keys()  # else the manifest is all
+        begun = (
+            self.complete or (self.path / fmt.CALLS).exists() or self.shards.keys()
+        )  # otherwise the trace consists of the manifest alone
         try:
             for line, where, offset in self._lines() if begun else ():
                 if not self.complete and isinstance(line, dict) and "amend" in line:
@@ -151,11 +178,13 @@ class Trace:
         return index
 
     def _leave_out_what_is_lost(self, index: _Index) -> None:
-        found = self.shards.keys()
-        for call in sorted(index.offsets):  # what a call is produced from comes before it
+        present = self.shards.keys()
+        for call in sorted(
+            index.offsets
+        ):  # the source of reproduced contents always has a lower id, so one ascending pass suffices
             record = self._read(index, call, str(self.path))
             keys = [*spans.blobs(record.contents), *([record.rng["blob"]] if record.rng else [])]
-            lost = [f"blob {key}" for key in keys if key not in found]
+            lost = [f"blob {key}" for key in keys if key not in present]
             lost += [f"call {s['call']}" for s in spans.sources(record.contents) if s["call"] not in index.offsets]
             if lost:
                 del index.offsets[call]
@@ -163,8 +192,10 @@ class Trace:
 
     @cached_property
     def dataflow(self) -> Dataflow:
-        """How the calls of a step depend on each other. Raises UserError if that was not recorded, TraceError if it is
-        damaged."""
+        """Return the dataflow of the first step.
+
+        Raise UserError if it was not recorded, and TraceError if it is damaged.
+        """
         from traces.dataflow import Dataflow
 
         path = self.path / fmt.DATAFLOW
@@ -179,14 +210,22 @@ class Trace:
         return flow
 
     def packed(self, record: CallRecord) -> Packed:
-        """The arguments of a stored call with their bytes: read and checked against their hashes, drawn or produced.
+        """Return a stored call's arguments with their bytes.
 
-        Raises TraceError where they are damaged, NotRecorded where the trace does not hold what gives them.
+        Args:
+            record: A call of this trace.
+
+        Returns:
+            Packed: The bytes are read and checked against their hashes, drawn from statistics, or reproduced.
+
+        Raises:
+            NotRecorded: If the trace does not hold the information to restore them.
+            TraceError: If they are damaged.
         """
         return self._materialiser.packed(record)
 
     def frame(self) -> pd.DataFrame:
-        """A row for each stored call; what its columns hold stands in traces/frames.py."""
+        """Return a pandas DataFrame with one row for each stored call; `traces.frames` describes the columns."""
         from traces.frames import frame_of
 
         return frame_of(self, self.calls())
@@ -198,12 +237,24 @@ class Trace:
         return Materialiser(self)
 
     def blob(self, key: Any, nbytes: int, where: str) -> bytes:
-        """The bytes under a key, checked against it. `where` is named if they are missing or altered."""
+        """Return the bytes stored under a key, after checking their hash.
+
+        Args:
+            key: blake3 of the bytes, or "" for no bytes.
+            nbytes: Expected length.
+            where: Location for error messages.
+
+        Returns:
+            bytes: The blob without padding.
+
+        Raises:
+            TraceError: If the blob is missing or altered.
+        """
         return self.shards.blob(key, nbytes, where)
 
     @cached_property
     def shards(self) -> Shards:
-        """The blobs. Shards of an unfinished trace that cannot be read are noted as damage."""
+        """Return the blobs. In an unfinished trace, unreadable shards are added to `damage`."""
         names = self.manifest["files"] if self.complete else [p.name for p in self.path.iterdir()]
         return Shards(self.path, [n for n in names if fmt.SHARD.fullmatch(n)], None if self.complete else self._lost)
 
@@ -236,7 +287,10 @@ class Trace:
 
 @dataclass
 class _Index:
-    """Where each stored call lies, as (position, number) of its line, and what an unfinished trace amended and lost."""
+    """File position for each stored call, with the amendments and losses in an unfinished trace.
+
+    `offsets` maps a call to the (position, line number) of its line.
+    """
 
     offsets: dict[int, tuple[int, int]] = field(default_factory=dict)
     amendments: dict[int, dict[str, Any]] = field(default_factory=dict)  # specs by group
@@ -258,7 +312,7 @@ class _Index:
 
 
 class _Torn(TraceError):
-    """A line of an unfinished trace that was not written in full."""
+    """A line of an unfinished trace that was not written completely."""
 
 
 def _amended(line: Any, amendment: dict[str, Any], where: str) -> Any:

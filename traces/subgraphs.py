@@ -1,10 +1,9 @@
-"""Subgraphs of ATen calls as operators of their own: `fused::add_gelu_1f3a90c2`.
+"""Subgraphs of ATen calls, defined as operators: `fused::add_gelu_1f3a90c2`.
 
-A subgraph is a list of steps, each a call of an overload, between the tensors that come in and those that go out. It is
-named after its steps and a digest of all that it does, so equal subgraphs of any model are one operator, whatever the
-sizes of their tensors; how these are broadcast is part of it. Defined, PyTorch knows the operator: it runs the steps
-one after the other, and all that is done with an overload (cases, verdicts, kernels, serving) is done with a subgraph,
-too.
+A subgraph is a list of steps between input and output tensors; each step calls one overload. Its name combines the
+steps with a digest of the full definition. So equal subgraphs from any model are one operator, whatever the sizes of
+their tensors; the broadcast pattern is part of the definition. Once defined, PyTorch runs the steps in order, and
+everything that works for an overload (cases, verdicts, kernels, serving) works for the subgraph.
 """
 
 from __future__ import annotations
@@ -27,17 +26,23 @@ from traces.values import DTYPE_NAMES, Json, decoded
 
 NAMESPACE = "fused"
 FORMAT = 1
-MAX_STEPS = 256  # of one subgraph
+MAX_STEPS = 256  # in one subgraph
 _FLOATS = frozenset({"bfloat16", "float16", "float32"})
-_NAMED = 4  # steps that a name tells
+_NAMED = 4  # steps that appear in the name
 _library = torch.library.Library(NAMESPACE, "FRAGMENT")  # type: ignore[no-untyped-call]
 _defined: dict[str, Subgraph] = {}
 
 
 @dataclass(frozen=True)
 class SubgraphCall:
-    """A call. arguments: by schema name, as a packed tree (traces/values.py), in which {"tensor": k} is value k of the
-    subgraph. results: how many values it makes, one for each thing that it returns."""
+    """One step of a subgraph.
+
+    Attributes:
+        overload: Full overload name.
+        arguments: By schema name, as a packed tree (traces/values.py) in which {"tensor": k} is value k of the
+            subgraph.
+        results: How many values the step produces, one for each returned item.
+    """
 
     overload: str
     arguments: Json
@@ -45,25 +50,30 @@ class SubgraphCall:
 
     @property
     def reads(self) -> list[int]:
-        """The numbers of the values that it takes, in their order."""
+        """Return the value numbers that the step takes, in argument order."""
         return list(numbers(self.arguments))
 
 
 @dataclass(frozen=True)
 class SubgraphInput:
-    """A tensor that comes in. shape: of each dimension 1, or None for any other size. So it is known which inputs are
-    broadcast, and along what."""
+    """An input tensor's dtype and broadcast pattern.
+
+    Attributes:
+        dtype: Name without `torch.`.
+        shape: 1 for each dimension of size 1, None for any other size. This tells which inputs are broadcast, and along
+            which dimensions.
+    """
 
     dtype: str
     shape: tuple[int | None, ...]
 
     @classmethod
     def like(cls, dtype: str, shape: Iterable[int]) -> SubgraphInput:
-        """That which a tensor of this shape is an example of."""
+        """Return the input description that fits a tensor with this dtype and shape."""
         return cls(dtype, tuple(1 if n == 1 else None for n in shape))
 
     def takes(self, shape: Sequence[int]) -> bool:
-        """Whether a tensor of this shape is one."""
+        """Return True if a tensor with this shape fits."""
         return self == SubgraphInput.like(self.dtype, shape)
 
     def __str__(self) -> str:
@@ -72,8 +82,13 @@ class SubgraphInput:
 
 @dataclass(frozen=True)
 class Subgraph:
-    """Steps between tensors. inputs: these are values 0 to n - 1, and the results of the steps are numbered on from
-    there. outputs: numbers of values, none of them an input."""
+    """Steps between input and output tensors.
+
+    Attributes:
+        inputs: Values 0 to n - 1.
+        steps: Calls in order; their results are numbered from n on.
+        outputs: Value numbers to return, none of them an input.
+    """
 
     inputs: tuple[SubgraphInput, ...]
     steps: tuple[SubgraphCall, ...]
@@ -81,15 +96,15 @@ class Subgraph:
 
     @cached_property
     def overload(self) -> str:
-        """Its full name as an operator."""
+        """Return the full name as an operator."""
         bases = [base_name(resolve(step.overload)).strip("_") for step in self.steps]
-        told = "_".join(bases[:_NAMED]) + ("_" + str(len(bases)) if len(bases) > _NAMED else "")
+        stem = "_".join(bases[:_NAMED]) + ("_" + str(len(bases)) if len(bases) > _NAMED else "")
         text = json.dumps(self.as_json(), sort_keys=True)
-        return f"{NAMESPACE}::{told}_{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+        return f"{NAMESPACE}::{stem}_{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
     @property
     def schema(self) -> str:
-        """Such as `add_gelu_1f3a90c2(Tensor a0, Tensor a1) -> Tensor`."""
+        """Return the schema, such as `add_gelu_1f3a90c2(Tensor a0, Tensor a1) -> Tensor`."""
         arguments = ", ".join(f"Tensor a{i}" for i in range(len(self.inputs)))
         returns = "Tensor" if len(self.outputs) == 1 else f"({', '.join(['Tensor'] * len(self.outputs))})"
         return f"{self.overload.partition('::')[2]}({arguments}) -> {returns}"
@@ -99,18 +114,20 @@ class Subgraph:
 
     @classmethod
     def of_json(cls, value: Json, where: str) -> Subgraph:
-        """What `as_json` made. Raises TraceError naming `where` if it is not that, UserError for an operator that
-        PyTorch lacks; nothing is run."""
+        """Build a Subgraph from the JSON that `as_json` wrote, without running anything.
+
+        Raise TraceError if it is malformed, and UserError if PyTorch lacks one of its operators.
+        """
         try:
             if value["format"] != FORMAT:
                 raise TraceError(f"{where} is format {str(value['format'])[:20]}, this toolkit reads {FORMAT}")
             steps = tuple(SubgraphCall(s["overload"], s["arguments"], s["results"]) for s in value["steps"])
             inputs = tuple(SubgraphInput(a["dtype"], tuple(a["shape"])) for a in value["inputs"])
-            made = cls(inputs, steps, tuple(value["outputs"]))
-            made._check(where)
+            subgraph = cls(inputs, steps, tuple(value["outputs"]))
+            subgraph._check(where)
         except (KeyError, TypeError, AttributeError, RecursionError) as error:
             raise TraceError(f"{where}: not a subgraph ({error!r})") from error
-        return made
+        return subgraph
 
     def _check(self, where: str) -> None:
         if not 0 < len(self.steps) <= MAX_STEPS:
@@ -129,10 +146,14 @@ class Subgraph:
             raise TraceError(f"{where}: outputs are {str(self.outputs)[:80]}, expected numbers of results")
 
     def run(self, *tensors: torch.Tensor, before: Callable[[str, dict[str, Any]], None] | None = None) -> Any:
-        """The outputs, made by PyTorch step by step: a tensor, or a tuple where there are several.
+        """Run the steps with PyTorch and return the outputs: a tensor, or a tuple if there are several.
 
-        before: is told the overload and the arguments of each step that is to be taken. Raises RuntimeError, as
-        operators do, for tensors of other shapes than it takes.
+        Args:
+            *tensors: The inputs.
+            before: Called with the overload and arguments before each step.
+
+        Raises:
+            RuntimeError: If a tensor's shape does not fit its input, as operators do.
         """
         for i, (tensor, wanted) in enumerate(zip(tensors, self.inputs, strict=True)):
             if not wanted.takes(tensor.shape):
@@ -142,19 +163,19 @@ class Subgraph:
             arguments = decoded(step.arguments, values, step.overload, str(tensors[0].device))
             if before is not None:
                 before(step.overload, arguments)
-            made = call(resolve(step.overload), arguments)
-            values += made if isinstance(made, tuple | list) else [made]
-        found = tuple(values[k] for k in self.outputs)
-        return found[0] if len(found) == 1 else found
+            result = call(resolve(step.overload), arguments)
+            values += result if isinstance(result, tuple | list) else [result]
+        outputs = tuple(values[k] for k in self.outputs)
+        return outputs[0] if len(outputs) == 1 else outputs
 
     def widened(self) -> Subgraph:
-        """The same of float64, in which nothing that lies between is rounded to less."""
+        """Return the same subgraph in float64, so that intermediate values are not rounded to a narrower dtype."""
         steps = tuple(SubgraphCall(s.overload, _widened(s.arguments), s.results) for s in self.steps)
         inputs = tuple(replace(a, dtype="float64" if a.dtype in _FLOATS else a.dtype) for a in self.inputs)
         return Subgraph(inputs, steps, self.outputs)
 
     def define(self) -> OpOverload:
-        """The operator, which PyTorch knows from now on, for the length of the process."""
+        """Register the operator with PyTorch for the rest of the process, and return it."""
         if self.overload not in _defined:
             _library.define(self.schema)  # type: ignore[no-untyped-call]
             _library.impl(self.schema.partition("(")[0], self.run, "CompositeExplicitAutograd")  # type: ignore[no-untyped-call]
@@ -163,25 +184,27 @@ class Subgraph:
 
 
 def is_subgraph(overload: str) -> bool:
-    """Whether this is the name of a subgraph, known here or not."""
+    """Return True if this is the name of a subgraph, defined in this process or not."""
     return overload.startswith(f"{NAMESPACE}::")
 
 
 def definitions(overload: str) -> list[Json]:
-    """What another process has to be told, with `define_all`, before it knows the overload."""
+    """Return the JSON that another process must pass to `define_all` before it can use the overload."""
     subgraph = subgraph_of(overload)
     return [] if subgraph is None else [subgraph.as_json()]
 
 
 def define_all(found: list[Json]) -> None:
-    """Define what `definitions` gave."""
+    """Define the subgraphs that `definitions` returned."""
     for definition in found:
         Subgraph.of_json(definition, "a subgraph's definition").define()
 
 
 def subgraph_of(overload: str) -> Subgraph | None:
-    """What an operator was defined as in this process; None for one that is no subgraph. Raises UserError for a
-    subgraph that was not."""
+    """Return the definition of a subgraph operator, or None for any other overload.
+
+    Raise UserError for a subgraph that this process has not defined.
+    """
     if not is_subgraph(overload):
         return None
     if overload not in _defined:
@@ -190,7 +213,7 @@ def subgraph_of(overload: str) -> Subgraph | None:
 
 
 def _widened(tree: Json) -> Json:
-    """Arguments that name no floating dtype but float64."""
+    """Replace every bfloat16, float16 or float32 dtype argument with float64, and set `half_to_float` to False."""
     if isinstance(tree, list):
         return [_widened(value) for value in tree]
     if not isinstance(tree, dict):

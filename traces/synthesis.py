@@ -1,7 +1,7 @@
-"""Statistics of tensor contents, and contents drawn from statistics: the same bytes on every machine, for ever.
+"""Statistics for tensor contents, and contents drawn from statistics, bit-identical on every machine and forever.
 
-Uniform numbers are the raw 64-bit output of Philox-4x64-10 (Salmon et al., SC'11, doi:10.1145/2063384.2063405), whose
-counter starts at 0 and whose key is the seed; NumPy promises no more than this of its generators across versions.
+Uniform numbers are the raw 64-bit output of Philox-4x64-10 (Salmon et al., SC'11, doi:10.1145/2063384.2063405). Its
+counter starts at 0 and its key is the seed. NumPy guarantees only this raw output across versions.
 """
 
 from __future__ import annotations
@@ -22,19 +22,28 @@ from traces.errors import TraceError
 
 QUANTILES = 21  # at 0, 0.05, ..., 1
 CHUNK = 1 << 20  # elements drawn at once
-MAX_THREADS = 16  # that draw, each with some tens of MiB
-FEW = 32  # elements below which private statistics hold no quantiles
-DIGITS = 2  # significant ones in private statistics
-_ROUNDS = 8  # of the Feistel network
+MAX_THREADS = 16  # threads that draw; each needs some tens of MiB
+FEW = 32  # below this many elements, private statistics hold no quantiles
+DIGITS = 2  # significant digits in private statistics
+_ROUNDS = 8  # rounds of the Feistel network
 
 Stats = dict[str, Any]
 Array = NDArray[Any]
 
 
 def summarise(sample: torch.Tensor, count: int, private: bool = False) -> Stats:
-    """Statistics of `count` elements of which `sample` [N] on the CPU are some or all, in their order.
+    """Summarise `count` elements from a sample.
 
-    private: numbers are cut to 2 significant digits towards zero; below 32 elements no quantiles or shares are kept.
+    Args:
+        sample: Some or all elements, in order, as a CPU tensor [N].
+        count: Number of elements in the whole tensor.
+        private: Truncate numbers to 2 significant digits towards zero. Below 32 elements keep only count, min, max,
+            mean and sorted.
+
+    Returns:
+        dict: "count"; for bool "ones"; otherwise "min", "max", "mean", "std", "quantiles", shares of special values
+        ("zeros", "nan", "posinf", "neginf"), and for integers "sorted" and "unique". For complex tensors the statistics
+        cover real and imaginary parts together. Entries that cannot be computed are missing.
     """
     if sample.dtype is torch.bool:
         ones = int(sample.sum())
@@ -55,7 +64,7 @@ def summarise(sample: torch.Tensor, count: int, private: bool = False) -> Stats:
         stats["sorted"] = bool((values[1:] >= values[:-1]).all())
     stats = _coarse(stats) if private else stats
     if whole and len(values) == count > 0 and not (private and count < FEW):
-        fits = stats["max"] - stats["min"] >= count - 1  # no longer so, perhaps, once they are rounded
+        fits = stats["max"] - stats["min"] >= count - 1  # may be false after rounding, even if the values are unique
         stats["unique"] = bool(fits and len(np.unique(values)) == count)
     return stats
 
@@ -63,7 +72,7 @@ def summarise(sample: torch.Tensor, count: int, private: bool = False) -> Stats:
 def _range(finite: Array, whole: bool) -> Stats:
     number = int if whole else float
     shares = np.linspace(0, 1, QUANTILES)
-    with np.errstate(over="ignore", invalid="ignore"):  # of float64 near its limits
+    with np.errstate(over="ignore", invalid="ignore"):  # for float64 values near its limits
         moments = {"mean": float(finite.mean(dtype=np.float64)), "std": float(finite.std(dtype=np.float64))}
     return {
         "min": number(finite.min()),
@@ -74,17 +83,20 @@ def _range(finite: Array, whole: bool) -> Stats:
 
 
 def _coarse(stats: Stats) -> Stats:
-    kept: Stats = (
+    available: Stats = (
         stats if stats["count"] >= FEW else {k: stats[k] for k in ("min", "max", "mean", "sorted") if k in stats}
     )
-    rounded: Stats = {k: _cut(v) if isinstance(v, int | float) and k != "sorted" else v for k, v in kept.items()}
-    if "quantiles" in kept:
-        rounded["quantiles"] = [_cut(q) for q in kept["quantiles"]]
+    rounded: Stats = {k: _cut(v) if isinstance(v, int | float) and k != "sorted" else v for k, v in available.items()}
+    if "quantiles" in available:
+        rounded["quantiles"] = [_cut(q) for q in available["quantiles"]]
     return {**rounded, "count": stats["count"]}
 
 
 def _cut(value: float) -> float:
-    """To two significant digits, towards zero, so that no limit is passed: ids stay in range, shares below 1."""
+    """Truncate to two significant digits towards zero.
+
+    Truncation exceeds no limit, so ids stay in range and shares stay below 1.
+    """
     if value == 0:
         return value
     if isinstance(value, int):
@@ -101,11 +113,23 @@ _COMPONENTS = {torch.complex32: torch.float16, torch.complex64: torch.float32, t
 
 
 def draw(stats: Stats, seed: int, count: int, dtype: torch.dtype, where: str) -> bytes:
-    """`count` elements of `dtype` like those that `stats` describes, little-endian.
+    """Draw `count` elements that fit the statistics, as little-endian bytes.
 
-    Shares of zeros, NaN and infinities are exact to one element; integers lie in [min, max], and are sorted or without
-    repeats where the statistics say so; of truth values exactly `ones` are true. Raises TraceError naming `where` where
-    the statistics do not fit `count` or `dtype`.
+    Shares of zeros, NaN and infinities are exact to one element. Integers lie in [min, max], and are sorted or unique
+    if the statistics say so. Exactly `ones` booleans are true.
+
+    Args:
+        stats: Statistics as `summarise` returns them.
+        seed: Key of the random generator.
+        count: Number of elements.
+        dtype: Element type; complex types draw real and imaginary parts.
+        where: Location for error messages.
+
+    Returns:
+        bytes: The elements.
+
+    Raises:
+        TraceError: If the statistics do not fit `count` or `dtype`.
     """
     if dtype in _COMPONENTS:
         return draw({**stats, "count": 2 * count}, seed, 2 * count, _COMPONENTS[dtype], where)
@@ -129,7 +153,7 @@ def draw(stats: Stats, seed: int, count: int, dtype: torch.dtype, where: str) ->
         n = min(CHUNK, count - start)
         out[start : start + n] = torch.from_numpy(make(_Part(stats, seed, count, dtype, start, n))).to(dtype)
 
-    # A chunk depends on nothing but its place, and NumPy works beside other threads.
+    # A chunk depends only on its position, so chunks can be drawn in parallel; NumPy releases the GIL.
     with ThreadPoolExecutor(min(MAX_THREADS, os.cpu_count() or 1)) as threads:
         for _ in threads.map(fill, range(0, count, CHUNK)):
             pass
@@ -148,11 +172,11 @@ class _Part:
     n: int
 
     def raw(self) -> Array:
-        """Philox output, uint64 [n]; four numbers a count."""
+        """Return Philox output, uint64 [n]; each counter value yields four numbers."""
         return np.random.Philox(counter=self.start // 4, key=self.seed).random_raw(self.n)
 
     def share(self, total: int) -> int:
-        """How many of `total` special elements, spread evenly over all, are among these."""
+        """Return the number of special elements in this part, if `total` of them are spread evenly over all parts."""
         return (self.start + self.n) * total // self.count - self.start * total // self.count
 
 
@@ -166,7 +190,7 @@ def _check_integers(stats: Stats, count: int, dtype: torch.dtype, where: str) ->
 
 
 def _uniform(raw: Array) -> Array:
-    """In [0, 1): the upper 53 bits."""
+    """Convert the upper 53 bits to float64 in [0, 1)."""
     return (raw >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
@@ -177,7 +201,7 @@ def _bools(part: _Part) -> Array:
 
 
 def _first(keys: Array, n: int) -> Array:
-    """Positions of the n smallest keys."""
+    """Return the positions of the n smallest keys."""
     if n <= 0:
         return np.empty(0, dtype=np.int64)
     if n >= len(keys):
@@ -187,10 +211,10 @@ def _first(keys: Array, n: int) -> Array:
 
 
 def _knots(stats: Stats) -> tuple[list[float], list[float]]:
-    """The quantile function as (shares, values), a line between each two.
+    """Return the quantile function as (shares, values), linear between adjacent points.
 
-    Beyond the outer quantiles it runs to min and max as a power of the share that gives the standard deviation best. Of
-    a mean alone there are two lines, which meet it exactly.
+    Beyond the outer quantiles the function runs to min and max as a power of the share. The power is the one that best
+    reproduces the standard deviation. If there is only a mean, two line segments reproduce it exactly.
     """
     if "quantiles" in stats:
         last = QUANTILES - 1
@@ -208,7 +232,7 @@ def _knots(stats: Stats) -> tuple[list[float], list[float]]:
     return [0.0, share, 1.0], [low, mean, high]
 
 
-_BENDS = 16  # lines that stand for the curve of a tail
+_BENDS = 16  # line segments that approximate the curve of a tail
 
 
 def _tail_power(stats: Stats) -> int:
@@ -225,13 +249,13 @@ def _tail_power(stats: Stats) -> int:
 
 
 def _power(base: float, exponent: int) -> float:
-    """By multiplication alone, which every machine rounds alike."""
+    """Compute an integer power by multiplication alone, which every machine rounds identically."""
     result: float = math.prod([base] * exponent)
     return result
 
 
 def _values(stats: Stats, u: Array, dtype: torch.dtype) -> Array:
-    """The inverse of the distribution at `u`, rounded to `dtype`: float64, or integers in 64 bits."""
+    """Evaluate the inverse distribution at `u` and round to `dtype`; the result is float64 or 64-bit integers."""
     shares, knots = _knots(stats)
     if dtype in _INTEGERS:
         low, high = stats.get("min", 0), stats.get("max", 0)
@@ -239,19 +263,19 @@ def _values(stats: Stats, u: Array, dtype: torch.dtype) -> Array:
         steps = np.minimum(np.rint(heights), np.nextafter(2.0**64, 0)).astype(np.uint64)
         return _offset(np.minimum(steps, np.uint64(high - low)), low, dtype)
     limits = torch.finfo(dtype)
-    smallest = limits.tiny if dtype is torch.float8_e8m0fnu else limits.min  # which has no sign and no zero
+    smallest = limits.tiny if dtype is torch.float8_e8m0fnu else limits.min  # float8_e8m0fnu has neither sign nor zero
     drawn = np.interp(u, shares, [min(max(float(k), smallest), limits.max) for k in knots])
     return torch.from_numpy(drawn).to(dtype).double().numpy()
 
 
 def _offset(steps: Array, low: int, dtype: torch.dtype) -> Array:
-    """low + steps, wrapping in 64 bits."""
+    """Return low + steps, wrapping in 64 bits."""
     total = steps + np.uint64(low % 2**64)
     return total if dtype is torch.uint64 else total.view(np.int64)
 
 
 def _ascending(part: _Part) -> Array:
-    """One element from each of `count` strata; the first is the least and the last the greatest."""
+    """Draw one element from each stratum, `count` in all; the first is the minimum and the last is the maximum."""
     strata = part.start + np.arange(part.n, dtype=np.float64)
     u = (strata + _uniform(part.raw())) / part.count
     u[strata == 0], u[strata == part.count - 1] = 0.0, 1.0
@@ -259,11 +283,14 @@ def _ascending(part: _Part) -> Array:
 
 
 def _without_repeats(part: _Part) -> Array:
-    """One integer from each of `count` strata of [min, max], in order if sorted, else in a keyed permutation."""
+    """Draw one integer from each stratum; [min, max] is divided into `count` strata.
+
+    The strata are in order if the result is to be sorted, otherwise in a keyed permutation.
+    """
     stats, count = part.stats, part.count
     low, span = stats["min"], stats["max"] - stats["min"] + 1
     width, rest = divmod(span, count)
-    # What a stratum holds depends on its number alone, so the values can be drawn in any order.
+    # The value in a stratum depends only on the stratum's number, so values can be drawn in any order.
     order_key, value_key = part.seed.to_bytes(16, "little") + b"order", part.seed.to_bytes(16, "little") + b"value"
     strata = np.arange(part.start, part.start + part.n, dtype=np.int64)
     if not stats.get("sorted"):
@@ -272,7 +299,7 @@ def _without_repeats(part: _Part) -> Array:
     begin = i * np.uint64(width) + i * np.uint64(rest) // np.uint64(count)
     end = (i + np.uint64(1)) * np.uint64(width) + (i + np.uint64(1)) * np.uint64(rest) // np.uint64(count)
     inside = _mix(i, _round_keys(value_key)[0]) % (end - begin)
-    if stats.get("sorted"):  # from min to max: offsets start at 0
+    if stats.get("sorted"):  # the first and last elements must be min and max
         inside[strata == 0] = 0
         inside[strata == count - 1] = (end - begin - np.uint64(1))[strata == count - 1]
     return _offset(begin + inside, low, part.dtype)
@@ -283,7 +310,7 @@ def _mixed(part: _Part) -> Array:
     special = {"nan": np.nan, "posinf": np.inf, "neginf": -np.inf} if part.dtype.is_floating_point else {}
     zeros = round(stats.get("zeros", 0.0) * part.count) if stats.get("min", 0) <= 0 <= stats.get("max", 0) else 0
     values = _values(stats, _uniform(raw), part.dtype)
-    keys = raw * np.uint64(0x9E3779B97F4A7C15)  # odd: another order of the same numbers
+    keys = raw * np.uint64(0x9E3779B97F4A7C15)  # the multiplier is odd, so this is another order of the same numbers
     shares = {name: part.share(round(stats.get(name, 0.0) * part.count)) for name in special}
     order = _first(keys, sum(shares.values()))
     finite = np.ones(part.n, dtype=bool)
@@ -296,26 +323,32 @@ def _mixed(part: _Part) -> Array:
 
 
 def _with_zeros(values: Array, zeros: int, keys: Array) -> Array:
-    """The same with exactly `zeros` zeros: the smallest become zero, or those too many get values of others."""
-    found, others = np.flatnonzero(values == 0), np.flatnonzero(values)
-    missing = min(zeros - len(found), len(others))
+    """Return the values with exactly `zeros` zeros.
+
+    If zeros are missing, the values of smallest magnitude become zero. If there are too many, the surplus gets copies
+    of other values. Ties are broken by `keys`.
+    """
+    zero_positions, nonzero_positions = np.flatnonzero(values == 0), np.flatnonzero(values)
+    missing = min(zeros - len(zero_positions), len(nonzero_positions))
     if missing > 0:
-        sizes = np.abs(values[others].astype(np.float64))
+        sizes = np.abs(values[nonzero_positions].astype(np.float64))
         limit = np.partition(sizes, missing - 1)[missing - 1]
-        values[others[sizes < limit]] = 0
-        ties = others[sizes == limit]
+        values[nonzero_positions[sizes < limit]] = 0
+        ties = nonzero_positions[sizes == limit]
         values[ties[_first(keys[ties], missing - int((sizes < limit).sum()))]] = 0
-    elif len(others):
-        surplus = found[zeros:]
-        values[surplus] = values[others[(keys[surplus] % np.uint64(len(others))).astype(np.int64)]]
+    elif len(nonzero_positions):
+        surplus = zero_positions[zeros:]
+        values[surplus] = values[
+            nonzero_positions[(keys[surplus] % np.uint64(len(nonzero_positions))).astype(np.int64)]
+        ]
     return values
 
 
 def pseudonyms(values: NDArray[np.int64], key: bytes) -> NDArray[np.int64]:
-    """Other integers for the non-negative ones: a keyed permutation of [0, max]; negative ones (sentinels) are kept.
+    """Replace non-negative integers by a keyed permutation of [0, max]; negative ones (sentinels) are kept.
 
-    Equal values get equal pseudonyms. A Feistel network on the least even number of bits that holds max, walked until
-    it is back in range (Black and Rogaway, CT-RSA 2002, "cycle-walking").
+    Equal values get equal pseudonyms. The permutation is a Feistel network on the smallest even number of bits that
+    holds max, applied repeatedly until the result is in range (Black and Rogaway, CT-RSA 2002, "cycle-walking").
     """
     values = np.asarray(values, dtype=np.int64)
     result = values.copy()
@@ -326,12 +359,13 @@ def pseudonyms(values: NDArray[np.int64], key: bytes) -> NDArray[np.int64]:
 
 
 def _permute(values: Array, size: int, key: bytes) -> Array:
-    """A permutation of [0, size), applied to `values`; size is at most 2**63."""
+    """Apply a keyed permutation of [0, size) to `values`; size is at most 2**63."""
     half = max(((size - 1).bit_length() + 1) // 2, 1)
     keys = _round_keys(key)
     mask = np.uint64((1 << half) - 1)
     result = values.astype(np.uint64)
     walking = np.ones(result.shape, dtype=bool)
+    # The walk ends for every value: the network permutes a superset of [0, size), so each cycle returns to that range.
     while walking.any():
         left, right = result[walking] >> np.uint64(half), result[walking] & mask
         for round_key in keys:
@@ -346,7 +380,7 @@ def _round_keys(key: bytes) -> Array:
 
 
 def _mix(x: Array, key: np.uint64) -> Array:
-    """The finaliser of splitmix64 (Steele, Lea and Flood, OOPSLA 2014) of x + key."""
+    """Return the splitmix64 finaliser (Steele, Lea and Flood, OOPSLA 2014) of x + key."""
     x = x + key
     x = (x ^ x >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ x >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)

@@ -1,4 +1,7 @@
-"""Writing a trace. One writer a directory; what is on disk is readable at every moment and complete only at the end."""
+"""Trace writer.
+
+A directory has one writer. Its files are readable at every moment, but the trace is marked complete only at the end.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +27,20 @@ if TYPE_CHECKING:
     from traces.dataflow import Dataflow
     from traces.values import Bytes, Packed
 
-SHARD_BYTES = 64 << 20  # blobs held in memory before they are written as one shard
+SHARD_BYTES = 64 << 20  # bytes of blobs that are buffered in memory before they are written as one shard
 
 
 @dataclass(frozen=True)
 class CallSite:
-    """Where in the recording a call happened.
+    """The place of a call in the recording.
 
-    seq: its number among all calls, stored or not. module: dotted name. grad: whether gradients were on.
+    Attributes:
+        seq: Number among all calls, stored or not.
+        step: Training step.
+        phase: Phase, such as forward.
+        module: Dotted module name.
+        thread: 0 for the first recording thread, 1 for any other.
+        grad: True if gradients were enabled.
     """
 
     seq: int
@@ -43,14 +52,22 @@ class CallSite:
 
 
 class TraceWriter:
-    """Writes one trace into a directory that it creates, with mode 0700.
+    """Writer for one trace, into a directory that it creates with mode 0700.
 
-    path: must not exist yet, unless `force`, and then only a trace is replaced. info: what to put into the manifest,
-    such as the model and its settings. Raises UserError if the directory cannot be had. A forked process inherits the
-    writer but not the directory: there `flush`, `close` and `abandon` do nothing.
+    A forked process inherits the writer but not the directory: there `flush`, `close` and `abandon` do nothing.
     """
 
     def __init__(self, path: str | os.PathLike[str], info: dict[str, Any] | None = None, force: bool = False) -> None:
+        """Create the directory and write an open manifest.
+
+        Args:
+            path: Directory of the trace. It must not exist, unless `force` is set.
+            info: Entries for the manifest, such as the model and its settings.
+            force: Replace an existing trace or empty directory; anything else is never replaced.
+
+        Raises:
+            UserError: If the directory exists or cannot be created.
+        """
         self.path = Path(path)
         self._process = os.getpid()
         make_directory(self.path, force)
@@ -58,28 +75,39 @@ class TraceWriter:
         self._known: set[str] = set()  # keys of the blobs in all shards and in `_blobs`
         self._blobs: dict[str, bytes] = {}
         self._buffered = 0  # bytes in `_blobs`
-        self._own: dict[str, tuple[str, int]] = {}  # shard and length of each blob that has a shard to itself
-        self._amended: dict[int, dict[str, Any]] = {}  # content specs by call and group that replace those written
+        self._own: dict[str, tuple[str, int]] = {}  # shard and length of each blob that has its own shard
+        self._amended: dict[int, dict[str, Any]] = {}  # content specs that replace written ones, by call and group
         self._levels: dict[int, str] = {}
-        self._lines: list[bytes] = []  # of calls whose blobs are not on disk yet
+        self._lines: list[bytes] = []  # lines of calls whose blobs may not be on disk yet
         self._files: dict[str, int] = {}
         self._shards = 0
         self._stored = 0
-        self._fence: tuple[int, int] | None = None  # shards and stored calls before it
+        self._fence: tuple[int, int] | None = None  # number of shards and stored calls at the fence
         self._manifest = {"format": fmt.FORMAT, "state": "open", **environment(), "info": info or {}}
         self._write_json(fmt.MANIFEST, self._manifest)
-        # Unbuffered: a forked process would write what is left in its copy of a buffer when it ends.
+        # Unbuffered, because a forked process would write its copy of a buffer when it exits.
         self._calls = open(self.path / fmt.CALLS, "ab", buffering=0)  # noqa: SIM115 - open as long as the writer
 
     def signature(
         self, overload: str, kind: str, arguments: str, device: str = "cpu", host: bool = False
     ) -> SignatureCount:
-        """The counter of this signature, the same object each time."""
+        """Return the counter for this signature, the same object each time.
+
+        Args:
+            overload: Full overload name.
+            kind: See `traces.overloads.kind`.
+            arguments: Argument text.
+            device: Device on which the calls run.
+            host: See `SignatureCount`.
+        """
         new = SignatureCount(overload, kind, arguments, device, host)
         return self._signatures.setdefault(new.key, new)
 
     def add_blob(self, data: Bytes, key: str | None = None) -> str:
-        """Keep a copy of some bytes, once; returns their key. key: their blake3 if it is known."""
+        """Copy the bytes, unless the same bytes are stored already, and return their key.
+
+        Pass `key`, their blake3, if it is known.
+        """
         key = key or blake3(data).hexdigest()
         if key not in self._known:
             self._known.add(key)
@@ -90,9 +118,16 @@ class TraceWriter:
         return key
 
     def stream_blob(self, nbytes: int, chunks: Iterable[Bytes]) -> str:
-        """Write a large blob, once, to a shard of its own, which `drop_blob` can delete; returns its key.
+        """Write a large blob to its own shard, which `drop_blob` can delete, and return its key.
 
-        chunks: its bytes, consumed also where they cannot be written. Raises OSError.
+        If the same bytes are stored already, the new shard is discarded.
+
+        Args:
+            nbytes: Length in bytes.
+            chunks: The bytes, in pieces.
+
+        Raises:
+            OSError: If writing fails.
         """
         digest = blake3(max_threads=blake3.AUTO)
         name = fmt.shard_name(self._shards)
@@ -121,17 +156,17 @@ class TraceWriter:
         return key
 
     def has_own_shard(self, key: str) -> bool:
-        """Whether the blob was streamed, so that it can be dropped after it was written."""
+        """Return True if the blob was streamed, so it can be dropped after it was written."""
         return key in self._own
 
     def read_blob(self, key: str) -> np.ndarray[Any, np.dtype[np.uint8]]:
-        """The bytes of a blob with a shard of its own, mapped from disk; writing to them changes no file."""
+        """Return the bytes of a streamed blob, mapped copy-on-write from disk."""
         name, nbytes = self._own[key]
         header = self._files[name] - fmt.padded(nbytes)
         return np.memmap(self.path / name, np.uint8, "c", header, (nbytes,))
 
     def drop_blob(self, key: str) -> None:
-        """Forget a blob to which no call refers (any more), if it has a shard of its own or is not written yet."""
+        """Delete a blob that no call refers to, if it has its own shard or is not written yet; otherwise keep it."""
         if key in self._own:
             name, _ = self._own.pop(key)
             os.unlink(self.path / name)
@@ -143,13 +178,13 @@ class TraceWriter:
         self._known.discard(key)
 
     def amend(self, call: int, contents: dict[str, Any]) -> None:
-        """Replace content specs of a call that is written already, by number of the group."""
+        """Replace content specs, by group number, for a call that is written already."""
         self._lines.append(fmt.encode_line({"amend": call, "contents": contents}))
         self._amended.setdefault(call, {}).update(contents)
         self._levels[call] = max([self._levels[call], *map(fmt.level, contents.values())], key=fmt.LEVELS.index)
 
     def store(self, packed: Packed) -> dict[str, Any]:
-        """Keep the bytes of a packed call; returns the header to pass to `add_call`."""
+        """Store the bytes of a packed call, and return the header to pass to `add_call`."""
         blobs = [None if data is None else self.add_blob(data) if len(data) else "" for data in packed.data]
         return {**packed.header(), "contents": blobs}
 
@@ -161,7 +196,18 @@ class TraceWriter:
         results: Any,
         rng: dict[str, Any] | None = None,
     ) -> int:
-        """Store one call; returns its id. results: fingerprints of what it returned and mutated."""
+        """Store one call and return its id.
+
+        Args:
+            signature: The signature's counter.
+            site: The place of the call in the recording.
+            header: Packed header with content specs.
+            results: Fingerprints of the result and of mutated arguments.
+            rng: Device, blob key and length of the generator state before the call.
+
+        Returns:
+            int: The id, which is the number of calls stored before.
+        """
         call = self._stored
         self._levels[call] = max(map(fmt.level, header["contents"]), key=fmt.LEVELS.index, default="full")
         line = {
@@ -181,7 +227,7 @@ class TraceWriter:
         return call
 
     def add_dataflow(self, flow: Dataflow) -> None:
-        """Keep how the calls of a step depend on each other."""
+        """Write the dataflow of a step to dataflow.json."""
         self._files[fmt.DATAFLOW] = self._write_json(fmt.DATAFLOW, flow.as_json())
 
     def flush(self) -> None:
@@ -200,20 +246,23 @@ class TraceWriter:
         os.fsync(self._calls.fileno())
 
     def keep_counts(self) -> None:
-        """Note the counts of all signatures, for a fence."""
+        """Save the counts of all signatures, for a fence."""
         for signature in self._signatures.values():
             signature.keep()
 
     def fence(self) -> None:
-        """Note what is stored, to which a close that cuts goes back."""
+        """Flush, and mark the current end of the trace, to which `close(cut=True)` goes back."""
         self.flush()
         self._fence = self._shards, self._stored
 
     def close(self, complete: bool = True, cut: bool = False, first: int = 0, **totals: Any) -> None:
-        """Write counts and manifest. complete: False leaves a trace that readers take for an unfinished one.
+        """Write the counts and the manifest.
 
-        cut: leave out what came after the fence. first: steps up to this number are one. totals: more entries for the
-        manifest, or others for those that are made here.
+        Args:
+            complete: False leaves a trace that readers treat as unfinished.
+            cut: Discard everything after the fence.
+            first: Merge all steps up to this number into one.
+            **totals: Further entries for the manifest; they override entries with the same name.
         """
         if self._is_inherited():
             return
@@ -241,7 +290,7 @@ class TraceWriter:
         self._write_json(fmt.MANIFEST, self._manifest)
 
     def _cut(self, shards: int, stored: int) -> None:
-        """Forget what came after so many shards and stored calls, and the counts after those that were noted."""
+        """Discard shards and stored calls beyond these numbers, and restore the saved counts."""
         for name in [n for n in self._files if n >= fmt.shard_name(shards)]:
             os.unlink(self.path / name)
             del self._files[name]
@@ -250,7 +299,7 @@ class TraceWriter:
         self._signatures = {key: s for key, s in self._signatures.items() if s.cut(stored)}
 
     def _rewrite_calls(self, first: int) -> None:
-        """The stored calls as they are in the end: amended, cut, their steps merged."""
+        """Rewrite the stored calls in their final form: amended, cut, and with merged steps."""
 
         def lines() -> Iterable[bytes]:
             with open(self.path / fmt.CALLS, "rb") as file:
@@ -266,7 +315,7 @@ class TraceWriter:
         fmt.write_durably(self.path / fmt.CALLS, lines())
 
     def abandon(self) -> None:
-        """Delete the directory."""
+        """Close the trace and delete its directory."""
         if self._is_inherited():
             return
         self._calls.close()
@@ -280,7 +329,7 @@ class TraceWriter:
 
 
 def make_directory(path: Path, force: bool) -> None:
-    """Create the directory of a new trace. Raises UserError if it exists, or cannot be created or replaced."""
+    """Create the directory for a new trace. Raise UserError if it exists, or cannot be created or replaced."""
     if path.exists() or path.is_symlink():
         if not force:
             raise UserError(f"{path} exists; pass --force to replace it or --out DIR to write elsewhere")
@@ -293,7 +342,10 @@ def make_directory(path: Path, force: bool) -> None:
 
 
 def remove_trace(path: Path) -> None:
-    """Delete a trace or an empty directory. Raises UserError on anything else, so that no user's file is lost."""
+    """Delete a trace or an empty directory.
+
+    Raise UserError for anything else, so that no user file is lost.
+    """
     is_trace = path.is_dir() and not path.is_symlink() and (not any(path.iterdir()) or (path / fmt.MANIFEST).is_file())
     if not is_trace:
         raise UserError(f"{path} exists and is not a trace, so it is not replaced; pass --out DIR to write elsewhere")
@@ -301,7 +353,7 @@ def remove_trace(path: Path) -> None:
 
 
 def environment() -> dict[str, Any]:
-    """Versions and switches that decide which operators run and what bits they give."""
+    """Return the versions and switches that decide which operators run and which bits they produce."""
     import torch
 
     return {
