@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 class Trace:
     """A trace on disk; open one with `Trace.open`.
 
+        trace = Trace.open("step.trace")
+        for record in trace.calls():
+            print(record.overload, record.phase)
+
     Attributes:
         path: The directory.
         manifest: Versions, settings and totals, as manifest.json holds them.
         complete: True if the recording finished.
-
-        trace = Trace.open("step.trace")
-        for record in trace.calls():
-            print(record.overload, record.phase)
     """
 
     def __init__(self, path: Path, manifest: dict[str, Any]) -> None:

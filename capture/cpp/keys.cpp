@@ -1,4 +1,4 @@
-// Keys of calls for a recording, made of the arguments that the dispatcher passes to Python: see capture/keys.py.
+// Call keys for a recording, computed from the arguments that the dispatcher passes to Python. See capture/keys.py.
 
 #include <Python.h>
 #include <torch/csrc/Device.h>
@@ -46,7 +46,7 @@ bool add_tensor(CallKey& key, PyObject* value) {
   return true;
 }
 
-// False if the value has no key.
+// Appends a value to the key. Returns false if the value has no key.
 bool add(CallKey& key, PyObject* value) {
   if (THPVariable_CheckTypeExact(Py_TYPE(value))) return add_tensor(key, value);
   if (value == Py_None) return key.add(enablekit::kNone, 0), true;
@@ -66,7 +66,7 @@ bool add(CallKey& key, PyObject* value) {
   return false;
 }
 
-// Passes the key of a call on; a function of the call's arguments.
+// A Python callable that takes a call's arguments and returns find(key), with the key as bytes.
 struct Finder {
   PyObject_HEAD
   PyObject* find;

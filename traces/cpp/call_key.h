@@ -1,4 +1,4 @@
-// Keys of calls, as traces/call_keys.py has them: words that are equal for calls that are alike, and for no others.
+// Call keys, as traces/call_keys.py defines them. Two calls have equal words exactly if their keys are equal.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,13 +12,13 @@
 
 namespace enablekit {
 
-// The word before each value, which says what follows it.
+// Tag word before each value; it identifies the type and length of the words that follow.
 enum Kind : int64_t { kInt, kNone, kBool, kFloat, kComplex, kText, kList, kName, kDevice, kObject, kTensor, kUndefined, kSame };
 
 struct CallKey {
   std::vector<int64_t> words;
-  std::vector<const at::Tensor*> tensors;  // of the call, in their order
-  std::vector<double> floats;              // in theirs; they have no words yet
+  std::vector<const at::Tensor*> tensors;  // in argument order
+  std::vector<double> floats;              // in argument order; `add_floats` or `add_buckets` adds their words at the end
 
   void clear() {
     words.clear();
@@ -58,7 +58,7 @@ struct CallKey {
     put_fields(words, t);
   }
 
-  // Which of the tensors are the same object.
+  // Adds the pairs of tensors that are the same object. Pairwise comparison for up to 8 tensors avoids an allocation.
   void add_identities() {
     if (tensors.size() < 2) return;
     if (tensors.size() <= 8) {
@@ -79,12 +79,12 @@ struct CallKey {
     }
   }
 
-  // What the floats are, to a launch.
+  // Adds the exact bits of each float, for serving: a launch takes the values themselves.
   void add_floats() {
     for (double value : floats) words.push_back(bits(value));
   }
 
-  // What the floats are, to a recording: as of `bucket` in traces/text.py.
+  // Adds the bucket of each float, for a recording, as `bucket` in traces/text.py defines it.
   void add_buckets() {
     for (double value : floats) {
       words.push_back(

@@ -1,1 +1,1 @@
-"""Recorded calls in other tools' forms: BackendBench, PyTorch's execution traces, standalone scripts."""
+"""Exchange of recorded calls with other tools: BackendBench, PyTorch's execution traces, standalone scripts."""

@@ -1,7 +1,9 @@
-"""BackendBench's two files of operator calls: text by operator, and parquet.
+"""BackendBench's two file formats for operator calls: text by operator, and parquet.
 
-Operator: aten.add.Tensor
-cnt: 12, ((T([2, 3], f16, [1, 2]), 1), {})
+The text looks like this:
+
+    Operator: aten.add.Tensor
+    cnt: 12, ((T([2, 3], f16, [1, 2]), 1), {})
 """
 
 from __future__ import annotations
@@ -27,12 +29,19 @@ from traces.store import Trace
 
 _OPERATOR = re.compile(r"(?:Operator:\s*)?(?:(\w+)\.)?(\w+)\.(\w+)")
 _COUNT = re.compile(r"cnt:\s*(\d{1,18}),\s*(.*)", re.DOTALL)
-_INCLUDED = frozenset({"compute"})  # kinds of calls that say something about a kernel
+_INCLUDED = frozenset({"compute"})  # kinds of calls that exercise a kernel
 
 
 @dataclass(frozen=True)
 class BenchRow:
-    """One distinct call. operator: `aten.add.Tensor`; arguments: in the text form; kind: see traces.overloads."""
+    """One distinct call.
+
+    Attributes:
+        operator: BackendBench's name, such as `aten.add.Tensor`.
+        arguments: Arguments in the text format.
+        count: Number of calls.
+        kind: See `traces.overloads.kind`.
+    """
 
     operator: str
     arguments: str
@@ -42,7 +51,13 @@ class BenchRow:
 
 @dataclass(frozen=True)
 class Export:
-    """rows: by operator, in the order of recording. left_out: calls by reason. lost: calls by what they lose."""
+    """Calls in BackendBench's form, and the losses of the conversion.
+
+    Attributes:
+        rows: Distinct calls by operator, in recording order.
+        left_out: Calls that cannot be expressed, by reason.
+        lost: Calls by the information that they lose.
+    """
 
     rows: list[BenchRow]
     left_out: Counter[str]
@@ -50,26 +65,26 @@ class Export:
 
 
 def export(trace: Trace, records: Iterable[CallRecord]) -> Export:
-    """The calls of the records' signatures, the first record of each serving for all calls of its signature."""
-    found, kinds = dict[tuple[str, str], int](), dict[str, str]()
+    """Convert the records' signatures. The first record of each signature stands for all its calls."""
+    counts, kinds = dict[tuple[str, str], int](), dict[str, str]()
     left_out, lost = Counter[str](), Counter[str]()
-    seen = set[str]()
+    exported = set[str]()
     for record in records:
         calls = trace.signatures[record.signature].calls
-        if record.signature in seen:
+        if record.signature in exported:
             continue
-        seen.add(record.signature)
+        exported.add(record.signature)
         try:
             key = (_dotted(record.overload), write_arguments(resolve(record.overload), record.header))
         except (Unreadable, UserError, RecursionError) as error:
             reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
             left_out[reason] += calls
             continue
-        found[key] = found.get(key, 0) + calls
+        counts[key] = counts.get(key, 0) + calls
         kinds[key[0]] = record.kind
         lost.update({what: calls for what in _losses(record)})
     order = list(kinds)
-    rows = [BenchRow(*key, count, kinds[key[0]]) for key, count in found.items()]
+    rows = [BenchRow(*key, count, kinds[key[0]]) for key, count in counts.items()]
     return Export(sorted(rows, key=lambda row: order.index(row.operator)), left_out, lost)
 
 
@@ -79,7 +94,7 @@ def _dotted(overload: str) -> str:
 
 
 def _losses(record: CallRecord) -> Iterator[str]:
-    """What of a call the text form cannot say."""
+    """Yield each kind of information that the call loses in the text format."""
     groups, tensors = record.header["groups"], record.header["tensors"]
     if any(record.header["contents"]):
         yield "values"
@@ -96,7 +111,7 @@ def _losses(record: CallRecord) -> Iterator[str]:
 
 
 def write_text(rows: list[BenchRow], path: Path) -> None:
-    """BackendBench's text file."""
+    """Write BackendBench's text file."""
     lines, operator = [], ""
     for row in rows:
         if row.operator != operator:
@@ -107,7 +122,10 @@ def write_text(rows: list[BenchRow], path: Path) -> None:
 
 
 def write_parquet(rows: list[BenchRow], path: Path) -> None:
-    """BackendBench's table; times are left empty, since none were measured. Raises UserError without pyarrow."""
+    """Write BackendBench's parquet table; times stay empty, because none were measured.
+
+    Raise UserError if pyarrow is not installed.
+    """
     included = [row.kind in _INCLUDED for row in rows]
     columns: dict[str, list[Any]] = {
         "uuid": [hashlib.sha256((row.arguments + row.operator).encode()).hexdigest() for row in rows],
@@ -141,7 +159,7 @@ def _excluded(kind: str) -> str:
 
 
 def needs_pyarrow(module: str) -> Any:
-    """A module of pyarrow. Raises UserError where that is not installed."""
+    """Import a module of pyarrow. Raise UserError if pyarrow is not installed."""
     try:
         return import_module(module)
     except ImportError as error:
@@ -149,7 +167,10 @@ def needs_pyarrow(module: str) -> Any:
 
 
 def read_text(path: Path, lost: Counter[str]) -> Iterator[Call]:
-    """The calls of a text file. Raises Hostile, naming file and line, where one asks to run something."""
+    """Yield the calls of a text file.
+
+    Raise Hostile, naming file and line, if one tries to run code.
+    """
     overload = None
     for number, line in enumerate(_lines(path), start=1):
         where, text = f"{path}:{number}", line.strip()
@@ -158,8 +179,10 @@ def read_text(path: Path, lost: Counter[str]) -> Iterator[Call]:
         elif text:
             counted = _COUNT.fullmatch(text)
             if counted is None or overload is None:
-                what = "a line" if overload else "a line before any operator"
-                yield Call("", 1, number, problem=f"{what} not in the form cnt: N, ((arguments), {{named arguments}})")
+                subject = "a line" if overload else "a line before any operator"
+                yield Call(
+                    "", 1, number, problem=f"{subject} not in the form cnt: N, ((arguments), {{named arguments}})"
+                )
             else:
                 yield _call(overload, int(counted[1]), counted[2], number, where)
 
@@ -192,11 +215,11 @@ def _call(overload: str, count: int, text: str, seq: int, where: str) -> Call:
 
 
 def read_parquet(path: Path, lost: Counter[str]) -> Iterator[Call]:
-    """The calls of a parquet file; of its columns, op_name, args and count are read."""
+    """Yield the calls of a parquet file, from its columns op_name, args and count."""
     reader = needs_pyarrow("pyarrow.parquet")
     try:
         rows = reader.read_table(path, columns=["op_name", "args", "count"]).to_pylist()
-    except (OSError, ValueError, KeyError) as error:  # what pyarrow raises, ArrowInvalid among them
+    except (OSError, ValueError, KeyError) as error:  # the errors that pyarrow raises, including ArrowInvalid
         reason = str(error).partition("\n")[0][:120]
         raise TraceError(f"{path}: cannot be read as parquet with op_name, args and count ({reason})") from error
     for number, row in enumerate(rows, start=1):

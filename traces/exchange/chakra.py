@@ -1,7 +1,8 @@
 """PyTorch's execution traces (Chakra, schema 1.1.1), as `torch.profiler.ExecutionTraceObserver` writes them.
 
-They hold every operator with its children. Taken over is what a recording would hold: the outermost operator that does
-not decompose (`aten::linear` gives way to `aten::t` and `aten::addmm`; what these call inside is not looked at).
+They contain every operator with its children. The import takes the calls that a recording would contain: the outermost
+operators that do not decompose. For example, `aten::linear` is replaced by `aten::t` and `aten::addmm`, and the calls
+inside those are ignored.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ _CPP_DTYPES = {
     "c10::Float8_e4m3fnuz": torch.float8_e4m3fnuz,
     "c10::Float8_e8m0fnu": torch.float8_e8m0fnu,
 }
-# Numbers of C++ enumerators: c10/core/ScalarType.h, Layout.h, MemoryFormat.h. The quantised ones are left out.
+# Values of C++ enumerators: c10/core/ScalarType.h, Layout.h, MemoryFormat.h. Quantised dtypes are left out.
 _CODES: dict[str, dict[int, Any]] = {
     "ScalarType": {
         **dict(enumerate((torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64))),
@@ -72,11 +73,11 @@ _CODES: dict[str, dict[int, Any]] = {
 
 
 def read(path: Path, lost: Counter[str]) -> Iterator[Call]:
-    """The calls of an execution trace in the order in which they began. Raises TraceError if it is none."""
-    under: dict[int, tuple[bool, str]] = {}  # by node: inside an operator that was taken over; phase
+    """Yield the calls of an execution trace in start order. Raise TraceError if the file is not one."""
+    under: dict[int, tuple[bool, str]] = {}  # by node id: True inside an imported operator; phase
     for node in sorted(_nodes(path), key=lambda n: n["id"]):
         number, name = node["id"], str(node.get("name"))
-        # A parent begins before its children, so its number is lower; anything else is taken for a root.
+        # A parent starts before its children, so its id is lower; a node with any other parent counts as a root.
         taken, phase = under.get(node.get("ctrl_deps", -1), (False, "forward"))
         phase = _phase(name) or phase
         overload = None if taken else _overload(node)
@@ -92,11 +93,11 @@ def _nodes(path: Path) -> list[dict[str, Any]]:
     try:
         if path.stat().st_size > MAX_FILE:
             raise TraceError(f"{path}: over the limit of {MAX_FILE} bytes")
-        found = json.loads(path.read_bytes())
+        document = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
         raise TraceError(f"{path}: cannot be read as JSON ({str(error)[:120]})") from error
-    nodes = found.get("nodes") if isinstance(found, dict) else None
-    if not isinstance(nodes, list) or not str(found.get("schema")).startswith("1."):
+    nodes = document.get("nodes") if isinstance(document, dict) else None
+    if not isinstance(nodes, list) or not str(document.get("schema")).startswith("1."):
         raise TraceError(
             f"{path}: no execution trace of schema 1; write one with torch.profiler.ExecutionTraceObserver"
         )
@@ -113,7 +114,7 @@ def _phase(name: str) -> str | None:
 
 
 def _overload(node: dict[str, Any]) -> str | None:
-    """The name that the node's schema begins with; None for marks of the profiler and kernels."""
+    """Return the overload name from the node's schema; None for profiler markers and kernels."""
     attributes = node.get("attrs")
     for attribute in attributes if isinstance(attributes, list) else ():
         if isinstance(attribute, dict) and attribute.get("name") == "op_schema":
@@ -141,8 +142,8 @@ def _call(overload: str, node: dict[str, Any], phase: str, lost: Counter[str]) -
 
 
 def _arguments(inputs: Any) -> tuple[Any, ...]:
-    found = inputs if isinstance(inputs, dict) else {}
-    columns = [found.get(name, 0) for name in ("values", "shapes", "strides", "types")]
+    fields = inputs if isinstance(inputs, dict) else {}
+    columns = [fields.get(name, 0) for name in ("values", "shapes", "strides", "types")]
     if not all(isinstance(c, list) and len(c) == len(columns[0]) for c in columns):
         raise Unreadable("inputs without values, shapes, strides and types")
     return tuple(_value(*row) for row in zip(*columns, strict=True))
@@ -171,7 +172,7 @@ def _inner(type_: str, start: str) -> str:
 def _list(values: Any, shapes: Any, strides: Any, types: str) -> list[Any]:
     if not types:
         return []
-    parts = re.split(r",(?![^\[(]*[\])])", types)  # at commas outside brackets
+    parts = re.split(r",(?![^\[(]*[\])])", types)  # split at commas outside brackets
     columns = (values, shapes, strides, parts)
     if not all(isinstance(c, list) and len(c) == len(parts) for c in columns):
         raise Unreadable("a list whose values, shapes, strides and types differ in length")
@@ -179,7 +180,7 @@ def _list(values: Any, shapes: Any, strides: Any, types: str) -> list[Any]:
 
 
 def _tensor(value: Any, shape: Any, stride: Any, dtype: str) -> TensorSpec | None:
-    """value: [tensor, storage, offset in elements, elements, bytes each, device]."""
+    """Convert a tensor; `value` is [tensor, storage, offset in elements, elements, bytes each, device]."""
     if "uninitialized" in dtype:
         return None
     if dtype not in _CPP_DTYPES:
@@ -195,7 +196,7 @@ def _tensor(value: Any, shape: Any, stride: Any, dtype: str) -> TensorSpec | Non
 
 
 def _coerce(value: Any, type_: str) -> Any:
-    """The enumerator of a number, where the schema asks for one."""
+    """Convert an enumerator's integer to its torch value if the schema expects that enum."""
     for name, values in _CODES.items():
         if name in type_ and isinstance(value, int) and not isinstance(value, bool):
             if value not in values:

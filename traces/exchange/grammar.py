@@ -1,6 +1,6 @@
-"""BackendBench's text of a call's arguments: `((T([2, 3], f16, [1, 2]), 1), {'dtype': f32})`.
+"""BackendBench's text for a call's arguments: `((T([2, 3], f16, [1, 2]), 1), {'dtype': f32})`.
 
-Written from a stored call, and read back from the syntax tree alone: nothing is evaluated.
+The text is written from a stored call, and read back from the syntax tree alone: nothing is evaluated.
 """
 
 from __future__ import annotations
@@ -20,18 +20,21 @@ from traces.overloads import bind
 from traces.text import row_major
 from traces.values import Json, pack
 
-MAX_TEXT = 1 << 20  # characters of one call
+MAX_TEXT = 1 << 20  # characters in one call
 _SHORT = {str(dtype).removeprefix("torch."): short for dtype, short in dtype_abbrs.items()}
 _NAMES: dict[str, Any] = {short: dtype for dtype, short in dtype_abbrs.items()} | {"inf": math.inf, "nan": math.nan}
 _TORCH = {str(v): v for v in vars(torch).values() if isinstance(v, torch.dtype | torch.layout | torch.memory_format)}
 
 
 class Hostile(TraceError):
-    """Text that is Python, but no call's arguments: reading it with eval, as other tools do, would run it."""
+    """Text that is valid Python but not a call's arguments; other tools would run it, because they use eval."""
 
 
 def write_arguments(op: OpOverload, header: dict[str, Json]) -> str:
-    """The arguments of a stored call, without those that end in the schema's defaults. Raises Unreadable, by reason."""
+    """Format a stored call's arguments, without trailing ones that equal the schema's defaults.
+
+    Raise Unreadable with the reason if the format cannot express them.
+    """
     tree = header["tree"]
     arguments = op._schema.arguments
     missing = [a.name for a in arguments if a.name not in tree]
@@ -90,10 +93,11 @@ def _tensor_text(ref: Json) -> str:
 
 
 def read_arguments(text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Positional and named arguments; tensors as TensorSpec.
+    """Parse positional and named arguments; tensors become TensorSpec.
 
-    Raises Unreadable where the text is damaged or a value is out of range, Hostile where it asks for anything else
-    than the values of the form.
+    Raises:
+        Unreadable: If the text is malformed or a value is out of range.
+        Hostile: If it contains anything except values in this format.
     """
     if len(text) > MAX_TEXT:
         raise Unreadable(f"longer than {MAX_TEXT} characters")
@@ -173,11 +177,11 @@ def _device(values: list[Any], named: dict[str | None, Any]) -> torch.device:
 
 
 def to_dtype(text: str) -> torch.dtype:
-    """A dtype by its short or long name, as some of the files quote it. Raises Unreadable if there is none."""
-    found = _NAMES.get(text) or _TORCH.get(text)
-    if not isinstance(found, torch.dtype):
+    """Return a dtype by its short or long name, which some files quote. Raise Unreadable if there is none."""
+    dtype = _NAMES.get(text) or _TORCH.get(text)
+    if not isinstance(dtype, torch.dtype):
         raise Unreadable("a dtype that is not one")
-    return found
+    return dtype
 
 
 def _tensor(values: list[Any], named: dict[str | None, Any]) -> TensorSpec:
@@ -191,7 +195,7 @@ def _tensor(values: list[Any], named: dict[str | None, Any]) -> TensorSpec:
 
 
 def row_major_of(shape: Any) -> tuple[int, ...]:
-    """Strides of a contiguous tensor; raises Unreadable where `shape` does not hold integers."""
+    """Return the strides of a contiguous tensor. Raise Unreadable if `shape` holds a non-integer."""
     if not all(isinstance(n, int) for n in shape):
         raise Unreadable("a size or stride out of range")
     return row_major(shape)

@@ -1,4 +1,7 @@
-"""Calls that other tools wrote, as a trace: no values are known, so tensors get valid ones from a seed."""
+"""Import of calls that other tools wrote, as a trace.
+
+The files contain no tensor values, so tensors get valid ones drawn from a seed.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,14 @@ FORMATS = {
 
 @dataclass(frozen=True)
 class Imported:
-    """What was taken over. calls: counted; stored: with arguments; left_out: calls by reason; lost: calls by what."""
+    """Result of an import.
+
+    Attributes:
+        calls: Number of calls, counted with multiplicity.
+        stored: Number of distinct calls, stored with arguments.
+        left_out: Calls that could not be imported, by reason.
+        lost: Calls by the information that they lose.
+    """
 
     calls: int
     stored: int
@@ -45,10 +55,22 @@ class Imported:
 def import_trace(
     source: str | os.PathLike[str], form: str, out: str | os.PathLike[str], force: bool = False
 ) -> Imported:
-    """Write a trace of the calls in `source`; each distinct call is one stored call of level "seeded".
+    """Write a trace of the calls in a file; each distinct call becomes one stored call at level "seeded".
 
-    Calls that cannot be taken over are counted by reason. Raises UserError on an unknown form and an existing
-    directory, TraceError where the file is of another form or tries to run code; then nothing is written.
+    Calls that cannot be imported are counted by reason. On an error nothing is written.
+
+    Args:
+        source: The file to import.
+        form: A key of FORMATS.
+        out: Directory of the new trace.
+        force: Replace an existing trace.
+
+    Returns:
+        Imported: Counts of imported and rejected calls.
+
+    Raises:
+        UserError: If the format is unknown or the directory exists.
+        TraceError: If the file is in another format or tries to run code.
     """
     if form not in FORMATS:
         raise UserError(f"--format {form!r} is not one of {', '.join(FORMATS)}")
@@ -81,7 +103,7 @@ def _taken(calls: Iterable[Call], left_out: Counter[str]) -> Iterator[tuple[Call
 
 
 def _bound(call: Call) -> tuple[OpOverload, dict[str, Any]]:
-    """The overload and its arguments in the schema's types. Raises Unreadable."""
+    """Return the overload and its arguments in the schema's types. Raise Unreadable."""
     if call.problem is not None:
         raise Unreadable(call.problem)
     try:
@@ -144,24 +166,27 @@ def _store(
 
 
 def _mixes_dtypes(arguments: dict[str, Any]) -> bool:
-    found = {(u.tensor.storage, u.tensor.dtype) for u in tensors_of(arguments) if u.tensor.storage}
-    return len(found) > len({storage for storage, _ in found})
+    pairs = {(u.tensor.storage, u.tensor.dtype) for u in tensors_of(arguments) if u.tensor.storage}
+    return len(pairs) > len({storage for storage, _ in pairs})
 
 
 def _content(
     writer: TraceWriter, op: OpOverload, arguments: dict[str, Any], uses: list[TensorPlace], seed: int
 ) -> Json:
-    """The content spec of one group: how to draw it, its very integers, or nothing where no valid ones are known."""
+    """Return the content spec for one group.
+
+    It says how to draw the contents or lists integers; its level is "meta" if no valid contents are known.
+    """
     use = uses[0]
     count = max(u.tensor.last for u in uses) - min(u.tensor.offset for u in uses)
     if not count:
         return ""
     try:
-        found = contents(base_name(op), arguments, use, count)
+        values = contents(base_name(op), arguments, use, count)
     except Unreadable as error:
         return {"level": "meta", "why": str(error)}
-    if not isinstance(found, Listed):
-        return {"level": "seeded", "stats": found, "seed": seed}
+    if not isinstance(values, Listed):
+        return {"level": "seeded", "stats": values, "seed": seed}
     width = use.tensor.dtype.itemsize
-    key = writer.add_blob(found.values.astype(f"<u{width}").tobytes())
+    key = writer.add_blob(values.values.astype(f"<u{width}").tobytes())
     return {"level": "seeded", "ids": key, "width": width, "low": 0, "count": count}

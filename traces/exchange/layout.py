@@ -1,4 +1,4 @@
-"""Calls of which only shapes are known, as stored calls: headers are built without any tensor in memory."""
+"""Stored-call headers for calls with known shapes but without tensors in memory."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from torch._ops import OpOverload
 from traces.overloads import unread
 from traces.values import Json, Packed, StorageSpan, TensorRef, pack, span_elements
 
-ALIGNMENT = 128  # bytes; of a storage's first byte, whose address the other tools do not keep
+ALIGNMENT = 128  # bytes; alignment of a storage's first byte, whose address the other tools do not keep
 
 
 class Unreadable(Exception):
-    """One call cannot be taken over; the message is the reason, under which such calls are counted."""
+    """Raised if one call cannot be imported; the message is the reason, under which such calls are counted."""
 
 
 def to_device(text: str) -> torch.device:
-    """Raises Unreadable if there is no such device."""
+    """Return the device with this name. Raise Unreadable if there is no such device."""
     try:
         return torch.device(text)
     except RuntimeError as error:
@@ -30,7 +30,16 @@ def to_device(text: str) -> torch.device:
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """A tensor without contents. offset: in elements from the start of its storage; storage: equal where shared."""
+    """A tensor without contents.
+
+    Attributes:
+        shape: Sizes in elements.
+        stride: Strides in elements.
+        dtype: Element type.
+        offset: Elements from the start of its storage.
+        storage: Identity of the storage, equal for tensors that share one; None for a storage of its own.
+        device: Device name.
+    """
 
     shape: tuple[int, ...]
     stride: tuple[int, ...]
@@ -41,7 +50,10 @@ class TensorSpec:
 
     @classmethod
     def checked(cls, shape: Any, stride: Any, dtype: torch.dtype, **more: Any) -> TensorSpec:
-        """Raises Unreadable where sizes are not integers, negative, or beyond any memory."""
+        """Return a TensorSpec with checked sizes.
+
+        Raise Unreadable if a size is not an integer, is negative, or exceeds any memory.
+        """
         sizes = [*shape, *stride, more.get("offset", 0)]
         whole = all(isinstance(n, int) and not isinstance(n, bool) and 0 <= n < 1 << 48 for n in sizes)
         if not whole or len(shape) != len(stride):
@@ -53,12 +65,12 @@ class TensorSpec:
 
     @property
     def last(self) -> int:
-        """Elements from the start of the storage to the end of the tensor."""
+        """Return the number of elements from the start of the storage to the end of the tensor."""
         return self.offset + span_elements(self.shape, self.stride)
 
 
 class TensorPlace(NamedTuple):
-    """Where in a call a tensor stands: argument and, inside a list, position."""
+    """A tensor and its place in a call: the argument and, inside a list, the position."""
 
     argument: str
     position: int
@@ -66,7 +78,7 @@ class TensorPlace(NamedTuple):
 
 
 def tensors_of(arguments: dict[str, Any]) -> Iterator[TensorPlace]:
-    """All tensors in the order in which the codec numbers them."""
+    """Yield all tensors in the order in which the codec numbers them."""
     for name, value in arguments.items():
         for position, item in enumerate(value if isinstance(value, list | tuple) else (value,)):
             if isinstance(item, TensorSpec):
@@ -74,10 +86,10 @@ def tensors_of(arguments: dict[str, Any]) -> Iterator[TensorPlace]:
 
 
 def lay_out(op: OpOverload, arguments: dict[str, Any]) -> tuple[Packed, list[list[TensorPlace]]]:
-    """The call without bytes, and the uses of each of its groups.
+    """Return the call without bytes, and the uses of each group.
 
-    Tensors share a group where they share storage, dtype and device. A group whose contents the overload does not read
-    is unknown, as in a recording.
+    Tensors share a group if they share storage, dtype and device. As in a recording, a group is unknown if the overload
+    does not read its contents.
     """
     uses = list(tensors_of(arguments))
     keys = [(u.tensor.storage, u.tensor.dtype, u.tensor.device) if u.tensor.storage else i for i, u in enumerate(uses)]

@@ -1,4 +1,4 @@
-"""One stored call as a directory that a vendor can run with PyTorch and safetensors alone."""
+"""Export of one stored call as a directory that a vendor can run with PyTorch and safetensors alone."""
 
 from __future__ import annotations
 
@@ -25,8 +25,16 @@ MAX_THREADS = 1024
 def write_repro(trace: Trace, record: CallRecord, path: Path) -> None:
     """Write repro.py and tensors.safetensors into a new directory.
 
-    What the script compares with is computed here, on the CPU. Raises TraceError where the trace does not hold the
-    call's values, UserError if the call cannot be run or the directory exists.
+    The expected results are computed here, on the CPU.
+
+    Args:
+        trace: The trace that holds the call.
+        record: The stored call.
+        path: The directory to create.
+
+    Raises:
+        TraceError: If the trace does not hold the call's values.
+        UserError: If the call cannot be run or the directory exists.
     """
     op = operator(record)
     packed = trace.packed(record)
@@ -61,8 +69,8 @@ def write_repro(trace: Trace, record: CallRecord, path: Path) -> None:
 
 def _write(path: Path, record: CallRecord, described: dict[str, Any], data: dict[str, torch.Tensor]) -> None:
     source = Path(standalone.__file__).read_text(encoding="utf-8")
-    before, place, after = source.partition(_PLACE)
-    assert place, "standalone.py has lost its place for the call"
+    before, marker, after = source.partition(_PLACE)
+    assert marker, "standalone.py has lost its place for the call"
     literal = pformat(described, width=112, compact=True, sort_dicts=False)
     try:
         path.mkdir(parents=True)
@@ -77,7 +85,7 @@ def _bytes(data: Any) -> torch.Tensor:
 
 
 def _rng(trace: Trace, record: CallRecord) -> torch.Tensor:
-    """The state of the CPU's generator in which `run` made the call."""
+    """Return the state of the CPU generator with which `run` makes the call."""
     if record.rng is None or record.rng["device"] != "cpu":
         return torch.Generator().manual_seed(record.id).get_state()
     return _bytes(trace.blob(record.rng["blob"], record.rng["nbytes"], f"{record.where}: rng"))

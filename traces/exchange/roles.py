@@ -1,6 +1,7 @@
-"""Contents for tensors of which only shapes are known, such that the operators accept them.
+"""Valid contents for tensors with known shapes only, so that operators accept them.
 
-Floats may be anything; integers mean something. The tables say what, by the schema's argument names, and why.
+Floats may have any value, but integers have a meaning, such as an index. The tables map the schema's argument names
+to valid ranges, with reasons.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ import torch
 
 from traces.exchange.layout import TensorPlace, TensorSpec, Unreadable
 
-MAX_LISTED = 1 << 24  # integers that are written out one by one, of a call
-_POINTS = [i / 20 for i in range(21)]  # at which a distribution's quantiles are given
-_SPREAD = 4.0  # standard deviations from the mean to the extremes
+MAX_LISTED = 1 << 24  # integers that are listed explicitly in one call
+_POINTS = [i / 20 for i in range(21)]  # probabilities of the quantiles in a distribution
+_SPREAD = 4.0  # standard deviations from the mean to minimum and maximum
 
 Arguments: TypeAlias = dict[str, Any]
 Limit: TypeAlias = Callable[[Arguments, TensorPlace], int]
@@ -26,7 +27,7 @@ Limit: TypeAlias = Callable[[Arguments, TensorPlace], int]
 
 @dataclass(frozen=True)
 class Listed:
-    """Integers that are written out: a tensor that other arguments must agree with."""
+    """Integers that are listed explicitly, for a tensor that must agree with other arguments."""
 
     values: np.ndarray[Any, np.dtype[np.int64]]
 
@@ -42,7 +43,7 @@ def _along_dim(arguments: Arguments, use: TensorPlace) -> int:
     shape = arguments["self_sizes"] if "self_sizes" in arguments else _shape(arguments, "self")
     dim = arguments.get("dim")
     if not isinstance(dim, int):
-        return math.prod(shape)  # take and put_ count through all elements
+        return math.prod(shape)  # take and put_ index the flattened tensor
     if not shape:
         return 1
     if not -len(shape) <= dim < len(shape):
@@ -52,7 +53,7 @@ def _along_dim(arguments: Arguments, use: TensorPlace) -> int:
 
 def _along_position(arguments: Arguments, use: TensorPlace) -> int:
     masks = [v for v in arguments["indices"][: use.position] if isinstance(v, TensorSpec) and _is_mask(v)]
-    dim = use.position + sum(len(mask.shape) - 1 for mask in masks)  # a mask takes as many dims as it has
+    dim = use.position + sum(len(mask.shape) - 1 for mask in masks)  # a mask covers as many dims as it has
     shape = _shape(arguments, "self")
     if dim >= len(shape):
         raise Unreadable("with more indices than self has dims")
@@ -84,7 +85,7 @@ def _num_classes(arguments: Arguments, use: TensorPlace) -> int:
     return max(int(arguments["num_classes"]), 1)
 
 
-# (start of the operator's name, argument, first value that is too large, reason); the first row that fits counts.
+# (start of the operator's name, argument, first invalid value, reason); the first matching row applies.
 _INDICES: tuple[tuple[str, str, Limit, str], ...] = (
     ("embedding", "indices", _rows, "rows of the table"),
     ("_embedding_bag", "indices", _rows, "rows of the table"),
@@ -107,7 +108,7 @@ _INDICES: tuple[tuple[str, str, Limit, str], ...] = (
     ("", "philox_seed", lambda arguments, use: 1, "any seed will do"),
     ("", "philox_offset", lambda arguments, use: 1, "any offset will do"),
 )
-# (start of the operator's name, argument, least and largest value, reason)
+# (start of the operator's name, argument, minimum, maximum, reason)
 _RANGES: tuple[tuple[str, str, float, float, str], ...] = (
     ("", "state_steps", 1.0, 100.0, "optimizers divide by 1 - beta ** step"),
     ("", "found_inf", 0.0, 0.0, "an optimizer skips its step where this is not 0"),
@@ -131,14 +132,24 @@ _RANGES: tuple[tuple[str, str, float, float, str], ...] = (
 _DTYPES = frozenset(
     (torch.uint8, torch.uint16, torch.uint32, torch.uint64, torch.int8, torch.int16, torch.int32, torch.int64)
 )
-_INTEGERS = (1, 9)  # of no known meaning: no zero to divide by, no negative exponent or shift
-_SORTED = frozenset({"sorted_sequence", "boundaries"})  # searched by bisection
+_INTEGERS = (1, 9)  # for integers without a known meaning: no zero divisor, no negative exponent or shift
+_SORTED = frozenset({"sorted_sequence", "boundaries"})  # arguments that are searched by bisection
 
 
 def contents(base: str, arguments: Arguments, use: TensorPlace, count: int) -> dict[str, Any] | Listed:
-    """What `count` elements of a tensor hold: statistics to draw from, or the very integers.
+    """Return statistics for a tensor's elements, or the exact integers.
 
-    base: the operator's name without namespace and overload. Raises Unreadable where there is no valid value.
+    Args:
+        base: The operator's name without namespace and overload.
+        arguments: Arguments by schema name.
+        use: The tensor and its place in the call.
+        count: Number of elements.
+
+    Returns:
+        dict | Listed: Statistics to draw from, or explicit integers.
+
+    Raises:
+        Unreadable: If no valid value exists.
     """
     dtype = use.tensor.dtype
     if dtype is torch.bool:
@@ -149,7 +160,7 @@ def contents(base: str, arguments: Arguments, use: TensorPlace, count: int) -> d
         raise Unreadable(f"values of {dtype} cannot be drawn")
     try:
         return _integers(base, arguments, use, count)
-    except (KeyError, TypeError, IndexError) as error:  # an overload whose arguments are not those of its kind
+    except (KeyError, TypeError, IndexError) as error:  # an overload whose arguments differ from others of its kind
         raise Unreadable(f"no valid {use.argument} can be told from the other arguments") from error
 
 
@@ -166,7 +177,7 @@ def _integers(base: str, arguments: Arguments, use: TensorPlace, count: int) -> 
 
 
 def _bags(arguments: Arguments, name: str, count: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Bags of even sizes: their starts, the bag of each index, their sizes. They must agree with each other."""
+    """Return offsets, bag of each index, or sizes, for equally sized bags; all three must agree with each other."""
     indices, last = math.prod(_shape(arguments, "indices")), bool(arguments.get("include_last_offset"))
     with_offsets = "offsets" in arguments
     bags = math.prod(_shape(arguments, "offsets")) - last if with_offsets else math.prod(_shape(arguments, "bag_size"))
@@ -176,8 +187,8 @@ def _bags(arguments: Arguments, name: str, count: int) -> np.ndarray[Any, np.dty
     if name == "offsets":
         return starts[:count]
     sizes = np.diff(starts)
-    found = sizes if name == "bag_size" else np.repeat(np.arange(bags, dtype=np.int64), sizes)
-    return np.resize(found, count)
+    values = sizes if name == "bag_size" else np.repeat(np.arange(bags, dtype=np.int64), sizes)
+    return np.resize(values, count)
 
 
 def _floats(base: str, use: TensorPlace, count: int) -> dict[str, Any]:
@@ -185,12 +196,12 @@ def _floats(base: str, use: TensorPlace, count: int) -> dict[str, Any]:
         if base.startswith(start) and use.argument == argument:
             return _uniform(count, low, high)
     inner = [NormalDist().inv_cdf(p) for p in _POINTS[1:-1]]
-    found = _stats(count, [-_SPREAD, *inner, _SPREAD], 0.0, 1.0)
-    return {**found, "sorted": use.argument in _SORTED}
+    stats = _stats(count, [-_SPREAD, *inner, _SPREAD], 0.0, 1.0)
+    return {**stats, "sorted": use.argument in _SORTED}
 
 
 def _uniform(count: int, low: float, high: float) -> dict[str, Any]:
-    """Every value from low to high, both included, equally often."""
+    """Return statistics with every value from low to high, both included, equally frequent."""
     width = high - low
     whole = isinstance(low, int)
     deviation = math.sqrt(((width + 1) ** 2 - 1) / 12 if whole else width**2 / 12)

@@ -1,4 +1,4 @@
-"""One call as another tool wrote it, before it is known whether the operator exists."""
+"""A call as another tool wrote it, before its operator is looked up."""
 
 from __future__ import annotations
 
@@ -13,9 +13,17 @@ def _as_it_is(value: Any, type_: str) -> Any:
 
 @dataclass(frozen=True)
 class Call:
-    """count: how often it occurred. seq: its place in the file. problem: why it cannot be read, or None.
+    """A call from another tool's file.
 
-    args, kwargs: plain values, dtypes and TensorSpec. coerce: makes a value one of the schema's type of that name.
+    Attributes:
+        overload: Full overload name.
+        count: Number of occurrences.
+        seq: Position in the file.
+        args: Positional arguments: plain values, dtypes and TensorSpec.
+        kwargs: Named arguments, as for `args`.
+        problem: Reason why the call cannot be read, or None.
+        phase: Phase to record.
+        coerce: Converts a value to the schema type with the given name.
     """
 
     overload: str

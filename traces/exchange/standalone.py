@@ -1,8 +1,11 @@
-"""One recorded operator call, run with PyTorch and safetensors alone:  python repro.py [--device cuda]
+"""Run one recorded operator call with PyTorch and safetensors alone.
 
-The tensors are rebuilt from tensors.safetensors with the strides, the alignment and the shared memory of the recording;
-what the call returns and mutates is compared with what PyTorch's CPU kernel gave. On the CPU the bits must agree; on
-another device the largest difference is printed. Exit status 1 if shapes, dtypes or strides differ, or bits on the CPU.
+Usage:  python repro.py [--device cuda]
+
+The script rebuilds the tensors from tensors.safetensors with the recorded strides, alignment and shared memory. It
+compares everything that the call returns and mutates with the results of PyTorch's CPU kernel. On the CPU the bits
+must agree; on another device the script prints the largest difference. The exit status is 1 if shapes, dtypes or
+strides differ, or if bits differ on the CPU.
 """
 
 import argparse
@@ -30,8 +33,8 @@ def main() -> int:
         torch.set_rng_state(data["rng"])
     with torch.no_grad():
         result = run(arguments)
-    found = flatten("return", result) + [pair for name in CALL["mutated"] for pair in flatten(name, arguments[name])]
-    return compare(found, data, device)
+    outputs = flatten("return", result) + [pair for name in CALL["mutated"] for pair in flatten(name, arguments[name])]
+    return compare(outputs, data, device)
 
 
 def run(arguments: dict[str, Any]) -> Any:
@@ -43,7 +46,7 @@ def run(arguments: dict[str, Any]) -> Any:
 
 
 def rebuild(i: int, group: dict[str, Any], data: dict[str, torch.Tensor], device: torch.device) -> tuple[Any, int]:
-    """The bytes of tensors that share memory, and where they start; what the call does not read is 0xFF (NaN, -1)."""
+    """Return the bytes that tensors share, and their start; bytes that the call does not read are 0xFF (NaN, -1)."""
     buffer = torch.full((group["nbytes"] + ALIGNMENT,), 0xFF, dtype=torch.uint8, device=device)
     start = (group["align"] - buffer.data_ptr()) % ALIGNMENT
     if f"input.{i}" in data:
@@ -84,7 +87,7 @@ def decode(value: Any, tensors: list[torch.Tensor], device: torch.device) -> Any
 
 
 def flatten(name: str, value: Any) -> list[tuple[str, Any]]:
-    """Dense tensors and scalars by name; of a sparse tensor its indices and values."""
+    """Return dense tensors and scalars by name; a sparse tensor becomes its indices and values."""
     if isinstance(value, torch.Tensor) and value.is_sparse:
         return [(f"{name}.indices", value._indices()), (f"{name}.values", value._values())]
     if isinstance(value, (list, tuple)):
@@ -93,7 +96,7 @@ def flatten(name: str, value: Any) -> list[tuple[str, Any]]:
 
 
 def describe(value: Any) -> Any:
-    """What is compared beside the contents; scalars whole."""
+    """Return the properties to compare besides the contents; a scalar is compared as a whole."""
     if not isinstance(value, torch.Tensor):
         return repr(value)
     dtype = str(value.dtype).removeprefix("torch.")
@@ -101,7 +104,7 @@ def describe(value: Any) -> Any:
 
 
 def raw(t: torch.Tensor) -> torch.Tensor:
-    """The elements in row-major order as bytes [N], on the CPU."""
+    """Return the elements in row-major order as bytes [N], on the CPU."""
     dense = t.detach().cpu().resolve_conj().resolve_neg().contiguous()
     first, nbytes = dense.storage_offset() * dense.element_size(), dense.numel() * dense.element_size()
     return torch.empty(0, dtype=torch.uint8).set_(dense.untyped_storage(), first, (nbytes,), (1,))
@@ -120,19 +123,19 @@ def compare(found: list[tuple[str, Any]], data: dict[str, torch.Tensor], device:
 
 
 def verdict(now: Any, then: Any, value: Any, elements: Any, device: torch.device) -> tuple[bool, str]:
-    """Whether one result agrees, and in words how."""
+    """Return True if one result agrees, and a description of the comparison."""
     if now != then:
         return False, f"{now}, expected {then}"
-    what = f"{now['dtype']}{now['shape']}" if isinstance(now, dict) else now
+    summary = f"{now['dtype']}{now['shape']}" if isinstance(now, dict) else now
     if elements is None:
-        return True, f"{what}, as expected"
+        return True, f"{summary}, as expected"
     if torch.equal(raw(value), elements):
-        return True, f"{what}, bit-exact"
-    return device.type != "cpu", f"{what}, {difference(value, elements)}"
+        return True, f"{summary}, bit-exact"
+    return device.type != "cpu", f"{summary}, {difference(value, elements)}"
 
 
 def difference(value: torch.Tensor, elements: torch.Tensor) -> str:
-    then = elements.clone().view(value.dtype).reshape(value.shape)  # cloned, so that it is aligned
+    then = elements.clone().view(value.dtype).reshape(value.shape)  # cloned for alignment
     wide = torch.complex128 if value.is_complex() else torch.float64
     pair = value.detach().cpu().to(wide), then.to(wide)
     nan = pair[0].isnan() != pair[1].isnan()
