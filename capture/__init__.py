@@ -1,4 +1,7 @@
-"""Recording every ATen call of a PyTorch program. Imports nothing of ours but `traces`, to be safe in any process."""
+"""Recorder for every ATen call of a PyTorch program.
+
+The package imports nothing from this repository except `traces`, so it is safe in any process.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ __all__ = ["Recorder"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import PyTorch only when the recorder is asked for."""
+    """Load the recorder, and with it PyTorch, at first use."""
     if name != "Recorder":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from capture.recorder import Recorder

@@ -1,4 +1,4 @@
-"""The category of an OpInfo operator, by the names of the published table (TritorX, "Agentic Operator Generation")."""
+"""Categories for OpInfo operators, named as in the published table (TritorX, "Agentic Operator Generation")."""
 
 from __future__ import annotations
 
@@ -67,6 +67,6 @@ _OF_NAME = {name: category for category, names in _MEMBERS.items() for name in n
 
 
 def category(info: Any) -> str:
-    """Of an OpInfo: by its name, by the beginning of that, or by its class; what is left is Other."""
+    """Return an OpInfo's category: by its name, by its name's prefix, by its class, or else "Other"."""
     by_prefix = next((c for prefix, c in _OF_PREFIX.items() if info.name.startswith(prefix)), "")
     return _OF_NAME.get(info.name) or by_prefix or _OF_CLASS.get(type(info).__name__, "Other")

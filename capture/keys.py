@@ -1,4 +1,4 @@
-"""How a recorder finds the counter of a call: by a key that Python makes, or C++ in a fifth of the time."""
+"""Call-key functions for a recorder, in Python or in C++; C++ takes a fifth of the time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Found = TypeVar("Found")
 
 
 class ByKey(Protocol):
-    """Like `traces.call_keys.key_function`."""
+    """Signature of `traces.call_keys.key_function`."""
 
     def __call__(self, op: OpOverload, find: Callable[[Hashable], Found]) -> Callable[..., Found]: ...
 
@@ -26,7 +26,10 @@ MODULE = NativeModule("enablekit_keys", Path(__file__).parent / "cpp", "keys of 
 
 
 def maker(directory: str | os.PathLike[str] | None) -> ByKey:
-    """Return what makes keys in C++, by a module in this directory; if it cannot be had, warn and use Python."""
+    """Return the C++ key function from this directory, or the Python one if that is unavailable or None is passed.
+
+    Warn if the C++ module is unavailable.
+    """
     try:
         return key_function if directory is None else in_cpp(Path(directory))
     except Unavailable as error:
@@ -35,6 +38,6 @@ def maker(directory: str | os.PathLike[str] | None) -> ByKey:
 
 
 def in_cpp(directory: Path) -> ByKey:
-    """Return what makes keys in C++. Raises Unavailable."""
+    """Return the C++ key function. Raise Unavailable if the module cannot be loaded or built."""
     finder = MODULE.load(directory).finder
     return lambda op, find: finder(find)

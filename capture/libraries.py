@@ -1,4 +1,4 @@
-"""What models of other libraries share: settings of the training step, its optimizer, a loss where there is none."""
+"""Shared parts of targets from other libraries: step settings, optimizers, and a fallback loss."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ COMMON = {
     "optimizer": Setting(str, "adamw"),
     "lr": Setting(float, 1e-3),
     "seed": Setting(int, 0),
-    "image": Setting(int, None, optional=True),  # pixels a side of images that are made up; by default the model's own
+    "image": Setting(int, None, optional=True),  # pixels per side of random images; by default the model's own size
 }
 
 
-# The operators that torchvision says shapes for when it is imported.
+# The operators for which torchvision registers fake implementations when it is imported.
 _TORCHVISION = (
     "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
     "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
@@ -39,23 +39,24 @@ _TORCHVISION = (
 
 
 def import_library(name: str, extra: str) -> Any:
-    """The library, told to download nothing. Raises UserError if it is not installed or cannot be imported."""
+    """Import a library with downloads disabled. Raise UserError if it is not installed or cannot be imported."""
     os.environ["HF_HUB_OFFLINE"] = "1"  # read once, when the hub's client is imported
     _mend_torchvision()
     with foreign(f"importing {name}"):
         try:
             return importlib.import_module(name)
         except ModuleNotFoundError as error:
-            what = "is not installed" if error.name == name else f"lacks {error.name}"
-            raise UserError(f"{name} {what}; run: pip install 'enablekit[{extra}]'") from error
+            problem = "is not installed" if error.name == name else f"lacks {error.name}"
+            raise UserError(f"{name} {problem}; run: pip install 'enablekit[{extra}]'") from error
 
 
 @cache
 def _mend_torchvision() -> None:
-    """Declare the operators of a torchvision that is built for another torch, as a registry's beside a CPU build.
+    """Declare the operators of a torchvision that was built for another torch.
 
-    It cannot load them, and its import then fails where it says what shapes they give. No model needs them to be built;
-    what calls one is told that there is none.
+    This happens, for example, with a registry's torchvision beside a CPU build. Such a torchvision cannot load its
+    operators, and its import then fails when it registers their fake implementations. No model needs these operators to
+    be built; a call to one reports a missing kernel.
     """
     try:
         importlib.import_module("torchvision")
@@ -63,7 +64,7 @@ def _mend_torchvision() -> None:
         return
     except RuntimeError as error:
         if "operator torchvision::" not in str(error):
-            return  # told when a library imports it
+            return  # reported when a library imports torchvision
         for name in [name for name in sys.modules if name.partition(".")[0] == "torchvision"]:
             del sys.modules[name]
         for schema in _TORCHVISION:
@@ -71,15 +72,24 @@ def _mend_torchvision() -> None:
 
 
 def common_settings(owner: str, values: Mapping[str, Any], **defaults: int) -> dict[str, Any]:
-    """Settings of the training step with their defaults. defaults: of further counts. Raises UserError."""
+    """Return the settings of the training step, with defaults filled in.
+
+    Args:
+        owner: Name of the target, for messages.
+        values: Given values.
+        **defaults: Further positive settings, with their defaults.
+
+    Raises:
+        UserError: If a value is invalid.
+    """
     names = {**{name: setting.default for name, setting in COMMON.items()}, **defaults}
-    found = {name: values.get(name, default) for name, default in names.items()}
+    settings = {name: values.get(name, default) for name, default in names.items()}
     for name in ("batch", "lr", "image", *defaults):
-        if found[name] is not None and found[name] <= 0:
-            raise UserError(f"{owner}: {name} {found[name]} is not above 0")
-    if found["optimizer"] not in OPTIMIZERS:
-        raise UserError(f"{owner}: optimizer {found['optimizer']!r} is not one of: {', '.join(OPTIMIZERS)}")
-    return found
+        if settings[name] is not None and settings[name] <= 0:
+            raise UserError(f"{owner}: {name} {settings[name]} is not above 0")
+    if settings["optimizer"] not in OPTIMIZERS:
+        raise UserError(f"{owner}: optimizer {settings['optimizer']!r} is not one of: {', '.join(OPTIMIZERS)}")
+    return settings
 
 
 def make_optimizer(model: nn.Module, settings: Mapping[str, Any]) -> torch.optim.Optimizer:
@@ -88,9 +98,10 @@ def make_optimizer(model: nn.Module, settings: Mapping[str, Any]) -> torch.optim
 
 
 def mean_magnitude(output: Any) -> Tensor:
-    """A loss for outputs of any form: the mean magnitude of the first tensor that has a gradient.
+    """Return a loss for any output: the mean magnitude of its first tensor that requires a gradient.
 
-    The plain mean would not do: after a layer norm it is constant, and its gradient zero. Raises ValueError.
+    The plain mean is not suitable: after a layer norm it is constant, and its gradient is zero. Raise ValueError if no
+    output requires a gradient.
     """
     for leaf in _leaves(output):
         if leaf.requires_grad:

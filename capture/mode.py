@@ -1,4 +1,4 @@
-"""The dispatch mode of a recorder: it sees the ATen calls of one thread and hands them on to it."""
+"""The recorder's dispatch mode: it sees the ATen calls of one thread and passes them to the recorder."""
 
 from __future__ import annotations
 
@@ -25,16 +25,21 @@ _modes_beneath = torch._C._len_torch_dispatch_stack
 
 
 class Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    supports_higher_order_operators = True  # the default makes torch.cond and flex_attention raise in the user's model
+    """The dispatch mode that a recorder installs in each thread that enters it."""
+
+    supports_higher_order_operators = True  # with the default, torch.cond and flex_attention raise in the user's model
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:
-        """Let higher-order operators capture their functions: see capture/stance.py. Nothing else is compiled."""
+        """Let higher-order operators capture their functions (see capture/stance.py); nothing else is compiled."""
         return True
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """Not by wrapping every call, which takes a fifth of its time: while recording nothing is compiled at all."""
+        """Return False, so that PyTorch does not wrap every call, which would cost a fifth of the call's time.
+
+        While recording, nothing is compiled anyway.
+        """
         return False
 
     def __init__(self, recorder: Observer) -> None:
@@ -48,34 +53,36 @@ class Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
             known is not None
             and (not types or types == _TENSOR)
             and (not _modes_beneath() or _mode_of(_FAKE) is None)
-            and not function_modes()  # they would see the attributes that keys are made of
+            and not function_modes()  # function modes would see the attribute accesses that compute keys
         ):
             phases = self._phases
-            try:  # in a steady state most calls are only counted, in as few steps of Python as possible
+            try:  # in a steady state most calls are only counted, so this path is kept as short as possible
                 find = known[phases.elsewhere if running_backward() == -1 else phases.in_backward][id(func)]
                 count = find(*args, **kwargs) if kwargs else find(*args)
-            except Exception:  # noqa: BLE001 - unknown, or met again, and counted, below
+            except Exception:  # unknown, or raised again and counted below
                 count = None
             if count is not None:
                 count()
-                return func._op(*args, **kwargs) if kwargs else func._op(*args)  # what calling `func` does
+                return (
+                    func._op(*args, **kwargs) if kwargs else func._op(*args)
+                )  # the same as calling `func`, without its Python overhead
         return self._record(func, types, args, kwargs or {})
 
     def _record(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if _mode_of(_FAKE) is not None or FakeTensor in types:
-            return func(*args, **kwargs)  # shapes without data
+            return func(*args, **kwargs)  # fake tensors have shapes but no data
         recorder = self._recorder
         plan = recorder._plan(func)
         if plan.skipped == "":  # a marker
             recorder._before(plan, args, kwargs)
             return func(*args, **kwargs)
-        for tensor_type in types:  # subclasses with a dispatch of their own desugar; what they call comes back here
+        for tensor_type in types:  # subclasses with their own dispatch desugar first; their inner calls come back here
             if tensor_type not in _PLAIN and tensor_type.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
                 return NotImplemented
         if plan.question:
             return func(*args, **kwargs)
         arriving = sim.arriving(func, kwargs)
-        if arriving is not None:  # likewise
+        if arriving is not None:  # calls that create a tensor on `sim` desugar as well
             with self:
                 return arriving(*args, **kwargs)
         parts = self._parts(plan, args, kwargs) if plan.divisible else None
@@ -97,24 +104,27 @@ class Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _parts(self, plan: CapturePlan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Parts | None:
         alone = plan.skipped != HIGHER_ORDER or all(isinstance(m, Mode) for m in _get_current_dispatch_mode_stack())
         if not alone:
-            return None  # the program's own mode has to see the higher-order operator, and its parts are that mode's
+            return None  # the program's own mode must see the higher-order operator, and the parts then go to that mode
         try:
             return parts_of(plan.op, args, kwargs)
-        except Exception as error:  # noqa: BLE001 - as of all that the recorder does
+        except Exception as error:  # an error in the recorder is never raised
             self._recorder._note(plan.name, error)
             return None
 
     def _in_parts(self, plan: CapturePlan, parts: Parts, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Record what a call runs. If that raises and the call as a whole does not, the error is the recorder's."""
+        """Record the operators that a call decomposes into.
+
+        If that raises but the call as a whole does not, the error is the recorder's.
+        """
         if plan.skipped == HIGHER_ORDER:
             self._recorder._skip(plan)
         try:
             with self:
                 return parts(*args, **kwargs)
         except Exception as error:
-            if plan.effects:  # must not happen twice
+            if plan.effects:  # the call must not run twice
                 raise
             failed = error
-        result = plan.op(*args, **kwargs)  # raises where the program does
+        result = plan.op(*args, **kwargs)  # raises if the program's own call does
         self._recorder._note(plan.name, failed)
         return result

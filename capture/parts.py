@@ -1,6 +1,6 @@
-"""Which function runs a call by other operators: those of composite and of higher-order operators are recorded instead.
+"""Decomposition for calls to composite and higher-order operators, so that their parts are recorded instead.
 
-Each is the kernel that the dispatcher would choose itself, so that recording a call in parts changes nothing.
+Each decomposition is the kernel that the dispatcher itself would choose, so it does not change the program.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ Parts: TypeAlias = Callable[..., Any]
 _KEYS = torch._C.DispatchKey
 _NESTED = _KEYS.CompositeImplicitAutogradNestedTensor
 _COMPOSITE = (_KEYS.CompositeImplicitAutograd, _NESTED)
-# Kernels that run no ATen operators that could stand for the call, or that refuse to run under a dispatch mode.
+# Kernels that run no ATen operators which could represent the call, or that refuse to run under a dispatch mode.
 _OPAQUE = ("triton_kernel_wrapper", "call_torchbind", "executorch_call_delegate", "aoti_call_delegate", "print")
 _REFUSING = ("invoke_subgraph", "strict_mode")
 
 
 def is_divisible(op: Any) -> bool:
-    """Return True if there are calls of the operator that run by other operators."""
+    """Return True if some calls of the operator run by other operators."""
     if isinstance(op, OpOverload):
         return in_python(op) is not None or any(map(op.has_kernel_for_dispatch_key, _COMPOSITE))
     return isinstance(op, HigherOrderOperator) and not op._name.startswith((*_OPAQUE, *_REFUSING))
 
 
 def parts_of(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Parts | None:
-    """Return what runs this call by other operators; None if the device runs it as a whole.
+    """Return the function that runs this call by other operators, or None if the device runs it as a whole.
 
-    A device with a kernel of its own for a composite operator, as the CPU has for silu_backward, runs the whole. Under
-    inference_mode composite operators arrive here; elsewhere autograd has them run in parts before.
+    A device runs a composite operator as a whole if it has its own kernel, as the CPU has for silu_backward. Composite
+    operators arrive here under inference_mode; otherwise autograd decomposes them earlier.
     """
     if not isinstance(op, OpOverload):
         return _higher_order(op, args, kwargs)
@@ -64,7 +64,7 @@ def _scan(combine_fn: Parts, init: Any, xs: Any, additional_inputs: Any) -> Any:
     return generic_scan(combine_fn, init, xs, additional_inputs=additional_inputs)  # type: ignore[no-untyped-call]
 
 
-# PyTorch's dense kernels of these, without the assertion that no dispatch mode is in force.
+# PyTorch's dense kernels for these operators, without the assertion that no dispatch mode is active.
 _WITHOUT_CHECK: dict[str, Parts] = {"cond": _cond, "scan": _scan}
 
 
@@ -79,10 +79,10 @@ def _keys_of(values: Iterable[Any]) -> int:
 
 @cache
 def _kernel_key(op: Any, keys: int) -> torch._C.DispatchKey | None:
-    """Under which key the dispatcher finds the kernel for tensors with these keys, below autograd and the like."""
-    found = torch._C.DispatchKeySet.from_raw_repr(keys)
-    while (key := found.highestPriorityTypeId()) != _KEYS.Undefined and not _is_of_backend(key):
-        found = found.remove(key)
+    """Return the dispatch key whose kernel runs for tensors with these keys, below autograd and similar."""
+    key_set = torch._C.DispatchKeySet.from_raw_repr(keys)
+    while (key := key_set.highestPriorityTypeId()) != _KEYS.Undefined and not _is_of_backend(key):
+        key_set = key_set.remove(key)
     try:
         kernel: torch._C.DispatchKey = resolve_key(op, key)
         return kernel
@@ -91,6 +91,6 @@ def _kernel_key(op: Any, keys: int) -> torch._C.DispatchKey | None:
 
 
 def _is_of_backend(key: torch._C.DispatchKey) -> bool:
-    """Return True for the key of a device and layout; the alias of dense ones leaves out nested tensors."""
+    """Return True for the key of a device and layout. The alias of dense keys omits nested tensors."""
     nested = key.name.startswith("NestedTensor")
     return nested or torch._C._dispatch_is_included_in_alias(key, _KEYS.CompositeExplicitAutograd)

@@ -1,8 +1,8 @@
-"""How much of a call's contents is stored: everything, the touched rows, statistics to draw from, or less.
+"""Policy for call contents: store everything, only the touched rows, statistics to draw from, or less.
 
-Integers and booleans stay full: they are indices, offsets and masks, and their values are what the call means. A table
-keeps the rows that are looked up. Over budget, other contents are drawn anew from their statistics when they are
-replayed, and what a backward operator takes from its forward operator comes from running that again.
+Integers and booleans stay full: they are indices, offsets and masks, so the meaning of the call depends on their
+values. A table keeps the rows that are looked up. Over budget, other contents are drawn from their statistics at
+replay. Values that a backward operator takes from its forward operator are reproduced by running the latter again.
 """
 
 from __future__ import annotations
@@ -27,26 +27,32 @@ from traces.span import Span
 from traces.synthesis import pseudonyms
 from traces.values import Packed, TensorRef
 
-TINY = 4096  # bytes up to which contents are stored whatever the budget says of larger ones
-TABLE = 16 << 20  # bytes from which a table is stored by its touched rows
-SPARSE = 4  # a span that is so many times larger than its tensor is stored without the gaps
-LARGE = (4 << 10, 4 << 20)  # least and most bytes from which a blob can be given up again
+TINY = 4096  # bytes up to which contents are stored, even if larger ones are over budget
+TABLE = 16 << 20  # bytes from which only the touched rows of a table are stored
+SPARSE = 4  # a span this many times larger than its tensor is stored without the gaps
+LARGE = (4 << 10, 4 << 20)  # minimum and maximum, in bytes, of the size from which a blob can be given up again
 
-# The argument that is a table, and the one that says which of its rows are touched, by base name.
+# By base name: the table argument, and the argument that holds the touched rows.
 _TABLES = {
     "embedding": ("weight", "indices"),
     "_embedding_bag": ("weight", "indices"),
     "_embedding_bag_forward_only": ("weight", "indices"),
     "index_select": ("self", "index"),
     "index": ("self", "indices"),
-    "add_": ("self", "other"),  # of a sparse gradient
+    "add_": ("self", "other"),  # `other` is a sparse gradient
     "sparse_mask": ("self", "mask"),
 }
 
 
 @dataclass
 class Taken:
-    """What is stored of one call. fresh: blobs that it brought. partial: names of arguments that are not full."""
+    """The contents stored for one call.
+
+    Attributes:
+        contents: Content spec of each group, pending its blob keys.
+        fresh: Blobs that the call added.
+        partial: Names of arguments that are not stored in full.
+    """
 
     contents: list[Pending] = field(default_factory=list)
     fresh: list[Token] = field(default_factory=list)
@@ -57,8 +63,15 @@ class Taken:
 class _Part:
     """One group of a call.
 
-    name: the argument it belongs to. dtype: of its tensors, None if they differ. source: the spec of what produces it.
-    small: a reader may synthesise it, since it does not exceed what one call may claim, with the call's other groups.
+    Attributes:
+        index: Index of the group.
+        name: First argument that uses it.
+        span: Its live bytes.
+        tensors: Its tensors.
+        dtype: Their dtype; None if they differ.
+        source: Content spec that reproduces it from another call, or None.
+        small: True if the call's groups together stay below the limit for synthesised bytes, so a reader may synthesise
+            this one.
     """
 
     index: int
@@ -82,7 +95,7 @@ class _Part:
         return self.span.raw().view(self.dtype)
 
     def only_tensor(self) -> torch.Tensor | None:
-        """The live tensor, if it is the group's only one."""
+        """Return the live tensor if the group has only one, otherwise None."""
         if len(set(self.tensors)) != 1 or self.dtype is None:
             return None
         ref = self.tensors[0]
@@ -91,13 +104,13 @@ class _Part:
 
 
 class Policy:
-    """Decides, and hands what is to be stored to the pipeline."""
+    """Decides how to store contents, and passes them to the pipeline."""
 
     def __init__(self, limits: Limits, pipeline: Pipeline, budget: BlobBudget) -> None:
         self._limits = limits
         self._pipeline = pipeline
         self._budget = budget
-        self._key = secrets.token_bytes(32)  # of the pseudonyms; never stored
+        self._key = secrets.token_bytes(32)  # key of the pseudonyms; never stored
 
     def take(
         self,
@@ -107,7 +120,15 @@ class Policy:
         spans: list[Span | None],
         sources: dict[int, dict[str, Any]],
     ) -> Taken:
-        """Store the contents of a call, as they are now. sources: specs by storage of what other calls produce."""
+        """Store a call's contents as they are now.
+
+        Args:
+            overload: Full overload name.
+            arguments: Arguments by schema name.
+            packed: Packed arguments.
+            spans: Live bytes of each group, None if they are not to be recorded.
+            sources: Content specs, by storage, for contents that other calls produce.
+        """
         taken = Taken([Pending(None if span is None else "") for span in spans])
         parts = _parts(packed, spans, sources)
         if self._limits.values != "full":
@@ -130,7 +151,7 @@ class Policy:
         return taken
 
     def _agree(self, parts: list[_Part], owner: str, taken: Taken) -> None:
-        """What one run of a producer gives belongs together: all of it is stored, or all of it is produced again."""
+        """Keep the outputs of one producer consistent: store all of them, or reproduce all of them."""
         produced = [part for part in parts if part.source is not None]
         if any(part.name in taken.partial for part in produced):
             for part in produced:
@@ -172,7 +193,7 @@ class Policy:
         return True
 
     def _bytes(self, owner: str, data: dict[str, bytes], taken: Taken, spec: dict[str, Any]) -> Pending | None:
-        """A spec with some blobs made for it; None over budget."""
+        """Return a spec with blobs created for it, or None if that exceeds the budget."""
         tokens = {name: ("bytes", blake3(d).digest()) for name, d in data.items()}
         if not self._admit(owner, {tokens[n]: len(d) for n, d in data.items()}, taken, keep=True):
             return None
@@ -182,7 +203,7 @@ class Policy:
         return Pending(spec, tokens)
 
     def _compact(self, part: _Part, owner: str, taken: Taken) -> bool:
-        """Store a tensor without the gaps of its span, if these are most of it."""
+        """Store a tensor without the gaps in its span, if it is mostly gaps. Return True if it was handled."""
         least = SPARSE * math.prod(part.tensors[0].shape) * (part.dtype.itemsize if part.dtype else 1)
         tensor = part.only_tensor() if part.small and part.span.nbytes > SMALL and least <= part.span.nbytes else None
         if tensor is None:
@@ -197,7 +218,7 @@ class Policy:
         over = "over --max-bytes"
         if table is None or not table.is_contiguous() or table.dim() < 2:
             return self._reduced(part, owner, over)
-        rows = torch.unique(index.reshape(-1).to(torch.int64) % table.shape[0])  # negative ones count from the end
+        rows = torch.unique(index.reshape(-1).to(torch.int64) % table.shape[0])  # negative indices count from the end
         drawn = self._drawn(part, owner)
         if drawn["level"] != "seeded":
             return Pending(drawn)
@@ -206,7 +227,7 @@ class Policy:
         return self._bytes(owner, data, taken, spec) or self._reduced(part, owner, over)
 
     def _reduced(self, part: _Part, owner: str, why: str) -> Pending:
-        """Without contents: from the call that produces them, drawn, or not at all."""
+        """Return a spec without contents: reproduced by another call, drawn, or not at all."""
         if part.source is not None:
             return Pending({**part.source, "why": why})
         if part.name in DERIVED or part.discrete:
@@ -244,17 +265,17 @@ class Policy:
 
 
 def _described(part: _Part, private: bool = False) -> dict[str, Any]:
-    """Statistics alone; nothing of what has none."""
+    """Return a spec with statistics alone, or level meta if the group has none."""
     if part.dtype is None or part.dtype.is_complex:
         return {"level": "meta"}
     return {"level": "stats", "stats": statistics(part.elements(), private)}
 
 
 def contents_of(spans: list[Span]) -> list[Contents]:
-    """With tokens that are equal for equal contents."""
+    """Return the spans' contents, with equal tokens for equal contents."""
     remote = {i: span.raw() for i, span in enumerate(spans) if span.device.type != "cpu" and device.compiles()}
-    found = dict(zip(remote, device.hashes(list(remote.values())), strict=True))
-    return [Contents(found[i], raw=remote[i]) if i in remote else _hashed(span) for i, span in enumerate(spans)]
+    tokens = dict(zip(remote, device.hashes(list(remote.values())), strict=True))
+    return [Contents(tokens[i], raw=remote[i]) if i in remote else _hashed(span) for i, span in enumerate(spans)]
 
 
 def _hashed(span: Span) -> Contents:
@@ -283,13 +304,13 @@ def _parts(packed: Packed, spans: list[Span | None], sources: dict[int, dict[str
 
 
 def _names(packed: Packed) -> dict[int, str]:
-    """The first argument that uses each group."""
-    found: dict[int, str] = {}
+    """Return the first argument that uses each group."""
+    names: dict[int, str] = {}
 
     def walk(value: Any, name: str) -> None:
         if isinstance(value, dict):
             if isinstance(value.get("tensor"), int):
-                found.setdefault(packed.tensors[value["tensor"]].group, name)
+                names.setdefault(packed.tensors[value["tensor"]].group, name)
             for item in value.values():
                 walk(item, name)
         elif isinstance(value, list):
@@ -298,22 +319,22 @@ def _names(packed: Packed) -> dict[int, str]:
 
     for name, value in packed.tree.items():
         walk(value, name)
-    return found
+    return names
 
 
 def _touched_rows(overload: str, arguments: dict[str, Any]) -> dict[str, torch.Tensor]:
-    """The index tensor of each table among the arguments, by the table's name."""
+    """Return the index tensor for each table among the arguments, by the table's name."""
     table, index = _TABLES.get(overload.partition("::")[2].partition(".")[0], ("", ""))
-    found = arguments.get(index)
+    rows = arguments.get(index)
     if table not in arguments or (overload.startswith("aten::index_select") and arguments.get("dim") != 0):
         return {}
-    if isinstance(found, list | tuple):
-        found = found[0] if len(found) == 1 else None
-    if isinstance(found, torch.Tensor) and found.is_sparse and found.sparse_dim() == 1:
-        found = found._indices()
-    if not isinstance(found, torch.Tensor) or found.dtype not in (torch.int64, torch.int32):
+    if isinstance(rows, list | tuple):
+        rows = rows[0] if len(rows) == 1 else None
+    if isinstance(rows, torch.Tensor) and rows.is_sparse and rows.sparse_dim() == 1:
+        rows = rows._indices()
+    if not isinstance(rows, torch.Tensor) or rows.dtype not in (torch.int64, torch.int32):
         return {}
-    return {table: found}
+    return {table: rows}
 
 
 def _to_bytes(t: torch.Tensor) -> bytes:

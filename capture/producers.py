@@ -1,8 +1,8 @@
-"""Which call produced what a backward operator consumes.
+"""Producers: calls whose outputs a backward operator consumes.
 
-A backward operator takes results of its forward operator: the softmax, the reciprocal standard deviation, the offsets
-of a pooling. Drawn independently they would be invalid, so where their contents are not stored the trace says which
-stored call gives them again.
+A backward operator takes results of its forward operator, such as the softmax, the reciprocal standard deviation or the
+offsets of a pooling. Independently drawn values would be invalid. If their contents are not stored, the trace names
+the stored call that reproduces them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from traces.live import unsupported_kind
 PRODUCERS = tagged("producers")
 DERIVED = tagged("derived")
 
-MAX_ORIGINS = 1 << 12  # storages after which those that are gone are forgotten
+MAX_ORIGINS = 1 << 12  # number of storages beyond which dead ones are dropped
 
 Path: TypeAlias = list[int]
 
@@ -28,20 +28,26 @@ Path: TypeAlias = list[int]
 @dataclass(frozen=True, slots=True)
 class _Origin:
     storage: StorageWeakRef
-    sample: list[int]  # ids of stored calls of the producer's signature, the first of them is re-run
+    sample: list[int]  # ids of stored calls with the producer's signature; the first one is run again
     path: Path
     layout: tuple[Any, ...]
-    inputs: dict[tuple[Any, ...], tuple[str, Path]]  # argument name and path by storage and layout
+    inputs: dict[tuple[Any, ...], tuple[str, Path]]  # argument name and path, by storage and layout
 
 
 class Producers:
-    """Remembers by storage what came out of PRODUCERS. Holds no tensor and no bytes alive."""
+    """Remembers the origin of storages that PRODUCERS returned. Keeps no tensor and no bytes alive."""
 
     def __init__(self) -> None:
         self._origins: dict[int, _Origin] = {}
 
     def produced(self, result: Any, inputs: dict[tuple[Any, ...], tuple[str, Path]], sample: list[int]) -> None:
-        """Note a call of a producer. inputs: `keys` of its arguments before the call."""
+        """Record a producer call.
+
+        Args:
+            result: Its result.
+            inputs: `keys` of its arguments before the call.
+            sample: Ids of stored calls with its signature; the list may still grow.
+        """
         if len(self._origins) > MAX_ORIGINS:
             self._origins = {k: o for k, o in self._origins.items() if not o.storage.expired()}  # type: ignore[no-untyped-call]
         for path, t in _flat(result):
@@ -56,14 +62,14 @@ class Producers:
                 )
 
     def forget(self, t: torch.Tensor) -> None:
-        """The tensor is about to be written."""
+        """Forget the origin of a tensor that is about to be written."""
         if self._origins and _is_plain(t):
             self._origins.pop(t.untyped_storage()._cdata, None)
 
     def sources(self, arguments: dict[str, Any]) -> dict[int, dict[str, Any]]:
-        """Content specs by storage for those arguments of a backward call that a stored call gives again."""
+        """Return content specs, by storage, for the arguments of a backward call that a stored call can reproduce."""
         tensors = [t for value in arguments.values() for _, t in _flat(value) if _is_plain(t)]
-        found: dict[int, dict[str, Any]] = {}
+        specs: dict[int, dict[str, Any]] = {}
         origins: list[_Origin] = []
         for t in tensors:
             origin = self._origins.get(t.untyped_storage()._cdata)
@@ -72,20 +78,20 @@ class Producers:
             if not origin.sample or origin.layout != _layout(t):
                 continue
             source = {"call": origin.sample[0], "output": origin.path}
-            found[t.untyped_storage()._cdata] = {"level": "seeded", "from": source}
+            specs[t.untyped_storage()._cdata] = {"level": "seeded", "from": source}
             origins.append(origin)
         for t in tensors:
             cdata = t.untyped_storage()._cdata
             for origin in origins:
                 argument = origin.inputs.get((cdata, *_layout(t)))
-                if argument is not None:  # what went into the producer of another argument, whoever made it
+                if argument is not None:  # an input of the producer that made another argument, whatever its own origin
                     source = {"call": origin.sample[0], "argument": argument[0], "path": argument[1]}
-                    found[cdata] = {"level": "seeded", "from": source}
-        return found
+                    specs[cdata] = {"level": "seeded", "from": source}
+        return specs
 
 
 def keys(arguments: dict[str, Any]) -> dict[tuple[Any, ...], tuple[str, Path]]:
-    """Name and path of each tensor argument by its storage and layout."""
+    """Return name and path for each tensor argument, by its storage and layout."""
     return {
         (t.untyped_storage()._cdata, *_layout(t)): (name, path)
         for name, value in arguments.items()
@@ -95,7 +101,7 @@ def keys(arguments: dict[str, Any]) -> dict[tuple[Any, ...], tuple[str, Path]]:
 
 
 def _is_plain(t: torch.Tensor) -> bool:
-    """Return True if a storage and a layout tell the elements: not of a lazily conjugated or negated view."""
+    """Return True if storage and layout determine the elements, which excludes lazily conjugated or negated views."""
     return unsupported_kind(t) is None and not t.is_conj() and not t.is_neg()
 
 

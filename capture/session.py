@@ -1,4 +1,4 @@
-"""Recording training steps of a target."""
+"""Recorder runs over a target's training steps, as `enable capture` does it."""
 
 from __future__ import annotations
 
@@ -32,17 +32,28 @@ from traces.errors import UserError
 from traces.store import Trace
 from traces.writer import remove_trace
 
-LONG = 100  # steps of a GPU from which on keys are made in C++
-_RSS_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes in getrusage's unit of ru_maxrss
+LONG = 100  # GPU steps from which building the C++ key module pays off
+_RSS_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes in getrusage's unit for ru_maxrss
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What was recorded.
+    """Result of a recording.
 
-    computing: overloads that compute or draw. levels: stored calls by how much of their values is kept. nbytes: size of
-    the trace on disk. seconds: for all of it. peak: bytes of memory this process had at most. device_peak: the same of
-    the GPU's, None if none was used. losses: one a step, where steps give one. errors: of the recorder, by operator.
+    Attributes:
+        path: Directory of the trace.
+        calls: Call count.
+        stored: Stored calls.
+        overloads: Distinct overloads.
+        computing: Distinct overloads that compute or draw.
+        signatures: Distinct signatures.
+        levels: Stored calls by level, that is, how much of their values is kept.
+        nbytes: Size of the trace on disk.
+        seconds: Duration of the whole recording.
+        peak: Peak memory of this process, in bytes.
+        device_peak: Peak memory allocated on the GPU, in bytes; None if no GPU was used.
+        losses: One for each step that returned a loss.
+        errors: Errors in the recorder itself, by operator.
     """
 
     path: Path
@@ -61,7 +72,7 @@ class Summary:
 
 
 def check_path(path: str | os.PathLike[str], force: bool = False) -> None:
-    """Raise UserError if a trace cannot go there because something else lies there."""
+    """Raise UserError if something else occupies the path of a new trace."""
     path = Path(path)
     taken = path.is_symlink() or (path.exists() and not (path.is_dir() and not any(path.iterdir())))
     if taken and not force:
@@ -79,19 +90,30 @@ def capture_model(
 ) -> Summary:
     """Run training steps from the start and record them; the trace appears at `path` when it is complete.
 
-    The first step counts: it also runs what creates the optimizer's state. limits: fields of Limits; `steps` is 1 if
-    not given, and the first `skip_steps` run unrecorded. force: replace an existing trace. progress: a bar on stderr
-    after a second. native: as of Recorder; what is not there is built only for LONG steps or more of a GPU. In a job of
-    several ranks each writes a trace of its own, as Recorder does. Raises UserError if the path is taken, if a step or
-    the data fails, or if recording had to stop; what was recorded until then stays at `path`, marked as unfinished,
-    unless something lay there.
+    The first step is recorded too, because it creates the optimizer's state. In a distributed job with several ranks
+    each writes its own trace, as Recorder does.
+
+    Args:
+        target: The program to record.
+        path: Directory of the trace.
+        force: Replace an existing trace.
+        progress: Show a progress bar on stderr after one second.
+        native: As for Recorder; a missing module is built only for LONG or more steps on a GPU.
+        **limits: Fields of Limits. `steps` defaults to 1; the first `skip_steps` steps run unrecorded.
+
+    Returns:
+        Summary: Counts, sizes and losses.
+
+    Raises:
+        UserError: If the path is occupied, a step or the data fails, or recording had to stop. In the last case the
+            partial trace is kept at `path`, marked as unfinished, unless something else is there.
     """
     bounds = Limits(**{"steps": 1, **limits})
     name, path = Path(path).name, Path(of_this_rank(os.fspath(path)))
     check_path(path, force)
     start = time.perf_counter()
     executing = sim.executing(sim.on_cpu) if target.device.startswith(sim.NAME) else nullcontext()
-    # Skipped steps compile nothing either.
+    # Skipped steps are not compiled either.
     with fresh_directory(path) as parent, executing, force_eager():
         recorder, losses = _record(target, parent / name, bounds, progress, worth_building(native, target, bounds))
         manifest = Trace.open(recorder.path, partial=True).manifest
@@ -103,7 +125,10 @@ def capture_model(
 
 
 def worth_building(directory: Path | None, target: CaptureTarget, bounds: Limits) -> Path | None:
-    """The directory of Recorder's `native`, if what is there can be had, and is worth building or is built."""
+    """Return the directory for Recorder's `native`, or None.
+
+    It is returned if a compiler is available, and the module is either built already or worth building.
+    """
     long = target.device.startswith("cuda") and (bounds.steps or 0) >= LONG
     if directory is None or why_not():
         return None
@@ -117,15 +142,15 @@ def _record(
     assert bounds.steps is not None
     for _ in range(bounds.skip_steps):
         _step(target, _next_batch(target), lambda name: nullcontext())
-    # Steps are counted here, so that skipped ones cost no recording.
+    # Steps are skipped and counted here, so that skipped ones cost no recording.
     limits = {k: v for k, v in asdict(bounds).items() if k not in ("steps", "skip_steps")}
     recorder = Recorder(path, model=target.training.model, info=info, native=native, **limits)
     losses: list[float] = []
-    hidden = None if progress else True  # None: unless stderr is a terminal
+    hidden = None if progress else True  # None shows the bar only if stderr is a terminal
     steps = tqdm(range(bounds.steps), desc=f"capture {target.name}", unit="step", delay=1, disable=hidden)
     with _no_warnings_of(path.parent), recorder:
         for _ in steps:
-            with recorder.pause():  # the loading of data is no part of the step
+            with recorder.pause():  # loading data is not part of the step
                 batch = _next_batch(target)
             loss = _step(target, batch, recorder.phase)
             recorder.step()
@@ -153,7 +178,7 @@ def _next_batch(target: CaptureTarget) -> Any:
 
 
 def _number(loss: Any) -> list[float]:
-    """The loss of a step, if that is what the step returned."""
+    """Return the loss of a step in a list, or an empty list if the step did not return a number."""
     if isinstance(loss, torch.Tensor):
         return [float(loss.item())] if loss.numel() == 1 and not loss.is_complex() else []
     return [float(loss)] if isinstance(loss, int | float) else []
@@ -161,14 +186,14 @@ def _number(loss: Any) -> list[float]:
 
 @contextmanager
 def _no_warnings_of(directory: Path) -> Iterator[None]:
-    """Silence what the recorder warns of an incomplete trace in there, which is told as an error."""
+    """Silence the recorder's warning about an incomplete trace, because it is reported as an error instead."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", rf"{re.escape(str(directory))}.* is incomplete", RuntimeWarning)
         yield
 
 
 def _stopped(path: Path, recorder: Recorder) -> str:
-    """Keep an unfinished trace where nothing is in its way; returns what to tell the user."""
+    """Move an unfinished trace to its path if that is free, and return the message for the user."""
     where = "nothing was replaced"
     if not path.exists():
         os.rename(recorder.path, path)
@@ -181,10 +206,12 @@ def _stopped(path: Path, recorder: Recorder) -> str:
 
 @contextmanager
 def fresh_directory(path: Path) -> Iterator[Path]:
-    """A directory beside `path`; what has its name there is moved to it at the end, and nothing else is left.
+    """Yield a directory beside `path`; at the end, the entry in it with the same name is moved to `path`.
 
-    Of several that are under way for one path the first that ends wins. Raises UserError for the others, if nothing can
-    be written, and if what lies at `path` is no trace.
+    Everything else in the directory is deleted. If several run for one path, the first to finish wins.
+
+    Raises:
+        UserError: If another one finished first, nothing can be written, or `path` is occupied by anything but a trace.
     """
     before = _identity(path)
     created = [p for p in path.parents if not p.exists()]  # innermost first
@@ -206,29 +233,29 @@ def fresh_directory(path: Path) -> Iterator[Path]:
             os.rename(parent / path.name, path)
     finally:
         shutil.rmtree(parent)
-        with suppress(OSError):  # the first that holds something
+        with suppress(OSError):  # stops at the first directory that is not empty
             for directory in created:
                 directory.rmdir()
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """What lies at a path: another recording there is another directory. None: nothing."""
+    """Return the identity of the entry at a path, or None. It changes if another recording replaces the entry."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_ino, found.st_ctime_ns
+    return status.st_ino, status.st_ctime_ns
 
 
 @contextmanager
 def _alone(directory: Path) -> Iterator[None]:
-    """Keep other recordings from putting anything into the directory."""
-    held = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    """Hold an exclusive lock on the directory, so that no other recording adds an entry."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        fcntl.flock(held, fcntl.LOCK_EX)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
-        os.close(held)
+        os.close(descriptor)
 
 
 def _summarise(path: Path, losses: list[float], seconds: float) -> Summary:

@@ -1,4 +1,4 @@
-"""The arguments of a live call as text: what `traces.text.describe` makes of a stored one."""
+"""Argument text for a live call, equal to the text that `traces.text.describe` builds for a stored one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _EXACT = (torch.dtype, torch.device, torch.layout, torch.memory_format)
 
 
 def describe(arguments: Mapping[str, Any]) -> str:
-    """`(self=float32[768, 128], mat2=float32[128, 384]:(1, 128))`."""
+    """Return argument text such as `(self=float32[768, 128], mat2=float32[128, 384]:(1, 128))`."""
     first = next(iter(arguments.values()), None)
     same = [name for name, value in arguments.items() if value is first and isinstance(value, torch.Tensor)][1:]
     return call_text({name: _text(value) for name, value in arguments.items()}, same)

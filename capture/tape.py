@@ -1,4 +1,4 @@
-"""Storing sampled calls: what a call looked like before it ran, and what came out of it."""
+"""Storage for sampled calls: the arguments before a call runs, and its results."""
 
 from __future__ import annotations
 
@@ -33,7 +33,13 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class TapeEntry:
-    """One signature of a recording. wanted: how many more of its calls to store. stored: ids of those that are."""
+    """One signature in a recording.
+
+    Attributes:
+        signature: Its counter.
+        wanted: How many more of its calls to store.
+        stored: Ids of its stored calls.
+    """
 
     signature: SignatureCount
     wanted: int
@@ -44,8 +50,15 @@ class TapeEntry:
 class Sample:
     """A call that is stored if it returns; lives no longer than the call itself.
 
-    arguments: without their contents. taken: what is stored of these, as they were before the call. mutated: those that
-    it writes. inputs: names of a producer's arguments. rng: device, blob and length of its generator's state.
+    Attributes:
+        op: The overload.
+        entry: Its signature.
+        site: Its place in the recording.
+        arguments: Packed arguments without contents.
+        taken: Contents to store, as they were before the call.
+        mutated: Arguments that the call writes, by name.
+        inputs: If the call is a producer, names of its arguments; see `capture.producers.keys`.
+        rng: Device, blob and length of the generator state.
     """
 
     op: Any
@@ -60,10 +73,16 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class SeenCall:
-    """A call that is looked at again when it has returned.
+    """A call that needs more work after it has returned.
 
-    inputs: of a producer that is not sampled. flow: its place in the dataflow, where that is recorded. aliases: plain
-    tensors that stand for those of subclasses.
+    Attributes:
+        plan: The operator's plan.
+        tape: The tape that was in use when the call began.
+        entry: Its signature.
+        sample: What to store, or None.
+        inputs: Arguments of a producer that is not sampled.
+        flow: Its place in the dataflow, if that is recorded.
+        aliases: Plain tensors that replace those of subclasses.
     """
 
     plan: CapturePlan
@@ -75,7 +94,7 @@ class SeenCall:
     aliases: Aliases = field(default_factory=list)
 
     def discard(self, flow: FlowTape | None) -> None:
-        """Forget the call, which has raised. flow: the dataflow that is being recorded."""
+        """Forget the call, because it raised. `flow` is the dataflow being recorded, if any."""
         if self.sample is not None:
             self.tape.discard(self.sample)
         if self.flow is not None and flow is not None:
@@ -83,9 +102,10 @@ class SeenCall:
 
 
 class Tape:
-    """A trace that is being recorded. Not safe for several threads at once. Raises UserError if it cannot be opened."""
+    """A trace being recorded. Not safe for several threads at once."""
 
     def __init__(self, path: str | os.PathLike[str], limits: Limits, info: dict[str, Any], force: bool) -> None:
+        """Open the trace. Raise UserError if the directory cannot be created."""
         if os.path.lexists(path) and not force:
             raise UserError(
                 f"{os.fspath(path)} exists; pass force=True to replace it, or give the recorder another path"
@@ -98,17 +118,17 @@ class Tape:
         self._pipeline = Pipeline(self._writer, limits.queue_bytes, large)
         self._policy = Policy(limits, self._pipeline, self._budget)
         self._producers = Producers()
-        self._uses: dict[Any, int] = {}  # stored calls by blob
+        self._uses: dict[Any, int] = {}  # number of stored calls that use each blob
         self._calls = 0
         self.signature = self._writer.signature
 
     @property
     def contents_bytes(self) -> int:
-        """What the budget holds."""
+        """Return the bytes of contents that the budget currently holds."""
         return self._budget.used
 
     def take(self, op: Any, entry: TapeEntry, site: CallSite, arguments: dict[str, Any]) -> Sample:
-        """Copy what is to be stored of a call that is about to happen."""
+        """Copy everything to be stored for a call that is about to run."""
         if self._pipeline.error is not None:
             raise self._pipeline.error
         name, base = name_of(op), base_name(op)
@@ -116,49 +136,52 @@ class Tape:
         inputs = keys(arguments) if base in PRODUCERS else None
         mutated = {n: arguments[n] for n in written(op)}
         rng = self._rng(name, arguments) if entry.signature.kind == "random" else None
-        # A sparse tensor cannot be rebuilt around unknown indices.
+        # A sparse tensor cannot be rebuilt with unknown indices, so its contents are always recorded.
         skip = frozenset(n for n in unread(op) if not _is_sparse(arguments[n]))
         packed, spans = lay_out(_without_generator(arguments), skip)
         taken = self._policy.take(name, arguments, packed, spans, sources)
         return Sample(op, entry, site, packed, taken, mutated, inputs, rng)
 
     def commit(self, sample: Sample, result: Any) -> int:
-        """Store a call that has returned; returns its id."""
+        """Store a call that has returned, and return its id."""
         taken, entry = sample.taken, sample.entry
         everything = frozenset((*sample.mutated, "return"))
         private = self._limits.values != "full"
         skip = everything if private or taken.partial & sample.mutated.keys() else frozenset()
-        found = results(sample.op, sample.mutated, result, skip, measure=start_moments)
+        fingerprints = results(sample.op, sample.mutated, result, skip, measure=start_moments)
         for pending in taken.contents:
             for token in pending.tokens.values():
                 self._uses[token] = self._uses.get(token, 0) + 1
-        self.discard(sample)  # what it brought and no longer needs
+        self.discard(sample)  # drops blobs that it added but no longer needs
         self._pipeline.put_call(
-            StoredCall(entry.signature, sample.site, sample.arguments, taken.contents, found, sample.rng)
+            StoredCall(entry.signature, sample.site, sample.arguments, taken.contents, fingerprints, sample.rng)
         )
         entry.stored.append(self._calls)
         self._calls += 1
         return entry.stored[-1]
 
     def discard(self, sample: Sample) -> None:
-        """Drop what a call brought and no stored call uses: it raised, or is not wanted any more."""
+        """Drop the blobs that a call added and no stored call uses, because it raised or is no longer wanted."""
         for token in sample.taken.fresh:
             if token in self._budget and not self._uses.get(token):
                 self._budget.release(token)
                 self._pipeline.drop(token, given_up=False)
 
     def follow(self, arguments: dict[str, Any] | None, result: Any, entry: TapeEntry, sample: Sample | None) -> None:
-        """Note what a producer returned, stored or not."""
+        """Record the results of a producer, stored or not."""
         inputs = sample.inputs if sample is not None else keys(arguments or {})
         self._producers.produced(result, inputs or {}, entry.stored)
 
     def forget(self, arguments: Iterator[torch.Tensor]) -> None:
-        """These tensors are about to be written."""
+        """Forget the producers of these tensors, which are about to be written."""
         for t in arguments:
             self._producers.forget(t)
 
     def fence(self) -> None:
-        """What is stored from here on may turn out to be too much: it takes nothing from what there is."""
+        """Mark the current end of the trace, because later calls may have to be cut off.
+
+        Later calls cannot take bytes from blobs that are stored already.
+        """
         self._budget.fence()
         self._writer.keep_counts()
         self._pipeline.fence()
@@ -166,10 +189,14 @@ class Tape:
     def close(
         self, complete: bool, cut: bool = False, first: int = 0, flow: Dataflow | None = None, **totals: Any
     ) -> Exception | None:
-        """Finish the trace; returns what went wrong with writing it, if anything did.
+        """Finish the trace, and return the error that occurred while writing, if any.
 
-        cut: leave out what came after the fence. first: steps up to this number are one. flow: what is to be kept of
-        how the calls depend on each other.
+        Args:
+            complete: False leaves the trace marked as unfinished.
+            cut: Discard everything after the fence.
+            first: Merge all steps up to this number into one.
+            flow: Dataflow to store.
+            **totals: Further entries for the manifest.
         """
         self._pipeline.close()
         error = self._pipeline.error
@@ -200,12 +227,12 @@ class Tape:
 
 
 def is_producer(op: Any) -> bool:
-    """Whether a backward operator takes results of this one."""
+    """Return True if a backward operator takes results of this one."""
     return base_name(op) in PRODUCERS
 
 
 def of_this_rank(path: str) -> str:
-    """The path, or in a distributed job of several ranks one for this rank beside it."""
+    """Return the path, or a path beside it for this rank if the distributed job has several ranks."""
     distributed = torch.distributed
     if not distributed.is_available() or not distributed.is_initialized() or distributed.get_world_size() == 1:
         return path
@@ -214,39 +241,39 @@ def of_this_rank(path: str) -> str:
 
 
 def is_capturing_graph() -> bool:
-    """While a CUDA graph is captured nothing may be copied to the host."""
+    """Return True while a CUDA graph is captured, when nothing may be copied to the host."""
     initialised: bool = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
     return initialised and torch.cuda.is_current_stream_capturing()
 
 
 def tensors(arguments: dict[str, Any]) -> Iterator[torch.Tensor]:
-    """All tensors among the arguments."""
+    """Yield all tensors among the arguments."""
     for value in arguments.values():
         yield from (v for v in (value if isinstance(value, list | tuple) else (value,)) if isinstance(v, torch.Tensor))
 
 
 def device_of(arguments: dict[str, Any]) -> torch.device:
-    """Where a call runs: as its `device` argument says, or its first tensor."""
-    device = arguments.get("device")  # of a custom operator anything
+    """Return the device on which a call runs: its `device` argument, or the device of its first tensor."""
+    device = arguments.get("device")  # a custom operator may use this name for another type
     if isinstance(device, torch.device):
         return device
     return next((t.device for t in tensors(arguments)), torch.device("cpu"))
 
 
 def place_of(arguments: dict[str, Any]) -> str:
-    """The device that a call is for: one that is not the CPU, if an argument names it or lies there."""
+    """Return the device that a call is for: the first non-CPU device among its arguments, or cpu."""
     named = arguments.get("device")
     devices = [*([named] if isinstance(named, torch.device) else []), *(t.device for t in tensors(arguments))]
     return str(next((d for d in devices if d.type != "cpu"), "cpu"))
 
 
 def touches_meta(arguments: dict[str, Any]) -> bool:
-    """Whether a call has no contents, since it runs on meta tensors or makes some."""
+    """Return True if a call has no contents, because it reads or creates meta tensors."""
     return device_of(arguments).type == "meta" or any(t.device.type == "meta" for t in tensors(arguments))
 
 
 def generator_state(arguments: dict[str, Any]) -> tuple[str, bytes]:
-    """Device and state of the generator that the call is about to draw from. Reading it does not advance it."""
+    """Return device and state of the generator from which the call is about to draw, without advancing it."""
     generator = arguments.get("generator")
     if isinstance(generator, torch.Generator):
         device, state = generator.device, generator.get_state()
@@ -261,5 +288,5 @@ def _is_sparse(value: Any) -> bool:
 
 
 def _without_generator(arguments: dict[str, Any]) -> dict[str, Any]:
-    """A generator is stored by its state; a replay puts that state into the default one."""
+    """Replace generators with None: their state is stored, and a replay puts it into the default generator."""
     return {name: None if isinstance(value, torch.Generator) else value for name, value in arguments.items()}

@@ -18,7 +18,7 @@ enum Kind : int64_t { kInt, kNone, kBool, kFloat, kComplex, kText, kList, kName,
 struct CallKey {
   std::vector<int64_t> words;
   std::vector<const at::Tensor*> tensors;  // in argument order
-  std::vector<double> floats;              // in argument order; `add_floats` or `add_buckets` adds their words at the end
+  std::vector<double> floats;              // in argument order; their words come last (`add_floats`, `add_buckets`)
 
   void clear() {
     words.clear();
