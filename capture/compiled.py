@@ -1,4 +1,7 @@
-"""Modules in C++, built once for each PyTorch where there is a compiler. What they do, Python does too, more slowly."""
+"""C++ modules that are built once for each PyTorch version if there is a compiler.
+
+Python implements the same functions, more slowly.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,9 @@ import torch
 from traces.call_keys import INCLUDE, cpp_fields
 from traces.errors import UserError
 
-SWITCH = "ENABLE_NATIVE"  # 0: there are none
+SWITCH = "ENABLE_NATIVE"  # 0 disables all native modules
 _SUFFIXES = (".cpp", ".h")
-_SECONDS = 600  # after which a compiler has failed
+_SECONDS = 600  # seconds before a compiler counts as failed
 _BUILD = """
 import sys
 from torch.utils.cpp_extension import load
@@ -33,16 +36,17 @@ _BUILDING = threading.Lock()
 
 
 class Unavailable(UserError):
-    """Why a module cannot be had here."""
+    """The reason why a module cannot be used here."""
 
 
 @dataclass(frozen=True)
 class NativeModule:
-    """A module.
+    """A C++ module.
 
     Attributes:
-        sources: The directory of its own files; it includes those of `call_keys.INCLUDE`, too.
-        does: What it is for, in words.
+        name: Import name.
+        sources: Directory of its own files; those in `call_keys.INCLUDE` are included too.
+        does: Its purpose, for messages.
     """
 
     name: str
@@ -50,28 +54,28 @@ class NativeModule:
     does: str
 
     def files(self) -> list[Path]:
-        """Return the files that it is built of, beside the header that `cpp_fields` makes."""
+        """Return the source files, without the header that `cpp_fields` generates."""
         return sorted(path for place in (self.sources, INCLUDE) for path in place.iterdir() if path.suffix in _SUFFIXES)
 
     def texts(self) -> dict[str, str]:
-        """Return what it is built of: texts by the name of their file."""
+        """Return the sources as text, by file name."""
         return {"tensor_fields.h": cpp_fields(), **{path.name: path.read_text() for path in self.files()}}
 
     def place(self, directory: Path) -> Path:
-        """Where it is, or would be: by what it is built of."""
+        """Return the path of the built module; it depends on PyTorch, Python's ABI and all sources."""
         tag = sysconfig.get_config_var("SOABI")
         built_of = [torch.__version__, str(torch.version.git_version), str(tag), *self.texts().values()]
         return directory / hashlib.sha256("\0".join(built_of).encode()).hexdigest()[:16] / f"{self.name}.so"
 
     def load(self, directory: Path) -> ModuleType:
-        """The module, built in this directory if it is not there. Raises Unavailable if it cannot be had."""
+        """Return the module, building it in this directory if it is missing. Raise Unavailable on failure."""
         if reason := why_not():
             raise Unavailable(reason)
         return _module(self, directory.absolute())
 
 
 def why_not() -> str:
-    """Why no module can be had here; empty if one can."""
+    """Return the reason why no module can be built or loaded here, or an empty string."""
     if os.environ.get(SWITCH) == "0":
         return f"{SWITCH}=0"
     missing = [name for name in (os.environ.get("CXX", "c++"), "ninja") if not shutil.which(name)]
@@ -95,16 +99,19 @@ def _module(compiled: NativeModule, directory: Path) -> ModuleType:
 
 
 def _build(compiled: NativeModule, place: Path) -> None:
-    """In a process and directory of its own: what is half built is never found. Raises Unavailable."""
+    """Build the module in a separate process and directory, so that no half-built module is ever found.
+
+    Raise Unavailable on failure.
+    """
     sys.stderr.write(f"building {compiled.does}, once for this PyTorch (10 to 30 s)\n")
     try:
         place.parent.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=place.parent.parent) as made:
-            files = {Path(made) / name: text for name, text in compiled.texts().items()}
+        with tempfile.TemporaryDirectory(dir=place.parent.parent) as directory:
+            files = {Path(directory) / name: text for name, text in compiled.texts().items()}
             for path, text in files.items():
                 path.write_text(text)
             sources = [str(path) for path in files if path.suffix == ".cpp"]
-            command = [sys.executable, "-c", _BUILD, compiled.name, made, *sources]
+            command = [sys.executable, "-c", _BUILD, compiled.name, directory, *sources]
             done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
             if done.returncode:
                 lines = f"{done.stdout}\n{done.stderr}".splitlines()
@@ -113,6 +120,6 @@ def _build(compiled: NativeModule, place: Path) -> None:
                 )
                 raise Unavailable(f"its compiler failed: {error.strip()[:200]}")
             place.parent.mkdir(exist_ok=True)
-            (Path(made) / place.name).replace(place)
+            (Path(directory) / place.name).replace(place)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Unavailable(f"it could not be built: {error}") from error

@@ -1,10 +1,13 @@
 """A user's own training step, from a factory named MODULE:FACTORY.
 
-The factory returns one of: a callable `step()`; a tuple or mapping (model, batch, loss, optimizer), whose phases are
-then told apart here; an object with `model`, `batches` and `step(batch, phase)`, such as models.training.Training.
+The factory returns one of these:
 
-batch: any value, a callable that gives the next one, an iterator or a DataLoader. loss(model, batch): calls the model
-and returns a scalar tensor. optimizer: None records forward, loss and backward alone.
+- a callable `step()`;
+- a tuple or mapping (model, batch, loss, optimizer), for which this module runs the step and names its phases;
+- an object with `model`, `batches` and `step(batch, phase)`, such as models.training.Training.
+
+batch: any value, a callable that returns the next one, an iterator or a DataLoader. loss(model, batch): calls the model
+and returns a scalar tensor. optimizer: None records only forward, loss and backward.
 """
 
 from __future__ import annotations
@@ -38,19 +41,31 @@ _INSTALLED = {"site-packages", "dist-packages"}
 
 
 class Program(Protocol):
-    """What can be recorded. model: gives the modules their names. batches: one for each step."""
+    """A program that can be recorded.
+
+    Attributes:
+        model: Gives the modules their names.
+        batches: One for each step.
+    """
 
     @property
     def model(self) -> nn.Module | None: ...
     @property
     def batches(self) -> Iterator[Any]: ...
     def step(self, batch: Any, phase: Phase) -> Any:
-        """Run one training step, inside phase(name) where the phase is known; returns the loss, or nothing."""
+        """Run one training step, inside phase(name) if the phase is known; return the loss, or nothing."""
 
 
 @dataclass(frozen=True)
 class StepProgram:
-    """A program whose step is code that is not ours. name: of the target, for messages."""
+    """A program whose step is foreign code.
+
+    Attributes:
+        name: Name of the target, for messages.
+        model: The model, or None if it is unknown.
+        batches: One for each step.
+        run: Runs one step, given a batch and a function that enters a phase.
+    """
 
     name: str
     model: nn.Module | None
@@ -63,9 +78,19 @@ class StepProgram:
 
 
 def load_factory(name: str, given: Mapping[str, str]) -> tuple[dict[str, Any], StepProgram]:
-    """Import a module, call its factory with these settings; returns the settings and what it made.
+    """Import a module and call its factory.
 
-    The working directory goes first on the path, for this import and those that follow. Raises UserError.
+    The working directory is put first on `sys.path`, for this import and later ones.
+
+    Args:
+        name: MODULE:FACTORY.
+        given: Settings for the factory, as text.
+
+    Returns:
+        tuple: The parsed settings, and the program that the factory returned.
+
+    Raises:
+        UserError: If anything fails, including the user's code.
     """
     factory = _find(name)
     known, others = of_signature(factory)
@@ -77,12 +102,12 @@ def load_factory(name: str, given: Mapping[str, str]) -> tuple[dict[str, Any], S
 
 @contextmanager
 def foreign(what: str) -> Iterator[None]:
-    """Turn whatever code that is not ours raises into one line, with its place in the user's own files."""
+    """Convert any exception from foreign code into a one-line UserError with its location in the user's own files."""
     try:
         yield
     except UserError:
         raise
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - code that is not ours may raise anything
+    except (Exception, SystemExit) as error:  # foreign code may raise anything
         reason = " ".join(str(error).split())[:300]
         place = _place(error)
         raise UserError(f"{what} raised {type(error).__name__}: {reason}{place and f' at {place}'}") from error
@@ -92,8 +117,8 @@ def _place(error: BaseException) -> str:
     if isinstance(error, SyntaxError) and error.filename:
         return f"{_shown(error.filename)}:{error.lineno}"
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not _is_below(f.filename, *_OURS)]
-    own = [f for f in frames if _is_users(f.filename)] or frames
-    return f"{_shown(own[-1].filename)}:{own[-1].lineno}" if own else ""
+    user_frames = [f for f in frames if _is_users(f.filename)] or frames
+    return f"{_shown(user_frames[-1].filename)}:{user_frames[-1].lineno}" if user_frames else ""
 
 
 def _is_users(file: str) -> bool:
@@ -147,7 +172,7 @@ def _article(value: object) -> str:
 
 
 def _program(name: str, made: Any) -> StepProgram:
-    """What a factory returned, as something that runs step by step."""
+    """Convert the factory's result into a program that runs step by step."""
     if isinstance(made, Mapping):
         if set(made) != set(_PARTS):
             raise UserError(f"{name}: the factory returned a mapping of {sorted(map(str, made))}; return {_SHAPES}")
@@ -164,7 +189,18 @@ def _program(name: str, made: Any) -> StepProgram:
 
 
 def trained(name: str, model: Any, batch: Any, loss: Any, optimizer: Any) -> StepProgram:
-    """The usual training step, from its parts. Raises UserError on parts that are not what they should be."""
+    """Return the usual training step, built from its parts.
+
+    Args:
+        name: Name of the target, for messages.
+        model: The module to train.
+        batch: A value, callable, iterator or DataLoader, as in the module docstring.
+        loss: Function of model and batch that returns a scalar tensor.
+        optimizer: An optimizer, or None.
+
+    Raises:
+        UserError: If a part has the wrong type.
+    """
     if not isinstance(model, nn.Module):
         raise UserError(f"{name}: model is {_article(model)}, not a torch.nn.Module")
     if next(model.parameters(), None) is None:
@@ -221,7 +257,7 @@ def _train(  # noqa: PLR0913 - the four parts of a step, its batch and its phase
 
 @contextmanager
 def _forward(model: nn.Module, phase: Phase) -> Iterator[None]:
-    """What runs inside the model is the phase "forward"."""
+    """Enter the phase "forward" while the model runs."""
     running: list[AbstractContextManager[Any]] = []
 
     def enter(module: nn.Module, args: Any) -> None:

@@ -1,7 +1,7 @@
-"""Recording dataflow: which value each call reads, makes and writes.
+"""Recorder for dataflow: the values that each call reads, produces and writes.
 
-A storage is known by a weak reference, which keeps its identity from being given away but none of its bytes; what is
-written is counted for each storage. Together with where in the storage a tensor lies they tell a value.
+A storage is identified by a weak reference, which keeps its id from being reused but keeps none of its bytes. Writes
+are counted for each storage. The write count and the tensor's place in the storage together identify a value.
 """
 
 from __future__ import annotations
@@ -23,17 +23,22 @@ from traces.writer import CallSite
 
 @dataclass(frozen=True, slots=True)
 class FlowBegun:
-    """A call that is about to happen. index: its place in the flow. wrote: what it writes."""
+    """A call that is about to run.
+
+    Attributes:
+        index: Its position in the flow.
+        wrote: The tensors that it writes.
+    """
 
     index: int
     wrote: tuple[torch.Tensor, ...]
 
 
 class FlowTape:
-    """The dataflow of what is being recorded. Not safe for several threads at once. Holds no tensor between calls."""
+    """A dataflow being recorded. Not safe for several threads at once. Holds no tensor between calls."""
 
     def __init__(self) -> None:
-        self._memory: dict[int, tuple[int, StorageWeakRef]] = {}  # number and reference by identity of the storage
+        self._memory: dict[int, tuple[int, StorageWeakRef]] = {}  # number and reference, by identity of the storage
         self._writes = Counter[int]()  # by number of the memory
         self._numbers: dict[Hashable, int] = {}
         self._values: list[ValueType] = []
@@ -42,16 +47,16 @@ class FlowTape:
         self._kept: set[int] = set()
 
     def begin(self, op: Any, arguments: dict[str, Any], site: CallSite) -> FlowBegun:
-        """Note what a call is about to read."""
-        told = without_own_device(arguments, tensors_in(arguments))
-        tree = {name: encoded(_without_generator(value), self._number) for name, value in told.items()}
+        """Record the values that a call is about to read and overwrite."""
+        portable = without_own_device(arguments, tensors_in(arguments))
+        tree = {name: encoded(_without_generator(value), self._number) for name, value in portable.items()}
         wrote = tuple(t for name in sorted(written(op)) for t in tensors_in(arguments[name]))
         writes = tuple(n for n in map(self._number, wrote) if n is not None)
         self._calls.append(FlowCall(name_of(op), tree, (), writes, site.phase, site.module))
         return FlowBegun(len(self._calls) - 1, wrote)
 
     def end(self, begun: FlowBegun, result: Any, stored: int | None) -> None:
-        """Note what a call has made. stored: id of the stored call, if it is stored."""
+        """Record the values that a call has produced. `stored` is the id of the stored call, if it is stored."""
         call = self._calls[begun.index]
         assert call is not None
         self._overwrite(begun.wrote)
@@ -63,18 +68,18 @@ class FlowTape:
         self._calls[begun.index] = replace(call, results=numbers, stored=stored)
 
     def discard(self, begun: FlowBegun) -> None:
-        """Forget a call that has raised; what it was to write is not what it was."""
+        """Forget a call that has raised; the tensors that it may have written get new values."""
         self._overwrite(begun.wrote)
         self._calls[begun.index] = None
 
     def pass_by(self, values: Any) -> None:
-        """Of a call that is not recorded: it reads its arguments, and may write them."""
-        found = tuple(tensors_in(values))
-        self._kept.update(n for n in map(self._number, found) if n is not None)
-        self._overwrite(found)
+        """Handle a call that is not recorded: it reads its arguments, and may write them."""
+        touched = tuple(tensors_in(values))
+        self._kept.update(n for n in map(self._number, touched) if n is not None)
+        self._overwrite(touched)
 
     def finish(self) -> Dataflow:
-        """What was recorded; of the values that lie in memory which still lives, all are kept."""
+        """Return the dataflow. Values in memory that is still alive are marked as kept."""
         living = {number for number, storage in self._memory.values() if not storage.expired()}  # type: ignore[no-untyped-call]
         kept = {i for i, value in enumerate(self._values) if value.memory in living}
         calls = [call for call in self._calls if call is not None]
@@ -86,16 +91,16 @@ class FlowTape:
             self._writes[memory] += 1
 
     def _memory_of(self, t: torch.Tensor) -> int | None:
-        held = t._values() if t.is_sparse else t
-        if unsupported_kind(held) is not None:
+        dense = t._values() if t.is_sparse else t
+        if unsupported_kind(dense) is not None:
             return None
-        storage = held.untyped_storage()
+        storage = dense.untyped_storage()
         if storage._cdata not in self._memory:
             self._memory[storage._cdata] = len(self._memory), StorageWeakRef(storage)  # type: ignore[no-untyped-call]
         return self._memory[storage._cdata][0]
 
     def _number(self, t: Any) -> int | None:
-        """The number of the value that a tensor holds now; None for what has no memory of its own to tell it by."""
+        """Return the number of the value that a tensor holds now, or None if it has no storage to identify it."""
         if not isinstance(t, torch.Tensor):
             return None
         memory = self._memory_of(t)

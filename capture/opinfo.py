@@ -1,8 +1,11 @@
-"""PyTorch's OpInfo samples as one trace: each runs on device `sim`, the CPU executing, forward and then backward.
+"""Recording of PyTorch's OpInfo samples as one trace.
 
-A sample is a step of the recording, so the calls of a sample are those with its step. The manifest's `info.opinfo`
-holds what was run: `groups`, of one operator, variant and dtype each, with the step of the first sample, how many there
-are, and the reasons of those that failed by their index; and `excluded`, operators that were not run, with the reason.
+Each sample runs on device `sim`, with the CPU as executor, forward and then backward. A sample is one step of the
+recording, so a sample's calls are those with its step number. The manifest's `info.opinfo` describes the run:
+
+- `groups`: one for each operator, variant and dtype, with the first sample's step, the number of samples, and the
+  reason for each failed sample by index.
+- `excluded`: operators that did not run, with the reason.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from traces.errors import UserError
 from traces.packaging import qualified
 
 DTYPES = ("bfloat16", "float16", "float32", "int32", "int64")
-MANY = 900  # samples of one operator and dtype, from which on it is left out, as in the published system
+MANY = 900  # samples for one operator and dtype, from which it is excluded, as in the published system
 _LIMITS: dict[str, Any] = {
     "steps": None,
     "per_signature": 1 << 30,
@@ -37,7 +40,18 @@ _LIMITS: dict[str, Any] = {
 
 @dataclass
 class Group:
-    """Samples of one operator, variant and dtype. failed: reasons in a line, by the index of the sample."""
+    """Samples for one operator, variant and dtype.
+
+    Attributes:
+        operator: OpInfo name.
+        variant: Variant name, often empty.
+        dtype: Name without `torch.`.
+        category: See `capture.categories`.
+        step: Step of the first sample.
+        samples: Number of samples.
+        backward: Number of samples with a backward pass.
+        failed: One-line reason for each failed sample by index; -1 if the samples could not be generated.
+    """
 
     operator: str
     variant: str
@@ -51,9 +65,15 @@ class Group:
 
 @dataclass(frozen=True)
 class SampleRequest:
-    """What to record. operators: names of OpInfo; empty for all. everything: also what the filters leave out.
+    """The samples to record.
 
-    lethal: operators that ended the process when they were run before.
+    Attributes:
+        path: Directory of the trace.
+        operators: OpInfo names; empty for all.
+        dtypes: Names without `torch.`.
+        everything: Include operators that the filters exclude.
+        force: Replace an existing trace.
+        lethal: Operators that ended the process in an earlier attempt.
     """
 
     path: str
@@ -65,12 +85,12 @@ class SampleRequest:
 
     @property
     def filters(self) -> dict[str, Any]:
-        """What was asked for, as the manifest keeps it."""
+        """Return the filters as the manifest stores them."""
         return {"operators": list(self.operators), "dtypes": list(self.dtypes), "everything": self.everything}
 
 
 def names() -> list[str]:
-    """Every operator of OpInfo, once. Imports the database, which takes 2 s."""
+    """Return every OpInfo operator name once. Importing the database takes 2 s."""
     return sorted({info.name for info in _database()})
 
 
@@ -82,9 +102,17 @@ def _database() -> list[Any]:
 
 
 def record(request: SampleRequest, began: Callable[[str], None] = lambda operator: None) -> dict[str, Any]:
-    """Record in this process. Returns `info.opinfo` of the manifest. began: told of each operator before it runs.
+    """Record in this process.
 
-    Raises UserError for an unknown operator or dtype, or if the trace cannot be written.
+    Args:
+        request: The samples to record.
+        began: Called with each operator name before the operator runs.
+
+    Returns:
+        dict: The manifest's `info.opinfo`.
+
+    Raises:
+        UserError: If an operator or dtype is unknown, or the trace cannot be written.
     """
     import torch
 
@@ -98,25 +126,25 @@ def record(request: SampleRequest, began: Callable[[str], None] = lambda operato
         near = within or get_close_matches(unknown[0], known, 3) or sorted(known)[:3]
         raise UserError(f"OpInfo has no operator {unknown[0]!r}; did you mean {', '.join(near)}?")
     sim.install()
-    told: dict[str, Any] = {"filters": request.filters, "groups": [], "excluded": {}}
-    recorder = Recorder(request.path, force=request.force, info={"model": "opinfo", "opinfo": told}, **_LIMITS)
+    summary: dict[str, Any] = {"filters": request.filters, "groups": [], "excluded": {}}
+    recorder = Recorder(request.path, force=request.force, info={"model": "opinfo", "opinfo": summary}, **_LIMITS)
     with warnings.catch_warnings(), sim.executing(sim.on_cpu), recorder:
         warnings.simplefilter("ignore")
-        session = _Session(recorder, told, request)
+        session = _Session(recorder, summary, request)
         for info in database:
             if request.operators and info.name not in request.operators:
                 continue
             began(info.name)
             for dtype in request.dtypes:
                 session.run(info, getattr(torch, dtype))
-        told["groups"] = [asdict(group) for group in session.groups]
+        summary["groups"] = [asdict(group) for group in session.groups]
     if recorder.failure is not None:
         raise UserError(f"{request.path}: cannot be written ({recorder.failure}); free space, or name another --out")
-    return told
+    return summary
 
 
 class _Session:
-    """Runs samples under a recorder, a step each."""
+    """Runs samples under a recorder, one step each."""
 
     def __init__(self, recorder: Any, told: dict[str, Any], request: SampleRequest) -> None:
         self.groups: list[Group] = []
@@ -142,7 +170,7 @@ class _Session:
         for index, sample in enumerate(samples or ()):
             try:
                 group.backward += self._forward_and_backward(info, sample, trains)
-            except Exception as error:  # noqa: BLE001 - whatever a sample raises is its reason
+            except Exception as error:  # any exception becomes the sample's reason
                 group.failed[index] = _line(error)
             self._recorder.step()
             self._step += 1
@@ -163,7 +191,7 @@ class _Session:
             return None
 
     def _forward_and_backward(self, info: Any, sample: Any, trains: bool) -> bool:
-        """Whether there was a backward pass."""
+        """Run a sample. Return True if it had a backward pass."""
         import torch
         from torch.utils._pytree import tree_leaves
 
@@ -189,22 +217,22 @@ def _line(error: BaseException) -> str:
 
 
 def main() -> None:
-    """Be the process in which samples run: a request on standard input, names of operators on standard output."""
-    told = sys.stdout
+    """Run as the child process: read a request from standard input, write operator names to standard output."""
+    output = sys.stdout
     sys.stdout = sys.stderr
-    given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in json.load(sys.stdin).items()}
-    request = SampleRequest(**given)
+    fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in json.load(sys.stdin).items()}
+    request = SampleRequest(**fields)
     try:
-        record(request, lambda operator: print(operator, file=told, flush=True))
+        record(request, lambda operator: print(operator, file=output, flush=True))
     except UserError as error:
-        print(f"error {error}", file=told, flush=True)
+        print(f"error {error}", file=output, flush=True)
         raise SystemExit(2) from None
 
 
 def record_apart(request: SampleRequest, began: Callable[[str], None] = lambda operator: None) -> None:
-    """Record in processes of their own, since some samples may end theirs: an operator that did is left out.
+    """Record in child processes, because some samples end their process; an operator that does is excluded.
 
-    The trace appears at its path when it is complete. Raises UserError as `record` does.
+    The trace appears at its path when it is complete. Raise UserError as `record` does.
     """
     from capture.session import check_path, fresh_directory
 

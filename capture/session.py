@@ -1,4 +1,4 @@
-"""Recorder runs over a target's training steps, as `enable capture` does it."""
+"""Record a target's training steps, as `enable capture` does it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sim`: a PyTorch device in Python, on which nothing exists but what an executor provides.
+"""`sim`: a PyTorch device in Python, which offers only the operators that an executor provides.
 
     from capture import sim
 
@@ -7,7 +7,7 @@
         model.to("sim")
 
 Like an accelerator with its first driver, the device itself has memory, views, transfers and `item()`. Every other ATen
-overload that reaches it goes to the executor in force, with tensors in host memory; without one it raises
+overload that reaches it goes to the active executor, with tensors in host memory. Without an executor it raises
 NotImplementedError. Autograd, optimizers, `torch.save` and the rest of PyTorch work as on any device.
 """
 
@@ -38,12 +38,12 @@ _CPU = torch.device("cpu")
 _PROVIDED = ("view", "memory")  # kinds of work that the device does itself
 _COPIES = tagged("device_copies")
 _HOST_INDICES = tagged("takes_host_indices")
-_OF_ANY_DEVICE = ("CompositeExplicitAutograd", "CPU")  # dispatch keys of factories that are not one backend's alone
+_OF_ANY_DEVICE = ("CompositeExplicitAutograd", "CPU")  # dispatch keys of factories that are not specific to one backend
 _failed: list[Exception] = []  # the last error of a call on the device
 
 
 class _InForce(NamedTuple):
-    """An executor, with the thread that put it in force and the intra-operator threads of that."""
+    """An active executor, the thread that activated it, and that thread's intra-operator thread count."""
 
     executor: Executor
     thread: int
@@ -51,18 +51,20 @@ class _InForce(NamedTuple):
 
 
 class _Host(threading.local):
-    """What this thread does on the CPU for the device: compute as its executor, or whatever the device itself does."""
+    """The current thread's state: `computes` inside the executor `on_cpu`, `serves` inside any device call."""
 
     computes = False
     serves = False
 
 
 _host = _Host()
-_executors: list[_InForce] = []  # innermost last; autograd runs backward in threads of its own, so of the process
+_executors: list[
+    _InForce
+] = []  # innermost last; shared by the process, because autograd runs backward in its own threads
 
 
 def on_cpu(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """An executor that has everything: ATen's own CPU kernels, in a wider dtype where they lack that of the call."""
+    """Execute any operator with ATen's CPU kernels, in a wider dtype if they do not support the call's dtype."""
     before, _host.computes = _host.computes, True
     try:
         return answer(op, args, kwargs)
@@ -71,12 +73,12 @@ def on_cpu(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 
 
 def compute(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """For a mode that follows the CPU's calls: call the operator, as `on_cpu` does where it is for the device."""
+    """Call the operator for a mode that follows the CPU's calls, with `on_cpu`'s fallback if it is for the device."""
     return answer(op, args, kwargs) if _host.computes else op(*args, **kwargs)
 
 
 def place() -> str | None:
-    """Return the device that an operator of host tensors runs for, while an executor is in force; None otherwise."""
+    """Return the device for which an operator on host tensors runs, or None if no executor is active."""
     if not _executors:
         return None
     return f"{NAME}:0" if _host.serves else "cpu"
@@ -92,13 +94,13 @@ def _serving() -> Iterator[None]:
 
 
 def missing(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The executor of a bare device: raises NotImplementedError."""
+    """Raise NotImplementedError, as the executor of a bare device."""
     name = name_of(op)
     raise NotImplementedError(f"{name}: device sim has no kernel for it; write one: enable refine --op {name}")
 
 
 def _is_composite(func: OpOverload) -> bool:
-    """Whether the device runs it by other operators: it can be, and there is no kernel of the device for it."""
+    """Return True if the device runs the operator by other operators, because it has no kernel of its own for it."""
     keys = torch._C.DispatchKey
     of_parts = func.has_kernel_for_dispatch_key(keys.CompositeImplicitAutograd)
     return of_parts and not func.has_kernel_for_dispatch_key(keys.PrivateUse1)
@@ -109,18 +111,24 @@ def _executor() -> Executor:
         return missing
     executor, thread, threads = _executors[-1]
     if thread != threading.get_ident() and threads != torch.get_num_threads():
-        torch.set_num_threads(threads)  # decides the order of sums; autograd's thread keeps that of its first backward
+        torch.set_num_threads(
+            threads
+        )  # decides the order of sums; autograd's thread keeps the count of its first backward
     return executor
 
 
 @contextmanager
 def executing(executor: Executor, kernels: Iterable[str] = ()) -> Iterator[None]:
-    """Let this one answer inside the block, in every thread of the process. Blocks nest. Operators use as many threads
-    as in the thread that enters it. Nothing is compiled inside: torch.compile would trace the device's own code.
+    """Make an executor active inside the block, in every thread of the process. Blocks nest.
 
-    kernels: overloads that it has kernels for. Those that PyTorch would compose from others, and differentiates as a
-    whole, such as aten::silu_backward, are asked for as a whole then; so they are where somebody else has registered a
-    kernel for the device.
+    Operators use as many threads as the thread that enters the block. Nothing is compiled inside, because torch.compile
+    would trace the device's own code.
+
+    Args:
+        executor: Receives the overload, positional and named arguments, with host tensors.
+        kernels: Overloads for which the executor has kernels. PyTorch composes some of them from other operators but
+            differentiates them as a whole, such as aten::silu_backward. Those then arrive as a whole, which is also the
+            case if someone else has registered a kernel for the device.
     """
     entry = _InForce(executor, threading.get_ident(), torch.get_num_threads())
     _executors.append(entry)
@@ -144,7 +152,7 @@ def _registered_whole(kernels: Iterable[str]) -> Iterator[None]:
 
 
 def own_kernels() -> list[str]:
-    """The overloads that PyTorch would compose from others, and for which the device has a kernel."""
+    """Return the overloads that PyTorch would compose from others, and for which the device has a kernel."""
     names = (n for n in torch._C._dispatch_get_all_op_names() if n.startswith("aten::"))
     has = torch._C._dispatch_has_kernel_for_dispatch_key
     return sorted(n for n in names if has(n, "PrivateUse1") and has(n, "CompositeImplicitAutograd"))
@@ -152,8 +160,11 @@ def own_kernels() -> list[str]:
 
 @contextmanager
 def own_errors() -> Iterator[None]:
-    """For `torch.autograd.backward` and `grad`: autograd's engine loses what a device in Python raises, and a
-    SystemError comes out, of which this makes the error again that it was. `Tensor.backward` does so itself."""
+    """Restore errors that autograd's engine loses, for `torch.autograd.backward` and `grad`.
+
+    If a device in Python raises, the engine raises SystemError instead; this block raises the original error again.
+    `Tensor.backward` does so itself.
+    """
     _failed.clear()
     try:
         yield
@@ -164,12 +175,12 @@ def own_errors() -> Iterator[None]:
 
 
 def host(value: torch.Tensor) -> torch.Tensor:
-    """The host tensor in whose memory a tensor of this device lives."""
+    """Return the host tensor that holds the memory of a tensor on this device."""
     return value._host if isinstance(value, SimTensor) else value
 
 
 class SimTensor(torch.Tensor):
-    """A tensor of the device: the metadata that PyTorch sees, over a host tensor with the same."""
+    """A tensor on the device: the metadata that PyTorch sees, over a host tensor with the same metadata."""
 
     _host: torch.Tensor
     __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
@@ -177,7 +188,9 @@ class SimTensor(torch.Tensor):
     @staticmethod
     def __new__(cls: type[SimTensor], held: torch.Tensor) -> SimTensor:
         held = held.resolve_conj().resolve_neg()  # PyTorch would not see the bits of the host tensor
-        alike = held.is_inference() == torch.is_inference_mode_enabled()  # not so of views of tensors from elsewhere
+        alike = (
+            held.is_inference() == torch.is_inference_mode_enabled()
+        )  # a view of a tensor from outside the inference-mode block differs
         with nullcontext() if alike else torch.inference_mode(held.is_inference()):
             made: SimTensor = torch.Tensor._make_wrapper_subclass(
                 cls,
@@ -196,7 +209,7 @@ class SimTensor(torch.Tensor):
         cls, func: OpOverload, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
-        if _is_composite(func):  # under inference_mode these arrive whole
+        if _is_composite(func):  # under inference_mode composite operators arrive undecomposed
             return func.decompose(*args, **kwargs)
         parts = in_python(func)
         if parts is not None:
@@ -260,7 +273,7 @@ class SimTensor(torch.Tensor):
 
 
 def _lower(value: Any) -> Any:
-    """An argument as the host sees it."""
+    """Return an argument as the host sees it."""
     if isinstance(value, SimTensor):
         return value._host
     if isinstance(value, torch.device):
@@ -271,7 +284,7 @@ def _lower(value: Any) -> Any:
 
 
 def _raised(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
-    """A result as the device's user sees it: arguments that were written are themselves, with their new shapes."""
+    """Return a result as the device's user sees it: written arguments are the same objects, with their new shapes."""
     outputs: dict[int, torch.Tensor] = {}
     if written(func):
         for argument in tensors_in((args, kwargs)):
@@ -291,13 +304,13 @@ def _raised(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], res
 
 
 def _target(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    """The device of new results: what `device` says, else this one."""
-    device = kwargs.get("device")  # of a custom operator anything
+    """Return the device type for new results: that of the `device` argument, or else this device."""
+    device = kwargs.get("device")  # a custom operator may use this name for another type
     return device.type if isinstance(device, torch.device) else NAME
 
 
 def _follow(tensor: SimTensor) -> None:
-    """Take over the shape and strides of the host tensor, which `out=` or an in-place view may have changed."""
+    """Adopt the shape and strides of the host tensor, which `out=` or an in-place view may have changed."""
     held = tensor._host
     now = (held.shape, held.stride(), held.storage_offset())
     if (tensor.shape, tensor.stride(), tensor.storage_offset()) != now:
@@ -305,12 +318,12 @@ def _follow(tensor: SimTensor) -> None:
 
 
 def _devices(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> set[str]:
-    """Types of the devices between which a copy copies."""
+    """Return the device types between which a copy moves data."""
     return {t.device.type for t in tensors_in((args, kwargs))} | {_target(func, args, kwargs)}
 
 
 def _check_devices(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Raises RuntimeError as other devices do where a tensor in host memory is mixed in; 0-dim ones are numbers."""
+    """Raise RuntimeError, as other devices do, if a host tensor is mixed in; 0-dim tensors count as numbers."""
     strangers = {str(t.device) for t in tensors_in((args, kwargs)) if not isinstance(t, SimTensor) and t.dim()}
     if strangers:
         where = f"{NAME}:0 and {', '.join(sorted(strangers))}"
@@ -318,15 +331,20 @@ def _check_devices(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
 
 def _copy_from(source: torch.Tensor, target: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
-    """Between host and device, where PyTorch copies below `__torch_dispatch__`, as in `torch.tensor(data, device=)`."""
+    """Copy between host and device for copies that PyTorch makes below `__torch_dispatch__`.
+
+    One example is `torch.tensor(data, device=)`.
+    """
     with _serving():
         host(target).copy_(host(source))
     return target
 
 
 def _factories() -> Iterator[OpOverload]:
-    """Overloads that make a tensor of nothing: PyTorch has none for a device that it does not know, or makes them of
-    others."""
+    """Yield the overloads that create a tensor from no other tensor.
+
+    For a device that it does not know, PyTorch has no such operators, or composes them from others.
+    """
     for name in torch._C._dispatch_get_all_op_names():
         public = name.startswith("aten::") and not name.startswith("aten::_") and "sparse" not in name
         if public and any(map(partial(torch._C._dispatch_has_kernel_for_dispatch_key, name), _OF_ANY_DEVICE)):
@@ -337,7 +355,7 @@ def _factories() -> Iterator[OpOverload]:
 
 
 def _made(op: OpOverload, *args: Any, **kwargs: Any) -> Any:
-    """A factory's call is the executor's as it stands: so it is what has a kernel, too."""
+    """Pass a factory call to the executor unchanged, so that the executor's kernels cover factories too."""
     named = {name: _lower(value) for name, value in kwargs.items()}
     with _serving():
         made = op(*args, **named) if kind(op) in _PROVIDED else _executor()(op, args, named)
@@ -345,18 +363,19 @@ def _made(op: OpOverload, *args: Any, **kwargs: Any) -> Any:
 
 
 def _zeros(size: list[int], dtype: torch.dtype | None = None, **kwargs: Any) -> SimTensor:
-    """What derivatives that are zero everywhere are made of; the CPU's has no memory."""
+    """Create the zeros that stand for derivatives that are zero everywhere; the CPU's version has no memory."""
     with _serving():
         zeros = torch.zeros(size, dtype=dtype)
     return SimTensor(zeros)
 
 
 def arriving(op: OpOverload, kwargs: dict[str, Any]) -> Callable[..., Any] | None:
-    """What puts a tensor on this device, if the call makes one there of nothing or of one on the host.
+    """Return the function that creates a tensor on this device, if the call does so without a device tensor.
 
-    For a mode that follows what is called below, as it does for calls that have a tensor of the device already.
+    Such a call makes the tensor from nothing, or from one on the host. A dispatch mode uses this to follow the calls
+    below, as it does for calls that already have a tensor on the device.
     """
-    device = kwargs.get("device")  # of a custom operator anything
+    device = kwargs.get("device")  # a custom operator may use this name for another type
     if not isinstance(device, torch.device) or device.type != NAME:
         return None
     if op in _registered:
@@ -371,17 +390,17 @@ _registered: set[OpOverload] = set()  # factories
 
 
 def install() -> None:
-    """Make the device known to PyTorch, for the rest of the process.
+    """Register the device with PyTorch, for the rest of the process.
 
-    Modules keep tied parameters tied when they are moved, which sets
-    `torch.__future__.set_swap_module_params_on_conversion`. Raises UserError if another out-of-tree device is there.
+    Modules keep tied parameters tied when they are moved; this sets
+    `torch.__future__.set_swap_module_params_on_conversion`. Raise UserError if another out-of-tree device is loaded.
     """
     if _libraries:
         return
     taken = torch._C._get_privateuse1_backend_name()
     if taken not in ("privateuseone", NAME):
         raise UserError(f"PyTorch has room for one out-of-tree device, and {taken} is loaded; start another process")
-    # Tensors are saved as host tensors that go back to their device, so a storage stays where it is.
+    # Tensors are saved as host tensors that return to their device on loading, so a storage stays in place.
     torch.serialization.register_package(0, lambda _: None, lambda s, place: s if str(place).startswith(NAME) else None)
     _setup_privateuseone_for_python_backend(NAME, Module(), device_guard=Guard())
     torch.__future__.set_swap_module_params_on_conversion(True)
@@ -390,7 +409,7 @@ def install() -> None:
     library.impl("_efficientzerotensor", _zeros, "PrivateUse1")  # type: ignore[no-untyped-call]
     library.impl("_copy_from", _copy_from, "PrivateUse1")  # type: ignore[no-untyped-call]
     library.impl("_local_scalar_dense", lambda t: host(t).item(), "PrivateUse1")  # type: ignore[no-untyped-call]
-    if not torch.cuda.is_available():  # memory of the host is the device's, so that there is nothing to pin
+    if not torch.cuda.is_available():  # the device's memory is host memory, so pinning is a copy
         host_library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
         host_library.impl("_pin_memory", lambda t, device=None: t.clone(), "CPU")  # type: ignore[no-untyped-call]
         _libraries.append(host_library)

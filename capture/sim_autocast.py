@@ -1,8 +1,9 @@
-"""Autocast on the device `sim`: which operators cast their floating inputs, and to what.
+"""Autocast on device `sim`: operators that cast their floating-point inputs, and the target dtypes.
 
-The lists are those that PyTorch documents for accelerators (docs/source/amp.rst, "Autocast Op Reference" of CUDA):
-matrix products and attention run in the lower dtype, what loses accuracy runs in float32, and what takes several
-tensors runs in the widest dtype among them. Unlike PyTorch's own autocast a weight that is used twice is cast twice.
+The lists are those that PyTorch documents for accelerators (docs/source/amp.rst, "Autocast Op Reference" for CUDA).
+Matrix products and attention run in the lower dtype, operators that lose accuracy run in float32, and operators with
+several tensors run in the widest dtype among them. Unlike PyTorch's own autocast, there is no cast cache, so a weight
+that is used twice is cast twice.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _LOWERED = (torch.float32, torch.bfloat16, torch.float16)
 
 
 def install(name: str) -> list[torch.library.Library]:
-    """Register the casts for the out-of-tree device `name`; what is returned has to be kept."""
+    """Register the casts for the out-of-tree device `name`. The caller must keep the returned libraries alive."""
     others = torch.library.Library("_", "IMPL", "AutocastPrivateUse1")  # type: ignore[no-untyped-call]
     others.fallback(torch.library.fallthrough_kernel)  # type: ignore[no-untyped-call]
     aten = torch.library.Library("aten", "IMPL", "AutocastPrivateUse1")  # type: ignore[no-untyped-call]
@@ -51,8 +52,8 @@ def install(name: str) -> list[torch.library.Library]:
 
 
 def _overloads(packet: str) -> list[OpOverload]:
-    found = getattr(torch.ops.aten, packet)
-    overloads = [getattr(found, overload) for overload in found.overloads()]
+    packet_object = getattr(torch.ops.aten, packet)
+    overloads = [getattr(packet_object, overload) for overload in packet_object.overloads()]
     return [op for op in overloads if not any(a.is_out for a in op._schema.arguments)]
 
 
@@ -65,10 +66,10 @@ def _cast_and_call(device: str, op: OpOverload, dtype: Callable[[Any], torch.dty
 
 
 def _asks_for_dtype(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether the call says itself in which dtype it is to be computed, as `sum(dtype=)` does."""
+    """Return True if the call states its computation dtype itself, as `sum(dtype=)` does."""
     names = [a.name for a in op._schema.arguments]
-    given = {**dict(zip(names, args, strict=False)), **kwargs}
-    return given.get("dtype") is not None
+    arguments = {**dict(zip(names, args, strict=False)), **kwargs}
+    return arguments.get("dtype") is not None
 
 
 def _cast(value: Any, device: str, dtype: torch.dtype) -> Any:
@@ -81,9 +82,9 @@ def _cast(value: Any, device: str, dtype: torch.dtype) -> Any:
 
 
 def _widest(values: Any) -> torch.dtype:
-    """Of the lowered dtypes: float32 where there is one, or where bfloat16 and float16 meet."""
-    found = {t.dtype for t in _tensors(values)} & set(_LOWERED)
-    return found.pop() if len(found) == 1 else torch.float32
+    """Return float32 if a tensor has it, or if bfloat16 and float16 are mixed; otherwise the only lowered dtype."""
+    dtypes = {t.dtype for t in _tensors(values)} & set(_LOWERED)
+    return dtypes.pop() if len(dtypes) == 1 else torch.float32
 
 
 def _refuse(values: Any) -> torch.dtype:

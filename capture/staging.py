@@ -1,7 +1,7 @@
-"""Memory between the program and the thread that writes: a bounded number of slots, pinned where CUDA is in use.
+"""Staging memory between the program and the writer thread: a bounded number of slots, pinned if CUDA is in use.
 
-What lies on a GPU is first copied there, in stream order and so before the program can change it, and from that copy to
-the host on a stream of its own: the program's next kernels, and the hashes of the next call, do not wait for the bus.
+Bytes on a GPU are first copied within the GPU, in stream order, so before the program can change them. A stream of its
+own then copies them to the host. So neither the program's next kernels nor the next call's hashes wait for the bus.
 """
 
 from __future__ import annotations
@@ -17,17 +17,23 @@ import torch
 from capture.device import begin_copy
 from traces.span import Span
 
-SLOT = 4 << 20  # bytes; copies of 32 MB were slower, since what else comes from the GPU waits for each
-SMALL = 64 << 10  # bytes; what is shorter is copied without a slot
+SLOT = 4 << 20  # bytes; copies of 32 MB were slower, because other transfers from the GPU wait for each copy
+SMALL = 64 << 10  # bytes; shorter spans are copied without a slot
 _SLAB = 8  # slots that are allocated at once
-_TOGETHER = 8  # slots that are filled by copies that are waited for together
-_ROOMS = 16  # of so many slots on each GPU, so that the bus has work while the host has calls that bring nothing new
-_SHARE = 8  # of the bytes that are free on a GPU they take one in so many at most
+_TOGETHER = 8  # slots filled by one group of copies, with one event for the group
+_ROOMS = 16  # rooms on each GPU, enough to keep the bus busy while the host handles calls without new contents
+_SHARE = 8  # all rooms together use at most one part in so many of a GPU's free memory
 
 
 class Chunk(NamedTuple):
-    """Consecutive bytes of a span: the first `size` of `host`. slot: whether that is to be given back. ready: end of
-    the copy from a device, if there is one."""
+    """Consecutive bytes of a span: the first `size` bytes of `host`.
+
+    Attributes:
+        host: Host memory.
+        size: Number of valid bytes.
+        slot: True if `host` must be given back.
+        ready: Event at the end of the copy from a device, or None.
+    """
 
     host: torch.Tensor
     size: int
@@ -40,17 +46,17 @@ class Chunk(NamedTuple):
 
 
 class Slots:
-    """At most `limit` bytes, at least one slot. `take` waits until there are as many as it is asked for."""
+    """A pool of at most `limit` bytes, but at least one slot. `take` blocks until enough slots are free."""
 
     def __init__(self, limit: int) -> None:
         self._free: list[torch.Tensor] = []
-        self._slots = self._left = max(1, limit // SLOT)  # in all, and those that may still be allocated
-        self._most = min(_TOGETHER, self._slots)  # that are taken ahead of what is given back
+        self._slots = self._left = max(1, limit // SLOT)  # slots in total, and slots that may still be allocated
+        self._most = min(_TOGETHER, self._slots)  # slots that may be taken before earlier ones are given back
         self._changed = threading.Condition()
         self._outlets: dict[torch.device, _Outlet] = {}
 
     def take(self, number: int) -> list[torch.Tensor]:
-        """uint8 tensors of SLOT bytes in host memory, not more than there are in all."""
+        """Return uint8 tensors of SLOT bytes in host memory. `number` must not exceed the pool."""
         with self._changed:
             while len(self._free) < number:
                 if not self._left:
@@ -66,7 +72,7 @@ class Slots:
 
     @property
     def scarce(self) -> bool:
-        """Whether more than half of them are in use."""
+        """Return True if more than half of the slots are in use."""
         return 2 * (len(self._free) + self._left) < self._slots
 
     def give(self, slot: torch.Tensor) -> None:
@@ -76,11 +82,13 @@ class Slots:
             self._changed.notify()
 
     def chunks(self, spans: Iterable[tuple[Span, torch.Tensor | None]]) -> Iterator[tuple[int, Chunk]]:
-        """Copies of the bytes of spans, piece by piece, as they are now on the current streams of their devices, each
-        with the number of its span.
+        """Yield copies of spans in chunks, each with the index of its span.
 
-        A span comes with its bytes as a tensor, if there is one already. At most _TOGETHER slots are taken ahead of
-        what was yielded.
+        The copies hold the bytes as they are now on the current streams of the spans' devices.
+
+        Args:
+            spans: Each span comes with its bytes as a tensor if there is one already, else with None. At most _TOGETHER
+                slots are taken ahead of the chunks that were yielded.
         """
         for device, some in groupby(enumerate(spans), key=lambda numbered: numbered[1][0].device):
             if device.type == "cpu":
@@ -134,7 +142,10 @@ class Slots:
 
 
 class _Part(NamedTuple):
-    """Consecutive bytes of a span on a GPU, and where they go, SLOT by SLOT. slots: whether these are slots."""
+    """Consecutive bytes of a span on a GPU, and the hosts that receive them, SLOT bytes each.
+
+    `slots` is True if the hosts are slots from the pool.
+    """
 
     span: int
     source: torch.Tensor
@@ -143,8 +154,11 @@ class _Part(NamedTuple):
 
 
 class _Room:
-    """Memory of _TOGETHER slots on the current GPU. there, arrived: events of when the last bytes that came were there,
-    and had been copied on; made once, since to make one takes the host longer than a copy."""
+    """Memory for _TOGETHER slots on the current GPU.
+
+    `there` marks that the latest bytes are in the room, `arrived` that they were copied to the host. The events are
+    created once, because creating one takes the host longer than a copy.
+    """
 
     def __init__(self) -> None:
         self.bytes = torch.empty(_TOGETHER * SLOT, dtype=torch.uint8, device="cuda")
@@ -153,10 +167,10 @@ class _Room:
 
 
 class _Outlet:
-    """The way from the current GPU to the host: rooms, used in turn, and a stream for the copies out of them.
+    """The route from the current GPU to the host: rooms, used in turn, and a stream for the copies from them.
 
-    A room is used again when its copy has arrived, for which the GPU waits and not the host. Without memory to spare
-    there are no rooms, and the program's kernels wait for the copies.
+    A room is reused once its copy has arrived; the GPU waits for that, not the host. If no memory is free there are no
+    rooms, and the program's kernels wait for the copies.
     """
 
     def __init__(self) -> None:
@@ -165,8 +179,10 @@ class _Outlet:
         self._stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
 
     def copy(self, parts: list[_Part]) -> torch.cuda.Event:
-        """Begin to copy bytes, as they are now on the device's current stream, to up to _TOGETHER slots; an event that
-        comes when they have arrived, or later: after the next copy by way of the same room."""
+        """Start to copy bytes, as they are now on the device's current stream, to at most _TOGETHER slots.
+
+        Return an event that fires when they have arrived. It may fire later, after the next copy through the same room.
+        """
         stream = torch.cuda.current_stream()
         if not self._rooms:
             for part in parts:
@@ -195,15 +211,15 @@ class _Outlet:
 
 
 def _fill(part: _Part, pieces: Sequence[torch.Tensor]) -> None:
-    """Begin to copy a part from where it lies, SLOT by SLOT, to its hosts."""
+    """Start to copy a part to its hosts, SLOT bytes each."""
     left = part.source.numel()
     for host, piece in zip(part.hosts, pieces, strict=True):
         if left < SLOT:
-            host, piece = host[:left], piece[:left]  # noqa: PLW2901 - of the last the beginning alone
+            host, piece = host[:left], piece[:left]  # the last piece may be shorter than a slot
         host.copy_(piece, non_blocking=True)
         left -= SLOT
 
 
 def on_cuda() -> bool:
-    """Whether the program uses a GPU."""
+    """Return True if the program uses a GPU."""
     return bool(torch.cuda.is_initialized())  # type: ignore[no-untyped-call]

@@ -1,7 +1,7 @@
-"""Models of the `transformers` library: built from their config with random weights, on random inputs.
+"""Models from the `transformers` library, built from their config with random weights and random inputs.
 
-Text, images and audio are made up from the names of what `forward` takes and from the config. The loss is the model's
-own where its labels can be made up (language models and classifiers), else the mean magnitude of its first output.
+Text, images and audio are generated from the parameter names of `forward` and from the config. The loss is the model's
+own if its labels can be generated (language models and classifiers), otherwise the mean magnitude of its first output.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from capture.libraries import COMMON, common_settings, import_library, make_opti
 from capture.settings import Setting, nearest, of_default, parse
 from traces.errors import UserError
 
-SEQUENCE = 128  # tokens, where the model takes as many
-_SAMPLES = 16_000  # of audio: a second
-_SIDE = 224  # pixels, where the config does not say
+SEQUENCE = 128  # tokens, if the model accepts that many
+_SAMPLES = 16_000  # audio samples: one second
+_SIDE = 224  # pixels, if the config does not say
 _TOKEN_HEADS = ("LMHeadModel", "CausalLM", "ConditionalGeneration", "MaskedLM")
 _CLASS_HEADS = ("SequenceClassification", "ImageClassification", "VideoClassification", "AudioClassification")
 
@@ -29,7 +29,20 @@ _CLASS_HEADS = ("SequenceClassification", "ImageClassification", "VideoClassific
 def load_transformers(
     target: str, name: str, given: Mapping[str, str], device: str
 ) -> tuple[dict[str, Any], StepProgram]:
-    """A model by the name of its class. given: settings of its config and of the training step. Raises UserError."""
+    """Build a model by its class name.
+
+    Args:
+        target: Name of the target, for messages.
+        name: Class name.
+        given: Settings for its config and for the training step, as text.
+        device: Device to build on.
+
+    Returns:
+        tuple: All settings, and the program.
+
+    Raises:
+        UserError: If a setting is invalid or the model cannot be built.
+    """
     kind = _model_class(target, name)
     values = parse(target, _settings(target, kind), given)
     for_training = {key: values.pop(key) for key in (*COMMON, "sequence") if key in values}
@@ -64,17 +77,17 @@ def _settings(target: str, kind: Any) -> dict[str, Setting]:
         defaults = config.to_dict()
     aliases = {alias: defaults.get(name) for alias, name in config.attribute_map.items()}
     extra = {"num_labels": config.num_labels, "attn_implementation": "sdpa", **_implementations(config)}
-    said: dict[str, object] = {}
-    for owner in reversed(type(config).__mro__):  # a class says it anew for those that it is made of
-        said |= inspect.get_annotations(owner)
-    said = {name: annotation for name, annotation in said.items() if isinstance(annotation, UnionType)}
+    annotations: dict[str, object] = {}
+    for owner in reversed(type(config).__mro__):  # a subclass may redeclare a field of its bases
+        annotations |= inspect.get_annotations(owner)
+    annotations = {name: annotation for name, annotation in annotations.items() if isinstance(annotation, UnionType)}
     values = {**defaults, **aliases, **extra}
-    known = {name: of_default(value, said.get(name)) for name, value in values.items() if name[0] != "_"}
+    known = {name: of_default(value, annotations.get(name)) for name, value in values.items() if name[0] != "_"}
     return {**COMMON, "sequence": Setting(int, SEQUENCE), **{k: v for k, v in known.items() if k not in COMMON}}
 
 
 def _implementations(config: Any) -> dict[str, Any]:
-    """Choices such as `experts_implementation`, which a config takes by name and keeps in properties."""
+    """Return choices such as `experts_implementation`, which a config takes by name and stores in properties."""
     kind = type(config)
     names = [n for n in dir(kind) if n.endswith("_implementation") and isinstance(getattr(kind, n), property)]
     return {name.removeprefix("_"): getattr(config, name) for name in names}
@@ -99,14 +112,17 @@ def _batches(target: str, model: Any, settings: dict[str, Any], device: str) -> 
 
 
 class _Inputs:
-    """Random inputs of one batch. settings: with `batch` and `sequence`, sizes B and S below, and `image`."""
+    """Generator of random inputs for one batch.
+
+    The settings contain `batch` and `sequence`, the sizes B and S below, and `image`.
+    """
 
     def __init__(self, model: Any, settings: Mapping[str, Any], generator: torch.Generator) -> None:
         self._model, self._config, self._generator = model, model.config, generator
         self._batch, self._sequence, self._side = settings["batch"], settings["sequence"], settings["image"]
 
     def make(self, taken: set[str]) -> dict[str, Tensor]:
-        """taken: names of what the model's forward takes."""
+        """Return inputs for the parameter names in `taken`."""
         inputs: dict[str, Tensor] = {}
         if "input_ids" in taken:
             inputs["input_ids"] = self._integers(self._vocabulary(), self._sequence)  # [B, S]
@@ -118,7 +134,7 @@ class _Inputs:
             if name == self._model.main_input_name:
                 inputs[name] = self._floats(*self._sound())
         inputs |= self._labels(taken)
-        if "decoder_input_ids" in taken:  # else made from labels, which needs tokens that not every config has
+        if "decoder_input_ids" in taken:  # otherwise made from labels, which needs tokens that not every config has
             inputs["decoder_input_ids"] = self._integers(self._vocabulary(), self._sequence)
         return inputs
 
@@ -144,7 +160,7 @@ class _Inputs:
         return int(self._config.get_text_config().vocab_size)
 
     def _has_image_tokens(self) -> bool:
-        """Whether images must be announced by tokens of the text; such models take text alone too."""
+        """Return True if special text tokens must announce images; such models accept text alone too."""
         return any(hasattr(self._config, name) for name in ("image_token_id", "image_token_index"))
 
     def _image(self) -> tuple[int, int, int]:
@@ -154,7 +170,7 @@ class _Inputs:
         return getattr(config, "num_channels", 3), height, width
 
     def _sound(self) -> tuple[int, ...]:
-        """A spectrogram where the config has mel bins, else samples."""
+        """Return the shape of a spectrogram if the config has mel bins, otherwise of audio samples."""
         bins = getattr(self._config, "num_mel_bins", None) or getattr(self._config, "input_feat_per_channel", None)
         if bins is None:
             return (_SAMPLES,)

@@ -1,7 +1,7 @@
-"""What keeps the recorder's own work out of the program: no mode sees it, and no code of a tensor subclass runs in it.
+"""Isolation of the recorder's own work from the program's modes and tensor subclasses.
 
-The recorder reads attributes of arguments, copies them and computes hashes. Other dispatch modes, such as a second
-recorder, would see these calls; modes and subclasses that override functions would run at every attribute.
+The recorder reads argument attributes, copies arguments and computes hashes. Without isolation, other dispatch modes,
+such as a second recorder, would see these calls, and function modes and subclasses would run at every attribute access.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-def
 function_modes = torch._C._is_torch_function_mode_enabled
 _requires_grad = torch._C.TensorBase.requires_grad.__get__  # type: ignore[attr-defined]
 _dispatch = torch.Tensor.__torch_dispatch__
-# Types of arguments that are no subclass of a tensor, and the sequences, which may hold some.
+# Argument types that are not tensor subclasses, and sequences, which may contain some.
 _USUAL = frozenset({torch.Tensor, torch.nn.Parameter, int, float, bool, str, type(None), torch.dtype, torch.device})
 _SEQUENCES = frozenset({list, tuple})
 
@@ -22,11 +22,11 @@ Aliases = list[tuple[torch.Tensor, torch.Tensor]]
 
 
 class Unrecordable(Exception):  # noqa: N818 - not an error: the reason why a call is skipped
-    """Why a call cannot be recorded."""
+    """The reason why a call cannot be recorded."""
 
 
 class Unseen:
-    """A block in which nothing dispatches to a mode or to a subclass of the program."""
+    """A block in which nothing dispatches to the program's modes or subclasses."""
 
     __slots__ = ("_dispatch", "_function")
 
@@ -41,7 +41,7 @@ class Unseen:
 
 
 def has_subclass(values: Any) -> bool:
-    """Return True if one of these arguments is a tensor of a subclass, or a sequence that holds one."""
+    """Return True if an argument is a tensor of a subclass, or a sequence that contains one."""
     for value in values:
         kind = type(value)
         if kind in _USUAL:
@@ -55,17 +55,17 @@ def has_subclass(values: Any) -> bool:
 
 
 def plain(value: Any, aliases: Aliases) -> Any:
-    """Return the value with each tensor of a subclass replaced by a plain one of the same memory.
+    """Return the value with each subclass tensor replaced by a plain tensor over the same memory.
 
-    A subclass may override what the recorder reads: shapes that raise, or that are not those of the memory. A subclass
-    that dispatches itself, such as a device in Python, stays as it is: it has no memory to be read.
+    A subclass may override attributes that the recorder reads: shapes may raise, or differ from those of the memory. A
+    subclass with its own dispatch, such as a device in Python, is kept, because it has no memory to read.
 
     Args:
-        value: Arguments or a result of a call.
-        aliases: Pairs of a tensor and the plain one that stands for it; extended by those of this value.
+        value: Arguments or result of a call.
+        aliases: Pairs of a tensor and the plain one that replaces it; pairs for this value are appended.
 
     Raises:
-        Unrecordable: If a parameter has not been initialised, so that it has no shape.
+        Unrecordable: If a parameter is not initialised yet, so it has no shape.
     """
     if isinstance(value, torch.Tensor):
         return value if type(value) in _USUAL else _plain_tensor(value, aliases)
@@ -90,6 +90,6 @@ def _plain_tensor(t: torch.Tensor, aliases: Aliases) -> torch.Tensor:
 
 
 def follow(aliases: Aliases) -> None:
-    """Give the plain tensors the shapes of those that they stand for, which a call may have resized."""
+    """Update the plain tensors to the shapes of the tensors that they replace, which a call may have resized."""
     for original, alias in aliases:
         torch.Tensor.data.__set__(alias, torch.Tensor._make_subclass(torch.Tensor, original))  # type: ignore[attr-defined]
