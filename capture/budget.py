@@ -1,4 +1,4 @@
-"""Sharing out the bytes of a trace among operators, so that none of them starves."""
+"""Fair division of a trace's bytes among operators."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ from collections.abc import Hashable
 
 
 class BlobBudget:
-    """At most `limit` bytes, shared max-min fairly: a newcomer takes from whoever would still have more than it gets.
+    """At most `limit` bytes, shared max-min fairly: a newcomer takes from an owner that would still have more than it.
 
-    Blobs of `large` bytes or more can be taken back; smaller ones stay.
+    Blobs with `large` bytes or more can be taken back; smaller ones stay.
+
+    Attributes:
+        used: Bytes in use.
+        fenced: Bytes that were in use at the fence.
     """
 
     def __init__(self, limit: int, large: int) -> None:
         self.used = 0
-        self.fenced = 0  # what was used at the fence
+        self.fenced = 0  # bytes in use at the fence
         self._limit = limit
         self._large = large
         self._sizes: dict[Hashable, tuple[str, int]] = {}  # owner and length of each blob
@@ -25,9 +29,15 @@ class BlobBudget:
         return token in self._sizes
 
     def admit(self, owner: str, wanted: dict[Hashable, int], keep: bool = False) -> list[Hashable] | None:
-        """Make room for blobs of these sizes, all or none: the blobs to give up, or None if `owner` gets no more.
+        """Make room for all blobs or none.
 
-        keep: they cannot be taken back.
+        Args:
+            owner: The operator that stores them.
+            wanted: Sizes in bytes, by token.
+            keep: True if these blobs can never be taken back.
+
+        Returns:
+            list | None: The blobs to give up, or None if `owner` gets no more bytes.
         """
         need = sum(wanted.values())
         freed = [] if self.used + need <= self._limit else self._freed(owner, need)
@@ -44,10 +54,11 @@ class BlobBudget:
         return freed
 
     def _freed(self, owner: str, need: int) -> list[Hashable] | None:
-        """The blobs to give up for so many bytes more, or None."""
+        """Return the blobs to give up for `need` more bytes, or None."""
         freed: list[Hashable] = []
         spared = Counter(self._usage)
         stacks = {name: list(tokens) for name, tokens in self._large_blobs.items() if tokens}
+        # Take from the richest owner, latest blob first, as long as it has more than the newcomer would have.
         while self.used + need - sum(self._sizes[t][1] for t in freed) > self._limit:
             rich = max(stacks, key=lambda name: spared[name], default=None)
             if rich is None or rich == owner or spared[rich] <= spared[owner] + need:
@@ -60,12 +71,12 @@ class BlobBudget:
         return freed
 
     def fence(self) -> None:
-        """From here on nothing is taken back of what there is."""
+        """Protect all current blobs from being taken back."""
         self.fenced = self.used
         self._large_blobs.clear()
 
     def release(self, token: Hashable) -> None:
-        """A blob is gone."""
+        """Remove a blob from the budget."""
         owner, nbytes = self._sizes.pop(token)
         self._usage[owner] -= nbytes
         self.used -= nbytes

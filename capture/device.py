@@ -1,4 +1,4 @@
-"""What a GPU computes of contents where they lie, so that only new ones are copied to the host."""
+"""Hashes and moments computed on a GPU, so that only new contents are copied to the host."""
 
 from __future__ import annotations
 
@@ -21,18 +21,23 @@ Hash: TypeAlias = tuple[int, int, int, int]  # length, word size and two 64-bit 
 
 @cache
 def compiles() -> bool:
-    """Whether Triton compiles kernels in this process. With TRITON_INTERPRET=1 it would run them on the host instead,
-    an element at a time: contents are then copied there whole, and looked at by other means."""
+    """Return True if Triton compiles kernels in this process.
+
+    With TRITON_INTERPRET=1 it would run them on the host, one element at a time. Contents are then copied to the host
+    completely and processed there.
+    """
     import triton.language
 
-    return type(triton.language.softmax).__name__ != "InterpretedFunction"  # what was decided when it was imported
+    return (
+        type(triton.language.softmax).__name__ != "InterpretedFunction"
+    )  # reflects the decision that Triton made at import
 
 
 def begin_copy(target: torch.Tensor, source: torch.Tensor) -> None:
-    """Begin to copy a few bytes that are contiguous on the current GPU to as many in pinned memory.
+    """Start to copy a few bytes, contiguous on the current GPU, to pinned memory with the same size.
 
-    By a kernel: a copy of PyTorch's, however short, would wait for what is on the bus before it, and the program's next
-    kernels for the copy.
+    A kernel does this. A PyTorch copy, however short, would wait for earlier transfers on the bus, and the program's
+    next kernels would wait for the copy.
     """
     if compiles():
         from capture.device_kernels import copy_into
@@ -43,7 +48,10 @@ def begin_copy(target: torch.Tensor, source: torch.Tensor) -> None:
 
 
 class _Board:
-    """Rows of zeros on a GPU, for sums of kernels of one stream; made together, so that none has to be."""
+    """Rows of zeros on a GPU that receive the sums of kernels on one stream.
+
+    The rows are allocated together, so that no single kernel needs an allocation.
+    """
 
     def __init__(self, device: torch.device, width: int, dtype: torch.dtype) -> None:
         self.sums = torch.zeros((_ROWS, width), dtype=dtype, device=device)
@@ -56,13 +64,13 @@ class _Board:
 
     @cached_property
     def room(self) -> torch.Tensor:
-        """For `moments_into`."""
+        """Return the scratch memory for `moments_into`."""
         from capture.device_kernels import ROOM
 
         return torch.zeros(ROOM, dtype=torch.float64, device=self.sums.device)
 
     def rows(self, first: int, last: int) -> list[tuple[int, int]]:
-        """What stands in rows for which kernels were launched. Waits for these."""
+        """Return rows whose kernels were launched, after waiting for these kernels."""
         if self._host is None:
             self._host = torch.empty(self.sums.shape, dtype=self.sums.dtype, pin_memory=True)
         begin_copy(self._host[first:last], self.sums[first:last])
@@ -70,8 +78,10 @@ class _Board:
         return [(a, b) for a, b in self._host[first:last].tolist()]
 
     def row(self, number: int) -> list[float]:
-        """What stands in a row that a kernel was launched for, from whatever thread: all that are launched by then are
-        read together, in stream order, when one that is not known is asked for."""
+        """Return one row whose kernel was launched; safe to call from any thread.
+
+        If the row is not on the host yet, all rows launched so far are read together, in stream order.
+        """
         with self._lock:
             if number >= len(self._known):
                 with torch.cuda.stream(self._stream):
@@ -83,7 +93,7 @@ _ROWS = 1024
 
 
 class _Local(local):
-    """Of a thread."""
+    """State of one thread."""
 
     def __init__(self) -> None:
         self.boards: dict[tuple[torch.device, torch.dtype], _Board] = {}
@@ -93,7 +103,7 @@ _LOCAL = _Local()
 
 
 def _board(device: torch.device, width: int, dtype: torch.dtype, rows: int) -> _Board:
-    """One of the current stream of a device, with so many rows that are not used."""
+    """Return a board for the current stream of a device, with `rows` unused rows."""
     board, stream = _LOCAL.boards.get((device, dtype)), torch._C._cuda_getCurrentRawStream(device.index)
     if board is None or board.used + rows > _ROWS or board.stream != stream:
         board = _LOCAL.boards[device, dtype] = _Board(device, width, dtype)
@@ -101,7 +111,7 @@ def _board(device: torch.device, width: int, dtype: torch.dtype, rows: int) -> _
 
 
 def hashes(contents: list[torch.Tensor]) -> list[Hash]:
-    """Of uint8 tensors that are contiguous. Waits for the device, once for all of them."""
+    """Return hashes of contiguous uint8 tensors, waiting for each device once."""
     if not contents:
         return []
     from capture.device_kernels import hash_into
@@ -109,9 +119,9 @@ def hashes(contents: list[torch.Tensor]) -> list[Hash]:
     by_device: dict[torch.device, list[int]] = defaultdict(list)
     for i, raw in enumerate(contents):
         by_device[raw.device].append(i)
-    found: dict[int, Hash] = {}
+    results: dict[int, Hash] = {}
     for device, members in by_device.items():
-        with torch.cuda.device(device.index):  # found faster by its number
+        with torch.cuda.device(device.index):  # passing the index is faster than passing the device
             for start in range(0, len(members), _ROWS):
                 some = members[start : start + _ROWS]
                 board = _board(device, 2, torch.int64, len(some))
@@ -119,25 +129,34 @@ def hashes(contents: list[torch.Tensor]) -> list[Hash]:
                 sizes = [hash_into(board.sums, first + k, contents[i]) for k, i in enumerate(some)]
                 board.used += len(some)
                 for i, size, sums in zip(some, sizes, board.rows(first, board.used), strict=True):
-                    found[i] = (contents[i].numel(), size, *sums)
-    return [found[i] for i in range(len(contents))]
+                    results[i] = (contents[i].numel(), size, *sums)
+    return [results[i] for i in range(len(contents))]
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceMoments:
-    """Moments of `count` elements, as `traces.fingerprint.moments` defines them, that a device is still computing."""
+    """Moments that a device is still computing, as `traces.fingerprint.moments` defines them.
+
+    Attributes:
+        count: Number of elements.
+        board: Receives the sums.
+        row: Row on the board.
+    """
 
     count: int
     board: _Board
     row: int
 
     def wait(self) -> list[float]:
-        """Mean, mean |x| and max |x|."""
+        """Return mean, mean |x| and max |x|."""
         return from_sums(self.count, self.board.row(self.row))
 
 
 def start_moments(t: torch.Tensor) -> DeviceMoments | None:
-    """Begin to compute the moments of a tensor on a GPU; None of what has none, or of a rare dtype, or if it cannot."""
+    """Start to compute the moments of a GPU tensor.
+
+    Return None for a CPU or empty tensor, a rare dtype, or if Triton does not compile.
+    """
     if not t.is_cuda or t.dtype not in _MEASURED or not t.numel() or not compiles():
         return None
     from capture.device_kernels import moments_into
@@ -153,6 +172,6 @@ def start_moments(t: torch.Tensor) -> DeviceMoments | None:
 
 
 def from_sums(count: int, sums: list[float]) -> list[float]:
-    """The moments of which `moments_into` gave the sums."""
+    """Return the moments for the sums that `moments_into` computed."""
     total, absolute, greatest = sums
     return [total / count, absolute / count, math.nan if math.isnan(absolute) else greatest]

@@ -1,7 +1,7 @@
-"""Kernels for what a GPU computes of contents where they lie; imported when there are such contents.
+"""Triton kernels that hash, measure and copy tensor contents on a GPU; imported at first use.
 
-The hash depends on the order of the bytes: each 1- to 8-byte word is mixed with its position by a multiply-xorshift
-finaliser (after MurmurHash3's fmix64), under two sets of constants; the two sums modulo 2^64 are the hash.
+The hash depends on the order of the bytes. Each 1- to 8-byte word is mixed with its position by a multiply-xorshift
+finaliser (after MurmurHash3's fmix64), with two sets of constants. The hash consists of the two sums modulo 2^64.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ import triton
 import triton.language as tl
 
 BLOCK = 1024
-BLOCKS = 4  # per program
-ROOM = 3 * BLOCK + 1  # doubles that programs of one sum leave each other
+BLOCKS = 4  # blocks for each program instance
+ROOM = 3 * BLOCK + 1  # float64 scratch elements that the program instances of one reduction share
 
 
 @triton.jit  # type: ignore[untyped-decorator]
 def _mixed(word, position, first: tl.constexpr, second: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Mix a word with its position under one pair of constants; uint64 tiles in and out."""
     h = word + (position + 1) * first
     h = (h ^ (h >> 33)) * second
     h = (h ^ (h >> 29)) * first
@@ -28,7 +29,7 @@ def _mixed(word, position, first: tl.constexpr, second: tl.constexpr):  # type: 
 
 @triton.jit  # type: ignore[untyped-decorator]
 def _of_words(ptr, WORD: tl.constexpr):  # type: ignore[no-untyped-def]
-    """A pointer to words of so many bytes."""
+    """Cast a pointer to words of WORD bytes."""
     if WORD == 1:
         ptr = ptr.to(tl.pointer_type(tl.uint8))
     elif WORD == 2:
@@ -42,7 +43,17 @@ def _of_words(ptr, WORD: tl.constexpr):  # type: ignore[no-untyped-def]
 
 @triton.jit(do_not_specialize=["n", "row"], do_not_specialize_on_alignment=["x_ptr"])  # type: ignore[untyped-decorator]
 def _hash_words(x_ptr, n: tl.int64, sums_ptr, row, WORD: tl.constexpr, BLOCK: tl.constexpr, BLOCKS: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Adds to sums[row, :2] those of the n words of WORD bytes at x_ptr."""
+    """Add the hash sums of n words to sums[row, :2].
+
+    Parameters of the launch:
+        x_ptr: n words of WORD bytes, read; aligned to WORD bytes.
+        sums_ptr, row: int64 [rows, 2]; this row is updated atomically and must start as zeros.
+        WORD: 1, 2, 4 or 8 bytes.
+        BLOCK, BLOCKS: words in a tile, and tiles for each program instance.
+
+    Each program instance accumulates its tiles in uint64 registers and then does two atomic additions. Integer addition
+    is associative modulo 2^64, so the order of the instances does not matter.
+    """
     program = tl.program_id(0).to(tl.int64)
     sums_ptr += row.to(tl.int64) * 2
     x_ptr = _of_words(x_ptr, WORD)
@@ -62,16 +73,29 @@ def _hash_words(x_ptr, n: tl.int64, sums_ptr, row, WORD: tl.constexpr, BLOCK: tl
 
 @triton.jit
 def _left(ptr, mask):  # type: ignore[no-untyped-def]
-    """What other programs have stored, past the nearest cache, which does not hear of it."""
+    """Load values that other program instances stored.
+
+    `.cg` bypasses L1, which is not coherent between multiprocessors.
+    """
     return tl.load(ptr, mask=mask, other=0, cache_modifier=".cg")
 
 
 @triton.jit(do_not_specialize=["row", "blocks"])  # type: ignore[untyped-decorator]
 def _sum_up(x_ptr, n: tl.int64, blocks, sums_ptr, row, room_ptr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Puts into sums[row, :3] the sum of the n elements, that of |x| and max |x|.
+    """Store sum, sum of |x| and max |x| into sums[row, :3].
 
-    Of several programs, of so many blocks each, that which comes last adds up what all have left in the room, in one
-    order however they came; behind it stands how many came."""
+    Parameters of the launch:
+        x_ptr, n: n contiguous elements, read.
+        blocks: Tiles for each program instance.
+        sums_ptr, row: float64 [rows, 3]; this row is written.
+        room_ptr: float64 [3 * BLOCK + 1] scratch. Its last element is the int64 count of finished instances, 0 at
+            launch.
+        BLOCK: Elements in a tile, and the maximum number of program instances.
+
+    With several program instances, each stores its partial results in the room and increments the count. The last one
+    to finish adds all partial results in a fixed order, so the result does not depend on scheduling. It then resets the
+    count for the next launch.
+    """
     program = tl.program_id(0).to(tl.int64)
     programs = tl.num_programs(0)
     sums_ptr += row.to(tl.int64) * 3
@@ -93,6 +117,7 @@ def _sum_up(x_ptr, n: tl.int64, blocks, sums_ptr, row, room_ptr, BLOCK: tl.const
         tl.store(room_ptr + BLOCK + program, tl.sum(absolute, axis=0))
         tl.store(room_ptr + 2 * BLOCK + program, tl.max(greatest, axis=0))
         came_ptr = (room_ptr + 3 * BLOCK).to(tl.pointer_type(tl.int64))
+        # All threads must have stored their partial results before the count announces them.
         tl.debug_barrier()
         if tl.atomic_add(came_ptr, 1) == programs - 1:
             i = tl.arange(0, BLOCK)
@@ -100,12 +125,20 @@ def _sum_up(x_ptr, n: tl.int64, blocks, sums_ptr, row, room_ptr, BLOCK: tl.const
             tl.store(sums_ptr, tl.sum(_left(left_ptr, i < programs), axis=0))
             tl.store(sums_ptr + 1, tl.sum(_left(left_ptr + BLOCK, i < programs), axis=0))
             tl.store(sums_ptr + 2, tl.max(_left(left_ptr + 2 * BLOCK, i < programs), axis=0))
+            # No other instance is running, so this needs no atomic.
             tl.store(came_ptr, 0)
 
 
 @triton.jit(do_not_specialize=["n"], do_not_specialize_on_alignment=["x_ptr", "to_ptr"])  # type: ignore[untyped-decorator]
 def _copy_words(x_ptr, to_ptr, n: tl.int64, WORD: tl.constexpr, BLOCK: tl.constexpr, BLOCKS: tl.constexpr):  # type: ignore[no-untyped-def]
-    """The n words of WORD bytes at x_ptr to to_ptr."""
+    """Copy n words.
+
+    Parameters of the launch:
+        x_ptr: n words of WORD bytes, read.
+        to_ptr: n words of WORD bytes, written; may be pinned host memory.
+        WORD: 1, 2, 4 or 8 bytes.
+        BLOCK, BLOCKS: words in a tile, and tiles for each program instance.
+    """
     program = tl.program_id(0).to(tl.int64)
     x_ptr, to_ptr = _of_words(x_ptr, WORD), _of_words(to_ptr, WORD)
     for k in range(BLOCKS):
@@ -114,15 +147,20 @@ def _copy_words(x_ptr, to_ptr, n: tl.int64, WORD: tl.constexpr, BLOCK: tl.conste
 
 
 def hash_into(sums: torch.Tensor, row: int, raw: torch.Tensor) -> int:
-    """Add the hash's two sums to a row of zeros of int64[rows, 2]; how many bytes are hashed as one word, which differs
-    with the address. raw: contiguous, uint8."""
+    """Add a tensor's two hash sums to one row, and return the word size in bytes, which depends on the address.
+
+    Args:
+        sums: int64 [rows, 2] on the GPU.
+        row: A row of zeros.
+        raw: Contiguous uint8 tensor.
+    """
     size, word = raw.numel(), math.gcd(raw.data_ptr(), raw.numel(), 8)
     _launch(_hash_words, (word,), _programs(size // word), raw, size // word, sums, row, word, BLOCK, BLOCKS)
     return word
 
 
 def copy_into(target: torch.Tensor, source: torch.Tensor) -> None:
-    """Begin to copy what is contiguous to as many bytes, on the GPU or in pinned memory of the host."""
+    """Start to copy contiguous memory to an equal number of bytes, on the GPU or in pinned host memory."""
     size = source.numel() * source.element_size()
     word = math.gcd(source.data_ptr(), target.data_ptr(), size, 8)
     of = (word, source.dtype, target.dtype)
@@ -130,13 +168,17 @@ def copy_into(target: torch.Tensor, source: torch.Tensor) -> None:
 
 
 def moments_into(sums: torch.Tensor, row: int, x: torch.Tensor, room: torch.Tensor) -> None:
-    """Put sum, sum of |x| and max |x| into a row of float64[rows, 3], the same of equal contents to the last bit.
+    """Put sum, sum of |x| and max |x| into one row; equal contents give bit-identical results.
 
-    x: contiguous, of no complex numbers. room: zeros of float64[ROOM] at first, for kernels of one stream.
+    Args:
+        sums: float64 [rows, 3] on the GPU.
+        row: The row to write.
+        x: Contiguous tensor, not complex.
+        room: float64 [ROOM], zeros at first; only for kernels on one stream.
     """
     x = x.view(torch.uint8) if x.dtype is torch.bool else x
     size = x.numel()
-    blocks = max(-(-size // BLOCK**2), BLOCKS)  # of at most BLOCK programs
+    blocks = max(-(-size // BLOCK**2), BLOCKS)  # so that there are at most BLOCK program instances
     of = (x.dtype, x.data_ptr() % 16, size % 16, size == 1)
     _launch(_sum_up, of, -(-size // (BLOCK * blocks)), x, size, blocks, sums, row, room, BLOCK)
 
@@ -145,15 +187,16 @@ _COMPILED: dict[tuple[Any, ...], Any] = {}
 
 
 def _launch(kernel: Any, of: tuple[Any, ...], programs: int, *args: Any) -> None:
-    """Launch a kernel on the current GPU. of: what decides, but for the GPU, what Triton compiles for these arguments.
+    """Launch a kernel on the current GPU, reusing the compiled kernel for equal specialisations.
 
-    Triton itself would ask every argument each time, which takes longer than the launch.
+    `of` holds everything, except the GPU, that decides which kernel Triton compiles for these arguments. Triton itself
+    would inspect every argument on each launch, which takes longer than the launch.
     """
     key = (id(kernel), torch._C._cuda_getDevice() if args[0].is_cuda else None, *of)
     compiled = _COMPILED.get(key)
     if compiled is None:
-        made = kernel[programs,](*args)  # None where kernels are interpreted
-        _COMPILED[key] = None if torch.version.hip else made  # of AMD's GPUs it also looks at how large storages are
+        made = kernel[programs,](*args)  # None if kernels are interpreted
+        _COMPILED[key] = None if torch.version.hip else made  # for AMD GPUs Triton also specialises on storage sizes
     else:
         compiled[programs, 1, 1](*args)
 

@@ -1,4 +1,4 @@
-"""Recorders of a process that forks: the child must leave their traces alone."""
+"""Fork handling: recorders in a forked child must not touch the parent's traces."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _watched: weakref.WeakSet[_Forked] = weakref.WeakSet()
 
 
 def watch(recorder: _Forked) -> None:
-    """Call `_after_fork` of this object in each process forked from now on, as long as it lives."""
+    """Call `_after_fork` on this object in each process forked from now on, as long as the object lives."""
     _watched.add(recorder)
 
 

@@ -1,4 +1,4 @@
-"""Which module an operator call belongs to, in forward and in backward."""
+"""Attribution of operator calls to modules, in forward and in backward."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ import torch
 from torch import nn
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
-MAX_TRANSITIONS = 1 << 16  # changes of module that are remembered for backward
+MAX_TRANSITIONS = 1 << 16  # module changes that are remembered for backward
 
 
 class ModuleTracker:
-    """Follows the calls of modules by global forward hooks; without these, by the frames of the Python program.
+    """Follows module calls through global forward hooks, or through Python frames if the hooks are not installed.
 
-    Names are relative to `model`; modules outside it are named after the class of the outermost one. In backward, an
-    autograd node's sequence number tells when in forward it was made, and so in which module.
+    Names are relative to `model`. Modules outside it are named after the outermost one's class. In backward, the
+    sequence number of an autograd node tells when it was created in forward, and therefore in which module.
     """
 
     def __init__(self, model: nn.Module | None) -> None:
@@ -32,15 +32,15 @@ class ModuleTracker:
                 with suppress(TypeError):  # a module that defines equality has no hash
                     self._names[module] = name
         self._stacks: dict[int, list[str]] = {}  # of module names, by thread
-        self._home = threading.get_ident()  # sequence numbers count per thread; those of this one are kept
+        self._home = threading.get_ident()  # sequence numbers are per thread; only those of this thread are recorded
         self._numbers: list[int] = []  # at these autograd sequence numbers ...
         self._current: list[str] = []  # ... these modules became current
         self._hooks: list[Any] = []
 
     def start(self) -> None:
-        """Install the hooks, if they are not."""
+        """Install the hooks if they are not installed."""
         if not self._hooks:
-            # Compiled modules warn of these hooks, in vain: while recording nothing is compiled.
+            # Compiled modules warn about these hooks. That does not matter: nothing is compiled while recording.
             warnings.filterwarnings("ignore", "Using `torch.compile.module.` when there are global hooks", UserWarning)
             self._hooks = [
                 register_module_forward_pre_hook(self._enter),
@@ -55,9 +55,9 @@ class ModuleTracker:
         self._stacks.clear()
 
     def current(self) -> str:
-        """Name of the module that the call being dispatched belongs to; empty outside all modules."""
+        """Return the module name for the call being dispatched; empty outside all modules."""
         stack = self._stacks.get(threading.get_ident()) if self._hooks else self._from_frames()
-        if stack:  # in backward too: checkpointing runs modules again
+        if stack:  # also in backward, because checkpointing runs modules again
             return stack[-1]
         node = torch._C._current_autograd_node()
         return "" if node is None else self._made_in(node._sequence_nr())
@@ -92,14 +92,14 @@ class ModuleTracker:
             self._note(stack)
 
     def _name_of(self, module: nn.Module, stack: list[str]) -> str:
-        """The module's name; it is called by the last one of the stack."""
+        """Return the module's name, given that the last module on the stack calls it."""
         root = ".".join(filter(None, (*stack[-1:], type(module).__name__)))
         try:
             if module not in self._names:
                 for name, child in module.named_modules(prefix=root):
                     self._names.setdefault(child, name)
             return self._names[module]
-        except Exception:  # noqa: BLE001 - a module may override what it is asked, or have no hash; its class names it
+        except Exception:  # a module may override attributes or have no hash; then its class names it
             return root
 
     def _note(self, stack: list[str]) -> None:

@@ -1,7 +1,7 @@
-"""From the recorder to the disk: a queue of bounded size and the thread that writes what comes out of it.
+"""Pipeline from the recorder to the disk: a bounded queue and the thread that writes its messages.
 
-Only bytes wait in the queue, never tensors. When it is full the program waits. When writing fails, what still comes is
-thrown away, and the program goes on.
+Only bytes wait in the queue, never tensors. If the queue is full, the program waits. If writing fails, later messages
+are discarded and the program continues.
 """
 
 from __future__ import annotations
@@ -26,22 +26,29 @@ from traces.values import Packed
 from traces.writer import CallSite, TraceWriter
 
 MAX_MESSAGES = 4096
-FULL = 1e-3  # seconds after which a full queue is looked at again
-IDLE = 0.5  # seconds without work after which what there is is made durable
-PAUSE = 0.02  # seconds in which a program that uses a GPU records nothing, after which writing goes on
+FULL = 1e-3  # seconds between checks of a full queue
+IDLE = 0.5  # seconds without work after which everything so far is made durable
+PAUSE = 0.02  # seconds without new records from a GPU program, after which writing continues
 SAMPLE = 1 << 20  # elements from which statistics are computed
 
 _FENCE = object()
 
-Token: TypeAlias = Any  # hashable; stands for a blob until its key is known
+Token: TypeAlias = Any  # hashable; represents a blob until its key is known
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A content spec whose blobs are still named by tokens. fallback: the spec if the first of them is given up."""
+    """A content spec whose blobs are still represented by tokens.
+
+    Attributes:
+        spec: The spec without blob keys.
+        tokens: Tokens by spec field; the field "" means that the spec is only a key.
+        dtype: Element type, for statistics if the blob is given up; None if there is no single one.
+        fallback: The spec to use if the blob is given up.
+    """
 
     spec: Any
-    tokens: dict[str, Token] = field(default_factory=dict)  # "" for a spec that is nothing but a key
+    tokens: dict[str, Token] = field(default_factory=dict)  # "" for a spec that is only a key
     dtype: torch.dtype | None = None
     fallback: Any = None
 
@@ -50,8 +57,10 @@ class Pending:
 class Contents:
     """Bytes to store.
 
-    token: equal for equal ones; where it is bytes, their blake3. copy: a copy of them. raw: them, where they lie on a
-    device. Either may be None.
+    Attributes:
+        token: Equal for equal bytes. If it is of type bytes, it is their blake3.
+        copy: A copy of the bytes, or None.
+        raw: The bytes on a device, or None.
     """
 
     token: Token
@@ -61,7 +70,7 @@ class Contents:
 
 @dataclass(frozen=True, slots=True)
 class _Blob:
-    """copy: the bytes; None if they follow in chunks."""
+    """A message that announces a blob; `copy` holds its bytes, or is None if they follow in chunks."""
 
     token: Token
     nbytes: int
@@ -72,7 +81,7 @@ class _Blob:
 @dataclass(frozen=True, slots=True)
 class _Drop:
     token: Token
-    given_up: bool  # calls may refer to it
+    given_up: bool  # True if calls may refer to it
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,24 +95,34 @@ class StoredCall:
 
 
 class Pipeline:
-    """Feeds a TraceWriter from a thread of its own. error: what went wrong there, after which nothing is written."""
+    """Feeds a TraceWriter from its own thread.
+
+    Attributes:
+        error: The first error in that thread, after which nothing is written; None if there was none.
+    """
 
     def __init__(self, writer: TraceWriter, queue_bytes: int, large: int) -> None:
-        """large: bytes from which a blob can be given up again."""
+        """Start the thread.
+
+        Args:
+            writer: Receives everything.
+            queue_bytes: Bytes of contents that may wait.
+            large: Bytes from which a blob can be given up again.
+        """
         self.error: Exception | None = None
         self._writer = writer
         self._large = large
         self._slots = Slots(queue_bytes)
         self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._keys: dict[Token, str] = {}
-        self._users: dict[str, list[tuple[int, list[Pending]]]] = defaultdict(list)  # calls by large blob
-        self._last = time.monotonic()  # when something was put
+        self._users: dict[str, list[tuple[int, list[Pending]]]] = defaultdict(list)  # calls that use each large blob
+        self._last = time.monotonic()  # time of the last put
         self._closing = False
         self._thread = threading.Thread(target=self._work, name="trace writer", daemon=True)
         self._thread.start()
 
     def put(self, stored: list[tuple[Contents, Span]]) -> None:
-        """Store spans as they are now. Waits while the queue is full."""
+        """Store spans as they are now. Block while the queue is full."""
         self._last = time.monotonic()
         for copied, some in groupby(stored, key=lambda one: one[0].copy is not None):
             members = list(some)
@@ -120,11 +139,11 @@ class Pipeline:
                 self._send(chunk)
 
     def put_bytes(self, token: Token, data: bytes) -> None:
-        """Take over some bytes."""
+        """Store bytes that the caller no longer changes."""
         self._send(_Blob(token, len(data), len(data) >= self._large, data))
 
     def drop(self, token: Token, given_up: bool) -> None:
-        """Delete a blob. given_up: amend the calls that refer to it; else there are none."""
+        """Delete a blob. If `given_up`, amend the calls that refer to it; otherwise no call does."""
         self._send(_Drop(token, given_up))
 
     def put_call(self, call: StoredCall) -> None:
@@ -138,11 +157,11 @@ class Pipeline:
         self._queue.put(message)
 
     def fence(self) -> None:
-        """What is stored from here on may be cut off at the end."""
+        """Mark the position after which stored data may be cut off at the end."""
         self._send(_FENCE)
 
     def close(self) -> None:
-        """Wait until everything is written or thrown away."""
+        """Wait until everything is written or discarded."""
         self._closing = True
         self._queue.put(None)
         self._thread.join()
@@ -163,9 +182,9 @@ class Pipeline:
             self._guarded(lambda message=message: self._handle(message))
 
     def _give_way(self) -> None:
-        """Wait while a program that feeds a GPU records: two threads that take turns in Python slow each other.
+        """Wait while a GPU program records, because two threads that alternate in Python slow each other down.
 
-        Not if the queue is half full, and not when the program has paused or ended.
+        Do not wait if the queue is half full, or if the program has paused or ended.
         """
         while (
             on_cuda()
@@ -179,7 +198,7 @@ class Pipeline:
     def _guarded(self, work: Any) -> None:
         try:
             work()
-        except Exception as error:  # noqa: BLE001 - the edge of a thread; the recorder looks at `error`
+        except Exception as error:  # errors must not end the thread; the recorder checks `error`
             self.error = self.error or error
 
     def _handle(self, message: Any) -> None:
@@ -189,9 +208,9 @@ class Pipeline:
                 if self.error is None:
                     self._keys[message.token] = self._store(message, chunks)
             finally:
-                for _ in chunks:  # slots are given back whatever happened
+                for _ in chunks:  # consume all chunks, so that slots are given back in any case
                     pass
-        elif isinstance(message, Chunk):  # of a blob that failed
+        elif isinstance(message, Chunk):  # belongs to a blob that failed
             if message.slot:
                 self._slots.give(message.host)
         elif self.error is not None:
@@ -219,7 +238,9 @@ class Pipeline:
         if blob.large:
             return self._writer.stream_blob(blob.nbytes, chunks)
         if blob.copy is None:
-            return self._writer.add_blob(b"".join([bytes(c) for c in chunks]))  # a slot is reused after its turn
+            return self._writer.add_blob(
+                b"".join([bytes(c) for c in chunks])
+            )  # copied, because a slot is reused after its turn
         return self._writer.add_blob(blob.copy, blob.token.hex() if isinstance(blob.token, bytes) else None)
 
     def _add(self, call: StoredCall) -> None:
@@ -236,7 +257,7 @@ class Pipeline:
 
     def _drop(self, message: _Drop) -> None:
         key = self._keys.pop(message.token, None)
-        if key is None or key in self._keys.values():  # another token has the same bytes
+        if key is None or key in self._keys.values():  # another token still refers to the same bytes
             return
         if message.given_up:
             for number, contents in self._users.pop(key, []):
@@ -246,7 +267,10 @@ class Pipeline:
         self._writer.drop_blob(key)
 
     def _instead(self, token: Token, key: str, contents: list[Pending]) -> dict[str, dict[str, Any]]:
-        """Specs by group for a call that loses a blob; what comes from a producer comes from it as a whole."""
+        """Return specs by group for a call that loses a blob.
+
+        If one group falls back to a producer, all groups from a producer do, so that they stay consistent.
+        """
         lost = {i: p for i, p in enumerate(contents) if token in p.tokens.values()}
         if any(p.fallback and "from" in p.fallback for p in lost.values()):
             lost |= {i: p for i, p in enumerate(contents) if p.fallback and "from" in p.fallback}
@@ -260,7 +284,7 @@ class Pipeline:
 
 
 def _measured(results: Any) -> Any:
-    """The fingerprints, once the device has computed their moments."""
+    """Return the fingerprints with their moments, after waiting for the device to compute these."""
     if isinstance(results, dict):
         return {name: _measured(value) for name, value in results.items()}
     if isinstance(results, list):
@@ -269,7 +293,7 @@ def _measured(results: Any) -> Any:
 
 
 def statistics(elements: torch.Tensor, private: bool = False) -> dict[str, Any]:
-    """What `summarise` says of these elements; of floats, a sample of them."""
+    """Summarise the elements; for floats, summarise a regular sample."""
     count = elements.numel()
     step = max(1, -(-count // SAMPLE)) if elements.dtype.is_floating_point else 1
     return summarise(elements[::step].to("cpu", copy=True), count, private=private)

@@ -1,4 +1,4 @@
-"""What the recorder does with each operator."""
+"""Plans: how the recorder treats each operator."""
 
 from __future__ import annotations
 
@@ -20,12 +20,18 @@ _COLLECTIVES = frozenset({"c10d", "_c10d_functional", "_c10d_functional_autograd
 
 @dataclass(frozen=True, slots=True)
 class CapturePlan:
-    """What is known of an operator before its first call.
+    """Properties of an operator that are known before its first call.
 
-    skipped: why its calls are not recorded, empty for markers, None for what is recorded. mutates: writes an argument.
-    composite: decomposes into other operators when it arrives whole. produces: a backward operator takes its results.
-    question: asks for metadata, such as a size, and never reaches the dispatcher. divisible: some calls of it run by
-    other operators. effects: to run a call twice is not the same as to run it once.
+    Attributes:
+        op: The operator.
+        name: Its full name.
+        skipped: Reason why its calls are not recorded; empty for markers, None if they are recorded.
+        mutates: True if it writes an argument.
+        composite: True if it decomposes into other operators when it arrives as a whole.
+        produces: True if a backward operator takes its results.
+        question: True if it queries metadata, such as a size, and never reaches the dispatcher.
+        divisible: True if some of its calls run by other operators.
+        effects: True if running a call twice differs from running it once.
     """
 
     op: Any
@@ -40,7 +46,7 @@ class CapturePlan:
 
 
 def make_plan(func: Any, ops: tuple[str, ...]) -> CapturePlan:
-    """The plan of an operator. ops: record only overloads that match one of these patterns, if there are any."""
+    """Return the plan of an operator. `ops` are patterns of overloads to record; empty for all."""
     if not isinstance(func, OpOverload):
         return CapturePlan(func, str(func), HIGHER_ORDER, divisible=is_divisible(func))
     if func.namespace in _MARKERS:

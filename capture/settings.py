@@ -1,4 +1,4 @@
-"""Settings given as text, read by the types that a signature, a config or a default gives them."""
+"""Settings given as text, parsed by the types that a signature, a config or a default implies."""
 
 from __future__ import annotations
 
@@ -22,13 +22,19 @@ _EXPECTED = {
     dict: "a JSON object",
 }
 _BOOLS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-_MANY = 40  # choices beyond which an error lists near ones only
+_MANY = 40  # number of choices beyond which an error lists only the nearest ones
 _NONE = ("none", "null")
 
 
 @dataclass(frozen=True)
 class Setting:
-    """kind: bool, int, float, str, list, dict; None for any JSON value or text. optional: whether None is a value."""
+    """The type and default of one setting.
+
+    Attributes:
+        kind: bool, int, float, str, list or dict; None for any JSON value or text.
+        default: The default value.
+        optional: True if None is a valid value.
+    """
 
     kind: type | None
     default: Any = None
@@ -36,14 +42,20 @@ class Setting:
 
 
 def of_default(default: Any, annotation: object = None, required: bool = False) -> Setting:
-    """The setting that a default, and an annotation where there is one, describe. required: the default is none."""
+    """Return the setting that a default and an annotation imply.
+
+    Args:
+        default: The default value.
+        annotation: A type or its text, or None.
+        required: True if there is no default, so a `default` of None does not make the setting optional.
+    """
     text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", None) or str(annotation)
     if str(annotation).startswith("typing."):
         text = str(annotation)
     words = set(re.findall(r"\w+", text)) - {"typing", "Union", "Optional"}
     kinds = words - {"None"}
     optional = (default is None and not required) or "None" in words or "Optional" in text
-    if isinstance(annotation, UnionType):  # of numbers and lists of these: any JSON value
+    if isinstance(annotation, UnionType):  # a union that includes a list, tuple or dict accepts any JSON value
         members = {get_origin(a) or a for a in get_args(annotation)} - {NoneType}
         if len(members) > 1 and members & {list, tuple, dict}:
             return Setting(None, default, optional)
@@ -56,18 +68,28 @@ def of_default(default: Any, annotation: object = None, required: bool = False) 
 
 
 def of_signature(function: Callable[..., Any]) -> tuple[dict[str, Setting], bool]:
-    """The settings that a function takes by keyword, and whether it takes any others. Evaluates no annotation."""
-    found, others = {}, False
+    """Return a function's keyword settings, and True if it accepts others too, without evaluating annotations."""
+    settings, others = {}, False
     for p in inspect.signature(function).parameters.values():
         others = others or p.kind is p.VAR_KEYWORD
         if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY):
             required, annotation = p.default is p.empty, None if p.annotation is p.empty else p.annotation
-            found[p.name] = of_default(None if required else p.default, annotation, required)
-    return found, others
+            settings[p.name] = of_default(None if required else p.default, annotation, required)
+    return settings, others
 
 
 def parse(owner: str, known: Mapping[str, Setting], given: Mapping[str, str], others: bool = False) -> dict[str, Any]:
-    """The values of the settings given. others: names beside the known ones pass too. Raises UserError."""
+    """Parse settings given as text.
+
+    Args:
+        owner: Name of the target, for messages.
+        known: Settings by name.
+        given: Text by name.
+        others: Accept names beyond the known ones.
+
+    Raises:
+        UserError: If a name is unknown or a value does not fit.
+    """
     values = {}
     for name, text in given.items():
         if name not in known and not others:
@@ -77,7 +99,7 @@ def parse(owner: str, known: Mapping[str, Setting], given: Mapping[str, str], ot
 
 
 def nearest(name: str, choices: Iterable[str]) -> list[str]:
-    """At most five choices that begin with a name or are spelt like it, the best first."""
+    """Return at most five choices that start with a name or are spelled similarly, best first."""
     choices = list(choices)
     longer = [choice for choice in choices if choice.startswith(name)]
     return list(dict.fromkeys([*longer, *difflib.get_close_matches(name, choices, 5)]))[:5]
@@ -108,7 +130,7 @@ def _read(text: str, kind: type | None) -> Any:
         return _BOOLS[text.lower()]
     if kind in (int, float):
         number = kind(text)
-        if not -(2**63) <= number < 2**63:  # NaN and infinities too
+        if not -(2**63) <= number < 2**63:  # also rejects NaN and infinities
             raise ValueError(text)
         return number
     if kind in (list, dict):

@@ -1,4 +1,4 @@
-"""What PyTorch asks of device `sim` itself: how many there are, its generator, its type."""
+"""Interfaces that PyTorch requires from device `sim` itself: device count, generator, type."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import torch
 
 
 class Guard(torch._C._acc.DeviceGuard):
-    """Tells autograd's engine the type of the device.
+    """Reports the device type to autograd's engine.
 
-    The engine asks while a Python exception passes through its C++ frames, too. Python then fails every lookup that
-    does not succeed in the instance itself, and the engine ends the process, hence an attribute and no method.
+    The engine also asks while a Python exception passes through its C++ frames. Python then fails every lookup that
+    does not succeed in the instance itself, and the engine ends the process. So this is an attribute, not a method.
     """
 
     def __init__(self) -> None:
@@ -23,7 +23,7 @@ class Guard(torch._C._acc.DeviceGuard):
 
 
 class Module:
-    """`torch.sim`, what PyTorch asks of the module of a device. One generator serves host and device: the CPU's."""
+    """`torch.sim`, the device module that PyTorch expects. Host and device share one generator: the CPU's."""
 
     def is_initialized(self) -> bool:
         return True
@@ -42,17 +42,17 @@ class Module:
 
     @contextmanager
     def device(self, device: Any) -> Iterator[None]:
-        """There is one."""
+        """Do nothing, because there is only one device."""
         yield
 
     def set_device(self, device: Any) -> None:
-        """Nothing to choose: there is one device."""
+        """Do nothing, because there is only one device."""
 
     def manual_seed(self, seed: int) -> None:
         torch.manual_seed(seed)
 
     def manual_seed_all(self, seed: int) -> None:
-        """Nothing more to do: `torch.manual_seed` has set the CPU's generator."""
+        """Do nothing, because `torch.manual_seed` has already seeded the CPU's generator."""
 
     def get_rng_state(self, device: Any = None) -> torch.Tensor:
         return torch.get_rng_state()
@@ -64,7 +64,7 @@ class Module:
         return [torch.bfloat16, torch.float16]
 
     def empty_cache(self) -> None:
-        """Nothing is cached."""
+        """Do nothing, because nothing is cached."""
 
     def synchronize(self, device: Any = None) -> None:
-        """Nothing is asynchronous here."""
+        """Do nothing, because nothing is asynchronous."""

@@ -1,4 +1,4 @@
-"""Nothing is compiled while operators are recorded, but for what higher-order operators need to run at all."""
+"""Compilation is disabled while operators are recorded, except for higher-order operators that require it."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ import torch
 def force_eager() -> Iterator[None]:
     """Run compiled functions and modules as plain Python inside the block, in every thread.
 
-    `torch.compiler.set_stance("force_eager")` would do so too, but switches off more: `torch.cond`, `map`, `scan`,
-    `while_loop` and `flex_attention` capture their functions by `torch.compile` with the backend "eager", which runs
-    the captured operators one by one. Without that they raise, or return something else, where gradients are wanted.
+    `torch.compiler.set_stance("force_eager")` would do so too, but it disables more. `torch.cond`, `map`, `scan`,
+    `while_loop` and `flex_attention` capture their functions with `torch.compile` and backend "eager", which runs the
+    captured operators one by one. Without that capture they raise, or return a different result if gradients are
+    required.
     """
     from torch._dynamo.eval_frame import DynamoStance, _set_stance
 
     try:
         from torch._higher_order_ops.utils import _in_hop_compile
-    except ImportError:  # torch before 2.13 does not say what it compiles for
+    except ImportError:  # torch before 2.13 does not expose the reason for a compilation
         with torch.compiler.set_stance("force_eager"):
             yield
         return

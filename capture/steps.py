@@ -1,9 +1,9 @@
-"""Where a program is in its training: in which phase, and in which step.
+"""A program's position in its training: phase and step.
 
-A step ends where the program says so. A program that never does has its steps ended by its optimizer: a new one begins
-with the first work towards a gradient after a step of the optimizer; what is called between these, such as reading the
-loss or an evaluation, belongs to the step before. Which kind of program it is shows late, after several optimizers may
-have made their steps, so until then both readings are kept possible.
+A step ends when the program says so. If a program never does, its optimizer ends the steps: a new step begins with the
+first work towards a gradient after an optimizer step. Calls in between, such as reading the loss or an evaluation,
+belong to the previous step. The kind of program is known late, because several optimizers may step before the program
+marks the end of a step. Until then both interpretations are tracked.
 """
 
 from __future__ import annotations
@@ -15,20 +15,24 @@ import torch
 
 from capture.limits import Limits
 
-MARKS, OPTIMIZER = "marks", "optimizer"  # what ends the steps of a program
+MARKS, OPTIMIZER = "marks", "optimizer"  # the ways in which a program's steps end
 running_backward = torch._C._current_graph_task_id  # -1 outside autograd's engine
 
 
 class Phases:
-    """What a program is doing: phases that it named, innermost last, of all threads, as backward has its own.
+    """The program's current phase.
 
-    A step of an optimizer, or its zeroing of gradients, is the optimizer's. in_backward, elsewhere: the phase of a call
-    that happens now under autograd's engine, or not.
+    Phases that the program names are nested, innermost last, and apply to all threads, because backward runs in its
+    own. Optimizer steps and zeroing of gradients count as the optimizer's phase.
+
+    Attributes:
+        in_backward: Phase of a call made now under autograd's engine.
+        elsewhere: Phase of a call made now outside it.
     """
 
     def __init__(self) -> None:
         self._explicit: list[str] = []
-        self._markers: list[str] = []  # open blocks of the profiler
+        self._markers: list[str] = []  # open profiler blocks
         self._set()
 
     def _set(self) -> None:
@@ -37,21 +41,21 @@ class Phases:
         self.elsewhere = self._explicit[-1] if self._explicit else "optimizer" if optimizing else "forward"
 
     def current(self) -> str:
-        """Name of the phase that a call belongs to which happens now, in this thread."""
+        """Return the phase of a call made now in this thread."""
         return self.elsewhere if running_backward() == -1 else self.in_backward
 
     def begin(self, name: str) -> None:
-        """The program names what it does until `end`."""
+        """Enter a phase that the program names, until `end`."""
         self._explicit.append(name)
         self._set()
 
     def end(self) -> None:
-        """The phase that the program named last is over."""
+        """Leave the phase that the program named last."""
         self._explicit.pop()
         self._set()
 
     def follow(self, overload: str, args: tuple[Any, ...]) -> bool:
-        """Take in a call of the profiler; whether it ended a step of an optimizer.
+        """Process a profiler call. Return True if it ended an optimizer step.
 
         Optimizers mark their step for the profiler, and end the mark even if the step raises.
         """
@@ -65,18 +69,22 @@ class Phases:
 
 
 class Steps:
-    """Training steps: which one it is, and whether it is to be recorded.
+    """The current training step, and the decision to record it.
 
-    number: of the step in the recording. marked: the program says where its steps end. first: the steps up to this
-    number, which optimizers had ended before the program said anything, are all its first one. wanted: this step is
-    recorded. over: this and all later ones are not. doubtful: it is recorded, since the program may still say that the
-    first step goes on; if it never does, it is one too many.
+    Attributes:
+        number: Number of the step in the recording; negative while steps are skipped.
+        marked: True if the program marks the end of its steps.
+        first: Steps up to this number form the first step. Optimizers had ended them before the program marked a step.
+        wanted: True if this step is recorded.
+        over: True if neither this step nor any later one is recorded.
+        doubtful: True if this step is recorded only because the program may still say that the first step continues. If
+            it never does, this step is surplus.
     """
 
     def __init__(self, limits: Limits) -> None:
         self.marked = False
         self.first = 0
-        self._optimized = False  # an optimizer has made a step since this one began
+        self._optimized = False  # an optimizer has stepped since this step began
         self._limits = limits
         self._set(-limits.skip_steps)
 
@@ -90,39 +98,39 @@ class Steps:
 
     @property
     def ending(self) -> bool:
-        """Whether the step ends by itself with the next work towards a gradient."""
+        """Return True if the step ends automatically with the next work towards a gradient."""
         return self._optimized and not self.marked
 
     @property
     def restarts(self) -> bool:
-        """Whether the end that is to come makes all that was recorded part of skipped steps."""
+        """Return True if a mark by the program would turn everything recorded so far into skipped steps."""
         return bool(self._limits.skip_steps) and not self.marked
 
     @property
     def ended(self) -> int:
-        """How many steps have ended, also of those that were let pass."""
+        """Return the number of steps that have ended, including skipped ones."""
         return self.number + self._limits.skip_steps + (self._optimized and not self.marked)
 
     @property
     def count(self) -> int:
-        """How many steps are recorded."""
+        """Return the number of recorded steps."""
         under_way = not self.marked or self._optimized
         number = max(self.number - self.first + under_way, 0)
         return number if self._limits.steps is None else min(number, self._limits.steps)
 
     @property
     def ended_by(self) -> str | None:
-        """What ended the steps; None where nothing did."""
+        """Return the way in which the steps ended, or None if no step has ended."""
         return (
             MARKS if self.marked else OPTIMIZER if self.number > -self._limits.skip_steps or self._optimized else None
         )
 
     def optimized(self) -> None:
-        """An optimizer has made a step."""
+        """Record that an optimizer has stepped."""
         self._optimized = True
 
     def end(self) -> None:
-        """The program says that the step has ended."""
+        """End the step, because the program says so."""
         if not self.marked:
             self.marked = True
             if self._limits.skip_steps:
@@ -132,12 +140,15 @@ class Steps:
         self._set(self.number + 1)
 
     def end_by_itself(self) -> None:
-        """The next one begins."""
+        """End the step, because work for the next one begins."""
         self._set(self.number + 1)
 
 
 def begins_work(overload: str, phase: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether a call begins work towards a gradient: it takes a parameter, or another leaf, while gradients are on."""
+    """Return True if a call begins work towards a gradient.
+
+    Such a call takes a parameter or another leaf that requires grad, while gradients are enabled.
+    """
     if phase in ("backward", "optimizer") or not torch.is_grad_enabled() or overload == "aten::detach":
         return False
     return any(t.requires_grad and t.is_leaf for t in _tensors((args, tuple(kwargs.values()))))

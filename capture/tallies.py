@@ -1,4 +1,4 @@
-"""Counting calls of which nothing else is wanted, from several threads and without a lock."""
+"""Lock-free tallies for calls that only need counting, from several threads."""
 
 from __future__ import annotations
 
@@ -20,30 +20,37 @@ Known: TypeAlias = dict[str, dict[int, Callable[..., Count | None]]]  # by phase
 
 
 class Tallies:
-    """Counters of signatures by phase. known: what finds the counter of a call by its arguments; to call it counts.
+    """Call counters for signatures, by phase.
 
-    Steps whose calls are the same are handed on to the signatures together, by `settle`. by_key: how keys are made.
+    Consecutive steps with equal counts are passed to the signatures together, by `settle`.
+
+    Attributes:
+        known: Functions, by phase and operator id, that find a call's counter from its arguments. Calling the counter
+            counts the call.
     """
 
     def __init__(self, by_key: ByKey = key_function) -> None:
+        """Create tallies without counters. `by_key` makes the key functions."""
         self._by_key = by_key
         self.known: Known = {}
         self._counters: dict[tuple[str, int], dict[Hashable, Count]] = {}
-        self._counted: list[tuple[SignatureCount, str]] = []  # with the phase
-        self._ticks: list[itertools.count[int]] = []  # of each
-        self._next: list[int] = []  # that each gives out if nothing is counted
-        self._calls: list[int] = []  # of each in every step of those that are not yet handed on
-        self._first = self._last = 0  # of these
+        self._counted: list[tuple[SignatureCount, str]] = []  # each with its phase
+        self._ticks: list[
+            itertools.count[int]
+        ] = []  # one for each entry above; `next` is atomic under the GIL, so no lock is needed
+        self._next: list[int] = []  # the number that each yields next if nothing is counted
+        self._calls: list[int] = []  # calls by entry in each step that is not passed on yet
+        self._first = self._last = 0  # the range of these steps
 
     def anew(self) -> Tallies:
-        """Of none yet, by the same keys."""
+        """Return empty tallies with the same key functions."""
         return Tallies(self._by_key)
 
     def start(
         self, op: Any, phase: str, args: tuple[Any, ...], kwargs: Mapping[str, Any], signature: SignatureCount
     ) -> None:
-        """Count calls like this one from now on, if there is a key for them."""
-        if type(op) is not OpOverload:  # others are not called alike
+        """Count calls like this one from now on, if they have a key."""
+        if type(op) is not OpOverload:  # other operators are called differently
             return
         counters = self._counters.setdefault((phase, id(op)), {})
         with suppress(AttributeError, RuntimeError, TypeError):  # see key_function
@@ -57,8 +64,8 @@ class Tallies:
                 self.known.setdefault(phase, {})[id(op)] = self._by_key(op, counters.get)
 
     def drain(self, step: int) -> int:
-        """How many calls were counted since the last time, all of this step."""
-        now = list(map(next, self._ticks))  # reading gives out a number too
+        """Return the number of calls since the last drain, all in this step."""
+        now = list(map(next, self._ticks))  # reading consumes a number as well
         calls: list[int] = list(map(sub, now, self._next))
         self._next = [number + 1 for number in now]
         total = sum(calls)
@@ -70,14 +77,16 @@ class Tallies:
         return total
 
     def settle(self) -> None:
-        """Hand what was counted up to the last `drain` on to the signatures."""
+        """Pass the counts up to the last `drain` to the signatures."""
         if not self._calls:
             return
-        found: dict[int, tuple[SignatureCount, Counter[str]]] = {}
-        for (signature, phase), calls in zip(self._counted, self._calls, strict=False):  # some may be newer
+        by_signature: dict[int, tuple[SignatureCount, Counter[str]]] = {}
+        for (signature, phase), calls in zip(
+            self._counted, self._calls, strict=False
+        ):  # entries may have been added since the drain
             if calls:
-                found.setdefault(id(signature), (signature, Counter()))[1][phase] += calls
-        for signature, phases in found.values():
+                by_signature.setdefault(id(signature), (signature, Counter()))[1][phase] += calls
+        for signature, phases in by_signature.values():
             signature.count_alike(phases, self._first, self._last)
         self._calls = []
 

@@ -1,4 +1,4 @@
-"""What `enable capture` can record, by name: the zoo's models, those of other libraries, and a user's own factory."""
+"""Targets of `enable capture`, by name: zoo models, models of other libraries, and a user's own factory."""
 
 from __future__ import annotations
 
@@ -29,10 +29,13 @@ _HINT = "or name transformers:CLASS, timm:MODEL or your own MODULE:FACTORY"
 
 @dataclass
 class CaptureTarget:
-    """A program ready to be recorded.
+    """A program that is ready to be recorded.
 
-    settings: those that decide what is built, with their values. device: where it was built; empty where only the
-    user's own code knows. training: of a model of the zoo, a models.training.Training.
+    Attributes:
+        name: Name on the command line.
+        settings: Settings that decide the build, with their values.
+        device: Device on which it was built; empty if only the user's code knows.
+        training: The program; for a zoo model a models.training.Training.
     """
 
     name: str
@@ -42,18 +45,18 @@ class CaptureTarget:
 
 
 def describe_models() -> dict[str, str]:
-    """The first line of every model's docstring, by name. Imports no model."""
+    """Return the first docstring line of every zoo model, by name, without importing any model."""
     files = sorted(p for p in _ZOO.glob("*.py") if p.stem not in _NOT_MODELS)
     return {p.stem: _first_line(p) for p in files}
 
 
 def default_settings(name: str) -> dict[str, Any]:
-    """Every setting of a model of the zoo with its default. Raises UserError on an unknown model."""
+    """Return every setting of a zoo model with its default. Raise UserError for an unknown model."""
     return {key: setting.default for key, setting in _settings(_module(name).Config).items()}
 
 
 def trace_name(name: str) -> str:
-    """What the trace of a target is called where the user does not say: safe as a file name."""
+    """Return the default name for a target's trace, safe as a file name."""
     library, _, model = name.partition(":")
     return re.sub(r"[^\w.+-]+", "-", model if library in LIBRARIES else name).strip(".-")
 
@@ -65,11 +68,23 @@ def load_target(
     optimizer: str | None = None,
     device: str | None = None,
 ) -> CaptureTarget:
-    """Build what `name` says. settings, batch, optimizer, device: what differs from the defaults.
+    """Build the target that `name` denotes.
 
-    MODULE:FACTORY imports the user's code, with the working directory first on the path, and passes batch, optimizer
-    and device as settings of these names. Raises UserError on an unknown target or setting, on values that do not fit,
-    and on whatever the user's code raises.
+    MODULE:FACTORY imports the user's code, with the working directory first on `sys.path`, and passes batch, optimizer
+    and device as settings with these names.
+
+    Args:
+        name: A zoo model, transformers:CLASS, timm:MODEL or MODULE:FACTORY.
+        settings: Settings that differ from the defaults, as text.
+        batch: Batch size; None for the default.
+        optimizer: Optimizer name; None for the default.
+        device: Device to build on; None for the default.
+
+    Returns:
+        CaptureTarget: The built program.
+
+    Raises:
+        UserError: If the target or a setting is unknown, a value does not fit, or the user's code raises.
     """
     given = {**(settings or {}), **_texts(batch=batch, optimizer=optimizer)}
     if ":" in name and name.partition(":")[0] not in LIBRARIES:
@@ -83,13 +98,13 @@ def _of_factory(name: str, given: Mapping[str, str]) -> CaptureTarget:
     from capture import sim
     from capture.factories import load_factory
 
-    asked = given.get("device", "")
-    if asked == sim.NAME:
-        _check_device(asked)
-    with sim.executing(sim.on_cpu):  # it may build there
+    requested = given.get("device", "")
+    if requested == sim.NAME:
+        _check_device(requested)
+    with sim.executing(sim.on_cpu):  # the factory may build on `sim`, which needs an executor
         settings, program = load_factory(name, given)
     parameter = next(program.model.parameters(), None) if program.model is not None else None
-    device = str(parameter.device) if parameter is not None else asked if asked == sim.NAME else ""
+    device = str(parameter.device) if parameter is not None else requested if requested == sim.NAME else ""
     return CaptureTarget(name, settings, device, program)
 
 
@@ -120,7 +135,7 @@ def _of_zoo(name: str, given: Mapping[str, str], device: str) -> CaptureTarget:
 
 
 def _able_to_build(device: str) -> AbstractContextManager[Any]:
-    """On `sim` the CPU computes what a model and its optimizer start with, whatever has a kernel."""
+    """Return a block in which `sim` can build: the CPU computes initial values, whatever kernels exist."""
     from capture import sim
 
     return sim.executing(sim.on_cpu) if device.startswith(sim.NAME) else nullcontext()
@@ -144,7 +159,7 @@ def _settings(config: type) -> dict[str, Setting]:
 
 
 def _check_device(device: str) -> None:
-    """Raise UserError unless memory can be allocated there. Makes device sim known."""
+    """Raise UserError unless memory can be allocated on the device. Install device sim if it is named."""
     import torch
 
     from capture import sim

@@ -1,4 +1,4 @@
-"""Models of the `timm` library: random weights, random images and classes."""
+"""Models from the `timm` library, with random weights, images and classes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,20 @@ from traces.errors import UserError
 
 
 def load_timm(target: str, name: str, given: Mapping[str, str], device: str) -> tuple[dict[str, Any], StepProgram]:
-    """A model by its name. given: arguments of its class and settings of the training step. Raises UserError."""
+    """Build a model by its name.
+
+    Args:
+        target: Name of the target, for messages.
+        name: Model name in timm.
+        given: Arguments for its class and settings for the training step, as text.
+        device: Device to build on.
+
+    Returns:
+        tuple: All settings, and the program.
+
+    Raises:
+        UserError: If the model or a setting is unknown, or the model cannot be built.
+    """
     timm = import_library("timm", "timm")
     if not timm.is_model(name):
         near = nearest(name, timm.list_models())
@@ -40,7 +53,7 @@ def load_timm(target: str, name: str, given: Mapping[str, str], device: str) -> 
 
 
 def _image(model: Any, values: Mapping[str, Any], asked: int | None) -> tuple[int, int, int]:
-    """Channels, height and width of an image. asked: pixels a side, else those that the model is built for."""
+    """Return channels, height and width of an image. `asked` is the size in pixels; None uses the model's own size."""
     channels, height, width = model.default_cfg.get("input_size", (3, 224, 224))
     side = asked or values.get("img_size", (height, width))
     height, width = side if isinstance(side, list | tuple) else (side, side)
@@ -48,7 +61,7 @@ def _image(model: Any, values: Mapping[str, Any], asked: int | None) -> tuple[in
 
 
 def _batches(model: Any, shape: tuple[int, int, int, int], seed: int, device: str) -> Iterator[tuple[Tensor, Tensor]]:
-    """Images [B, C, H, W] float32 and classes [B] int64."""
+    """Yield images [B, C, H, W] float32 and classes [B] int64."""
     generator = torch.Generator().manual_seed(seed)
     while True:
         images = torch.randn(shape, generator=generator)
