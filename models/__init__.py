@@ -1,1 +1,1 @@
-"""The model zoo: one file a model, found by location. Imports nothing of ours."""
+"""The model zoo: one file for each model, found by location. Imports nothing from other packages of this repository."""

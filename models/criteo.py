@@ -1,4 +1,4 @@
-"""What models of clicks have in common: Criteo's data or generated data like it, embedding tables, their optimizers."""
+"""Shared parts of click models: Criteo data or similar generated data, embedding tables, their optimizers."""
 
 from __future__ import annotations
 
@@ -14,19 +14,28 @@ from models.rowwise_adagrad import RowwiseAdagrad
 from models.training import Batch, Training, choose, require_positive
 
 OPTIMIZERS = ("sgd", "adagrad", "rowwise-adagrad")
-DENSE = 13  # integer features of a Criteo line
-CATEGORIES = 26  # hexadecimal features of a Criteo line
-COLUMNS = 1 + DENSE + CATEGORIES  # the label first
-ZIPF = 1.05  # exponent of the popularity of categories
+DENSE = 13  # integer features in a Criteo line
+CATEGORIES = 26  # hexadecimal features in a Criteo line
+COLUMNS = 1 + DENSE + CATEGORIES  # label first
+ZIPF = 1.05  # exponent for the popularity of categories
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings. rows: of each table. dim: width of an embedding. lookups: categories a table and sample.
-    sparse: whether the gradients of tables are sparse tensors, of the rows that were looked up.
+    """Settings that all click models share.
 
-    data: a file in the format of the Criteo Kaggle data set (tab-separated: label, 13 integers, 26 hexadecimal numbers;
-    any of them may be missing); empty for generated data. A file has 26 tables and one lookup each.
+    Attributes:
+        tables: Embedding tables.
+        rows: Rows in each table.
+        dim: Width of an embedding.
+        lookups: Categories for each table and sample.
+        sparse: True if table gradients are sparse tensors that contain only the looked-up rows.
+        batch: Samples in a step.
+        optimizer: One of OPTIMIZERS.
+        lr: Learning rate.
+        data: A file in the format of the Criteo Kaggle data set (tab-separated: label, 13 integers, 26 hexadecimal
+            numbers; features may be missing); empty for generated data. A file has 26 tables and one lookup each.
+        seed: Random seed.
     """
 
     tables: int = CATEGORIES
@@ -50,9 +59,16 @@ class Settings:
 def click_training(
     model: nn.Module, loss: Callable[[Tensor, Tensor], Tensor], config: Settings, device: str
 ) -> Training:
-    """What trains a model on `device` that takes dense, offsets and indices, as `generate` has them, and has `tables`.
+    """Return the Training for a click model on `device`.
 
-    loss: of the model's output and the labels, each [B, 1]. The batches raise ValueError for a bad line of the file.
+    Args:
+        model: Takes dense, offsets and indices in the shapes of `generate`, and has a submodule `tables`.
+        loss: Function of the model's output and the labels, each [B, 1].
+        config: Settings.
+        device: Device of the model.
+
+    Returns:
+        Training: Its batches raise ValueError for a malformed line in the file.
     """
     samples = read_criteo(config) if config.data else generate(config)
     return Training(
@@ -65,11 +81,11 @@ def click_training(
 
 
 def make_optimizer(model: nn.Module, tables: nn.Module, name: str, lr: float) -> torch.optim.Optimizer:
-    """SGD or Adagrad by a loop over the parameters, or Adagrad that keeps one number a row of a table.
+    """Return SGD or Adagrad with a loop over the parameters, or Adagrad with one accumulator for each table row.
 
-    tables: the part of the model whose parameters are tables.
+    `tables` is the part of the model whose parameters are tables.
     """
-    # Adagrad builds sparse tensors of gradients that are known to be valid; PyTorch warns unless told not to check.
+    # Adagrad builds sparse tensors from gradients that are known to be valid. PyTorch warns unless checks are disabled.
     torch.sparse.check_sparse_tensor_invariants.disable()  # type: ignore[no-untyped-call]
     if name == "sgd":
         return torch.optim.SGD(model.parameters(), lr=lr, foreach=False)
@@ -81,9 +97,10 @@ def make_optimizer(model: nn.Module, tables: nn.Module, name: str, lr: float) ->
 
 
 def generate(config: Settings) -> Iterator[Batch]:
-    """Random batches: dense [B, 13] float32; offsets [tables, B] and indices [tables, B * lookups] int64; label [B, 1].
+    """Yield random batches: dense, offsets, indices, label.
 
-    Popularity of a table's rows follows Zipf's law, in an order of its own for each table.
+    Shapes and dtypes: dense [B, 13] float32; offsets [tables, B] and indices [tables, B * lookups] int64; label [B, 1]
+    float32. The popularity of a table's rows follows Zipf's law, in a separate random order for each table.
     """
     generator = torch.Generator().manual_seed(config.seed)
     popularity = zipf(config.rows)
@@ -97,18 +114,21 @@ def generate(config: Settings) -> Iterator[Batch]:
 
 
 def zipf(rows: int) -> Tensor:
-    """Popularity of the first n ranks together, by Zipf's law and up to a factor: [rows], float64."""
+    """Return the cumulative popularity of ranks by Zipf's law, unnormalised: [rows], float64."""
     return torch.arange(1, rows + 1, dtype=torch.float64).pow(-ZIPF).cumsum(0)
 
 
 def draw(popularity: Tensor, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
-    """Random ranks, int64, each as often as `popularity` has it."""
+    """Draw random int64 ranks, distributed according to the cumulative `popularity`."""
     draws = torch.rand(shape, generator=generator, dtype=torch.float64)
     return torch.searchsorted(popularity, draws * popularity[-1]).clamp_(max=len(popularity) - 1)
 
 
 def read_criteo(config: Settings) -> Iterator[Batch]:
-    """Batches of the file's lines in order, over and over, in the shapes of `generate`. Raises ValueError by line."""
+    """Yield batches from the file's lines in order, repeatedly, in the shapes of `generate`.
+
+    Raise ValueError that names the line if one is malformed.
+    """
     offsets = torch.arange(config.batch).repeat(CATEGORIES, 1)
     for parsed in parsed_lines(config.data, config.batch):
         label, dense, categories = (torch.tensor(part) for part in zip(*parsed, strict=True))
@@ -117,7 +137,10 @@ def read_criteo(config: Settings) -> Iterator[Batch]:
 
 
 def parsed_lines(path: str, batch: int) -> Iterator[list[tuple[float, list[float], list[int]]]]:
-    """The file's lines in order, over and over, `batch` at a time, as `parse_criteo` has them and raising likewise."""
+    """Yield the file's lines in order, repeatedly, `batch` at a time, parsed by `parse_criteo`.
+
+    Raise ValueError as `parse_criteo` does.
+    """
     lines = _lines(path)
     while True:
         yield [parse_criteo(line, where) for where, line in islice(lines, batch)]
@@ -125,19 +148,22 @@ def parsed_lines(path: str, batch: int) -> Iterator[list[tuple[float, list[float
 
 def _lines(path: str) -> Iterator[tuple[str, str]]:
     for rounds in count():
-        found = 0
+        number = 0
         try:
             with open(path, encoding="ascii") as file:
-                for found, line in enumerate(file, start=1):
-                    yield f"{path}: line {found}", line
+                for number, line in enumerate(file, start=1):
+                    yield f"{path}: line {number}", line
         except (OSError, UnicodeDecodeError) as error:
             raise ValueError(f"{path}: cannot be read as Criteo data ({error})") from error
-        if not found:
+        if not number:
             raise ValueError(f"{path}: is empty" + " now" * bool(rounds))
 
 
 def parse_criteo(line: str, where: str) -> tuple[float, list[float], list[int]]:
-    """Label, 13 numbers and 26 numbers of one line; what is missing is 0. Raises ValueError that names the column."""
+    """Parse label, 13 decimal numbers and 26 hexadecimal numbers from one line; a missing feature is 0.
+
+    Raise ValueError that names the column.
+    """
     columns = line.rstrip("\r\n").split("\t")
     if len(columns) != COLUMNS:
         raise ValueError(f"{where}: has {len(columns)} columns, Criteo data has {COLUMNS}")
@@ -159,16 +185,19 @@ def _number(text: str, base: int, where: str) -> int:
 
 
 def table(rows: int, dim: int, sparse: bool = True) -> nn.EmbeddingBag:
-    """A table of sums, uniform in +-sqrt(1 / rows). sparse: whether its gradient is."""
+    """Return an embedding table with sum pooling, initialised uniformly in +-sqrt(1 / rows).
+
+    `sparse` selects sparse gradients.
+    """
     bag = nn.EmbeddingBag(rows, dim, mode="sum", sparse=sparse)
     nn.init.uniform_(bag.weight, -math.sqrt(1 / rows), math.sqrt(1 / rows))
     return bag
 
 
 def mlp(widths: tuple[int, ...], last: nn.Module) -> nn.Sequential:
-    """Linear layers with ReLU between and `last` behind.
+    """Return linear layers with ReLU between them and `last` at the end.
 
-    Weights have the variance 2 / (inputs + outputs), biases 1 / outputs, as in the published reference of DLRM.
+    Weights have variance 2 / (inputs + outputs), biases 1 / outputs, as in DLRM's published reference code.
     """
     layers: list[nn.Module] = []
     for inputs, outputs in zip(widths, widths[1:], strict=False):

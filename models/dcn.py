@@ -1,9 +1,9 @@
 """Recommendation model with a cross network beside an MLP (DCN-v2), on generated clicks or a Criteo file.
 
-The embeddings of the categories and the dense features are one vector x0. Each cross layer multiplies x0 with a
-projection of its input, so that l layers give every product of up to l + 1 features; the projection is a matrix, or a
-mixture of experts of low rank. The cross network and the MLP stand side by side or one upon the other; a linear layer
-turns what they give into the logit of a click. Architecture: arXiv:2008.13535.
+The embeddings of the categories and the dense features form one vector x0. Each cross layer multiplies x0 by a
+projection of its input, so l layers produce every product of up to l + 1 features. The projection is a full matrix or
+a mixture of low-rank experts. Cross network and MLP are parallel or stacked, and a linear layer turns their output into
+the click logit. Architecture: arXiv:2008.13535.
 """
 
 from __future__ import annotations
@@ -23,8 +23,14 @@ DEEP = (256, 128)  # widths of the MLP
 
 @dataclass(frozen=True)
 class Config(Settings):
-    """Settings of every model of clicks, and: rank: of an expert's projection; 0 for one full matrix a cross layer.
-    experts: of each cross layer of low rank. structure: whether the MLP gets x0, or what the cross network gives.
+    """Settings that all click models share, and those specific to DCN-v2.
+
+    Attributes:
+        lookups: As for every click model.
+        cross_layers: Cross layers.
+        rank: Rank of an expert's projection; 0 for one full matrix in each cross layer.
+        experts: Experts in each low-rank cross layer.
+        structure: "parallel" feeds x0 to the MLP, "stacked" the output of the cross network.
     """
 
     lookups: int = 1
@@ -42,13 +48,13 @@ class Config(Settings):
 
 
 def build(config: Config, device: str = "cpu") -> Training:
-    """The model, its optimizer and its data on `device`."""
+    """Build the model, its optimizer and its data on `device`."""
     torch.manual_seed(config.seed)
     return click_training(DCN(config).to(device), F.binary_cross_entropy_with_logits, config, device)
 
 
 class DCN(nn.Module):
-    """Dense features [B, 13] and categories to the logit of a click, [B, 1]."""
+    """Map dense features [B, 13] and categories to the click logit [B, 1]."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -63,7 +69,7 @@ class DCN(nn.Module):
         self.top = mlp((DEEP[-1] + width * self.parallel, 1), nn.Identity())
 
     def forward(self, dense: Tensor, offsets: Tensor, indices: Tensor) -> Tensor:
-        """offsets: [tables, B]; indices: [tables, B * lookups]."""
+        """Return [B, 1]. `offsets` is [tables, B], and `indices` is [tables, B * lookups]."""
         pooled = [table(indices[i], offsets[i]) for i, table in enumerate(self.tables)]
         x0 = torch.cat([dense, *pooled], dim=1)  # [B, width]
         x = x0
@@ -75,7 +81,7 @@ class DCN(nn.Module):
 
 
 class FullCross(nn.Module):
-    """x0 * (W x + b) + x, each [B, width]."""
+    """Cross layer with a full matrix: x0 * (W x + b) + x, each [B, width]."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -88,10 +94,10 @@ class FullCross(nn.Module):
 
 
 class LowRankCross(nn.Module):
-    """The sum over experts of gate * x0 * (U tanh(C tanh(V x)) + b), and x, each [B, width].
+    """Cross layer with low-rank experts: sum(gate * x0 * (U tanh(C tanh(V x)) + b)) + x over experts, each [B, width].
 
-    V: [rank, width], C: [rank, rank] and U: [width, rank] of each expert; b: [width]. The gates are a softmax, so they
-    sum to 1 and b needs none; gating before U makes one product of all experts.
+    Each expert has V [rank, width], C [rank, rank] and U [width, rank]; b is [width]. The gates are a softmax and sum
+    to 1, so b needs no gate. Gating before U turns all experts' expansions into one matrix product.
     """
 
     def __init__(self, width: int, rank: int, experts: int) -> None:
@@ -99,7 +105,7 @@ class LowRankCross(nn.Module):
         self.experts = experts
         self.gate = nn.Linear(width, experts, bias=False)
         self.reduce = nn.Linear(width, experts * rank, bias=False)  # V of all experts
-        self.inner = nn.Parameter(torch.empty(experts, rank, rank))  # C, transposed
+        self.inner = nn.Parameter(torch.empty(experts, rank, rank))  # C of all experts, transposed
         self.expand = nn.Linear(experts * rank, width)  # U of all experts, and b
         for weight in (self.gate.weight, self.reduce.weight, *self.inner, self.expand.weight):
             nn.init.xavier_normal_(weight)

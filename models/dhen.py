@@ -1,9 +1,9 @@
 """Recommendation model of layers that each run several interactions side by side (DHEN), on clicks or a Criteo file.
 
-Dense features and categories become tokens, vectors of one width. A layer gives its tokens to several modules of
-interaction at once: dot products of all pairs, a cross layer, self attention, a linear map. The tokens that these
-give are summed or concatenated, the layer's own tokens are added, mapped where their number differs, and all is
-normalised. An MLP turns the last tokens into the logit of a click. Architecture: arXiv:2203.11014.
+Dense features and categories become tokens: vectors with one width. A layer passes its tokens to several interaction
+modules at once: dot products of all pairs, a cross layer, self attention, a linear map. Their output tokens are summed
+or concatenated. Then the layer's own tokens are added, mapped if their number differs, and the result is normalised.
+An MLP turns the last tokens into the click logit. Architecture: arXiv:2203.11014.
 """
 
 from __future__ import annotations
@@ -18,15 +18,22 @@ from models.criteo import DENSE, Settings, click_training, mlp, table
 from models.training import Training, choose, require_positive
 
 ENSEMBLES = ("concat", "sum")
-BOTTOM = (DENSE, 64)  # and the width of a token
-HIDDEN = 64  # width inside of a module that is an MLP
+BOTTOM = (DENSE, 64)  # followed by the width of a token
+HIDDEN = 64  # hidden width in modules that are an MLP
 TOP = (128, 1)
 
 
 @dataclass(frozen=True)
 class Config(Settings):
-    """Settings of every model of clicks, and: layers: of interactions. interactions: of each layer, in this order.
-    tokens: that a module gives. heads: of the self attention. ensemble: what is done with the tokens of the modules.
+    """Settings that all click models share, and those specific to DHEN.
+
+    Attributes:
+        lookups: As for every click model.
+        layers: Layers in the stack.
+        interactions: Interactions in each layer, in this order, separated by commas.
+        tokens: Tokens that one interaction module returns.
+        heads: Heads in the self attention.
+        ensemble: "concat" or "sum", the way in which the modules' tokens are combined.
     """
 
     lookups: int = 1
@@ -49,23 +56,23 @@ class Config(Settings):
 
     @property
     def names(self) -> list[str]:
-        """The interactions of a layer."""
+        """Return the interactions in a layer."""
         return self.interactions.split(",")
 
     @property
     def outputs(self) -> int:
-        """Tokens that a layer gives."""
+        """Return the number of tokens that a layer returns."""
         return self.tokens * (len(self.names) if self.ensemble == "concat" else 1)
 
 
 def build(config: Config, device: str = "cpu") -> Training:
-    """The model, its optimizer and its data on `device`."""
+    """Build the model, its optimizer and its data on `device`."""
     torch.manual_seed(config.seed)
     return click_training(DHEN(config).to(device), F.binary_cross_entropy_with_logits, config, device)
 
 
 class DHEN(nn.Module):
-    """Dense features [B, 13] and categories to the logit of a click, [B, 1]."""
+    """Map dense features [B, 13] and categories to the click logit [B, 1]."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -79,7 +86,7 @@ class DHEN(nn.Module):
         self.top = mlp((tokens * config.dim, *TOP), nn.Identity())
 
     def forward(self, dense: Tensor, offsets: Tensor, indices: Tensor) -> Tensor:
-        """offsets: [tables, B]; indices: [tables, B * lookups]."""
+        """Return [B, 1]. `offsets` is [tables, B], and `indices` is [tables, B * lookups]."""
         pooled = [table(indices[i], offsets[i]) for i, table in enumerate(self.tables)]
         x = torch.stack([self.bottom(dense), *pooled], dim=1)  # [B, tokens, dim]
         for layer in self.layers:
@@ -99,14 +106,14 @@ class HierarchyLayer(nn.Module):
         self.norm = nn.LayerNorm(config.dim)
 
     def forward(self, x: Tensor) -> Tensor:
-        found = [interaction(x) for interaction in self.interactions]  # each [B, tokens, dim]
-        together = torch.cat(found, dim=1) if self.concat else torch.stack(found).sum(dim=0)
+        outputs = [interaction(x) for interaction in self.interactions]  # each [B, tokens, dim]
+        together = torch.cat(outputs, dim=1) if self.concat else torch.stack(outputs).sum(dim=0)
         normalised: Tensor = self.norm(together + self.shortcut(x))
         return normalised
 
 
 class TokenMix(nn.Module):
-    """Each output token a weighted sum of the input tokens: [B, inputs, dim] to [B, outputs, dim]."""
+    """Weighted sums of the input tokens: [B, inputs, dim] to [B, outputs, dim]."""
 
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()
@@ -126,7 +133,7 @@ class LinearInteraction(TokenMix):
 
 
 class DotInteraction(nn.Module):
-    """The dot products of all pairs of tokens, through an MLP."""
+    """Dot products between all token pairs, followed by an MLP."""
 
     pairs: Tensor  # [2, inputs * (inputs - 1) / 2], row and column of each product that is used
 
@@ -142,7 +149,7 @@ class DotInteraction(nn.Module):
 
 
 class CrossInteraction(nn.Module):
-    """x * (W x + b) + x of the tokens as one vector, then a linear map."""
+    """A cross layer x * (W x + b) + x on the concatenated tokens, followed by a linear map."""
 
     def __init__(self, inputs: int, config: Config) -> None:
         super().__init__()
@@ -157,7 +164,7 @@ class CrossInteraction(nn.Module):
 
 
 class AttentionInteraction(nn.Module):
-    """Self attention between the tokens, with a residual and layer norm, then a linear map over the tokens."""
+    """Self attention between tokens with a residual and layer norm, followed by a linear map over the tokens."""
 
     def __init__(self, inputs: int, config: Config) -> None:
         super().__init__()

@@ -1,13 +1,13 @@
 """Sequential recommender with pointwise attention over jagged sequences (HSTU), on generated users or a Criteo file.
 
-A user is a sequence of items with times, as long as it is; nothing is padded in the data, and all users' events lie one
-behind the other, with offsets. Each layer turns events into four vectors at once; SiLU of the scores, with biases for
-relative position and time, takes the place of the softmax in attention, divided by the user's length, and its result
-is gated. What follows each event is told from random other items by a sampled softmax. Architecture: arXiv:2402.17152.
+A user is a sequence of items with times. Sequences have different lengths and are not padded in the data: all users'
+events are concatenated, with offsets. Each layer projects events to four vectors at once. Attention uses SiLU in
+place of softmax: SiLU(scores), with biases for relative position and time, divided by the user's length. A gate
+multiplies its result. A sampled softmax separates each event's next item from random negatives. Architecture:
+arXiv:2402.17152.
 
-Of a Criteo file a line is a user, whose events are the categories that the line has, in the order of the columns; those
-missing, or 0, leave the sequence shorter. An event's item is its column and value, its time is its column. Label and
-integers are not used.
+In a Criteo file each line is a user. Its events are the line's categories in column order; missing ones, or 0, shorten
+the sequence. An event's item combines column and value, and its time is the column. Label and integers are not used.
 """
 
 from __future__ import annotations
@@ -29,11 +29,23 @@ Sequence = tuple[Tensor, Tensor]  # items and times of a user, int64, each [even
 
 @dataclass(frozen=True)
 class Config:
-    """Settings. rows: of the table of items. dim: width of an event. max_length: latest events of a user that are used.
-    time_buckets: of the bias for relative time, each twice as wide as the one before. negatives: items that every
-    event's next one is told from. temperature: of the cosines. sparse: whether the table's gradient is a sparse tensor.
+    """Settings.
 
-    data: a file in the format of the Criteo Kaggle data set; empty for generated users.
+    Attributes:
+        rows: Rows in the item table.
+        dim: Width of an event.
+        layers: Attention layers.
+        heads: Attention heads.
+        max_length: How many of the latest events are used for each user.
+        time_buckets: Buckets for the relative-time bias, each twice as wide as the previous one.
+        negatives: Random items that each event's next item is compared with.
+        temperature: Divisor for the cosine similarities.
+        sparse: True if the table's gradient is a sparse tensor.
+        batch: Users in a step.
+        optimizer: One of OPTIMIZERS.
+        lr: Learning rate.
+        data: A file in the format of the Criteo Kaggle data set; empty for generated users.
+        seed: Random seed.
     """
 
     rows: int = 10_000
@@ -62,7 +74,7 @@ class Config:
 
 
 def build(config: Config, device: str = "cpu") -> Training:
-    """The model, its optimizer and its data on `device`."""
+    """Build the model, its optimizer and its data on `device`."""
     torch.manual_seed(config.seed)
     model = HSTU(config).to(device)
     samples = read_users(config) if config.data else generate_users(config)
@@ -76,9 +88,9 @@ def build(config: Config, device: str = "cpu") -> Training:
 
 
 def generate_users(config: Config) -> Iterator[list[Sequence]]:
-    """Random users, a batch at a time. Lengths and the seconds between events are uniform in their logarithm.
+    """Yield random users, a batch at a time.
 
-    Popularity of items follows Zipf's law, in a random order.
+    Lengths, and the seconds between events, are log-uniform. Item popularity follows Zipf's law, in a random order.
     """
     generator = torch.Generator().manual_seed(config.seed)
     popularity = zipf(config.rows)
@@ -86,7 +98,7 @@ def generate_users(config: Config) -> Iterator[list[Sequence]]:
     while True:
         lengths = _log_uniform(2, config.max_length + 2, config.batch, generator).tolist()
         items = rows[draw(popularity, (sum(lengths),), generator)]
-        times = _log_uniform(1, LONGEST_GAP, sum(lengths), generator).cumsum(0)  # within a user only differences count
+        times = _log_uniform(1, LONGEST_GAP, sum(lengths), generator).cumsum(0)  # only differences within a user matter
         yield list(zip(torch.split(items, lengths), torch.split(times, lengths), strict=True))
 
 
@@ -96,7 +108,10 @@ def _log_uniform(low: int, high: int, size: int, generator: torch.Generator) -> 
 
 
 def read_users(config: Config) -> Iterator[list[Sequence]]:
-    """A user for each of the file's lines in order, over and over, a batch at a time. Raises ValueError by line."""
+    """Yield one user for each line in order, repeatedly, a batch at a time.
+
+    Raise ValueError that names the line if one is malformed.
+    """
     for parsed in parsed_lines(config.data, config.batch):
         users = []
         for _, _, categories in parsed:
@@ -109,8 +124,10 @@ def read_users(config: Config) -> Iterator[list[Sequence]]:
 
 
 def collate(samples: Iterator[list[Sequence]], config: Config) -> Iterator[Batch]:
-    """Batches of all events that another follows: offsets [B + 1]; items, times and the next items, each [events]; and
-    random items, [negatives]; int64. A user of fewer than two events has none here.
+    """Yield batches of all events that have a successor.
+
+    A batch holds offsets [B + 1]; items, times and next items, each [events]; and random items [negatives]; all int64.
+    A user with fewer than two events contributes none.
     """
     generator = torch.Generator().manual_seed(config.seed)
     for users in samples:
@@ -127,7 +144,14 @@ def collate(samples: Iterator[list[Sequence]], config: Config) -> Iterator[Batch
 
 @dataclass(frozen=True)
 class Places:
-    """Where the events of jagged sequences lie in a padded tensor. user, position: of each event, int64 [events]."""
+    """Positions of jagged events in a padded tensor.
+
+    Attributes:
+        user: User for each event, int64 [events].
+        position: Position within the user's sequence, int64 [events].
+        users: User count, B.
+        length: Size of the padded dimension.
+    """
 
     user: Tensor
     position: Tensor
@@ -136,26 +160,32 @@ class Places:
 
     @classmethod
     def of(cls, offsets: Tensor, events: int, length: int) -> Places:
-        """offsets: [B + 1], the last of them `events`. length: of the padded tensor, at least the longest user's."""
+        """Compute the places from offsets.
+
+        Args:
+            offsets: [B + 1]; the last one equals `events`.
+            events: Event count.
+            length: Padded length, at least the longest user's.
+        """
         event = torch.arange(events, device=offsets.device)
         user = torch.bucketize(event, offsets[1:], right=True)
         return cls(user, event - offsets[user], len(offsets) - 1, length)
 
     def pad(self, values: Tensor) -> Tensor:
-        """[events, ...] to [B, length, ...], with zeros behind the last event of each user."""
+        """Convert [events, ...] to [B, length, ...], with zeros after the last event of each user."""
         padded = values.new_zeros(self.users, self.length, *values.shape[1:])
         return padded.index_put((self.user, self.position), values)
 
     def unpad(self, padded: Tensor) -> Tensor:
-        """[B, length, ...] to [events, ...]."""
+        """Convert [B, length, ...] to [events, ...]."""
         return padded[self.user, self.position]
 
 
 class HSTU(nn.Module):
-    """Jagged sequences of items to logits [events, 1 + negatives], the next item's first."""
+    """Map jagged item sequences to logits [events, 1 + negatives], with the next item first."""
 
-    boundaries: Tensor  # [time_buckets - 1], int64: the first second of each bucket but the first
-    seen: Tensor  # [T, T], float32: 1 where event j is not behind event i, else 0
+    boundaries: Tensor  # [time_buckets - 1], int64: first second of each bucket except the first
+    seen: Tensor  # [T, T], float32: 1 if event j is not after event i, else 0
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -167,9 +197,17 @@ class HSTU(nn.Module):
         self.register_buffer("seen", torch.ones(config.max_length, config.max_length).tril(), persistent=False)
 
     def forward(self, offsets: Tensor, items: Tensor, times: Tensor, following: Tensor, negatives: Tensor) -> Tensor:
-        """offsets: [B + 1]; items, times, following: [events]; negatives: [negatives]; all int64."""
+        """Return logits [events, 1 + negatives].
+
+        Args:
+            offsets: [B + 1], int64.
+            items: [events], int64.
+            times: [events], int64.
+            following: The next item of each event, [events], int64.
+            negatives: Random items, [negatives], int64.
+        """
         events = len(items)
-        rows = self.items(torch.cat([items, following, negatives]))  # one lookup, so one gradient of the table
+        rows = self.items(torch.cat([items, following, negatives]))  # a single lookup gives the table a single gradient
         x, candidates = rows[:events], F.normalize(rows[events:], dim=1)
         places = Places.of(offsets, events, self.max_length)
         elapsed, weights = self.relate(places.pad(times), offsets)
@@ -178,14 +216,18 @@ class HSTU(nn.Module):
         x = F.normalize(x, dim=1)
         right = (x * candidates[:events]).sum(dim=1, keepdim=True)
         wrong = torch.mm(x, candidates[events:].t())
-        wrong = wrong.masked_fill(following.unsqueeze(1) == negatives, -math.inf)  # drawn by chance, and no negative
+        wrong = wrong.masked_fill(
+            following.unsqueeze(1) == negatives, -math.inf
+        )  # the sampled item happens to be the next one, so it is no negative
         return torch.cat([right, wrong], dim=1) / self.temperature
 
     def relate(self, times: Tensor, offsets: Tensor) -> tuple[Tensor, Tensor]:
-        """What holds for events i and j of a user in every layer, from times [B, T].
+        """Return relations between events i and j of a user that all layers share, from times [B, T].
 
-        The bucket of the time from j to i, int64 [B, T, T]; and the factor of their attention, [B, 1, T, T]: 1 by the
-        user's length where j is not behind i, else 0.
+        Returns:
+            tuple: The bucket of the time from j to i, int64 [B, T, T]; and the attention factor, [B, 1, T, T]: 1 /
+                length if
+            j is not after i, else 0.
         """
         elapsed = torch.bucketize((times.unsqueeze(2) - times.unsqueeze(1)).clamp(min=0), self.boundaries, right=True)
         lengths = (offsets[1:] - offsets[:-1]).clamp(min=1).view(-1, 1, 1, 1)
@@ -193,9 +235,9 @@ class HSTU(nn.Module):
 
 
 class PointwiseAttention(nn.Module):
-    """A layer: [events, dim] to the same."""
+    """One layer: [events, dim] to [events, dim]."""
 
-    distance: Tensor  # [T, T], int64: how many events i is behind j, 0 where it is before
+    distance: Tensor  # [T, T], int64: number of events from j to i, 0 if i is before j
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -214,7 +256,7 @@ class PointwiseAttention(nn.Module):
         self.register_buffer("distance", distance, persistent=False)
 
     def forward(self, x: Tensor, places: Places, elapsed: Tensor, weights: Tensor) -> Tensor:
-        """elapsed: [B, T, T]; weights: [B, 1, T, T]; see HSTU.relate."""
+        """Return [events, dim]. `elapsed` is [B, T, T], and `weights` is [B, 1, T, T]; see HSTU.relate."""
         width = x.size(1)
         gate, rest = torch.split(F.silu(self.project(self.norm(x))), [width, 3 * width], dim=1)
         bias = look_up(self.by_distance, self.distance) + look_up(self.by_time, elapsed)  # [B, T, T]
@@ -223,7 +265,10 @@ class PointwiseAttention(nn.Module):
         return updated
 
     def attend(self, padded: Tensor, bias: Tensor, weights: Tensor) -> Tensor:
-        """padded: values, queries and keys, [B, T, 3 * dim]. What is padded has values of 0 and so no influence."""
+        """Return [B, T, dim] from padded values, queries and keys, [B, T, 3 * dim].
+
+        Padding has values of 0, so it has no influence.
+        """
         B, T, _ = padded.shape
         split = padded.view(B, T, 3, self.heads, -1).permute(2, 0, 3, 1, 4)  # [3, B, heads, T, dim / heads]
         value, query, key = split.reshape(3, B * self.heads, T, -1)
@@ -234,5 +279,8 @@ class PointwiseAttention(nn.Module):
 
 
 def look_up(biases: Tensor, index: Tensor) -> Tensor:
-    """biases[index], of biases [n]; on a CPU the gradients of the many places of a bias are added in their order."""
+    """Return biases[index] for biases [n].
+
+    On a CPU `index_select` adds the gradients from many positions to one bias in a fixed order.
+    """
     return biases.index_select(0, index.flatten()).view_as(index)

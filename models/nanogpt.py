@@ -1,7 +1,7 @@
 """GPT-2-style character-level language model, as in nanoGPT, on a small public-domain text.
 
-Sizes default to nanoGPT's CPU example. The embedding and the output layer share their weights; attention is causal;
-matrices decay and vectors do not. Architecture: https://github.com/karpathy/nanoGPT, after GPT-2.
+Sizes default to nanoGPT's CPU example. The embedding and the output layer share their weights. Attention is causal.
+Weight decay applies to matrices but not to vectors. Architecture: https://github.com/karpathy/nanoGPT, after GPT-2.
 """
 
 from __future__ import annotations
@@ -19,15 +19,28 @@ from torch import Tensor, nn
 from models.training import Batch, Training, choose, require_positive
 
 TEXT = Path(__file__).with_name("data") / "public_domain.txt"
-OPTIMIZERS = ("adamw", "adamw-foreach", "adamw-fused", "sgd")  # adamw and sgd: a loop over the parameters
+OPTIMIZERS = ("adamw", "adamw-foreach", "adamw-fused", "sgd")  # adamw and sgd use a loop over the parameters
 
 
 @dataclass(frozen=True)
 class Config:
     """Settings.
 
-    batch: sequences a step. block_size: tokens a sequence. dropout: probability. bf16, f16: run forward and loss under
-    bfloat16 or float16 autocast; float16 with a scaled loss. seed: of everything.
+    Attributes:
+        n_layer: Transformer blocks.
+        n_head: Attention heads.
+        n_embd: Width of the residual stream.
+        block_size: Tokens in a sequence.
+        batch: Sequences in a step.
+        bias: True for biases in linear layers and layer norms.
+        dropout: Dropout probability.
+        bf16: Run forward and loss under bfloat16 autocast.
+        f16: Run forward and loss under float16 autocast, with a scaled loss.
+        optimizer: One of OPTIMIZERS.
+        lr: Learning rate.
+        weight_decay: Decay of parameters with two or more dimensions.
+        grad_clip: Maximum gradient norm; 0 disables clipping.
+        seed: Seed for all random numbers.
     """
 
     n_layer: int = 4
@@ -59,7 +72,7 @@ class Config:
 
 
 def build(config: Config, device: str = "cpu") -> Training:
-    """The model, its optimizer and its data on `device`. Raises ValueError if the text is shorter than a block."""
+    """Build the model, its optimizer and its data on `device`. Raise ValueError if the text is shorter than a block."""
     tokens, vocabulary = load_text(TEXT)
     if len(tokens) <= config.block_size:
         raise ValueError(f"block_size {config.block_size} is not below the text's {len(tokens)} characters")
@@ -81,7 +94,7 @@ def build(config: Config, device: str = "cpu") -> Training:
 
 
 def load_text(path: Path) -> tuple[Tensor, list[str]]:
-    """The text as int64 positions in its sorted set of characters, and that set."""
+    """Return the text as int64 positions in its sorted character set, and that set."""
     text = path.read_text(encoding="utf-8")
     vocabulary = sorted(set(text))
     position = {character: i for i, character in enumerate(vocabulary)}
@@ -89,7 +102,7 @@ def load_text(path: Path) -> tuple[Tensor, list[str]]:
 
 
 def batches(tokens: Tensor, config: Config, device: str) -> Iterator[Batch]:
-    """Random blocks and the same blocks one character later, each [batch, block_size], int64."""
+    """Yield random blocks and the same blocks one character later, each [batch, block_size], int64."""
     generator = torch.Generator().manual_seed(config.seed)
     while True:
         starts = torch.randint(len(tokens) - config.block_size, (config.batch,), generator=generator).tolist()
@@ -99,12 +112,12 @@ def batches(tokens: Tensor, config: Config, device: str) -> Iterator[Batch]:
 
 
 def cross_entropy(logits: Tensor, batch: Batch) -> Tensor:
-    """Mean over all positions. logits: [B, T, V]; targets: batch[1], [B, T]."""
+    """Return the mean over all positions for logits [B, T, V] and targets batch[1], [B, T]."""
     return F.cross_entropy(logits.view(-1, logits.size(-1)), batch[1].view(-1), ignore_index=-1)
 
 
 def make_optimizer(model: nn.Module, config: Config) -> torch.optim.Optimizer:
-    """AdamW or SGD; only parameters of two or more dimensions decay."""
+    """Return AdamW or SGD; only parameters with two or more dimensions decay."""
     parameters = list(model.parameters())
     groups = [
         {"params": [p for p in parameters if p.dim() >= 2], "weight_decay": config.weight_decay},
@@ -129,7 +142,7 @@ class LayerNorm(nn.Module):
 
 
 class CausalSelfAttention(nn.Module):
-    """Multi-head attention in which a position sees itself and those before it."""
+    """Multi-head attention in which a position attends to itself and to earlier positions."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -152,7 +165,7 @@ class CausalSelfAttention(nn.Module):
 
 
 class MLP(nn.Module):
-    """Two linear layers with GELU between; the inner one is four times as wide."""
+    """Two linear layers with GELU between them; the inner one is four times as wide."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -167,7 +180,7 @@ class MLP(nn.Module):
 
 
 class TransformerBlock(nn.Module):
-    """Attention and MLP, each normalised before and added to the stream."""
+    """Attention and MLP, each with layer norm before and a residual connection around it."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -183,7 +196,7 @@ class TransformerBlock(nn.Module):
 
 
 class GPT(nn.Module):
-    """Tokens [B, T] to logits [B, T, vocabulary]."""
+    """Map tokens [B, T] to logits [B, T, vocabulary]."""
 
     def __init__(self, config: Config, vocabulary: int) -> None:
         super().__init__()
@@ -196,7 +209,7 @@ class GPT(nn.Module):
         self.wte.weight = self.lm_head.weight
         self.apply(initialise)
         for name, parameter in self.named_parameters():
-            if name.endswith("c_proj.weight"):  # two of them a layer add to the residual stream
+            if name.endswith("c_proj.weight"):  # each layer adds two of them to the residual stream
                 nn.init.normal_(parameter, mean=0.0, std=0.02 / math.sqrt(2 * config.n_layer))
 
     def forward(self, tokens: Tensor) -> Tensor:
@@ -209,7 +222,7 @@ class GPT(nn.Module):
 
 
 def initialise(module: nn.Module) -> None:
-    """Weights from N(0, 0.02), biases zero."""
+    """Initialise weights from a normal distribution with standard deviation 0.02, and biases with zero."""
     if isinstance(module, nn.Linear | nn.Embedding):
         nn.init.normal_(module.weight, mean=0.0, std=0.02)
     if isinstance(module, nn.Linear) and module.bias is not None:

@@ -1,12 +1,12 @@
-"""Adagrad that keeps one number a row of an embedding table, as DLRM trains its tables with.
+"""Row-wise Adagrad: one accumulator for each row of an embedding table, as DLRM trains its tables.
 
-For a row w of width D with gradient g, and its number m:
+For a row w with width D and gradient g, and its accumulator m:
 
     m <- m + mean(g * g)
     w <- w - lr * g / (sqrt(m) + eps)
 
-Parameters outside of the tables have a number an element, as Adagrad has it (Duchi et al., 2011). After the row-wise
-Adagrad of arXiv:2009.05165, section 4.
+Parameters outside the tables have one accumulator for each element, as in Adagrad (Duchi et al., 2011). The row-wise
+variant follows arXiv:2009.05165, section 4.
 """
 
 from __future__ import annotations
@@ -19,14 +19,17 @@ from torch import Tensor
 
 
 class RowwiseAdagrad(torch.optim.Optimizer):
-    """Parameter groups with `rowwise=True` are tables [rows, D], whose gradients are dense or sparse [rows, D]."""
+    """Row-wise Adagrad for tables, Adagrad for other parameters.
+
+    Parameter groups with `rowwise=True` hold tables [rows, D], whose gradients are dense or sparse [rows, D].
+    """
 
     def __init__(self, parameters: Iterable[Any], lr: float = 1e-2, eps: float = 1e-10) -> None:
         super().__init__(parameters, {"lr": lr, "eps": eps, "rowwise": False})
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """One update of every parameter that has a gradient."""
+        """Update every parameter that has a gradient."""
         loss = None if closure is None else closure()
         for group in self.param_groups:
             for parameter in group["params"]:
@@ -48,7 +51,7 @@ class RowwiseAdagrad(torch.optim.Optimizer):
         parameter.addcdiv_(gradient, scale.unsqueeze(1) if group["rowwise"] else scale, value=-group["lr"])
 
     def _update_rows(self, parameter: Tensor, gradient: Tensor, total: Tensor, group: dict[str, Any]) -> None:
-        rows, values = gradient.indices()[0], gradient.values()  # [N], [N, D], each row once
+        rows, values = gradient.indices()[0], gradient.values()  # [N], [N, D]; coalesced, so each row occurs once
         total.index_add_(0, rows, (values * values).mean(dim=1))
         scale = total.index_select(0, rows).sqrt_().add_(group["eps"])  # [N]
         parameter.index_add_(0, rows, values / scale.unsqueeze(1), alpha=-group["lr"])

@@ -1,4 +1,4 @@
-"""What a model file's `build` returns: everything that a training step needs, split where its phases meet."""
+"""The return type for every model's `build`: a training step's parts, split at the phase boundaries."""
 
 from __future__ import annotations
 
@@ -16,11 +16,16 @@ Phase: TypeAlias = Callable[[str], AbstractContextManager[Any]]
 
 @dataclass
 class Training:
-    """A model and what trains it.
+    """A model and everything that trains it.
 
-    batches: yields batches without end. forward: the model's output for a batch. loss: the scalar loss of an output
-    and its batch. grad_clip: the largest gradient norm, 0 for no clipping. scaler: scales the loss before backward, and
-    leaves out a step of gradients that are not finite.
+    Attributes:
+        model: The model.
+        optimizer: Its optimizer.
+        batches: Yields batches without end.
+        forward: Returns the model's output for a batch.
+        loss: Returns the scalar loss for an output and its batch.
+        grad_clip: Maximum gradient norm; 0 disables clipping.
+        scaler: Scales the loss before backward, and skips the optimizer step if gradients are not finite; or None.
     """
 
     model: nn.Module
@@ -32,7 +37,12 @@ class Training:
     scaler: torch.amp.GradScaler | None = None
 
     def step(self, batch: Batch, phase: Phase = lambda name: nullcontext()) -> Tensor:
-        """One training step; returns the loss, its graph used up. phase: entered around each phase, by its name."""
+        """Run one training step and return the loss, whose graph has been freed.
+
+        Args:
+            batch: One batch from `batches`.
+            phase: Returns a context manager for a phase name, entered around each phase.
+        """
         with phase("forward"):
             output = self.forward(batch)
         with phase("loss"):
