@@ -85,15 +85,15 @@ def why_not() -> str:
 @cache
 def _module(compiled: NativeModule, directory: Path) -> ModuleType:
     with _BUILDING:
-        place = compiled.place(directory)
-        if not place.is_file():
-            _build(compiled, place)
-        spec = importlib.util.spec_from_file_location(compiled.name, place)
+        path = compiled.place(directory)
+        if not path.is_file():
+            _build(compiled, path)
+        spec = importlib.util.spec_from_file_location(compiled.name, path)
         assert spec is not None and spec.loader is not None
         try:
             module = importlib.util.module_from_spec(spec)
         except ImportError as error:
-            raise Unavailable(f"{place} does not load ({error}); delete it to have it built anew") from error
+            raise Unavailable(f"{path} does not load ({error}); delete it to have it built anew") from error
         spec.loader.exec_module(module)
         return module
 

@@ -123,12 +123,12 @@ def hashes(contents: list[torch.Tensor]) -> list[Hash]:
     for device, members in by_device.items():
         with torch.cuda.device(device.index):  # passing the index is faster than passing the device
             for start in range(0, len(members), _ROWS):
-                some = members[start : start + _ROWS]
-                board = _board(device, 2, torch.int64, len(some))
+                batch = members[start : start + _ROWS]
+                board = _board(device, 2, torch.int64, len(batch))
                 first = board.used
-                sizes = [hash_into(board.sums, first + k, contents[i]) for k, i in enumerate(some)]
-                board.used += len(some)
-                for i, size, sums in zip(some, sizes, board.rows(first, board.used), strict=True):
+                sizes = [hash_into(board.sums, first + k, contents[i]) for k, i in enumerate(batch)]
+                board.used += len(batch)
+                for i, size, sums in zip(batch, sizes, board.rows(first, board.used), strict=True):
                     results[i] = (contents[i].numel(), size, *sums)
     return [results[i] for i in range(len(contents))]
 

@@ -63,10 +63,10 @@ def _hash_words(x_ptr, n: tl.int64, sums_ptr, row, WORD: tl.constexpr, BLOCK: tl
         position = (program * BLOCKS + k) * BLOCK + tl.arange(0, BLOCK)
         inside = position < n
         word = tl.load(x_ptr + position, mask=inside, other=0).to(tl.uint64)
-        place = position.to(tl.uint64)
+        unsigned_position = position.to(tl.uint64)
         zero = tl.zeros([BLOCK], tl.uint64)
-        a += tl.where(inside, _mixed(word, place, 0x4F74430C22A54005, 0x2545F4914F6CDD1D), zero)
-        b += tl.where(inside, _mixed(word, place, 0x5851F42D4C957F2D, 0x1B8735939E3779B9), zero)
+        a += tl.where(inside, _mixed(word, unsigned_position, 0x4F74430C22A54005, 0x2545F4914F6CDD1D), zero)
+        b += tl.where(inside, _mixed(word, unsigned_position, 0x5851F42D4C957F2D, 0x1B8735939E3779B9), zero)
     tl.atomic_add(sums_ptr, tl.sum(a.to(tl.int64, bitcast=True), axis=0))
     tl.atomic_add(sums_ptr + 1, tl.sum(b.to(tl.int64, bitcast=True), axis=0))
 
@@ -163,8 +163,8 @@ def copy_into(target: torch.Tensor, source: torch.Tensor) -> None:
     """Start to copy contiguous memory to an equal number of bytes, on the GPU or in pinned host memory."""
     size = source.numel() * source.element_size()
     word = math.gcd(source.data_ptr(), target.data_ptr(), size, 8)
-    of = (word, source.dtype, target.dtype)
-    _launch(_copy_words, of, _programs(size // word), source, target, size // word, word, BLOCK, BLOCKS)
+    specialisation = (word, source.dtype, target.dtype)
+    _launch(_copy_words, specialisation, _programs(size // word), source, target, size // word, word, BLOCK, BLOCKS)
 
 
 def moments_into(sums: torch.Tensor, row: int, x: torch.Tensor, room: torch.Tensor) -> None:
@@ -179,8 +179,8 @@ def moments_into(sums: torch.Tensor, row: int, x: torch.Tensor, room: torch.Tens
     x = x.view(torch.uint8) if x.dtype is torch.bool else x
     size = x.numel()
     blocks = max(-(-size // BLOCK**2), BLOCKS)  # so that there are at most BLOCK program instances
-    of = (x.dtype, x.data_ptr() % 16, size % 16, size == 1)
-    _launch(_sum_up, of, -(-size // (BLOCK * blocks)), x, size, blocks, sums, row, room, BLOCK)
+    specialisation = (x.dtype, x.data_ptr() % 16, size % 16, size == 1)
+    _launch(_sum_up, specialisation, -(-size // (BLOCK * blocks)), x, size, blocks, sums, row, room, BLOCK)
 
 
 _COMPILED: dict[tuple[Any, ...], Any] = {}
@@ -195,8 +195,9 @@ def _launch(kernel: Any, of: tuple[Any, ...], programs: int, *args: Any) -> None
     key = (id(kernel), torch._C._cuda_getDevice() if args[0].is_cuda else None, *of)
     compiled = _COMPILED.get(key)
     if compiled is None:
-        made = kernel[programs,](*args)  # None if kernels are interpreted
-        _COMPILED[key] = None if torch.version.hip else made  # for AMD GPUs Triton also specialises on storage sizes
+        launched = kernel[programs,](*args)  # None if kernels are interpreted
+        # For AMD GPUs Triton also specialises on storage sizes, so the key would be incomplete.
+        _COMPILED[key] = None if torch.version.hip else launched
     else:
         compiled[programs, 1, 1](*args)
 

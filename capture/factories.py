@@ -93,11 +93,11 @@ def load_factory(name: str, given: Mapping[str, str]) -> tuple[dict[str, Any], S
         UserError: If anything fails, including the user's code.
     """
     factory = _find(name)
-    known, others = of_signature(factory)
-    settings = parse(name, known, given, others)
+    known, takes_others = of_signature(factory)
+    settings = parse(name, known, given, takes_others)
     with foreign(f"{name}: the factory"):
-        made = factory(**settings)
-    return settings, _program(name, made)
+        product = factory(**settings)
+    return settings, _program(name, product)
 
 
 @contextmanager
@@ -109,8 +109,8 @@ def foreign(what: str) -> Iterator[None]:
         raise
     except (Exception, SystemExit) as error:  # foreign code may raise anything
         reason = " ".join(str(error).split())[:300]
-        place = _place(error)
-        raise UserError(f"{what} raised {type(error).__name__}: {reason}{place and f' at {place}'}") from error
+        location = _place(error)
+        raise UserError(f"{what} raised {type(error).__name__}: {reason}{location and f' at {location}'}") from error
 
 
 def _place(error: BaseException) -> str:
@@ -153,16 +153,16 @@ def _find(name: str) -> Callable[..., Any]:
 
 
 def _import(name: str) -> Any:
-    here = os.getcwd()
-    if here not in sys.path[:1]:
-        sys.path.insert(0, here)
+    directory = os.getcwd()
+    if directory not in sys.path[:1]:
+        sys.path.insert(0, directory)
     with foreign(f"importing {name}"):
         try:
             return importlib.import_module(name)
         except ModuleNotFoundError as error:
             if error.name is None or not f"{name}.".startswith(f"{error.name}."):
                 raise
-            message = f"no module {error.name!r} in {here} or installed; run this where `import {name}` works"
+            message = f"no module {error.name!r} in {directory} or installed; run this where `import {name}` works"
             raise UserError(message) from error
 
 

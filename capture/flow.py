@@ -81,10 +81,10 @@ class FlowTape:
     def finish(self) -> Dataflow:
         """Return the dataflow. Values in memory that is still alive are marked as kept."""
         living = {number for number, storage in self._memory.values() if not storage.expired()}  # type: ignore[no-untyped-call]
-        kept = {i for i, value in enumerate(self._values) if value.memory in living}
+        alive = {i for i, value in enumerate(self._values) if value.memory in living}
         calls = [call for call in self._calls if call is not None]
         sources = frozenset(range(len(self._values))) - self._made
-        return Dataflow(self._values, calls, frozenset(kept | self._kept), sources)
+        return Dataflow(self._values, calls, frozenset(alive | self._kept), sources)
 
     def _overwrite(self, tensors: tuple[torch.Tensor, ...]) -> None:
         for memory in {memory for memory in map(self._memory_of, tensors) if memory is not None}:

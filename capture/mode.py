@@ -88,8 +88,8 @@ class Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         parts = self._parts(plan, args, kwargs) if plan.divisible else None
         if parts is not None:
             return self._in_parts(plan, parts, args, kwargs)
-        seen = recorder._before(plan, args, kwargs)
-        if seen is None:
+        pending = recorder._before(plan, args, kwargs)
+        if pending is None:
             return func(*args, **kwargs)
         returned = False
         try:
@@ -97,8 +97,8 @@ class Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
             returned = True
         finally:
             if not returned:
-                recorder._discard(seen)
-        recorder._after(seen, result)
+                recorder._discard(pending)
+        recorder._after(pending, result)
         return result
 
     def _parts(self, plan: CapturePlan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Parts | None:

@@ -124,8 +124,8 @@ class Pipeline:
     def put(self, stored: list[tuple[Contents, Span]]) -> None:
         """Store spans as they are now. Block while the queue is full."""
         self._last = time.monotonic()
-        for copied, some in groupby(stored, key=lambda one: one[0].copy is not None):
-            members = list(some)
+        for copied, run in groupby(stored, key=lambda one: one[0].copy is not None):
+            members = list(run)
             blobs = [_Blob(c.token, span.nbytes, span.nbytes >= self._large, c.copy) for c, span in members]
             if copied:
                 for blob in blobs:

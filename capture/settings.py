@@ -69,13 +69,13 @@ def of_default(default: Any, annotation: object = None, required: bool = False) 
 
 def of_signature(function: Callable[..., Any]) -> tuple[dict[str, Setting], bool]:
     """Return a function's keyword settings, and True if it accepts others too, without evaluating annotations."""
-    settings, others = {}, False
+    settings, takes_others = {}, False
     for p in inspect.signature(function).parameters.values():
-        others = others or p.kind is p.VAR_KEYWORD
+        takes_others = takes_others or p.kind is p.VAR_KEYWORD
         if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY):
             required, annotation = p.default is p.empty, None if p.annotation is p.empty else p.annotation
             settings[p.name] = of_default(None if required else p.default, annotation, required)
-    return settings, others
+    return settings, takes_others
 
 
 def parse(owner: str, known: Mapping[str, Setting], given: Mapping[str, str], others: bool = False) -> dict[str, Any]:

@@ -188,11 +188,11 @@ class SimTensor(torch.Tensor):
     @staticmethod
     def __new__(cls: type[SimTensor], held: torch.Tensor) -> SimTensor:
         held = held.resolve_conj().resolve_neg()  # PyTorch would not see the bits of the host tensor
-        alike = (
+        same_mode = (
             held.is_inference() == torch.is_inference_mode_enabled()
         )  # a view of a tensor from outside the inference-mode block differs
-        with nullcontext() if alike else torch.inference_mode(held.is_inference()):
-            made: SimTensor = torch.Tensor._make_wrapper_subclass(
+        with nullcontext() if same_mode else torch.inference_mode(held.is_inference()):
+            wrapper: SimTensor = torch.Tensor._make_wrapper_subclass(
                 cls,
                 held.shape,
                 strides=held.stride(),
@@ -201,8 +201,8 @@ class SimTensor(torch.Tensor):
                 layout=held.layout,
                 device=f"{NAME}:0",  # type: ignore[arg-type]
             )
-        made._host = held
-        return made
+        wrapper._host = held
+        return wrapper
 
     @classmethod
     def __torch_dispatch__(  # type: ignore[override]
@@ -216,15 +216,15 @@ class SimTensor(torch.Tensor):
             return parts(*args, **kwargs)
         name = name_of(func)
         transfer = name in _COPIES and _devices(func, args, kwargs) != {NAME}
-        given, named = tuple(map(_lower, args)), {k: _lower(v) for k, v in kwargs.items()}
+        lowered, named = tuple(map(_lower, args)), {k: _lower(v) for k, v in kwargs.items()}
         try:
             with _serving():
                 if transfer or kind(func) in _PROVIDED:
-                    result = func(*given, **named)
+                    result = func(*lowered, **named)
                 else:
                     if func._schema.name.removeprefix("aten::") not in _HOST_INDICES:
                         _check_devices(name, args, kwargs)
-                    result = _executor()(func, given, named)
+                    result = _executor()(func, lowered, named)
         except Exception as error:
             _failed[:] = [error]
             raise
@@ -244,14 +244,14 @@ class SimTensor(torch.Tensor):
         self._host = host(value)
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
-        shown = repr(self.detach().cpu())
+        text = repr(self.detach().cpu())
         words = [f"device='{self.device}'"]
         if self.grad_fn is not None:
             words.append(f"grad_fn=<{type(self.grad_fn).__name__}>")
         elif self.requires_grad:
             words.append("requires_grad=True")
         head = "Parameter containing:\n" if getattr(self, "_is_param", False) else ""
-        return f"{head}{shown[:-1]}, {', '.join(words)})"
+        return f"{head}{text[:-1]}, {', '.join(words)})"
 
     def tolist(self) -> Any:
         return self.cpu().tolist()
@@ -311,10 +311,10 @@ def _target(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
 def _follow(tensor: SimTensor) -> None:
     """Adopt the shape and strides of the host tensor, which `out=` or an in-place view may have changed."""
-    held = tensor._host
-    now = (held.shape, held.stride(), held.storage_offset())
+    host_tensor = tensor._host
+    now = (host_tensor.shape, host_tensor.stride(), host_tensor.storage_offset())
     if (tensor.shape, tensor.stride(), tensor.storage_offset()) != now:
-        torch.Tensor.data.__set__(tensor, SimTensor(held))  # type: ignore[attr-defined]
+        torch.Tensor.data.__set__(tensor, SimTensor(host_tensor))  # type: ignore[attr-defined]
 
 
 def _devices(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> set[str]:
@@ -358,8 +358,8 @@ def _made(op: OpOverload, *args: Any, **kwargs: Any) -> Any:
     """Pass a factory call to the executor unchanged, so that the executor's kernels cover factories too."""
     named = {name: _lower(value) for name, value in kwargs.items()}
     with _serving():
-        made = op(*args, **named) if kind(op) in _PROVIDED else _executor()(op, args, named)
-    return SimTensor(made)
+        result = op(*args, **named) if kind(op) in _PROVIDED else _executor()(op, args, named)
+    return SimTensor(result)
 
 
 def _zeros(size: list[int], dtype: torch.dtype | None = None, **kwargs: Any) -> SimTensor:

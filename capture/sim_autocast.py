@@ -35,8 +35,8 @@ _LOWERED = (torch.float32, torch.bfloat16, torch.float16)
 
 def install(name: str) -> list[torch.library.Library]:
     """Register the casts for the out-of-tree device `name`. The caller must keep the returned libraries alive."""
-    others = torch.library.Library("_", "IMPL", "AutocastPrivateUse1")  # type: ignore[no-untyped-call]
-    others.fallback(torch.library.fallthrough_kernel)  # type: ignore[no-untyped-call]
+    fallback = torch.library.Library("_", "IMPL", "AutocastPrivateUse1")  # type: ignore[no-untyped-call]
+    fallback.fallback(torch.library.fallthrough_kernel)  # type: ignore[no-untyped-call]
     aten = torch.library.Library("aten", "IMPL", "AutocastPrivateUse1")  # type: ignore[no-untyped-call]
     policies: list[tuple[str, Callable[[Any], torch.dtype]]] = [
         (_LOWER, lambda values: torch.get_autocast_dtype(name)),
@@ -48,7 +48,7 @@ def install(name: str) -> list[torch.library.Library]:
         for packet in packets.split():
             for op in _overloads(packet):
                 aten.impl(op, partial(_cast_and_call, name, op, dtype))  # type: ignore[no-untyped-call]
-    return [others, aten]
+    return [fallback, aten]
 
 
 def _overloads(packet: str) -> list[OpOverload]:

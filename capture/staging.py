@@ -62,9 +62,9 @@ class Slots:
                 if not self._left:
                     self._changed.wait()
                     continue
-                some = min(_SLAB, self._left)
-                self._left -= some
-                slab = torch.empty(some * SLOT, dtype=torch.uint8, pin_memory=on_cuda())
+                count = min(_SLAB, self._left)
+                self._left -= count
+                slab = torch.empty(count * SLOT, dtype=torch.uint8, pin_memory=on_cuda())
                 self._free += torch.split(slab, SLOT)
             taken = self._free[-number:]
             del self._free[-number:]
@@ -90,13 +90,15 @@ class Slots:
             spans: Each span comes with its bytes as a tensor if there is one already, else with None. At most _TOGETHER
                 slots are taken ahead of the chunks that were yielded.
         """
-        for device, some in groupby(enumerate(spans), key=lambda numbered: numbered[1][0].device):
+        for device, numbered_spans in groupby(enumerate(spans), key=lambda numbered: numbered[1][0].device):
             if device.type == "cpu":
-                for i, (span, _) in some:
+                for i, (span, _) in numbered_spans:
                     yield from ((i, chunk) for chunk in self._from_host(span.host()))
             else:
                 with torch.cuda.device(device.index):
-                    yield from self._from_device(device, [(i, s.raw() if raw is None else raw) for i, (s, raw) in some])
+                    yield from self._from_device(
+                        device, [(i, s.raw() if raw is None else raw) for i, (s, raw) in numbered_spans]
+                    )
 
     def _from_host(self, data: memoryview) -> Iterator[Chunk]:
         for start in range(0, len(data), SLOT):

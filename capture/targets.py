@@ -86,12 +86,12 @@ def load_target(
     Raises:
         UserError: If the target or a setting is unknown, a value does not fit, or the user's code raises.
     """
-    given = {**(settings or {}), **_texts(batch=batch, optimizer=optimizer)}
+    texts = {**(settings or {}), **_texts(batch=batch, optimizer=optimizer)}
     if ":" in name and name.partition(":")[0] not in LIBRARIES:
-        return _of_factory(name, {**given, **_texts(device=device)})
+        return _of_factory(name, {**texts, **_texts(device=device)})
     if ":" in name:
-        return _of_library(name, given, device or "cpu")
-    return _of_zoo(name, given, device or "cpu")
+        return _of_library(name, texts, device or "cpu")
+    return _of_zoo(name, texts, device or "cpu")
 
 
 def _of_factory(name: str, given: Mapping[str, str]) -> CaptureTarget:

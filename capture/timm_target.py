@@ -40,8 +40,8 @@ def load_timm(target: str, name: str, given: Mapping[str, str], device: str) -> 
         )
         raise UserError(f"timm has no model {name!r}; {hint}")
     with foreign(f"{target}: building the model"), torch.device("meta"):
-        known, others = of_signature(type(timm.create_model(name, pretrained=False)))
-    values = parse(target, {**known, **COMMON}, given, others)
+        known, takes_others = of_signature(type(timm.create_model(name, pretrained=False)))
+    values = parse(target, {**known, **COMMON}, given, takes_others)
     settings = common_settings(target, values)
     values = {key: value for key, value in values.items() if key not in COMMON}
     torch.manual_seed(settings["seed"])

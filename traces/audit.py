@@ -209,13 +209,13 @@ def _windows(data: NDArray[np.uint8]) -> NDArray[np.uint64]:
     is extended to 16 bytes, because any small integer occurs in every trace. The longer window is omitted if at most
     two bytes are not zero.
     """
-    found = np.lib.stride_tricks.sliding_window_view(data, WINDOW).copy().view("<u8").reshape(-1)
+    windows = np.lib.stride_tricks.sliding_window_view(data, WINDOW).copy().view("<u8").reshape(-1)
     filled = np.concatenate(([0], np.cumsum(data != 0)))
     sparse = filled[WINDOW:] - filled[:-WINDOW] <= 2
-    dense = ~sparse & (data[: len(found)] * np.uint64(0x0101010101010101) != found)
+    dense = ~sparse & (data[: len(windows)] * np.uint64(0x0101010101010101) != windows)
     pairs = sparse[:-WINDOW] & (filled[2 * WINDOW :] - filled[: -2 * WINDOW] > 2)
-    both = _mixed(found[:-WINDOW]) + found[WINDOW:]
-    return np.concatenate((found[:CHUNK][dense[:CHUNK]], both[:CHUNK][pairs[:CHUNK]]))
+    both = _mixed(windows[:-WINDOW]) + windows[WINDOW:]
+    return np.concatenate((windows[:CHUNK][dense[:CHUNK]], both[:CHUNK][pairs[:CHUNK]]))
 
 
 def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:

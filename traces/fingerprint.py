@@ -45,13 +45,13 @@ def fingerprint(
         dict: Fingerprints by name.
     """
     measured = measure or (lambda t: None)
-    seen: dict[int, Json] = {}
+    by_id: dict[int, Json] = {}
 
     def walk(value: Any) -> Json:
         if isinstance(value, torch.Tensor):
-            if id(value) not in seen:
-                seen[id(value)] = _tensor(value, contents, portable, measured)
-            return seen[id(value)]
+            if id(value) not in by_id:
+                by_id[id(value)] = _tensor(value, contents, portable, measured)
+            return by_id[id(value)]
         if isinstance(value, list | tuple):
             return [walk(v) for v in value]
         return pack({"value": value}).tree["value"]

@@ -206,8 +206,8 @@ def _first(keys: Array, n: int) -> Array:
         return np.empty(0, dtype=np.int64)
     if n >= len(keys):
         return np.argsort(keys)
-    some = np.argpartition(keys, n)[:n]
-    return some[np.argsort(keys[some])]
+    candidates = np.argpartition(keys, n)[:n]
+    return candidates[np.argsort(keys[candidates])]
 
 
 def _knots(stats: Stats) -> tuple[list[float], list[float]]:
