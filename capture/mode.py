@@ -59,13 +59,12 @@ class Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
             try:  # in a steady state most calls are only counted, so this path is kept as short as possible
                 find = known[phases.elsewhere if running_backward() == -1 else phases.in_backward][id(func)]
                 count = find(*args, **kwargs) if kwargs else find(*args)
-            except Exception:  # unknown, or raised again and counted below
+            except Exception:  # noqa: BLE001 - unknown, or raised again and counted below
                 count = None
             if count is not None:
                 count()
-                return (
-                    func._op(*args, **kwargs) if kwargs else func._op(*args)
-                )  # the same as calling `func`, without its Python overhead
+                # Calling `func` does the same, with more Python overhead.
+                return func._op(*args, **kwargs) if kwargs else func._op(*args)
         return self._record(func, types, args, kwargs or {})
 
     def _record(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -107,7 +106,7 @@ class Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return None  # the program's own mode must see the higher-order operator, and the parts then go to that mode
         try:
             return parts_of(plan.op, args, kwargs)
-        except Exception as error:  # an error in the recorder is never raised
+        except Exception as error:  # noqa: BLE001 - an error in the recorder is never raised
             self._recorder._note(plan.name, error)
             return None
 

@@ -99,7 +99,7 @@ class ModuleTracker:
                 for name, child in module.named_modules(prefix=root):
                     self._names.setdefault(child, name)
             return self._names[module]
-        except Exception:  # a module may override attributes or have no hash; then its class names it
+        except Exception:  # noqa: BLE001 - a module may override attributes or have no hash; its class names it
             return root
 
     def _note(self, stack: list[str]) -> None:

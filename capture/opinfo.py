@@ -170,7 +170,7 @@ class _Session:
         for index, sample in enumerate(samples or ()):
             try:
                 group.backward += self._forward_and_backward(info, sample, trains)
-            except Exception as error:  # any exception becomes the sample's reason
+            except Exception as error:  # noqa: BLE001 - any exception becomes the sample's reason
                 group.failed[index] = _line(error)
             self._recorder.step()
             self._step += 1

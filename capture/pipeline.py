@@ -198,7 +198,7 @@ class Pipeline:
     def _guarded(self, work: Any) -> None:
         try:
             work()
-        except Exception as error:  # errors must not end the thread; the recorder checks `error`
+        except Exception as error:  # noqa: BLE001 - errors must not end the thread; the recorder checks `error`
             self.error = self.error or error
 
     def _handle(self, message: Any) -> None:
@@ -238,9 +238,8 @@ class Pipeline:
         if blob.large:
             return self._writer.stream_blob(blob.nbytes, chunks)
         if blob.copy is None:
-            return self._writer.add_blob(
-                b"".join([bytes(c) for c in chunks])
-            )  # copied, because a slot is reused after its turn
+            # Copied, because a slot is reused after its turn.
+            return self._writer.add_blob(b"".join([bytes(c) for c in chunks]))
         return self._writer.add_blob(blob.copy, blob.token.hex() if isinstance(blob.token, bytes) else None)
 
     def _add(self, call: StoredCall) -> None:

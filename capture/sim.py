@@ -58,9 +58,7 @@ class _Host(threading.local):
 
 
 _host = _Host()
-_executors: list[
-    _InForce
-] = []  # innermost last; shared by the process, because autograd runs backward in its own threads
+_executors: list[_InForce] = []  # innermost last; per process, because autograd runs backward in its own threads
 
 
 def on_cpu(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -111,9 +109,7 @@ def _executor() -> Executor:
         return missing
     executor, thread, threads = _executors[-1]
     if thread != threading.get_ident() and threads != torch.get_num_threads():
-        torch.set_num_threads(
-            threads
-        )  # decides the order of sums; autograd's thread keeps the count of its first backward
+        torch.set_num_threads(threads)  # decides the order of sums; autograd's thread keeps that of its first backward
     return executor
 
 
@@ -122,13 +118,9 @@ def executing(executor: Executor, kernels: Iterable[str] = ()) -> Iterator[None]
     """Make an executor active inside the block, in every thread of the process. Blocks nest.
 
     Operators use as many threads as the thread that enters the block. Nothing is compiled inside, because torch.compile
-    would trace the device's own code.
-
-    Args:
-        executor: Receives the overload, positional and named arguments, with host tensors.
-        kernels: Overloads for which the executor has kernels. PyTorch composes some of them from other operators but
-            differentiates them as a whole, such as aten::silu_backward. Those then arrive as a whole, which is also the
-            case if someone else has registered a kernel for the device.
+    would trace the device's own code. `kernels` lists overloads for which the executor has kernels. PyTorch composes
+    some of them from others but differentiates them as a whole, such as aten::silu_backward. Those then arrive as a
+    whole, as they do if someone else has registered a kernel for the device.
     """
     entry = _InForce(executor, threading.get_ident(), torch.get_num_threads())
     _executors.append(entry)
@@ -160,10 +152,9 @@ def own_kernels() -> list[str]:
 
 @contextmanager
 def own_errors() -> Iterator[None]:
-    """Restore errors that autograd's engine loses, for `torch.autograd.backward` and `grad`.
+    """Raise the original error again if autograd's engine loses it, for `torch.autograd.backward` and `grad`.
 
-    If a device in Python raises, the engine raises SystemError instead; this block raises the original error again.
-    `Tensor.backward` does so itself.
+    If a device in Python raises, the engine raises SystemError instead. `Tensor.backward` uses this block itself.
     """
     _failed.clear()
     try:
@@ -188,9 +179,7 @@ class SimTensor(torch.Tensor):
     @staticmethod
     def __new__(cls: type[SimTensor], held: torch.Tensor) -> SimTensor:
         held = held.resolve_conj().resolve_neg()  # PyTorch would not see the bits of the host tensor
-        same_mode = (
-            held.is_inference() == torch.is_inference_mode_enabled()
-        )  # a view of a tensor from outside the inference-mode block differs
+        same_mode = held.is_inference() == torch.is_inference_mode_enabled()  # views keep the mode of their base
         with nullcontext() if same_mode else torch.inference_mode(held.is_inference()):
             wrapper: SimTensor = torch.Tensor._make_wrapper_subclass(
                 cls,
@@ -331,20 +320,14 @@ def _check_devices(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
 
 def _copy_from(source: torch.Tensor, target: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
-    """Copy between host and device for copies that PyTorch makes below `__torch_dispatch__`.
-
-    One example is `torch.tensor(data, device=)`.
-    """
+    """Copy between host and device below `__torch_dispatch__`, as PyTorch does in `torch.tensor(data, device=)`."""
     with _serving():
         host(target).copy_(host(source))
     return target
 
 
 def _factories() -> Iterator[OpOverload]:
-    """Yield the overloads that create a tensor from no other tensor.
-
-    For a device that it does not know, PyTorch has no such operators, or composes them from others.
-    """
+    """Yield overloads that create a tensor from no other. PyTorch lacks or composes them for an unknown device."""
     for name in torch._C._dispatch_get_all_op_names():
         public = name.startswith("aten::") and not name.startswith("aten::_") and "sparse" not in name
         if public and any(map(partial(torch._C._dispatch_has_kernel_for_dispatch_key, name), _OF_ANY_DEVICE)):
@@ -370,10 +353,9 @@ def _zeros(size: list[int], dtype: torch.dtype | None = None, **kwargs: Any) -> 
 
 
 def arriving(op: OpOverload, kwargs: dict[str, Any]) -> Callable[..., Any] | None:
-    """Return the function that creates a tensor on this device, if the call does so without a device tensor.
+    """Return the function that creates a tensor on this device, if the call does so from nothing or from a host tensor.
 
-    Such a call makes the tensor from nothing, or from one on the host. A dispatch mode uses this to follow the calls
-    below, as it does for calls that already have a tensor on the device.
+    A dispatch mode uses this to follow the calls below, as it does for calls that already have a tensor on the device.
     """
     device = kwargs.get("device")  # a custom operator may use this name for another type
     if not isinstance(device, torch.device) or device.type != NAME:
@@ -390,10 +372,9 @@ _registered: set[OpOverload] = set()  # factories
 
 
 def install() -> None:
-    """Register the device with PyTorch, for the rest of the process.
+    """Register the device with PyTorch for the process. Raise UserError if another out-of-tree device is loaded.
 
-    Modules keep tied parameters tied when they are moved; this sets
-    `torch.__future__.set_swap_module_params_on_conversion`. Raise UserError if another out-of-tree device is loaded.
+    It sets `torch.__future__.set_swap_module_params_on_conversion`, so that moving a module keeps parameters tied.
     """
     if _libraries:
         return

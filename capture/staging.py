@@ -217,7 +217,7 @@ def _fill(part: _Part, pieces: Sequence[torch.Tensor]) -> None:
     left = part.source.numel()
     for host, piece in zip(part.hosts, pieces, strict=True):
         if left < SLOT:
-            host, piece = host[:left], piece[:left]  # the last piece may be shorter than a slot
+            host, piece = host[:left], piece[:left]  # noqa: PLW2901 - the last piece may be shorter than a slot
         host.copy_(piece, non_blocking=True)
         left -= SLOT
 

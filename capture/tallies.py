@@ -81,9 +81,8 @@ class Tallies:
         if not self._calls:
             return
         by_signature: dict[int, tuple[SignatureCount, Counter[str]]] = {}
-        for (signature, phase), calls in zip(
-            self._counted, self._calls, strict=False
-        ):  # entries may have been added since the drain
+        # Entries may have been added since the drain.
+        for (signature, phase), calls in zip(self._counted, self._calls, strict=False):
             if calls:
                 by_signature.setdefault(id(signature), (signature, Counter()))[1][phase] += calls
         for signature, phases in by_signature.values():

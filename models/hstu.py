@@ -216,9 +216,8 @@ class HSTU(nn.Module):
         x = F.normalize(x, dim=1)
         right = (x * candidates[:events]).sum(dim=1, keepdim=True)
         wrong = torch.mm(x, candidates[events:].t())
-        wrong = wrong.masked_fill(
-            following.unsqueeze(1) == negatives, -math.inf
-        )  # the sampled item happens to be the next one, so it is no negative
+        # The sampled item happens to be the next one, so it is no negative.
+        wrong = wrong.masked_fill(following.unsqueeze(1) == negatives, -math.inf)
         return torch.cat([right, wrong], dim=1) / self.temperature
 
     def relate(self, times: Tensor, offsets: Tensor) -> tuple[Tensor, Tensor]:

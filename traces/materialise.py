@@ -244,9 +244,8 @@ def producers(trace: Trace, record: CallRecord, known: frozenset[int] = frozense
 def _outputs(trace: Trace, record: CallRecord, packed: Packed, asked: dict[str, dict[str, Any]]) -> Outputs:
     arguments = arguments_of(record, packed)
     outputs = {p: _at(arguments[s["argument"]], s["path"]) for p, s in asked.items() if s.get("argument") in arguments}
-    produced = {
-        place: _by_value(t) for place, t in outputs.items() if t is not None
-    }  # read these before the call overwrites them
+    # Arguments are copied here, before the call overwrites them.
+    produced = {place: _by_value(t) for place, t in outputs.items() if t is not None}
     if any("output" in source for source in asked.values()):
         try:
             result = run(trace, record, arguments)

@@ -36,9 +36,8 @@ def pack_padded_sequence(input: Tensor, lengths: Tensor, batch_first: bool) -> t
             " Of others pass `enforce_sorted=False` to pack_padded_sequence"
         )
     parts, sizes, done = [], [], 0
-    for batch in range(
-        len(wanted), 0, -1
-    ):  # each iteration handles the run of steps that exactly `batch` sequences have
+    # Each iteration handles the run of steps that exactly `batch` sequences have.
+    for batch in range(len(wanted), 0, -1):
         if wanted[batch - 1] > done:
             run = steps[done : wanted[batch - 1], :batch]
             parts.append(run.reshape(-1, *steps.shape[2:]))

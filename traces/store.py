@@ -161,9 +161,8 @@ class Trace:
     @cached_property
     def _index(self) -> _Index:
         index = _Index()
-        begun = (
-            self.complete or (self.path / fmt.CALLS).exists() or self.shards.keys()
-        )  # otherwise the trace consists of the manifest alone
+        # If none of these exists, the recording has not stored anything yet.
+        begun = self.complete or (self.path / fmt.CALLS).exists() or self.shards.keys()
         try:
             for line, where, offset in self._lines() if begun else ():
                 if not self.complete and isinstance(line, dict) and "amend" in line:
@@ -179,9 +178,8 @@ class Trace:
 
     def _leave_out_what_is_lost(self, index: _Index) -> None:
         present = self.shards.keys()
-        for call in sorted(
-            index.offsets
-        ):  # the source of reproduced contents always has a lower id, so one ascending pass suffices
+        # The source of reproduced contents always has a lower id, so one ascending pass suffices.
+        for call in sorted(index.offsets):
             record = self._read(index, call, str(self.path))
             keys = [*spans.blobs(record.contents), *([record.rng["blob"]] if record.rng else [])]
             lost = [f"blob {key}" for key in keys if key not in present]

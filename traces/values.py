@@ -28,9 +28,8 @@ ALIGNMENT = 128  # bytes; Triton specialises on 16, and vector loads and tensor-
 GUARD = 256  # poisoned bytes before and after every rebuilt group
 POISON = 0xFF  # NaN in every float format, -1 in every signed integer format
 MAX_TENSOR_BYTES = 1 << 36  # bytes of one tensor, whatever its strides
-MAX_UNKNOWN_BYTES = (
-    1 << 32
-)  # limit for uninitialised groups; they carry no bytes, so nothing else bounds the size that a trace can claim
+# Limit for uninitialised groups; they carry no bytes, so nothing else bounds the size that a trace can claim.
+MAX_UNKNOWN_BYTES = 1 << 32
 
 _ENUMS: dict[str, tuple[type, dict[str, Any]]] = {
     tag: (kind, {str(v).removeprefix("torch."): v for v in vars(torch).values() if isinstance(v, kind)})
@@ -45,11 +44,8 @@ _DEVICE = re.compile(r"[a-z]\w*(:\d{1,4})?")  # an out-of-tree backend may have 
 class StorageSpan:
     """One byte range in a storage that tensors of one call share.
 
-    Attributes:
-        nbytes: Length in bytes.
-        align: Address of the first byte modulo 128.
-        device: Device name.
-        known: False if the contents are not recorded, as for an uninitialised or write-only destination.
+    `nbytes` is its length and `align` is the address of its first byte modulo 128. `known` is False if the contents are
+    not recorded, as for an uninitialised or write-only destination.
     """
 
     nbytes: int
@@ -60,18 +56,7 @@ class StorageSpan:
 
 @dataclass(frozen=True)
 class TensorRef:
-    """A strided view of a group.
-
-    Attributes:
-        group: Index of the group.
-        offset: Bytes from the first byte of the group.
-        shape: Sizes in elements.
-        stride: Strides in elements.
-        dtype: Name without `torch.`.
-        requires_grad: As recorded.
-        conj: True if the lazy conjugation bit is set.
-        neg: True if the lazy negation bit is set.
-    """
+    """A strided view of a group; `offset` counts bytes from the group's first byte, shape and stride count elements."""
 
     group: int
     offset: int
@@ -85,14 +70,7 @@ class TensorRef:
 
 @dataclass
 class Packed:
-    """An encoded call: the tree, its tensors and groups, and the bytes.
-
-    Attributes:
-        tree: Arguments by name; `{"tensor": k}` refers to `tensors[k]`.
-        tensors: All tensors, in tree order.
-        groups: Storage spans that the tensors view.
-        data: One entry for each group; None if its contents are unknown.
-    """
+    """An encoded call: `tree`, `tensors`, `groups`, and in `data` the bytes for each group (None if unknown)."""
 
     tree: Json
     tensors: list[TensorRef] = field(default_factory=list)
@@ -109,19 +87,7 @@ class Packed:
 
     @classmethod
     def from_header(cls, header: Json, data: list[Bytes | None], where: str) -> Packed:
-        """Build a Packed from the JSON that `header()` wrote.
-
-        Args:
-            header: JSON as `header()` returns it.
-            data: Bytes of each group, None for unknown ones.
-            where: Location for error messages.
-
-        Returns:
-            Packed: The validated call.
-
-        Raises:
-            TraceError: If the header is malformed or does not fit the data.
-        """
+        """Build a Packed from the JSON that `header()` wrote. Raise TraceError if it is malformed or does not fit."""
         try:
             tensors = [
                 TensorRef(**{**t, "shape": tuple(t["shape"]), "stride": tuple(t["stride"])}) for t in header["tensors"]
@@ -134,10 +100,7 @@ class Packed:
         return packed
 
     def validate(self, where: str) -> None:
-        """Check every size and offset against the actual number of bytes, before anything is allocated.
-
-        Raise TraceError if a value is out of range.
-        """
+        """Check every size and offset against the actual bytes before anything is allocated. Raise TraceError."""
         if not isinstance(self.tree, dict):
             raise TraceError(f"{where}: tree is {type(self.tree).__name__}, expected an object")
         if len(self.data) != len(self.groups):
@@ -190,10 +153,7 @@ def _check_ref(ref: TensorRef, groups: list[StorageSpan], where: str) -> None:
 
 
 def by_storage(tree: Mapping[str, Any]) -> bool:
-    """Return True if the call takes a `storage_offset`, which counts from the start of the storage.
-
-    Each span of such a call is a whole storage, and is rebuilt as one.
-    """
+    """Return True if a call takes a `storage_offset`, so that each span has to be a whole storage."""
     return "storage_offset" in tree
 
 
@@ -275,14 +235,9 @@ class _Packer:
 def pack(arguments: dict[str, Any], write_only: frozenset[str] = frozenset()) -> Packed:
     """Encode a mapping from names to values.
 
-    Args:
-        arguments: Values by name.
-        write_only: Names whose tensors keep only metadata. Their contents are not read, unless another argument shares
-            their storage.
-
-    Returns:
-        Packed: The encoded call. For CPU tensors the bytes in `.data` are views into live memory, so copy or hash them
-        before the tensors change.
+    For CPU tensors the bytes in `.data` are views into live memory, so copy or hash them before the tensors change.
+    Tensors under a name in `write_only` keep only metadata; their contents are not read, unless another argument shares
+    their storage.
     """
     packed, spans = lay_out(arguments, write_only)
     packed.data = [None if span is None else span.host() for span in spans]
@@ -290,29 +245,13 @@ def pack(arguments: dict[str, Any], write_only: frozenset[str] = frozenset()) ->
 
 
 def lay_out(arguments: dict[str, Any], write_only: frozenset[str] = frozenset()) -> tuple[Packed, list[Span | None]]:
-    """Encode like `pack`, but read no bytes.
-
-    Args:
-        arguments: Values by name.
-        write_only: As for `pack`.
-
-    Returns:
-        tuple: The Packed with empty `.data`, and the span to read for each group (None if its contents are unknown).
-    """
+    """Encode like `pack`, but return the spans to read (None if unknown) instead of filling `.data`."""
     packer = _Packer()
     return packer.finish({name: packer.encode(value, name not in write_only) for name, value in arguments.items()})
 
 
 def encoded(value: Any, refer: Callable[[Any], int | None]) -> Json:
-    """Encode one value as part of a tree.
-
-    Args:
-        value: A value, list or tuple.
-        refer: Returns the tensor number for a value that represents a tensor, and None for any other value.
-
-    Returns:
-        Json: The encoded value.
-    """
+    """Encode one value as part of a tree; `refer` maps a value to its tensor number, or to None for any other value."""
     number = refer(value)
     if number is not None:
         return {"tensor": number}
@@ -323,20 +262,7 @@ def encoded(value: Any, refer: Callable[[Any], int | None]) -> Json:
 
 
 def decoded(tree: Json, tensors: list[Any], where: str, device: str | None = None) -> dict[str, Any]:
-    """Decode arguments that `encoded` wrote.
-
-    Args:
-        tree: Encoded values by name.
-        tensors: Tensors by number.
-        where: Location for error messages.
-        device: Replaces every argument that is a device; None keeps the recorded device.
-
-    Returns:
-        dict: Decoded values by name.
-
-    Raises:
-        TraceError: If a value is malformed.
-    """
+    """Decode what `encoded` wrote, with every device replaced by `device` unless that is None. Raise TraceError."""
     decode = _decoder(tensors, where, device)
     return {name: decode(value) for name, value in tree.items()}
 
@@ -346,21 +272,10 @@ def unpack(
 ) -> dict[str, Any]:
     """Rebuild the arguments in fresh memory with the same aliasing, strides and alignment.
 
-    Unknown contents are poisoned. The rebuilt tensors never require grad.
-
-    Args:
-        packed: The encoded call.
-        where: Location for error messages.
-        memory: If given, receives the memory of each group, so that the caller can check its guards later. Entries from
-            an earlier call with the same groups are reused.
-        device: Device for the tensors and for every argument that is a device, because the recorded device may not
-            exist here. None keeps each as recorded.
-
-    Returns:
-        dict: Arguments by name.
-
-    Raises:
-        TraceError: If the tree cannot be rebuilt.
+    Unknown contents are poisoned. The tensors never require grad. They are on `device`, which also replaces arguments
+    that are devices, because the recorded one may not exist here; None keeps each as recorded. `memory` receives the
+    memory of each group, for later checks of its guards; entries from an earlier call with the same groups are reused.
+    Raise TraceError if the tree cannot be rebuilt.
     """
     packed.validate(where)
     earlier: list[Any] = memory or [None] * len(packed.groups)
@@ -378,10 +293,7 @@ def unpack(
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """A group in memory: `nbytes` bytes at `start` in a buffer.
-
-    Poisoned guard bytes surround the group, unless it is a whole storage (`by_storage`).
-    """
+    """A group at `start` in a buffer, with poisoned guards around it unless it is a whole storage."""
 
     buffer: torch.Tensor
     start: int
@@ -394,10 +306,7 @@ class Rebuilt:
 
 
 def _rebuild_group(group: StorageSpan, data: Bytes | None, last: Rebuilt | None, place: str, guard: int) -> Rebuilt:
-    """Rebuild one group on device `place`.
-
-    `guard` is the minimum number of poisoned bytes on either side; 0 means no guards and no control over alignment.
-    """
+    """Rebuild a group with at least `guard` poisoned bytes on either side; 0 means no guards and any alignment."""
     size = group.nbytes + (2 * guard + ALIGNMENT if guard else 0)
     buffer = last.buffer.fill_(POISON) if last else torch.full((size,), POISON, dtype=torch.uint8, device=place)
     start = guard + (group.align - buffer.data_ptr() - guard) % ALIGNMENT if guard else 0

@@ -43,9 +43,8 @@ def answer(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
         narrow, wider = _WIDER.get(match[1] if match and kind(op) != "random" else "", (torch.bool, ()))
         for wide in wider:
             try:
-                with (
-                    _disable_current_modes()
-                ):  # dispatch modes must see one call, even if its computation takes several
+                # Dispatch modes must see one call, even if its computation takes several.
+                with _disable_current_modes():
                     return _Widened(narrow, wide).answer(op, args, kwargs)
             except (NotImplementedError, RuntimeError):
                 continue
@@ -64,9 +63,8 @@ class _Widened:
         result = op(*self._widened(args), **{name: self._widened(value) for name, value in kwargs.items()})
         if written(op):
             for original, copy in self._originals.values():
-                original.resize_(copy.shape).copy_(
-                    copy
-                )  # writing back an argument that was only read does not change it
+                # Writing back an argument that was only read does not change it.
+                original.resize_(copy.shape).copy_(copy)
         return self._narrowed(result)
 
     def _widened(self, value: Any) -> Any:
