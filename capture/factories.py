@@ -107,7 +107,7 @@ def foreign(what: str) -> Iterator[None]:
         yield
     except UserError:
         raise
-    except (Exception, SystemExit) as error:  # foreign code may raise anything
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - foreign code may raise anything
         reason = " ".join(str(error).split())[:300]
         location = _place(error)
         raise UserError(f"{what} raised {type(error).__name__}: {reason}{location and f' at {location}'}") from error

@@ -112,7 +112,7 @@ def record(request: SampleRequest, began: Callable[[str], None] = lambda operato
         dict: The manifest's `info.opinfo`.
 
     Raises:
-        UserError: If an operator or dtype is unknown, or the trace cannot be written.
+        UserError: If an operator is unknown or the trace cannot be written.
     """
     import torch
 
