@@ -67,7 +67,5 @@ def test_it_is_imported_beside_modules_of_the_same_names(wheel):
 
 
 def test_imports_are_moved_and_nothing_else():
-    text = (
-        "from traces.x import y\n    from verify import z\nfrom tracesque import a\nimport torch\n# from the traces\n"
-    )
+    text = "from traces.x import y\n    from verify import z\nfrom tracesque import a\nimport torch\n# from traces\n"
     assert moved(text, "p.") == text.replace("from traces.x", "from p.traces.x").replace("from verify", "from p.verify")
