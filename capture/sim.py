@@ -1,6 +1,6 @@
 """`sim`: a PyTorch device in Python, which offers only the operators that an executor provides.
 
-    from capture import sim
+    from enablekit import sim
 
     sim.install()
     with sim.executing(sim.on_cpu):

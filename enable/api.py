@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 
+from enable import backend
 from enable.cover.coverage import Coverage
 from enable.cover.session import Session
 from enable.cover.verification import SOURCES, VerifyRequest, check_request
 from enable.cover.verifier import Verifier
 from enable.options import PLATFORM, WORKSPACE
+from enable.serve.graphs import described
 from enable.workspace import Workspace
 from verify.judging.stages import MAX_EXTENDED, TrialResult
 
@@ -79,6 +81,11 @@ def verify(  # noqa: PLR0913 - each is an option of the command
     request = VerifyRequest(tuple(cases), seed, limit=limit)
     with Verifier(Path(workspace), _path(library), platform, None, "full") as verifier:
         return verifier.verify(str(target), op, request)
+
+
+def compiled_graphs() -> list[str]:
+    """Return a line for each live graph of `torch.compile(model, backend="enablekit")`: its launches and cuts."""
+    return list(described(backend.graphs))
 
 
 def _path(library: StrPath | None) -> Path | None:

@@ -28,8 +28,9 @@ from traces.errors import TraceError, UserError
 from traces.packaging import qualified
 
 if TYPE_CHECKING:
+    from capture import sim
     from capture.recorder import Recorder
-    from enable.api import coverage, verify
+    from enable.api import compiled_graphs, coverage, verify
     from enable.backend import enablekit as compile_backend
     from enable.library import Registration, register, use
     from traces.store import Trace
@@ -41,8 +42,10 @@ __all__ = [
     "TraceError",
     "UserError",
     "compile_backend",
+    "compiled_graphs",
     "coverage",
     "register",
+    "sim",
     "use",
     "verify",
 ]
@@ -52,8 +55,10 @@ _HOMES = {
     "Registration": ("enable.library", "Registration"),
     "Trace": ("traces.store", "Trace"),
     "compile_backend": ("enable.backend", "enablekit"),
+    "compiled_graphs": ("enable.api", "compiled_graphs"),
     "coverage": ("enable.api", "coverage"),
     "register": ("enable.library", "register"),
+    "sim": ("capture.sim", None),
     "use": ("enable.library", "use"),
     "verify": ("enable.api", "verify"),
 }
@@ -68,8 +73,9 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is first read."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}; choose from {', '.join(__all__)}")
-    module, attribute = _HOMES[name]
-    value = globals()[name] = getattr(import_module(qualified(module)), attribute)
+    home, attribute = _HOMES[name]
+    module = import_module(qualified(home))
+    value = globals()[name] = module if attribute is None else getattr(module, attribute)
     return value
 
 

@@ -44,6 +44,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Autograd looks for devices in the first backward of a process; with `sim` there it knows no GPU."""
     gc.freeze()  # a full collection of what is imported and collected takes a second, and finds nothing
+    gc.set_threshold(50_000, 20, 100)
     gc.enable()
     if any(item.get_closest_marker("gpu") is None for item in session.items):
         from capture import sim
