@@ -29,13 +29,13 @@ _PRIORITY = 10  # text has become links with 20, and MkDocs looks at them with 0
 
 def on_page_markdown(text: str, *, page: Page, config: MkDocsConfig, **_: object) -> str:
     """Called before a page is rendered: has its links looked at when it is."""
-    config["markdown_extensions"] = [*_named(config), RepositoryLinks(page.file.src_uri, config)]
+    config["markdown_extensions"] = [*_others(config), RepositoryLinks(page.file.src_uri, config)]
     return text
 
 
-def _named(config: MkDocsConfig) -> list[str]:
-    """The Markdown extensions of mkdocs.yml."""
-    return [extension for extension in config.markdown_extensions if isinstance(extension, str)]
+def _others(config: MkDocsConfig) -> list[str | Extension]:
+    """Return the Markdown extensions of mkdocs.yml and of plugins."""
+    return [extension for extension in config.markdown_extensions if not isinstance(extension, RepositoryLinks)]
 
 
 class RepositoryLinks(Extension):
@@ -74,7 +74,8 @@ class RepositoryLinks(Extension):
         """The anchors of a Markdown file. Of another, what an anchor means cannot be checked: it has none."""
         if target.suffix != ".md":
             return set()
-        md = Markdown(extensions=_named(self.settings), extension_configs=self.settings.mdx_configs)
+        named = [extension for extension in _others(self.settings) if isinstance(extension, str)]
+        md = Markdown(extensions=named, extension_configs=self.settings.mdx_configs)
         return set(re.findall(r'<h\d id="([^"]+)"', md.convert(target.read_text(encoding="utf-8"))))
 
 

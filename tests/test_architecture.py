@@ -17,6 +17,7 @@ ARROWS = {
     "verify": {"traces"},
     "generate": {"traces", "verify"},
     "enable": {"traces", "models", "capture", "verify", "generate"},
+    "enablekit": {"traces", "capture", "enable"},
 }
 MODULES = [p for package in ARROWS for p in sorted((ROOT / package).rglob("*.py"))]
 ROOMS = {  # what a room imports beside itself and the files above all rooms
@@ -82,9 +83,24 @@ def test_imports_follow_the_arrows(trees):
     assert upward(trees) == {}
 
 
+def imported_whole(trees):
+    """Files with an `import` of ours in the form that moving a module to another package would break."""
+    plain = {path: [n for n in ast.walk(tree) if isinstance(n, ast.Import)] for path, tree in trees.items()}
+    return [
+        name(path)
+        for path, nodes in plain.items()
+        if any(alias.name.split(".")[0] in ARROWS for node in nodes for alias in node.names)
+    ]
+
+
+def test_ours_are_imported_by_from_which_the_wheel_rewrites(trees):
+    assert not imported_whole(trees)
+    assert imported_whole({ROOT / "capture" / "x.py": ast.parse("def f():\n    import traces.values as v")})
+
+
 def paths_above(trees):
     """Parts of paths by which strings of verify name what no arrow lets it import, by file."""
-    above = ARROWS.keys() - ARROWS["verify"] - {"verify"}
+    above = ARROWS.keys() - ARROWS["verify"] - {"verify", "enablekit"}  # the last names a directory of the user's
     found = {}
     for path, tree in trees.items():
         if path.relative_to(ROOT).parts[0] == "verify":
