@@ -103,13 +103,13 @@ def reduce_along(self, dim, index, source, kind, include_self, out=None):
     bits = torch.int64 if wide else torch.int32
     common = (torch.float64 if wide else torch.float32) if floats else bits
     if kind in ("sum", "mean"):
-        mode, encode, decode, storage, neutral = "add", identity, None, common, 0
+        mode, encode, decode, storage, neutral_value = "add", identity, None, common, 0
     elif kind == "prod":
         mode, encode, decode, storage = "multiply", float_bits, bits_float, bits
-        neutral = {torch.float32: 0x3F800000, torch.float64: 0x3FF0000000000000}.get(common, 1)
+        neutral_value = {torch.float32: 0x3F800000, torch.float64: 0x3FF0000000000000}.get(common, 1)
     elif kind in ("amax", "amin"):
         mode, encode, decode, storage = kind[1:], rising if kind == "amax" else falling, ordered_float, bits
-        neutral = torch.iinfo(bits).min if kind == "amax" else torch.iinfo(bits).max
+        neutral_value = torch.iinfo(bits).min if kind == "amax" else torch.iinfo(bits).max
     else:
         raise RuntimeError(f"reduce {kind}; choose from sum, prod, mean, amax, amin")
     encode, decode = (encode, decode) if floats else (identity, None)
@@ -117,7 +117,7 @@ def reduce_along(self, dim, index, source, kind, include_self, out=None):
     if include_self:
         elementwise(encode, self, common=common, out=totals)
     else:
-        elementwise(identity, neutral, common=storage, out=totals)
+        elementwise(identity, neutral_value, common=storage, out=totals)
     updates = source
     if encode is not identity:
         updates = elementwise(encode, source, common=common, dtype=storage)

@@ -21,8 +21,8 @@ def count_kernel(x_ptr, counts_ptr, n, value, shape, stride, BLOCK: tl.constexpr
     """
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = i < plain_value(n)
-    selected = mask & (tl.load(x_ptr + strided(i, shape, stride, False), mask=mask, other=0).to(tl.int64) != value)
-    tl.store(counts_ptr + tl.program_id(0), tl.sum(selected.to(tl.int64), 0))
+    is_selected = mask & (tl.load(x_ptr + strided(i, shape, stride, False), mask=mask, other=0).to(tl.int64) != value)
+    tl.store(counts_ptr + tl.program_id(0), tl.sum(is_selected.to(tl.int64), 0))
 
 
 @triton.jit
@@ -57,10 +57,10 @@ def coordinates_kernel(x_ptr, starts_ptr, out_ptr, n, count, value, shape, strid
     """
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = i < plain_value(n)
-    selected = mask & (tl.load(x_ptr + strided(i, shape, stride, False), mask=mask, other=0).to(tl.int64) != value)
-    rank = tl.load(starts_ptr + tl.program_id(0)) + tl.cumsum(selected.to(tl.int64), 0) - 1
+    is_selected = mask & (tl.load(x_ptr + strided(i, shape, stride, False), mask=mask, other=0).to(tl.int64) != value)
+    rank = tl.load(starts_ptr + tl.program_id(0)) + tl.cumsum(is_selected.to(tl.int64), 0) - 1
     for k in tl.static_range(len(shape) - 1, -1, -1):
-        tl.store(out_ptr + k * plain_value(count) + rank, i % plain_value(shape[k]), mask=selected)
+        tl.store(out_ptr + k * plain_value(count) + rank, i % plain_value(shape[k]), mask=is_selected)
         i = i // plain_value(shape[k])
 
 

@@ -78,16 +78,16 @@ def store_pair(ptr, real, imaginary, mask):
 def complex_pivot(x_ptr, k, n, LONG: tl.constexpr):
     """Return the first row from k on with the largest |re| + |im| in a contiguous column."""
     top = tl.abs(tl.load(x_ptr + 2 * k)) + tl.abs(tl.load(x_ptr + 2 * k + 1))
-    pivot_row = k
+    best_row = k
     for start in range(k, n, LONG):
         rows = start + tl.arange(0, LONG)
         real, imaginary = load_pair(x_ptr + 2 * rows, rows < n)
         size = tl.where(rows < n, tl.abs(real) + tl.abs(imaginary), -1.0)
         best = tl.max(size, 0)
         here = tl.min(tl.where(size == best, rows, n), 0)
-        pivot_row = tl.where(best > top, here, pivot_row)
+        best_row = tl.where(best > top, here, best_row)
         top = tl.where(best > top, best, top)
-    return pivot_row
+    return best_row
 
 
 @triton.jit
@@ -113,8 +113,8 @@ def complex_eliminate(x_ptr, k, n, ROWS: tl.constexpr):
     Return True if the pivot is not 0.
     """
     a, b = tl.load(x_ptr + 2 * k * (n + 1)), tl.load(x_ptr + 2 * k * (n + 1) + 1)
-    nonzero = (a != 0) | (b != 0)
-    a = tl.where(nonzero, a, 1.0)
+    is_nonzero = (a != 0) | (b != 0)
+    a = tl.where(is_nonzero, a, 1.0)
     for start in range(k + 1, n, ROWS):
         rows = start + tl.arange(0, ROWS).to(tl.int64)
         column = x_ptr + 2 * (rows + k * n)
@@ -130,7 +130,7 @@ def complex_eliminate(x_ptr, k, n, ROWS: tl.constexpr):
             tile = x_ptr + 2 * (rows[:, None] + cols[None, :] * n)
             x, y = load_pair(tile, mask)
             store_pair(tile, x - lost, y - lost_too, mask)
-    return nonzero
+    return is_nonzero
 
 
 @triton.jit
@@ -153,8 +153,8 @@ def complex_lu_kernel(x_ptr, pivots_ptr, info_ptr, n, ROWS: tl.constexpr, LONG: 
         if row != k:
             exchange_pairs(x_ptr, k, row, n, LONG)
             tl.debug_barrier()
-        nonzero = complex_eliminate(x_ptr, tl.full([], k, tl.int64), n, ROWS)
-        info = tl.where((info == 0) & (nonzero == 0), k + 1, info)
+        is_nonzero = complex_eliminate(x_ptr, tl.full([], k, tl.int64), n, ROWS)
+        info = tl.where((info == 0) & (is_nonzero == 0), k + 1, info)
         tl.debug_barrier()
     tl.store(info_ptr + matrix, info.to(tl.int32))
 

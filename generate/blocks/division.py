@@ -68,10 +68,10 @@ def short_floor_quotient(x, y):
     q, whole, left = near_quotient(a, b)
     left = tl.where(b == float("inf"), a, left)
     down, up = tl.where(left < 0, whole - 1, whole), tl.where(left > 0, whole + 1, whole)
-    opposite = (x.to(tl.int32, bitcast=True) ^ y.to(tl.int32, bitcast=True)) < 0
+    signs_differ = (x.to(tl.int32, bitcast=True) ^ y.to(tl.int32, bitcast=True)) < 0
     none = b == 0
     most = a * float("inf")
-    r = tl.where(opposite, tl.where(none, most, up) * -1.0, tl.where(none, most, down))
+    r = tl.where(signs_differ, tl.where(none, most, up) * -1.0, tl.where(none, most, down))
     return r, tl.where(none, 0.0, q)
 
 

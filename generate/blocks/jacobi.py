@@ -143,7 +143,7 @@ def turn_pairs(
     A pair counts if the product of its first m elements exceeds NEAR times both lengths, and LEAST times the
     longer one (the matrix is scaled to about 1).
     """
-    rotated = tl.zeros([], tl.int32)
+    rotations = tl.zeros([], tl.int32)
     half = (n + 1) // 2
     for start in range(0, half, PAIRS):
         lanes = start + tl.arange(0, PAIRS)
@@ -172,19 +172,19 @@ def turn_pairs(
                 tl.debug_barrier()
                 tl.store(first + rows, x - sine * (y + tangent * x), mask=mask)
                 tl.store(second + rows, y + sine * (x - tangent * y), mask=mask)
-        rotated += count
-    return rotated
+        rotations += count
+    return rotations
 
 
 @triton.jit
 def turn_all(x_ptr, m, n, height, LIMITS: tl.constexpr, SWEEPS: tl.constexpr, ROWS: tl.constexpr, PAIRS: tl.constexpr):
     """Repeat sweeps over all pairs until all columns are orthogonal, at most SWEEPS times."""
     sweep = tl.zeros([], tl.int32)
-    rotated = tl.full([], 1, tl.int32)
-    while (rotated > 0) & (sweep < SWEEPS):
-        rotated = tl.zeros([], tl.int32)
+    rotations = tl.full([], 1, tl.int32)
+    while (rotations > 0) & (sweep < SWEEPS):
+        rotations = tl.zeros([], tl.int32)
         for turn in range(0, (n - 1) // 2 * 2 + 1):
-            rotated += turn_pairs(x_ptr, turn, m, n, height, LIMITS[1], LIMITS[2], ROWS, PAIRS)
+            rotations += turn_pairs(x_ptr, turn, m, n, height, LIMITS[1], LIMITS[2], ROWS, PAIRS)
             tl.debug_barrier()  # the next turn reads columns that other threads have stored
         sweep += 1
 

@@ -32,10 +32,10 @@ def repeated_sum_kernel(
     lines, rows, columns = plain_value(lines), plain_value(rows), sixteenths(plain_value(columns), EVEN)
     across = tl.cdiv(columns, BLOCK_N)
     start = tl.program_id(0) % across * BLOCK_N
-    line = (tl.program_id(0) // across).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
-    first = (line // rows * (D * H) * rows + line % rows * H) * (columns * W)
+    line_index = (tl.program_id(0) // across).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
+    first = (line_index // rows * (D * H) * rows + line_index % rows * H) * (columns * W)
     u = start * W + tl.arange(0, BLOCK_N * W)
-    inside = (line < lines)[:, None] & (u < columns * W)[None, :]
+    inside = (line_index < lines)[:, None] & (u < columns * W)[None, :]
     total = tl.zeros([BLOCK_M, BLOCK_N * W], OPMATH)
     for d in tl.static_range(D):
         for h in tl.static_range(H):
@@ -43,9 +43,9 @@ def repeated_sum_kernel(
             total += convert(tl.load(grad_ptr + at, mask=inside, other=0), COMMON).to(OPMATH)
     result = tl.sum(tl.reshape(total, [BLOCK_M, BLOCK_N, W]), 2)
     n = start + tl.arange(0, BLOCK_N)
-    at = line[:, None] * columns + n[None, :]
+    at = line_index[:, None] * columns + n[None, :]
     result = convert(result, out_ptr.dtype.element_ty)
-    tl.store(out_ptr + at, result, mask=(line < lines)[:, None] & (n < columns)[None, :])
+    tl.store(out_ptr + at, result, mask=(line_index < lines)[:, None] & (n < columns)[None, :])
 
 
 def repeated_sums(grad, out, times):

@@ -198,7 +198,7 @@ def scan_kernel(
     m, n, part = integer_value(m, HOW[1]), integer_value(n, HOW[1]), integer_value(part, HOW[1])
     rows = tl.program_id(0).to(INDEX) * TILE[0] + tl.arange(0, TILE[0])
     x_ptr += strided(rows, across[0], across[1][0], False, HOW[1])[:, None]
-    row_offset = strided(rows, across[0], across[1][1], False, HOW[1])[:, None]
+    offset_of_row = strided(rows, across[0], across[1][1], False, HOW[1])[:, None]
     BLOCK_M: tl.constexpr = TILE[0]
     carry = scan_start(tl.zeros([BLOCK_M], HOW[0]), KIND, LIMITS)
     if len(held) > 0:
@@ -220,7 +220,7 @@ def scan_kernel(
             before = before + (tl.broadcast_to(carry[k][:, None], values[k].shape),)
         results = joined_after(before, scanned_tile(values, KIND), KIND)
         carry = joined_after(carry, come_to(values, KIND), KIND)
-        target = row_offset + strided(cols, along[0], along[1][1], False, HOW[1])[None, :]
+        target = offset_of_row + strided(cols, along[0], along[1][1], False, HOW[1])[None, :]
         if KIND == "logsumexp":
             tl.store(outs[0] + target, convert(results[0] + tl.log(results[1]), outs[0].dtype.element_ty), mask=mask)
         else:

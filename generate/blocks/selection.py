@@ -20,8 +20,8 @@ def true_elements(x_ptr, i, n, steps, PLAIN: tl.constexpr):
 @triton.jit
 def true_counts_kernel(x_ptr, counts_ptr, n, steps, WIDE: tl.constexpr, PLAIN: tl.constexpr, BLOCK: tl.constexpr):
     program = tl.program_id(0).to(tl.int64) if WIDE else tl.program_id(0)
-    selected = true_elements(x_ptr, program * BLOCK + tl.arange(0, BLOCK), integer_value(n, PLAIN), steps, PLAIN)
-    tl.store(counts_ptr + program, tl.sum(selected.to(tl.int64), 0))
+    is_selected = true_elements(x_ptr, program * BLOCK + tl.arange(0, BLOCK), integer_value(n, PLAIN), steps, PLAIN)
+    tl.store(counts_ptr + program, tl.sum(is_selected.to(tl.int64), 0))
 
 
 @triton.jit
@@ -48,13 +48,13 @@ def true_indices_kernel(
     """
     program = tl.program_id(0).to(tl.int64) if WIDE else tl.program_id(0)
     i = program * BLOCK + tl.arange(0, BLOCK)
-    selected = true_elements(x_ptr, i, integer_value(n, PLAIN), steps, PLAIN)
-    rank = tl.load(starts_ptr + program) + tl.cumsum(selected.to(tl.int32), 0) - 1
-    selected = selected & (rank < limit)
+    is_selected = true_elements(x_ptr, i, integer_value(n, PLAIN), steps, PLAIN)
+    rank = tl.load(starts_ptr + program) + tl.cumsum(is_selected.to(tl.int32), 0) - 1
+    is_selected = is_selected & (rank < limit)
     out_ptr += rank * integer_value(stride[0], PLAIN)
     for k in tl.static_range(len(shape) - 1, -1, -1):
         size = integer_value(shape[k], PLAIN)
-        tl.store(out_ptr + k * integer_value(stride[1], PLAIN), (i % size).to(tl.int64), mask=selected)
+        tl.store(out_ptr + k * integer_value(stride[1], PLAIN), (i % size).to(tl.int64), mask=is_selected)
         i = i // size
 
 
@@ -84,14 +84,16 @@ def selected_kernel(
     program = tl.program_id(0).to(tl.int64) if WIDE else tl.program_id(0)
     i = program * BLOCK + tl.arange(0, BLOCK)
     n = integer_value(n, PLAIN)
-    selected = true_elements(mask_ptr, i, n, steps, PLAIN)
-    rank = tl.load(starts_ptr + program) + tl.cumsum(selected.to(tl.int32), 0) - 1
-    selected = selected & (rank < limit)
+    is_selected = true_elements(mask_ptr, i, n, steps, PLAIN)
+    rank = tl.load(starts_ptr + program) + tl.cumsum(is_selected.to(tl.int32), 0) - 1
+    is_selected = is_selected & (rank < limit)
     offset = strided(i, out_steps[0], out_steps[1][0], False, PLAIN)
     if MODE == "select":
-        tl.store(out_ptr + rank, tl.load(x_ptr + offset, mask=selected), mask=selected)
+        tl.store(out_ptr + rank, tl.load(x_ptr + offset, mask=is_selected), mask=is_selected)
     else:
-        tl.store(out_ptr + offset, tl.load(x_ptr + rank, mask=selected).to(out_ptr.dtype.element_ty), mask=selected)
+        tl.store(
+            out_ptr + offset, tl.load(x_ptr + rank, mask=is_selected).to(out_ptr.dtype.element_ty), mask=is_selected
+        )
 
 
 def true_starts(x):

@@ -115,18 +115,18 @@ def _sort(x, dims, outs, kept, descending):
         torch.int64 if x.dtype in (torch.int64, torch.float64) else torch.int32,
         torch.int64 if wide else torch.int32,
     )
-    selected = ()
+    leading_items = ()
     while n > SORT_TILE and 2 * kept <= n and (4 * kept <= LEADING_PART or n <= LEADING_PART):
-        selected, n = leading(x, selected, (m, n, kept), (across, along), dtypes, HOW)
+        leading_items, n = leading(x, leading_items, (m, n, kept), (across, along), dtypes, HOW)
     steps = across, along, integer(outs[0].stride(dims[0]) if outs is not None else 1, PLAIN)
     if n > SORT_TILE:
-        return sorted_by_digits(x, selected, outs, (m, n, kept), steps, dtypes, HOW)
+        return sorted_by_digits(x, leading_items, outs, (m, n, kept), steps, dtypes, HOW)
     outs = outs or [torch.empty((m, n), dtype=d, device=x.device) for d in dtypes]
     WIDTH = 64 if n <= 64 else SORT_TILE if m * n < 4096 else triton.next_power_of_2(n)
     BLOCK_M = SORT_TILE // WIDTH
     sort_tile_kernel[(triton.cdiv(m, BLOCK_M),)](
         x,
-        selected,
+        leading_items,
         tuple(outs),
         *[integer(size, PLAIN) for size in (m, n, kept)],
         *steps,

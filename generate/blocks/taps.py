@@ -21,11 +21,11 @@ __all__ = [
 @triton.jit
 def spatial_place(i, shape):
     """Return the batch index and coordinates for position i."""
-    coordinates = ()
+    tap_coordinates = ()
     for k in tl.static_range(len(shape) - 1, -1, -1):
-        coordinates = (i % shape[k],) + coordinates
+        tap_coordinates = (i % shape[k],) + tap_coordinates
         i = i // shape[k]
-    return (i,) + coordinates
+    return (i,) + tap_coordinates
 
 
 @triton.jit
@@ -34,13 +34,13 @@ def next_place(place, step, shape):
 
     It propagates carries and needs no division.
     """
-    coordinates, carry = (), 0
+    tap_coordinates, carry = (), 0
     for k in tl.static_range(len(shape) - 1, -1, -1):
         coordinate = place[k + 1] + step[k + 1] + carry
         over = coordinate >= shape[k]
-        coordinates = (tl.where(over, coordinate - shape[k], coordinate),) + coordinates
+        tap_coordinates = (tl.where(over, coordinate - shape[k], coordinate),) + tap_coordinates
         carry = over.to(coordinate.dtype)
-    return (place[0] + step[0] + carry,) + coordinates
+    return (place[0] + step[0] + carry,) + tap_coordinates
 
 
 @triton.jit

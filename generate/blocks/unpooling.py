@@ -37,18 +37,21 @@ def unpool_kernel(
     """
     i = tl.program_id(0).to(tl.int64 if WIDE else tl.int32) * BLOCK + tl.arange(0, BLOCK)
     mask = i < plain_value(n)
-    coordinates = place_of(i, integer_values(sizes, True), False)
+    plane_coordinates = place_of(i, integer_values(sizes, True), False)
     strides, index_strides = integer_values(strides, True), integer_values(index_strides, True)
     out_strides = integer_values(out_strides, True)
     offset, index_offset = tl.zeros_like(i), tl.zeros_like(i)
     for k in tl.static_range(WIDTH):
-        offset += coordinates[k] * strides[k]
-        index_offset += coordinates[k] * index_strides[k]
+        offset += plane_coordinates[k] * strides[k]
+        index_offset += plane_coordinates[k] * index_strides[k]
     index = tl.load(index_ptr + index_offset, mask=mask, other=-1).to(tl.int64)
     mask = mask & (index >= 0) & (index < plain_value(area))
     x = tl.load(x_ptr + offset, mask=mask, other=0)
     tl.store(
-        out_ptr + coordinates[0] * out_strides[0] + coordinates[1] * out_strides[1] + index * out_strides[2],
+        out_ptr
+        + plane_coordinates[0] * out_strides[0]
+        + plane_coordinates[1] * out_strides[1]
+        + index * out_strides[2],
         x,
         mask=mask,
     )

@@ -74,15 +74,15 @@ def whole_rows_kernel(
     mask = (rows < m)[:, None] & (cols < n)[None, :]
     offset = strided(rows, kept_shape, kept_stride, KEPT_HINT)[:, None] + cols[None, :]
     x = convert(tl.load(x_ptr + offset, mask=mask, other=0), COMMON).to(OPMATH)
-    moments = row_moments(x, mask, n, KIND)
+    row_moment_values = row_moments(x, mask, n, KIND)
     if FINISH is None:
         for k in tl.static_range(len(outs)):
-            tl.store(outs[k] + rows, moments[k], mask=rows < m)
+            tl.store(outs[k] + rows, row_moment_values[k], mask=rows < m)
     else:
         arguments = ()
         for k in tl.static_range(len(numbers)):
             arguments = arguments + (number_value(numbers[k], OPMATH),)
-        results = FINISH(*moments, plain_value(count), *arguments)
+        results = FINISH(*row_moment_values, plain_value(count), *arguments)
         for k in tl.static_range(len(outs)):
             result = results if len(outs) == 1 else results[k]
             tl.store(outs[k] + rows, convert(result, outs[k].dtype.element_ty), mask=rows < m)

@@ -181,35 +181,35 @@ def tile_kernel(
     AXES: tl.constexpr = len(sizes) - 2
     sizes, strides = integer_values(sizes, True), integer_values(strides, True)
     most = integer_values(most, True)
-    coordinates, inside, across, offset = tile_place(sizes, plain_value(rows), LAST, FLAT, WIDE, BLOCK_M, BLOCK_N)
-    x_ptr += coordinates[0] * strides[0] + coordinates[1] * strides[1]
-    taps = axis_taps(AXIS, AXES - 1, TAPS, coordinates, across, strides, numbers, FLOAT)
-    plane = coordinates[2]
+    tile_coordinates, inside, across, offset = tile_place(sizes, plain_value(rows), LAST, FLAT, WIDE, BLOCK_M, BLOCK_N)
+    x_ptr += tile_coordinates[0] * strides[0] + tile_coordinates[1] * strides[1]
+    taps = axis_taps(AXIS, AXES - 1, TAPS, tile_coordinates, across, strides, numbers, FLOAT)
+    plane = tile_coordinates[2]
     if chosen_ptr is not None:
         chosen_strides = integer_values(chosen_strides, True)
-        chosen_ptr += coordinates[0] * chosen_strides[0] + coordinates[1] * chosen_strides[1]
+        chosen_ptr += tile_coordinates[0] * chosen_strides[0] + tile_coordinates[1] * chosen_strides[1]
         for k in tl.static_range(1, AXES):
-            plane = plane * sizes[k + 2] + coordinates[k + 2]
+            plane = plane * sizes[k + 2] + tile_coordinates[k + 2]
     if MODE == "copy":
-        first = axis_tap(AXIS, AXES - 3, coordinates, 0, strides, numbers, FLOAT)
-        second = axis_tap(AXIS, AXES - 2, coordinates, 0, strides, numbers, FLOAT)
+        first = axis_tap(AXIS, AXES - 3, tile_coordinates, 0, strides, numbers, FLOAT)
+        second = axis_tap(AXIS, AXES - 2, tile_coordinates, 0, strides, numbers, FLOAT)
         there = first[2] & second[2] & inside & taps[0][2]
         acc = tl.load(x_ptr + (first[0] + second[0] + taps[0][0]), mask=there, other=0)
     else:
         acc = tl.zeros([BLOCK_M, BLOCK_N], ACC)
-        seconds = axis_taps(AXIS, AXES - 2, SECOND, coordinates, inside, strides, numbers, FLOAT)
+        seconds = axis_taps(AXIS, AXES - 2, SECOND, tile_coordinates, inside, strides, numbers, FLOAT)
         for t in range(most[0]):
-            first = axis_tap(AXIS, AXES - 3, coordinates, t, strides, numbers, FLOAT)
+            first = axis_tap(AXIS, AXES - 3, tile_coordinates, t, strides, numbers, FLOAT)
             for k in tl.static_range(SECOND):
                 acc = add_row(acc, x_ptr, chosen_ptr, plane, first, seconds[k], taps, chosen_strides, AXES, MODE)
             if SECOND == 0:
                 for u in range(most[1]):
-                    second = axis_tap(AXIS, AXES - 2, coordinates, u, strides, numbers, FLOAT)
+                    second = axis_tap(AXIS, AXES - 2, tile_coordinates, u, strides, numbers, FLOAT)
                     second = (second[0], second[1], second[2] & inside, second[3])
                     acc = add_row(acc, x_ptr, chosen_ptr, plane, first, second, taps, chosen_strides, AXES, MODE)
         if MODE == "mean":
-            size = axis_tap(AXIS, AXES - 3, coordinates, 0, strides, numbers, FLOAT)[1]
-            size = size * axis_tap(AXIS, AXES - 2, coordinates, 0, strides, numbers, FLOAT)[1] * taps[0][1]
+            size = axis_tap(AXIS, AXES - 3, tile_coordinates, 0, strides, numbers, FLOAT)[1]
+            size = size * axis_tap(AXIS, AXES - 2, tile_coordinates, 0, strides, numbers, FLOAT)[1] * taps[0][1]
             size = tl.cast(size, ACC) + tl.zeros_like(acc)
             acc = acc // size if ACC.is_int() else divide(acc, size)
     tl.store(out_ptr + offset, convert(acc, out_ptr.dtype.element_ty), mask=inside & across)
@@ -247,15 +247,15 @@ def tile_largest_kernel(
     AXES: tl.constexpr = len(sizes) - 2
     sizes, strides = integer_values(sizes, True), integer_values(strides, True)
     most, extents = integer_values(most, True), integer_values(extents, True)
-    coordinates, inside, across, target = tile_place(sizes, plain_value(rows), LAST, FLAT, WIDE, BLOCK_M, BLOCK_N)
-    x_ptr += coordinates[0] * strides[0] + coordinates[1] * strides[1]
-    taps = axis_taps(AXIS, AXES - 1, TAPS, coordinates, across, strides, numbers, tl.float32)
+    tile_coordinates, inside, across, target = tile_place(sizes, plain_value(rows), LAST, FLAT, WIDE, BLOCK_M, BLOCK_N)
+    x_ptr += tile_coordinates[0] * strides[0] + tile_coordinates[1] * strides[1]
+    taps = axis_taps(AXIS, AXES - 1, TAPS, tile_coordinates, across, strides, numbers, tl.float32)
     best = tl.full([BLOCK_M, BLOCK_N], LEAST, x_ptr.dtype.element_ty)
     index = tl.full([BLOCK_M, BLOCK_N], -1, target.dtype)
     for t in range(most[0]):
-        first = axis_tap(AXIS, AXES - 3, coordinates, t, strides, numbers, tl.float32)
+        first = axis_tap(AXIS, AXES - 3, tile_coordinates, t, strides, numbers, tl.float32)
         for u in range(most[1]):
-            second = axis_tap(AXIS, AXES - 2, coordinates, u, strides, numbers, tl.float32)
+            second = axis_tap(AXIS, AXES - 2, tile_coordinates, u, strides, numbers, tl.float32)
             offset, exists = first[0] + second[0], first[2] & second[2] & inside
             before = (first[3] * extents[AXES - 2] + second[3]) * extents[AXES - 1]
             for k in tl.static_range(TAPS):

@@ -27,14 +27,14 @@ def place_of(i, sizes, LAST: tl.constexpr):
     if LAST:
         channel = i % sizes[1]
         i = i // sizes[1]
-    coordinates = ()
+    position_coordinates = ()
     for k in tl.static_range(len(sizes) - 1, 1, -1):
-        coordinates = (i % sizes[k],) + coordinates
+        position_coordinates = (i % sizes[k],) + position_coordinates
         i = i // sizes[k]
     if not LAST:
         channel = i % sizes[1]
         i = i // sizes[1]
-    return (i, channel) + coordinates
+    return (i, channel) + position_coordinates
 
 
 @triton.jit
@@ -43,7 +43,7 @@ def window_tap(AXIS: tl.constexpr, place, t, most, strides, numbers, FLOAT: tl.c
 
     Taps run through the last axis first.
     """
-    coordinates, valid, lost = (), t >= 0, t < 0
+    position_coordinates, valid, lost = (), t >= 0, t < 0
     offset, weight = tl.zeros_like(t), tl.full([1, 1], 1, tl.int32)
     for k in tl.static_range(len(most) - 1, -1, -1):
         floats = ()
@@ -52,7 +52,7 @@ def window_tap(AXIS: tl.constexpr, place, t, most, strides, numbers, FLOAT: tl.c
         integers_of_axis = integer_values(numbers[k][0], True)
         at, by, exists = AXIS(place[k + 2], t % most[k], integers_of_axis, floats)
         t = t // most[k]
-        coordinates = (at,) + coordinates
+        position_coordinates = (at,) + position_coordinates
         offset += at * strides[k + 2]
         valid &= exists
         if MODE == "spread":
@@ -62,7 +62,7 @@ def window_tap(AXIS: tl.constexpr, place, t, most, strides, numbers, FLOAT: tl.c
             weight = weight * by
     if MODE == "spread":
         weight = (weight, lost)
-    return offset, weight, valid, coordinates
+    return offset, weight, valid, position_coordinates
 
 
 @triton.jit
@@ -182,12 +182,14 @@ def largest_kernel(
     index = tl.full([BLOCK_M, BLOCK_K], 0x7FFFFFFFFFFFFFFF, tl.int64)
     for start in range(0, total, BLOCK_K):
         t = start + lanes
-        offset, _, valid, coordinates = window_tap(AXIS, position, t, most, strides, numbers, tl.float32, "sum")
+        offset, _, valid, position_coordinates = window_tap(
+            AXIS, position, t, most, strides, numbers, tl.float32, "sum"
+        )
         valid &= inside & (t < total)
         x = tl.load(x_ptr + offset, mask=valid, other=LEAST)
         candidate = tl.zeros_like(t).to(tl.int64)
         for k in tl.static_range(len(most)):
-            candidate = candidate * extents[k] + coordinates[k]
+            candidate = candidate * extents[k] + position_coordinates[k]
         candidate = tl.where(valid, candidate, 0x7FFFFFFFFFFFFFFF)
         best, index = better_of(best, index, x, candidate)
     best, index = tl.reduce((best, index), 1, better_of)

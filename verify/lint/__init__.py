@@ -46,6 +46,8 @@ def lint(source: str, profile: Profile, overload: str | None = None) -> list[Vio
     overload: the operator asked for, such as `aten::gelu`, which the file has to name; None to leave that open.
     """
     findings = Findings()
+    if _is_too_long(source, profile, findings):
+        return findings.sorted()
     try:
         source = link(source, profile.blocks)
     except LinkError as error:
@@ -70,7 +72,7 @@ def lint_kernels(source: str, profile: Profile) -> list[Violation]:
     """What is wrong in the kernels of a linked text, whatever stands around them."""
     findings = Findings()
     try:
-        tree = _parse(source, profile, findings)
+        tree = None if _is_too_long(source, profile, findings) else _parse(source, profile, findings)
         if tree is not None:
             check_kernels(collect_names(tree, profile), profile, findings)
     except (TooMuchWork, RecursionError, OverflowError, MemoryError):
@@ -153,13 +155,17 @@ def _blocks(answer: str) -> tuple[list[tuple[str, str]], bool]:
     return blocks, opened is not None
 
 
+def _is_too_long(source: str, profile: Profile, findings: Findings) -> bool:
+    """Return True if what somebody wrote, without the blocks that are linked in, exceeds the profile's limit."""
+    too_long = len(source.encode("utf-8", "surrogatepass")) > profile.limits["bytes"]
+    if too_long:
+        what = f"over {profile.limits['bytes']} bytes"
+        findings.add("size", 0, what, "write one operator's kernels and nothing else")
+    return too_long
+
+
 def _parse(source: str, profile: Profile, findings: Findings) -> ast.Module | None:
-    """The syntax tree, unless the text is too big, not plain UTF-8, not Python, or nested too deeply to be read."""
-    if len(source.encode("utf-8", "surrogatepass")) > profile.limits["bytes"]:
-        findings.add(
-            "size", 0, f"over {profile.limits['bytes']} bytes", "write one operator's kernels and nothing else"
-        )
-        return None
+    """Return the syntax tree, or None if the text is not plain UTF-8, not Python, or nested too deeply to be read."""
     for number, line in enumerate(source.split("\n")[:2], 1):
         cookie = _COOKIE.match(line)
         if cookie and cookie[1].lower().replace("_", "-") not in ("utf-8", "utf8"):
